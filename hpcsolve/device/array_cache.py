@@ -13,10 +13,10 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import msgspec
 import numpy as np
@@ -34,6 +34,8 @@ ALIGNMENT = 64
 """Each array begins at a multiple of this number of bytes in its file."""
 DIGEST_BYTES = 32
 LENGTH_BYTES = 8
+MOST_HEAD = 1 << 16
+"""The most bytes that `shapes` takes for a head."""
 
 
 class _Head(msgspec.Struct, frozen=True):
@@ -52,11 +54,34 @@ def key_of(texts: Iterable[str], arrays: Iterable[NDArray[Any]]) -> str:
     return digest.hexdigest()
 
 
+def shapes(key: str) -> dict[str, tuple[int, ...]] | None:
+    """Return the shapes of the arrays that were saved under a key, or None if there are none.
+
+    It reads only the beginning of the file, so `load` may yet find it damaged.
+    """
+    try:
+        with _own_file(_folder() / f"{key}{SUFFIX}") as file:
+            begin = file.read(DIGEST_BYTES + LENGTH_BYTES)[DIGEST_BYTES:]
+            head = msgspec.json.decode(file.read(min(int.from_bytes(begin, "little"), MOST_HEAD)), type=_Head)
+    except (OSError, EnvironmentFault, msgspec.DecodeError):
+        return None
+    return {name: shape for name, (_, shape) in head.arrays.items()} if head.key == key else None
+
+
+def has_any(beginning: str) -> bool:
+    """Return whether anything was saved under a key that begins with this text."""
+    try:
+        return next(_folder().glob(f"{beginning}*{SUFFIX}"), None) is not None
+    except (OSError, EnvironmentFault):
+        return False
+
+
 def load(key: str) -> dict[str, NDArray[Any]] | None:
     """Return the arrays that were saved under a key, read-only, or None if there are none that can be trusted."""
     try:
         path = _folder() / f"{key}{SUFFIX}"
-        content = _own_bytes(path)
+        with _own_file(path) as file:
+            content = file.read()
     except (OSError, EnvironmentFault):
         return None
     if hashlib.sha256(memoryview(content)[DIGEST_BYTES:]).digest() != content[:DIGEST_BYTES]:
@@ -118,13 +143,14 @@ def _folder() -> Path:
     return folder
 
 
-def _own_bytes(path: Path) -> bytes:
-    """Return the bytes of a file of this user. Raises `OSError` if it is a link or somebody else's."""
+@contextmanager
+def _own_file(path: Path) -> Iterator[BinaryIO]:
+    """Open a file of this user for reading. Raises `OSError` if it is a link or somebody else's."""
     with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb") as file:
         status = os.fstat(file.fileno())
         if status.st_uid != os.geteuid() or not stat.S_ISREG(status.st_mode):
             raise PermissionError(f"{path}: not a file of this user")
-        return file.read()
+        yield file
 
 
 def _write(path: Path, key: str, arrays: Mapping[str, NDArray[Any]]) -> None:

@@ -62,6 +62,18 @@ def test_tables(benchmark: Run) -> None:
     assert [row["sources"] for row in swept] == ["1", "300"] and all(float(row["sweep"]) > 0 for row in swept)
 
 
+def test_engines(benchmark: Run) -> None:
+    """The choice is told for each number of sources, and a graph without a hierarchy has none."""
+    done = benchmark("engines", "--graphs", "road-network:900", "rmat:13", "--counts", "2", "90", "--repeats", "1")
+    assert done.returncode == 0, done.stderr
+    (found,) = tables(done.stdout)
+    assert [(row["graph"], row["sources"]) for row in found] == [
+        ("road-network:900", "2"), ("road-network:900", "90"), ("rmat:13", "2"), ("rmat:13", "90")]
+    assert [row["by, new"] for row in found] == ["near-far", "phast", "near-far", "near-far"]
+    assert [row["phast, new"] == row["phast, kept"] == "-" for row in found] == [False, False, True, True]
+    assert "Largest loss: " in done.stdout
+
+
 def test_other_programs_are_measured_and_checked(small: Network, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
                                                  ) -> None:
     """Some of a row's distances are enough, and unreached vertices do not matter."""

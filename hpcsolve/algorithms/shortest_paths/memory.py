@@ -47,9 +47,12 @@ def memory(graph: Graph, keys: Keys, asked: PathQuestion, parameters: Parameters
     plain = search_graph_bytes(graph.n, graph.arcs, graph.directed, keys)
     shared, before = plain, layout_bytes(graph.n, graph.arcs, graph.directed, keys)
     if swept:
-        most = most_arcs(graph.n, graph.arcs)
+        kept = way.attempt.kept if way.attempt else None
+        most = kept.arcs if kept else most_arcs(graph.n, graph.arcs)
         shared = plain + hierarchy_bytes(graph.n, graph.directed, most, keys)
-        building = max(contraction_bytes(graph.n, graph.arcs), weighing_bytes(graph.n, graph.directed, most, keys))
+        building = 0 if kept else contraction_bytes(graph.n, graph.arcs)
+        if not (kept and kept.weighed):
+            building = max(building, weighing_bytes(graph.n, graph.directed, most, keys))
         before = max(before, plain + building)
     # Rank 0 makes what is shared before it takes memory for searches and answers, so the larger of the two counts.
     before -= shared + (need[0][0] if info.kind == "cpu" else 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -12,20 +13,22 @@ from hpcsolve.algorithms.shortest_paths.engines.known import AUTO, NEAR_FAR, PHA
 from hpcsolve.algorithms.shortest_paths.engines.phast.choice import (
     UNLIMITED,
     Attempt,
+    Kept,
     refused,
     required,
+    workers,
     worth_trying,
 )
 from hpcsolve.algorithms.shortest_paths.engines.phast.contraction import Refusal
 from hpcsolve.algorithms.shortest_paths.engines.phast.hierarchy import Hierarchy
-from hpcsolve.algorithms.shortest_paths.engines.phast.kept import cached_hierarchy
+from hpcsolve.algorithms.shortest_paths.engines.phast.kept import cached_hierarchy, look_up
 from hpcsolve.algorithms.shortest_paths.engines.phast.restriction import restriction_above
 from hpcsolve.algorithms.shortest_paths.engines.phast.sweeper import Sweeper, shape_for
-from hpcsolve.algorithms.shortest_paths.keys import Keys
+from hpcsolve.algorithms.shortest_paths.keys import REAL, Keys, first_keys
 from hpcsolve.algorithms.shortest_paths.question import Parameters
 from hpcsolve.algorithms.shortest_paths.search_graph import lay_out
 from hpcsolve.algorithms.shortest_paths.searcher import Searcher, searcher
-from hpcsolve.device.base import Device
+from hpcsolve.device.base import Device, DeviceInfo
 from hpcsolve.errors import InputError
 from hpcsolve.memory import give_back_freed_memory
 from hpcsolve.parallel.comm import Comm
@@ -53,8 +56,17 @@ class Way:
     reason: str = ""
 
 
-def way_of(graph: Graph, parameters: Parameters, asked: PathQuestion) -> Way:
-    """Return how the searches of a job are made, which follows from the job and its graph alone.
+def way_of(
+    graph: Graph, parameters: Parameters, asked: PathQuestion, cores: int, find: Callable[[], Kept | None]
+) -> Way:
+    """Return how the searches of a job are made.
+
+    Parameters
+    ----------
+    cores
+        Number of `workers` of all ranks.
+    find
+        Returns what the caches of all hosts have of the graph. It is called, or not, alike on all ranks.
 
     Raises
     ------
@@ -68,10 +80,27 @@ def way_of(graph: Graph, parameters: Parameters, asked: PathQuestion) -> Way:
         if other:
             raise InputError(f'shortest-paths.engine: "phast" only makes tables, not {other}; choose "auto"')
         return Way(PHAST, required(graph))
-    found = Refusal(other) if other else worth_trying(graph, len(asked.seeds))
+    found = Refusal(other) if other else worth_trying(graph, len(asked.seeds), cores, find())
     if isinstance(found, Refusal):
         return Way(NEAR_FAR, None, found.reason)
     return Way(PHAST, found)
+
+
+def kept_here(graph: Graph, info: DeviceInfo) -> Kept | None:
+    """Return what the cache of this host has of a graph for such a device."""
+    keys = first_keys(graph)
+    return None if keys is REAL else look_up(graph, keys, info.kind == "cuda")
+
+
+def kept_everywhere(graph: Graph, info: DeviceInfo, comm: Comm) -> Kept | None:
+    """Return what the caches of all hosts have of a graph. Collective."""
+    every = comm.allgather(comm.once_per_host(partial(kept_here, graph, info)))
+    return min((kept for kept in every if kept), key=lambda kept: kept.weighed) if all(every) else None
+
+
+def workers_of_all(info: DeviceInfo, comm: Comm) -> int:
+    """Return the number of `workers` of all ranks. Collective."""
+    return sum(comm.allgather(workers(info)))
 
 
 def way_by(engine: str, reason: str = "") -> Way:
@@ -112,13 +141,11 @@ def prepared_on(
     """
     if way.attempt is None:
         return _for_searches(graph, device, comm, keys, way.engine, parameters, cutoff, searches, way.reason)
-    found = comm.once_per_host(partial(_hierarchy, graph, device, keys, way.attempt))
+    found = agreed_hierarchy(graph, keys, way.attempt, device.info, comm)
     give_back_freed_memory()
     if isinstance(found, Refusal):
-        engine, reason = NEAR_FAR, found.reason
-        return _for_searches(graph, device, comm, keys, engine, parameters, cutoff, searches, reason)
-    arcs = int(found.down_offsets[-1])
-    device.notes.append(f"engine: phast, a hierarchy of {arcs} arcs and {counted(found.levels, 'level')}")
+        return _for_searches(graph, device, comm, keys, NEAR_FAR, parameters, cutoff, searches, found.reason)
+    device.notes.append(described(found, way.attempt))
     farthest = keys.limit if cutoff is None else min(keys.limit, keys.encode_one(cutoff))
     shape = shape_for(graph.n, searches, device.info, keys, parameters.predecessors)
     part = None if targets is None else restriction_above(found, found.graph.places()[targets], keys)
@@ -127,10 +154,36 @@ def prepared_on(
     return Sweeper(device, found, keys, farthest, shape, parameters.predecessors, restriction=part)
 
 
-def _hierarchy(graph: Graph, device: Device, keys: Keys, attempt: Attempt) -> Hierarchy | Refusal:
-    info = device.info
-    found = cached_hierarchy(graph, keys, attempt.budget, info.kind == "cuda", info.threads)
-    return refused(attempt, found, graph.name) if isinstance(found, Refusal) else found
+def agreed_hierarchy(
+    graph: Graph, keys: Keys, attempt: Attempt, info: DeviceInfo, comm: Comm, other: str = NEAR_FAR
+) -> Hierarchy | Refusal:
+    """Return the hierarchy of a graph, or the same refusal on all ranks. One rank of each host makes it. Collective.
+
+    Parameters
+    ----------
+    other
+        The engine to name if the job asks for a hierarchy that is refused.
+
+    Raises
+    ------
+    InputError
+        The hierarchy is refused, and the job asks for it by name.
+    """
+
+    def make() -> Hierarchy | Refusal:
+        found = cached_hierarchy(graph, keys, attempt.worth, info.kind == "cuda", info.threads)
+        return refused(attempt, found, graph.name, other) if isinstance(found, Refusal) else found
+
+    found = comm.once_per_host(make)
+    refusals = comm.allgather(found if isinstance(found, Refusal) else None)  # the cache of some host may have one
+    return next((refusal for refusal in refusals if refusal), found)
+
+
+def described(found: Hierarchy, attempt: Attempt) -> str:
+    """Return a line for the log about a hierarchy."""
+    size = f"{counted(int(found.down_offsets[-1]), 'arc')} and {counted(found.levels, 'level')}"
+    kept = ", kept from an earlier run" if attempt.kept and attempt.kept.weighed else ""
+    return f"engine: phast, a hierarchy of {size}{kept}"
 
 
 def _for_searches(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,21 @@ from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Estimate, Outcome, R
 from hpcsolve.algorithms.shortest_paths import pairs
 from hpcsolve.algorithms.shortest_paths.engines.known import ENGINES, PHAST, PUSH, kernel_files
 from hpcsolve.algorithms.shortest_paths.engines.phast import contraction, hierarchy, plateaus, sweeper
+from hpcsolve.algorithms.shortest_paths.engines.phast.choice import workers
 from hpcsolve.algorithms.shortest_paths.engines.phast.sweeper import Sweeper
 from hpcsolve.algorithms.shortest_paths.keys import KINDS, LONG, Keys, first_keys, wider
 from hpcsolve.algorithms.shortest_paths.memory import memory
 from hpcsolve.algorithms.shortest_paths.pairs import QueryAnswers, by_source, shares, solve_pairs
-from hpcsolve.algorithms.shortest_paths.prepare import Way, engine_of, prepared_on, way_by, way_of
+from hpcsolve.algorithms.shortest_paths.prepare import (
+    Way,
+    engine_of,
+    kept_everywhere,
+    kept_here,
+    prepared_on,
+    way_by,
+    way_of,
+    workers_of_all,
+)
 from hpcsolve.algorithms.shortest_paths.question import Parameters, question
 from hpcsolve.algorithms.shortest_paths.reduce import reducer
 from hpcsolve.algorithms.shortest_paths.reduce.answer import reductions_of, solve_summaries
@@ -51,7 +62,8 @@ def estimate(graph: Graph, parameters: Parameters, ranks: int, info: DeviceInfo 
         The parameters do not fit the graph.
     """
     asked, keys = question(graph, parameters), first_keys(graph)
-    sizes, way = [len(share) for share in _shares(asked, ranks)], way_of(graph, parameters, asked)
+    sizes = [len(share) for share in _shares(asked, ranks)]
+    way = way_of(graph, parameters, asked, ranks * workers(info), partial(kept_here, graph, info))
     need = memory(graph, keys, asked, parameters, way, sizes, info)
     details: dict[str, int | str] = {
         "searches": searches(asked),
@@ -91,7 +103,9 @@ def run(
     asked = on_rank_0(comm, lambda: question(graph, parameters))
     share = _shares(asked, comm.size)[comm.rank]
     keys: Keys | None = first_keys(graph)
-    cutoff, saved, way = asked.cutoff, checkpoints.saved, way_of(graph, parameters, asked)
+    cutoff, saved = asked.cutoff, checkpoints.saved
+    way = way_of(graph, parameters, asked, workers_of_all(device.info, comm),
+                 partial(kept_everywhere, graph, device.info, comm))
     if saved is not None:
         keys, way = KINDS[str(saved.numbers["keys"])], way_by(str(saved.numbers["engine"]), way.reason)
     while keys is not None:

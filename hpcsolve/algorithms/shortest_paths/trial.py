@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.base import NO_STOP, StopCriteria
 from hpcsolve.algorithms.shortest_paths.engines.known import NEAR_FAR, PHAST, chosen_engine
+from hpcsolve.algorithms.shortest_paths.engines.phast.choice import workers
 from hpcsolve.algorithms.shortest_paths.engines.phast.contraction import Refusal
 from hpcsolve.algorithms.shortest_paths.engines.phast.kept import cached_contraction
 from hpcsolve.algorithms.shortest_paths.engines.phast.sweeper import shape_for
 from hpcsolve.algorithms.shortest_paths.keys import first_keys
-from hpcsolve.algorithms.shortest_paths.prepare import way_of
+from hpcsolve.algorithms.shortest_paths.prepare import kept_here, way_of
 from hpcsolve.algorithms.shortest_paths.question import Parameters, question
 from hpcsolve.algorithms.shortest_paths.solve import run, searches
 from hpcsolve.algorithms.trial import Stopwatch, Trial
@@ -31,7 +34,7 @@ def trial(graph: Graph, parameters: Parameters, criteria: StopCriteria, ranks: i
     asked = question(graph, parameters)
     total = searches(asked)
     busiest = -(-total // ranks)  # searches of the rank that has most
-    parameters = _with_engine(graph, parameters, asked)
+    parameters = _with_engine(graph, parameters, asked, ranks, device.info)
     at_once = _at_once(graph, parameters, busiest, device.info)
     count = min(busiest, at_once * -(-ARCS // max(1, graph.arcs)))
     some = _some(graph, parameters, asked, np.linspace(0, total, count, endpoint=False).astype(np.int64))
@@ -42,12 +45,13 @@ def trial(graph: Graph, parameters: Parameters, criteria: StopCriteria, ranks: i
     return Trial(graph, some, outcome, watch.setup, (watch.seconds() - watch.setup) * ratio, measured_on, ratio)
 
 
-def _with_engine(graph: Graph, parameters: Parameters, asked: PathQuestion) -> Parameters:
+def _with_engine(graph: Graph, parameters: Parameters, asked: PathQuestion, ranks: int, info: DeviceInfo
+                 ) -> Parameters:
     """Return the parameters with the engine that all searches of the job will be made with, whatever their number."""
-    way = way_of(graph, parameters, asked)
+    way = way_of(graph, parameters, asked, ranks * workers(info), partial(kept_here, graph, info))
     if way.attempt is None:
         return msgspec.structs.replace(parameters, engine=way.engine)
-    refused = isinstance(cached_contraction(graph, first_keys(graph), way.attempt.budget), Refusal)
+    refused = isinstance(cached_contraction(graph, first_keys(graph), way.attempt.worth), Refusal)
     return msgspec.structs.replace(parameters, engine=NEAR_FAR if refused else way.engine)
 
 

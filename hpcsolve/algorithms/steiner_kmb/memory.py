@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hpcsolve.algorithms.shortest_paths.engines.known import AUTO, PHAST, TILE, chosen_engine
+from hpcsolve.algorithms.shortest_paths.engines.phast.choice import workers
 from hpcsolve.algorithms.shortest_paths.engines.phast.contraction import Refusal, contraction_bytes, most_arcs
 from hpcsolve.algorithms.shortest_paths.engines.phast.hierarchy import hierarchy_bytes, weighing_bytes
 from hpcsolve.algorithms.shortest_paths.engines.row_engine import RowRequest
@@ -66,7 +67,7 @@ def memory(graph: Graph, parameters: Parameters, ranks: int, info: DeviceInfo) -
     fast = parameters.mode == "fast"
     searches = [0] * ranks if fast else [len(share) for share in shares_of_walk(k, ranks)]
     shared = _reduced_bytes(graph, left) + (0 if fast else search_graph_bytes(left.n, left.arcs, False, keys))
-    hierarchy, building = _hierarchy_bytes(graph, left, parameters, keys)
+    hierarchy, building = _hierarchy_bytes(graph, left, parameters, keys, ranks * workers(info))
     shared += hierarchy
     on_device, on_host = [], []
     for rank, (count, table) in enumerate(zip(searches, _table_bytes(left, k, parameters, ranks, keys))):
@@ -148,9 +149,9 @@ def _search_bytes(graph: Graph, left: Sizes, parameters: Parameters, info: Devic
     return device, max(rows + held, layout - device if info.kind == "cpu" else layout)
 
 
-def _hierarchy_bytes(graph: Graph, left: Sizes, parameters: Parameters, keys: Keys) -> tuple[int, int]:
+def _hierarchy_bytes(graph: Graph, left: Sizes, parameters: Parameters, keys: Keys, cores: int) -> tuple[int, int]:
     """Return the most bytes that a hierarchy takes with its graph, and those that making it takes beside them."""
-    if isinstance(attempt_of(graph, parameters), Refusal):
+    if isinstance(attempt_of(graph, parameters, cores), Refusal):
         return 0, 0
     n, arcs, most = left.n, left.arcs, most_arcs(left.n, left.arcs)
     own = search_graph_bytes(n, arcs, False, keys) + hierarchy_bytes(n, False, most, keys)

@@ -24,8 +24,8 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
         terminals, which is spread over the ranks. Its time and memory cannot be foreseen. Modes best and exact honour
         [stop]: they end soon, with the best tree so far.
     engine
-        Of modes kmb, best and exact: how to search; the tree does not depend on it. "auto": phast from 64 terminals
-        on, if the graph has at most 4 arcs per vertex and there are enough terminals to pay for a hierarchy; else tile.
+        Of modes kmb, best and exact: how to search; the tree does not depend on it. "auto": phast if the graph has at
+        most 4 arcs per vertex and there are enough terminals for each core to pay for a hierarchy; else tile.
         (ENGINES); or an engine of shortest-paths.
     at_once
         Of engine p-pull: number of terminals that are searched from at once.

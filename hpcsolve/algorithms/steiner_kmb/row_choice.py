@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 
 from hpcsolve.algorithms.shortest_paths.engines.known import AUTO, PHAST, TILE, RowEngineName
-from hpcsolve.algorithms.shortest_paths.engines.phast.choice import Attempt, refused, required, worth_trying
+from hpcsolve.algorithms.shortest_paths.engines.phast.choice import Attempt, required, worth_trying
 from hpcsolve.algorithms.shortest_paths.engines.phast.contraction import Refusal
 from hpcsolve.algorithms.shortest_paths.engines.phast.hierarchy import Hierarchy
-from hpcsolve.algorithms.shortest_paths.engines.phast.kept import cached_hierarchy
 from hpcsolve.algorithms.shortest_paths.keys import Keys
+from hpcsolve.algorithms.shortest_paths.prepare import agreed_hierarchy, described, workers_of_all
 from hpcsolve.algorithms.steiner_kmb.parameters import Parameters
-from hpcsolve.device.base import Device, DeviceInfo
+from hpcsolve.device.base import Device
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.graph import Graph
-from hpcsolve.wording import counted
 
-SCANS_AN_ENTRY = {"kmb": 32, "best": 4, "exact": 4}
-"""As `phast.choice.SCANS_AN_ENTRY`, by mode.
+TILE_STEPS = {"kmb": 1.5, "best": 5.0, "exact": 5.0}
+"""Steps of a search by the engine "tile", as `phast.choice.NEAR_FAR_STEPS`, by mode.
 
-Searches of mode kmb end at the last terminal or before, and the engine "tile" takes 1 to 5 ns for each vertex and arc
-of the graph. In the other modes searches go to every vertex, and later ones begin at about as many other vertices.
+Searches of mode kmb end at the last terminal or before. In the other modes searches go to every vertex.
 """
 
 
@@ -33,8 +30,13 @@ class RowChoice:
     hierarchy: Hierarchy | None = None
 
 
-def attempt_of(graph: Graph, parameters: Parameters) -> Attempt | Refusal:
-    """Return how much work a hierarchy may take, or why none is made. It follows from the graph and the job alone.
+def attempt_of(graph: Graph, parameters: Parameters, cores: int) -> Attempt | Refusal:
+    """Return how much work a hierarchy may take, or why none is made.
+
+    Parameters
+    ----------
+    cores
+        Number of `workers` of all ranks.
 
     Raises
     ------
@@ -46,7 +48,7 @@ def attempt_of(graph: Graph, parameters: Parameters) -> Attempt | Refusal:
     if parameters.engine == PHAST:
         return required(graph)
     assert graph.terminals is not None
-    return worth_trying(graph, len(graph.terminals), scans=SCANS_AN_ENTRY[parameters.mode])
+    return worth_trying(graph, len(graph.terminals), cores, steps=TILE_STEPS[parameters.mode])
 
 
 def chosen_rows(graph: Graph, keys: Keys, parameters: Parameters, device: Device, comm: Comm) -> RowChoice:
@@ -64,23 +66,17 @@ def chosen_rows(graph: Graph, keys: Keys, parameters: Parameters, device: Device
     """
     if parameters.engine not in (AUTO, PHAST):
         return RowChoice(parameters.engine)
-    attempt = attempt_of(graph, parameters)
+    attempt = attempt_of(graph, parameters, workers_of_all(device.info, comm))
     found: Hierarchy | Refusal
     if isinstance(attempt, Refusal):
         found = attempt
     else:
-        found = comm.once_per_host(partial(_hierarchy, graph, keys, attempt, device.info))
-    if isinstance(found, Hierarchy):
-        arcs = counted(int(found.down_offsets[-1]), "arc")
-        _note(device, f"engine: phast, a hierarchy of {arcs} and {counted(found.levels, 'level')}")
-        return RowChoice(PHAST, found)
+        found = agreed_hierarchy(graph, keys, attempt, device.info, comm, TILE)
+        if isinstance(found, Hierarchy):
+            _note(device, described(found, attempt))
+            return RowChoice(PHAST, found)
     _note(device, f"engine: tile: {found.reason}")
     return RowChoice(TILE)
-
-
-def _hierarchy(graph: Graph, keys: Keys, attempt: Attempt, info: DeviceInfo) -> Hierarchy | Refusal:
-    found = cached_hierarchy(graph, keys, attempt.budget, info.kind == "cuda", info.threads)
-    return refused(attempt, found, graph.name, TILE) if isinstance(found, Refusal) else found
 
 
 def _note(device: Device, line: str) -> None:

@@ -7,6 +7,7 @@
     python -m jobs.benchmarks.shortest_paths queries      # point to point by Dijkstra rank
     python -m jobs.benchmarks.shortest_paths ranks        # many sources on one rank and on two
     python -m jobs.benchmarks.shortest_paths tables       # many sources on one core, by sweeps over a hierarchy
+    python -m jobs.benchmarks.shortest_paths engines      # what auto takes beside near-far and phast
     python -m jobs.benchmarks.shortest_paths targets      # many sources to few targets, by restricted sweeps
     python -m jobs.benchmarks.shortest_paths all-pairs    # every pair, reduced to closeness and eccentricity
 
@@ -34,7 +35,7 @@ from jobs.benchmarks.common.charts import require_matplotlib
 from jobs.benchmarks.common.command import add_charts, add_repeats, end_with, new_parser
 from jobs.benchmarks.common.machine import describe_load, describe_machine
 from jobs.benchmarks.common.timing import load
-from jobs.benchmarks.shortest_paths import many, queries, restricted, single, widths
+from jobs.benchmarks.shortest_paths import engines, many, queries, restricted, single, widths
 from jobs.benchmarks.shortest_paths.all_pairs import all_pairs
 from jobs.benchmarks.shortest_paths.graphs import HOW_TO_NAME, NEW_YORK, Network, read_network
 from jobs.benchmarks.shortest_paths.ranks import ranks
@@ -122,6 +123,10 @@ def _ranks(options: argparse.Namespace, _: ModuleType | None) -> list[str]:
     return [line for table in tables for line in [*table, ""]]
 
 
+def _engines(options: argparse.Namespace, _: ModuleType | None) -> list[str]:
+    return engines.engines(options.graphs, options.counts, options.repeats)
+
+
 def _restricted(options: argparse.Namespace, _: ModuleType | None) -> list[str]:
     tables = (restricted.restricted(network, options.counts, options.repeats) for network in _networks(options))
     return [line for table in tables for line in [*table, ""]]
@@ -166,6 +171,9 @@ def _options() -> argparse.Namespace:
     command.add_argument("--counts", type=int, nargs="+", default=many.COUNTS, metavar="N",
                          help=f"numbers of sources (default {' '.join(map(str, many.COUNTS))})")
     add_charts(command)
+    command = add("engines", _engines, engines.GRAPHS, max(engines.COUNTS), "what auto takes beside near-far and phast")
+    command.add_argument("--counts", type=int, nargs="+", default=engines.COUNTS, metavar="N",
+                         help=f"numbers of sources (default {' '.join(map(str, engines.COUNTS))})")
     command = add("targets", _restricted, [NEW_YORK], 256, "many sources to few targets on one core")
     command.add_argument("--counts", type=int, nargs="+", default=restricted.COUNTS, metavar="N",
                          help=f"numbers of targets (default {' '.join(map(str, restricted.COUNTS))})")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,16 +11,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hpcsolve.algorithms.shortest_paths.engines.phast import kept
-from hpcsolve.algorithms.shortest_paths.engines.phast.choice import UNLIMITED
+from hpcsolve.algorithms import shortest_paths
+from hpcsolve.algorithms.base import silent
+from hpcsolve.algorithms.shortest_paths import Parameters, prepare
+from hpcsolve.algorithms.shortest_paths.engines.phast import contraction, kept
+from hpcsolve.algorithms.shortest_paths.engines.phast.choice import UNLIMITED, Attempt, Kept
 from hpcsolve.algorithms.shortest_paths.engines.phast.contraction import Refusal
 from hpcsolve.algorithms.shortest_paths.engines.phast.hierarchy import Hierarchy
 from hpcsolve.algorithms.shortest_paths.keys import LONG, WORD, Keys
 from hpcsolve.algorithms.shortest_paths.search_graph import lay_out
 from hpcsolve.device import array_cache
+from hpcsolve.device.host import HostDevice
+from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.graph import Graph
 from tests.algorithms.shortest_paths.test_phast import roads
 from tests.algorithms.shortest_paths.test_phast_run import MANY, solve
+from tests.thread_comm import ThreadComm, on_ranks
 
 
 @pytest.fixture(autouse=True)
@@ -42,9 +50,9 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return calls
 
 
-def hierarchy_of(graph: Graph, budget: int = UNLIMITED, keys: Keys = WORD, in_levels: bool = False
+def hierarchy_of(graph: Graph, worth: int = UNLIMITED, keys: Keys = WORD, in_levels: bool = False
                  ) -> Hierarchy | Refusal:
-    return kept.cached_hierarchy(graph, keys, budget, in_levels, 1)
+    return kept.cached_hierarchy(graph, keys, worth, in_levels, 1)
 
 
 def content(found: Hierarchy | Refusal) -> list[Any]:
@@ -94,31 +102,107 @@ def test_whatever_differs_is_made_anew(made: list[str]) -> None:
         assert made == ["lay_out", "contracted", "hierarchy"]
 
 
-def test_the_budget_counts_as_if_nothing_were_kept(made: list[str]) -> None:
-    graph = roads(300)
+def test_what_is_kept_is_used_whatever_it_took(made: list[str]) -> None:
+    graph, slow = roads(300), replace(roads(300), weights=roads(300).weights * np.uint32(3))
+    assert kept.look_up(graph, WORD, False) is None
     refused = hierarchy_of(graph, 50)
-    assert isinstance(refused, Refusal)
-    hierarchy_of(graph)
+    assert isinstance(refused, Refusal) and kept.look_up(graph, WORD, False) is None
+    whole = hierarchy_of(graph)
+    assert isinstance(whole, Hierarchy)
     del made[:]
-    assert hierarchy_of(graph, 50) == refused and made == []
-    assert kept.cached_contraction(graph, WORD, 50) == refused
-    work = kept.cached_contraction(graph, WORD, UNLIMITED).work  # type: ignore[union-attr]
-    array_cache.clear()
-    for budget, fits in ((work, True), (work - 1, False)):
-        for _ in range(2):
-            assert isinstance(hierarchy_of(graph, budget), Hierarchy) == fits
+    assert content(hierarchy_of(graph, 50)) == content(whole) and made == []
+    assert isinstance(hierarchy_of(slow, 50), Hierarchy) and made == ["lay_out", "hierarchy"]
 
 
-def test_a_refusal_is_kept_for_its_budget(made: list[str]) -> None:
+def test_what_is_kept_is_known_without_reading_it(made: list[str]) -> None:
     graph = roads(300)
-    refused = hierarchy_of(graph, 50)
-    assert isinstance(refused, Refusal) and made == ["lay_out", "contracted"]
+    whole = hierarchy_of(graph)
+    assert isinstance(whole, Hierarchy)
+    assert kept.look_up(graph, WORD, False) == Kept(int(whole.up_offsets[-1]), True)
+    filled = kept.cached_contraction(graph, WORD, 0).head  # type: ignore[union-attr]
+    heavier = replace(graph, weights=graph.weights + np.uint32(1))
+    for other, keys, in_levels in ((graph, WORD, True), (graph, LONG, False), (heavier, WORD, False)):
+        assert kept.look_up(other, keys, in_levels) == Kept(len(filled), False)
+    assert kept.look_up(roads(301), WORD, False) is None
+    for path in array_cache.files():
+        path.write_bytes(path.read_bytes()[:30])
+    assert kept.look_up(graph, WORD, False) is None
+
+
+def test_a_refusal_is_kept_for_what_it_was_worth(made: list[str]) -> None:
+    graph, size = roads(300), roads(300).n + roads(300).arcs
+    refused = hierarchy_of(graph, 60 * size)
+    assert isinstance(refused, Refusal) and made == ["lay_out", "contracted"] and "more than 60 steps" in refused.reason
     del made[:]
-    assert hierarchy_of(graph, 50) == refused == kept.cached_contraction(graph, WORD, 50) and made == []
-    more = hierarchy_of(graph, 60)
-    assert isinstance(more, Refusal) and more != refused and made == ["lay_out", "contracted"]
-    assert isinstance(hierarchy_of(roads(301), 50), Refusal) and len(made) == 4
+    assert hierarchy_of(graph, 60 * size) == refused == kept.cached_contraction(graph, WORD, 60 * size) and made == []
+    less = hierarchy_of(graph, 50 * size)
+    assert isinstance(less, Refusal) and "more than 50 steps" in less.reason and made == []
+    assert isinstance(hierarchy_of(graph, 70 * size), Refusal) and made == ["lay_out", "contracted"]
+    assert isinstance(hierarchy_of(roads(301), 50 * size), Refusal) and len(made) == 4
     assert isinstance(hierarchy_of(graph), Hierarchy) and made[4:] == ["lay_out", "contracted", "hierarchy"]
+
+
+def test_a_graph_that_outgrows_its_memory_is_never_tried_again(made: list[str], monkeypatch: pytest.MonkeyPatch
+                                                               ) -> None:
+    monkeypatch.setattr(contraction, "ROOM", 1)
+    monkeypatch.setattr(contraction, "LEAST_ROOM", 1)
+    refused = hierarchy_of(roads(300))
+    assert isinstance(refused, Refusal) and "more than 1 list entries" in refused.reason
+    assert hierarchy_of(roads(300)) == refused and made == ["lay_out", "contracted"]
+
+
+def test_auto_takes_what_is_kept_for_a_single_search(made: list[str]) -> None:
+    graph = roads(300)
+    expected, notes = solve(graph, sources=[5])
+    assert notes == ["engine: near-far: 1 search on 2 cores takes less time than making a hierarchy"]
+    solve(graph, sources=[1], engine="phast")
+    for ranks in (1, 3):
+        del made[:]
+        found, notes = solve(graph, ranks, sources=[5])
+        assert found == expected and made == []
+        assert notes[0].startswith("engine: phast, a hierarchy of ") and notes[0].endswith("kept from an earlier run")
+
+
+@pytest.mark.parametrize(("searches", "taken"), [([5], "near-far"), (MANY, "phast")])
+def test_hosts_whose_caches_differ_choose_alike(
+    searches: list[int], taken: str, made: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """One host has a hierarchy, and the other none: it is used if it would be made without any, else on neither."""
+    graph = roads(300)
+    expected = solve(graph, sources=searches, engine="near-far")[0]
+    solve(graph, sources=[1], engine="phast")
+
+    class TwoHosts(ThreadComm):
+        def once_per_host(self, make: Callable[[], Any]) -> Any:
+            """Each rank is a host, and rank 1 has an empty cache."""
+            folder = tmp_path / "other" if self.rank else tmp_path
+            with turns:
+                monkeypatch.setattr(array_cache, "cache_folder", lambda: folder)
+                return make()
+
+    (tmp_path / "other").mkdir()
+    turns, notes = threading.Lock(), [""] * 2
+
+    def work(comm: ThreadComm) -> Any:
+        comm.__class__ = TwoHosts
+        with HostDevice(1) as device:
+            outcome = shortest_paths.run(graph, device, comm, Parameters(sources=searches), silent)
+            notes[comm.rank] = device.notes[0]
+            return outcome.rows["distance"].values.tobytes()
+
+    assert b"".join(on_ranks(2, work)) == expected["distance"]
+    assert all(note.startswith(f"engine: {taken}") for note in notes)
+
+def test_a_host_that_gives_up_decides_for_all() -> None:
+    """This one has a contraction from a run that was worth more."""
+
+    class Gathered(SerialComm):
+        def allgather(self, value: Any) -> list[Any]:
+            assert value is None
+            return [value, Refusal("too much work")]
+
+    found = prepare.agreed_hierarchy(roads(300), WORD, Attempt(UNLIMITED, 70), HostDevice(1).info, Gathered())
+    assert found == Refusal("too much work")
 
 
 def test_a_road_network_with_every_road_in_both_directions_is_an_undirected_one() -> None:

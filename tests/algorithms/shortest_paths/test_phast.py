@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from hpcsolve.algorithms.shortest_paths.engines.phast.choice import (
     UNLIMITED,
     Attempt,
+    Kept,
     build_hierarchy,
     required,
     worth_trying,
@@ -245,27 +246,50 @@ def test_a_hierarchy_is_as_small_as_its_order_allows() -> None:
         assert not np.array_equal(swept(less, host, WORD, everyone, Shape(64, 1)).keys, right), arc
 
 
-def test_a_budget_ends_contraction() -> None:
-    graph = generate_graph("grid-graph", rows=60, columns=60)
-    laid_out, host = lay_out(graph, WORD), HostDevice(1)
-    whole = contracted(laid_out, UNLIMITED, host)
-    assert isinstance(whole, Contraction)
-    assert isinstance(contracted(laid_out, whole.work, host), Contraction)
-    found = contracted(laid_out, whole.work - 1, host)
-    assert isinstance(found, Refusal) and "no small separators" in found.reason
+def test_contraction_ends_when_it_does_not_pay() -> None:
+    """In a grid it is seen from the lists of neighbours long before it is too late, in a road network it goes on."""
+    host, grid = HostDevice(1), generate_graph("grid-graph", rows=60, columns=60)
+    whole = contracted(lay_out(grid, WORD), UNLIMITED, host)
+    assert isinstance(whole, Contraction) and whole.work > 1000 * (grid.n + grid.arcs)
+    found = contracted(lay_out(grid, WORD), whole.work // 3, host)
+    assert isinstance(found, Refusal) and "no small separators" in found.reason and not found.forever
+    road = generate_graph("road-network", n=3000)
+    made = contracted(lay_out(road, WORD), 360 * (road.n + road.arcs), host)
+    assert isinstance(made, Contraction) and made.work < 360 * (road.n + road.arcs)
+    assert isinstance(contracted(lay_out(road, WORD), made.work // 2, host), Refusal)
 
 
-def test_which_graphs_are_tried() -> None:
-    road = generate_graph("road-graph", n=500)
-    tried = worth_trying(road, 256)
-    assert tried == Attempt(64 * (road.n + road.arcs), 256)
+@pytest.mark.parametrize(("searches", "cores", "kept", "worth"), [
+    (31, 1, None, None), (32, 1, None, 32), (33, 1, None, 33),  # 32 searches save 364.8 steps, and 360 are needed
+    (62, 2, None, None), (63, 2, None, 32), (512, 17, None, None), (513, 17, None, None), (527, 17, None, None),
+    (528, 17, None, 32), (1, 1, Kept(100, True), UNLIMITED), (1, 64, Kept(10**9, True), UNLIMITED),
+    (12, 1, Kept(1500, False), None), (13, 1, Kept(1500, False), 13),  # 140 steps for each arc: 210,000 of 16,473 each
+])
+def test_a_hierarchy_is_tried_when_it_may_pay(searches: int, cores: int, kept: Kept | None, worth: int | None) -> None:
+    """`worth` in searches of a core."""
+    road = generate_graph("road-network", n=500)
+    graph = replace(road, heads=road.heads[:945], weights=road.weights[:945], offsets=np.minimum(road.offsets, 945))
+    assert graph.n + graph.arcs == 1445
+    tried = worth_trying(graph, searches, cores, kept)
+    if worth is None:
+        assert isinstance(tried, Refusal) and tried.reason.startswith(f"{searches} search")
+        assert (f" on {cores} cores take" in tried.reason) == (cores > 1)
+    else:
+        assert isinstance(tried, Attempt) and (tried.searches, tried.kept) == (searches, kept)
+        assert tried.worth == (UNLIMITED if worth == UNLIMITED else worth * 16473)
+
+
+def test_which_graphs_are_not_tried() -> None:
+    road, dense = generate_graph("road-graph", n=500), generate_graph("rmat-graph", scale=8, edge_factor=8)
     reasons = {
-        "fewer than 64 searches": worth_trying(road, 63),
-        "arcs per vertex": worth_trying(generate_graph("rmat-graph", scale=8, edge_factor=8), 256),
-        "floats": worth_trying(replace(road, weights=road.weights / 3), 256),
+        "arcs per vertex": worth_trying(dense, 256),
+        "floats": worth_trying(replace(road, weights=road.weights / 3), 256, kept=Kept(9, True)),
     }
     for words, found in reasons.items():
         assert isinstance(found, Refusal) and words in found.reason
+    assert isinstance(worth_trying(dense, 1, kept=Kept(9, True)), Attempt)
+    assert isinstance(worth_trying(road, 257, steps=2.0), Refusal)
+    assert isinstance(worth_trying(road, 258, steps=2.0), Attempt)
 
 
 def test_floats_are_refused_by_name() -> None:

@@ -3,7 +3,7 @@
 Delling, Goldberg, Nowatzyk, Werneck: PHAST: Hardware-accelerated shortest path trees, Journal of Parallel and
 Distributed Computing, 2013. Their hierarchy is made with witness searches. This one is contracted without them, by
 degree and depth, and gets its weights afterwards (Dibbelt, Strasser, Wagner: Customizable Contraction Hierarchies,
-2014). On road networks that takes less time than 60 searches of Near-Far. The hierarchy is pruned to the least set of
+2014). On road networks that takes less time than 40 searches of Near-Far. The hierarchy is pruned to the least set of
 arcs that its order allows.
 
 contraction.py   the order and the arcs of a hierarchy, from the graph's topology

@@ -1,4 +1,16 @@
-"""Decides whether a job's searches go through a hierarchy, from the job and its graph alone."""
+"""Decides whether a job's searches go through a hierarchy, by the cost of both ways.
+
+All costs are counted in steps of about a nanosecond of one core. The constants are for each vertex and arc of the
+graph, which makes them nearly the same for all road networks. `python -m jobs.benchmarks.shortest_paths tables` prints
+what they follow from, and `python -m jobs.benchmarks.shortest_paths engines` how well they choose.
+
+A hierarchy pays if
+
+    searches of a core * (steps of a search - SWEEP) > steps of making the hierarchy,
+
+and these steps are known only once it is made. So `worth_trying` compares the left side with the least that a road
+network takes, and contraction.cu compares it with a forecast while it works.
+"""
 
 from __future__ import annotations
 
@@ -8,62 +20,103 @@ from hpcsolve.algorithms.shortest_paths.engines.phast.contraction import Refusal
 from hpcsolve.algorithms.shortest_paths.engines.phast.hierarchy import Hierarchy, hierarchy
 from hpcsolve.algorithms.shortest_paths.keys import REAL, Keys, first_keys
 from hpcsolve.algorithms.shortest_paths.search_graph import SearchGraph
+from hpcsolve.device.base import DeviceInfo
 from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import InputError
 from hpcsolve.problems.graph import Graph
+from hpcsolve.wording import counted
 
-LEAST_SEARCHES = 64
-"""With fewer searches no hierarchy is tried. On road networks it pays from 33 to 54 searches on."""
-SCANS_AN_ENTRY = 4
-"""Contraction may join one list entry for this number of vertices and arcs that the searches would scan.
-
-An entry takes 4 to 10 ns, and Near-Far takes 15 ns for each vertex and arc. So if contraction is given up, the job
-takes about a tenth more time.
-"""
+NEAR_FAR_STEPS = 12.0
+"""Steps of a search by near-far with its check: 10.4 (BAY) to 14 (NE)."""
+SWEEP_STEPS = 0.6
+"""Steps of a search by sweeps with its check, among 16 or more."""
+MAKING_STEPS = 360.0
+"""The least steps that making the hierarchy of a road network is expected to take: 280 (BAY) to 470 (New York)."""
+WEIGHING_STEPS = 140
+"""Steps for each arc of a kept contraction that gets new weights: 126 (BAY) to 146 (New York)."""
 MOST_STEPS = 1 << 14
-"""List entries for each vertex and arc that contraction may join if the job asks for the engine by name.
+"""Steps for each vertex and arc that contraction may take if the job asks for the engine by name.
 
-That takes some 100 microseconds for each vertex and arc, as long as ten thousand searches: later runs may use the
-hierarchy too. Without a limit contraction takes an hour if the core of the graph becomes a clique of ten thousand
-vertices, for which the memory may suffice.
+As many as a thousand searches: later runs may use the hierarchy too. Without a limit contraction takes an hour if the
+core of the graph becomes a clique of ten thousand vertices, for which the memory may suffice.
 """
 UNLIMITED = 2**63
 FLOATS = "the weights are floats, which a hierarchy would add in another order"
 
 
 @dataclass(frozen=True)
-class Attempt:
-    """Permission to make a hierarchy, and the work that contraction may take.
+class Kept:
+    """What the cache has of a graph.
 
     Attributes
     ----------
-    budget
-        Number of entries of lists of neighbours that may be joined.
-    searches
-        Number of searches from which the budget follows, 0 if the job asks for the engine by name.
+    arcs
+        Number of arcs of its hierarchy, or of its contraction if that has no weights yet.
+    weighed
+        Whether the hierarchy has the graph's own weights, so that it can be used as it is.
     """
 
-    budget: int
+    arcs: int
+    weighed: bool
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """Permission to make a hierarchy, and the work that it may take.
+
+    Attributes
+    ----------
+    worth
+        Steps that the hierarchy saves. If it takes more, it is given up.
+    searches
+        Number of searches for which it pays, 0 if the job asks for the engine by name.
+    kept
+        What the cache has of the graph, None if nothing.
+    """
+
+    worth: int
     searches: int = 0
+    kept: Kept | None = None
+
+
+def workers(info: DeviceInfo) -> int:
+    """Return how many searches a device makes at the same time, each as fast as a core does.
+
+    A multiprocessor of a GPU counts as a core. A hierarchy is made by a single core, whatever the device.
+    """
+    return info.units if info.kind == "cuda" else info.threads
 
 
 def worth_trying(
-    graph: Graph, searches: int, keys: Keys | None = None, scans: int = SCANS_AN_ENTRY
+    graph: Graph, searches: int, cores: int = 1, kept: Kept | None = None, steps: float = NEAR_FAR_STEPS,
+    keys: Keys | None = None,
 ) -> Attempt | Refusal:
     """Return how much work a hierarchy may take if the engine is "auto", or why none is tried.
 
+    It follows from the arguments alone, so all ranks choose alike if these are the same.
+
     Parameters
     ----------
-    searches
-        Number of searches of all ranks.
-    scans
-        As `SCANS_AN_ENTRY`.
+    searches, cores
+        Number of searches of all ranks, and of the `workers` that share them.
+    kept
+        What the caches of all hosts have of the graph.
+    steps
+        Those of a search by the other engine, for each vertex and arc.
     """
     if (keys or first_keys(graph)) is REAL:
         return Refusal(FLOATS)
-    if searches < LEAST_SEARCHES:
-        return Refusal(f"fewer than {LEAST_SEARCHES} searches")
-    return too_dense(graph.n, graph.arcs) or Attempt(searches * (graph.n + graph.arcs) // scans, searches)
+    if kept is not None and kept.weighed:  # loading it takes less than laying the graph out for a single search
+        return Attempt(UNLIMITED, searches, kept)
+    if dense := too_dense(graph.n, graph.arcs):
+        return dense
+    size = graph.n + graph.arcs
+    saved = int(-(-searches // cores) * (steps - SWEEP_STEPS) * size)
+    needed = MAKING_STEPS * size if kept is None else WEIGHING_STEPS * kept.arcs
+    if saved >= needed:
+        return Attempt(saved, searches, kept)
+    many = counted(searches, "search") + (f" on {cores} cores" if cores > 1 else "")
+    return Refusal(f"{many} {'takes' if searches == 1 else 'take'} less time than making a hierarchy")
 
 
 def required(graph: Graph) -> Attempt:
@@ -87,7 +140,7 @@ def build_hierarchy(
     It is not cached. `kept.cached_hierarchy` takes one that an earlier run has built.
     """
     with HostDevice(threads) as host:
-        found = contracted(graph, attempt.budget, host)
+        found = contracted(graph, attempt.worth, host)
         return found if isinstance(found, Refusal) else hierarchy(graph, found, keys, host, in_levels)
 
 

@@ -35,7 +35,7 @@ class Contraction:
     first, head
         Shapes (n + 1,) and (arcs,), uint32: the ranks of the higher neighbours of each rank, ascending.
     work
-        Number of list entries that contraction has joined.
+        Steps that contraction has taken, as contraction.cu counts them.
     """
 
     order: NDArray[np.uint32]
@@ -52,9 +52,16 @@ class Contraction:
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why no hierarchy is made of a graph, in words for the log."""
+    """Why no hierarchy is made of a graph, in words for the log.
+
+    Attributes
+    ----------
+    forever
+        Whether there is none however much work it may take.
+    """
 
     reason: str
+    forever: bool = False
 
 
 def room_for(n: int, arcs: int) -> int:
@@ -79,20 +86,20 @@ def too_dense(n: int, arcs: int) -> Refusal | None:
     return Refusal(f"{arcs / max(n, 1):.1f} arcs per vertex, more than {DENSEST}: such graphs have no small separators")
 
 
-def contracted(graph: SearchGraph, budget: int, host: Device) -> Contraction | Refusal:
+def contracted(graph: SearchGraph, worth: int, host: Device) -> Contraction | Refusal:
     """Return the contraction of a graph, or a refusal if it takes too much work or memory.
 
     Parameters
     ----------
-    budget
-        The most list entries that may be joined. The memory is limited by `room_for`.
+    worth
+        Contraction is given up as soon as the rest of it would take more steps. Its memory is limited by `room_for`.
     host
         The CPU.
     """
     n, arcs = graph.n, len(graph.arcs) // 2
     near, waiting, others = _workspace(n, arcs, host)
     try:
-        return _contracted(graph, budget, host, near, waiting, others)
+        return _contracted(graph, worth, host, near, waiting, others)
     finally:
         for buffer in (*near.values(), *waiting.values(), *others.values()):
             if not isinstance(buffer, int):
@@ -100,7 +107,7 @@ def contracted(graph: SearchGraph, budget: int, host: Device) -> Contraction | R
 
 
 def _contracted(
-    graph: SearchGraph, budget: int, host: Device, near: dict[str, Any], waiting: dict[str, Any], others: dict[str, Any]
+    graph: SearchGraph, worth: int, host: Device, near: dict[str, Any], waiting: dict[str, Any], others: dict[str, Any]
 ) -> Contraction | Refusal:
     """Return what `contracted` returns, with the arrays of `_workspace`."""
     n, arcs = graph.n, len(graph.arcs) // 2
@@ -108,25 +115,25 @@ def _contracted(
     heads = host.constant(_ends(graph.arcs))
     tails = heads if graph.in_arcs is graph.arcs else host.constant(_ends(graph.in_arcs))
     host.kernel(FILE, "contraction_order")(
-        1, 1, n=n, budget=budget, offsets=host.constant(graph.offsets), heads=heads,
+        1, 1, n=n, worth=worth, offsets=host.constant(graph.offsets), heads=heads,
         in_offsets=host.constant(graph.in_offsets), tails=tails, near=near, waiting=waiting, order=host.output(order),
         report=host.output(report), **others)
     outcome, work = map(int, report)
     if outcome == TOO_MUCH_WORK:
-        return too_much_work(budget, n, arcs)
+        return too_much_work(worth, n, arcs)
     if outcome == OUT_OF_MEMORY or int(near["count"].download().sum(dtype=np.int64)) > most_arcs(n, arcs):
-        return _no_separators(f"{ROOM} list entries")
+        return Refusal(_no_separators(f"{ROOM} list entries"), forever=True)
     return _sorted(order, near, host, work)
 
 
-def too_much_work(budget: int, n: int, arcs: int) -> Refusal:
-    """Return the refusal of a graph whose contraction takes more work than the budget."""
-    return _no_separators(f"{budget / (n + arcs):.3g} steps")
+def too_much_work(worth: int, n: int, arcs: int) -> Refusal:
+    """Return the refusal of a graph whose contraction takes more steps than it is worth."""
+    return Refusal(_no_separators(f"{worth / (n + arcs):.3g} steps"))
 
 
-def _no_separators(limit: str) -> Refusal:
-    """Return the refusal of a graph whose contraction exceeds a limit."""
-    return Refusal(f"no small separators: contraction takes more than {limit} per vertex and arc")
+def _no_separators(limit: str) -> str:
+    """Return why a graph is refused whose contraction exceeds a limit."""
+    return f"no small separators: contraction takes more than {limit} per vertex and arc"
 
 
 def _ends(arcs: NDArray[Any]) -> NDArray[np.uint32]:

@@ -2,9 +2,12 @@
 
 There are two files for each graph: its contraction, which follows from its topology, and its hierarchy, which follows
 from the weights too. So a second run on the same graph begins at once, and new weights on the same topology pay for
-customisation alone. If the contraction of a graph was given up, a file for its budget says why, so that the second run
-does not try again. Whether a hierarchy is made must not depend on the cache. So each file records the work of the
-contraction, which is compared with the budget as if it were done now.
+customisation alone. If the contraction of a graph was given up, a third file says how much it would have been worth,
+so that a second run does not try again for less. The names of all files begin with the numbers of vertices and arcs, so
+that a look for what is kept of a graph (`look_up`) reads the graph only if there may be anything.
+
+Caches of several hosts may differ. What is made of a graph does not depend on the cache, and whether it is made follows
+from what all hosts have (prepare.py).
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from numpy.typing import NDArray
 from hpcsolve.algorithms.shortest_paths import search_graph
 from hpcsolve.algorithms.shortest_paths.engines.phast import contraction as contraction_module
 from hpcsolve.algorithms.shortest_paths.engines.phast import hierarchy as hierarchy_module
+from hpcsolve.algorithms.shortest_paths.engines.phast.choice import UNLIMITED, Kept
 from hpcsolve.algorithms.shortest_paths.engines.phast.contraction import (
     Contraction,
     Refusal,
@@ -44,40 +48,51 @@ _GRAPH = ("order", "offsets", "arcs", "in_offsets", "in_arcs")
 _LEVELS = ("level", "up_offsets", "up_arcs", "down_offsets", "down_arcs")
 
 
-def cached_hierarchy(graph: Graph, keys: Keys, budget: int, in_levels: bool, threads: int) -> Hierarchy | Refusal:
+def look_up(graph: Graph, keys: Keys, in_levels: bool) -> Kept | None:
+    """Return what the cache of this host has of a graph, or None if it has no contraction of it."""
+    if not array_cache.has_any(_beginning(graph)):
+        return None
+    topology = _topology(graph)
+    found = array_cache.shapes(_hierarchy_key(graph, topology, keys, in_levels))
+    if found is not None:
+        return Kept(found["up_arcs"][0] // 2 - hierarchy_module.AHEAD, weighed=True)
+    found = array_cache.shapes(topology)
+    return None if found is None else Kept(found["head"][0], weighed=False)
+
+
+def cached_hierarchy(graph: Graph, keys: Keys, worth: int, in_levels: bool, threads: int) -> Hierarchy | Refusal:
     """Return the hierarchy of a graph from the cache, else a new one, or a refusal as `choice.build_hierarchy`.
 
     A new hierarchy is kept in the cache.
 
     Parameters
     ----------
-    budget
-        As in `contracted`.
+    worth
+        As in `contracted`. What is in the cache is taken whatever it has taken.
     in_levels
         As in `hierarchy`.
     threads
         Number of threads of the CPU.
     """
     topology = _topology(graph)
-    key = array_cache.key_of([topology, keys.code, f"in levels: {in_levels}"], [graph.weights])
+    key = _hierarchy_key(graph, topology, keys, in_levels)
     kept = _load(graph, key)
     if kept is not None:
-        work = int(kept["numbers"][0])
-        return too_much_work(budget, graph.n, graph.arcs) if work > budget else _hierarchy(kept)
+        return _hierarchy(kept)
     with HostDevice(threads) as host:
-        contraction = _contraction(graph, topology, keys, budget, host)
+        contraction = _contraction(graph, topology, keys, worth, host)
         if isinstance(contraction, Refusal):
             return contraction
         laid_out, found = contraction
         made = hierarchy(laid_out, found, keys, host, in_levels)
-    _save(graph, key, _arrays(made, found.work))
+    _save(graph, key, _arrays(made))
     return made
 
 
-def cached_contraction(graph: Graph, keys: Keys, budget: int) -> Contraction | Refusal:
+def cached_contraction(graph: Graph, keys: Keys, worth: int) -> Contraction | Refusal:
     """Return the contraction of a graph from the cache, else a new one, which is kept, or a refusal."""
     with HostDevice(1) as host:
-        found = _contraction(graph, _topology(graph), keys, budget, host)
+        found = _contraction(graph, _topology(graph), keys, worth, host)
         return found if isinstance(found, Refusal) else found[1]
 
 
@@ -92,23 +107,23 @@ def _laid_out(graph: Graph, keys: Keys) -> SearchGraph:
     return lay_out(graph, keys, order)
 
 
-def _contraction(graph: Graph, topology: str, keys: Keys, budget: int, host: Device
+def _contraction(graph: Graph, topology: str, keys: Keys, worth: int, host: Device
                  ) -> tuple[SearchGraph, Contraction] | Refusal:
     """Return the graph as it is laid out, and its contraction, or a refusal in place of both."""
     kept = _load(graph, topology)
     if kept is not None:
-        found = Contraction(kept["order"], kept["first"], kept["head"], int(kept["work"][0]))
-        if found.work > budget:
-            return too_much_work(budget, graph.n, graph.arcs)
-        return _laid_out(graph, keys), found
-    given_up = array_cache.key_of([topology, f"given up: {budget}"], [])
+        return _laid_out(graph, keys), Contraction(kept["order"], kept["first"], kept["head"], int(kept["work"][0]))
+    given_up = f"{topology}-given-up"
     earlier = _load(graph, given_up)
-    if earlier is not None:
-        return Refusal(earlier["reason"].tobytes().decode())
+    if earlier is not None and int(earlier["worth"][0]) >= worth:
+        reason = earlier["reason"].tobytes().decode()
+        return Refusal(reason, True) if reason else too_much_work(worth, graph.n, graph.arcs)
     laid_out = _laid_out(graph, keys)
-    made = contracted(laid_out, budget, host)
+    made = contracted(laid_out, worth, host)
     if isinstance(made, Refusal):
-        _save(graph, given_up, {"reason": np.frombuffer(made.reason.encode(), np.uint8)})
+        reason = made.reason if made.forever else ""
+        _save(graph, given_up, {"worth": np.array([UNLIMITED if made.forever else worth], np.uint64),
+                                "reason": np.frombuffer(reason.encode(), np.uint8)})
         return made
     work = np.array([made.work], np.uint64)
     _save(graph, topology, {"order": made.order, "first": made.first, "head": made.head, "work": work})
@@ -126,12 +141,25 @@ def _save(graph: Graph, key: str, arrays: dict[str, NDArray[Any]]) -> None:
         array_cache.save(key, arrays)
 
 
+def _beginning(graph: Graph) -> str:
+    """Return how the names of all files of a graph begin."""
+    return f"{graph.n}-{graph.arcs}-"
+
+
 def _topology(graph: Graph) -> str:
-    """Return a hash of all that the contraction of a graph follows from: its arcs, its layout, and our own code."""
+    """Return a name that has a hash of all that the contraction of a graph follows from.
+
+    That is its arcs, its layout, and our own code.
+    """
     arrays: list[NDArray[Any]] = [graph.offsets, graph.heads]
     if graph.coordinates is not None:
         arrays.append(graph.coordinates)
-    return array_cache.key_of([*_code(), f"directed: {graph.directed}"], arrays)
+    return _beginning(graph) + array_cache.key_of([*_code(), f"directed: {graph.directed}"], arrays)
+
+
+def _hierarchy_key(graph: Graph, topology: str, keys: Keys, in_levels: bool) -> str:
+    """Return a name that has a hash of all that the hierarchy of a graph follows from."""
+    return _beginning(graph) + array_cache.key_of([topology, keys.code, f"in levels: {in_levels}"], [graph.weights])
 
 
 def _code() -> Iterator[str]:
@@ -142,10 +170,10 @@ def _code() -> Iterator[str]:
     yield Path(__file__).read_text(encoding="utf-8")
 
 
-def _arrays(made: Hierarchy, work: int) -> dict[str, NDArray[Any]]:
+def _arrays(made: Hierarchy) -> dict[str, NDArray[Any]]:
     """Return the arrays of a hierarchy, each once."""
     own = {name: vars(made.graph)[name] for name in _GRAPH} | {name: vars(made)[name] for name in _LEVELS}
-    numbers = np.array([work, made.levels, made.graph.plateaus], np.uint64)
+    numbers = np.array([made.levels, made.graph.plateaus], np.uint64)
     kept = {name: array for name, array in own.items() if array is not own.get(_SAME.get(name, ""))}
     return {**kept, "numbers": numbers}
 
@@ -153,6 +181,6 @@ def _arrays(made: Hierarchy, work: int) -> dict[str, NDArray[Any]]:
 def _hierarchy(kept: dict[str, NDArray[Any]]) -> Hierarchy:
     """Return the hierarchy with these arrays."""
     arrays: dict[str, Any] = {name: kept[name if name in kept else _SAME[name]] for name in (*_GRAPH, *_LEVELS)}
-    _, levels, plateaus = map(int, kept["numbers"])
+    levels, plateaus = map(int, kept["numbers"])
     graph = SearchGraph(**{name: arrays[name] for name in _GRAPH}, plateaus=bool(plateaus))
     return Hierarchy(graph, **{name: arrays[name] for name in _LEVELS}, levels=levels)
