@@ -67,7 +67,8 @@ def solve(
     round: float | None = None,
     stop: Mapping[str, float] | None = None,
     terminals: Iterable[Any] | None = None,
-    weight: str | None = "weight",
+    weight: str | None = "",
+    directed: bool | None = None,
     **parameters: object,
 ) -> Result:
     """Solve a problem and return its result.
@@ -92,7 +93,12 @@ def solve(
     terminals
         The terminals of a Steiner problem, in place of those of `problem`: rows of a matrix, nodes, names or labels.
     weight
-        The edges' attribute (networkx, GraphML) or column (CSV) with the weights: "length" in OSMnx. None: all weigh 1.
+        The edges' attribute (networkx, GraphML), column (CSV) or property (GeoJSON) with the weights, such as "length"
+        in OSMnx. None: all weigh 1. By default it is "weight", and in GeoJSON the lines' length in metres.
+    directed
+        Whether entries, lines or edges are arcs; False takes the lighter one of two directions. By default what
+        `problem` says. Where it does not say (CSV, GeoJSON; a sparse matrix given to steiner-kmb) they are edges, and
+        refused if two directions differ.
     parameters
         The keys of the algorithm's own table in a job file: `path="open"`.
 
@@ -118,6 +124,7 @@ def solve(
     """
     ranks = comm or SerialComm()
     options = _terminals_option(terminals) | _weight_option(weight)
+    options |= {} if directed is None else {"directed": directed}
     job = _job(problem, options, parameters, {
         "algorithm": algorithm, "output": os.fspath(output or ""), "device": device, "threads": threads, "seed": seed,
         "share-gpu": share_gpu, "exact": exact, "round": round, "stop": _stop_table(stop)})
@@ -170,7 +177,7 @@ def _terminals_option(terminals: Iterable[Any] | None) -> dict[str, Any]:
 
 
 def _weight_option(weight: str | None) -> dict[str, Any]:
-    return {} if weight == "weight" else {"weight": weight}
+    return {} if weight == "" else {"weight": weight}
 
 
 class _Silent(Log):

@@ -83,6 +83,11 @@ class Result(TourMixin, paths.PathsMixin, reductions.ReductionsMixin, tree.TreeM
         return str(self.contents.value("job", "toml"))
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """How the instance's input was taken, and what in it may be a mistake: lines of the run's log."""
+        return tuple(str(self.contents.value("instance", "notes", "")).splitlines())
+
+    @property
     def n(self) -> int:
         """Number of cities or vertices of the instance."""
         return len(self.contents.value("instance", "label"))

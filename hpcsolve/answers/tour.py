@@ -228,9 +228,20 @@ def _colony_lines(contents: Contents) -> Iterator[str]:
     values = [contents.value("colonies", name) for name in names]
     if costs is not None and len(costs) > 1 and None not in values:
         yield f"colonies: {len(costs)}: " + ", ".join(f"{n} {float(v):.8g}" for n, v in zip(names, values))
-    if gaps is not None and len(gaps):
+    if undercut := below_optimum(contents):
+        yield f"note:   {undercut}"
+    elif gaps is not None and len(gaps):
         mean = f", {100 * float(np.mean(gaps)):.3g} % on average" if len(gaps) > 1 else ""
         yield f"gap:    {100 * float(np.min(gaps)):.3g} % above the optimum{mean}"
+
+
+def below_optimum(contents: Contents) -> str:
+    """Return what is wrong with the optimum that the job names, "" if the tour costs as much or more."""
+    optimum, cost = _keys(contents).get("optimum"), contents.attributes["cost"]
+    if optimum is None or not cost < optimum:
+        return ""
+    share = f" ({100 * (optimum - cost) / abs(optimum):.3g} % more)" if optimum else ""
+    return f"optimum = {optimum:.15g} of the job{share} is not the optimum of these costs: this tour is cheaper"
 
 
 def summary(contents: Contents) -> str:

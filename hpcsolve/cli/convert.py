@@ -15,6 +15,8 @@ def add(commands: Any) -> None:
     parser.add_argument("source", metavar="A", help="an instance in any format that jobs take")
     parser.add_argument("output", metavar="B", help="the file to write; its suffix says the format")
     parser.add_argument("--weight", metavar="NAME", help="the attribute or column of A with the weights of edges")
+    text = "whether edges of A are arcs, as instance.directed of a job; false takes the lighter one of two directions"
+    parser.add_argument("--directed", choices=("true", "false"), help=text)
     parser.add_argument("--overwrite", action="store_true", help="replace B if it exists")
 
 
@@ -23,7 +25,8 @@ def _convert(options: argparse.Namespace) -> int:
         from hpcsolve.formats.convert import convert
 
         require_new(options)
-        show(convert(options.source, options.output, options.weight))
+        directed = None if options.directed is None else options.directed == "true"
+        show(convert(options.source, options.output, options.weight, directed))
         return 0
 
     return on_rank_0(run)

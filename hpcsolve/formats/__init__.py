@@ -85,8 +85,9 @@ def read_graph(
     coordinates
         A DIMACS `.co` file.
     directed
-        Whether an entry of the file is an arc (True) or an edge (False), for formats that leave it open (DIMACS,
-        Matrix Market, edge lists, .npz). By default the format decides, and edge lists are undirected.
+        Whether an entry of the file is an arc (True), or an edge (False), whose weight is the lighter one of two
+        directions. By default the file says it. One that does not (edge lists, GeoJSON) has edges, and is refused if
+        two of them lead opposite ways with different weights.
     weight
         The attribute or column with the weights, in formats that may have several.
 

@@ -70,6 +70,8 @@ class Format(Generic[Problem]):
         In lower case, the usual one first.
     description
         What a file looks like, in a few words, for the documentation.
+    directed
+        Whether lines are arcs or edges, costs one way or both, in a few words, for the documentation.
     read
         Function that returns the problem in an `InputFile`. Readers of graphs also take `directed` (see
         `formats.read_graph`), readers of travelling salesman problems `precision` (see `formats.read`).
@@ -89,6 +91,7 @@ class Format(Generic[Problem]):
     title: str
     suffixes: tuple[str, ...]
     description: str
+    directed: str
     read: Callable[..., Problem]
     signature: Callable[[bytes], bool] | None = None
     resembles: Callable[[bytes], bool] | None = None

@@ -22,13 +22,13 @@ from hpcsolve.wording import counted
 _WRONG_KIND = "of another kind of problem ({}) than the format of the target"
 
 
-def convert(source: str, target: str, weight: str | None = None) -> str:
+def convert(source: str, target: str, weight: str | None = None, directed: bool | None = None) -> str:
     """Write the instance in a source file to a target file, whose suffix selects the format.
 
     Parameters
     ----------
-    weight
-        The attribute or column with the weights, as in `read_graph`.
+    weight, directed
+        The attribute or column with the weights, and whether edges are arcs, as in `read_graph`.
 
     Returns
     -------
@@ -39,14 +39,16 @@ def convert(source: str, target: str, weight: str | None = None) -> str:
     Raises
     ------
     InputError
-        The source cannot be read, hpcsolve writes no format with the target's suffix, or that format cannot express the
-        costs, arcs or weights.
+        The source cannot be read, hpcsolve writes no format with the target's suffix, that format cannot express the
+        costs, arcs or weights, or `directed` is given for a travelling salesman problem.
     EnvironmentFault
         The target cannot be written.
     """
     formats = _formats(source, target)
     is_tsp = formats is TSP_FORMATS
-    problem, _ = _read(source, formats, weight)
+    if is_tsp and directed is not None:
+        raise InputError("directed is for graphs; a travelling salesman problem has costs both ways", source)
+    problem, _ = _read(source, formats, weight, directed)
     with tempfile.TemporaryDirectory() as folder:
         written = str(Path(folder) / Path(target).name)
         write_instance(problem, written, formats)
@@ -76,10 +78,13 @@ def _formats(source: str, target: str) -> tuple[Format[Any], ...]:
     return kinds[1] if any(found is format for format in kinds[1]) else kinds[0]
 
 
-def _read(path: str, formats: tuple[Format[Any], ...], weight: str | None = None) -> tuple[Any, str]:
+def _read(
+    path: str, formats: tuple[Format[Any], ...], weight: str | None = None, directed: bool | None = None
+) -> tuple[Any, str]:
     """Return the problem in a file, and the title of the file's format."""
     others: Sequence[Format[Any]] = GRAPH_FORMATS if formats is TSP_FORMATS else TSP_FORMATS
-    found = read_instance(path, formats, others, _WRONG_KIND, weight=weight)
+    options = [] if formats is TSP_FORMATS else [directed]
+    found = read_instance(path, formats, others, _WRONG_KIND, *options, weight=weight)
     problem = with_names(found.problem) if isinstance(found.problem, Tsp) else found.problem
     return problem, next(format.title for format in formats if format.name == found.format)
 

@@ -7,7 +7,12 @@ from __future__ import annotations
 
 from hpcsolve.formats.base import Format
 from hpcsolve.formats.graph.dimacs import looks_like_dimacs, read_dimacs, write_dimacs
-from hpcsolve.formats.graph.edge_list import looks_like_edge_list, read_edge_list, write_edge_list
+from hpcsolve.formats.graph.edge_list import (
+    has_edge_titles,
+    looks_like_edge_list,
+    read_edge_list,
+    write_edge_list,
+)
 from hpcsolve.formats.graph.geojson import looks_like_geojson, read_geojson
 from hpcsolve.formats.graph.matrix_market import looks_like_matrix_market, read_matrix_market, write_matrix_market
 from hpcsolve.formats.graph.metis import read_metis, write_metis
@@ -37,20 +42,23 @@ TSP_FORMATS: tuple[Format[Tsp], ...] = (
     Format(
         "tsplib", "TSPLIB", (".tsp", ".atsp", ".tour", ".sop", ".hcp", ".vrp"),
         "begins with a keyword of TSPLIB, `NAME : gr17`; TSP, ATSP and SOP are read",
+        "ATSP and SOP: from row to column; TSP: both ways",
         read_tsplib, signature=looks_like_tsplib, write=write_tsplib,
     ),
     Format(
-        "npy", "numpy matrix", (".npy",), "a square array that `numpy.save` wrote",
+        "npy", "numpy matrix", (".npy",), "a square array that `numpy.save` wrote", "from row to column",
         read_npy, signature=is_npy, write=write_npy, binary=True,
     ),
     Format(
         "text matrix", "table of numbers", (".csv", ".tsv"),
         "numbers between commas, semicolons, tabs or blanks, perhaps names or labels above and on the left",
+        "from row to column",
         read_text_matrix, resembles=looks_like_text_matrix, write=write_text_matrix,
     ),
     Format(
         "places", "places", (".csv", ".tsv"),
         "a header such as `name,lat,lon`, then a place on each line, in decimal degrees; distances in metres",
+        "both ways",
         read_places, signature=looks_like_places, write=write_places,
     ),
 )
@@ -58,48 +66,55 @@ TSP_FORMATS: tuple[Format[Tsp], ...] = (
 GRAPH_FORMATS: tuple[Format[Graph], ...] = (
     Format(
         "npz", "scipy sparse matrix", (".npz",), "a zip file of arrays that `scipy.sparse.save_npz` wrote",
+        "yes: entry (u, v) is an arc from u to v",
         read_sparse_npz, signature=is_zip, binary=True,
     ),
     Format(
         "matrix market", "Matrix Market", (".mtx",), "begins with `%%MatrixMarket matrix coordinate`",
+        "`general`: yes; `symmetric`: no",
         read_matrix_market, signature=looks_like_matrix_market, write=write_matrix_market,
     ),
     Format(
-        "dimacs", "DIMACS", (".gr",), "a line `p sp VERTICES ARCS`, then lines `a TAIL HEAD WEIGHT`",
+        "dimacs", "DIMACS", (".gr",), "a line `p sp VERTICES ARCS`, then lines `a TAIL HEAD WEIGHT`", "yes",
         read_dimacs, signature=looks_like_dimacs, write=write_dimacs,
     ),
     Format(
-        "steinlib", "SteinLib", (".stp",), "begins with `33D32945 STP File`; undirected, with terminals",
+        "steinlib", "SteinLib", (".stp",), "begins with `33D32945 STP File`; with terminals", "no",
         read_steinlib, signature=looks_like_steinlib, write=write_steinlib,
     ),
     Format(
-        "pace", "PACE", (".gr",), "begins with `SECTION Graph`, or has a line `p tw VERTICES EDGES`; undirected",
+        "pace", "PACE", (".gr",), "begins with `SECTION Graph`, or has a line `p tw VERTICES EDGES`", "no",
         read_pace, signature=looks_like_pace,
     ),
     Format(
         "graphml", "GraphML", (".graphml",), "XML with `<graphml`; needs networkx",
+        "as `edgedefault` says",
         read_graphml, signature=looks_like_graphml, write=write_graphml, takes_weight=True,
     ),
     Format(
         "gml", "GML", (".gml",), "begins with `graph [`; needs networkx",
+        "as `directed` says; without it not stated",
         read_gml, signature=looks_like_gml, write=write_gml, takes_weight=True,
     ),
     Format(
         "geojson", "GeoJSON", (".geojson", ".json"),
-        "LineString features; weights are lengths in metres, or the property that `weight` names",
+        "LineString features; weights are lengths in metres, or the property that `weight` names", "not stated",
         read_geojson, signature=looks_like_geojson, takes_weight=True,
     ),
     Format(
         "node-link", "node-link JSON", (".json",), "what `networkx.node_link_data` gives; needs networkx",
+        "as `directed` says; without it not stated",
         read_node_link, signature=looks_like_node_link, write=write_node_link, takes_weight=True,
     ),
     Format(
-        "metis", "METIS", (".graph", ".metis"), "known by its suffix alone: the neighbours of each vertex; undirected",
+        "metis", "METIS", (".graph", ".metis"), "known by its suffix alone: the neighbours of each vertex", "no",
         read_metis, write=write_metis,
     ),
     Format(
         "edge list", "edge list", (".edges", ".csv", ".tsv"),
         "two vertices (numbers or names) and perhaps a weight on each line, between blanks, commas, semicolons or tabs",
-        read_edge_list, resembles=looks_like_edge_list, write=write_edge_list, takes_weight=True,
+        "as a comment `# Directed graph` or `# Undirected graph` says; without it not stated",
+        read_edge_list, signature=has_edge_titles, resembles=looks_like_edge_list, write=write_edge_list,
+        takes_weight=True,
     ),
 )

@@ -40,11 +40,13 @@ def updated(text: str) -> str:
 
 
 def _table(formats: Sequence[Format[Any]]) -> Iterator[str]:
-    yield "| format | suffix | what a file looks like | written |"
-    yield "|---|---|---|---|"
+    directions = "directed" if formats is GRAPH_FORMATS else "costs"
+    yield f"| format | suffix | what a file looks like | {directions} | written |"
+    yield "|---|---|---|---|---|"
     for format in formats:
         suffixes = " ".join(f"`{suffix}`" for suffix in format.suffixes)
-        yield f"| {format.title} | {suffixes} | {format.description} | {'yes' if format.write else 'no'} |"
+        written = "yes" if format.write else "no"
+        yield f"| {format.title} | {suffixes} | {format.description} | {format.directed} | {written} |"
 
 
 if __name__ == "__main__":

@@ -49,6 +49,7 @@ _EVERY_KIND = {
     "path": Dataset("text", "Path of the instance's file, empty if it was generated"),
     "format": Dataset("text", "Format that the instance was read in"),
     "coordinates_kind": Dataset("text", _COORDINATES_KIND),
+    "notes": Dataset("text", "Lines of the log: how the input was taken, and what may be a mistake", optional=True),
 }
 _ROUNDING = {
     "rounded_to": Dataset("float64", "Unit that costs were rounded to; missing if they are exact", optional=True),

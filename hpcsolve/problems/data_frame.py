@@ -11,6 +11,7 @@ import numpy as np
 from hpcsolve.errors import InputError
 from hpcsolve.problems.decimals import shown
 from hpcsolve.problems.geographic import from_places
+from hpcsolve.problems.notes import not_used
 from hpcsolve.problems.place_columns import has_place_columns, place_columns
 from hpcsolve.problems.rounding import Precision
 from hpcsolve.problems.tsp import Tsp
@@ -83,5 +84,5 @@ def _places(frame: Any, name: str) -> Tsp:
             raise InputError(f"place {position} has no name", name)
     return from_places(
         latitude, longitude, name, city_names=[str(text) for text in names],
-        labels=ids if ids and _integers(ids) else None,
+        labels=ids if ids and _integers(ids) else None, notes=not_used(columns.unused(list(frame.columns))),
     )

@@ -7,6 +7,7 @@ distance differs from the distance on the Earth's ellipsoid by at most about 0.6
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -52,6 +53,7 @@ def from_places(
     *,
     city_names: Sequence[str] = (),
     labels: ArrayLike | None = None,
+    notes: tuple[str, ...] = (),
 ) -> Tsp:
     """Return the instance of places on the globe, whose costs are great-circle distances in whole metres.
 
@@ -61,6 +63,8 @@ def from_places(
         Shape (n,): decimal degrees, -90 to 90 (north is positive) and -180 to 180 (east is positive).
     labels
         Shape (n,), different integers, by default 1..n.
+    notes
+        As in `Tsp`.
 
     Raises
     ------
@@ -74,9 +78,10 @@ def from_places(
         raise InputError(f"{n} places need {n} city names, or none, and {n} different labels, or none", name)
     require_memory(n)
     cost = distance_matrix(places)
-    return from_costs(
+    tsp = from_costs(
         cost, name, labels=numbers, coordinates=places, city_names=city_names, coordinates_kind=DEGREES
     )
+    return replace(tsp, notes=notes)
 
 
 def distance_matrix(places: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -49,6 +49,8 @@ class Graph:
         `geographic.DEGREES` if coordinates are latitudes and longitudes, else empty.
     parallel_arcs, loops, repeated_terminals
         Number of arcs (edges of an undirected graph) and of terminals that were dropped.
+    notes
+        How the input was taken, and what it has beside the graph, in lines for the log of a run (see `problems.notes`).
     """
 
     name: str
@@ -67,6 +69,7 @@ class Graph:
     loops: int = 0
     repeated_terminals: int = 0
     weight_error: float = 0.0
+    notes: tuple[str, ...] = ()
 
     @property
     def n(self) -> int:

@@ -14,6 +14,11 @@ from hpcsolve.problems.graph import Graph, require_in_range, require_order, with
 from hpcsolve.problems.rounding import Precision
 from hpcsolve.problems.weights import Weights, exact_weights, narrowed, number_table, rounded_weights
 
+EITHER_WEIGHT = (
+    "say directed = true to keep both, or directed = false for the lighter one; a Steiner problem knows false alone"
+)
+"""The way out where edges have another weight each way, and the input does not say whether it has arcs or edges."""
+
 
 def from_edges(
     tails: ArrayLike,
@@ -21,7 +26,7 @@ def from_edges(
     weights: ArrayLike | None = None,
     *,
     n: int | None = None,
-    directed: bool = False,
+    directed: bool | None = False,
     labels: ArrayLike | None = None,
     coordinates: ArrayLike | None = None,
     terminals: ArrayLike | None = None,
@@ -40,6 +45,8 @@ def from_edges(
         Shape (m,), numbers of at least 0; by default 1 each.
     n
         Number of vertices, by default the largest end plus 1.
+    directed
+        None: the input has edges, but may mean arcs. Then opposite edges with different weights are refused.
     labels
         Shape (n,), by default 0..n-1.
     terminals
@@ -48,7 +55,7 @@ def from_edges(
     Raises
     ------
     InputError
-        Shapes differ, an end is out of range, or a weight is negative, NaN, infinite or too large.
+        Shapes differ, an end is out of range, or a weight is negative, NaN, infinite or too large; or as `directed`.
     """
     a, b = _ends(tails, "tails", name), _ends(heads, "heads", name)
     size = max(int(a.max(initial=-1)), int(b.max(initial=-1))) + 1 if n is None else n
@@ -59,14 +66,21 @@ def from_edges(
         raise InputError(message, name)
     for ends in (a, b):
         require_in_range(ends, size, name, f"an end of arc {{index}} is {{value}}, out of range 0 to {size - 1}")
+
+    def in_words(arc: int) -> str:
+        known = vertex_names or (range(size) if labels is None else np.asarray(labels).tolist())
+        return f"arc {arc} ({known[a[arc]]} to {known[b[arc]]})"
+
     try:
         final, scale = exact_weights(values, size)
     except BadNumber as problem:
-        index, known = problem.index, vertex_names or (range(size) if labels is None else np.asarray(labels).tolist())
-        what = f"the weight of arc {index} ({known[a[index]]} to {known[b[index]]})"
-        raise InputError(f"{what} {problem.reason}", name) from None
+        raise InputError(f"the weight of {in_words(problem.index)} {problem.reason}", name) from None
+    opposite = opposite_arcs(size, a, b, final) if directed is None else None
+    if opposite is not None:
+        one, other = (f"{in_words(arc)} weighs {float(values[arc]):.15g}" for arc in opposite)
+        raise InputError(f"{one}, but {other}; {EITHER_WEIGHT}", name)
     return assembled(
-        name, size, a, b, final, directed=directed, scale=scale, comment=comment, vertex_names=vertex_names,
+        name, size, a, b, final, directed=bool(directed), scale=scale, comment=comment, vertex_names=vertex_names,
         labels=_table(labels, (size,), np.int64, "labels", name),
         coordinates=_table(coordinates, (size, 2), np.float64, "coordinates", name),
         terminals=None if terminals is None else _ends(terminals, "terminals", name),
@@ -115,6 +129,28 @@ def assembled(
         return graph
     require_in_range(terminals, n, name, f"terminal {{value}} is out of range 0 to {n - 1}")
     return with_terminals_at(graph, terminals)
+
+
+def opposite_arcs(
+    n: int, tails: NDArray[np.int64], heads: NDArray[np.int64], weights: Weights
+) -> tuple[int, int] | None:
+    """Return the first two arcs between the same vertices, one each way, that make undirected edges ambiguous, or None.
+
+    They are the lightest ones of their directions, and have different weights.
+    """
+    up, down = tails < heads, tails > heads
+    if not up.any() or not down.any() or weights.min() == weights.max():
+        return None
+    keys = (np.minimum(tails, heads) * n + np.maximum(tails, heads)).view(np.uint64)
+    (one, least), (other, other_least) = (_least_of_parallel(keys[way], weights[way], n) for way in (up, down))
+    place = np.minimum(np.searchsorted(one, other), len(one) - 1)
+    ambiguous = (one[place] == other) & (least[place] != other_least)
+    if not ambiguous.any():
+        return None
+    first = int(np.argmax(np.isin(keys, other[ambiguous]) & (up | down)))
+    between = np.flatnonzero(keys == keys[first])
+    lightest = [way[np.argmin(weights[way])] for way in (between[up[between]], between[down[between]])]
+    return int(min(lightest)), int(max(lightest))
 
 
 def fitted(graph: Graph, precision: Precision, whole: bool) -> Graph:

@@ -14,9 +14,10 @@ from hpcsolve.errors import InputError
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.graph_build import from_edges
 from hpcsolve.problems.node_places import node_places
+from hpcsolve.problems.notes import ONE_WAY, one_way_notes, taken
 
 
-def from_scipy(matrix: Any, *, directed: bool = True, name: str = "graph") -> Graph:
+def from_scipy(matrix: Any, *, directed: bool | None = True, name: str = "graph") -> Graph:
     """Return the graph of a sparse matrix. Stored zeros are arcs of weight 0, as in `scipy.sparse.csgraph`.
 
     Parameters
@@ -24,7 +25,8 @@ def from_scipy(matrix: Any, *, directed: bool = True, name: str = "graph") -> Gr
     matrix
         Shape (n, n), in any of scipy's sparse formats; entry (u, v) is the weight of the arc from u to v.
     directed
-        If False, each stored entry is an edge, and the least one of (u, v) and (v, u) counts.
+        If False, each stored entry is an edge, and the least one of (u, v) and (v, u) counts; if None it is an edge,
+        too, but (u, v) and (v, u) must not differ.
 
     Raises
     ------
@@ -49,7 +51,10 @@ def to_scipy(graph: Graph) -> Any:
     return csr_array((weights, graph.heads, offsets), shape=(graph.n, graph.n))
 
 
-def from_networkx(graph: Any, weight: str | None = "weight", *, name: str = "", file: bool = False) -> Graph:
+def from_networkx(
+    graph: Any, weight: str | None = "weight", *, directed: bool | None = None, name: str = "", file: bool = False,
+    stated: bool = True,
+) -> Graph:
     """Return the graph of a networkx graph, directed or not, with or without parallel edges.
 
     If all nodes are integers, they are the labels; else the labels are 0..n-1, and the nodes' texts are the names.
@@ -60,29 +65,40 @@ def from_networkx(graph: Any, weight: str | None = "weight", *, name: str = "", 
     weight
         The attribute with the weights, which every edge must have. None: each edge weighs 1, and so it does by default
         if no edge has any attribute that is a number, as in networkx.
+    directed
+        False takes each arc as an edge, whose weight is the smaller one of both directions; by default as the graph is.
     file
         Whether the graph was read from a file, so that messages name the key of a job.
+    stated
+        Whether the file says if it has arcs or edges. If not, `graph` has them as arcs, which are taken as edges.
 
     Raises
     ------
     InputError
-        Edges lack the attribute, or it is not a number; or as in `from_edges`. The message names an edge.
+        Edges lack the attribute, or it is not a number; the graph has edges, and `directed` is true; or as in
+        `from_edges`. The message names an edge.
     """
+    if directed and not graph.is_directed():
+        raise InputError("a graph with edges, not arcs, is undirected; remove directed = true", name)
     title = name or str(getattr(graph, "name", "")) or "graph"
     nodes = list(graph.nodes)
     position = {node: index for index, node in enumerate(nodes)}
     tails, heads, attributes = zip(*graph.edges(data=True)) if graph.size() else ((), (), ())
     values = _edge_values(tails, heads, attributes, weight, title, file)
     coordinates, kind = node_places(graph)
+    arcs = directed if directed is not None else graph.is_directed() if stated else None
     labelled = all(isinstance(node, (int, np.integer)) and not isinstance(node, bool) for node in nodes)
     converted = from_edges(
         [position[node] for node in tails], [position[node] for node in heads], values,
-        n=len(nodes), directed=graph.is_directed(), name=title,
+        n=len(nodes), directed=arcs, name=title,
         labels=[int(node) for node in nodes] if labelled else None,
         vertex_names=() if labelled else tuple(map(str, nodes)),
-        comment="Each edge weighs 1, since edges have no numbers" if weight and tails and not values else "",
     )
-    return replace(converted, coordinates=coordinates, coordinates_kind=kind)
+    one_way = [data[ONE_WAY] for data in attributes if ONE_WAY in data]
+    notes = () if graph.is_directed() and stated else one_way_notes("attribute", one_way, directed, stated)
+    if weight and tails and not values:
+        notes += (taken("each edge weighs 1, since edges have no numbers"),)
+    return replace(converted, coordinates=coordinates, coordinates_kind=kind, notes=notes)
 
 
 def _edge_values(

@@ -22,6 +22,11 @@ class PlaceColumns:
     name: int | None
     label: int | None
 
+    def unused(self, titles: Sequence[object]) -> list[object]:
+        """Return the titles of the other columns."""
+        used = (self.latitude, self.longitude, self.name, self.label)
+        return [title for column, title in enumerate(titles) if column not in used]
+
 
 def has_place_columns(titles: Sequence[object]) -> bool:
     """Return whether a table with these titles has latitudes and longitudes."""

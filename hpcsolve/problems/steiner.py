@@ -48,7 +48,7 @@ def require_problem(graph: Graph) -> Graph:
     """
     name = graph.name
     if graph.directed:
-        way_out = "set directed = false, or take graph.to_undirected() of networkx"
+        way_out = "set directed = false, which takes the lighter one of two directions"
         raise InputError(f"a Steiner problem is undirected; if arcs stand for edges, {way_out}", name)
     if graph.terminals is None or not len(graph.terminals):
         raise InputError("has no terminals; take a SteinLib or PACE file, or name at least one in `terminals`", name)

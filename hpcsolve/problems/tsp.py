@@ -46,6 +46,8 @@ class Tsp:
         `geographic.DEGREES` or `geographic.DEGREES_MINUTES` if coordinates are latitudes and longitudes, else empty.
     precedences
         Pairs (a, b) of positions: a comes before b in every tour (sequential ordering problems).
+    notes
+        What the input has beside the problem, in lines for the log of a run (see `problems.notes`).
     """
 
     name: str
@@ -58,6 +60,7 @@ class Tsp:
     coordinates_kind: str = ""
     cost_error: float = 0.0
     precedences: tuple[tuple[int, int], ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def n(self) -> int:

@@ -42,6 +42,7 @@ def section(file: str, result: Result, name: str) -> Markup:
         *_warnings(result),
         element("h3", "Problem"),
         element("p", words.problem(result)),
+        *(element("p", line, class_="note") for line in result.notes),
         element("h3", "Answer"),
         element("p", " ".join(words.answer(result))),
         *_bounds(result),

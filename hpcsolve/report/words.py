@@ -15,7 +15,7 @@ from hpcsolve.analysis.plot.texts import number
 from hpcsolve.answers import tours
 from hpcsolve.answers.base import rounding_of
 from hpcsolve.answers.reductions import REDUCTIONS, ranges
-from hpcsolve.answers.tour import VALUES, in_words, is_open
+from hpcsolve.answers.tour import VALUES, below_optimum, in_words, is_open
 from hpcsolve.answers.tours import TOURS
 from hpcsolve.answers.tree_text import how_proven
 from hpcsolve.problems.geographic import DEGREES
@@ -118,7 +118,9 @@ def _tour_answer(result: Result) -> Iterator[str]:
     yield _how_good(result, what)
     yield from _several(result)
     gaps, costs = (result.contents.value("colonies", name) for name in ("gap", "cost"))
-    if gaps is not None and len(gaps):
+    if undercut := below_optimum(result.contents):
+        yield f"{undercut}."
+    elif gaps is not None and len(gaps):
         mean = f", on average over {len(gaps)} colonies {percent(float(np.mean(gaps)))}" if len(gaps) > 1 else ""
         yield f"It is {percent(float(np.min(gaps)))} above the optimum that the job names{mean}."
     elif costs is not None and len(costs) > 1:

@@ -12,6 +12,7 @@ from hpcsolve.output.contents import Contents
 from hpcsolve.output.log import Log
 from hpcsolve.output.schema import answer_lines
 from hpcsolve.parallel.comm import Comm
+from hpcsolve.problems.notes import notes_on
 from hpcsolve.problems.rounding import statement
 from hpcsolve.runner.kinds import kind_of
 from hpcsolve.runner.planned import PlannedRun
@@ -19,9 +20,14 @@ from hpcsolve.runner.timings import seconds_line
 
 
 def say_head(planned: PlannedRun, comm: Comm, log: Log) -> None:
-    """Say what is solved, on which ranks, and whether an earlier result in the output will be replaced. Collective."""
+    """Say what is solved, what is worth a note in it, on which ranks, and what in the output will be replaced.
+
+    Collective.
+    """
     what = kind_of(planned.job).headline(planned.instance.problem)
     log.say(f"hpcsolve {hpcsolve.__version__}: {planned.job.settings.algorithm}, {what}")
+    for line in notes_on(planned.instance.problem) if comm.rank == 0 else ():
+        log.say(line)
     values = kind_of(planned.job).values(planned.instance)
     if values["rounded_to"] is not None:
         log.say(f"costs:  {statement(values['rounded_to'], values['rounding_error'] or 0.0)}")

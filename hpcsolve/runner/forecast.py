@@ -19,6 +19,7 @@ from hpcsolve.memory import available_memory
 from hpcsolve.output.heartbeat import Say, say_nothing
 from hpcsolve.output.progress import size
 from hpcsolve.parallel.comm import SerialComm
+from hpcsolve.problems.notes import notes_on
 from hpcsolve.runner.kinds import kind_of
 from hpcsolve.runner.memory import process_bytes
 from hpcsolve.runner.phases import Phases, process_age, with_trial
@@ -70,6 +71,7 @@ class Forecast:
         shared = estimate.shared_bytes
         what = f"{problem.name}, {kind.size(problem)} {kind.size_unit}"
         yield f"{self.job.settings.algorithm}, {what}, {counted(self.ranks, 'rank')}"
+        yield from notes_on(problem)
         yield f"each rank has           {self.device}"
         yield f"device memory per rank  {_range(estimate.device_bytes)}"
         yield f"host memory per rank    {_range(estimate.host_bytes)}, for messages and tables, without Python's own"

@@ -19,6 +19,7 @@ from tests.steiner_oracle import hypercube
 
 SPACE = """\
 NAME: cube
+GRID_SIZE: 9
 TYPE: TSP
 DIMENSION: 5
 EDGE_WEIGHT_TYPE: EUC_3D

@@ -244,7 +244,7 @@ def test_the_edge_without_a_weight_is_named(attributes, message):
 def test_edges_without_numbers_weigh_one_only_by_default():
     theirs = networkx.Graph([(0, 1, {"name": "High Street", "open": True}), (1, 2)])
     assert arcs_of(from_networkx(theirs)) == {(0, 1): 1, (1, 0): 1, (1, 2): 1, (2, 1): 1}
-    assert from_networkx(theirs).comment == "Each edge weighs 1, since edges have no numbers"
+    assert from_networkx(theirs).notes == ("read:   each edge weighs 1, since edges have no numbers",)
     assert from_networkx(theirs, weight=None).comment == ""
     with pytest.raises(InputError, match="no edge has the attribute 'km'; edges have no attribute that is a number"):
         from_networkx(theirs, weight="km")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from hpcsolve.formats.files import InputFile
 from hpcsolve.formats.graph.lines import Numbers
 from hpcsolve.problems.decimals import BadNumber, shown
 from hpcsolve.problems.graph import LARGEST_ORDER, Graph
+from hpcsolve.problems.graph_build import EITHER_WEIGHT, opposite_arcs
 from hpcsolve.problems.weights import Weights, exact_weights
 
 _SMALL_ORDER = 1 << 20
@@ -102,6 +104,36 @@ def require_undirected(file: InputFile, directed: bool | None) -> None:
     """Refuse `directed = true` for a file whose format has only edges. Raises `InputError`."""
     if directed:
         raise file.error("a graph in this format is undirected; remove directed = true")
+
+
+def require_one_weight(
+    file: InputFile, n: int, ends: tuple[NDArray[np.int64], NDArray[np.int64]], weights: tuple[Weights, int],
+    lines: NDArray[np.int64], names: Any, way_out: str = f"{EITHER_WEIGHT} (--set instance.directed=false)",
+) -> None:
+    """Refuse edges that are there in both directions with different weights, as if they were arcs.
+
+    Parameters
+    ----------
+    ends, weights
+        Tails and heads (positions); weights and their scale.
+    names
+        Names or labels of the vertices, by position.
+    way_out
+        The end of the message.
+
+    Raises
+    ------
+    InputError
+        With file and both lines.
+    """
+    found = opposite_arcs(n, *ends, weights[0])
+    if found is None:
+        return
+    (one, weight), (other, other_weight) = (
+        (f"from {names[ends[0][arc]]} to {names[ends[1][arc]]}", weight_text(weights[0][arc].item(), weights[1]))
+        for arc in found)
+    message = f"the weight {other} is {other_weight}, but {one} it is {weight} (line {lines[found[0]]})"
+    raise file.error(f"{message}; {way_out}", int(lines[found[1]]))
 
 
 def arc_lines(graph: Graph, prefix: str, chosen: NDArray[np.int64]) -> Iterator[str]:

@@ -1,8 +1,9 @@
 """Edge lists: two vertices and perhaps a weight on each line, between blanks, commas, semicolons or tabs.
 
 Lines that begin with # or % are comments. The first line may have titles of the columns; there may then be more than
-three. Vertices are either whole numbers below 2^63, by which they are ordered, or names. A graph is undirected, unless
-a comment begins with "Directed graph" (as in files of SNAP).
+three. Vertices are either whole numbers below 2^63, by which they are ordered, or names. A comment that
+begins with "Directed graph" or "Undirected graph" (as in files of SNAP) says what the lines are. Without it they are
+edges, of which no two may lead opposite ways with different weights.
 """
 
 from __future__ import annotations
@@ -10,18 +11,19 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from hpcsolve.errors import InputError
 from hpcsolve.formats.cells import cells_of, delimiter_of
 from hpcsolve.formats.files import InputFile, decode, words, write_text
-from hpcsolve.formats.graph.columns import weight_text, weights_in
+from hpcsolve.formats.graph.columns import require_one_weight, weight_text, weights_in
 from hpcsolve.formats.graph.edge_table import (
     HEAD,
     TAIL,
     begins_with_id,
+    direction_notes,
     names_axes,
     names_columns,
     positions_by_label,
@@ -34,6 +36,13 @@ from hpcsolve.problems.graph_build import assembled
 
 _COMMENT = re.compile(rb"[ \t]*[#%]")
 _LONGEST_HEAD = 1 << 20
+
+
+def has_edge_titles(content: bytes) -> bool:
+    """Return whether the first line that is no comment names the ends of edges, and not the cities of a matrix."""
+    first, *others = _first_cells(content)
+    is_matrix = not first[0] and any(row[0] == first[1] for row in others)
+    return names_columns(first) and not is_matrix
 
 
 def looks_like_edge_list(content: bytes) -> bool:
@@ -52,7 +61,8 @@ def read_edge_list(file: InputFile, directed: bool | None = None, weight: str | 
     Parameters
     ----------
     directed
-        Whether a line is an arc from the first to the second vertex; by default as the comments say.
+        Whether a line is an arc from the first to the second vertex; by default as the comments say. If these say
+        nothing, lines are edges, of which no two may lead opposite ways with different weights.
     weight
         The title of the column with the weights.
 
@@ -66,7 +76,8 @@ def read_edge_list(file: InputFile, directed: bool | None = None, weight: str | 
     first_lines = _first_lines(file.content)
     width = next((len(row) for _, row in first_lines if all(map(NUMBER.fullmatch, row))), 0)
     # The quick reader below is for numbers alone, in the order tail, head, weight.
-    if weight is not None or width not in (2, 3) or not _is_in_order(_first_cells(file.content)[0]):
+    titles = _first_cells(file.content)[0]
+    if weight is not None or width not in (2, 3) or not _is_in_order(titles):
         found = [decode(text).strip() for text in re.findall(rb"(?m)^[ \t]*[#%]+([^\n]*)", file.content)]
         comment = "\n".join(filter(None, found))
         return read_edge_table(file, _is_directed(directed, found), weight, comment)
@@ -81,9 +92,12 @@ def read_edge_list(file: InputFile, directed: bool | None = None, weight: str | 
     labels, tails, heads = positions_by_label(file, records.columns[0], records.columns[1], records.lines)
     values = np.ones(len(tails), dtype=np.uint64) if width == 2 else records.columns[2]
     weights, scale = weights_in(file, values, records.lines, len(labels))
+    stated = _is_directed(directed, comments)
+    if stated is None:
+        require_one_weight(file, len(labels), (tails, heads), (weights, scale), records.lines, labels)
     return assembled(
-        file.stem or "graph", len(labels), tails, heads, weights, directed=_is_directed(directed, comments),
-        scale=scale, labels=labels, comment="\n".join(comment for comment in comments if comment),
+        file.stem or "graph", len(labels), tails, heads, weights, directed=bool(stated), scale=scale, labels=labels,
+        comment="\n".join(comment for comment in comments if comment), notes=direction_notes(titles, stated),
     )
 
 
@@ -128,10 +142,12 @@ def _require_expressible(graph: Graph, names: Sequence[str]) -> None:
         raise InputError(f"{what}; write it as .gr", graph.name)
 
 
-def _is_directed(directed: bool | None, comments: Iterable[str]) -> bool:
-    """Return whether lines are arcs: as asked, or else as the comments say."""
-    said = any(comment.lower().startswith("directed graph") for comment in comments)
-    return said if directed is None else directed
+def _is_directed(directed: bool | None, comments: Sequence[str]) -> bool | None:
+    """Return whether lines are arcs: as asked, or else as the comments say, or None if these say nothing."""
+    if directed is not None:
+        return directed
+    found = (re.match(r"(un)?directed graph", comment, re.IGNORECASE) for comment in comments)
+    return next((match[1] is None for match in found if match), None)
 
 
 def _is_edge_of_names(cells: Sequence[str]) -> bool:

@@ -12,15 +12,18 @@ from numpy.typing import NDArray
 
 from hpcsolve.formats.cells import cells_of, delimiter_of, listed
 from hpcsolve.formats.files import InputFile, decode, words
-from hpcsolve.formats.graph.columns import weights_in
+from hpcsolve.formats.graph.columns import require_one_weight, weights_in
 from hpcsolve.formats.graph.lines import NUMBER, Numbers, numbers_of
 from hpcsolve.problems.decimals import shown
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.graph_build import assembled
+from hpcsolve.problems.notes import ONE_WAY, not_used, one_way_notes, taken
 
 # Titles of columns, in any case.
 TAIL = ("u", "from", "source", "src", "tail", "node1")
 HEAD = ("v", "to", "target", "dst", "head", "node2")
+_UNDIRECTED = ("u", "v", "node1", "node2")
+"""Titles of ends that do not name a direction."""
 WEIGHT = ("w", "weight", "length", "distance", "cost")
 _EDGE_ID = ("id", "key", "edge", "fid", "osmid", "no", "nr", "")
 """Titles of columns that number the edges, and that are never taken for weights."""
@@ -41,11 +44,13 @@ class EdgeColumns:
     weight: int | None
 
 
-def read_edge_table(file: InputFile, directed: bool, weight: str | None, comment: str = "") -> Graph:
+def read_edge_table(file: InputFile, directed: bool | None, weight: str | None, comment: str = "") -> Graph:
     """Return the graph of a table of edges.
 
     Parameters
     ----------
+    directed
+        Whether lines are arcs. None: they are edges, of which no two may lead opposite ways with different weights.
     weight
         The title of the column with the weights. None: the column with a title of `WEIGHT`, else the only one beside
         the ends. Without such a column each edge weighs 1.
@@ -72,10 +77,29 @@ def read_edge_table(file: InputFile, directed: bool, weight: str | None, comment
     labels, names, tails, heads = _vertices(file, body, columns, lines)
     values = np.ones(len(body), dtype=np.uint64) if columns.weight is None else _numbers(file, body, columns.weight)
     weights, scale = weights_in(file, values, lines, len(labels))
-    return assembled(
-        file.stem or "graph", len(labels), tails, heads, weights, directed=directed, scale=scale, labels=labels,
-        vertex_names=names, comment=comment,
+    if directed is None:
+        require_one_weight(file, len(labels), (tails, heads), (weights, scale), lines, names or labels)
+    titles = rows[0][1] if header else []
+    used = {columns.tail, columns.head, columns.weight}
+    others = [title for column, title in enumerate(titles) if column not in used and title.lower() not in _EDGE_ID]
+    one_way = [cells[titles.index(title)] for title in others if title.lower() == ONE_WAY for _, cells in body]
+    notes = (
+        *direction_notes(titles, directed), *one_way_notes("column", one_way, directed),
+        *not_used([title for title in others if title.lower() != ONE_WAY]),
     )
+    return assembled(
+        file.stem or "graph", len(labels), tails, heads, weights, directed=bool(directed), scale=scale, labels=labels,
+        vertex_names=names, comment=comment, notes=notes,
+    )
+
+
+def direction_notes(titles: Sequence[str], directed: bool | None) -> tuple[str, ...]:
+    """Return the line that says how edges under titles such as from and to were taken, if nothing says whether arcs."""
+    ends = [title for title in titles if title.lower() in (*TAIL, *HEAD) and title.lower() not in _UNDIRECTED]
+    if directed is not None or not names_columns(titles) or not ends:
+        return ()
+    what = f"{' and '.join(ends)} are the ends of edges, which lead both ways"
+    return (taken(f"{what}; directed = true makes arcs of them"),)
 
 
 def names_columns(titles: Sequence[str]) -> bool:

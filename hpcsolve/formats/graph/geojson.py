@@ -1,16 +1,17 @@
 """GeoJSON lines as a graph: the places of all lines are its vertices, edges join consecutive places of a line.
 
-Source: RFC 7946. LineString and MultiLineString features count; points, polygons and elevations are skipped. Weights
-are great-circle lengths in metres, rounded to millimetres. With `weight`, the name of a property, each line is one edge
-between its ends with the weight in that property. A line that meets another one between its ends is then refused, since
-it is several edges, whose weights nothing tells. A vertex has its coordinates in the file as its name: "16.37,48.21".
+Source: RFC 7946. LineString and MultiLineString features count; elevations are skipped, and so are points and polygons,
+which a note says. Weights are great-circle lengths in metres, rounded to millimetres. With `weight`, the name of a
+property, each line is one edge between its ends with the weight in that property. A line that meets another one between
+its ends is then refused, since it is several edges, whose weights nothing tells. A vertex has its coordinates in the
+file as its name: "16.37,48.21".
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,15 +20,17 @@ import numpy as np
 from hpcsolve.formats.cells import listed
 from hpcsolve.formats.decimal_text import shortest
 from hpcsolve.formats.files import InputFile
-from hpcsolve.formats.graph.columns import weights_in
+from hpcsolve.formats.graph.columns import require_one_weight, weights_in
 from hpcsolve.formats.json_text import json_of
 from hpcsolve.problems.decimals import BadNumber, shown
 from hpcsolve.problems.geographic import DEGREES, great_circle, out_of_range
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.graph_build import assembled
+from hpcsolve.problems.notes import ONE_WAY, not_used, one_way_notes, taken
 from hpcsolve.problems.weights import number_table
 
 _TYPES = rb'"(?:FeatureCollection|Feature|LineString|MultiLineString|GeometryCollection)"'
+_LINES = ("LineString", "MultiLineString", "GeometryCollection")
 _SIGNATURE = re.compile(rb'\{(?s:.{0,4000}?)"type"\s*:\s*' + _TYPES)
 
 Place = tuple[float, float]
@@ -71,7 +74,8 @@ def read_geojson(file: InputFile, directed: bool | None = None, weight: str | No
     InputError
         With file and line: it is not JSON, has no lines, or coordinates that are not degrees.
     """
-    lines = list(_lines(file))
+    skipped: list[str] = []
+    lines = list(_lines(file, skipped))
     if not lines:
         raise file.error("has no LineString and no MultiLineString", file.first_line)
     if weight is not None:
@@ -90,14 +94,32 @@ def read_geojson(file: InputFile, directed: bool | None = None, weight: str | No
         values = _numbers(file, [_property(file, line, weight) for _, _, line in pairs], pairs)
     file_lines = np.array([line.file_line for _, _, line in pairs], dtype=np.int64)
     weights, scale = weights_in(file, values, file_lines, len(position))
+    names = tuple(f"{shortest(x)},{shortest(y)}" for x, y in position)
+    tails, heads = ends[:, 0].copy(), ends[:, 1].copy()
+    if directed is None:
+        require_one_weight(file, len(position), (tails, heads), (weights, scale), file_lines, names)
     return assembled(
-        file.stem or "graph", len(position), ends[:, 0].copy(), ends[:, 1].copy(), weights, scale=scale,
-        directed=bool(directed), coordinates=points, coordinates_kind=DEGREES,
-        vertex_names=tuple(f"{shortest(x)},{shortest(y)}" for x, y in position),
+        file.stem or "graph", len(position), tails, heads, weights, scale=scale, directed=bool(directed),
+        coordinates=points, coordinates_kind=DEGREES, vertex_names=names,
+        notes=_notes(lines, skipped, directed, weight),
     )
 
 
-def _lines(file: InputFile) -> Iterator[Line]:
+def _notes(
+    lines: Sequence[Line], skipped: Sequence[str], directed: bool | None, weight: str | None
+) -> tuple[str, ...]:
+    """Return the lines that say which properties and features were not used."""
+    one_way = [line.properties[ONE_WAY] for line in lines if ONE_WAY in line.properties]
+    notes = one_way_notes("property", one_way, directed)
+    numbers = [key for key in lines[0].properties if all(_is_number(line.properties.get(key)) for line in lines)]
+    if weight is None and numbers:
+        what = f"weights are lengths in metres; each line has numbers in its properties too: {listed(numbers)}"
+        notes += (taken(f"{what} (choose one with weight)"),)
+    return notes + not_used([f"{kind} ({skipped.count(kind)})" for kind in dict.fromkeys(skipped)], "type")
+
+
+def _lines(file: InputFile, skipped: list[str]) -> Iterator[Line]:
+    """Yield all lines, and append the types of other geometries to a list."""
     content = json_of(file)
     _require_degrees(file, content)
     whole = isinstance(content, dict) and content.get("type") == "FeatureCollection"
@@ -111,6 +133,8 @@ def _lines(file: InputFile) -> Iterator[Line]:
             raise file.error(f"feature {index} is not an object", number)
         geometry = feature.get("geometry") if feature.get("type") == "Feature" else feature
         properties = feature.get("properties")
+        if isinstance(geometry, dict) and geometry.get("type") not in _LINES:
+            skipped.append(str(geometry.get("type")))
         for places in _geometry_lines(file, geometry, number):
             yield Line(places, properties if isinstance(properties, dict) else {}, number)
 
@@ -171,9 +195,14 @@ def _numbers(file: InputFile, values: list[float], pairs: list[tuple[int, int, L
 
 
 def _property(file: InputFile, line: Line, weight: str) -> float:
-    value = line.properties.get(weight)
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
+    value: Any = line.properties.get(weight)
+    if not _is_number(value):
         found = listed(map(str, line.properties)) or "none"
         has = f"is {shown(str(value))}" if weight in line.properties else f"is missing; properties are {found}"
         raise file.error(f"{weight!r} of a line {has}; give each line a number", line.file_line)
-    return value
+    number: float = value
+    return number
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)

@@ -18,6 +18,7 @@ from hpcsolve.formats.graph.columns import (
     header_numbers,
     positions_in,
     require_count,
+    require_one_weight,
     require_plausible,
     weights_in,
 )
@@ -62,6 +63,9 @@ def read_matrix_market(file: InputFile, directed: bool | None = None) -> Graph:
     tails, heads = (positions_in(file, column, records.lines, rows) for column in records.columns[:2])
     values = np.ones(len(tails), dtype=np.uint64) if field == "pattern" else records.columns[2]
     weights, scale = weights_in(file, values, records.lines, rows)
+    if symmetry == "symmetric":
+        way_out = "a symmetric matrix has one of them, or both alike; if both count, write general in line 1"
+        require_one_weight(file, rows, (tails, heads), (weights, scale), records.lines, range(1, rows + 1), way_out)
     one_way = symmetry == "general" and directed is not False
     return assembled(
         file.stem or "graph", rows, tails, heads, weights, directed=one_way, scale=scale,

@@ -1,8 +1,8 @@
 """METIS files: one line for each vertex lists its neighbours, with ids from 1 and each edge on the lines of both ends.
 
 Source: G. Karypis, METIS manual, section on input files. The header `n m [fmt [ncon]]`, m edges; the digits of fmt say
-whether there are vertex sizes, ncon vertex weights (both skipped) and edge weights. A blank line is an isolated vertex;
-lines that begin with % are comments.
+whether there are vertex sizes, ncon vertex weights (neither is used, which a note says) and edge weights. A blank line
+is an isolated vertex; lines that begin with % are comments.
 """
 
 from __future__ import annotations
@@ -87,7 +87,8 @@ def read_metis(file: InputFile, directed: bool | None = None) -> Graph:
         where = f"(see line {body.numbers[b]})"
         message = f"vertices {a + 1} and {b + 1} do not list each other with the same weights {where}"
         raise file.error(message, int(body.numbers[a]))
-    return replace(graph, directed=False, parallel_arcs=graph.parallel_arcs // 2)
+    notes = ("note:   not used: the sizes or weights of vertices",) if body.skipped else ()
+    return replace(graph, directed=False, parallel_arcs=graph.parallel_arcs // 2, notes=notes)
 
 
 def write_metis(graph: Graph, path: str) -> None:

@@ -1,7 +1,8 @@
 """Reads GraphML, GML and node-link JSON, the only formats that need networkx.
 
 Attributes of nodes are taken for coordinates (`hpcsolve.problems.node_places`), and nodes whose attribute `terminal` is
-true are terminals.
+true are terminals. GML and node-link JSON need not say whether a graph is directed. Without it they are read as arcs,
+since networkx forgets the order of an edge's ends, and the arcs are then taken as edges.
 """
 
 from __future__ import annotations
@@ -30,6 +31,9 @@ _GML = re.compile(rb'\s*(?:#[^\n]*\s+|(?i:creator|comment)\s+"[^"]*"\s*|(?i:vers
 _DECLARATION = re.compile(r"\s*<\?xml[^>]*\?>")
 _DEFINITIONS = re.compile(r"<!(?:DOCTYPE|ENTITY)", re.I)
 _NODE = re.compile(r"<(?:\w+:)?node[\s/>]")
+_GRAPH = re.compile(r"<(?:\w+:)?graph[\s/>][^>]*")
+_GML_GRAPH = re.compile(r"(?i)\bgraph\s*\[")
+_GML_DIRECTED = re.compile(r"(?i)\bdirected\s+\d")
 _COMMENT = re.compile(r"<!--.*?-->|<!\[CDATA\[.*?\]\]>", re.S)
 WHOLE = re.compile(r"-?(?:0|[1-9]\d{0,17})", re.ASCII)
 """Whole numbers. If all nodes are named like this, these are their labels."""
@@ -61,6 +65,10 @@ def read_graphml(file: InputFile, directed: bool | None = None, weight: str | No
         raise file.error(f"{definition[0]} is not read, since GraphML needs no definitions; remove it", file.first_line)
 
     plain = _COMMENT.sub("", text)
+    graph = _GRAPH.search(plain)
+    if graph is not None and "edgedefault" not in graph[0]:
+        cure = 'write <graph edgedefault="directed"> or <graph edgedefault="undirected">'
+        raise file.error(f"the graph does not say whether it is directed; {cure}", file.first_line)
 
     def parse(networkx: ModuleType) -> Any:
         graph = networkx.read_graphml(io.BytesIO(text.encode()))
@@ -71,7 +79,7 @@ def read_graphml(file: InputFile, directed: bool | None = None, weight: str | No
             raise ValueError("a node is defined twice, or inside another one, or in another graph of the file")
         return graph
 
-    return _read(file, parse, directed, weight)
+    return _read(file, parse, (directed, True), weight)
 
 
 def read_gml(file: InputFile, directed: bool | None = None, weight: str | None = None) -> Graph:
@@ -82,7 +90,9 @@ def read_gml(file: InputFile, directed: bool | None = None, weight: str | None =
     InputError
         With file and line.
     """
-    lines = decode(file.content).split("\n")
+    text = decode(file.content)
+    stated = _GML_DIRECTED.search(text) is not None
+    lines = (text if stated else _GML_GRAPH.sub("graph [ directed 1 ", text, count=1)).split("\n")
 
     def parse(networkx: ModuleType) -> Any:
         try:
@@ -92,7 +102,7 @@ def read_gml(file: InputFile, directed: bool | None = None, weight: str | None =
                 raise
             return networkx.parse_gml(lines, label="id")
 
-    return _read(file, parse, directed, weight)
+    return _read(file, parse, (directed, stated), weight)
 
 
 def read_node_link(file: InputFile, directed: bool | None = None, weight: str | None = None) -> Graph:
@@ -100,11 +110,11 @@ def read_node_link(file: InputFile, directed: bool | None = None, weight: str | 
     content = json_of(file)
 
     def build(networkx: ModuleType) -> Any:
-        if not isinstance(content.get("directed", False), bool):
+        if not isinstance(arcs := content.get("directed", True), bool):
             raise ValueError(f"directed is {content['directed']!r}, which must be true or false")
         if content.get("links") and content.get("edges"):
             raise ValueError("there are both links and edges; keep one of them")
-        graph = networkx.MultiDiGraph() if content.get("directed") else networkx.MultiGraph()
+        graph = networkx.MultiDiGraph() if arcs else networkx.MultiGraph()
         graph.graph.update(dict(content.get("graph") or {}))
         for node in content["nodes"]:
             if _hashable(node["id"]) in graph:
@@ -118,7 +128,7 @@ def read_node_link(file: InputFile, directed: bool | None = None, weight: str | 
             graph.add_edges_from([(*ends, {key: value for key, value in edge.items() if key != "key"})])
         return graph
 
-    return _read(file, build, directed, weight)
+    return _read(file, build, (directed, "directed" in content), weight)
 
 
 def require_networkx(purpose: str, name: str | None = None) -> ModuleType:
@@ -131,7 +141,10 @@ def require_networkx(purpose: str, name: str | None = None) -> ModuleType:
     return module
 
 
-def _read(file: InputFile, parse: Callable[[ModuleType], Any], directed: bool | None, weight: str | None) -> Graph:
+def _read(
+    file: InputFile, parse: Callable[[ModuleType], Any], directed: tuple[bool | None, bool], weight: str | None
+) -> Graph:
+    """Return the graph that a parser makes of a file. `directed` is what the job says, and whether the file says it."""
     networkx = require_networkx("reading this format", file.name)
     try:
         with warnings.catch_warnings():
@@ -149,18 +162,24 @@ def _read(file: InputFile, parse: Callable[[ModuleType], Any], directed: bool | 
     return _converted(file, networkx, found, directed, weight)
 
 
-def _converted(file: InputFile, networkx: ModuleType, found: Any, directed: bool | None, weight: str | None) -> Graph:
+def _converted(
+    file: InputFile, networkx: ModuleType, found: Any, directed: tuple[bool | None, bool], weight: str | None
+) -> Graph:
     """Return a graph of networkx as ours, with the coordinates and terminals that are attributes of its nodes."""
+    asked, stated = directed
     if not found.is_directed():
-        require_undirected(file, directed)
-    if directed is False and found.is_directed():
-        found = networkx.MultiGraph(found)
+        require_undirected(file, asked)
+    for key, rows in (("edge_default", found.edges(data=True)), ("node_default", found.nodes(data=True))):
+        default = found.graph.get(key)  # of GraphML, which networkx leaves aside
+        for *_, attributes in rows if isinstance(default, dict) else ():
+            attributes.update({**default, **attributes})
     if all(isinstance(node, str) and WHOLE.fullmatch(node) for node in found.nodes):
         found = networkx.relabel_nodes(found, {node: int(node) for node in found.nodes})
     for attributes in (data for *_, data in (*found.edges(data=True), *found.nodes(data=True))):
         attributes.update({key: _numbers(value) for key, value in attributes.items()})
     try:
-        graph = from_networkx(found, "weight" if weight is None else weight, name=file.name, file=True)
+        graph = from_networkx(found, "weight" if weight is None else weight, directed=asked, name=file.name, file=True,
+                              stated=stated)
         if len(set(graph.labels.tolist())) < graph.n:
             raise InputError("two nodes have the same number", file.name)
     except (InputError, OverflowError) as error:

@@ -32,6 +32,7 @@ from hpcsolve.formats.graph.lines import NUMBER, Records, read_records
 from hpcsolve.problems.decimals import shown
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.graph_build import assembled
+from hpcsolve.wording import not_solved
 
 _READ = ("graph", "terminals", "coordinates", "comment")
 _SKIPPED = ("presolve", "tree decomposition")
@@ -140,7 +141,8 @@ def _require_plain_problem(file: InputFile, sections: dict[str, SteinlibSection]
     """Refuse sections that make another problem of a file: unknown ones, and reductions with a fixed cost."""
     for name, section in sections.items():
         if name not in (*_READ, *_SKIPPED):
-            message = f"SECTION {shown(section.title)} may change the problem, and hpcsolve does not know it"
+            what = not_solved(section.title) or "it may change the problem, and hpcsolve does not know it"
+            message = f"SECTION {shown(section.title)}: {what}"
             raise file.error(f"{message}; remove it only if the answer may ignore it", section.line - 1)
     presolve = sections.get("presolve")
     for found in _FIXED_COST.finditer(_without_comments(presolve.text) if presolve else b""):

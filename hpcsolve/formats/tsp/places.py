@@ -1,6 +1,6 @@
 """Tables of places: a header that names the columns, then name, latitude and longitude of one place on each line.
 
-Costs are great-circle distances in whole metres. Other columns are ignored.
+Costs are great-circle distances in whole metres. Other columns are not used, which a note says.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from hpcsolve.formats.decimal_text import shortest
 from hpcsolve.formats.files import InputFile, decode, write_text
 from hpcsolve.problems.decimals import is_number, shown
 from hpcsolve.problems.geographic import DEGREES, distance_matrix, from_places, out_of_range
+from hpcsolve.problems.notes import not_used
 from hpcsolve.problems.place_columns import PlaceColumns, has_place_columns, place_columns
 from hpcsolve.problems.rounding import Precision
 from hpcsolve.problems.tsp import FORBIDDEN, Tsp, require_memory
@@ -75,6 +76,7 @@ def read_places(file: InputFile, precision: Precision | None = None) -> Tsp:
         [place.latitude for place in found], [place.longitude for place in found], file.stem or "places",
         city_names=[place.name for place in found] if named else (),
         labels=[place.label for place in found if place.label is not None] if numbered else None,
+        notes=not_used(columns.unused(header)),
     )
 
 

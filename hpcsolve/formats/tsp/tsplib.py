@@ -1,10 +1,13 @@
 """TSPLIB 95 files of TSP, ATSP and SOP instances.
 
 Source: G. Reinelt, TSPLIB 95 (the documentation of the library). Matrices may go beyond it: decimal costs are exact or
-rounded, and `inf` means that there is no arc. Fixed edges and other problems are refused.
+rounded, and `inf` means that there is no arc. Fixed edges and other problems are refused; so are keywords of other
+problems, such as CAPACITY. Keywords that are not known earn a note.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +18,7 @@ from hpcsolve.formats.tsp.distances import dimensions, distance_functions, dista
 from hpcsolve.formats.tsp.entry_order import EntryOrder, entry_orders
 from hpcsolve.formats.tsp.sequential import with_precedences, without_dimension
 from hpcsolve.formats.tsp.tsplib_sections import (
+    KEYS,
     KeyValue,
     TsplibParts,
     TsplibSection,
@@ -27,6 +31,7 @@ from hpcsolve.formats.tsp.tsplib_sections import (
 )
 from hpcsolve.problems.decimals import BadNumber, is_number, shown
 from hpcsolve.problems.geographic import DEGREES_MINUTES
+from hpcsolve.problems.notes import not_used
 from hpcsolve.problems.rounding import Costs, Precision, costs_from_texts
 from hpcsolve.problems.tsp import Tsp, from_costs, largest_cost, require_memory
 from hpcsolve.wording import did_you_mean, not_solved
@@ -46,7 +51,12 @@ def read_tsplib(file: InputFile, precision: Precision | None = None) -> Tsp:
     parts = parts_of(file)
     kind = _instance_type(parts)
     _require_supported_sections(parts)
-    n = dimension_of(parts)
+    tsp = _read_costs(parts, kind, precision)
+    return replace(tsp, notes=not_used([key for key in parts.keys if key not in KEYS], "keyword"))
+
+
+def _read_costs(parts: TsplibParts, kind: str, precision: Precision | None) -> Tsp:
+    n, file = dimension_of(parts), parts.file
     weight_type = parts.required("EDGE_WEIGHT_TYPE", "EUC_2D")
     word = weight_type.value.upper()
     if word == "EXPLICIT":
@@ -79,6 +89,9 @@ def _require_supported_sections(parts: TsplibParts) -> None:
             what = not_solved(section.name) or "of a TSP or ATSP it is not supported"
             message = f"{section.name}: {what}; remove it if the answer may ignore it"
             raise parts.file.error(message, section.line)
+    for key, value in parts.keys.items():
+        if what := not_solved(key):
+            raise parts.file.error(f"{key}: {what}; remove it if the answer may ignore it", value.line)
 
 
 def _unknown(key: str, word: str, known: list[str]) -> str:

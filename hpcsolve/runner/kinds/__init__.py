@@ -21,6 +21,7 @@ from hpcsolve.job import IN_MEMORY, Job
 from hpcsolve.job.generators import makers
 from hpcsolve.output.contents import INSTANCE_GROUPS, Contents
 from hpcsolve.problems.generate.by_name import call_generator
+from hpcsolve.problems.notes import notes_on
 from hpcsolve.problems.rounding import Precision, decimals_of
 from hpcsolve.wording import did_you_mean
 
@@ -109,8 +110,8 @@ def precision_of(job: Job) -> Precision:
 
 def instance_columns(job: Job, instance: InstanceOf[Any]) -> dict[str, Column]:
     """Return the content of `/instance`."""
-    name = kind_name(job)
-    return columns(INSTANCE_GROUPS[name], {**kind(name).values(instance), "kind": name})
+    name, notes = kind_name(job), "\n".join(notes_on(instance.problem))
+    return columns(INSTANCE_GROUPS[name], {**kind(name).values(instance), "kind": name, "notes": notes or None})
 
 
 def require_kind(contents: Contents, job: Job, file: str) -> None:

@@ -58,27 +58,30 @@ def _with_terminals(graph: Graph, asked: str | list[Any]) -> Graph:
     return with_terminals(graph, asked)
 
 
-def given(
-    problem: Any, options: Mapping[str, Any], precision: Precision, directed: bool = True, whole: bool = False
-) -> Graph:
+def given(problem: Any, options: Mapping[str, Any], precision: Precision, whole: bool = False) -> Graph:
     """Return the graph that a program gave: a `Graph`, a sparse matrix of scipy, or a graph of networkx.
 
-    Each entry of a matrix is an arc, or an edge if `directed` is false. `whole` is as in `read`.
+    Each entry of a matrix is an arc, but an edge if weights must be `whole` (as in `read`), for a Steiner problem.
 
     Raises
     ------
     InputError
-        It is none of these, or `weight` is among the options and it is not a graph of networkx.
+        It is none of these, or has not what is among the options: `weight` is for graphs of networkx, `directed` for
+        these and matrices.
     """
+    directed = options.get("directed")
     if isinstance(problem, Graph):
         graph = problem
+        if directed not in (None, graph.directed):
+            raise InputError(f"directed={directed}: a Graph says itself whether it is directed; remove directed=")
     elif hasattr(problem, "tocoo"):
-        graph = from_scipy(problem, directed=directed)
+        graph = from_scipy(problem, directed=None if whole and directed is None else directed is not False)
     elif hasattr(problem, "is_directed"):
-        graph = from_networkx(problem, options.get("weight", "weight"))
+        graph = from_networkx(problem, options.get("weight", "weight"), directed=directed)
     else:
-        what = "a Graph, a sparse matrix of scipy, a graph of networkx (from_pandas_edgelist makes one), or a file"
-        raise InputError(f"{type(problem).__name__} is not a graph; give {what}")
+        what = "a Graph, a sparse matrix of scipy, a graph of networkx, or a file"
+        how = "networkx.from_pandas_edgelist makes a graph of a table, with create_using=networkx.DiGraph one of arcs"
+        raise InputError(f"{type(problem).__name__} is not a graph; give {what}; {how}")
     if "weight" in options and not hasattr(problem, "is_directed"):
         raise InputError(f"weight= names an attribute of networkx's edges, and {type(problem).__name__} has none")
     graph = fitted(graph, precision, whole)

@@ -24,7 +24,7 @@ def read(path: str, options: Mapping[str, Any], precision: Precision) -> GraphIn
 
 def given(problem: Any, options: Mapping[str, Any], precision: Precision) -> Graph:
     """Return the graph with terminals that a program gave. Raises as `graph.given` and `require_problem`."""
-    return require_problem(graph.given(problem, options, precision, directed=False, whole=True))
+    return require_problem(graph.given(problem, options, precision, whole=True))
 
 
 def headline(problem: Graph) -> str:

@@ -1,0 +1,145 @@
+"""Notes on an instance, as lines for the log of a run: what its input has beside it, and what in it may be a mistake.
+
+Readers put the first kind into the field `notes` of a problem. The second kind follows from the problem itself, however
+it was read. An instance with notes is solved all the same; what cannot be meant is refused where it is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+
+from hpcsolve.problems.decimals import shown
+from hpcsolve.problems.geographic import DEGREES, DEGREES_MINUTES, great_circle
+from hpcsolve.problems.graph import Graph
+from hpcsolve.problems.tsp import FORBIDDEN, Tsp
+from hpcsolve.problems.tsp_batch import TspBatch
+from hpcsolve.wording import counted, not_solved
+
+FAR = 10
+"""How many times as far from the median place as nine of ten places are a place is that may be a mistake."""
+ONE_WAY = "oneway"
+"""What OpenStreetMap, and tables made from it, call the direction of a street."""
+_BOTH_WAYS = ("", "no", "false", "0", "0.0", "none", "nan")
+_FEWEST_PLACES = 5
+"""The fewest places among which one can be far from all others."""
+_LONGEST = 80
+
+
+def taken(text: str) -> str:
+    """Return the line that says how something in the input was taken."""
+    return f"read:   {text}"
+
+
+def not_used(titles: Sequence[object], what: str = "column") -> tuple[str, ...]:
+    """Return the line that names columns (or what else the input calls its parts) that are not used, if any."""
+    if not titles:
+        return ()
+    names = ", ".join(str(title) or "(without a title)" for title in titles)
+    text = repr(names if len(names) <= _LONGEST else f"{names[:_LONGEST]}...")[1:-1]
+    unsolved = next(filter(None, (not_solved(str(title)) for title in titles)), "")
+    return (f"note:   not used: the {what}{'s' * (len(titles) > 1)} {text}{unsolved and '; '}{unsolved}",)
+
+
+def one_way_notes(
+    what: str, values: Iterable[object], directed: bool | None, stated: bool = False
+) -> tuple[str, ...]:
+    """Return the line that says what the part `oneway` of an input comes to, since it is not used, if there is need.
+
+    Parameters
+    ----------
+    what
+        What the input calls its parts, such as "column".
+    values
+        Its values, one for each edge that has one.
+    directed
+        What the user says.
+    stated
+        Whether the input itself says that it has edges.
+    """
+    found = [str(value).strip().lower() for value in values]
+    if directed and found:
+        return (taken(f"the {what} {ONE_WAY} is not used: each line is an arc, from its first end to its last"),)
+    if directed is None and any(value not in _BOTH_WAYS for value in found):
+        way_out = "" if stated else "; directed = true makes arcs of them"
+        return (taken(f"the {what} {ONE_WAY} is not used: edges lead both ways{way_out}"),)
+    return ()
+
+
+def notes_on(problem: Tsp | TspBatch | Graph) -> Iterator[str]:
+    """Yield the lines of all notes on an instance."""
+    if isinstance(problem, TspBatch):
+        yield from _notes_on_batch(problem)
+        return
+    yield from problem.notes
+    if isinstance(problem, Tsp):
+        yield from _negative_costs(problem)
+        yield from _equal_places(problem)
+    yield from _far_places(problem)
+
+
+def _notes_on_batch(batch: TspBatch) -> Iterator[str]:
+    """Yield the note on the first instance with negative costs among positive ones."""
+    first = 0
+    for costs in batch.costs:
+        for index in np.flatnonzero((costs < 0).any(axis=(1, 2))) if costs.min(initial=0) < 0 else ():
+            for line in _negative_costs(batch.instance(first + int(index))):
+                yield f"{line} (instance {first + index})"
+                return
+        first += len(costs)
+
+
+def _negative_costs(tsp: Tsp) -> Iterator[str]:
+    """Yield the note on negative costs among positive ones: -1 may mean that there is no arc."""
+    if tsp.cost.min() >= 0 or not ((tsp.cost > 0) & (tsp.cost != FORBIDDEN)).any():
+        return
+    negative = tsp.cost < 0
+    row, column = (int(index) for index in np.unravel_index(np.argmax(negative), negative.shape))
+    cost = tsp.cost[row, column] if tsp.scale == 1 else tsp.cost[row, column] / tsp.scale
+    where = f"{_name(tsp, row)} to {_name(tsp, column)}, {cost}"
+    yield (f"note:   {counted(int(np.count_nonzero(negative)), 'cost')} below 0 (the first one from {where}) among "
+           "positive ones; where there is no arc, write inf")
+
+
+def _equal_places(tsp: Tsp) -> Iterator[str]:
+    """Yield the note on the first place that is there twice, with the same name and coordinates."""
+    if tsp.coordinates is None or tsp.coordinates_kind != DEGREES:
+        return
+    seen: dict[object, int] = {}
+    for city, place in enumerate(map(tuple, tsp.coordinates.tolist())):
+        other = seen.setdefault((place, *tsp.city_names[city : city + 1]), city)
+        if other != city:
+            numbers = f"the cities {tsp.labels[other]} and {tsp.labels[city]}"
+            what = f"{shown(tsp.city_names[city])} is there twice, as {numbers}" if tsp.city_names else \
+                f"{numbers} are at the same place"
+            yield f"note:   {what}; a tour visits both"
+            return
+
+
+def _far_places(problem: Tsp | Graph) -> Iterator[str]:
+    """Yield the note on places that are much farther from the median place than nine of ten are.
+
+    The places of a plane graph only serve to draw it.
+    """
+    points, globe = problem.coordinates, problem.coordinates_kind in (DEGREES, DEGREES_MINUTES)
+    if points is None or len(points) < _FEWEST_PLACES or not (globe or isinstance(problem, Tsp)):
+        return
+    median = np.median(points, axis=0)
+    far = great_circle(points, median) / 1000 if globe else np.sqrt(((points - median) ** 2).sum(axis=1))
+    usual = float(np.quantile(far, 0.9, method="lower"))
+    beyond = np.flatnonzero(far > FAR * usual)
+    if usual == 0 or not len(beyond):
+        return
+    worst = int(beyond[np.argmax(far[beyond])])
+    unit = " km" if globe else ""
+    which = _name(problem, worst) if len(beyond) == 1 else f"{_name(problem, worst)} and {len(beyond) - 1} more"
+    swapped = "; are latitude and longitude exchanged?" if globe else ""
+    yield (f"note:   {which}: {far[worst]:.3g}{unit} from the median place, from which nine of ten are within "
+           f"{usual:.3g}{unit}{swapped}")
+
+
+def _name(problem: Tsp | Graph, position: int) -> str:
+    """Return a city or vertex as messages name it."""
+    names = problem.city_names if isinstance(problem, Tsp) else problem.vertex_names
+    return shown(names[position]) if names else str(problem.labels[position])
