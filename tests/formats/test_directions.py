@@ -104,7 +104,7 @@ def test_lines_of_one_orientation_keep_the_lightest(tmp_path):
 
 
 def test_arcs_that_differ_are_found():
-    """By a dictionary of the lightest arcs; of the two that are named, each is the lightest one of its direction."""
+    """The oracle is a dictionary of the lightest arcs, and the two that are named are the lightest each way."""
     random, seen = np.random.default_rng(5), set()
     for size in (0, 1, 2, 5, 9, 12) * 40:
         tails, heads = random.integers(0, 5, (2, size))
@@ -194,7 +194,7 @@ def test_graphs_of_networkx_take_the_lighter_direction():
 
 
 def test_commands_say_it_once(tmp_path, monkeypatch, capsys):
-    """`solve` refuses two weights with the cure, which works; `convert` has it too."""
+    """`solve` refuses two weights and names the cure, which works and which `convert` has too."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "roads.csv").write_text("from,to,minutes,toll\nA,B,50,1\nB,A,30,1\n")
     command = ["solve", "roads.csv", "--device", "cpu", "--set", 'shortest-paths.sources=["A"]', "--algorithm",
