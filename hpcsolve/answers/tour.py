@@ -240,8 +240,8 @@ def below_optimum(contents: Contents) -> str:
     optimum, cost = _keys(contents).get("optimum"), contents.attributes["cost"]
     if optimum is None or not cost < optimum:
         return ""
-    share = f" ({100 * (optimum - cost) / abs(optimum):.3g} % more)" if optimum else ""
-    return f"optimum = {optimum:.15g} of the job{share} is not the optimum of these costs: this tour is cheaper"
+    below = f"{100 * (optimum - cost) / abs(optimum):.3g} % below" if optimum else "below"
+    return f"the tour is {below} optimum = {optimum:.15g} of the job, which is not the optimum of these costs"
 
 
 def summary(contents: Contents) -> str:

@@ -30,14 +30,17 @@ class Progress:
         Returns seconds that never run backwards.
     """
 
-    def __init__(self, log: Log, stream: IO[str] = sys.stderr, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, log: Log, stream: IO[str] | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        stream = sys.stderr if stream is None else stream  # the present one, which programs may have replaced
         self._log = log
         self._clock = clock
         self._started = self._shown = clock()
         self._last = 0.0, ""
         self._bar: Any = None
         self._beats = ExitStack()
-        if log.prints and not log.quiet and stream.isatty():
+        if log.prints and not log.quiet and stream is not None and stream.isatty():
             from tqdm import tqdm
 
             self._bar = tqdm(total=1.0, file=stream, leave=False, bar_format=BAR)

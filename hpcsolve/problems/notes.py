@@ -135,8 +135,8 @@ def _far_places(problem: Tsp | Graph) -> Iterator[str]:
     unit = " km" if globe else ""
     which = _name(problem, worst) if len(beyond) == 1 else f"{_name(problem, worst)} and {len(beyond) - 1} more"
     swapped = "; are latitude and longitude exchanged?" if globe else ""
-    yield (f"note:   {which}: {far[worst]:.3g}{unit} from the median place, from which nine of ten are within "
-           f"{usual:.3g}{unit}{swapped}")
+    yield (f"note:   {which}: {far[worst]:.4g}{unit} from the median place, from which nine of ten are within "
+           f"{usual:.4g}{unit}{swapped}")
 
 
 def _name(problem: Tsp | Graph, position: int) -> str:

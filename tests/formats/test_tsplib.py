@@ -23,6 +23,7 @@ from hpcsolve.formats.tsp.entry_order import entry_orders
 from hpcsolve.formats.tsp.tsplib import read_tsplib
 from hpcsolve.formats.tsp.tsplib_write import tsplib_text
 from hpcsolve.problems.generate.tsp import clustered_tsp, random_matrix, uniform_tsp
+from hpcsolve.problems.notes import notes_on
 from hpcsolve.problems.tsp import FORBIDDEN, check_tour, positions
 from hpcsolve.problems.tsp_matrix import from_matrix
 
@@ -48,7 +49,7 @@ def test_every_published_instance_is_read(data_dir):
         assert instance.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
         assert tsp.labels.tolist() == list(range(1, tsp.n + 1)) and tsp.scale == 1
         assert tsp.symmetric == known[name][1].startswith("TSP")
-        assert (tsp.cost.diagonal() == FORBIDDEN).all() and (tsp.cost >= 0).all()
+        assert (tsp.cost.diagonal() == FORBIDDEN).all() and (tsp.cost >= 0).all() and list(notes_on(tsp)) == []
         digits = "".join(c for c in name if c.isdigit())
         assert tsp.n == int(digits) + name.startswith("ftv"), "the number in the name; ftvNN has one more"
 
