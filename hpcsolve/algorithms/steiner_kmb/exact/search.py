@@ -1,4 +1,4 @@
-"""Mode exact: reductions, a good tree, reductions by its weight, and the program on what is left."""
+"""Mode exact: mode best, more reductions by the weight of its tree, and the program on what is left."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from hpcsolve.algorithms.base import UNKNOWN, Report
-from hpcsolve.algorithms.steiner_kmb.best.polish import agreed, lighter_and_last, polished, with_tree
+from hpcsolve.algorithms.steiner_kmb.best.polish import BEST_EFFORT, agreed, lighter_and_last, polished, with_tree
 from hpcsolve.algorithms.steiner_kmb.best.setting import Setting
 from hpcsolve.algorithms.steiner_kmb.exact.program import Program
 from hpcsolve.algorithms.steiner_kmb.exact.resume import resume, state_of
@@ -34,7 +34,8 @@ QUICK, THOROUGH = Effort(1 << 24, 16, 5), Effort(1 << 26, 16)
 bounds; `THOROUGH` in small graphs, and with more terminals than the program can take, where nothing else can prove a
 tree."""
 FEW = 12
-"""Up to this number of terminals the program is quick even with a poor tree, so it begins without mode best."""
+"""Up to this number of terminals the program is quick even with a poor tree, so it begins without mode best. With more,
+mode exact begins as mode best: whenever it is stopped, its tree is as light."""
 FREE_PART = 0.8
 """The share of the free memory that the states may take, if the job does not give `[stop] memory`."""
 
@@ -97,17 +98,16 @@ def searched(
     checkpoints, run.stop.checkpoints = run.stop.checkpoints, without_writer(run.stop.checkpoints)
     run.report(0.0, "reductions")
     rules, root = strategy.reductions, strategy.first_root
-    effort = replace(effort_for(smaller), is_over=run.stop.is_due)
+    many = len(smaller.graph.terminals) > FEW  # type: ignore[arg-type]
+    effort = replace(BEST_EFFORT if many else effort_for(smaller), is_over=run.stop.is_due)
     now = agreed(run.comm.once_per_host(partial(shrunk, smaller, run.whole, effort, rules, root)), run)
-    now = replace(now, bound=min(now.weight, max(now.bound, least)))
-    work = Work(0, 0.0, history=[(0, run.stop.seconds(), now.weight)])
-    if len(now.smaller.graph.terminals) > FEW:  # type: ignore[arg-type]
-        before = now.weight
+    now, work = replace(now, bound=min(now.weight, max(now.bound, least))), Work(0, 0.0)
+    if many:
         now, work = polished(now, run)
-        if now.weight < before and effort_for(now.smaller) is THOROUGH:
-            thorough = replace(THOROUGH, is_over=run.stop.is_due)
-            further = partial(shrunk_further, now, run.whole, thorough, rules, root)
-            now = agreed(run.comm.once_per_host(further), run)
+    work = replace(work, history=work.history or [(0, run.stop.seconds(), now.weight)])
+    if many and not (now.proven or run.stop.met or run.stop.broken_off):
+        effort = replace(effort_for(now.smaller), is_over=run.stop.is_due)
+        now = agreed(run.comm.once_per_host(partial(shrunk_further, now, run.whole, effort, rules, root)), run)
     if not now.ended_early:
         run.stop.offset = now.smaller.offset
     if now.proven or now.ended_early or run.stop.is_over(now.weight - now.smaller.offset):
