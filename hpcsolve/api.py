@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,15 +21,20 @@ from hpcsolve.job import IN_MEMORY, Job, job_from_table
 from hpcsolve.job.load import with_files_from
 from hpcsolve.output.log import Log
 from hpcsolve.parallel.comm import SerialComm
-from hpcsolve.parallel.launch import join
+from hpcsolve.parallel.launch import join, on_rank_0
 from hpcsolve.problems.graph import Graph
+from hpcsolve.problems.rounding import Precision
 from hpcsolve.problems.tsp import Tsp
 from hpcsolve.runner.ahead import build_for
 from hpcsolve.runner.checkpoints import NO_CHECKPOINTS, CheckpointOptions
-from hpcsolve.runner.kinds import kind_of, precision_of
+from hpcsolve.runner.choose import Source, in_words, kind_of_file, method_and_instance, read_once
+from hpcsolve.runner.kinds import kind_of, precision_of, read_instance
+from hpcsolve.runner.kinds.graph import is_graph
+from hpcsolve.runner.method import owner_of, resources_here
 from hpcsolve.runner.planned import PlannedRun, with_earlier, with_instance
-from hpcsolve.runner.reading import read_reporting, say_source
+from hpcsolve.runner.reading import instance_file, reporting_progress, say_source
 from hpcsolve.runner.run import run_job
+from hpcsolve.wording import counted
 
 if TYPE_CHECKING:
     from hpcsolve.parallel.comm import Comm
@@ -53,7 +60,7 @@ class Interrupted(KeyboardInterrupt):
 
 def solve(
     problem: ProblemLike,
-    algorithm: str = "held-karp",
+    algorithm: str | None = None,
     comm: Comm | None = None,
     *,
     device: str = "auto",
@@ -83,7 +90,11 @@ def solve(
     comm
         By default this process solves alone. Under mpiexec every rank calls `solve`, with what `hpcsolve.join()` gives,
         after an earlier run has compiled the kernels (docs/python.md).
-    algorithm, device, threads, share_gpu, seed, exact, round, stop
+    algorithm
+        By default it follows from the problem: for cities held-karp with as many as it can take, else ants; for graphs
+        steiner-kmb if there are terminals, else shortest-paths; or the one whose keys are given. If neither algorithm
+        nor keys nor `stop` are given, a search that can be stopped ends after 60 s with its best answer.
+    device, threads, share_gpu, seed, exact, round, stop
         As in a job file: `stop={"seconds": 60.0}`.
     output, checkpoints
         A result file to write, which replaces an existing file, and a folder in which checkpoints are kept until the
@@ -125,11 +136,91 @@ def solve(
     ranks = comm or SerialComm()
     options = _terminals_option(terminals) | _weight_option(weight)
     options |= {} if directed is None else {"directed": directed}
-    job = _job(problem, options, parameters, {
-        "algorithm": algorithm, "output": os.fspath(output or ""), "device": device, "threads": threads, "seed": seed,
-        "share-gpu": share_gpu, "exact": exact, "round": round, "stop": _stop_table(stop)})
-    log = _Silent() if quiet else Log(ranks.rank)
-    return _solved(job, ranks, lambda: _planned(job, problem, options, output is not None, log), log, checkpoints)
+    settings = {"output": os.fspath(output or ""), "device": device, "threads": threads, "seed": seed,
+                "share-gpu": share_gpu, "exact": exact, "round": round, "stop": _stop_table(stop)}
+    log, given = _Silent() if quiet else Log(ranks.rank), _Given(problem, options, parameters, settings)
+    instance = None
+    if algorithm is None:
+        job, instance = _chosen(given, ranks, log)
+    else:
+        job = given.job(algorithm)
+    return _solved(job, ranks, lambda: _planned(job, given, instance, output is not None, log), log, checkpoints)
+
+
+@dataclass(frozen=True)
+class _Given:
+    """What a call of `solve` gives: the problem, its options, the keys of the algorithm's table and those above it."""
+
+    problem: ProblemLike
+    options: Mapping[str, Any]
+    parameters: Mapping[str, object]
+    settings: Mapping[str, Any]
+
+    def job(self, algorithm: str, keys: Mapping[str, object] | None = None, stop: Mapping[str, Any] | None = None
+            ) -> Job:
+        """Return the job with an algorithm, and perhaps with other keys and another table `[stop]`."""
+        own = self.parameters if keys is None else keys
+        settings = {**self.settings, "algorithm": algorithm, **({} if stop is None else {"stop": stop})}
+        table = {key: _plain(value) for key, value in settings.items()}
+        named = {"instance": _instance_key(self.problem, self.options), algorithm: _keys(own)}
+        return with_files_from(Path.cwd(), job_from_table({**table, **named}))
+
+    def read(self, job: Job, precision: Precision | None) -> InstanceOf[Any]:
+        """Return the instance of a job."""
+        if isinstance(self.problem, (str, os.PathLike)):
+            return read_instance(job, precision=precision)
+        kind = kind_of(job)
+        problem = kind.given(self.problem, self.options, precision or precision_of(job))
+        return InstanceOf(problem, IN_MEMORY, kind.content_hash(problem), "memory")
+
+
+def _chosen(given: _Given, comm: Comm, log: Log) -> tuple[Job, InstanceOf[Any] | None]:
+    """Return the job with the method for a problem, the same on all ranks, and on rank 0 its instance if it was read.
+
+    Collective.
+    """
+    read: list[InstanceOf[Any] | None] = []
+
+    def choose() -> Job:
+        source = Source(lambda name: given.job(name, {}, {}), read_once(given.read), _nothing_asked)
+        keys, stop = _keys(given.parameters), dict(given.settings["stop"])
+        seconds = stop.get("seconds")
+        if isinstance(seconds, (int, float, np.number)) and not isinstance(seconds, bool) and seconds > 0:
+            seconds = float(stop.pop("seconds"))
+        else:
+            seconds = None  # the job says what is wrong, if it is given
+        resources = resources_here(given.settings["device"], seconds, comm.size)
+        method, instance = method_and_instance(source, _kind(given, source, keys), resources, keys, stop)
+        read.append(instance)
+        job = given.job(method.algorithm, {**method.keys, **given.parameters}, {**method.stop, **stop})
+        log.say(f"choice: {in_words(method, job)}")
+        return job
+
+    job = on_rank_0(comm, choose)
+    return job, read[0] if read else None
+
+
+def _kind(given: _Given, source: Source, keys: Mapping[str, object]) -> str:
+    """Return the kind of the problem, which follows from its type, from its options and from the keys."""
+    problem, named = given.problem, owner_of(keys)
+    if "terminals" in given.options:
+        return "steiner"
+    if isinstance(problem, (str, os.PathLike)):
+        return kind_of_file(source, os.fspath(problem), given.options)
+    if isinstance(problem, np.ndarray) and problem.ndim == 3:
+        return "batch"
+    if named is not None and named[0] in ("shortest-paths", "steiner-kmb"):
+        return "graph"
+    return "graph" if is_graph(problem) or given.options else "tsp"
+
+
+def _nothing_asked(graph: Graph) -> InputError:
+    names = list(graph.vertex_names) or graph.labels.tolist()
+    first, last = names[0], names[-1]
+    return InputError(
+        f"{graph.name} is a graph of {counted(graph.n, 'vertex')} without terminals; say what to find: distances from "
+        f"a vertex, sources=[{first!r}], a path, queries=[[{first!r}, {last!r}]], or a tree that joins some, "
+        f"terminals=[{first!r}, {last!r}]")
 
 
 def _solved(
@@ -155,15 +246,6 @@ def _solved(
     return result
 
 
-def _job(
-    problem: ProblemLike, options: Mapping[str, Any], parameters: dict[str, object], settings: dict[str, object]
-) -> Job:
-    own = {str(settings["algorithm"]): _keys(parameters)}
-    settings = {key: _plain(value) for key, value in settings.items()}
-    job = job_from_table({**settings, "instance": _instance_key(problem, options), **own})
-    return with_files_from(Path.cwd(), job)
-
-
 def _stop_table(stop: object) -> dict[str, Any]:
     if stop is not None and not isinstance(stop, Mapping):
         raise InputError(f'stop={stop!r} does not say what to stop at; write for example stop={{"seconds": {stop!r}}}')
@@ -187,17 +269,12 @@ class _Silent(Log):
         super().__init__(rank=-1)
 
 
-def _planned(job: Job, problem: ProblemLike, options: Mapping[str, Any], write: bool, log: Log) -> PlannedRun:
-    planned = with_instance(job, _instance(job, problem, options, log), job.settings.output if write else None)
-    return with_earlier(planned)
-
-
-def _instance(job: Job, problem: ProblemLike, options: Mapping[str, Any], log: Log) -> InstanceOf[Any]:
-    if isinstance(problem, (str, os.PathLike)):
-        return read_reporting(job, log.say)
-    kind = kind_of(job)
-    given = kind.given(problem, options, precision_of(job))
-    return InstanceOf(given, IN_MEMORY, kind.content_hash(given), "memory")
+def _planned(job: Job, given: _Given, instance: InstanceOf[Any] | None, write: bool, log: Log) -> PlannedRun:
+    if instance is None:
+        is_file = isinstance(given.problem, (str, os.PathLike))
+        with reporting_progress(instance_file(job), log.say) if is_file else nullcontext():
+            instance = given.read(job, None)
+    return with_earlier(with_instance(job, instance, job.settings.output if write else None))
 
 
 def _instance_key(problem: ProblemLike, options: Mapping[str, Any]) -> str | dict[str, Any]:
@@ -210,7 +287,7 @@ def _instance_key(problem: ProblemLike, options: Mapping[str, Any]) -> str | dic
     return {"file": path, **{key: _plain(value) for key, value in options.items()}} if options else path
 
 
-def _keys(parameters: dict[str, object]) -> dict[str, object]:
+def _keys(parameters: Mapping[str, object]) -> dict[str, object]:
     """Return keyword arguments as keys and values of a job file. A key whose value is None is left out."""
     return {name.replace("_", "-"): _plain(value) for name, value in parameters.items() if value is not None}
 

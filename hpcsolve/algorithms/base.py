@@ -188,7 +188,8 @@ class Algorithm:
     can_stop
         Function of the parameters and a key of `stops`: whether the key is honoured with them.
     may_end_early
-        Function of (problem, parameters): whether a run on this problem has a best answer so far, before it is over.
+        Function of (problem, parameters, whether there are stop criteria): whether a run on this problem has a best
+        answer so far, before it is over.
     file_keys
         Its keys that may name a file: key -> a function that reads the file and returns its SHA-256. The function takes
         the path and the expected SHA-256 or None. The job keeps the hash beside the key, as `KEY-sha256`.
@@ -224,7 +225,7 @@ class Algorithm:
     stops: tuple[str, ...] = ()
     groups: Mapping[str, Group] = field(default_factory=dict)
     can_stop: Callable[[Any, str], bool] = lambda parameters, key: True
-    may_end_early: Callable[[Any, Any], bool] = lambda problem, parameters: True
+    may_end_early: Callable[[Any, Any, bool], bool] = lambda problem, parameters, stops: True
     file_keys: Mapping[str, Callable[[str, str | None], str]] = field(default_factory=dict)
     batches: bool = False
     can_resume: Callable[[Any], bool] = lambda parameters: False
@@ -243,6 +244,6 @@ class Algorithm:
         """Return the keys of `[stop]` that the algorithm honours with these parameters."""
         return tuple(key for key in self.stops if self.can_stop(parameters, key))
 
-    def has_partial_answers(self, problem: Any, parameters: Any) -> bool:
+    def has_partial_answers(self, problem: Any, parameters: Any, criteria: StopCriteria = NO_STOP) -> bool:
         """Return whether a run that is interrupted ends with the best answer so far."""
-        return bool(self.stop_keys(parameters)) and self.may_end_early(problem, parameters)
+        return bool(self.stop_keys(parameters)) and self.may_end_early(problem, parameters, criteria != NO_STOP)

@@ -61,6 +61,8 @@ class Checkpoints:
         Ends the run if a rank reaches no boundary for too long; None: nothing does.
     stopping
         Whether this rank has wished to stop.
+    begun
+        When the time of `[stop] seconds` began, on the clock `time.perf_counter`; None: when the search begins.
     """
 
     interrupted: Callable[[], bool] = never
@@ -71,6 +73,11 @@ class Checkpoints:
     warn: Callable[[str], None] = ignore
     watchdog: Watchdog | None = None
     stopping: bool = False
+    begun: float | None = None
+
+    def clock(self) -> float:
+        """Return when the time of `[stop] seconds` began, which is now if it begins with the search."""
+        return time.perf_counter() if self.begun is None else self.begun
 
     @property
     def asks_ranks(self) -> bool:

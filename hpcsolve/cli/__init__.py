@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import signal
 import sys
+import time
 from collections.abc import Callable, Sequence
 
 import hpcsolve
@@ -62,12 +63,14 @@ the best so far is written, 130 interrupted at once (Ctrl-C)
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command that the arguments name and return its exit code."""
+    began = time.perf_counter()
     words = sys.argv[1:] if arguments is None else list(arguments)
     parser, commands = command_parser()
     refuse_unknown_command(parser, commands, words)
     options, rest = parser.parse_known_args(words)
     refuse_unknown_options(commands[words[0]], rest)
     command: Callable[[argparse.Namespace], int] = options.command
+    options.began = began
     try:
         signal.signal(signal.SIGINT, interrupt)
         release(signal.SIGINT)  # which `hpcsolve.__main__` has blocked during the imports

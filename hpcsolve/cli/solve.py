@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from hpcsolve.output.log import Log
     from hpcsolve.parallel.comm import Comm
     from hpcsolve.runner.choose import Chosen
+    from hpcsolve.runner.conclude import Finished
     from hpcsolve.runner.planned import PlannedRun
 
 
@@ -26,7 +27,8 @@ def add(commands: Any) -> None:
     parser = add_command(commands, "solve", _solve, text)
     parser.add_argument("instance", metavar="FILE", help="cities or a graph, in any format that docs/jobs.md lists")
     parser.add_argument("--algorithm", metavar="NAME", help="held-karp, ant-colony, steiner-kmb or shortest-paths")
-    parser.add_argument("--seconds", type=seconds, metavar="S", help="time limit of a search (default 60 for ants)")
+    text = "time limit of a search, from the start of the command on (default 60)"
+    parser.add_argument("--seconds", type=seconds, metavar="S", help=text)
     add_set(parser, "a key of the job; may be repeated")
     parser.add_argument("--write-job", metavar="JOB.toml", help="keep the job, for hpcsolve run")
     add_run_options(parser)
@@ -51,7 +53,10 @@ def _solve(options: argparse.Namespace) -> int:
         if comm.rank > 0:
             prepared.clear()  # its memory: rank 0 sends the instance
         plan = partial(_planned, prepared, options, log)
-        return run_job(comm, plan, log, before, signals=STOPPING, checkpointing=checkpointing).exit_code
+        done = run_job(comm, plan, log, before, signals=STOPPING, checkpointing=checkpointing, clock=options.began)
+        if comm.rank == 0 and done.exit_code == 0:
+            _say_how_to_go_on(options, prepared, done, log)
+        return done.exit_code
 
     return guard(run, lambda: prepared.append(_prepare(options)))
 
@@ -94,3 +99,13 @@ def _planned(prepared: Sequence[_Prepared], options: argparse.Namespace, log: Lo
     if options.write_job is not None:
         chosen.write(options.write_job, options.overwrite)
     return planned
+
+
+def _say_how_to_go_on(options: argparse.Namespace, prepared: Sequence[_Prepared], done: Finished, log: Log) -> None:
+    """Say which command searches longer, if the time limit has ended the search before a proof."""
+    chosen = prepared[0].chosen
+    limit = None if isinstance(chosen, HpcsolveError) else chosen.job.settings.stop.seconds
+    if limit is None or done.contents is None or time.perf_counter() - options.began < limit:
+        return
+    if not done.contents.value("solution", "optimal"):
+        log.say(f"go on:  the same command with --seconds {10 * limit:g} --overwrite searches longer")

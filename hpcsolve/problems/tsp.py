@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -67,7 +68,7 @@ class Tsp:
         """Number of cities."""
         return len(self.cost)
 
-    @property
+    @cached_property
     def symmetric(self) -> bool:
         """Whether every arc has the same cost in both directions."""
         return bool(np.array_equal(self.cost, self.cost.T))

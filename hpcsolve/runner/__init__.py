@@ -1,6 +1,7 @@
 """Runs a job: read on rank 0 -> broadcast -> device -> estimate -> algorithm -> check -> write on rank 0.
 
 choose.py    the job for an instance that comes without one
+method.py    the method for it: algorithm, keys, stop criteria, and why
 planned.py   a job with its instance, and its result if the output holds it already
 kinds/       the kinds of problems: how an instance is read and described
 ahead.py     builds kernels before MPI starts

@@ -73,7 +73,7 @@ class PlannedRun:
     @property
     def has_partial_answers(self) -> bool:
         """Whether a run that is interrupted ends with the best answer so far."""
-        return self.solver.has_partial_answers(self.instance.problem, self.job.parameters)
+        return self.solver.has_partial_answers(self.instance.problem, self.job.parameters, self.job.settings.stop)
 
     def keeps_earlier(self, contents: Contents) -> bool:
         """Return whether the output keeps the earlier result, since this one is not complete and not better either."""

@@ -44,6 +44,7 @@ WILL_BE_WRITTEN = "hpcsolve: interrupted: {} will be written; another Ctrl-C end
 def run_job(
     comm: Comm, read: Callable[[], PlannedRun], log: Log, before: Mapping[str, float] | None = None, *,
     keep: bool = False, signals: tuple[signal.Signals, ...] = CTRL_C, checkpointing: CheckpointOptions = NO_CHECKPOINTS,
+    clock: float | None = None,
 ) -> Finished:
     """Run a job on all ranks.
 
@@ -59,6 +60,8 @@ def run_job(
         The signals that end a search with a checkpoint, or with its best answer so far, where the algorithm has one.
     checkpointing
         Options for checkpoints and stopping.
+    clock
+        As `Checkpoints.begun`.
 
     Raises
     ------
@@ -86,6 +89,7 @@ def run_job(
         ):
             deadline = deadline_of(checkpointing, begun)
             checkpoints = open_checkpoints(planned, checkpointing, deadline, comm, interrupts, watchdog, log)
+            checkpoints.begun = clock
             with no_empty_folder_on_error(checkpoints, comm):
                 try:
                     outcome, seconds["seconds_run"] = _run_algorithm(planned, device, comm, log, checkpoints)

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 import hpcsolve as package
+from hpcsolve.algorithms.base import NO_STOP
 from hpcsolve.errors import InputError, ResourceError
-from hpcsolve.runner import choose as choosing
 from hpcsolve.runner.choose import choose
+from hpcsolve.runner.method import SECONDS, STAGNATION
 from tests.cli.lines import error_line
 
 CITIES = "TYPE : TSP\nDIMENSION : {n}\nEDGE_WEIGHT_TYPE : EUC_2D\nNODE_COORD_SECTION\n{rows}\nEOF\n"
@@ -68,8 +69,7 @@ def test_ranks_have_a_colony_each(files, mpiexec, test_device):
     options = ("--set", "stop.iterations=5", "--set", "share-gpu=true")
     done = mpiexec(2, "solve", "sixty.tsp", *options, "--device", test_device)
     assert done.returncode == 0, done.stderr
-    line = "choice: ant-colony, since 60 cities are too many for a proof that surely ends (--algorithm held-karp tries "
-    line += "one); it stops after 5 iterations"
+    line = "choice: ant-colony, since held-karp has no iterations to stop at; it stops after 5 iterations"
     assert line in done.stdout.splitlines() and done.stdout.count("choice:") == 1
     assert "colonies: 2:" in done.stdout
 
@@ -88,13 +88,18 @@ def table(*arguments, **keywords):
 
 
 def test_the_choice_follows_from_the_instance(files):
-    ants = {"algorithm": "ant-colony", "instance": "sixty.tsp", "output": "results/sixty.h5", "ant-colony": {}}
-    assert table("sixty.tsp") == {**ants, "stop": {"seconds": choosing.SECONDS, "stagnation": choosing.STAGNATION}}
-    assert table("sixty.tsp", seconds=5.0) == {**ants, "stop": {"seconds": 5.0}}
+    bounds = {"algorithm": "held-karp", "instance": "sixty.tsp", "output": "results/sixty.h5", "held-karp": {}}
+    assert table("sixty.tsp") == {**bounds, "stop": {"seconds": SECONDS}}
+    assert table("sixty.tsp", seconds=5.0) == {**bounds, "stop": {"seconds": 5.0}}
+    assert table("nine.tsp", seconds=5.0)["stop"] == {}
+    many = {"algorithm": "ant-colony", "instance": "many.tsp", "output": "results/many.h5", "ant-colony": {}}
+    write_cities(files / "many.tsp", 123)
+    assert table("many.tsp") == {**many, "stop": {"seconds": SECONDS, "stagnation": STAGNATION}}
+    assert table("many.tsp", seconds=5.0) == {**many, "stop": {"seconds": 5.0}}
     tree = {"algorithm": "steiner-kmb", "instance": "tree.stp", "output": "results/tree.h5"}
-    assert table("tree.stp") == {**tree, "stop": {}, "steiner-kmb": {"exchange": True}}
-    assert table("tree.stp", seconds=5.0) == {**tree, "stop": {"seconds": 5.0}, "steiner-kmb": {"mode": "best"}}
-    assert choose("tree.stp").reason == "steiner-kmb, since the graph has 2 terminals"
+    for seconds in (None, 5.0):
+        stop = {"seconds": seconds or SECONDS}
+        assert table("tree.stp", seconds=seconds) == {**tree, "stop": stop, "steiner-kmb": {"mode": "exact"}}
 
 
 def test_a_file_of_precedences_is_proven_by_held_karp_as_an_open_path(files):
@@ -102,21 +107,18 @@ def test_a_file_of_precedences_is_proven_by_held_karp_as_an_open_path(files):
     (files / "jobs.sop").write_text("NAME : jobs\nTYPE : SOP\nDIMENSION : 5\nEDGE_WEIGHT_TYPE : EXPLICIT\n"
                                     f"EDGE_WEIGHT_FORMAT : FULL_MATRIX\nEDGE_WEIGHT_SECTION\n5\n{rows}EOF\n")
     found = choose("jobs.sop")
-    assert found.reason.startswith("held-karp, since the file says which of 5 cities come before others; it stops")
-    assert (found.table["held-karp"], found.table["stop"]) == ({"path": "open"}, {"seconds": choosing.SECONDS})
-    assert choose("jobs.sop", seconds=5.0).table["stop"] == {"seconds": 5.0}
+    assert found.reason == "held-karp, since the file says which of 5 cities come before others"
+    assert (found.table["held-karp"], found.table["stop"]) == ({"path": "open"}, {})
     answer = package.solve(found.instance.problem, device="cpu", path="open")
     assert (answer.cost, answer.tour.tolist()) == (13, [0, 1, 3, 2, 4])  # the best by hand: 3 + 4 + 4 + 2
+    assert package.solve("jobs.sop", device="cpu").tour.tolist() == [0, 1, 3, 2, 4]
 
 
-def test_a_proof_by_bounds_is_hinted_at_where_it_can_be_tried(files):
-    assert "surely ends (--algorithm held-karp tries one); it stops" in choose("sixty.tsp").reason
-    many = choose(write_cities(files / "many.tsp", 300)).reason
-    for keys in ({}, {"objective": "bottleneck"}):  # costs by place, n^3, would take 50 GB
-        with pytest.raises(ResourceError, match="1999 cities beside the depot are too many"):
-            package.solve(np.ones((2000, 2000)), device="cpu", **keys)
-    assert many.startswith("ant-colony, since 300 cities are too many for a proof that surely ends; it stops")
+def test_a_named_algorithm_has_no_stop_of_its_own(files):
     assert choose("sixty.tsp", "held-karp", 9.0).job.settings.stop.seconds == 9
+    assert choose("sixty.tsp", "held-karp").job.settings.stop == NO_STOP
+    with pytest.raises(ResourceError, match="1999 cities beside the depot are too many"):
+        package.solve(np.ones((2000, 2000)), device="cpu", objective="bottleneck")
 
 
 def test_a_set_key_names_the_algorithm(files):
@@ -126,16 +128,6 @@ def test_a_set_key_names_the_algorithm(files):
     found = choose("links.csv", overrides=["instance.terminals=[1, 4]"])
     assert found.job.settings.algorithm == "steiner-kmb" and found.job.settings.instance["terminals"] == [1, 4]
     assert found.job.settings.instance["file"] == str(files / "links.csv")
-
-
-@pytest.mark.parametrize(("limit", "value", "why"), [
-    ("_free_memory", lambda device: 1000, "would take"), ("RATE", 1.0, "would take up to"),
-])
-def test_a_proof_must_fit_memory_and_time(limit, value, why, files, monkeypatch):
-    assert choose("nine.tsp").job.settings.algorithm == "held-karp"
-    monkeypatch.setattr(choosing, limit, value)
-    found = choose("nine.tsp")
-    assert found.job.settings.algorithm == "ant-colony" and f"since a proof for 9 cities {why}" in found.reason
 
 
 @pytest.mark.parametrize(("arguments", "message"), [
@@ -189,7 +181,7 @@ def test_reading_to_choose_is_part_of_the_time_of_reading(files, start_ranks):
     """Reading takes 0.7 s longer on each of two ranks, before MPI starts."""
     program = (
         "import sys, time\nfrom hpcsolve.runner import choose\nfast = choose.read_instance\n"
-        "choose.read_instance = lambda job: (time.sleep(0.7), fast(job))[1]\n"
+        "choose.read_instance = lambda job, **keys: (time.sleep(0.7), fast(job, **keys))[1]\n"
         "from hpcsolve.cli import main\nsys.exit(main(sys.argv[1:]))\n"
     )
     done = start_ranks(2, sys.executable, "-c", program, "solve", "nine.tsp", "--device", "cpu", "--output", "out.h5")

@@ -147,8 +147,7 @@ class ColonyStop:
     target: int | None
     checkpoints: Checkpoints = NONE
     nbytes: int = 0
-    # The clock is looked up when it is called: benchmarks replace it.
-    started: float = field(default_factory=lambda: time.perf_counter())
+    started: float = field(default_factory=lambda: time.perf_counter())  # looked up when called: benchmarks replace it
     seconds_wait: float = 0.0
     wish: Wish = Wish.GO_ON
     best: int = NO_TOUR
@@ -223,7 +222,7 @@ def explore(
     save
         Writes a checkpoint after so many iterations.
     """
-    iteration = begun
+    iteration, started = begun, time.perf_counter()
     while True:
         lengths = search.construct(iteration) if search else np.empty((0, 1), np.uint64)
         if migration and iteration and iteration % migration == 0:
@@ -234,7 +233,7 @@ def explore(
         last = stop.is_last(iteration, best)
         history.note(iteration, stop.seconds(), best, int(lengths.sum()), last)
         if lengths.size:
-            pace = (iteration + 1) / stop.seconds()
+            pace = (iteration + 1 - begun) / max(1e-9, time.perf_counter() - started)
             report(stop.done(iteration), f"{tell(stop.best, float(lengths.mean()))}, {pace:.3g} iterations a second")
         ended = last and stop.complete
         if search and not ended:

@@ -80,7 +80,8 @@ def run(
         criteria = StopCriteria(iterations=DEFAULT_ITERATIONS)
     instance = ant_instance(tsp)
     shift, target = tsp.n * instance.offset, criteria.scaled_target(tsp.scale)
-    stop = ColonyStop(comm, criteria, None if target is None else target - shift, checkpoints)
+    stop = ColonyStop(comm, criteria, None if target is None else target - shift, checkpoints,
+                      started=checkpoints.clock())
     made = comm.bcast(powers(instance, parameters) if comm.rank == 0 else None)
     assert made is not None
     mine = even_shares(parameters.colonies, comm.size)[comm.rank]

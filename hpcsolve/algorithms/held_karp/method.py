@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hpcsolve.algorithms.held_karp.bounded import keys
 from hpcsolve.algorithms.held_karp.question import NO_EXTRA_ANSWERS, Parameters, extra_answers
 from hpcsolve.errors import InputError
 from hpcsolve.problems.tsp import Tsp
@@ -12,6 +13,8 @@ LATTICE_CITIES, ORDERED_CITIES = 28, 20
 
 The lattice then takes about a second. For other questions its table takes up to eight times the memory and the work.
 """
+MOST_CITIES = keys.MOST_CITIES[2] + 1
+"""The most cities of a cycle that any method takes: the first city, and those that a state's key of bounds holds."""
 FEWEST_CITIES = 10
 """Fewer cities are always solved by the lattice."""
 

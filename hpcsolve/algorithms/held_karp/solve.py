@@ -108,4 +108,7 @@ def _lattice_bytes(tsp: Tsp, parameters: Parameters, ranks: int) -> tuple[int, .
 
 def fits(tsp: Tsp, parameters: Parameters) -> bool:
     """Return whether the method's states suffice for the costs as they are. Raises as `core_problem`."""
-    return orders.fits(tsp, asked(tsp, parameters)) if is_bounded(tsp, parameters) else lattice.fits(tsp, parameters)
+    if not is_bounded(tsp, parameters):
+        return lattice.fits(tsp, parameters)
+    question = asked(tsp, parameters)
+    return orders.fits(tsp, question) and bounded.fits(order_problem(tsp, question))

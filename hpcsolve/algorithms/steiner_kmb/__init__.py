@@ -40,6 +40,7 @@ from hpcsolve.algorithms.steiner_kmb.solve import (
     can_resume,
     can_stop,
     estimate,
+    files_of,
     run,
 )
 from hpcsolve.algorithms.steiner_kmb.trial import trial
@@ -51,7 +52,7 @@ ALGORITHM = Algorithm(
     "steiner-kmb", "steiner", (TREE,), Parameters, estimate, run, trial, KERNEL_FILES, HOST_KERNEL_FILES, STOPS,
     groups={"prices": datasets(Prices), "reductions": REDUCTIONS, "history": HISTORY, "layers": LAYERS},
     can_stop=can_stop, asked=asked, again=search_again, can_resume=can_resume, largest_cost=largest_weight,
-    fits=lambda graph, parameters: fits(graph),
+    fits=lambda graph, parameters: fits(graph), files_needed=files_of,
 )
 
 __all__ = ["ALGORITHM", "Parameters", "estimate", "run"]

@@ -6,11 +6,21 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Estimate, Outcome, Report, StopCriteria
-from hpcsolve.algorithms.shortest_paths.engines.known import ENGINES, ROW_ENGINES, kernel_files
+from hpcsolve.algorithms.shortest_paths.engines.known import (
+    AUTO,
+    BLOCK,
+    ENGINES,
+    GRID,
+    PHAST,
+    ROW_ENGINES,
+    TILE,
+    kernel_files,
+)
 from hpcsolve.algorithms.shortest_paths.engines.phast import contraction, hierarchy
 from hpcsolve.algorithms.steiner_kmb.best.node_table import sent_bytes
 from hpcsolve.algorithms.steiner_kmb.best.polish import polished, shrunk_for_best
@@ -44,6 +54,16 @@ HOST_KERNEL_FILES = ("steiner/steiner_tree", "steiner/key_path", "steiner/key_ve
                      contraction.FILE, hierarchy.FILE)
 """Kernels marked for the CPU, where they run whatever the job's device is."""
 KERNEL_FILES = (*HOST_KERNEL_FILES, *kernel_files((*ENGINES, *ROW_ENGINES)))
+
+
+def files_of(parameters: Parameters, instance: str | dict[str, Any], criteria: StopCriteria) -> tuple[str, ...]:
+    """Return the kernel files of a job: mode fast searches on the CPU alone, the others by rows and one by one."""
+    if parameters.mode == "fast":
+        return HOST_KERNEL_FILES
+    names = {BLOCK.name, GRID.name, *((PHAST, TILE) if parameters.engine == AUTO else (parameters.engine,))}
+    return (*HOST_KERNEL_FILES, *kernel_files(tuple(one for one in (*ENGINES, *ROW_ENGINES) if one.name in names)))
+
+
 STOPS = ("seconds", "target", "memory")
 """The keys of [stop] that some mode honours (`can_stop`)."""
 
@@ -92,7 +112,7 @@ def run(
     criteria: StopCriteria = NO_STOP, seed: int = 1, checkpoints: Checkpoints = NONE,
 ) -> Outcome:
     """Return a Steiner tree with its certificate. `graph` is the same on all ranks, and so is the answer."""
-    stop = RoundStop(comm, criteria, criteria.scaled_target(graph.scale), checkpoints)
+    stop = RoundStop(comm, criteria, criteria.scaled_target(graph.scale), checkpoints, started=checkpoints.clock())
     tables: Tables = {}
     found: Certified | None = None
     with on_host(device) as host:

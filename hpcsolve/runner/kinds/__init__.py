@@ -146,20 +146,22 @@ def kind_of_generator(name: str) -> str:
     return kinds[name]
 
 
-def read_instance(job: Job, file: str | None = None) -> InstanceOf[Any]:
+def read_instance(job: Job, file: str | None = None, precision: Precision | None = None) -> InstanceOf[Any]:
     """Return the instance that a job names: a file, a table with a file, or a table for a generator.
 
     Parameters
     ----------
     file
         Read this file instead of the one that the job names.
+    precision
+        By default that of the job.
 
     Raises
     ------
     InputError
         One line with file and line, or key.
     """
-    named, own, precision = job.settings.instance, kind_of(job), precision_of(job)
+    named, own, precision = job.settings.instance, kind_of(job), precision or precision_of(job)
     if file is None and named in (IN_MEMORY, {BATCH: IN_MEMORY}):
         key = "instance" if named == IN_MEMORY else "instance.batch"
         raise InputError(f"the instance was in the memory of a Python program: name its file, --set {key}=FILE")

@@ -88,6 +88,11 @@ def given(problem: Any, options: Mapping[str, Any], precision: Precision, whole:
     return with_terminals(graph, options["terminals"]) if "terminals" in options else graph
 
 
+def is_graph(problem: object) -> bool:
+    """Return whether a program gave a graph of one of these types."""
+    return isinstance(problem, Graph) or hasattr(problem, "tocoo") or hasattr(problem, "is_directed")
+
+
 def content_hash(problem: Graph) -> str:
     """Return the SHA-256 of arcs, weights, labels and terminals."""
     head = f"graph {problem.n} {problem.arcs} {problem.scale} {problem.directed} {problem.weights.dtype}"

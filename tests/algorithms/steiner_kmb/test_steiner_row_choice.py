@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from hpcsolve.algorithms import steiner_kmb
-from hpcsolve.algorithms.base import Outcome, silent
+from hpcsolve.algorithms.base import NO_STOP, Outcome, silent
 from hpcsolve.algorithms.steiner_kmb import Parameters
 from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import InputError
@@ -103,3 +103,16 @@ def test_an_estimate_bounds_what_a_run_takes(mode: str) -> None:
         assert device.memory_peak <= 1.2 * need.device_bytes[0], "what the reductions leave is only estimated"
     assert device.notes[0].startswith("engine: phast")
     assert peak <= need.needed[0] <= 3 * peak
+
+
+@pytest.mark.parametrize("keys", [
+    {"mode": "fast"}, {"mode": "kmb"}, {"mode": "kmb", "engine": "near-far"}, {"mode": "best", "engine": "p-pull"},
+    {"mode": "exact"}, {"mode": "exact", "engine": "phast"},
+])
+def test_a_run_loads_no_other_kernel_files_than_are_built_for_it(keys: dict[str, str]) -> None:
+    parameters = Parameters(**keys)
+    with HostDevice(1) as device:
+        steiner_kmb.run(strip(12), device, SerialComm(), parameters, silent)
+        loaded = {file for file, _ in device.kernels}
+    files = steiner_kmb.ALGORITHM.files_of(parameters, "strip.gr", NO_STOP)
+    assert loaded <= set(files) < set(steiner_kmb.ALGORITHM.kernel_files)

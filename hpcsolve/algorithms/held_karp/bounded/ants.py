@@ -54,7 +54,7 @@ def good_order(
     if int((cost == FORBIDDEN).sum()) > m + 1 or not ant_colony.ALGORITHM.fits(tsp, parameters):
         return None
     stop = StopCriteria(seconds, iterations=ITERATIONS << number, stagnation=STAGNATION << number)
-    tsp, ends = replace(tsp, cost=_with_duals(cost)), without_writer(checkpoints)
+    tsp, ends = replace(tsp, cost=_with_duals(cost)), replace(without_writer(checkpoints), begun=None)
     found = ant_colony.run(tsp, device, SerialComm(), parameters, silent, stop, seed + (number << 63), ends)
     tour = found.answer.tour.tolist()
     first = tour.index(m)

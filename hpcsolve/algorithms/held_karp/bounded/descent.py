@@ -72,6 +72,12 @@ def _greedy(problem: PlaceCosts, costs: NDArray[np.int64], first: int) -> list[i
     return order
 
 
+def quick_value(problem: PlaceCosts) -> int | None:
+    """Return the value of a nearest-neighbour order, or None if it breaks a constraint."""
+    costs = np.where(problem.allowed, problem.cost, NEVER)
+    return problem.value(_greedy(problem, costs, 0)) if problem.cities else 0
+
+
 def _proportional(problem: PlaceCosts) -> bool:
     """Return whether there is no precedence, and the costs of all places are those of one place times a factor."""
     inner = problem.cost[1 : problem.cities]

@@ -10,12 +10,14 @@ import numpy as np
 from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Estimate, Outcome, Report, StopCriteria
 from hpcsolve.algorithms.held_karp.bounded.ants import good_order
 from hpcsolve.algorithms.held_karp.bounded.descent import FILE as DESCENT
+from hpcsolve.algorithms.held_karp.bounded.descent import quick_value
 from hpcsolve.algorithms.held_karp.bounded.keys import MOST_CITIES, key_words
 from hpcsolve.algorithms.held_karp.bounded.layers import FILE as LAYER_FILE
 from hpcsolve.algorithms.held_karp.bounded.places import of_orders
 from hpcsolve.algorithms.held_karp.bounded.proof import Proof
 from hpcsolve.algorithms.held_karp.bounded.prove import LEVELS, Prover
 from hpcsolve.algorithms.held_karp.bounded.relaxation import FILE as BOUNDS
+from hpcsolve.algorithms.held_karp.bounded.relaxation import INFINITY
 from hpcsolve.algorithms.held_karp.bounded.resume import LEVEL as LEVEL
 from hpcsolve.algorithms.held_karp.bounded.search import STATE_BYTES, Budget, budget_of
 from hpcsolve.algorithms.held_karp.bounded.watch import Watch
@@ -32,6 +34,8 @@ from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.tsp import Tsp
 
 FILES = (BOUNDS, LAYER_FILE, DESCENT)
+ROOM = 4
+"""How many times the value of a quick order must fit the values of bounds."""
 SHARE = 0.8
 """Share of the free memory that states may take by default."""
 
@@ -43,6 +47,15 @@ def why_not(problem: OrderProblem) -> str:
     if problem.weights is not None:
         return "its bounds are for costs by place, and here they depend on the weights of the cities that are left"
     return ""
+
+
+def fits(problem: OrderProblem) -> bool:
+    """Return whether the values of good orders are so far below 2^31 that saturated bounds can prove something.
+
+    Judged by a quick order: with the value of a good one at two thirds of 2^31, nothing was proven of 40 cities.
+    """
+    value = quick_value(of_orders(problem))
+    return value is None or value <= INFINITY // ROOM
 
 
 def estimate(tsp: Tsp, problem: OrderProblem, ranks: int, lattice: Callable[[], Mapping[str, int | str]]) -> Estimate:
@@ -96,7 +109,7 @@ def run(
     started, scaled = time.perf_counter(), criteria.scaled_target(tsp.scale)
     target = None if scaled is None else scaled - problem.offset
     places = of_orders(problem)
-    watch = Watch(comm, checkpoints, criteria.seconds, target)
+    watch = Watch(comm, checkpoints, criteria.seconds, target, started=checkpoints.clock())
 
     def say(line: str) -> None:
         if comm.rank == 0:

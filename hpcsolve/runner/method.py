@@ -1,0 +1,243 @@
+"""Chooses the method for a problem: the algorithm, its keys, and when it stops, with the reason in words.
+
+A pure function of the problem, of what is asked, and of resources, for `hpcsolve solve` and `hpcsolve.solve`. All ranks
+call it before MPI starts, because the kernels are built then. So it depends on nothing that may differ between ranks:
+not on cores and, if there are several ranks, not on free memory. What the method needs is compared with that before
+anything is allocated, as for every job.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from hpcsolve.algorithms.base import StopCriteria
+from hpcsolve.algorithms.held_karp.method import FEWEST_CITIES, MOST_CITIES, most_in_lattice
+from hpcsolve.algorithms.held_karp.question import Parameters as HeldKarp
+from hpcsolve.algorithms.registry import NAMES, algorithm
+from hpcsolve.device.base import ONE_CORE
+from hpcsolve.device.gpus import list_gpus
+from hpcsolve.errors import HpcsolveError
+from hpcsolve.job.convert import keys_of
+from hpcsolve.memory import available_memory
+from hpcsolve.output.progress import size
+from hpcsolve.parallel.environment import announced_size
+from hpcsolve.problems.graph import Graph
+from hpcsolve.problems.tsp import Tsp
+from hpcsolve.problems.tsp_batch import TspBatch
+from hpcsolve.wording import counted
+
+SECONDS = 60.0
+"""Time limit of a search that can be stopped, if none is given."""
+STAGNATION = 2000
+"""Iterations without a better tour after which ants stop, if no time limit is given."""
+SEARCH_KEYS = ("shakes", "starts")
+"""Keys of Steiner trees that say nothing of the mode: they count in the one that is chosen."""
+RATE = 2e9
+"""Min-adds per second that Held-Karp makes on one slow core. Nothing is measured, so that all ranks choose alike."""
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What a choice may depend on beside the problem.
+
+    Attributes
+    ----------
+    ranks
+        Number of ranks.
+    memory
+        Bytes that may be taken, or None where several ranks may have different amounts.
+    seconds
+        The time limit that the user gives, or None.
+    """
+
+    ranks: int = 1
+    memory: int | None = None
+    seconds: float | None = None
+
+
+@dataclass(frozen=True)
+class Method:
+    """How a problem is solved.
+
+    Attributes
+    ----------
+    keys, stop
+        The keys of the algorithm's own table and of `[stop]` that differ from their defaults.
+    reason
+        Why, in words that begin with "since" or "as".
+    """
+
+    algorithm: str
+    reason: str
+    keys: Mapping[str, Any] = field(default_factory=dict)
+    stop: Mapping[str, Any] = field(default_factory=dict)
+
+
+def resources_here(device: str, seconds: float | None, ranks: int | None = None) -> Resources:
+    """Return the resources of this process.
+
+    Parameters
+    ----------
+    device
+        As in a job: if it may be a GPU, its memory counts too.
+    ranks
+        Number of ranks, by default what the launcher states.
+    """
+    ranks = announced_size(os.environ) if ranks is None else ranks
+    if ranks > 1:
+        return Resources(ranks, None, seconds)
+    memories = [available_memory()]
+    if device != "cpu":
+        with suppress(HpcsolveError):  # no GPU: if the job asks for one, it is refused when the device is opened
+            memories += [gpu.memory for gpu in list_gpus()]
+    return Resources(1, min(memories), seconds)
+
+
+def method_for(
+    problem: Tsp | TspBatch | Graph, resources: Resources, keys: Collection[str] = (), stop: Collection[str] = ()
+) -> Method:
+    """Return the method for a problem.
+
+    Parameters
+    ----------
+    problem
+        A graph without terminals is one for shortest paths.
+    keys
+        The keys of an algorithm's own table that are given without the algorithm's name.
+    stop
+        The keys of `[stop]` that are given beside `resources.seconds`. If there are any, no other one is added.
+    """
+    if isinstance(problem, TspBatch):
+        return Method("held-karp", "since a batch is solved by tables")
+    if isinstance(problem, Graph):
+        return _for_graph(problem, resources, keys, stop)
+    named = _with_key_of(("held-karp", "ant-colony"), keys, resources)
+    if named is not None:
+        return named
+    return _for_cities(problem, resources, stop)
+
+
+def as_named(name: str, resources: Resources, stop: Collection[str] = ()) -> Method:
+    """Return the method with the algorithm that the user of the command line names."""
+    if name == "ant-colony":
+        return Method(name, "as asked", *_ants(resources, stop))
+    limit = {} if resources.seconds is None else {"seconds": resources.seconds}
+    keys: dict[str, Any] = {}
+    if name == "steiner-kmb":
+        keys = {"mode": "best"} if limit or stop else {"exchange": True}
+    return Method(name, "as asked", keys, limit)
+
+
+def ends(stop: StopCriteria) -> str:
+    """Return when a search ends, in words, empty if nothing ends it early."""
+    texts = {"seconds": "after {:g} s", "target": "at cost {:g}", "iterations": "after {} iterations",
+             "stagnation": "after {} iterations without a better answer", "memory": "at {} bytes per rank"}
+    found = [text.format(getattr(stop, key)) for key, text in texts.items() if getattr(stop, key) is not None]
+    return f"; it stops {' or '.join(found)}" if found else ""
+
+
+def owner_of(keys: Collection[str], names: Collection[str] = NAMES) -> tuple[str, str] | None:
+    """Return the algorithm of these that alone has one of the keys in its table, and the key, or None."""
+    for key in keys:
+        owners = [name for name in names if key in keys_of(algorithm(name).parameters)]
+        if len(owners) == 1:
+            return owners[0], key
+    return None
+
+
+def _with_key_of(names: Collection[str], keys: Collection[str], resources: Resources) -> Method | None:
+    """Return the method with the algorithm of these to which a key belongs, or None. Nothing is added to it."""
+    found = owner_of(keys, names)
+    if found is None:
+        return None
+    limit = {} if resources.seconds is None else {"seconds": resources.seconds}
+    return Method(found[0], f"since {found[1]} is a key of {found[0]}", {}, limit)
+
+
+def _ants(resources: Resources, stop: Collection[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the keys and the stop criteria of ants: a colony for each rank."""
+    keys = {"colonies": resources.ranks} if resources.ranks > 1 else {}
+    if resources.seconds is not None:
+        return keys, {"seconds": resources.seconds}
+    return keys, {} if stop else {"seconds": SECONDS, "stagnation": STAGNATION}
+
+
+def _limit(resources: Resources, stop: Collection[str]) -> dict[str, Any]:
+    """Return the time limit of a search that has a best answer so far."""
+    if resources.seconds is not None:
+        return {"seconds": resources.seconds}
+    return {} if stop else {"seconds": SECONDS}
+
+
+def _for_cities(tsp: Tsp, resources: Resources, stop: Collection[str]) -> Method:
+    cities = counted(tsp.n, "city")
+    keys = {"path": "open"} if tsp.precedences else {}
+    sure, limit = _is_sure(tsp, keys, resources, stop), _limit(resources, stop)
+    if tsp.precedences:
+        why = f"since the file says which of {cities} come before others"
+        return Method("held-karp", why, keys, {} if sure else limit)
+    if sure:
+        are = "is" if tsp.n == 1 else "are"
+        return Method("held-karp", f"since {cities} {are} few enough for a proof of the optimum")
+    why = _why_not_held_karp(tsp, resources, stop)
+    if why:
+        return Method("ant-colony", f"since {why}", *_ants(resources, stop))
+    return Method("held-karp", f"since bounds may prove the optimum of {cities}", {}, limit)
+
+
+def _is_sure(tsp: Tsp, keys: Mapping[str, Any], resources: Resources, stop: Collection[str]) -> bool:
+    """Return whether the table of all states surely proves the optimum, by memory and time.
+
+    It has no best answer before its end. Fewer cities than bounds are worth take no time, whatever the limit.
+    """
+    if stop or tsp.n > most_in_lattice(HeldKarp(**keys), bool(tsp.precedences)):
+        return False
+    try:
+        parameters = HeldKarp(**keys, method="lattice")
+        need = algorithm("held-karp").estimate(tsp, parameters, resources.ranks, ONE_CORE)
+    except HpcsolveError:
+        return False
+    limit = SECONDS if resources.seconds is None else resources.seconds
+    in_time = tsp.n < FEWEST_CITIES or need.operations / (RATE * resources.ranks) <= limit
+    return in_time and (resources.memory is None or max(need.needed) <= resources.memory)
+
+
+def _why_not_held_karp(tsp: Tsp, resources: Resources, stop: Collection[str]) -> str:
+    """Return why held-karp by bounds does not solve a problem, in words, or ""."""
+    solver = algorithm("held-karp")
+    if tsp.n > MOST_CITIES:
+        return f"{tsp.n} cities are more than the {MOST_CITIES} for which held-karp can try a proof"
+    if other := [key for key in stop if key not in solver.stops]:
+        return f"held-karp has no {other[0]} to stop at"
+    parameters = solver.parameters(method="bounded")
+    if not solver.fits(tsp, parameters):
+        return "the costs are too far apart for held-karp"
+    need = max(solver.estimate(tsp, parameters, resources.ranks, ONE_CORE).needed)
+    if resources.memory is not None and need > resources.memory:
+        return f"bounds for {counted(tsp.n, 'city')} would take {_more_than(need, resources.memory)}"
+    return ""
+
+
+def _more_than(need: int, memory: int) -> str:
+    return f"{size(need)} of memory, more than the {size(memory)} at hand"
+
+
+def _for_graph(graph: Graph, resources: Resources, keys: Collection[str], stop: Collection[str]) -> Method:
+    terminals = 0 if graph.terminals is None else len(graph.terminals)
+    named = _with_key_of(("steiner-kmb", "shortest-paths"), [key for key in keys if key not in SEARCH_KEYS], resources)
+    if named is not None:
+        return named
+    if not terminals:
+        return as_named("shortest-paths", resources, stop)
+    why, limit = f"since the graph has {counted(terminals, 'terminal')}", _limit(resources, stop)
+    solver = algorithm("steiner-kmb")
+    for mode, what in (("exact", "proves the lightest tree, if that can be done"), ("best", "keeps the lightest tree")):
+        need = max(solver.estimate(graph, solver.parameters(mode=mode), resources.ranks, ONE_CORE).needed)
+        if resources.memory is None or need <= resources.memory:
+            return Method("steiner-kmb", f"{why}; mode {mode} {what}", {"mode": mode}, limit)
+    fast = f"mode fast, since mode best would take {_more_than(need, resources.memory or 0)}"
+    return Method("steiner-kmb", f"{why}; {fast}", {"exchange": True})

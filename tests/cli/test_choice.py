@@ -1,0 +1,212 @@
+"""The method that is chosen when nobody names one: at the edges of each limit, and that each reason is true."""
+
+from __future__ import annotations
+
+import re
+from itertools import permutations
+from types import SimpleNamespace
+from typing import Any
+
+import networkx
+import numpy as np
+import pytest
+
+import hpcsolve
+from hpcsolve.algorithms.held_karp.bounded.keys import MOST_CITIES, key_words
+from hpcsolve.algorithms.registry import algorithm
+from hpcsolve.device.base import ONE_CORE
+from hpcsolve.errors import InputError, ResourceError
+from hpcsolve.job import job_from_table
+from hpcsolve.problems.generate.steiner import road_steiner
+from hpcsolve.problems.generate.tsp import random_matrix, uniform_tsp
+from hpcsolve.problems.graph import Graph
+from hpcsolve.problems.tsp import Tsp, from_costs
+from hpcsolve.runner.method import RATE, SECONDS, STAGNATION, Method, Resources, method_for
+
+ALONE = Resources(memory=1 << 40)
+
+
+def need(problem: Any, name: str, ranks: int = 1, **keys: Any) -> int:
+    """Return the bytes that a rank needs."""
+    solver = algorithm(name)
+    return max(solver.estimate(problem, solver.parameters(**keys), ranks, ONE_CORE).needed)
+
+
+def chosen(problem: Any, resources: Resources = ALONE, keys: tuple[str, ...] = (), stop: tuple[str, ...] = ()
+           ) -> tuple[str, dict[str, Any], dict[str, Any]]:
+    """Return what is chosen, after a look at the reason."""
+    method = method_for(problem, resources, keys, stop)
+    require_true(method, problem, resources, keys, stop)
+    table = {"algorithm": method.algorithm, "instance": "a", "output": "b", "stop": dict(method.stop),
+             method.algorithm: dict(method.keys)}
+    assert job_from_table(table).settings.algorithm == method.algorithm  # a job that is allowed
+    return method.algorithm, dict(method.keys), dict(method.stop)
+
+
+def require_true(method: Method, problem: Any, resources: Resources, keys: tuple[str, ...], stop: tuple[str, ...]
+                 ) -> None:
+    """Fail unless the reason is one of those known here, and is true."""
+    reason, memory = method.reason, resources.memory
+    if found := re.fullmatch(r"since (\d+) (city is|cities are) few enough for a proof of the optimum", reason):
+        assert int(found[1]) == problem.n and (found[2] == "city is") == (problem.n == 1)
+        assert memory is None or need(problem, "held-karp", resources.ranks, method="lattice") <= memory
+    elif found := re.fullmatch(r"since bounds may prove the optimum of (\d+) cities", reason):
+        assert int(found[1]) == problem.n and key_words(problem.n - 1) <= 2
+        assert memory is None or need(problem, "held-karp", method="bounded") <= memory
+    elif found := re.fullmatch(r"since (\d+) cities are more than the (\d+) for which held-karp .* proof", reason):
+        assert int(found[1]) == problem.n > int(found[2]) == MOST_CITIES[2] + 1
+        with pytest.raises(ResourceError, match="are too many"):
+            algorithm("held-karp").estimate(problem, algorithm("held-karp").parameters(), 1, ONE_CORE)
+    elif found := re.fullmatch(r"since held-karp has no (\w+) to stop at", reason):
+        assert found[1] in stop
+        with pytest.raises(InputError, match=f"held-karp has no {found[1]} to stop at"):
+            job_from_table({"algorithm": "held-karp", "instance": "a", "output": "b", "stop": {found[1]: 5}})
+    elif reason == "since the costs are too far apart for held-karp":
+        assert not algorithm("held-karp").fits(problem, algorithm("held-karp").parameters(method="bounded"))
+    elif found := re.fullmatch(r"since bounds for (\d+) cities would take .*, more than the .* at hand", reason):
+        assert int(found[1]) == problem.n and memory is not None
+        assert need(problem, "held-karp", method="bounded") > memory
+    elif found := re.fullmatch(r"since the file says which of (\d+) cities come before others", reason):
+        assert int(found[1]) == problem.n and problem.precedences
+    elif found := re.fullmatch(r"since the graph has (\d+) terminals?; mode (\w+)(.*)", reason):
+        assert int(found[1]) == len(problem.terminals) and method.keys.get("mode", "fast") == found[2]
+        assert memory is None or need(problem, "steiner-kmb", mode=found[2]) <= memory or found[2] == "fast"
+        if found[2] == "fast":
+            assert ", since mode best would take" in found[3] and need(problem, "steiner-kmb", mode="best") > memory
+    elif found := re.fullmatch(r"since ([\w-]+) is a key of ([\w-]+)", reason):
+        assert found[1] in keys and hasattr(algorithm(found[2]).parameters(), found[1].replace("-", "_"))
+        assert found[2] == method.algorithm
+    else:
+        raise AssertionError(reason)
+
+
+ANTS = {"seconds": SECONDS, "stagnation": STAGNATION}
+
+
+@pytest.mark.parametrize(("n", "expected"), [
+    (1, ("held-karp", {})), (2, ("held-karp", {})), (9, ("held-karp", {})), (28, ("held-karp", {})),
+    (29, ("held-karp", {"seconds": SECONDS})), (122, ("held-karp", {"seconds": SECONDS})), (123, ("ant-colony", ANTS)),
+    (200, ("ant-colony", ANTS)),
+])
+def test_the_number_of_cities(n: int, expected: tuple[str, dict[str, Any]]) -> None:
+    name, keys, stop = chosen(uniform_tsp(n, 1))
+    assert (name, stop) == expected and keys == {}
+
+
+def test_the_memory_for_the_table_of_all_states_and_for_bounds() -> None:
+    few, many = random_matrix(26), random_matrix(60)
+    lattice, bounds = need(few, "held-karp", method="lattice"), need(many, "held-karp", method="bounded")
+    assert chosen(few, Resources(memory=lattice)) == ("held-karp", {}, {})
+    assert chosen(few, Resources(memory=lattice - 1)) == ("held-karp", {}, {"seconds": SECONDS})
+    assert chosen(many, Resources(memory=bounds)) == ("held-karp", {}, {"seconds": SECONDS})
+    assert chosen(many, Resources(memory=bounds - 1)) == ("ant-colony", {}, ANTS)
+    # Several ranks may have different amounts of memory, so none counts; each has a colony.
+    assert chosen(many, Resources(ranks=3)) == ("held-karp", {}, {"seconds": SECONDS})
+    assert chosen(uniform_tsp(130, 1), Resources(ranks=3)) == ("ant-colony", {"colonies": 3}, ANTS)
+
+
+def test_the_time_for_the_table_of_all_states() -> None:
+    tsp = random_matrix(27)
+    solver = algorithm("held-karp")
+    seconds = solver.estimate(tsp, solver.parameters(method="lattice"), 1, ONE_CORE).operations / RATE
+    assert 1 < seconds < SECONDS
+    assert chosen(tsp, Resources(memory=1 << 40, seconds=1.001 * seconds)) == ("held-karp", {}, {})
+    less = 0.999 * seconds
+    assert chosen(tsp, Resources(memory=1 << 40, seconds=less)) == ("held-karp", {}, {"seconds": less})
+    assert chosen(uniform_tsp(9, 1), Resources(memory=1 << 40, seconds=1e-9)) == ("held-karp", {}, {})
+    assert chosen(uniform_tsp(300, 1), Resources(seconds=5.0)) == ("ant-colony", {}, {"seconds": 5.0})
+
+
+def test_criteria_that_are_given_are_the_only_ones() -> None:
+    tsp = uniform_tsp(40, 1)
+    assert chosen(tsp, stop=("iterations",)) == ("ant-colony", {}, {})
+    assert chosen(tsp, stop=("target",)) == ("held-karp", {}, {})
+    assert chosen(tsp, Resources(seconds=5.0), stop=("target",)) == ("held-karp", {}, {"seconds": 5.0})
+    assert chosen(uniform_tsp(200, 1), stop=("target",)) == ("ant-colony", {}, {})
+
+
+def test_costs_too_far_apart_for_bounds() -> None:
+    cost = np.random.default_rng(1).integers(1, 1000, (40, 40))
+    assert chosen(from_costs(cost * 10**4, "some"))[0] == "held-karp"
+    assert chosen(from_costs(cost * 2 * 10**7, "some"))[0] == "ant-colony"
+
+
+def test_a_key_belongs_to_an_algorithm() -> None:
+    tsp, graph = uniform_tsp(40, 1), road_steiner(200, 5)
+    assert chosen(tsp, keys=("objective",)) == ("held-karp", {}, {})
+    assert chosen(tsp, keys=("local-search",)) == ("ant-colony", {}, {})
+    assert chosen(graph, keys=("sources",)) == ("shortest-paths", {}, {})
+    assert chosen(graph, keys=("exchange",)) == ("steiner-kmb", {}, {})
+    assert chosen(graph, keys=("shakes", "engine")) == ("steiner-kmb", {"mode": "exact"}, {"seconds": SECONDS})
+
+
+def test_steiner_trees_by_memory() -> None:
+    graph = road_steiner(3000, 12)
+    exact, best = (need(graph, "steiner-kmb", mode=mode) for mode in ("exact", "best"))
+    assert exact > best
+    limit = {"seconds": SECONDS}
+    assert chosen(graph, Resources(memory=exact)) == ("steiner-kmb", {"mode": "exact"}, limit)
+    assert chosen(graph, Resources(memory=exact - 1)) == ("steiner-kmb", {"mode": "best"}, limit)
+    assert chosen(graph, Resources(memory=best - 1)) == ("steiner-kmb", {"exchange": True}, {})
+    assert chosen(graph, Resources(memory=exact, seconds=2.0))[2] == {"seconds": 2.0}
+
+
+def brute_force(cost: np.ndarray) -> int:
+    tours = ((0, *rest) for rest in permutations(range(1, len(cost))))
+    return int(min(sum(cost[a, b] for a, b in zip(tour, (*tour[1:], 0), strict=True)) for tour in tours))
+
+
+def test_python_chooses_by_what_is_given() -> None:
+    cost = np.random.default_rng(3).integers(1, 100, (7, 7))
+    assert hpcsolve.solve(cost, device="cpu").cost == brute_force(cost)
+    batch = np.stack([cost, cost.T])
+    assert repr(hpcsolve.solve(batch, device="cpu")) == "<held-karp: 2 tours>"
+    streets = networkx.Graph()
+    streets.add_weighted_edges_from([("a", "b", 3.5), ("b", "c", 1.25), ("c", "d", 1), ("a", "d", 9)], weight="length")
+    tree = hpcsolve.solve(streets, terminals=["a", "c"], weight="length", device="cpu")
+    assert (tree.algorithm, tree.cost, tree.optimal) == ("steiner-kmb", 4.75, True)
+    far = hpcsolve.solve(streets, sources=["a"], weight="length", device="cpu")
+    assert far.algorithm == "shortest-paths" and far.distance.tolist() == [[0, 3.5, 4.75, 5.75]]
+    matrix = networkx.to_scipy_sparse_array(streets, weight="length")
+    assert hpcsolve.solve(matrix, sources=[0], device="cpu").distance.tolist() == far.distance.tolist()
+    assert hpcsolve.solve(cost, ants=3, stop={"iterations": 4}, device="cpu").algorithm == "ant-colony"
+    with pytest.raises(InputError, match=r"4 vertices without terminals; say what to find: .* sources=\['a'\]"):
+        hpcsolve.solve(streets, weight="length", device="cpu")
+    with pytest.raises(InputError, match="ndarray is not a graph; give a Graph, a sparse matrix"):
+        hpcsolve.solve(cost, sources=[0], device="cpu")
+    for bad in ("soon", -1, True):
+        with pytest.raises(InputError, match=r"stop\.seconds: expected"):
+            hpcsolve.solve(cost, stop={"seconds": bad}, device="cpu")
+
+
+def test_many_cities_are_no_error_about_keys() -> None:
+    found = hpcsolve.solve(uniform_tsp(200, 1), stop={"iterations": 2}, device="cpu")
+    assert found.algorithm == "ant-colony" and sorted(found.tour) == list(range(200))
+
+
+def test_decimals_are_rounded_as_the_chosen_algorithm_takes_them() -> None:
+    """The instance is read once, before the number of cities is known. A second run by name has the same costs."""
+    rng = np.random.default_rng(1)
+    for n, name in ((30, "held-karp"), (130, "ant-colony")):
+        cost = rng.uniform(1, 1000, (n, n))
+        stop = {"iterations": 1} if n > 122 else {"target": 1e9}
+        free, named = (hpcsolve.solve(cost, which, stop=stop, device="cpu") for which in (None, name))
+        assert free.algorithm == name and free.cost == named.cost
+        assert free.contents.value("instance", "scale") == named.contents.value("instance", "scale")
+
+
+def test_costs_of_many_decimals_leave_room_for_bounds() -> None:
+    """Six decimals as they are sum up to three quarters of 2^31: nothing was proven, and of eight it was an error."""
+    rng = np.random.default_rng(1)
+    for decimals in (6, 8):
+        found = hpcsolve.solve(np.round(rng.uniform(1, 1000, (30, 30)), decimals), device="cpu")
+        assert found.optimal and found.contents.value("instance", "rounding_error") < 0.01
+
+
+def test_graphs_and_places_are_problems_too() -> None:
+    graph = road_steiner(60, 3)
+    assert isinstance(graph, Graph) and isinstance(uniform_tsp(4, 1), Tsp)
+    assert hpcsolve.solve(graph, device="cpu").algorithm == "steiner-kmb"
+    table = SimpleNamespace()  # of no kind
+    with pytest.raises(InputError):
+        hpcsolve.solve(table, device="cpu")
