@@ -1,14 +1,23 @@
-"""How much memory this process may still allocate, by the machine, cgroups, Slurm and ulimit."""
+"""How much memory this process may still allocate, by the machine, cgroups, Slurm and ulimit, and refusals for lack."""
 
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import resource
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from hpcsolve.errors import ResourceError
+from hpcsolve.wording import size
+
 _UNLIMITED = 1 << 60
+BESIDE = 32 << 20
+"""Bytes that the modules take which a run loads after it has read its instance."""
+_MEMORY = "failed to map segment", "Cannot allocate memory", "cannot allocate memory"
+"""What the loader of libraries says when memory is used up."""
 
 
 def available_memory() -> int:
@@ -17,6 +26,49 @@ def available_memory() -> int:
     The tasks on a node share Slurm's limit equally.
     """
     return max(0, min(available_to_host(), available_to_process(), _slurm() // _tasks()))
+
+
+def require_free(needed: int, doing: str, largest: Callable[[int], str] | None = None) -> None:
+    """Refuse something that takes more memory than is free, before it takes any.
+
+    Parameters
+    ----------
+    needed
+        Bytes that it takes at its peak, beside what this process has already and `BESIDE`.
+    doing
+        What takes the memory, in words: `reading 3000 cities`.
+    largest
+        Given the free bytes, returns the largest size that fits, in words: `1200 cities`.
+
+    Raises
+    ------
+    ResourceError
+        With both sizes.
+    """
+    free = available_memory()
+    if needed + BESIDE > free:
+        fits = f"at most {largest(max(free - BESIDE, 0))} fit, or " if largest else ""
+        what = f"{doing} and the run's own code take {size(needed + BESIDE)} of memory, and {size(free)} is free"
+        raise ResourceError(f"{what}; {fits}run it where more is free")
+
+
+def lack_of_memory(error: BaseException | None) -> ResourceError | None:
+    """Return the error to report for an exception that says that memory or threads are used up, else None.
+
+    Libraries raise a MemoryError (also for C++'s std::bad_alloc), Qhull its own error, and the system ENOMEM.
+    """
+    text = " ".join(str(error).split())
+    qhull = type(error).__name__ == "QhullError" and "memory" in text
+    system = isinstance(error, OSError) and error.errno == errno.ENOMEM
+    library = isinstance(error, (ImportError, OSError)) and any(words in text for words in _MEMORY)
+    if isinstance(error, RuntimeError) and "start new thread" in text:
+        return ResourceError(f"{text}: raise the limit of processes (ulimit -u, pids of the cgroup) or of memory "
+                             "(ulimit -v), or take fewer threads, with threads = 1")
+    if not (isinstance(error, MemoryError) or qhull or system or library):
+        return None
+    what = f" ({text[:200]})" if text and not qhull else ""
+    return ResourceError(f"more memory is needed than is free, {size(available_memory())} now{what}: take a smaller "
+                         "instance, or run it where more is free, or on more nodes")
 
 
 def available_to_host() -> int:

@@ -1,4 +1,4 @@
-"""English of messages: what a misspelt word may mean, what hpcsolve does not solve, and nouns with their numbers."""
+"""English of messages: what a misspelt word may mean, what hpcsolve does not solve, nouns with numbers, sizes."""
 
 from __future__ import annotations
 
@@ -69,3 +69,13 @@ def counted(number: int, noun: str) -> str:
     """Return a number with its noun: `1 city`, `27 cities`."""
     regular = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
     return f"{number} {noun if number == 1 else _PLURALS.get(noun, regular)}"
+
+
+def size(count: float) -> str:
+    """Return a number of bytes in words: `512 bytes`, `1.5 MiB`, `20 GiB`."""
+    if count >= 2**100:  # beyond any machine, perhaps beyond floating point
+        return "more than 2^100 bytes"
+    for unit, scale in (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if count >= scale:
+            return f"{count / scale:.3g} {unit}" if count / scale < 1000 else f"{count / scale:.0f} {unit}"
+    return f"{count:.0f} bytes"

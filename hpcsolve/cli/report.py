@@ -23,9 +23,9 @@ def _report(options: argparse.Namespace) -> int:
     def report() -> int:
         from pathlib import Path
 
-        from hpcsolve.output.progress import size
         from hpcsolve.replacing import make_folder, write_bytes
         from hpcsolve.report.page import report as page
+        from hpcsolve.wording import size
 
         require_new(options)
         content, path = page(options.results).encode(), Path(options.output)

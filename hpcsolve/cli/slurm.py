@@ -50,22 +50,20 @@ def add(commands: Any) -> None:
 
 
 def _slurm(options: argparse.Namespace) -> int:
-    loaded: list[Job] = []
     seconds_build: list[float] = []
 
     def prepare() -> None:
-        from hpcsolve.job.load import load_job
         from hpcsolve.runner.ahead import prepare_run
 
-        loaded.append(load_job(options.job, options.set, output=options.output, device=options.device))
-        seconds_build.append(prepare_run(loaded[0]))
+        seconds_build.append(prepare_run(options.job, options.set, options.device))
 
     def write() -> int:
+        from hpcsolve.job.load import load_job
         from hpcsolve.runner.forecast import forecast
 
-        job = loaded[0]
+        job = load_job(options.job, options.set, output=options.output, device=options.device)
         cpus = options.cpus or job.settings.threads or 1
-        found = forecast(_with_threads(job, cpus), options.ranks, None, seconds_build[0])
+        found = forecast(_with_threads(job, cpus), options.ranks, None, sum(seconds_build))
         for line in found.lines():
             if not line.startswith("fits"):  # that is about the memory of this machine
                 warn(line)

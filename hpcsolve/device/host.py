@@ -17,7 +17,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from hpcsolve.device import base, build, source
 from hpcsolve.device.declaration import Declaration
-from hpcsolve.device.host_library import open_library
+from hpcsolve.device.host_library import open_library, start_threads
 from hpcsolve.errors import EnvironmentFault, LaunchError, ResourceError
 from hpcsolve.memory import available_memory
 from hpcsolve.wording import counted
@@ -216,6 +216,8 @@ class HostDevice:
         except OSError as error:  # its text begins with the path
             advice = "install g++'s OpenMP library (libgomp), or remove the file, which is then compiled again"
             raise EnvironmentFault(f"{error}: this kernel library cannot be loaded; {advice}") from None
+        if not self.libraries:
+            start_threads(library, self.threads)
         self.libraries[file] = library
         describe, function = library[f"{name}_signature"], library[f"{name}_launch"]
         describe.restype = ctypes.c_char_p

@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar
 
 from hpcsolve.errors import InputError
 from hpcsolve.formats.files import InputFile, as_text, memory_checked, open_file
+from hpcsolve.memory import require_free
 from hpcsolve.problems.decimals import shown
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.tsp import Tsp
@@ -85,6 +86,9 @@ class Format(Generic[Problem]):
         Whether the files are not text.
     takes_weight
         Whether edges may have several attributes or columns. Then `read` takes `weight`, the name of one of them.
+    growth
+        Bytes that reading takes for each byte of the content beside it, at least; what a cost matrix takes beside that
+        is compared when the number of cities is known.
     """
 
     name: str
@@ -98,6 +102,7 @@ class Format(Generic[Problem]):
     write: Callable[[Problem, str], None] | None = None
     binary: bool = False
     takes_weight: bool = False
+    growth: float = 11
 
 
 def recognised(file: InputFile, formats: Sequence[Format[Any]]) -> Format[Any] | None:
@@ -149,6 +154,7 @@ def read_instance(
     if weight is not None and not found.takes_weight:
         raise file.error(f"edges have one weight in this format ({found.title}); remove weight = {shown(weight)}")
     named = {} if weight is None else {"weight": weight}
+    require_free(int(found.growth * len(file.content)), f"reading {file.name}")
     with memory_checked(file.name):
         return InstanceOf(found.read(file, *options, **named), path, file.sha256, found.name)
 

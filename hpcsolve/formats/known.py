@@ -43,11 +43,11 @@ TSP_FORMATS: tuple[Format[Tsp], ...] = (
         "tsplib", "TSPLIB", (".tsp", ".atsp", ".tour", ".sop", ".hcp", ".vrp"),
         "begins with a keyword of TSPLIB, `NAME : gr17`; TSP, ATSP and SOP are read",
         "ATSP and SOP: from row to column; TSP: both ways",
-        read_tsplib, signature=looks_like_tsplib, write=write_tsplib,
+        read_tsplib, signature=looks_like_tsplib, write=write_tsplib, growth=2,
     ),
     Format(
         "npy", "numpy matrix", (".npy",), "a square array that `numpy.save` wrote", "from row to column",
-        read_npy, signature=is_npy, write=write_npy, binary=True,
+        read_npy, signature=is_npy, write=write_npy, binary=True, growth=1,
     ),
     Format(
         "text matrix", "table of numbers", (".csv", ".tsv"),
@@ -59,7 +59,7 @@ TSP_FORMATS: tuple[Format[Tsp], ...] = (
         "places", "places", (".csv", ".tsv"),
         "a header such as `name,lat,lon`, then a place on each line, in decimal degrees; distances in metres",
         "both ways",
-        read_places, signature=looks_like_places, write=write_places,
+        read_places, signature=looks_like_places, write=write_places, growth=4,
     ),
 )
 
@@ -89,12 +89,12 @@ GRAPH_FORMATS: tuple[Format[Graph], ...] = (
     Format(
         "graphml", "GraphML", (".graphml",), "XML with `<graphml`; needs networkx",
         "as `edgedefault` says",
-        read_graphml, signature=looks_like_graphml, write=write_graphml, takes_weight=True,
+        read_graphml, signature=looks_like_graphml, write=write_graphml, takes_weight=True, growth=27,
     ),
     Format(
         "gml", "GML", (".gml",), "begins with `graph [`; needs networkx",
         "as `directed` says; without it not stated",
-        read_gml, signature=looks_like_gml, write=write_gml, takes_weight=True,
+        read_gml, signature=looks_like_gml, write=write_gml, takes_weight=True, growth=22,
     ),
     Format(
         "geojson", "GeoJSON", (".geojson", ".json"),
@@ -104,7 +104,7 @@ GRAPH_FORMATS: tuple[Format[Graph], ...] = (
     Format(
         "node-link", "node-link JSON", (".json",), "what `networkx.node_link_data` gives; needs networkx",
         "as `directed` says; without it not stated",
-        read_node_link, signature=looks_like_node_link, write=write_node_link, takes_weight=True,
+        read_node_link, signature=looks_like_node_link, write=write_node_link, takes_weight=True, growth=15,
     ),
     Format(
         "metis", "METIS", (".graph", ".metis"), "known by its suffix alone: the neighbours of each vertex", "no",

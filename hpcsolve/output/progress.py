@@ -99,13 +99,3 @@ def duration(seconds: float) -> str:
         return f"{minutes} min {rest:02d} s"
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes:02d} min" if hours < 100 else f"{hours / 24:.3g} days"
-
-
-def size(count: float) -> str:
-    """Return a number of bytes in words: `512 bytes`, `1.5 MiB`, `20 GiB`."""
-    if count >= 2**100:  # beyond any machine, perhaps beyond floating point
-        return "more than 2^100 bytes"
-    for unit, scale in (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
-        if count >= scale:
-            return f"{count / scale:.3g} {unit}" if count / scale < 1000 else f"{count / scale:.0f} {unit}"
-    return f"{count:.0f} bytes"

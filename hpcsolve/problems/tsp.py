@@ -6,7 +6,7 @@ unit of the instance is `cost / scale`.
 
 from __future__ import annotations
 
-import os
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,11 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hpcsolve.errors import InputError, ResourceError
+from hpcsolve.errors import InputError
+from hpcsolve.memory import require_free
 from hpcsolve.problems.decimals import FORBIDDEN as FORBIDDEN
 from hpcsolve.problems.decimals import too_large
 from hpcsolve.problems.labels import positions_of
 from hpcsolve.problems.rounding import Costs, Precision, costs_from_integers
+from hpcsolve.wording import counted
 
 Location = Callable[[int, int], tuple[str, int]]
 """Function that returns the file and line from which the cost in a row and column was read, for error messages."""
@@ -100,20 +102,20 @@ def times(cost: NDArray[np.int64], factor: int | NDArray[np.int64]) -> NDArray[n
     return np.where(absent, FORBIDDEN, np.where(absent, 0, cost) * factor)
 
 
-def require_memory(n: int) -> None:
-    """Refuse a number of cities whose cost matrix of 8 n^2 bytes does not fit this machine.
+BYTES_A_COST = 10
+"""Bytes for each entry of the cost matrix that making an instance takes at its peak: 8 stay."""
+
+
+def require_memory(n: int, bytes_a_cost: int = BYTES_A_COST) -> None:
+    """Refuse a number of cities whose cost matrix cannot be made in the memory that is free.
 
     Raises
     ------
     ResourceError
         With the largest n that would fit.
     """
-    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    if 8 * n * n > memory:
-        largest = int((memory / 8) ** 0.5)
-        need, have = 8 * n * n / 2**30, memory / 2**30
-        what = f"the cost matrix of {n} cities takes {need:.4g} GiB, this machine has {have:.4g} GiB"
-        raise ResourceError(f"{what}; at most {largest} cities fit")
+    require_free(bytes_a_cost * n * n, f"the cost matrix of {counted(n, 'city')}",
+                 lambda free: counted(math.isqrt(free // bytes_a_cost), "city"))
 
 
 def from_costs(

@@ -12,8 +12,14 @@ from numpy.typing import ArrayLike, NDArray
 from hpcsolve.errors import InputError
 from hpcsolve.problems.decimals import FORBIDDEN, BadNumber, too_large
 from hpcsolve.problems.rounding import Costs, Precision, costs_from_floats, costs_from_texts
-from hpcsolve.problems.tsp import Tsp, from_costs, largest_cost, require_memory
+from hpcsolve.problems.tsp import BYTES_A_COST, Tsp, from_costs, largest_cost, require_memory
 from hpcsolve.wording import counted
+
+BYTES_BY_KIND = {"i": BYTES_A_COST, "u": BYTES_A_COST, "f": 40, "O": 100}
+"""Bytes for each entry that an instance takes beside the matrix that it is made of, by the kind of its numbers.
+
+Decimals are scaled and compared, and Python objects become texts before.
+"""
 
 
 def from_matrix(
@@ -36,7 +42,7 @@ def from_matrix(
     """
     table = _square(matrix, name)
     n = len(table)
-    require_memory(n)
+    require_memory(n, BYTES_BY_KIND[table.dtype.kind])
     if len(city_names) not in (0, n):
         what = f"{counted(len(city_names), 'city name')} for {counted(n, 'city')}"
         raise InputError(f"{what}; give one name for each city", name)

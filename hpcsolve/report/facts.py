@@ -11,9 +11,9 @@ from hpcsolve.analysis.load import Result
 from hpcsolve.analysis.phases import seconds_by_phase
 from hpcsolve.analysis.plot.needs import kind_of_answer
 from hpcsolve.analysis.plot.texts import number
-from hpcsolve.output.progress import duration, size
+from hpcsolve.output.progress import duration
 from hpcsolve.output.schema import answer_in
-from hpcsolve.wording import counted
+from hpcsolve.wording import counted, size
 
 NONE = "-"
 """What a table shows where a result has no such number."""

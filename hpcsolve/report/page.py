@@ -10,11 +10,11 @@ import hpcsolve
 from hpcsolve.analysis.load import Result, load
 from hpcsolve.analysis.plot.canvas import require_matplotlib
 from hpcsolve.errors import InputError
-from hpcsolve.output.progress import size
 from hpcsolve.output.reader import read_result
 from hpcsolve.report.facts import HEADS, name_of, row_of
 from hpcsolve.report.markup import Markup, element, escaped, joined, table
 from hpcsolve.report.section import section
+from hpcsolve.wording import size
 
 LARGEST_TABLES = 1 << 29
 """Bytes of distance tables that are read for a report."""

@@ -17,7 +17,6 @@ from hpcsolve.formats import InstanceOf
 from hpcsolve.job import Job
 from hpcsolve.memory import available_memory
 from hpcsolve.output.heartbeat import Say, say_nothing
-from hpcsolve.output.progress import size
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.notes import notes_on
 from hpcsolve.runner.kinds import kind_of
@@ -25,7 +24,7 @@ from hpcsolve.runner.memory import process_bytes
 from hpcsolve.runner.phases import Phases, process_age, with_trial
 from hpcsolve.runner.planned import with_instance
 from hpcsolve.runner.reading import read_reporting
-from hpcsolve.wording import counted
+from hpcsolve.wording import counted, size
 
 MPI_BYTES = 20 << 20
 """Memory that an MPI library takes in each process."""

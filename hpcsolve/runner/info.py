@@ -16,9 +16,8 @@ from hpcsolve.device.compiler import compiler_identity, cuda_compiler, host_comp
 from hpcsolve.device.gpus import driver_version, list_gpus
 from hpcsolve.errors import HpcsolveError
 from hpcsolve.memory import available_memory
-from hpcsolve.output.progress import size
 from hpcsolve.output.provenance import LIBRARIES, version
-from hpcsolve.wording import counted
+from hpcsolve.wording import counted, size
 
 BUILT = "kernels    compiled for "
 

@@ -15,8 +15,7 @@ from hpcsolve.memory import (
     peak_resident_memory,
     resident_memory,
 )
-from hpcsolve.output.progress import size
-from hpcsolve.wording import counted
+from hpcsolve.wording import counted, size
 
 
 @dataclass(frozen=True)

@@ -23,12 +23,11 @@ from hpcsolve.device.gpus import list_gpus
 from hpcsolve.errors import HpcsolveError
 from hpcsolve.job.convert import keys_of
 from hpcsolve.memory import available_memory
-from hpcsolve.output.progress import size
 from hpcsolve.parallel.environment import announced_size
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.tsp import Tsp
 from hpcsolve.problems.tsp_batch import TspBatch
-from hpcsolve.wording import counted
+from hpcsolve.wording import counted, size
 
 SECONDS = 60.0
 """Time limit of a search that can be stopped, if none is given."""

@@ -10,8 +10,9 @@ from typing import Any
 from hpcsolve.formats import InstanceOf
 from hpcsolve.job import IN_MEMORY, Job
 from hpcsolve.output.heartbeat import Say, heartbeat
-from hpcsolve.output.progress import duration, size
+from hpcsolve.output.progress import duration
 from hpcsolve.runner.kinds import read_instance
+from hpcsolve.wording import size
 
 
 def say_source(job: Job, say: Say) -> None:

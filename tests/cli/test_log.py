@@ -8,8 +8,9 @@ import pytest
 from hpcsolve.algorithms.base import UNKNOWN
 from hpcsolve.errors import EnvironmentFault
 from hpcsolve.output.log import Log
-from hpcsolve.output.progress import Progress, duration, progress_line, size
+from hpcsolve.output.progress import Progress, duration, progress_line
 from hpcsolve.output.provenance import command_line, git_commit, stored_variables
+from hpcsolve.wording import size
 
 
 class Clock:

@@ -1,12 +1,31 @@
-"""The estimate against free memory, for hosts and GPUs that are not here."""
+"""The estimate against free memory, for hosts and GPUs that are not here, and what reading takes before it."""
 
+import os
+import subprocess
+import sys
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
 import pytest
 
+from hpcsolve import memory
 from hpcsolve.algorithms.base import Estimate
 from hpcsolve.errors import ResourceError
+from hpcsolve.formats.files import as_text, open_file
+from hpcsolve.formats.known import GRAPH_FORMATS, TSP_FORMATS
+from hpcsolve.job.load import load_job
 from hpcsolve.output.reader import read_result
+from hpcsolve.problems.generate.by_name import call_generator
+from hpcsolve.problems.generate.graph import graph_generators
+from hpcsolve.problems.generate.steiner import steiner_generators
+from hpcsolve.problems.generate.tsp import tsp_generators
+from hpcsolve.problems.geographic import from_places
+from hpcsolve.problems.tsp_matrix import from_matrix
+from hpcsolve.runner.ahead import build_for
 from hpcsolve.runner.forecast import parsed_size
 from hpcsolve.runner.memory import RankMemory, check_memory, free_bytes, memory_line
+from tests.formats.samples import samples
 
 MIB, GIB = 2**20, 2**30
 
@@ -125,3 +144,133 @@ def test_a_process_takes_what_was_foreseen(n, symmetric, high, least, hpcsolve, 
     )
     assert peak >= least * MIB
     assert abs(taken - foreseen) <= max(0.05 * foreseen, 40 * MIB)
+
+
+GENERATORS = {**tsp_generators(), **graph_generators(), **steiner_generators()}
+SIZES = {
+    "rmat-graph": {"scale": 18}, "grid-graph": {"rows": 900, "columns": 900}, "hub-graph": {"n": 10**6},
+    "road-steiner": {"n": 10**6, "terminals": 5}, "power-law-steiner": {"n": 10**6, "edges": 2 * 10**6, "terminals": 5},
+}
+
+
+def refused(call, monkeypatch, free=60 * MIB):
+    """Return the message with which a call is refused where so much is free. It must not take memory before."""
+    with monkeypatch.context() as patch:
+        patch.setattr(memory, "available_memory", lambda: free)
+        tracemalloc.start()
+        with pytest.raises(ResourceError) as error:
+            call()
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert peak < 16 * MIB and "\n" not in str(error.value)
+    return str(error.value)
+
+
+@pytest.mark.parametrize("name", GENERATORS)
+def test_generators_compare_what_they_need(name, monkeypatch):
+    keys = SIZES.get(name, {"n": 3000 if name in tsp_generators() else 10**6})
+    said = refused(lambda: call_generator(GENERATORS, name, keys), monkeypatch)
+    assert "and 60 MiB is free; at most " in said and said.endswith("fit, or run it where more is free")
+
+
+def test_a_refusal_of_cities_names_the_largest_number(monkeypatch):
+    """Of 60 MiB 32 MiB are for the code, and a cost of places takes 10 bytes: 1713^2 * 10 < 28 MiB < 1714^2 * 10."""
+    said = refused(lambda: from_places(np.zeros(3000), np.arange(3000) / 100), monkeypatch)
+    assert said == ("the cost matrix of 3000 cities and the run's own code take 118 MiB of memory, and 60 MiB is free; "
+                    "at most 1713 cities fit, or run it where more is free")
+    for dtype, most in ((np.int16, 1713), (float, 856)):
+        table = np.zeros((2000, 2000), dtype)
+        assert f"at most {most} cities fit" in refused(lambda table=table: from_matrix(table), monkeypatch)
+
+
+KNOWN = {one.name: one for one in (*TSP_FORMATS, *GRAPH_FORMATS)}
+
+
+@pytest.mark.parametrize("sample", [one for one in samples() if one.format in KNOWN and not one.beside],
+                         ids=lambda one: one.name)
+def test_files_are_compared_by_size_and_format(sample, monkeypatch, tmp_path):
+    """With a byte less than the format takes the file is refused, and with so much it is read."""
+    path, found = tmp_path / sample.file, KNOWN[sample.format]
+    path.write_bytes(sample.content)
+    file = open_file(str(path))
+    least = memory.BESIDE + int(found.growth * len(file.content if found.binary else as_text(file).content))
+    said = refused(lambda: sample.reader(str(path)), monkeypatch, least - 1)
+    assert said.startswith(f"reading {path} and the run's own code take 32 MiB of memory, ")
+    monkeypatch.setattr(memory, "available_memory", lambda: least + 4096)
+    sample.reader(str(path))
+
+
+PEAKS = """
+import numpy as np
+from hpcsolve import memory
+from hpcsolve.problems.generate import graph, tsp
+from hpcsolve.problems.tsp_matrix import from_matrix
+needed = []
+import hpcsolve.problems.tsp, hpcsolve.problems.generate.random_integers
+for module in (hpcsolve.problems.tsp, hpcsolve.problems.generate.random_integers):
+    module.require_free = lambda need, *_: needed.append(need)
+def field(name):
+    return next(int(line.split()[1]) << 10 for line in open("/proc/self/status") if line.startswith(name))
+table = np.random.default_rng(1).integers(1, 9999, (1400, 1400)) / 4
+graph.generate_graph("road-graph", n=50)
+for make in (lambda: tsp.generate_tsp("uniform-tsp", n=2000), lambda: tsp.generate_tsp("random-matrix", n=1400),
+             lambda: from_matrix(table), lambda: graph.generate_graph("road-graph", n=40000),
+             lambda: graph.generate_graph("road-network", n=40000),
+             lambda: graph.generate_graph("rmat-graph", scale=13),
+             lambda: graph.generate_graph("grid-graph", rows=300, columns=300)):
+    needed.clear()
+    before = memory.resident_memory()
+    open("/proc/self/clear_refs", "w").write("5")
+    found = make()
+    print(needed[0], field("VmHWM") - before)
+    del found
+"""
+
+
+def test_what_making_an_instance_takes_was_foreseen():
+    """Within a third: an estimate that forgot the costs, or counted them twice, fails."""
+    if not os.access("/proc/self/clear_refs", os.W_OK):
+        pytest.skip("the system does not measure a peak anew")
+    done = subprocess.run([sys.executable, "-c", PEAKS], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    for line in done.stdout.splitlines():
+        needed, taken = map(int, line.split())
+        assert 0.66 * taken <= needed <= 1.5 * taken, done.stdout
+    assert len(done.stdout.splitlines()) == 7
+
+
+ANTS = 'algorithm = "ant-colony"\ninstance = { generate = "uniform-tsp", n = 3000 }\nthreads = 1\n'
+
+
+@pytest.mark.parametrize("mebibytes", [60, 90, 130])
+def test_a_group_of_processes_with_little_memory_is_no_reason_to_be_killed(mebibytes, tmp_path):
+    """The kernel kills what takes more than its control group may: 3000 cities were, while they were generated."""
+    group = Path(f"/sys/fs/cgroup/memory/hpcsolve-test-{os.getpid()}")
+    try:
+        group.mkdir()
+    except OSError:
+        pytest.skip("control groups of memory (version 1) cannot be made here")
+    (tmp_path / "job.toml").write_text(ANTS)
+    build_for(load_job(str(tmp_path / "job.toml"), device="cpu"))  # a compiler takes more memory
+    try:
+        (group / "memory.limit_in_bytes").write_text(str(mebibytes * MIB))
+        inside = f"import os; open('{group}/tasks', 'w').write(str(os.getpid())); " \
+                 "from hpcsolve.cli import main; raise SystemExit(main(['run', 'job.toml', '--device', 'cpu']))"
+        done = subprocess.run([sys.executable, "-c", inside], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    finally:
+        group.rmdir()
+    assert done.returncode == 3, done
+    assert "error: the cost matrix of 3000 cities and the run's own code take 118 MiB of memory" in done.stderr
+
+
+def test_threads_that_cannot_be_started_end_no_process(tmp_path):
+    """OpenMP's library would, with the exit code of a failed check. Each thread has a stack of some megabytes."""
+    program = "import resource; from hpcsolve.device.host import HostDevice; device = HostDevice(64);" \
+              "HostDevice(1).kernel('paths/near_far', 'near_far_solve_u4');" \
+              "limit = 96 * 2**20 + int(open('/proc/self/statm').read().split()[0]) * 4096;" \
+              "resource.setrlimit(resource.RLIMIT_AS, (limit, limit));" \
+              "device.kernel('paths/near_far', 'near_far_solve_u4')"
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    said = done.stderr.splitlines()[-1]
+    assert said.startswith("hpcsolve.errors.ResourceError: 64 threads cannot be started, only "), done
+    assert "libgomp" not in done.stderr

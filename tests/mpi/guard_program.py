@@ -1,5 +1,6 @@
 """Program that test_guard.py starts. One rank or all play a scenario, while the others wait in a barrier."""
 
+import errno
 import os
 import signal
 import sys
@@ -29,8 +30,16 @@ def fail(comm):
         "segfault": lambda: os.kill(os.getpid(), signal.SIGSEGV),
         "exit-now": lambda: os._exit(3),
         "thread": in_a_thread,
+        "memory": lambda: bytearray(2**62),
+        "enomem": lambda: raise_error(OSError(errno.ENOMEM, "Cannot allocate memory")),
+        "threads": lambda: raise_error(RuntimeError("can't start new thread")),
+        "qhull": lambda: raise_error(type("QhullError", (RuntimeError,), {})("QH6080: insufficient memory")),
         "alone": lambda: raise_input_error("job.toml", 7),
     }[SCENARIO]()
+
+
+def raise_error(error):
+    raise error
 
 
 def raise_input_error(file, line):
@@ -51,6 +60,8 @@ def main(comm):
         assert on_rank_0(comm, lambda: [comm.rank, "read"]) == [0, "read"]
         assert on_rank_0(comm, lambda: None) is None
         on_rank_0(comm, lambda: raise_input_error("a.tsp", 3))
+    elif SCENARIO == "memory-on-rank-0":
+        on_rank_0(comm, lambda: bytearray(2**62))
     elif SCENARIO == "last-words":  # after the last collective call, on one rank
         if mine:
             raise ResourceError("disk full")
@@ -63,9 +74,11 @@ def main(comm):
 
 
 def prepare():
-    if SCENARIO.startswith("prepare") and RANK in (int(os.environ.get("PMI_RANK", "0")), -1):
+    if SCENARIO.startswith("prepare") and int(os.environ.get("PMI_RANK", "0")) == RANK:
         if SCENARIO == "prepare-bug":
             raise KeyError("compiler")
+        if SCENARIO == "prepare-memory":
+            raise MemoryError
         raise EnvironmentFault("g++ failed: no space")
 
 

@@ -21,7 +21,7 @@ from hpcsolve.algorithms.shortest_paths.engines.phast.choice import (
 )
 from hpcsolve.algorithms.shortest_paths.engines.phast.contraction import Refusal
 from hpcsolve.algorithms.shortest_paths.engines.phast.hierarchy import Hierarchy
-from hpcsolve.algorithms.shortest_paths.engines.phast.kept import cached_hierarchy, look_up
+from hpcsolve.algorithms.shortest_paths.engines.phast.kept import cached_hierarchy, kept_hierarchy, look_up
 from hpcsolve.algorithms.shortest_paths.engines.phast.restriction import restriction_above
 from hpcsolve.algorithms.shortest_paths.engines.phast.sweeper import Sweeper, shape_for
 from hpcsolve.algorithms.shortest_paths.keys import REAL, Keys, first_keys
@@ -171,6 +171,8 @@ def agreed_hierarchy(
     """
 
     def make() -> Hierarchy | Refusal:
+        if attempt.kept and (kept := kept_hierarchy(graph, attempt.kept)):
+            return kept
         found = cached_hierarchy(graph, keys, attempt.worth, info.kind == "cuda", info.threads)
         return refused(attempt, found, graph.name, other) if isinstance(found, Refusal) else found
 

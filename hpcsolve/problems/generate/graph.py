@@ -223,5 +223,5 @@ def _order(n: int, edges: int) -> int:
     """Return the number of vertices, unless a graph with that many vertices and edges does not fit this machine."""
     if n >= LARGEST_RANGE:
         raise InputError(f"{n} vertices are too many; at most {LARGEST_RANGE - 1} are possible")
-    require_memory_of(24 * n + 80 * edges, f"a graph of {n} vertices and {edges} edges")
+    require_memory_of(n, 40, edges)
     return n

@@ -54,7 +54,7 @@ def road_graph(n: int, seed: int = 1, shuffle: bool = False) -> Graph:
     require_integers(n=(n, 1), seed=(seed, 0))
     if not isinstance(shuffle, bool):
         raise InputError(f"shuffle is {shuffle!r}; it must be true or false")
-    require_memory_of(700 * n, f"a road graph of {n} vertices")
+    require_memory_of(n, 850)
     stream = np.random.PCG64(seed)
     points = road_points(stream, n)
     tails, heads = without_detours(points, *delaunay(points))
@@ -76,7 +76,7 @@ def geometric_graph(n: int, degree: int = 12, seed: int = 1) -> Graph:
         Mean number of neighbours away from the border. It determines the radius.
     """
     require_integers(n=(n, 1), degree=(degree, 0), seed=(seed, 0))
-    require_memory_of((200 + 65 * degree) * n, f"a geometric graph of {n} vertices and degree {degree}")
+    require_memory_of(n, 200 + 70 * degree)
     points = _points(np.random.PCG64(seed), n)
     points = points[z_order(points.astype(np.float64))]
     tails, heads = _near_pairs(points, int(min(degree / (_PI * n), 2.0) * SIDE * SIDE))

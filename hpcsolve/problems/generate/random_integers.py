@@ -6,13 +6,15 @@ them. So the integers here are computed from the raw words by integer arithmetic
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.errors import InputError, ResourceError
+from hpcsolve.errors import InputError
+from hpcsolve.memory import require_free
+from hpcsolve.wording import counted
 
+BYTES_AN_EDGE = 160
+"""Bytes that generating a graph takes at its peak for each edge that is drawn, until it is an instance."""
 LARGEST_RANGE = 2**31
 """Largest size of a range of random integers: its product with 32 random bits must fit 63 bits."""
 
@@ -73,16 +75,20 @@ def require_integers(**values: tuple[object, int]) -> None:
             raise InputError(f"{key} is {value}; it must be {least} to {most}")
 
 
-def require_memory_of(size: int, what: str) -> None:
-    """Refuse to generate an instance that needs more bytes than this machine has.
+def require_memory_of(n: int, bytes_a_vertex: int, edges: int = 0) -> None:
+    """Refuse to generate a graph that takes more memory than is free.
+
+    Parameters
+    ----------
+    bytes_a_vertex
+        Bytes that generating takes at its peak for each vertex, beside 160 for each of the `edges` that are drawn.
 
     Raises
     ------
     ResourceError
-        With both sizes.
+        With the largest number of vertices that would fit.
     """
-    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    if size > memory:
-        need, have = size / 2**30, memory / 2**30
-        message = f"generating {what} takes about {need:.3g} GiB, this machine has {have:.3g} GiB"
-        raise ResourceError(f"{message}; choose a smaller size")
+    needed = bytes_a_vertex * n + BYTES_AN_EDGE * edges
+    beside = f" and {counted(edges, 'edge')}" if edges else ""
+    require_free(needed, f"generating a graph of {counted(n, 'vertex')}{beside}",
+                 lambda free: f"some {counted(n * free // max(needed, 1), 'vertex')}")

@@ -44,7 +44,7 @@ def road_network(n: int, seed: int = 1) -> Graph:
         Seed of the random numbers, at least 0.
     """
     require_integers(n=(n, 1), seed=(seed, 0))
-    require_memory_of(900 * n, f"a road network of {n} vertices")
+    require_memory_of(n, 780)
     points = road_points(np.random.PCG64(seed), n)
     roads = without_detours(points, *delaunay(points))
     chosen = _spanning_tree(points, *roads), _few_between_regions(points, *roads)

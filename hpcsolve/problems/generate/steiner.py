@@ -68,7 +68,7 @@ def power_law_steiner(
     _require(n, terminals, seed)
     require_integers(edges=(edges, n - 1))
     require_weights(low, high)
-    require_memory_of(80 * n + 150 * edges, f"a graph of {n} vertices and {edges} edges")
+    require_memory_of(n, 80, edges)
     stream = np.random.PCG64(seed)
     tails, heads = _attached(stream, n, edges if n > 1 else 0)
     weights = integers_below(next_words(stream, len(tails)), high - low + 1).astype(np.uint64) + np.uint64(low)

@@ -13,6 +13,9 @@ from hpcsolve.problems.generate.graph import graph_generators
 from hpcsolve.problems.generate.random_integers import first_words, integers_below, require_integers
 from hpcsolve.problems.tsp import Tsp, from_costs, largest_cost, require_memory
 
+BYTES_A_RANDOM_COST = 24
+"""As `tsp.BYTES_A_COST`, with the random words from which the costs are computed."""
+
 
 def generate_tsp(name: str, **keys: object) -> Tsp:
     """Generate an instance by the name of a generator and the keys that it has in job files.
@@ -103,7 +106,7 @@ def random_matrix(n: int, seed: int = 1, low: int = 1, high: int = 1000, symmetr
     if high < low or max(abs(low), abs(high)) > largest_cost(n):
         bounds = f"-{largest_cost(n)} <= low <= high <= {largest_cost(n)}"
         raise InputError(f"low is {low}, high is {high}; {bounds} must hold")
-    require_memory(n)
+    require_memory(n, BYTES_A_RANDOM_COST)
     cost = integers_below(first_words(seed, n * n), high - low + 1).reshape(n, n) + low
     if symmetric:
         cost = np.triu(cost, 1) + np.triu(cost, 1).T

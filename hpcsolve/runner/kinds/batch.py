@@ -60,7 +60,7 @@ def content_hash(problem: TspBatch) -> str:
     digest = hashlib.sha256(f"batch {problem.count} {problem.scale}".encode())
     for costs in problem.costs:
         digest.update(str(costs.shape).encode())
-        digest.update(costs.astype("<i8").tobytes())
+        digest.update(np.ascontiguousarray(costs, "<i8").data)
     return digest.hexdigest()
 
 

@@ -99,7 +99,7 @@ def content_hash(problem: Graph) -> str:
     digest = hashlib.sha256(head.encode())
     terminals = np.empty(0, dtype=np.int64) if problem.terminals is None else problem.terminals
     for array in (problem.offsets, problem.heads, problem.weights, problem.labels, terminals):
-        digest.update(np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<")).tobytes())
+        digest.update(np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<")).data)
     return digest.hexdigest()
 
 

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from hpcsolve import formats
 from hpcsolve.errors import InputError
 from hpcsolve.formats import Instance
@@ -67,7 +69,7 @@ def content_hash(problem: Tsp) -> str:
     """Return the SHA-256 of the costs and labels."""
     digest = hashlib.sha256(f"tsp {problem.n} {problem.scale}".encode())
     for array in (problem.cost, problem.labels):
-        digest.update(array.astype("<i8").tobytes())
+        digest.update(np.ascontiguousarray(array, "<i8").data)
     if problem.precedences:
         digest.update(f"before {problem.precedences}".encode())
     return digest.hexdigest()

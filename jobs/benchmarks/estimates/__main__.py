@@ -23,8 +23,8 @@ from pathlib import Path
 from hpcsolve.algorithms.registry import NAMES
 from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import EnvironmentFault
-from hpcsolve.output.progress import size
 from hpcsolve.output.reader import read_result
+from hpcsolve.wording import size
 from jobs.benchmarks.common.command import add_repeats, end_with, new_parser
 from jobs.benchmarks.common.machine import describe_load, describe_machine
 from jobs.benchmarks.common.ranks import mpiexec

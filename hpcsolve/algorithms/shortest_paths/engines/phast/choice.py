@@ -14,7 +14,7 @@ network takes, and contraction.cu compares it with a forecast while it works.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from hpcsolve.algorithms.shortest_paths.engines.phast.contraction import Refusal, contracted, too_dense
 from hpcsolve.algorithms.shortest_paths.engines.phast.hierarchy import Hierarchy, hierarchy
@@ -54,10 +54,13 @@ class Kept:
         Number of arcs of its hierarchy, or of its contraction if that has no weights yet.
     weighed
         Whether the hierarchy has the graph's own weights, so that it can be used as it is.
+    name
+        The hierarchy's name in the cache, which takes a hash of the graph.
     """
 
     arcs: int
     weighed: bool
+    name: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)

@@ -53,11 +53,18 @@ def look_up(graph: Graph, keys: Keys, in_levels: bool) -> Kept | None:
     if not array_cache.has_any(_beginning(graph)):
         return None
     topology = _topology(graph)
-    found = array_cache.shapes(_hierarchy_key(graph, topology, keys, in_levels))
+    key = _hierarchy_key(graph, topology, keys, in_levels)
+    found = array_cache.shapes(key)
     if found is not None:
-        return Kept(found["up_arcs"][0] // 2 - hierarchy_module.AHEAD, weighed=True)
+        return Kept(found["up_arcs"][0] // 2 - hierarchy_module.AHEAD, True, key)
     found = array_cache.shapes(topology)
     return None if found is None else Kept(found["head"][0], weighed=False)
+
+
+def kept_hierarchy(graph: Graph, found: Kept) -> Hierarchy | None:
+    """Return the hierarchy that `look_up` has found, or None if it is damaged or gone."""
+    kept = _load(graph, found.name) if found.weighed else None
+    return None if kept is None else _hierarchy(kept)
 
 
 def cached_hierarchy(graph: Graph, keys: Keys, worth: int, in_levels: bool, threads: int) -> Hierarchy | Refusal:
