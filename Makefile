@@ -34,7 +34,7 @@ run: compiler $(INSTALLED)  ## prove the shortest round trip through the EU capi
 test: compiler $(INSTALLED) pycuda openmpi  ## every test that needs no GPU
 	@$(BIN)/python -m pytest -q -n 3 --dist loadfile
 
-test-faults: compiler $(INSTALLED) pycuda openmpi  ## every fault, each rank's under both MPIs, and 200 times SIGKILL: an hour
+test-faults: compiler $(INSTALLED) pycuda openmpi  ## every fault, each rank's under both MPIs, 200 kills and 200 signals: two hours
 	@export HPCSOLVE_KILLS=$${HPCSOLVE_KILLS:-200} HPCSOLVE_FAULTS=all
 	$(BIN)/python -m pytest -q -s tests/faults tests/checkpoint/test_kills.py
 

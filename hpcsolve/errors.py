@@ -1,8 +1,8 @@
 """The errors that hpcsolve raises on purpose. Each has an exit code, and a message that says what to do.
 
 Exit codes: 0 solved and verified, 1 the check of the answer failed, 2 bad input or usage, 3 refused (memory, GPUs),
-4 environment (MPI launch, compiler, disk, a rank that hangs), 5 damaged file, 70 a bug in hpcsolve, 75 stopped early, a
-checkpoint or the best so far is written, 130 interrupted at once (Ctrl-C).
+4 environment (MPI launch, compiler, disk, a rank that hangs), 5 damaged file, 70 a bug in hpcsolve, 75 stopped early:
+what there is is written, 130 interrupted at once (Ctrl-C).
 """
 
 from __future__ import annotations

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import argparse
-import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -31,8 +30,9 @@ from hpcsolve.cli import (
     verify,
 )
 from hpcsolve.cli.usage import OneLineParser, refuse_unknown_command, refuse_unknown_options
-from hpcsolve.parallel.interrupts import INTERRUPTED, INTERRUPTED_LINE, interrupt, release
-from hpcsolve.parallel.printing import warn
+from hpcsolve.errors import InputError
+from hpcsolve.parallel import launch
+from hpcsolve.parallel.interrupts import raised
 
 COMMANDS = (
     solve, new, run, sweep, collect, estimate, slurm, verify, report, export, tree, info, build, generate, convert,
@@ -56,36 +56,40 @@ examples:
   hpcsolve report results/eu-capitals.h5 -o report.html   a page with pictures
 
 exit codes: 0 solved and verified, 1 the check of the answer failed, 2 bad input or usage, 3 refused: memory or GPUs,
-4 environment: MPI, compiler, disk, 5 a damaged file, 70 a bug in hpcsolve, 75 stopped early, a checkpoint or
-the best so far is written, 130 interrupted at once (Ctrl-C)
+4 environment: MPI, compiler, disk, 5 a damaged file, 70 a bug in hpcsolve, 75 stopped early: what there is is
+written, 130 interrupted at once (Ctrl-C)
 """
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command that the arguments name and return its exit code."""
-    began = time.perf_counter()
-    words = sys.argv[1:] if arguments is None else list(arguments)
-    parser, commands = command_parser()
-    refuse_unknown_command(parser, commands, words)
-    options, rest = parser.parse_known_args(words)
-    refuse_unknown_options(commands[words[0]], rest)
-    command: Callable[[argparse.Namespace], int] = options.command
-    options.began = began
     try:
-        signal.signal(signal.SIGINT, interrupt)
-        release(signal.SIGINT)  # which `hpcsolve.__main__` has blocked during the imports
-        return command(options)
-    except KeyboardInterrupt:  # before the ranks have joined; afterwards `guard` handles it
-        warn(INTERRUPTED_LINE)
-        return INTERRUPTED
+        with raised():
+            return execute(sys.argv[1:] if arguments is None else list(arguments))
+    except KeyboardInterrupt as stop:  # before the ranks have joined; afterwards `guard` handles it
+        return launch.fail(stop)
     except (MemoryError, OSError, ImportError, RuntimeError) as error:  # likewise
         from hpcsolve.memory import lack_of_memory
 
         lack = lack_of_memory(error)
         if lack is None:
             raise
-        warn(f"hpcsolve: error: {lack}")
-        return lack.exit_code
+        return launch.fail(lack)
+
+
+def execute(words: Sequence[str]) -> int:
+    """Run the command that the words name and return its exit code. What stops it is raised."""
+    began = time.perf_counter()
+    parser, commands = command_parser()
+    try:
+        refuse_unknown_command(parser, commands, words)
+        options, rest = parser.parse_known_args(words)
+        refuse_unknown_options(commands[words[0]], rest)
+    except InputError as error:
+        return launch.fail(error)
+    command: Callable[[argparse.Namespace], int] = options.command
+    options.began = began
+    return command(options)
 
 
 def command_parser() -> tuple[OneLineParser, dict[str, OneLineParser]]:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hpcsolve.cli.options import DEVICES, add_command, add_job, at_least_one, on_rank_0, show_on_rank_0
 from hpcsolve.parallel.printing import show
+
+if TYPE_CHECKING:
+    from hpcsolve.job import Job
 
 
 def add(commands: Any) -> None:
@@ -21,24 +24,25 @@ def add(commands: Any) -> None:
 
 
 def _estimate(options: argparse.Namespace) -> int:
+    loaded: list[Job] = []
     seconds_build: list[float] = []
+
+    def prepare() -> None:
+        from hpcsolve.job.load import load_job
+        from hpcsolve.runner.ahead import prepare_run
+
+        loaded.append(load_job(options.job, options.set, device=options.device))
+        seconds_build.append(prepare_run(loaded[0], show_on_rank_0()))
 
     def estimate() -> int:
         from hpcsolve.errors import ResourceError
-        from hpcsolve.job.load import load_job
         from hpcsolve.runner.forecast import forecast
 
-        job = load_job(options.job, options.set, device=options.device)
-        found = forecast(job, options.ranks, options.memory, sum(seconds_build), show)
+        found = forecast(loaded[0], options.ranks, options.memory, seconds_build[0], show)
         show("\n".join(found.lines()))
         if options.memory is not None and not found.fits:
             raise ResourceError("the job does not fit in the memory of --memory; the lines above say what it needs")
         return 0
-
-    def prepare() -> None:
-        from hpcsolve.runner.ahead import prepare_run
-
-        seconds_build.append(prepare_run(options.job, options.set, options.device, show_on_rank_0()))
 
     return on_rank_0(estimate, prepare)
 

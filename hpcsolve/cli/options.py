@@ -46,7 +46,7 @@ def add_set(parser: argparse.ArgumentParser, text: str) -> None:
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help=text)
 
 
-def on_rank_0(command: Callable[[], int], prepare: Callable[[], object] | None = None) -> int:
+def on_rank_0(command: Callable[[], int], prepare: Callable[[], None] | None = None) -> int:
     """Run a command that needs no other rank on rank 0 alone, even under mpiexec, and return its exit code."""
     from hpcsolve.parallel import launch
 

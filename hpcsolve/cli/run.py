@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from hpcsolve.cli.options import DEVICES, add_command, add_job, interval, seconds, show_on_rank_0
@@ -11,10 +10,10 @@ from hpcsolve.errors import HpcsolveError, agree
 from hpcsolve.parallel.interrupts import STOPPING
 
 if TYPE_CHECKING:
+    from hpcsolve.job import Job
     from hpcsolve.output.log import Log
     from hpcsolve.parallel.comm import Comm
     from hpcsolve.runner.checkpoints import CheckpointOptions
-    from hpcsolve.runner.planned import PlannedRun
 
 
 def add(commands: Any) -> None:
@@ -57,34 +56,31 @@ def checkpoint_options(options: argparse.Namespace) -> CheckpointOptions:
 def _run(options: argparse.Namespace) -> int:
     from hpcsolve.parallel.launch import guard
 
+    loaded: list[Job] = []
     seconds_build: list[float] = []
 
-    def prepare() -> None:
+    def prepare() -> dict[str, Any]:
         say = show_on_rank_0(options.quiet)
         say(f"job:    {options.job}")  # before the imports, which take seconds where the disk is slow
-        from hpcsolve.runner.ahead import prepare_run
+        from hpcsolve.job.load import load_job
+        from hpcsolve.runner.ahead import prepare_run, terms_of
+        from hpcsolve.sweep.axes import require_one_job
 
-        seconds_build.append(prepare_run(options.job, options.set, options.device, say))
+        require_one_job(options.job, options.set)
+        loaded.append(load_job(options.job, options.set, output=options.output, device=options.device))
+        seconds_build.append(prepare_run(loaded[0], say))
+        return terms_of(loaded[0], checkpoint_options(options))
 
     def run(comm: Comm) -> int:
+        from hpcsolve.runner.planned import plan_run
         from hpcsolve.runner.run import run_job
 
         log = open_log(comm, options)
-        plan = partial(_planned, options, log)
-        before, checkpointing = {"seconds_build": sum(seconds_build)}, checkpoint_options(options)
-        return run_job(comm, plan, log, before, signals=STOPPING, checkpointing=checkpointing).exit_code
+        before, checkpointing = {"seconds_build": seconds_build[0]}, checkpoint_options(options)
+        return run_job(comm, lambda: plan_run(loaded[0], options.overwrite, log.say), log, before, signals=STOPPING,
+                       checkpointing=checkpointing).exit_code
 
     return guard(run, prepare)
-
-
-def _planned(options: argparse.Namespace, log: Log) -> PlannedRun:
-    from hpcsolve.job.load import load_job
-    from hpcsolve.runner.planned import plan_run
-    from hpcsolve.sweep.axes import require_one_job
-
-    require_one_job(options.job, options.set)
-    job = load_job(options.job, options.set, output=options.output, device=options.device)
-    return plan_run(job, options.overwrite, log.say)
 
 
 def open_log(comm: Comm, options: argparse.Namespace) -> Log:

@@ -50,20 +50,22 @@ def add(commands: Any) -> None:
 
 
 def _slurm(options: argparse.Namespace) -> int:
+    loaded: list[Job] = []
     seconds_build: list[float] = []
 
     def prepare() -> None:
+        from hpcsolve.job.load import load_job
         from hpcsolve.runner.ahead import prepare_run
 
-        seconds_build.append(prepare_run(options.job, options.set, options.device))
+        loaded.append(load_job(options.job, options.set, output=options.output, device=options.device))
+        seconds_build.append(prepare_run(loaded[0]))
 
     def write() -> int:
-        from hpcsolve.job.load import load_job
         from hpcsolve.runner.forecast import forecast
 
-        job = load_job(options.job, options.set, output=options.output, device=options.device)
+        job = loaded[0]
         cpus = options.cpus or job.settings.threads or 1
-        found = forecast(_with_threads(job, cpus), options.ranks, None, sum(seconds_build))
+        found = forecast(_with_threads(job, cpus), options.ranks, None, seconds_build[0])
         for line in found.lines():
             if not line.startswith("fits"):  # that is about the memory of this machine
                 warn(line)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hpcsolve.cli.options import add_command, add_set, seconds, show_on_rank_0
 from hpcsolve.cli.run import add_run_options, checkpoint_options, open_log
-from hpcsolve.errors import HpcsolveError
 from hpcsolve.parallel.interrupts import STOPPING
 
 if TYPE_CHECKING:
@@ -35,9 +34,9 @@ def add(commands: Any) -> None:
 
 
 class _Prepared(NamedTuple):
-    """What a process has chosen, or the error, and the seconds of reading and of building kernels."""
+    """What a process has chosen, and the seconds of reading and of building kernels."""
 
-    chosen: Chosen | HpcsolveError
+    chosen: Chosen
     seconds: dict[str, float]
 
 
@@ -45,6 +44,12 @@ def _solve(options: argparse.Namespace) -> int:
     from hpcsolve.parallel.launch import guard
 
     prepared: list[_Prepared] = []
+
+    def prepare() -> dict[str, Any]:
+        prepared.append(_prepare(options))
+        from hpcsolve.runner.ahead import terms_of
+
+        return terms_of(prepared[0].chosen.job, checkpoint_options(options))
 
     def run(comm: Comm) -> int:
         from hpcsolve.runner.run import run_job
@@ -58,7 +63,7 @@ def _solve(options: argparse.Namespace) -> int:
             _say_how_to_go_on(options, prepared, done, log)
         return done.exit_code
 
-    return guard(run, lambda: prepared.append(_prepare(options)))
+    return guard(run, prepare)
 
 
 def _prepare(options: argparse.Namespace) -> _Prepared:
@@ -69,11 +74,8 @@ def _prepare(options: argparse.Namespace) -> _Prepared:
     from hpcsolve.runner.reading import reporting_progress
 
     started = time.perf_counter()
-    try:
-        with reporting_progress(options.instance, say):
-            chosen = _choose(options)
-    except HpcsolveError as error:
-        return _Prepared(error, {})  # rank 0 reports it for all ranks
+    with reporting_progress(options.instance, say):
+        chosen = _choose(options)
     seconds_read = time.perf_counter() - started
     say(f"choice: {chosen.reason}")
     started = time.perf_counter()
@@ -92,8 +94,6 @@ def _planned(prepared: Sequence[_Prepared], options: argparse.Namespace, log: Lo
     from hpcsolve.runner.planned import plan_run
 
     chosen = prepared[0].chosen
-    if isinstance(chosen, HpcsolveError):
-        raise chosen
     log.note(f"choice: {chosen.reason}")
     planned = plan_run(chosen.job, options.overwrite, instance=chosen.instance)
     if options.write_job is not None:
@@ -103,8 +103,7 @@ def _planned(prepared: Sequence[_Prepared], options: argparse.Namespace, log: Lo
 
 def _say_how_to_go_on(options: argparse.Namespace, prepared: Sequence[_Prepared], done: Finished, log: Log) -> None:
     """Say which command searches longer, if the time limit has ended the search before a proof."""
-    chosen = prepared[0].chosen
-    limit = None if isinstance(chosen, HpcsolveError) else chosen.job.settings.stop.seconds
+    limit = prepared[0].chosen.job.settings.stop.seconds
     if limit is None or done.contents is None or time.perf_counter() - options.began < limit:
         return
     if not done.contents.value("solution", "optimal"):

@@ -8,15 +8,15 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from hpcsolve.cli.options import DEVICES, add_command, add_set, at_least_one, not_negative
-from hpcsolve.errors import HpcsolveError, InputError, agree
+from hpcsolve.errors import HpcsolveError, InputError
 from hpcsolve.isolated import python_command
+from hpcsolve.parallel import environment, launch
 from hpcsolve.parallel.printing import show, warn
 from hpcsolve.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hpcsolve.parallel.comm import Comm
     from hpcsolve.sweep.expand import Run, Sweep
 
 RUN = "import sys; from hpcsolve.cli.sweep_run import main; sys.exit(main())"
@@ -46,14 +46,9 @@ def add(commands: Any) -> None:
 def _sweep(options: argparse.Namespace) -> int:
     if options.run is not None:
         return _one_run(options)
-    from hpcsolve.parallel import environment
-    from hpcsolve.parallel.launch import guard
-
     if environment.started_by_launcher(os.environ):
-        if environment.announced_rank(os.environ) == 0:
-            warn(f"hpcsolve: error: {WITH_LAUNCHER}")
-        return InputError.exit_code
-    return guard(lambda comm: _run_sweep(options))
+        return launch.fail(InputError(WITH_LAUNCHER))
+    return launch.guard(lambda comm: _run_sweep(options))
 
 
 def _expanded(options: argparse.Namespace) -> Sweep:
@@ -70,18 +65,8 @@ def _one_run(options: argparse.Namespace) -> int:
     try:
         words = list(_run_with_number(_expanded(options), options.run).arguments)
     except HpcsolveError as error:
-        return _fail_on_all_ranks(error)
-    return cli.main(words + [f"--{name}" for name in ("overwrite", "quiet") if vars(options)[name]])
-
-
-def _fail_on_all_ranks(error: HpcsolveError) -> int:
-    from hpcsolve.parallel.launch import guard
-
-    def fail(comm: Comm) -> int:
-        agree(comm, error)
-        return error.exit_code
-
-    return guard(fail)
+        return launch.fail(error)
+    return cli.execute(words + [f"--{name}" for name in ("overwrite", "quiet") if vars(options)[name]])
 
 
 def _run_with_number(sweep: Sweep, number: int) -> Run:

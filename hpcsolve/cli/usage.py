@@ -4,30 +4,25 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
 from hpcsolve.errors import InputError
-from hpcsolve.parallel.environment import announced_rank
-from hpcsolve.parallel.printing import warn
 from hpcsolve.wording import did_you_mean
 
 RESULTS = (".h5", ".hdf5")
 
 
 class OneLineParser(argparse.ArgumentParser):
-    """A parser whose errors are one line, under mpiexec from one rank only."""
+    """A parser whose errors are one line."""
 
     def error(self, message: str) -> NoReturn:
-        """Print what is wrong, and exit with the code of bad input."""
-        if announced_rank(os.environ) == 0:
-            warn(f"hpcsolve: error: {message}" + ("" if message.endswith("?") else f"; see {self.prog} --help"))
-        sys.exit(InputError.exit_code)
+        """Raise an `InputError` that says what is wrong."""
+        raise InputError(message if message.endswith("?") else f"{message}; see {self.prog} --help")
 
 
 def refuse_unknown_command(parser: OneLineParser, commands: Mapping[str, OneLineParser], words: Sequence[str]) -> None:
-    """Exit with an error that suggests a command, unless the first word is a command or asks for help."""
+    """Raise an `InputError` that suggests a command, unless the first word is a command or asks for help."""
     first = words[0] if words else ""
     if first in commands or first in ("-h", "--help", "--version"):
         return
@@ -42,7 +37,7 @@ def refuse_unknown_command(parser: OneLineParser, commands: Mapping[str, OneLine
 
 
 def refuse_unknown_options(parser: OneLineParser, rest: Sequence[str]) -> None:
-    """Exit with an error about the first unknown option or argument, unless there is none."""
+    """Raise an `InputError` about the first unknown option or argument, unless there is none."""
     if not rest:
         return
     option = next((word for word in rest if word.startswith("-") and len(word) > 1), None)

@@ -237,6 +237,7 @@ def _lock(path: Path, ends: float) -> Iterator[None]:
         raise EnvironmentFault(f"{path.parent}: {error.strerror}; name another folder in HPCSOLVE_CACHE") from None
     try:
         while not _locked(descriptor):
+            compiler.require_going_on()
             if time.monotonic() > ends:
                 raise EnvironmentFault(f"{path}: another process has been compiling for {compiler.SECONDS:.0f} s; end "
                                        "it, or name another folder in HPCSOLVE_CACHE")

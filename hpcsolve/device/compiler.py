@@ -7,10 +7,21 @@ import os
 import shutil
 import signal
 import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
+from typing import TypeVar
 
 from hpcsolve.errors import EnvironmentFault
 
+T = TypeVar("T")
+
+SECONDS_BETWEEN_LOOKS = 0.01
+MARK = "HPCSOLVE_COMPILER"
+"""The variable of the environment by which the processes of a compiler are found."""
 SECONDS = 600.0
 """Time that a compiler may take. nvcc needs about half a minute for a file where many compile at a time."""
 
@@ -84,20 +95,77 @@ def compile_with(command: list[str], source: str, output: Path, seconds: float) 
 
 def _run(command: list[str], seconds: float | None = None, temporary: Path | None = None
          ) -> subprocess.CompletedProcess[str]:
-    """Run a compiler to its end. Raises `EnvironmentFault` if it cannot be started, or takes longer than `SECONDS`."""
-    variables = {**os.environ, "TMPDIR": str(temporary)} if temporary else None
+    """Run a compiler to its end. Raises `EnvironmentFault` if it cannot be started, or takes too long."""
+    mark = f"{os.getpid()}-{os.urandom(6).hex()}"
+    variables = {**os.environ, MARK: mark, **({"TMPDIR": str(temporary)} if temporary else {})}
     setting = "HPCSOLVE_NVCC" if command[0] == cuda_compiler() else "HPCSOLVE_CXX"
+    _running.add(mark)
     try:
+        require_going_on()
         # Signals that this process blocks (hpcsolve/parallel/interrupts.py) must end a compiler.
         return subprocess.run(command, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL,
                               check=False, env=variables, timeout=SECONDS if seconds is None else max(seconds, 0.0),
                               preexec_fn=_unblock_signals)
     except subprocess.TimeoutExpired:
+        _kill(mark)
         fault = f"has not ended after {SECONDS:.0f} s"
     except OSError as error:
         fault = f"cannot be started: {error.strerror}"
+    except BaseException:
+        _kill(mark)
+        raise
+    finally:
+        _running.discard(mark)
     raise EnvironmentFault(f"{command[0]} {fault}: try `{command[0]} --version`, or name another compiler in {setting}")
 
 
+_running: set[str] = set()
+"""The marks of the compilers that this process has started."""
+_ended = threading.Event()
+"""Set while all threads of `compile_all` are to end."""
+
+
+def compile_all(compile_one: Callable[[T], object], items: Iterable[T], at_once: int) -> None:
+    """Call a function that compiles for each item, in at most so many threads at a time.
+
+    When one raises an exception, or a signal raises one in this thread, all compilers are ended before it is passed on.
+    """
+    with ThreadPoolExecutor(at_once) as pool:
+        try:
+            list(pool.map(compile_one, items))
+        except BaseException:
+            _ended.set()  # for threads that are about to start one, or wait for the lock of a kernel
+            while _running:
+                for mark in tuple(_running):
+                    _kill(mark)
+                time.sleep(SECONDS_BETWEEN_LOOKS)
+            raise
+        finally:
+            pool.shutdown()
+            _ended.clear()
+
+
+def require_going_on() -> None:
+    """Raise `EnvironmentFault` in a thread of `compile_all` that is to end."""
+    if _ended.is_set():
+        raise EnvironmentFault("compiling was ended")
+
+
+def _kill(mark: str) -> None:
+    """Kill a compiler and the programs that it has started, also those whose parent has ended.
+
+    They stay in the process group of this process, which launchers kill as a whole. So they are told by their mark.
+    """
+    found = True
+    while found:
+        found = False
+        for entry in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):  # it has ended, or belongs to somebody else
+                if f"\0{MARK}={mark}\0".encode() in b"\0" + (entry / "environ").read_bytes():
+                    os.kill(int(entry.name), signal.SIGKILL)
+                    found = True
+
+
 def _unblock_signals() -> None:
+    """Let signals end this child, even if its parent blocks them."""
     signal.pthread_sigmask(signal.SIG_SETMASK, ())

@@ -8,11 +8,16 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from hpcsolve.device import build, targets
-from hpcsolve.device.compiler import cuda_compiler, first_line_of_version, host_compiler, target_features
+from hpcsolve.device.compiler import (
+    compile_all,
+    cuda_compiler,
+    first_line_of_version,
+    host_compiler,
+    target_features,
+)
 from hpcsolve.errors import InputError
 
 CPU_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
@@ -56,8 +61,7 @@ def build_target(name: str, is_gpu: bool, files: Iterable[str], report: Callable
         report(file)
 
     try:
-        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-            list(pool.map(compile_one, files))
+        compile_all(compile_one, files, len(os.sched_getaffinity(0)))
         targets.write(part, described)
         _replace(folder, part)
     finally:

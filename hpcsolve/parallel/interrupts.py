@@ -1,9 +1,15 @@
-"""Signals that ask a run to stop: Ctrl-C, SIGTERM and SIGUSR1, which Slurm sends before a job's time is over.
+"""Signals that ask a command to stop: Ctrl-C, SIGTERM and SIGUSR1, which Slurm sends before a job's time is over.
 
-The command line blocks them before its first import (`hpcsolve/__main__.py`), since a signal during an import would end
-the process. Ctrl-C is let through again once the command begins. The others stay pending, and the run looks for them at
-its boundaries (`Interrupts.noted`). Children inherit blocked signals, so compilers unblock them (device/build.py). In a
-Python program nothing is blocked: `hpcsolve.solve` notes Ctrl-C by a handler, and leaves the others alone.
+A command takes them in four ways, one after the other.
+
+- `hpcsolve/__main__.py` blocks them before its first import, since they would end the process there.
+- `raised`: until the search begins they raise an exception in the main thread. So it leaves a file that does not
+  answer, or a compiler, at once. There is nothing to keep yet: exit code 130 after Ctrl-C, else 75.
+- `Held`: while the ranks join MPI, and when they end, the signals stay pending, since a rank that left alone there
+  would leave the others waiting (launch.py).
+- `Interrupts`: in the search they are noted, and it ends at its next boundary with what it has.
+
+In a Python program `hpcsolve.solve` notes Ctrl-C in its search, and leaves the other signals alone.
 """
 
 from __future__ import annotations
@@ -12,40 +18,128 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from types import FrameType, TracebackType
 from typing import Any
 
+from hpcsolve.errors import Stopped
+from hpcsolve.parallel import environment
+
 CTRL_C = (signal.SIGINT,)
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
-"""The signals that stop a run of the command line."""
+"""The signals that stop a command."""
 INTERRUPTED = 130
 """Exit code of a command that Ctrl-C has ended at once, the one that shells use."""
 INTERRUPTED_LINE = "hpcsolve: interrupted"
 """Its last line on standard error."""
 _IMPORTING = "<frozen importlib._bootstrap>"
 """The file of Python's functions that import modules, as their frames name it."""
+SECONDS_TO_IMPORT = 0.02
+"""Time after which a rank looks again whether its import has ended."""
 SAME_PRESS = 0.5
 """Seconds within which Ctrl-C is taken as the same press, which a terminal and a launcher may both pass on."""
 
 
-def interrupt(number: int, frame: FrameType | None) -> None:
-    """Raise `KeyboardInterrupt`, but end the process at once if Ctrl-C comes during an import.
+class Terminated(KeyboardInterrupt):
+    """A signal other than Ctrl-C, which it names, has asked the command to stop before its search."""
 
-    The initialization of C extensions does not expect an exception: numpy's turns it into another one or crashes.
+
+def asked_by(number: int) -> KeyboardInterrupt:
+    """Return the exception for a signal that asks to stop."""
+    return KeyboardInterrupt() if number == signal.SIGINT else Terminated(signal.Signals(number).name)
+
+
+def exit_code_of(stop: KeyboardInterrupt) -> int:
+    """Return the exit code of a command that such an exception ends."""
+    return Stopped.exit_code if isinstance(stop, Terminated) else INTERRUPTED
+
+
+def line_of(stop: KeyboardInterrupt) -> str:
+    """Return the last line of a command that such an exception ends."""
+    return f"hpcsolve: stopped by {stop}; the same command begins anew" if str(stop) else INTERRUPTED_LINE
+
+
+def interrupt(number: int, frame: FrameType | None) -> None:
+    """Raise the exception for a signal. During an import end the process at once, or as one of several ranks wait.
+
+    The initialization of C extensions does not expect an exception: numpy's turns it into another one or crashes. A
+    rank must not end alone, so the signal comes again until the import is over.
     """
+    stop = asked_by(number)
     while frame is not None:
         if frame.f_code.co_filename == _IMPORTING:
-            os.write(2, f"{INTERRUPTED_LINE}\n".encode())
-            os._exit(INTERRUPTED)
+            if environment.started_by_launcher(os.environ):
+                threading.Timer(SECONDS_TO_IMPORT, os.kill, (os.getpid(), number)).start()
+                return
+            os.write(2, f"{line_of(stop)}\n".encode())
+            os._exit(exit_code_of(stop))
         frame = frame.f_back
-    raise KeyboardInterrupt
+    raise stop
 
 
-def release(*signals: signal.Signals) -> None:
-    """Unblock signals in this thread, which takes those that are pending."""
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, signals)
+@contextmanager
+def raised() -> Iterator[None]:
+    """Let the signals raise exceptions in the main thread while the block runs.
+
+    SIGTERM and SIGUSR1 are left alone where the program ignores them or handles them itself. After the block the
+    signals are blocked and handled as before it. In another thread nothing is changed.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    ours = (interrupt, signal.SIG_DFL)
+    taken = [number for number in STOPPING if number == signal.SIGINT or signal.getsignal(number) in ours]
+    previous = {number: signal.signal(number, interrupt) for number in taken}
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    try:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING)  # takes those that are pending
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+
+class Held:
+    """Signals that are kept for later, while they must not raise anything.
+
+    Attributes
+    ----------
+    asked
+        The exception for the first signal, or for Ctrl-C if that has come too; None if there was none.
+    """
+
+    def __init__(self) -> None:
+        self.asked: KeyboardInterrupt | None = None
+
+    def hold(self) -> None:
+        """Keep signals from now on. They stay pending, or are noted if a thread of a library takes them."""
+        signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
+        for number in STOPPING:
+            if signal.getsignal(number) is interrupt:
+                signal.signal(number, self.note)
+
+    def note(self, number: int, frame: FrameType | None = None) -> None:
+        """Note a signal."""
+        if self.asked is None or number == signal.SIGINT:
+            self.asked = asked_by(number)
+
+    def let_through(self) -> None:
+        """Raise the exceptions again, at once for signals that have come meanwhile."""
+        for number in STOPPING:
+            if signal.getsignal(number) == self.note:
+                signal.signal(number, interrupt)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING)
+        if self.asked is not None:
+            raise self.asked
+
+
+def let_kill(*signals: signal.Signals) -> None:
+    """Let signals end this process at once, where `raised` has taken them over."""
+    for number in signals:
+        if signal.getsignal(number) is interrupt:
+            signal.signal(number, signal.SIG_DFL)
 
 
 class Interrupts:
@@ -73,8 +167,6 @@ class Interrupts:
 
     def noted(self) -> bool:
         """Return whether one of the signals has come."""
-        if self._first is None and pending(self._signals):
-            self._begin(self._clock())
         return self._first is not None
 
     def __enter__(self) -> Interrupts:
@@ -104,7 +196,3 @@ class Interrupts:
             with suppress(OSError):
                 os.write(2, f"{self._message}\n".encode())
 
-
-def pending(signals: tuple[signal.Signals, ...] = STOPPING) -> bool:
-    """Return whether any of these signals has come while it was blocked."""
-    return not signal.sigpending().isdisjoint(signals)

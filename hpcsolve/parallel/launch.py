@@ -9,21 +9,19 @@ traceback, rank and host, and calls MPI_Abort.
 from __future__ import annotations
 
 import os
-import signal
 import socket
 import threading
 import time
 import traceback
-from collections.abc import Callable
-from contextlib import suppress
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from hpcsolve.errors import EnvironmentFault, HpcsolveError, agree
 from hpcsolve.memory import lack_of_memory
 from hpcsolve.parallel import environment
-from hpcsolve.parallel.interrupts import INTERRUPTED, INTERRUPTED_LINE
-from hpcsolve.parallel.parent import end_with_parent, killed_with
+from hpcsolve.parallel.interrupts import Held, exit_code_of, line_of
 from hpcsolve.parallel.printing import warn
+from hpcsolve.parallel.watch import RANK_0_HEAD_START, end_with_parent, limited_start
 
 if TYPE_CHECKING:
     from hpcsolve.parallel.comm import Comm
@@ -40,8 +38,8 @@ STOPPED_EARLY = 75
 SECONDS_TO_AGREE = 4.0
 """Time that a rank with an error leaves the other ranks to end too."""
 
-RANK_0_HEAD_START = 2.0
-"""Seconds that the other ranks wait while rank 0 prints the reason of the end, because their exit may kill it."""
+SECONDS_TO_STOP = 1.5
+"""Time that a rank which a signal has ended leaves the other ranks to end too. Launchers pass signals on to all."""
 
 
 def join() -> Comm:
@@ -56,7 +54,7 @@ def join() -> Comm:
         mpi4py or its MPI library is missing.
     """
     if not environment.started_by_launcher(os.environ):
-        from hpcsolve.parallel.comm import SerialComm  # brings numpy
+        from hpcsolve.parallel.comm import SerialComm
 
         return SerialComm()
     return _join_mpi()
@@ -123,108 +121,143 @@ def on_rank_0(comm: Comm, function: Callable[[], T]) -> T:
     return comm.bcast(value)  # type: ignore[return-value]  # agreed: no error, so it is a T
 
 
-def guard(main: Callable[[Comm], int], prepare: Callable[[], object] | None = None) -> int:
+def guard(main: Callable[[Comm], int], prepare: Callable[[], Mapping[str, Any] | None] | None = None) -> int:
     """Join the ranks, run `main` on each, and return the greatest exit code of all ranks.
+
+    Afterwards the signals that stop a command are blocked, since there is nothing left to stop.
 
     Parameters
     ----------
     main
         Takes the communicator and returns an exit code. An `HpcsolveError` that it raises must be agreed on.
     prepare
-        Called on every rank before MPI starts, since compilers cannot be started safely afterwards. An error in it
-        need not be agreed on.
+        Called on every rank before MPI starts, since compilers cannot be started safely afterwards. It may return what
+        all ranks must have in common, as names and plain values: ranks that differ all end with one line. An error in
+        it need not be agreed on.
 
     Notes
     -----
-    Any other exception in any thread of any rank, `SystemExit` included, ends all ranks with `BUG`. Ctrl-C
-    (`KeyboardInterrupt`) ends them with `INTERRUPTED` and one line. An `HpcsolveError` that only some ranks raise ends
-    them with its own code after `SECONDS_TO_AGREE`, and at once if another thread than the main one raises it. A rank
-    whose launcher has ended ends too.
+    Any other exception in any thread of any rank, `SystemExit` included, ends all ranks with `BUG`. A signal
+    (`KeyboardInterrupt`) ends them with its code and one line. An `HpcsolveError` that only some ranks raise ends them
+    with its own code after `SECONDS_TO_AGREE`, and at once if another thread than the main one raises it. A rank whose
+    launcher has ended ends too, and so does one whose MPI does not start.
     """
     environment.set_quiet_waiting()
-    parent = end_with_parent()
-    early = _caught(prepare) if prepare else None
+    end_with_parent()
+    terms, early = _prepared(prepare)
+    held = Held()
+    held.hold()
     try:
-        with killed_with(parent):
+        with limited_start(early, held):
             comm = join()
+            early = _agreed(comm, early, held, terms)
     except EnvironmentFault as fault:
-        if environment.announced_rank(os.environ) == 0:
-            _print_error(fault)
-        else:
-            _keep_exit_code()
-            time.sleep(RANK_0_HEAD_START)
-        return fault.exit_code
+        return _end_without_mpi(fault)
     if comm.size == 1:
-        return _guard_one(main, comm, early)
-    return _guard_all(main, comm, early, parent)  # type: ignore[arg-type]  # several ranks: join made an MpiComm
+        return _guard_one(main, comm, early, held)
+    return _guard_all(main, comm, early, held)  # type: ignore[arg-type]  # several ranks: join made an MpiComm
 
 
-def _guard_one(main: Callable[[Comm], int], comm: Comm, early: BaseException | None) -> int:
+def fail(error: BaseException) -> int:
+    """End all ranks with an error that this rank has found before it could call `guard`, and return the exit code."""
+
+    def prepare() -> NoReturn:
+        raise error
+
+    return guard(lambda comm: BUG, prepare)
+
+
+def _prepared(prepare: Callable[[], Mapping[str, Any] | None] | None) -> tuple[Mapping[str, Any], BaseException | None]:
+    """Return what all ranks must have in common, and the exception of `prepare`."""
+    try:
+        return (prepare() if prepare else None) or {}, None
+    except BaseException as error:  # noqa: BLE001 (raised again once MPI has started)
+        return {}, lack_of_memory(error) or error
+
+
+def _agreed(comm: Comm, early: BaseException | None, held: Held, terms: Mapping[str, Any]) -> BaseException | None:
+    """Return what ends the work of this rank before it begins, or None. All ranks agree on it, unless it is a bug."""
+    from hpcsolve.parallel.agreement import agree_at_start  # brings the compilers
+
+    if early is None or isinstance(early, (HpcsolveError, KeyboardInterrupt)):
+        try:
+            agree_at_start(comm, early, held, terms)
+        except (HpcsolveError, KeyboardInterrupt) as agreed:
+            return agreed
+    return early
+
+
+def _end_without_mpi(fault: EnvironmentFault) -> int:
+    """Print why MPI cannot be used, on rank 0, and return the exit code."""
+    if environment.announced_rank(os.environ) == 0:
+        _print_error(fault)
+    else:
+        time.sleep(RANK_0_HEAD_START)
+    return fault.exit_code
+
+
+def _guard_one(main: Callable[[Comm], int], comm: Comm, early: BaseException | None, held: Held) -> int:
     threading.excepthook = lambda arguments: os._exit(_code_of(comm, arguments.exc_value))
     try:
-        _raise_early(comm, early)
-        return main(comm)
-    except HpcsolveError as failure:
+        return _worked(main, comm, early, held)
+    except (HpcsolveError, KeyboardInterrupt) as failure:
+        held.hold()
         _print_error(failure)
-        return failure.exit_code
-    except KeyboardInterrupt:
-        warn(INTERRUPTED_LINE)
-        return INTERRUPTED
+        return _exit_code(failure)
     except BaseException as bug:  # noqa: BLE001 (the user sees it whatever it is, and the exit code says so)
         return _code_of(comm, bug)
 
 
-def _guard_all(main: Callable[[Comm], int], comm: MpiComm, early: BaseException | None, parent: int | None) -> int:
+def _guard_all(main: Callable[[Comm], int], comm: MpiComm, early: BaseException | None, held: Held) -> int:
     threading.excepthook = lambda arguments: comm.abort(_code_of(comm, arguments.exc_value))
-    failure: HpcsolveError | None = None
+    failure: HpcsolveError | KeyboardInterrupt | None = None
     code = BUG
     try:
-        _raise_early(comm, early)
-        code = main(comm)
-    except HpcsolveError as raised:
-        failure, code = raised, raised.exit_code
-    except KeyboardInterrupt:
-        _end_interrupted(comm)
+        code = _worked(main, comm, early, held)
+    except (HpcsolveError, KeyboardInterrupt) as raised:
+        failure, code = raised, _exit_code(raised)
     except BaseException as bug:  # noqa: BLE001 (the other ranks wait for this one whatever stopped it)
         failure = lack_of_memory(bug)
         if failure is None:
             comm.abort(_code_of(comm, bug))
         else:
             code = failure.exit_code
-    return _finish(comm, code, failure, parent)
+    held.hold()
+    return _finish(comm, code, failure)
 
 
-def _finish(comm: MpiComm, code: int, failure: HpcsolveError | None, parent: int | None) -> int:
+def _worked(main: Callable[[Comm], int], comm: Comm, early: BaseException | None, held: Held) -> int:
+    """Return the exit code of `main`, or raise what came before. Signals are let through for as long as it works.
+
+    Afterwards they are held, also SIGTERM, with which `srun --kill-on-bad-exit` ends the ranks that exit a moment after
+    the first.
+    """
+    if early is not None:
+        raise early
+    try:
+        held.let_through()
+        return main(comm)
+    finally:
+        held.hold()
+
+
+def _finish(comm: MpiComm, code: int, failure: HpcsolveError | KeyboardInterrupt | None) -> int:
     """End all ranks with the greatest exit code, after the lowest rank with an error has printed it."""
-    ends = comm.finish(code, failure is not None, None if failure is None else SECONDS_TO_AGREE)
+    stopped = isinstance(failure, KeyboardInterrupt)
+    patience = None if failure is None else SECONDS_TO_STOP if stopped else SECONDS_TO_AGREE
+    ends = comm.finish(code, failure is not None, patience)
+    if ends is None and stopped and comm.rank != 0:
+        time.sleep(RANK_0_HEAD_START)  # rank 0 may print the line, and end all
     lowest = comm.rank if ends is None else next((rank for rank, (_, failed) in enumerate(ends) if failed), None)
     if failure is not None and lowest == comm.rank:
         _print_error(failure)
     if ends is None:
-        _abort_alone(comm, code)
+        if not stopped:
+            warn(f"hpcsolve: rank {comm.rank} on {socket.gethostname()} raised this error alone; ending all ranks")
+        comm.abort(code)
         return code
-    _keep_exit_code()
-    with killed_with(parent):
-        comm.finalize()
+    comm.finalize()
     return max(theirs for theirs, _ in ends)
-
-
-def _keep_exit_code() -> None:
-    """Ignore the SIGTERM with which `srun --kill-on-bad-exit` ends the ranks that exit a moment after the first.
-
-    Otherwise the job would have the exit code 143 instead of that of all ranks.
-    """
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-
-
-def _end_interrupted(comm: MpiComm) -> None:
-    """End all ranks after Ctrl-C, which most launchers pass on to all of them, with one line from rank 0."""
-    if comm.rank != 0:
-        with suppress(KeyboardInterrupt):
-            time.sleep(RANK_0_HEAD_START)
-    warn(INTERRUPTED_LINE)
-    comm.abort(INTERRUPTED)
 
 
 def _code_of(comm: Comm, error: BaseException | None) -> int:
@@ -235,26 +268,6 @@ def _code_of(comm: Comm, error: BaseException | None) -> int:
         return BUG
     _print_error(failure)
     return failure.exit_code
-
-
-def _abort_alone(comm: MpiComm, code: int) -> None:
-    warn(f"hpcsolve: rank {comm.rank} on {socket.gethostname()} raised this error alone; ending all ranks")
-    comm.abort(code)
-
-
-def _caught(function: Callable[[], object]) -> BaseException | None:
-    """Call a function and return the exception that it raises, or None."""
-    try:
-        function()
-    except BaseException as error:  # noqa: BLE001 (raised again once MPI has started)
-        return lack_of_memory(error) or error
-    return None
-
-
-def _raise_early(comm: Comm, early: BaseException | None) -> None:
-    if early is not None and not isinstance(early, HpcsolveError):
-        raise early
-    agree(comm, early)
 
 
 def _attempt(function: Callable[[], T]) -> tuple[T | None, HpcsolveError | None]:
@@ -270,8 +283,12 @@ def _attempt(function: Callable[[], T]) -> tuple[T | None, HpcsolveError | None]
         return None, lack
 
 
-def _print_error(error: HpcsolveError) -> None:
-    warn(f"hpcsolve: error: {_one_line(error)}")
+def _exit_code(failure: HpcsolveError | KeyboardInterrupt) -> int:
+    return exit_code_of(failure) if isinstance(failure, KeyboardInterrupt) else failure.exit_code
+
+
+def _print_error(failure: HpcsolveError | KeyboardInterrupt) -> None:
+    warn(line_of(failure) if isinstance(failure, KeyboardInterrupt) else f"hpcsolve: error: {_one_line(failure)}")
 
 
 def _print_bug(comm: Comm, bug: BaseException | None) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 import os
 import sys
 import time
-import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -89,9 +89,7 @@ class MpiComm:
 
     def __init__(self, piece: int = PIECE, shared_from: int = SHARED_FROM) -> None:
         if not MPI.Is_initialized():
-            with warnings.catch_warnings():  # mpi4py's guess at a wrong launcher, which `launch.mismatch` tells better
-                warnings.simplefilter("ignore", RuntimeWarning)
-                new_heap.start(lambda: MPI.Init_thread(MPI.THREAD_SERIALIZED))  # by any thread, one at a time
+            new_heap.start(_initialize)
         self._world = MPI.COMM_WORLD.Dup()
         self._internal = MPI.COMM_WORLD.Dup()  # for messages that an algorithm's receive must not catch
         self._ends = MPI.COMM_WORLD.Dup()  # for `finish`, which a rank may call while others are in another collective
@@ -249,7 +247,7 @@ class MpiComm:
 
     def finalize(self) -> None:
         """End MPI in this process, which goes on without it."""
-        MPI.Finalize()
+        _library().MPI_Finalize()
 
     def abort(self, code: int) -> None:
         """End all ranks at once."""
@@ -259,6 +257,24 @@ class MpiComm:
         time.sleep(SECONDS_TO_PRINT)
         MPI.COMM_WORLD.Abort(code)
         os._exit(code)  # in some libraries Abort returns
+
+
+def _initialize() -> None:
+    """Start MPI for calls by any thread, one at a time, as mpi4py does: errors raise exceptions."""
+    provided = ctypes.c_int()
+    if code := _library().MPI_Init_thread(None, None, MPI.THREAD_SERIALIZED, ctypes.byref(provided)):
+        raise RuntimeError(f"MPI_Init_thread returned {code}")
+    for comm in (MPI.COMM_WORLD, MPI.COMM_SELF):
+        comm.Set_errhandler(MPI.ERRORS_RETURN)
+
+
+def _library() -> ctypes.CDLL:
+    """Return the MPI library of mpi4py, to start and end MPI where Python's other threads must run meanwhile.
+
+    MPI_Init and MPI_Finalize may wait for a rank that never comes. mpi4py calls them without releasing Python's lock,
+    so the threads that end a rank then (watch.py) would wait too.
+    """
+    return ctypes.CDLL(MPI.__file__)
 
 
 def mpi_library() -> str:

@@ -5,29 +5,32 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 from hpcsolve.algorithms.registry import NAMES, algorithm
 from hpcsolve.device import build
 from hpcsolve.device.build import Code
+from hpcsolve.device.compiler import compile_all
 from hpcsolve.device.gpus import list_gpus
 from hpcsolve.device.prebuild import build_target
-from hpcsolve.errors import HpcsolveError, ResourceError
+from hpcsolve.errors import ResourceError
 from hpcsolve.job import Job
-from hpcsolve.job.load import load_job
 from hpcsolve.output.heartbeat import Say, heartbeat, say_nothing
 from hpcsolve.output.progress import duration
+from hpcsolve.runner.checkpoints import CheckpointOptions
 from hpcsolve.runner.reading import say_source
 from hpcsolve.wording import counted
 
 SECONDS_A_FILE = {"cpu": 1.0, "gpu": 1.25}
 """About how many seconds it takes to compile a file: means over all files, with g++ 12 and nvcc 13."""
+OWN = ("device", "threads", "share-gpu")
+"""Keys of a job that may differ from rank to rank."""
 MOST_COMPILERS = 8
 """The most compilers that run at a time, since each takes some hundred MB of memory."""
 
 
-def prepare_run(path: str, overrides: Sequence[str] = (), device: str | None = None, say: Say = say_nothing) -> float:
+def prepare_run(job: Job, say: Say = say_nothing) -> float:
     """Build the kernels that a job will load, say what is read next, and return the seconds that building took.
 
     Every process calls this. On each node one process builds, and the others wait.
@@ -38,14 +41,30 @@ def prepare_run(path: str, overrides: Sequence[str] = (), device: str | None = N
         There is no compiler, or it failed.
     """
     started = time.perf_counter()
-    try:
-        job = load_job(path, overrides, device=device)
-    except HpcsolveError:
-        return 0.0  # rank 0 will find the same error, and report it for all ranks
     build_for(job, say)
     seconds = time.perf_counter() - started
     say_source(job, say)
     return seconds
+
+
+def terms_of(job: Job, options: CheckpointOptions) -> dict[str, Any]:
+    """Return what all ranks of a run must have in common, for `launch.guard`: all keys but `OWN`, and the options.
+
+    Files are named as in the job file, since each host may have its own copy of it.
+    """
+    folder = os.path.join(os.path.dirname(os.path.abspath(job.source.file)) if job.source else "", "")
+    tables = {key: _without(folder, value) for key, value in job.tables().items() if key not in OWN}
+    return {**tables, "--checkpoint-dir": options.folder, "--checkpoint-interval": options.interval,
+            "--deadline": options.deadline, "--hang-timeout": options.hang_timeout, "--overwrite": options.overwrite}
+
+
+def _without(folder: str, value: Any) -> Any:
+    """Return a value of a job whose paths, if they begin with a folder, are relative to it."""
+    if isinstance(value, dict):
+        return {key: _without(folder, inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_without(folder, inner) for inner in value]
+    return value.removeprefix(folder) if isinstance(value, str) else value
 
 
 def build_for(job: Job, say: Say = say_nothing) -> None:
@@ -64,11 +83,8 @@ def build_for(job: Job, say: Say = say_nothing) -> None:
     at_once = max(1, min(MOST_COMPILERS, len(os.sched_getaffinity(0)), len(missing)))
     if missing:
         say(f"build:  {_compiling(missing, at_once)}")
-    with (
-        heartbeat(say, lambda seconds: f"build:  {len(done)} of {len(missing)} compiled after {duration(seconds)}"),
-        ThreadPoolExecutor(at_once) as pool,
-    ):
-        list(pool.map(build_one, missing))
+    with heartbeat(say, lambda seconds: f"build:  {len(done)} of {len(missing)} compiled after {duration(seconds)}"):
+        compile_all(build_one, missing, at_once)
     for code in codes:
         build.build(code)  # kept in this process for the device, which may not start a compiler after MPI_Init
     if not architectures or device.lower() == "auto":

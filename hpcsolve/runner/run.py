@@ -20,7 +20,7 @@ from hpcsolve.memory import peak_resident_memory
 from hpcsolve.output.log import Log
 from hpcsolve.output.progress import Progress
 from hpcsolve.parallel.comm import Comm
-from hpcsolve.parallel.interrupts import CTRL_C, Interrupts, release
+from hpcsolve.parallel.interrupts import CTRL_C, Interrupts, let_kill
 from hpcsolve.parallel.launch import STOPPED_EARLY, on_rank_0
 from hpcsolve.replacing import make_folder
 from hpcsolve.runner.announce import say_devices, say_end, say_existing, say_head
@@ -82,11 +82,11 @@ def run_job(
     with device:
         seconds["seconds_build"] = earlier["seconds_build"] + time.perf_counter() - started
         say_devices(reason, comm, log)
-        estimated = _check_estimate(planned, device, comm, log)
         with (
-            watched(checkpointing.hang_timeout, f"rank {comm.rank} on {socket.gethostname()}") as watchdog,
             _interrupts(planned, checkpointing, signals, comm) as interrupts,
+            watched(checkpointing.hang_timeout, f"rank {comm.rank} on {socket.gethostname()}") as watchdog,
         ):
+            estimated = _check_estimate(planned, device, comm, log)
             deadline = deadline_of(checkpointing, begun)
             checkpoints = open_checkpoints(planned, checkpointing, deadline, comm, interrupts, watchdog, log)
             checkpoints.begun = clock
@@ -119,7 +119,7 @@ def _interrupts(
     """Return what notes the signals that stop a run. If the run has nothing to save, they end it at once instead."""
     best, kept = planned.has_partial_answers, folder_of(planned, checkpointing)
     if not best and kept is None:
-        release(*(one for one in signals if one not in CTRL_C))
+        let_kill(*(one for one in signals if one not in CTRL_C))
         return Interrupts(())
     words = "the best answer so far" if best else "a checkpoint"
     return Interrupts(signals, WILL_BE_WRITTEN.format(words) if comm.rank == 0 else "")

@@ -26,7 +26,7 @@ LAYERS = [  # from the top down; those in one row stand side by side
 ]
 HOMES = {  # library -> the only places that may import it
     "mpi4py": ("hpcsolve.parallel.mpi",),
-    "ctypes": ("hpcsolve.device.", "hpcsolve.parallel.parent.", "hpcsolve.memory."),
+    "ctypes": ("hpcsolve.device.", "hpcsolve.memory.", "hpcsolve.parallel.mpi."),
     "pycuda": ("hpcsolve.device.",),
     "h5py": ("hpcsolve.output.", "hpcsolve.analysis."),
     "matplotlib": ("hpcsolve.analysis.",),

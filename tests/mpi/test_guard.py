@@ -1,6 +1,7 @@
 """Whatever happens on one of several ranks, all ranks end soon and with the right exit code."""
 
 import re
+import socket
 import sys
 import time
 from pathlib import Path
@@ -63,11 +64,11 @@ def test_an_agreed_error_of_one_rank_prints_one_line(start_ranks, rank, first):
     assert done.stderr.splitlines() == [f"hpcsolve: error: rank {first} has too little memory"]
 
 
-@pytest.mark.parametrize("name", ["memory-on-rank-0", "prepare-memory"])
-def test_a_lack_of_memory_on_one_rank_prints_one_line(start_ranks, name):
+@pytest.mark.parametrize(("name", "who"), [("memory-on-rank-0", ""), ("prepare-memory", r"rank 0 on \S+: ")])
+def test_a_lack_of_memory_on_one_rank_prints_one_line(start_ranks, name, who):
     done = scenario(start_ranks, 3, name, "0")
     assert done.returncode == 3
-    assert re.fullmatch(r"hpcsolve: error: more memory is needed than is free, .*\n", done.stderr)
+    assert re.fullmatch(rf"hpcsolve: error: {who}more memory is needed than is free, .*\n", done.stderr)
 
 
 @pytest.mark.parametrize(("ranks", "name"), [(1, "memory"), (1, "enomem"), (1, "threads"), (1, "qhull"), (3, "memory")])
@@ -92,12 +93,14 @@ def test_an_error_after_the_last_message_is_printed(start_ranks):
     assert done.stderr.splitlines() == ["hpcsolve: error: disk full"]
 
 
-@pytest.mark.parametrize("ranks", [1, 3])
-def test_an_error_before_mpi_starts_reaches_all(start_ranks, ranks):
-    done = scenario(start_ranks, ranks, "prepare", str(ranks - 1))
+@pytest.mark.parametrize(("ranks", "rank"), [(1, 0), (3, 2), (3, -1)])
+def test_an_error_before_mpi_starts_reaches_all(start_ranks, ranks, rank):
+    """It names the rank, unless all ranks have the same."""
+    done = scenario(start_ranks, ranks, "prepare", str(rank))
     assert done.returncode == 4
     assert done.stdout == ""
-    assert done.stderr.splitlines() == ["hpcsolve: error: g++ failed: no space"]
+    where = f"rank 2 on {socket.gethostname()}: " if rank == 2 else ""
+    assert done.stderr.splitlines() == [f"hpcsolve: error: {where}g++ failed: no space"]
 
 
 def test_a_bug_before_mpi_starts_reaches_all(start_ranks):

@@ -1,0 +1,38 @@
+"""hpcsolve's command line, in which one rank starts otherwise than the others.
+
+    mpiexec -n 3 python -m tests.faults.start_program 1 "os._exit(3)" run job.toml
+
+The statement is executed on that rank before the command line. MPI has less time to start than for users.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Sequence
+
+import hpcsolve
+from hpcsolve.__main__ import main as command_line
+from hpcsolve.device import build
+from hpcsolve.parallel import watch
+from hpcsolve.parallel.environment import announced_rank
+from hpcsolve.runner import ahead
+
+SECONDS_TO_START = 3.0
+NAMES = {"ahead": ahead, "build": build, "hpcsolve": hpcsolve, "os": os, "signal": signal, "sys": sys, "time": time}
+"""What the statement may use."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the command line behind the rank and the statement, and return the exit code."""
+    rank, statement, *sys.argv[1:] = arguments
+    watch.SECONDS_TO_START = SECONDS_TO_START
+    if announced_rank(os.environ) == int(rank):
+        exec(statement, NAMES)
+    return command_line()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
