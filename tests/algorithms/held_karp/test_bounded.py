@@ -18,6 +18,7 @@ from hpcsolve.algorithms.base import StopCriteria, silent
 from hpcsolve.algorithms.held_karp.bounded import run as bounded
 from hpcsolve.algorithms.held_karp.bounded.ants import good_order
 from hpcsolve.algorithms.held_karp.bounded.places import of_orders, place_costs
+from hpcsolve.algorithms.held_karp.bounded.potentials import potentials
 from hpcsolve.algorithms.held_karp.bounded.proof import Proof
 from hpcsolve.algorithms.held_karp.bounded.prove import Prover
 from hpcsolve.algorithms.held_karp.bounded.relaxation import INFINITY
@@ -278,8 +279,9 @@ def test_the_last_search_leaves_no_layers_in_a_checkpoint(device: Device, monkey
 def test_ants_find_better_tours_with_the_dual_values_of_asymmetric_costs(device: Device) -> None:
     tsp = random_matrix(90, seed=3)
     problem = order_problem(tsp, TourQuestion("cycle"))
-    found = good_order(problem, device, 1)
-    assert found is not None
+    values = potentials(problem)
+    found = good_order(problem, values, device, 1)
+    assert found is not None and values is not None and values.bound <= found[0]
     stop = StopCriteria(iterations=500)
     plain = ant_colony.run(tsp, device, SerialComm(), ant_colony.Parameters(), silent, stop, 1).answer
     assert check_tour(tsp, problem.core.tour(found[1])) == found[0] < plain.cost
@@ -323,3 +325,29 @@ def test_both_widths_of_keys_prove(m: int, device: Device) -> None:
     assert proof.optimal and proof.value == 0 and tour is not None
     start = int(np.flatnonzero(order == 0)[0])
     assert tour == np.roll(order, -start).tolist()
+
+
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_values_of_cities_reduce_all_tours_alike_and_prove_a_bound(symmetric: bool) -> None:
+    tsp, rng = random_matrix(22, seed=7, low=-50, high=900, symmetric=symmetric), np.random.default_rng(1)
+    problem = order_problem(tsp, TourQuestion("cycle"))
+    values = potentials(problem)
+    assert values is not None
+    whole = problem.cost[0].copy()
+    np.fill_diagonal(whole, FORBIDDEN)
+    reduced = values.reduced(whole)
+    assert reduced[~np.eye(22, dtype=bool)].min() == 0 and (np.diag(reduced) == FORBIDDEN).all()
+    tours = [rng.permutation(22) for _ in range(5)]
+    differences = {int(reduced[t, np.roll(t, -1)].sum() - values.unit * whole[t, np.roll(t, -1)].sum()) for t in tours}
+    assert len(differences) == 1
+    with HostDevice(2) as device:
+        best = held_karp.run(tsp, device, SerialComm(), held_karp.Parameters(method="lattice"), silent).answer.cost
+    assert 0.8 * best < values.bound <= best
+
+
+def test_there_are_no_values_for_other_problems() -> None:
+    tsp = random_matrix(22, seed=7)
+    assert potentials(order_problem(tsp, TourQuestion("cycle", objective="latency"))) is None
+    assert potentials(order_problem(tsp, TourQuestion("cycle", forbidden=((1, 2),)))) is None
+    assert potentials(order_problem(random_matrix(19), TourQuestion("cycle"))) is None
+    assert potentials(order_problem(from_costs(tsp.cost * 2**32, "far"), TourQuestion("cycle"))) is None

@@ -11,6 +11,7 @@ relaxation.py  the relaxation on a device, and the arcs that it rules out
 deal.py        which rows of the relaxation each rank computes
 chains.py      a first lower bound, from precedences
 tighten.py     multipliers and memories, round after round
+potentials.py  values of cities, with which bounds and ants begin
 ants.py, descent.py  good orders
 keys.py        states as bits, for numpy
 layers.py      the next layer of states, on all ranks

@@ -11,6 +11,7 @@ from hpcsolve.algorithms.held_karp.bounded.deal import Deal
 from hpcsolve.algorithms.held_karp.bounded.descent import Improver
 from hpcsolve.algorithms.held_karp.bounded.layers import Expander, Scratch
 from hpcsolve.algorithms.held_karp.bounded.places import PlaceCosts, halve
+from hpcsolve.algorithms.held_karp.bounded.potentials import Potentials
 from hpcsolve.algorithms.held_karp.bounded.proof import Proof
 from hpcsolve.algorithms.held_karp.bounded.relaxation import INFINITY, Relaxation, scale_for
 from hpcsolve.algorithms.held_karp.bounded.resume import restore, saved_layers, state_of
@@ -51,6 +52,8 @@ class Prover:
     colony
         Returns an order that the ant colony of this number finds, or None where ants cannot search. Called on every
         rank before each level, with the level's number.
+    values
+        Values of the cities, with which the bounds begin, or None.
     note, report
         Called with lines for the log, and with the progress.
     levels
@@ -74,6 +77,7 @@ class Prover:
     by_planes: bool
     budget: Budget
     colony: Callable[[int], Found | None] = lambda number: None
+    values: Potentials | None = None
     note: Callable[[str], None] = lambda line: None
     report: Report = silent
     watch: Watch | None = None
@@ -105,6 +109,9 @@ class Prover:
         self.first_upper = int(saved.numbers["first"]) if saved else best.upper
         relaxation = Relaxation(halved, self.device, scale_for(problem, self.first_upper), self.deal)
         bounds = Tightener(halved, relaxation, improver, best, goes_on=lambda: self._in_rounds(bounds))
+        if self.values is not None:
+            bounds.multiplier = self.values.multipliers(relaxation.scale)
+            best.raise_lower(self.values.bound)
         try:
             if saved is not None:
                 restore(saved, self, bounds)

@@ -14,6 +14,7 @@ from hpcsolve.algorithms.held_karp.bounded.descent import quick_value
 from hpcsolve.algorithms.held_karp.bounded.keys import MOST_CITIES, key_words
 from hpcsolve.algorithms.held_karp.bounded.layers import FILE as LAYER_FILE
 from hpcsolve.algorithms.held_karp.bounded.places import of_orders
+from hpcsolve.algorithms.held_karp.bounded.potentials import potentials
 from hpcsolve.algorithms.held_karp.bounded.proof import Proof
 from hpcsolve.algorithms.held_karp.bounded.prove import LEVELS, Prover
 from hpcsolve.algorithms.held_karp.bounded.relaxation import FILE as BOUNDS
@@ -115,12 +116,16 @@ def run(
         if comm.rank == 0:
             checkpoints.note(f"{time.perf_counter() - started:.2f} s: {line}")
 
-    def colony(number: int) -> tuple[int, list[int]] | None:
-        left = watch.left()
-        return comm.bcast(good_order(problem, device, seed, number, left, checkpoints) if comm.rank == 0 else None)
-
     report(0.0)
-    prover = Prover(places, device, comm, plain, _budget(problem.m, criteria, device, comm), colony, say, report, watch)
+    values = comm.bcast(potentials(problem) if comm.rank == 0 else None)  # by floats of a library, so on one rank
+
+    def colony(number: int) -> tuple[int, list[int]] | None:
+        if comm.rank > 0:
+            return comm.bcast(None)
+        return comm.bcast(good_order(problem, values, device, seed, number, watch.left(), checkpoints))
+
+    budget = _budget(problem.m, criteria, device, comm)
+    prover = Prover(places, device, comm, plain, budget, colony, values, say, report, watch)
     proof = prover.run()
     if comm.rank == 0 and not proof.chosen and proof.optimal:
         device.notes.append("other tours are as good, and the lattice may return another one: the states of all do "

@@ -124,6 +124,7 @@ class Tightener:
             relaxed, limit = self.relaxation.solve(self.multiplier), self.relaxation.limit_of(self.best.upper)
             self.rounds += 1
             if limit is None:
+                kept = kept if top is not None else np.zeros_like(kept)
                 self.multiplier, step, direction = kept, step // 2, np.zeros_like(direction)
                 continue
             if relaxed.reduced > limit:
