@@ -53,6 +53,7 @@ def test_the_order_is_that_of_brute_force(file: Path) -> None:
     best = best_order(tsp, TourQuestion("open", precedences=tsp.precedences))
     assert best == (result.cost, result.tour.tolist()) and result.tour.tolist()[::4] == [0, 4]
     assert hpcsolve.solve(tsp, path="open", device="cpu", threads=1).cost == result.cost
+    assert hpcsolve.solve(str(file), device="cpu", threads=1).tour.tolist() == result.tour.tolist()
 
 
 def test_a_written_file_is_read_again(file: Path, tmp_path: Path) -> None:
@@ -67,7 +68,7 @@ def test_a_written_file_is_read_again(file: Path, tmp_path: Path) -> None:
 
 def test_what_cannot_be(file: Path) -> None:
     with pytest.raises(InputError, match=r'held-karp\.path: the instance says .*set start, or path = "open"'):
-        hpcsolve.solve(str(file), device="cpu")
+        hpcsolve.solve(str(file), "held-karp", device="cpu")
     with pytest.raises(InputError, match='solve it with algorithm = "held-karp"'):
         hpcsolve.solve(str(file), "ant-colony", device="cpu")
     file.write_text(SOP.replace("FULL_MATRIX", "UPPER_ROW"))

@@ -84,5 +84,9 @@ def test_a_job_names_terminals(tmp_path):
 
 
 def test_a_travelling_salesman_has_none():
+    """Whoever names terminals asks for a tree, unless the algorithm is named too."""
+    cost = [[0, 1, 9], [9, 0, 1], [1, 9, 0]]
+    with pytest.raises(InputError, match="list is not a graph; give a Graph, a sparse matrix"):
+        hpcsolve.solve(cost, terminals=[1], device="cpu")
     with pytest.raises(InputError, match="no key 'terminals'"):
-        hpcsolve.solve([[0, 1, 9], [9, 0, 1], [1, 9, 0]], terminals=[1], device="cpu")
+        hpcsolve.solve(cost, "held-karp", terminals=[1], device="cpu")
