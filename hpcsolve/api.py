@@ -15,10 +15,11 @@ from numpy.typing import ArrayLike
 
 from hpcsolve.analysis.collect import collect
 from hpcsolve.analysis.load import Result, load
-from hpcsolve.errors import InputError, NotWritten
+from hpcsolve.errors import InputError, NotWritten, file_name, in_notebooks
 from hpcsolve.formats import InstanceOf
 from hpcsolve.job import IN_MEMORY, Job, job_from_table
 from hpcsolve.job.load import with_files_from
+from hpcsolve.output.hdf5 import require_result_name
 from hpcsolve.output.log import Log
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.parallel.launch import join, on_rank_0
@@ -56,6 +57,10 @@ class Interrupted(KeyboardInterrupt):
     def __init__(self, result: Result) -> None:
         super().__init__(f"the best answer so far is in the attribute `result` of this exception: {result!r}")
         self.result = result
+
+    def _render_traceback_(self) -> list[str]:
+        """Return what IPython shows in a notebook: the user's own line and the message."""
+        return in_notebooks(self)
 
 
 def solve(
@@ -133,10 +138,12 @@ def solve(
     >>> hpcsolve.solve([[0, 1, 9], [9, 0, 1], [1, 9, 0]], device="cpu").cost
     3
     """
+    if comm is not None and not hasattr(comm, "allgather"):
+        raise InputError(f"comm: expected what hpcsolve.join() returns, got {type(comm).__name__}; leave it out")
     ranks = comm or SerialComm()
     options = _terminals_option(terminals) | _weight_option(weight)
     options |= {} if directed is None else {"directed": directed}
-    settings = {"output": os.fspath(output or ""), "device": device, "threads": threads, "seed": seed,
+    settings = {"output": file_name(output or "", "output"), "device": device, "threads": threads, "seed": seed,
                 "share-gpu": share_gpu, "exact": exact, "round": round, "stop": _stop_table(stop)}
     log, given = _Silent() if quiet else Log(ranks.rank), _Given(problem, options, parameters, settings)
     instance = None
@@ -229,7 +236,7 @@ def _solved(
     """Return the result of a job, or raise `Interrupted` if it is not complete. Collective."""
     checkpointing = NO_CHECKPOINTS
     if checkpoints is not None:
-        checkpointing = CheckpointOptions(os.fspath(checkpoints), deadline=math.inf)
+        checkpointing = CheckpointOptions(file_name(checkpoints, "checkpoints"), deadline=math.inf)
     if comm.size == 1:
         build_for(job, log.say)
     say_source(job, log.say)
@@ -253,7 +260,7 @@ def _stop_table(stop: object) -> dict[str, Any]:
 
 
 def _terminals_option(terminals: Iterable[Any] | None) -> dict[str, Any]:
-    if isinstance(terminals, str):
+    if isinstance(terminals, str) or not isinstance(terminals, Iterable | None):
         raise InputError(f"terminals={terminals!r}: give a list, as in terminals=[{terminals!r}]")
     return {} if terminals is None else {"terminals": list(terminals)}
 
@@ -270,6 +277,8 @@ class _Silent(Log):
 
 
 def _planned(job: Job, given: _Given, instance: InstanceOf[Any] | None, write: bool, log: Log) -> PlannedRun:
+    if write:
+        require_result_name(job.settings.output)
     if instance is None:
         is_file = isinstance(given.problem, (str, os.PathLike))
         with reporting_progress(instance_file(job), log.say) if is_file else nullcontext():
@@ -293,11 +302,11 @@ def _keys(parameters: Mapping[str, object]) -> dict[str, object]:
 
 
 def _plain(value: object) -> object:
-    """Return numpy's numbers and arrays, and paths, as values that TOML has, in tables and lists too."""
-    if isinstance(value, (np.ndarray, np.generic)):
+    """Return what numpy and pandas have, sets, ranges and paths as values that TOML has, in tables and lists too."""
+    if isinstance(value, (np.ndarray, np.generic)) or hasattr(value, "tolist"):
         return value.tolist()
     if isinstance(value, os.PathLike):
         return os.fspath(value)
     if isinstance(value, Mapping):
         return {key: _plain(inner) for key, inner in value.items()}
-    return [_plain(inner) for inner in value] if isinstance(value, (list, tuple)) else value
+    return [_plain(inner) for inner in value] if isinstance(value, (list, tuple, set, range)) else value

@@ -7,6 +7,7 @@ what there is is written, 130 interrupted at once (Ctrl-C).
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -15,6 +16,27 @@ class HpcsolveError(Exception):
     """Base class of all errors that hpcsolve raises on purpose. The command line ends with `exit_code`."""
 
     exit_code = 70
+
+    def _render_traceback_(self) -> list[str]:
+        """Return what IPython shows in a notebook: the user's own line and the message, without our frames."""
+        return in_notebooks(self)
+
+
+def in_notebooks(error: BaseException) -> list[str]:
+    """Return the lines of an error for IPython: the line that called hpcsolve, and the message.
+
+    An error that is a bug of ours (exit code 70) has its whole traceback.
+    """
+    import traceback
+    from pathlib import Path
+
+    if getattr(error, "exit_code", None) == HpcsolveError.exit_code:
+        return "".join(traceback.format_exception(error)).splitlines()
+    here = Path(__file__).parent
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = next((number for number, frame in enumerate(frames) if Path(frame.filename).is_relative_to(here)), 0)
+    called = [f"line {frame.lineno}: {frame.line}" for frame in frames[:ours][-1:] if frame.line]
+    return [*called, f"{type(error).__name__}: {error}"]
 
 
 class InputError(HpcsolveError):
@@ -73,6 +95,14 @@ class Stopped(HpcsolveError):
 
 class LaunchError(HpcsolveError):
     """A kernel was launched with arguments that it does not take, which is a bug in hpcsolve."""
+
+
+def file_name(given: Any, what: str) -> str:
+    """Return a path that a Python program gave as text. Raises an `InputError` if it is no path; `what` names it."""
+    try:
+        return os.fsdecode(given)
+    except TypeError:
+        raise InputError(f"{what}: expected the name of a file, got {type(given).__name__}") from None
 
 
 class Gathering(Protocol):

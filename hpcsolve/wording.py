@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import difflib
+import os
 import re
 from collections.abc import Iterable
 
 _PLURALS = {"vertex": "vertices", "search": "searches", "leaf": "leaves"}
 
+_SYNONYMS = {
+    "precedence": "before", "precedences": "before", "time-windows": "windows", "depot": "start", "origin": "start",
+    "destination": "end", "roundtrip": "path", "round-trip": "path", "time-limit": "seconds", "timeout": "seconds",
+    "max-iterations": "iterations", "max-iter": "iterations", "n-ants": "ants", "num-ants": "ants", "cores": "threads",
+    "max-distance": "cutoff", "random-state": "seed", "outfile": "output", "result": "output", "file": "instance",
+    "input": "instance", "method": "algorithm", "solver": "algorithm", "pairs": "queries", "gpu": "device",
+}
+"""Words of other programs -> what hpcsolve calls the same."""
+_MOST_FILES = 1000
+"""Files of a folder that are compared with the name of one that is not there."""
 _ROUTING = "vehicle routing (several vehicles, depots, demands, capacities)"
 _PRIZES = "prize collecting (prizes or penalties in place of cities and vertices that are left out)"
 _VERTEX_WEIGHTS = "problems with weights of vertices; put them on the edges if that means the same"
@@ -60,9 +71,29 @@ def nearest(word: str, known: Iterable[str]) -> list[str]:
     """Return the known words that begin with a word, or else the one that is spelt nearly like it, or none."""
     plain = {name.lower().replace("_", "-"): name for name in known}
     asked = word.lower().replace("_", "-")
+    if _SYNONYMS.get(asked) in plain:
+        return [plain[_SYNONYMS[asked]]]
     longer = [name for name in plain if name.startswith(asked)] if len(asked) > 2 else []
-    near = longer or difflib.get_close_matches(asked, plain, n=1, cutoff=0.5)
+    near = longer or difflib.get_close_matches(asked, plain, n=1, cutoff=0.6)
     return [plain[name] for name in near]
+
+
+def unreadable(path: str, error: Exception) -> str:
+    """Return why a file cannot be read, and what may have been meant: `cannot be read: ...; did you mean m.csv?`."""
+    reason = f"cannot be read: {getattr(error, 'strerror', None) or error}"
+    folder, name = os.path.split(path)
+    if re.search(r"(?:^|/)(?:https?|ftp|s3|gs):/", path):
+        return f"{reason}; hpcsolve reads files of this machine: download it, and name the file"
+    if isinstance(error, IsADirectoryError):
+        return f"{reason}; name a file in it"
+    if not isinstance(error, FileNotFoundError):
+        return reason
+    try:
+        near = os.listdir(folder or ".")
+    except OSError:
+        return f"{reason}; there is no folder {folder}" if folder and not os.path.isdir(folder) else reason
+    meant = nearest(name, near[:_MOST_FILES])[:3]
+    return f"{reason}; did you mean {' or '.join(meant)}?" if meant else reason
 
 
 def counted(number: int, noun: str) -> str:

@@ -84,6 +84,8 @@ class Estimate:
     """Tables shared by the ranks of a host (`Comm.once_per_host`, `Device.constant`). Each GPU has its own copy."""
     otherwise: Estimate | None = None
     """What another method needs that the run takes if this does not fit, or None."""
+    smaller: str = ""
+    """How a similar job would take much less memory, for the message that this one does not fit, or ""."""
     beside: Callable[[], Mapping[str, int | str]] = dict
     """Returns further lines for `hpcsolve estimate`. They take time to compute, so a run does not ask for them."""
 

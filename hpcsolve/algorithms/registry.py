@@ -11,6 +11,14 @@ from hpcsolve.wording import did_you_mean
 NAMES = ("held-karp", "ant-colony", "shortest-paths", "steiner-kmb")
 """As in job files. The package `hpcsolve.algorithms.held_karp` has the record `ALGORITHM` of "held-karp"."""
 
+OTHER_NAMES = {
+    "held-karp": "tsp atsp sop exact optimal dp dynamic-programming branch-and-bound",
+    "ant-colony": "aco ants mmas ant-system max-min heuristic 2-opt lkh",
+    "shortest-paths": "dijkstra sssp apsp bellman-ford a-star astar floyd-warshall delta-stepping near-far phast",
+    "steiner-kmb": "steiner-tree kmb stp mehlhorn dreyfus-wagner",
+}
+"""The algorithms -> other words for what they do."""
+
 
 def algorithm(name: str) -> Algorithm:
     """Return the algorithm of that name.
@@ -24,5 +32,7 @@ def algorithm(name: str) -> Algorithm:
         package = importlib.import_module(f"hpcsolve.algorithms.{name.replace('-', '_')}")
         found: Algorithm = package.ALGORITHM
         return found
-    hint = did_you_mean(name, NAMES, f"; the algorithms are {', '.join(NAMES)}")
+    plain = name.lower().replace("_", "-").replace(" ", "-")
+    other = next((known for known, words in OTHER_NAMES.items() if plain in words.split()), None)
+    hint = did_you_mean(other or name, NAMES, f"; the algorithms are {', '.join(NAMES)}")
     raise InputError(f"unknown algorithm {name!r}{hint}")

@@ -16,7 +16,7 @@ import numpy as np
 
 from hpcsolve.analysis.load import Result
 from hpcsolve.analysis.table import Table, table_of
-from hpcsolve.errors import HpcsolveError, InputError
+from hpcsolve.errors import HpcsolveError, InputError, file_name
 from hpcsolve.formats.decimal_text import decimal
 from hpcsolve.output.contents import Contents
 from hpcsolve.output.reader import read_result
@@ -93,7 +93,9 @@ def collected(files: Files) -> tuple[Table, list[HpcsolveError]]:
 
 def found_files(names: Iterable[str | os.PathLike[str]]) -> list[str]:
     """Return the files that paths, patterns and folders stand for, each once. Raises as `collect`."""
-    found = [path for name in names for path in _matches(os.fspath(name))]
+    if not isinstance(names, Iterable):
+        raise InputError(f"collect: expected names of files, got {type(names).__name__}")
+    found = [path for name in names for path in _matches(file_name(name, "collect"))]
     if not found:
         raise InputError("no result file is given")
     return sorted(dict.fromkeys(found), key=_natural)

@@ -18,8 +18,9 @@ from hpcsolve.analysis import convert
 from hpcsolve.analysis.save import save
 from hpcsolve.answers import paths, reductions, tree
 from hpcsolve.answers.tour_mixin import TourMixin
-from hpcsolve.errors import InputError
+from hpcsolve.errors import InputError, file_name
 from hpcsolve.output.contents import Contents
+from hpcsolve.output.hdf5 import require_result_name
 from hpcsolve.output.reader import read_result
 from hpcsolve.output.schema import answer_in, contradictions_refused, require_whole
 from hpcsolve.replacing import require_new
@@ -196,8 +197,10 @@ class Result(TourMixin, paths.PathsMixin, reductions.ReductionsMixin, tree.TreeM
         EnvironmentFault
             The file cannot be written.
         """
-        require_new(path, overwrite)
-        save(self.contents, Path(path))
+        name = file_name(path, "save")
+        require_result_name(name)
+        require_new(name, overwrite)
+        save(self.contents, Path(name))
 
     def _repr_html_(self) -> str:
         """Return a short table for notebooks."""
@@ -233,7 +236,8 @@ def load(path: str | os.PathLike[str]) -> Result:
     DamagedFileError
         The file is damaged.
     """
-    contents = read_result(path)
-    with contradictions_refused(os.fspath(path)):
-        require_whole(contents, os.fspath(path)).summary(contents)
+    name = file_name(path, "load")
+    contents = read_result(name)
+    with contradictions_refused(name):
+        require_whole(contents, name).summary(contents)
     return Result(contents)

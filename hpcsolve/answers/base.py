@@ -1,10 +1,11 @@
-"""The record of a kind of answer, `AnswerType`, and the result of a check, `Verdict`."""
+"""The record of a kind of answer, `AnswerType`, the result of a check, `Verdict`, and what only some results have."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from numpy.typing import NDArray
 
@@ -142,3 +143,52 @@ def require(right: bool, message: str) -> None:
     """Raise a `ValueError` with this message unless the condition `right` holds."""
     if not right:
         raise ValueError(message)
+
+
+IN_WORDS = {"tour": "a tour", "tree": "a Steiner tree", "distances": "distances", "paths": "shortest paths",
+            "reductions": "reductions of distances", "tours of a batch": "the tours of a batch"}
+"""The kinds of answers, by name."""
+
+
+class AnswerMixin:
+    """What the parts of `hpcsolve.Result` have in common."""
+
+    contents: Contents
+
+    def _kind_of_answer(self) -> str:
+        """Return the name of the kind of answer, a key of `IN_WORDS`, or "" if there is no whole answer."""
+        from hpcsolve.answers import answer_type_of_names  # which imports the modules that import this one
+
+        found = answer_type_of_names({*self.contents.groups.get("solution", {}), *self.contents.tables})
+        return "" if found is None else found.name
+
+
+Getter = TypeVar("Getter", bound=Callable[..., Any])
+
+
+def only_of(*kinds: str) -> Callable[[Getter], Getter]:
+    """Return a decorator for a property of `hpcsolve.Result` that only some kinds of answers have.
+
+    Of other kinds the property raises an `AttributeError`, which says what there is instead, and `hasattr` is false.
+    """
+
+    def decorator(getter: Getter) -> Getter:
+        @wraps(getter)
+        def checked(result: AnswerMixin) -> Any:
+            kind = result._kind_of_answer()
+            if kind and kind not in kinds:
+                own = ", ".join([*_properties_of(kind, type(result)), "to_pandas()"])
+                raise AttributeError(f"this result has {IN_WORDS[kind]} and no {getter.__name__}; it has {own}")
+            return getter(result)
+
+        checked.kinds = kinds  # type: ignore[attr-defined]
+        return checked  # type: ignore[return-value]
+
+    return decorator
+
+
+def _properties_of(kind: str, result: type) -> list[str]:
+    """Return the names of the properties that a kind of answer has and not every kind."""
+    members = {name: member for base in result.__mro__ for name, member in vars(base).items()}
+    getters = {name: getattr(member, "fget", None) for name, member in members.items()}
+    return sorted(name for name, getter in getters.items() if kind in getattr(getter, "kinds", ()))

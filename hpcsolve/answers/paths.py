@@ -151,14 +151,14 @@ class PathsMixin(DistancesMixin):
         """
         if len(ends) == 1 and self.contents.value("solution", "path") is not None:
             return self.named(self._path_of_query(ends[0]))
-        if len(ends) == 2 and len(self.predecessor):
+        if len(ends) == 2 and self.contents.value("solution", "predecessor") is not None:
             return self._path_between(*ends)
         raise InputError("path(i) needs a result of queries, path(source, target) one with predecessors = true")
 
-    def _path_of_query(self, query: int) -> NDArray[Any]:
+    def _path_of_query(self, query: Any) -> NDArray[Any]:
         offset = self.contents.value("solution", "offset")
-        if not 0 <= query < len(offset) - 1:
-            raise InputError(f"there is no query {query}; they are numbered 0 to {len(offset) - 2}")
+        if query not in range(len(offset) - 1):
+            raise InputError(f"there is no query {query!r}; they are numbered 0 to {len(offset) - 2}")
         path: NDArray[Any] = self.contents.value("solution", "path")[offset[query] : offset[query + 1]]
         return path
 

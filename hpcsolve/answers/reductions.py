@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.answers.base import AnswerType, RowBlocks, Verdict, distance_tables_of, first_failure, require
+from hpcsolve.answers.base import AnswerType, RowBlocks, Verdict, distance_tables_of, first_failure, only_of, require
 from hpcsolve.answers.dataset import Dataset, datasets
 from hpcsolve.answers.distances import LENGTH_TYPES, NO_VERTEX, UNREACHED, own_distances
 from hpcsolve.answers.edges import Edges, Rows, names_of
@@ -278,17 +278,20 @@ class ReductionsMixin(VertexMixin):
     """The part of `hpcsolve.Result` about reductions of distances."""
 
     @property
+    @only_of("reductions")
     def closeness(self) -> NDArray[np.float64]:
         """Closeness of each source: other targets reached over the sum of their distances, in 1 / own unit."""
         return np.asarray(self.contents.value("solution", "closeness", np.empty(0)), np.float64)
 
     @property
+    @only_of("reductions")
     def eccentricity(self) -> NDArray[np.float64]:
         """Distance of each source's farthest target in the instance's own unit, `inf` where it reaches none."""
         farthest = self.contents.value("solution", "farthest_distance", np.empty(0))
         return own_distances(self.contents, np.asarray(farthest))
 
     @property
+    @only_of("reductions")
     def centre(self) -> list[Any]:
         """The vertices of least eccentricity by name or number, empty if not all vertices are sources and targets."""
         return self.named(self.contents.value("solution", "centre", []))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.answers.base import AnswerType, RowBlocks, Verdict
+from hpcsolve.answers.base import AnswerType, RowBlocks, Verdict, only_of
 from hpcsolve.answers.dataset import Column, Dataset, columns, datasets, own_unit
 from hpcsolve.answers.edges import Edges, Rows, names_of
 from hpcsolve.answers.table import DistanceTable
@@ -238,12 +238,14 @@ class TreeMixin(VertexMixin):
     """The part of `hpcsolve.Result` about a Steiner tree."""
 
     @property
+    @only_of("tree")
     def tree(self) -> list[tuple[Any, Any]]:
-        """The edges of a Steiner tree, both ends by name or by number in the instance's file, or empty."""
+        """The edges of a Steiner tree, both ends by name or by number in the instance's file."""
         u, v = (self.named(self.contents.value("solution", name, [])) for name in ("u", "v"))
         return list(zip(u, v))
 
     @property
+    @only_of("tree", "distances", "paths", "reductions")
     def terminals(self) -> list[Any]:
         """The terminals by name or by number in the instance's file, or empty."""
         return self.named(self.contents.value("instance", "terminal", []))

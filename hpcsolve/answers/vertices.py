@@ -2,30 +2,38 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hpcsolve.answers.base import AnswerMixin, only_of
 from hpcsolve.answers.distances import own_distances
 from hpcsolve.answers.edges import shown_names
 from hpcsolve.errors import InputError
 from hpcsolve.problems.labels import positions_of
 from hpcsolve.problems.verify.distances import unreached_of
 
-if TYPE_CHECKING:
-    from hpcsolve.output.contents import Contents
 
-
-class VertexMixin:
+class VertexMixin(AnswerMixin):
     """The part of `hpcsolve.Result` about vertices, for distances, paths and trees."""
 
-    contents: Contents
-
     def named(self, positions: Any) -> list[Any]:
-        """Return the names of the vertices at these positions, or their numbers in the instance's file."""
-        found: list[Any] = shown_names(self.contents)[np.asarray(positions, dtype=np.int64)].tolist()
-        return found
+        """Return the names of the vertices at these positions, or their numbers in the instance's file.
+
+        Raises
+        ------
+        InputError
+            A position is no number from 0, or no city or vertex has it.
+        """
+        names = shown_names(self.contents)
+        with suppress(TypeError, ValueError, OverflowError):
+            wanted = np.asarray(positions, dtype=np.int64)
+            if not wanted.size or 0 <= wanted.min() <= wanted.max() < len(names):
+                found: list[Any] = names[wanted].tolist()
+                return found
+        raise InputError(f"{positions!r} has what is no position: they are whole numbers from 0 to {len(names) - 1}")
 
     def _position(self, vertex: Any) -> int:
         labels, names = (self.contents.value("instance", name, ()) for name in ("label", "vertex_name"))
@@ -37,25 +45,29 @@ class DistancesMixin(VertexMixin):
     """The part of `hpcsolve.Result` about distances."""
 
     @property
+    @only_of("distances", "paths", "reductions")
     def sources(self) -> list[Any]:
         """The sources of shortest paths, by name or by number in the instance's file, one for each search or query."""
         return self.named(self.contents.value("solution", "source", []))
 
     @property
+    @only_of("distances", "paths", "reductions")
     def targets(self) -> list[Any]:
         """The targets by name or number, empty if there are distances to all vertices."""
         return self.named(self.contents.value("solution", "target", []))
 
     @property
+    @only_of("distances", "paths")
     def distance(self) -> NDArray[np.float64]:
         """Distances in the instance's own unit, `inf` where no path leads, as scipy has them.
 
-        Shape (searches, vertices), (searches, targets) or (queries,); empty if the result has no distances. The exact
-        integers are `contents.value("solution", "distance")`.
+        Shape (searches, vertices), (searches, targets) or (queries,). The exact integers are
+        `contents.value("solution", "distance")`.
         """
         return own_distances(self.contents, np.asarray(self.contents.value("solution", "distance", np.empty((0, 0)))))
 
     @property
+    @only_of("distances")
     def predecessor(self) -> NDArray[np.int32]:
         """The predecessors, shape (searches, vertices): positions, -1 for none, or empty if they were not asked for."""
         return np.asarray(self.contents.value("solution", "predecessor", np.empty((0, 0))), dtype=np.int32)

@@ -30,7 +30,9 @@ def _estimate(options: argparse.Namespace) -> int:
     def prepare() -> None:
         from hpcsolve.job.load import load_job
         from hpcsolve.runner.ahead import prepare_run
+        from hpcsolve.sweep.axes import require_one_job
 
+        require_one_job(options.job, options.set, "estimate one of them, as in --set seed=1")
         loaded.append(load_job(options.job, options.set, device=options.device))
         seconds_build.append(prepare_run(loaded[0], show_on_rank_0()))
 
@@ -41,7 +43,9 @@ def _estimate(options: argparse.Namespace) -> int:
         found = forecast(loaded[0], options.ranks, options.memory, seconds_build[0], show)
         show("\n".join(found.lines()))
         if options.memory is not None and not found.fits:
-            raise ResourceError("the job does not fit in the memory of --memory; the lines above say what it needs")
+            smaller = f"; {found.estimate.smaller}" if found.estimate.smaller else ""
+            what = f"the job does not fit in the memory of --memory; the lines above say what it needs{smaller}"
+            raise ResourceError(what)
         return 0
 
     return on_rank_0(estimate, prepare)

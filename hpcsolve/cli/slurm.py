@@ -56,7 +56,14 @@ def _slurm(options: argparse.Namespace) -> int:
     def prepare() -> None:
         from hpcsolve.job.load import load_job
         from hpcsolve.runner.ahead import prepare_run
+        from hpcsolve.sweep.axes import require_one_job
 
+        if options.ranks % _ranks_per_node(options):
+            raise InputError(f"{options.ranks} ranks do not fill nodes of {_ranks_per_node(options)} ranks; change "
+                             "--ranks-per-node")
+        sweep = f"hpcsolve sweep {options.job}"
+        way_out = f"for sbatch --array {sweep} --missing prints their numbers, and each task is {sweep} --run NUMBER"
+        require_one_job(options.job, options.set, way_out)
         loaded.append(load_job(options.job, options.set, output=options.output, device=options.device))
         seconds_build.append(prepare_run(loaded[0]))
 
@@ -88,9 +95,7 @@ def _with_threads(job: Job, cpus: int) -> Job:
 def _script(options: argparse.Namespace, found: Forecast, cpus: int) -> str:
     from hpcsolve.slurm.script import Request, job_name_of, script_of
 
-    per_node = min(options.ranks, options.ranks_per_node or options.ranks)
-    if options.ranks % per_node:
-        raise InputError(f"{options.ranks} ranks do not fill nodes of {per_node} ranks; change --ranks-per-node")
+    per_node = _ranks_per_node(options)
     settings = found.job.settings
     on_gpus = settings.device.lower() not in ("cpu", "auto")
     gpus = options.gpus_per_node if options.gpus_per_node is not None else per_node * on_gpus
@@ -100,6 +105,10 @@ def _script(options: argparse.Namespace, found: Forecast, cpus: int) -> str:
         command=_command(options), job_name=job_name_of(options.job), partition=options.partition,
         account=options.account, mpi=options.mpi, modules=options.module, environment=_environment(),
     ))
+
+
+def _ranks_per_node(options: argparse.Namespace) -> int:
+    return int(min(options.ranks, options.ranks_per_node or options.ranks))
 
 
 def _mebibytes(found: Forecast, per_node: int) -> int:

@@ -4,13 +4,26 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 from collections.abc import Mapping, Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from hpcsolve.errors import InputError
 from hpcsolve.wording import did_you_mean
 
 RESULTS = (".h5", ".hdf5")
+OTHER_WORDS = {
+    "--checkpoint-every --checkpoint-seconds": "did you mean --checkpoint-interval?",
+    "-n --np --ranks --procs --processes": "ranks are started by a launcher: mpiexec -n 4 hpcsolve run job.toml",
+    "--time --timeout --time-limit --timelimit --max-time": "hpcsolve solve has --seconds, a job [stop] seconds",
+    "--gpu --gpus": "did you mean --device cuda?", "--cpu --no-gpu": "did you mean --device cpu?",
+    "--cpus --cores --jobs -j": "the threads of a rank are a key of the job: --set threads=4",
+    "-f --force --replace": "did you mean --overwrite?", "-q --silent": "did you mean --quiet?",
+    "-o --out --outfile": "did you mean --output?",
+    "-v --verbose --debug": "all lines are printed without it; --log-dir writes those of each rank into files",
+    "--resume --restart --continue": "the same command goes on from its checkpoint by itself",
+}
+"""Options that other programs have, several with one meaning in one text -> the end of the message about them."""
 
 
 class OneLineParser(argparse.ArgumentParser):
@@ -45,10 +58,33 @@ def refuse_unknown_options(parser: OneLineParser, rest: Sequence[str]) -> None:
         known = [name for action in parser._actions for name in action.option_strings]
         if option in known:
             parser.error(f"{option} stands behind --, where words are files; write it before --")
-        parser.error(f"unknown option {option}{did_you_mean(option.partition('=')[0], known)}")
+        parser.error(f"unknown option {option}{_meant(option.partition('=')[0], known)}")
     if rest[0].startswith("="):
         parser.error("KEY=VALUE must not contain blanks; write --set held-karp.path=open")
     parser.error(f"unexpected argument {rest[0]!r}")
+
+
+def _meant(option: str, known: Sequence[str]) -> str:
+    """Return the end of the message about an unknown option: what may be meant, in other words or as a key of a job."""
+    other = next((usual for usual, cure in OTHER_WORDS.items() if option in usual.split()), None)
+    named = re.search(r"did you mean (--[a-z-]+)", OTHER_WORDS[other]) if other else None
+    if other and (named is None or named[1] in known):
+        return f"; {OTHER_WORDS[other]}"
+    if key := _as_key(option.lstrip("-")):
+        return f"; it is a key of the job: --set {key}=..."
+    return did_you_mean(option, known)
+
+
+def _as_key(word: str) -> str:
+    """Return the dotted path of a job's key, or "" if no key has this name."""
+    from hpcsolve.algorithms.base import StopCriteria
+    from hpcsolve.algorithms.registry import NAMES, algorithm
+    from hpcsolve.job import Settings
+    from hpcsolve.job.convert import keys_of
+
+    tables: dict[str, type[Any]] = {"": Settings, "stop.": StopCriteria}
+    tables |= {f"{name}.": algorithm(name).parameters for name in NAMES}
+    return next((f"{table}{word}" for table, struct in tables.items() if word in keys_of(struct)), "")
 
 
 def command_for(file: str) -> str:

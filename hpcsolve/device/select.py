@@ -95,10 +95,18 @@ def choose(
     count, beside = asked or share, f"{counted(asked or share, 'thread')} ({how or sharing})"
     if kind == "cpu":
         return Choice(None, count, f"cpu ({why}): {beside}")
-    gpu, sight = on_all_ranks(comm, lambda: pick_gpu(request, survey(), comm.local_rank))
+    gpu, sight = on_all_ranks(comm, lambda: pick_gpu(request, _asked_for(survey), comm.local_rank))
     if not share_gpu:
         refuse_sharing(comm.allgather((host, gpu)))
     return Choice(gpu, count, f"{gpu} ({why}; {sight}), beside it the CPU: {beside}")
+
+
+def _asked_for(survey: Callable[[], list[Gpu]]) -> list[Gpu]:
+    """Return the GPUs that a rank sees, which the user has asked for. Raises `ResourceError` if there are none."""
+    try:
+        return survey()
+    except ResourceError as error:
+        raise ResourceError(f"{error}; to run on CPU cores instead, say --device cpu") from None
 
 
 def check_request(request: str) -> None:

@@ -19,6 +19,7 @@ from typing import IO
 from hpcsolve.errors import InputError, ResourceError
 from hpcsolve.memory import available_memory
 from hpcsolve.replacing import write_bytes
+from hpcsolve.wording import unreadable
 
 MAXIMUM_BYTES = 4 * 2**30
 """Largest input in bytes, before and after decompression. A small compressed file may expand to no more than this."""
@@ -99,8 +100,9 @@ def open_file(path: str) -> InputFile:
             with open(path, "rb") as stream:
                 raw = read_bounded(stream, name)
     except (OSError, ValueError) as problem:
-        reason = problem.strerror if isinstance(problem, OSError) and problem.strerror else str(problem)
-        raise InputError(f"cannot be read: {reason}", name) from None
+        raise InputError(unreadable(path, problem), name) from None
+    if raw.startswith(b"PK\x03\x04") and name.lower().endswith((".xlsx", ".xlsm", ".ods")):
+        raise InputError("is a spreadsheet; save the sheet as CSV", name)
     with memory_checked(name):
         content = _decompressed(raw, name)
     if not content.strip():

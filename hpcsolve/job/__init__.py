@@ -151,6 +151,7 @@ def job_from_table(table: Mapping[str, Any], text: JobText | None = None) -> Job
     own = rest.pop(name, {})
     _refuse_other_tables(rest, name, job_text)
     known = {"": [*keys_of(Settings), name], name: [*keys_of(parameters_type)], "stop": [*keys_of(StopCriteria)]}
+    _refuse_keys_of_others(own, name, known[name], job_text)
     settings = convert(rest, Settings, "", job_text, known)
     _refuse_device(settings.device, job_text)
     _refuse_rounding(settings, job_text)
@@ -170,6 +171,14 @@ def _refuse_other_tables(table: Mapping[str, Any], name: str, job_text: JobText)
     for other in NAMES:
         if other in table:
             raise job_text.error(other, f'this table has no effect, since algorithm = "{name}"; remove it')
+
+
+def _refuse_keys_of_others(own: Any, name: str, known: list[str], job_text: JobText) -> None:
+    for key in own if isinstance(own, dict) else ():
+        having = [other for other in NAMES if key in keys_of(algorithm(other).parameters)]
+        if key not in known and having:
+            what = f"{name} has no such key: it is a key of {' and '.join(having)}; remove it"
+            raise job_text.error(f"{name}.{key}", what)
 
 
 def _refuse_device(device: str, job_text: JobText) -> None:

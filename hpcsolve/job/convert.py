@@ -101,6 +101,8 @@ def _explained(message: str, struct: type[msgspec.Struct], key: str, value: Any)
     plain = re.sub("`([^`]*)`", lambda quoted: in_words(quoted[1]), message)
     got = f", got {value}" if ">" in plain or "<" in plain else ""
     shown = f" {json.dumps(value, ensure_ascii=False)}" if type(value) in (str, float) and not got else ""
+    if type(value) in (int, float, str) and any(get_origin(part) is list or part is list for part in alternatives):
+        got += f"; a list has brackets: [{json.dumps(value, ensure_ascii=False)}]"
     meaning = in_short(struct, re.sub(r"\[.*", "", key).replace("-", "_"))
     return f"{plain[:1].lower()}{plain[1:]}{got}{shown[:LONGEST_VALUE]}{f'; meaning: {meaning}' if meaning else ''}"
 

@@ -21,7 +21,10 @@ from hpcsolve.job.convert import JobText
 from hpcsolve.job.generators import makers
 from hpcsolve.output.hdf5 import is_hdf5, read_job_text
 from hpcsolve.output.toml import DEEPEST, LARGEST_JOB, too_deep
+from hpcsolve.wording import unreadable
 
+LONGEST_SHOWN = 120
+"""Characters of the longest line of a job file that a message shows mended."""
 FILES = ("file", "coordinates", "terminals", "batch")
 """Keys of the table `instance = { ... }` that may name files."""
 TOML_ERRORS = (msgspec.DecodeError, ValueError)
@@ -113,12 +116,21 @@ def _forget_changed_files(table: dict[str, Any], changed: Mapping[str, str]) -> 
 
 
 def parsed_value(text: str) -> Any:
-    """Return the TOML value that a text stands for. Text that is not a TOML value is taken as a string."""
+    """Return the TOML value that a text stands for. Text that is not a TOML value is taken as a string.
+
+    Raises
+    ------
+    InputError
+        The text is in brackets, but no list or table of TOML: most often the shell took its quotes.
+    """
     if too_deep(text):
         return text.strip()
     try:
         table = msgspec.toml.decode(f"value = {text.strip()}")
     except TOML_ERRORS:
+        if re.fullmatch(r"\[.*\]|\{.*\}", text.strip(), re.DOTALL):
+            what = "is not TOML, whose texts are in double quotes; keep them from the shell by single quotes around all"
+            raise InputError(f"{text.strip()} {what}, as in --set 'KEY={_quoted(text.strip())}'", "--set") from None
         return text.strip()
     return table["value"] if len(table) == 1 else text.strip()
 
@@ -162,7 +174,7 @@ def _read_text(path: str) -> str:
         with open(path, "rb") as file:
             content = file.read(LARGEST_JOB + 1).removeprefix(codecs.BOM_UTF8)
     except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", path) from None
+        raise InputError(unreadable(path, error), path) from None
     if is_hdf5(content):
         return read_job_text(path)
     if len(content) > LARGEST_JOB:
@@ -182,13 +194,14 @@ def _parse(text: str, path: str) -> dict[str, Any]:
         table: dict[str, Any] = msgspec.toml.decode(text)
     except TOML_ERRORS as error:
         message, line = _toml_mistake(text, error)
-        raise InputError(f"not a valid TOML file: {message}{_hint(path, text)}", path, line) from None
+        cure = _hint(path, text) or _toml_cure(text.split("\n")[line - 1])
+        raise InputError(f"not a valid TOML file: {message}{cure}", path, line) from None
     return table
 
 
 def _toml_mistake(text: str, error: Exception) -> tuple[str, int]:
     """Return what is wrong with a text that is not TOML, and on which line."""
-    message = " ".join(str(error).split())
+    message = " ".join(str(error).split()).replace("Cannot overwrite a value", "this key is given twice, remove one")
     found = re.match(r"(.*) \(at line (\d+), column (\d+)\)", message)
     if found:
         return f"{found[1]} at column {found[3]}", int(found[2])
@@ -196,6 +209,27 @@ def _toml_mistake(text: str, error: Exception) -> tuple[str, int]:
     if long and "digits" in message:
         return "an integer of thousands of digits", text.count("\n", 0, long.start()) + 1
     return message, text.rstrip().count("\n") + 1
+
+
+def _toml_cure(line: str) -> str:
+    """Return how a line would be TOML, if it is a key with a value that is nearly right, or ""."""
+    found = re.fullmatch(r"\s*([\w.\"'-]+)\s*(=|:|\s)\s*([^#]*?)\s*(#.*)?", line[:LONGEST_SHOWN])
+    if found is None or not found[3] or len(line) > LONGEST_SHOWN:
+        return ""
+    key, value = found[1], found[3]
+    if value.lower() in ("true", "false"):
+        value = value.lower()
+    elif re.fullmatch(r"[^\d\[{\"'+-][^\"']*", value):
+        value = f'"{value}"'
+    elif re.fullmatch(r"\[.*\]", value):
+        value = _quoted(value)
+    return "" if found[2] == "=" and value == found[3] else f"; write {key} = {value}"
+
+
+def _quoted(value: str) -> str:
+    """Return the text of a list or table with double quotes around its bare words."""
+    bare = r"(?<![\w\"'.-])(?!(?:true|false)\b)([A-Za-z_][\w.-]*)(?![\w\"'.-]|\s*=)"
+    return re.sub(bare, r'"\1"', value)
 
 
 def _hint(path: str, text: str) -> str:
@@ -225,6 +259,8 @@ def apply_overrides(table: dict[str, Any], overrides: Sequence[str]) -> set[str]
         if len(keys) > DEEPEST:
             raise InputError(f"{path[:20]}...: a key of {len(keys)} parts; no job has such a key", "--set")
         inner = table
+        if len(keys) > 1 and keys[0] == "instance" and isinstance(table.get("instance"), str):
+            table["instance"] = {"file": table["instance"]}
         for key in keys[:-1]:
             inner = inner.setdefault(key, {})
             if not isinstance(inner, dict):

@@ -22,9 +22,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from hpcsolve.answers.dataset import Column, Dataset
+from hpcsolve.errors import InputError
 from hpcsolve.output.contents import GROUPS, Contents, scale_of
 from hpcsolve.output.versions import FILL_VALUE, FORMAT_VERSION, SCALE_FACTOR
-from hpcsolve.replacing import write_bytes
+from hpcsolve.replacing import require_replaceable, write_bytes
 
 if TYPE_CHECKING:
     import h5py  # else only where a file is made: ranks beside rank 0 never load it
@@ -34,6 +35,25 @@ SEAL = b"hpcsolve-sha256:"
 """The seal begins with these bytes; the 32 bytes of the SHA-256 follow."""
 COMPRESSED_FROM = 1 << 16
 """Columns of at least so many bytes are chunked and compressed."""
+OTHER_FILES = {
+    **dict.fromkeys((".csv", ".geojson", ".dot", ".tour", ".pace"), "export"), ".html": "report",
+    **dict.fromkeys((".toml", ".tsp", ".txt", ".json", ".npy", ".npz", ".gr", ".stp", ".xlsx", ".png", ".pdf"), ""),
+}
+"""Suffixes that are not those of result files -> the command that makes such a file of a result, or ""."""
+
+
+def require_result_name(output: str) -> None:
+    """Raise an `InputError` if the output is not the name of a file, or one of a file that other commands write."""
+    if not output or "\0" in output:
+        raise InputError(f"{output!r}: the output is not the name of a file; name one, with output or --output")
+    if os.path.isdir(output) or output.endswith("/"):
+        raise InputError(f"{output}: the output is a folder; name a file, with output or --output")
+    stem, suffix = os.path.splitext(output)
+    if suffix.lower() in OTHER_FILES:
+        command = OTHER_FILES[suffix.lower()]
+        after = f"; then hpcsolve {command} {stem}.h5 -o {output}" if command else ""
+        raise InputError(f"{output}: a result is an HDF5 file: name it {stem}.h5{after}")
+    require_replaceable(output)
 
 
 def is_hdf5(head: bytes) -> bool:

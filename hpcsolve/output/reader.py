@@ -30,6 +30,7 @@ from hpcsolve.output.storage import LARGEST_DATASET, Budget, budget_of, linked, 
 from hpcsolve.output.trial import require_readable
 from hpcsolve.output.versions import FILL_VALUE, SCALE_FACTOR, SCALED_IN_VERSION_1
 from hpcsolve.replacing import KINDS
+from hpcsolve.wording import unreadable
 
 if TYPE_CHECKING:
     import h5py  # else only where a file is read: ranks beside rank 0 never load it
@@ -110,7 +111,7 @@ def _require_undamaged(name: str) -> None:
                 raise InputError("is not an HDF5 file; a result is the .h5 file that hpcsolve run wrote", name)
             seal = seal_of(file)
     except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", name) from None
+        raise InputError(unreadable(name, error), name) from None
     if seal is Seal.BROKEN:
         raise DamagedFileError(f"{name}: damaged: its bytes are not those that were written (SHA-256)")
     if seal is Seal.MISSING:

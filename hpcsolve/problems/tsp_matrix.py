@@ -54,6 +54,19 @@ def from_matrix(
     return from_costs(cost.reshape(n, n), name, scale=scale, cost_error=error, city_names=city_names)
 
 
+def _no_square(given: Any, shape: tuple[int, ...]) -> str:
+    """Return what is wrong with something that is not a square table, and what may have been meant."""
+    if hasattr(given, "is_directed"):
+        return "a graph of networkx has no tours; take networkx.to_numpy_array(graph, nonedge=numpy.inf) as the costs"
+    if shape in ((), (0,)):
+        shown = "an empty list" if shape else type(given).__name__
+        return f"{shown} is no problem; give costs from row to column, a DataFrame with lat and lon, a graph, or a file"
+    several = ", a batch a numpy array of shape (instances, n, n)" if len(shape) == 3 else ""
+    if len(shape) == 2 and shape[1] in (2, 3):
+        several = "; of points take scipy.spatial.distance.cdist(points, points)"
+    return f"the cost matrix has shape {shape}; it must be (n, n), from row to column{several}"
+
+
 def _square(matrix: ArrayLike, name: str) -> NDArray[Any]:
     if isinstance(matrix, np.ma.MaskedArray):
         raise InputError("the cost matrix is a masked array; fill it with numpy.inf where there is no arc", name)
@@ -62,9 +75,7 @@ def _square(matrix: ArrayLike, name: str) -> NDArray[Any]:
     except (ValueError, TypeError) as problem:
         raise InputError(f"the cost matrix is not a table of numbers: {problem}", name) from None
     if table.ndim != 2 or table.shape[0] != table.shape[1] or table.shape[0] == 0:
-        several = ", a batch a numpy array of shape (instances, n, n)" if table.ndim == 3 else ""
-        raise InputError(
-            f"the cost matrix has shape {table.shape}; it must be (n, n), from row to column{several}", name)
+        raise InputError(_no_square(matrix, table.shape), name)
     if table.dtype.kind not in "iufO":
         raise InputError(f"the cost matrix holds {table.dtype}; it must hold integers or floats", name)
     return table

@@ -207,7 +207,7 @@ def _of_file(path: str, given: Mapping[str, Any], resources: Resources) -> tuple
         raise InputError("standard input: name the algorithm too, as in --algorithm held-karp")
 
     def nothing_asked(graph: Graph) -> InputError:
-        return _say_what_to_find(graph, path)
+        return _say_what_to_find(graph, path, _no_cities(source, path) if graph.edges <= MOST_AMBIGUOUS_ROWS else "")
 
     def read(job: Job, precision: Precision | None) -> InstanceOf[Any]:
         return read_instance(job, precision=precision)
@@ -253,8 +253,7 @@ def kind_of_file(source: Source, path: str, options: Mapping[str, Any] | None) -
         return found[0]
     if len(set(faults.values())) == 1:
         raise InputError(next(iter(faults.values())))
-    place = rf"^{re.escape(os.path.abspath(path))}:(?:(\d+):)? "
-    cities, graph = (re.sub(place, _line_prefix, fault) for fault in faults.values())
+    cities, graph = (_without_place(fault, path) for fault in faults.values())
     raise InputError(f"cannot be read: as cities: {cities}; as a graph: {graph}", path)
 
 
@@ -272,15 +271,26 @@ def read_once(read: Callable[[Job, Precision | None], InstanceOf[Any]]
     return instance
 
 
-def _say_what_to_find(graph: Graph, path: str) -> InputError:
+def _no_cities(source: Source, path: str) -> str:
+    """Return in words why a file has no costs of cities, empty if it is none of these formats."""
+    try:
+        source.instance("tsp")
+    except OtherKindError:
+        return ""
+    except InputError as error:
+        return f" (as costs of cities: {_without_place(str(error), path)})"
+    return ""
+
+
+def _say_what_to_find(graph: Graph, path: str, no_cities: str) -> InputError:
     """Return the error for the graph in a file of which nothing is asked."""
     names = graph.vertex_names or graph.labels.tolist()
     first, last = (json.dumps(name, ensure_ascii=False) for name in (names[0], names[-1]))
     directed = " --set instance.directed=false" * graph.directed
     return InputError(
-        f"is a graph of {counted(graph.n, 'vertex')} without terminals; say what to find: distances from a vertex, "
-        f"--set shortest-paths.sources='[{first}]', a path, --set shortest-paths.queries='[[{first}, {last}]]', or a "
-        f"tree that joins some, --set instance.terminals='[{first}, {last}]'{directed}",
+        f"is a graph of {counted(graph.n, 'vertex')} without terminals{no_cities}; say what to find: distances from a "
+        f"vertex, --set shortest-paths.sources='[{first}]', a path, --set shortest-paths.queries='[[{first}, "
+        f"{last}]]', or a tree that joins some, --set instance.terminals='[{first}, {last}]'{directed}",
         path,
     )
 
@@ -292,6 +302,11 @@ def _plain_job(name: str, path: str, given: Mapping[str, Any]) -> Job:
     if "instance" in given:
         table["instance"] = {**given["instance"], **table["instance"]}
     return job_of_table(table, JobText(path, "", dict.fromkeys(plain, "--set")))
+
+
+def _without_place(message: str, path: str) -> str:
+    """Return the message about a file without the name of the file, but with the number of its line."""
+    return re.sub(rf"^{re.escape(os.path.abspath(path))}:(?:(\d+):)? ", _line_prefix, message)
 
 
 def _line_prefix(place: re.Match[str]) -> str:

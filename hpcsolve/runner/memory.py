@@ -92,10 +92,10 @@ def check_memory(estimate: Estimate, memories: Sequence[RankMemory], what: str, 
         return
     worst = max(range(len(memories)), key=lambda rank: need[rank] - free[rank])
     largest = estimate.largest(free)
-    ranks = counted(len(memories), "rank")
+    ranks, smaller = counted(len(memories), "rank"), f", or {estimate.smaller}" if estimate.smaller else ""
     raise ResourceError(
         f"{what} need {size(need[worst])} of memory{_once(estimate)} on rank {worst}, where {size(free[worst])} is "
-        f"free; at most {largest} {unit} fit on {ranks} with this memory; use more ranks on more nodes"
+        f"free; at most {largest} {unit} fit on {ranks} with this memory; use more ranks on more nodes{smaller}"
     )
 
 

@@ -16,11 +16,10 @@ from hpcsolve.formats import InstanceOf
 from hpcsolve.job import Job
 from hpcsolve.job.load import with_file_hashes
 from hpcsolve.output.contents import Contents
-from hpcsolve.output.hdf5 import has_seal
+from hpcsolve.output.hdf5 import has_seal, require_result_name
 from hpcsolve.output.heartbeat import Say, say_nothing
 from hpcsolve.output.reader import read_result
 from hpcsolve.output.schema import require_whole
-from hpcsolve.replacing import require_replaceable
 from hpcsolve.runner.kinds import kind_of, require_kind
 from hpcsolve.runner.reading import read_reporting
 from hpcsolve.runner.verify import verdict_on
@@ -101,7 +100,7 @@ def plan_run(
         The output exists and is damaged.
     """
     output = job.settings.output
-    _require_file_name(output)
+    require_result_name(output)
     planned = with_instance(job, instance or read_reporting(job, say), output)
     if not os.path.exists(output):
         return planned
@@ -137,14 +136,6 @@ def _earlier(output: str, contents: Contents) -> Earlier | None:
     if not contents.attributes["verified"] or not has_seal(output):
         return None
     return Earlier(contents.attributes["cost"], bool(contents.attributes["complete"]))
-
-
-def _require_file_name(output: str) -> None:
-    if not output or "\0" in output:
-        raise InputError(f"{output!r}: the output is not the name of a file; name one, with output or --output")
-    if os.path.isdir(output) or output.endswith("/"):
-        raise InputError(f"{output}: the output is a folder; name a file, with output or --output")
-    require_replaceable(output)
 
 
 def _verdict(planned: PlannedRun, existing: Contents) -> Verdict:

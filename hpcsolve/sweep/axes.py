@@ -45,6 +45,9 @@ def axes_of(table: Mapping[str, Any], text: JobText) -> Axes:
     axes = {}
     for keys, value in _leaves(table):
         kind = _type_of(keys, table)
+        half = isinstance(value, str) and ".." in value and not _is_range(value)
+        if half and kind is not None and not _fits(value, kind):
+            raise text.error(".".join(keys), f'"{value}" is not a range; give both ends as whole numbers: "1..20"')
         if kind is not None and not _fits(value, kind) and _is_several(value, kind):
             key = ".".join(keys)
             axes[key] = _values(value, kind, key, text)
@@ -137,8 +140,10 @@ def require_axes(axes: Axes, file: str) -> None:
         raise InputError(f'{what}: solve it with `hpcsolve run`, or give a key values, as in seed = "1..5"', file, 1)
 
 
-def require_one_job(path: str, overrides: Sequence[str] = ()) -> None:
-    """Raise an `InputError` if a key of a job file has several values. Raises as `load_job` too."""
+def require_one_job(
+    path: str, overrides: Sequence[str] = (), way_out: str = "`hpcsolve sweep` runs every combination"
+) -> None:
+    """Raise an `InputError`, with a way out, if a key of a job file has several values. Raises as `load_job` too."""
     table, text = read_table(path, overrides)
     for key in axes_of(table, text):
-        raise text.error(key, "there are several values; `hpcsolve sweep` runs every combination")
+        raise text.error(key, f"there are several values; {way_out}")

@@ -1,8 +1,10 @@
 """`hpcsolve.Result` as a table, as a graph and as a sparse matrix, saved, and as notebooks show it."""
 
 import html.parser
+import inspect
 import pydoc
 import sys
+from functools import partial
 from itertools import pairwise
 
 import h5py
@@ -13,7 +15,10 @@ from scipy.sparse.csgraph import dijkstra
 
 import hpcsolve
 from hpcsolve.answers.tour import TOUR
-from hpcsolve.errors import EnvironmentFault, InputError
+from hpcsolve.errors import EnvironmentFault, HpcsolveError, InputError
+from hpcsolve.problems.generate.plane_graphs import road_graph
+from hpcsolve.problems.geographic import from_places
+from hpcsolve.problems.steiner import with_terminals
 from hpcsolve.runner.verify import verify_file
 from tests.cli.stored import solution
 
@@ -23,6 +28,8 @@ NAMES = list(ROADS)
 COSTS = np.round(np.random.default_rng(5).random((8, 8)) * 9, 2)
 SYMMETRIC = np.maximum(COSTS, COSTS.T)
 HERE = {"device": "cpu", "threads": 1}
+VIENNA = from_places([48.2, 48.3, 48.1, 48.25], [16.3, 16.4, 16.5, 16.35], city_names=["A", "B", "C", "D"])
+TOWN = road_graph(12, 1)
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +48,14 @@ def results():
         "pairs": hpcsolve.solve(ROADS, queries=[[0, 2], [0, 3]], **paths),
         "tree": hpcsolve.solve(ROADS.to_undirected(), "steiner-kmb", terminals=["Ann", "Cleo"], mode="kmb", matrix=True,
                                **HERE),
+        "places": hpcsolve.solve(VIENNA, count=True, best=2, **HERE),
+        "bounds": hpcsolve.solve(SYMMETRIC, method="bounded", stop={"seconds": 60}, **HERE),
+        "batch": hpcsolve.solve(np.stack([COSTS, COSTS.T]), **HERE),
+        "cells": hpcsolve.solve(TOWN, sources=[1, 3], voronoi=True, **paths),
+        "field": hpcsolve.solve(TOWN, sources=[1, 3], **paths),
+        "routes": hpcsolve.solve(TOWN, queries=[[1, 2], [3, 1]], **paths),
+        "sums": hpcsolve.solve(TOWN, sources="all", reduce=["sum", "farthest"], **paths),
+        "joined": hpcsolve.solve(with_terminals(TOWN, [1, 4]), "steiner-kmb", **HERE),
     }
 
 
@@ -210,8 +225,11 @@ def test_a_saved_result_is_the_file_that_solve_writes(name, results, tmp_path):
     result = results[name]
     result.save(tmp_path / "sub" / "a.h5")
     loaded = hpcsolve.load(tmp_path / "sub" / "a.h5")
-    assert (loaded.algorithm, loaded.job, loaded.tour_labels) == (result.algorithm, result.job, result.tour_labels)
-    assert np.array_equal(loaded.distance, result.distance) and np.array_equal(loaded.predecessor, result.predecessor)
+    assert (loaded.algorithm, loaded.job) == (result.algorithm, result.job)
+    own_names = [own for own in ("tour_labels", "distance", "predecessor", "tree") if hasattr(result, own)]
+    assert [own for own in own_names if hasattr(loaded, own)] == own_names != []
+    for own in own_names:
+        assert np.array_equal(getattr(loaded, own), getattr(result, own)), own
     loaded.save(tmp_path / "b.h5")
     assert solution(tmp_path / "b.h5") == solution(tmp_path / "sub" / "a.h5")
     if name == "rows":
@@ -252,3 +270,72 @@ def test_the_legs_of_two_cities_add_up():
     """The two legs of a symmetric instance are two arcs, not one edge."""
     result = hpcsolve.solve([[0, 5], [5, 0]], device="cpu")
     assert result.to_networkx().size("weight") == result.cost == result.to_csr().sum() == 10
+
+
+KINDS = ("tour", "symmetric", "open", "ants", "none", "rows", "row", "voronoi", "targets", "pairs", "tree", "places",
+         "bounds", "batch", "cells", "field", "routes", "sums", "joined")
+OWN = {  # property -> the results of this module that have it
+    "tour": {"tour", "symmetric", "open", "ants", "none", "places", "bounds"},
+    "distance": {"rows", "row", "voronoi", "targets", "pairs", "cells", "field", "routes"},
+    "predecessor": {"rows", "row", "voronoi", "targets", "cells", "field"}, "tree": {"tree", "joined"},
+    "closeness": {"sums"}, "cost": set(KINDS), "lower_bound": set(KINDS), "infeasible": set(KINDS),
+    "sources": {"rows", "row", "voronoi", "targets", "pairs", "cells", "field", "routes", "sums"},
+}
+OWN |= {"tour_labels": OWN["tour"], "best_tours": OWN["tour"], "best_costs": OWN["tour"], "targets": OWN["sources"],
+        "optimal_tours": OWN["tour"], "eccentricity": {"sums"}, "centre": {"sums"},
+        "terminals": OWN["sources"] | OWN["tree"]}
+ARGUMENTS = {  # calls of a method that takes arguments
+    "named": [([0, 1],), (7,), ([10**9],), ("Ann",), ([-1],)],
+    "path": [(), (0,), (99,), ("Ann",), ("Ann", "Cleo"), ("Ann", "Zoe"), (1, 2, 3)],
+    "table": [("ranks",), ("history",), ("solution",), ("job",), ("",)], "to_networkx": [(), (0,), (-1,), (99,)],
+    "to_csr": [(), (0,), (99,)], "plot": [(), ("map",)], "save": [],
+}
+OPTIONS = ({}, {"network": True}, {"network": False}, {"network": TOWN}, {"network": ROADS}, {"network": 5},
+           {"names": True}, {"geographic": True}, {"source": "Zoe"}, {"queries": [99]}, {"quantity": "mean"})
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_every_call_of_every_result_works_or_says_why_not(name, results, monkeypatch, tmp_path):
+    """All public properties and methods, and all pictures with all options: one line says what there is instead."""
+    pytest.importorskip("matplotlib").use("agg")
+    from matplotlib import pyplot
+
+    from hpcsolve.analysis import plot
+
+    result, kinds = results[name], set()
+    monkeypatch.chdir(tmp_path)
+    calls = {f"{member}{words}": partial(getattr(result, member), *words)
+             for member, several in ARGUMENTS.items() for words in several}
+    calls |= {f"plot {options}": partial(result.plot, **options) for options in OPTIONS}
+    calls |= {f"{drawn} {options}": partial(getattr(plot, drawn), result, **options)
+              for drawn in plot.__all__ for options in ({}, {"network": TOWN}) if set(options) <= taken(plot, drawn)}
+    calls |= {member: partial(getattr, result, member) for member in dir(type(result))
+              if not member.startswith("__") and member not in ARGUMENTS}
+    for call, function in calls.items():
+        try:
+            function()
+        except HpcsolveError as error:
+            assert len(str(error)) > 20 and "\n" not in str(error), call
+        except AttributeError as error:
+            assert str(error).startswith("this result has ") and f" and no {call}; it has " in str(error)
+            kinds.add(call)
+        finally:
+            pyplot.close("all")
+    assert kinds == {member for member, owners in OWN.items() if name not in owners}
+    assert not any(hasattr(result, member) for member in kinds)
+
+
+def taken(plot, name):
+    """Return the parameters of a function that draws."""
+    return set(inspect.signature(getattr(plot, name)).parameters)
+
+
+def test_a_property_of_another_kind_says_what_there_is(results):
+    with pytest.raises(AttributeError, match=r"this result has a tour and no tree; it has best_costs, .*tour_lab"):
+        results["tour"].tree  # noqa: B018
+    with pytest.raises(AttributeError, match="this result has a Steiner tree and no distance; it has te"):
+        _ = results["tree"].distance
+    with pytest.raises(InputError, match=r"plot_tour, which draws this result, has no option 'network'; its optio"):
+        results["tour"].plot(network=ROADS)
+    with pytest.raises(InputError, match=r"str is not axes of matplotlib; give what pyplot.gca\(\)"):
+        results["tour"].plot("map")

@@ -107,3 +107,11 @@ def test_numbers_of_numpy_are_taken():
 def test_a_text_is_no_list_of_terminals():
     with pytest.raises(InputError, match=r"terminals='AB': give a list, as in terminals=\['AB'\]"):
         hpcsolve.solve(np.zeros((2, 2)), "steiner-kmb", terminals="AB")
+
+
+def test_lists_of_python_and_pandas_are_taken():
+    path = networkx.path_graph(4)
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed (pip install pandas)")
+    found = [hpcsolve.solve(path, "shortest-paths", device="cpu", sources=sources, weight=None).distance.tolist()
+             for sources in ([0, 1], (0, 1), range(2), {0, 1}, pandas.Series([0, 1]), np.array([0, 1]))]
+    assert found == [[[0, 1, 2, 3], [1, 0, 1, 2]]] * 6

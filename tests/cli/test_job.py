@@ -119,13 +119,20 @@ def test_overrides_have_toml_values_or_words(tmp_path):
     ("held-karp", "--set: 'held-karp' is not KEY=VALUE"),
     ("=3", "is not KEY=VALUE"),
     ("held-karp..start=3", "is not KEY=VALUE"),
-    ("instance.n=3", "instance is not a table"),
+    ("algorithm.n=3", "algorithm is not a table"),
     ("sed=3", "--set: sed: unknown key; did you mean seed?"),
 ])
 def test_a_wrong_override_is_named(override, message, tmp_path):
     with pytest.raises(InputError) as error:
         job(tmp_path, GOOD, override)
     assert message in str(error.value)
+
+
+def test_a_key_beside_a_file_that_the_job_names_alone(tmp_path):
+    """As for `hpcsolve solve`, and relative to the same folders."""
+    found = job(tmp_path, GOOD.replace("held-karp", "shortest-paths") + "[shortest-paths]\nsources = [1]\n",
+                "instance.directed=false")
+    assert found.settings.instance == {"file": str(tmp_path / "a.tsp"), "directed": False}
 
 
 def test_paths_and_defaults(tmp_path):

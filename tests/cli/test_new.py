@@ -41,9 +41,26 @@ def test_the_command_that_comes_next_works(hpcsolve, tmp_path, test_device):
     done = hpcsolve("new", "old-town", "a folder", cwd=tmp_path)
     assert done.returncode == 0
     assert done.stdout.splitlines()[0] == "written: a folder/old-town.toml, a folder/old-town.csv"
-    assert done.stdout.splitlines()[1] == "next:    hpcsolve run 'a folder/old-town.toml'"
+    assert done.stdout.splitlines()[1:] == [
+        "next:    hpcsolve run 'a folder/old-town.toml'", "         hpcsolve report results/old-town.h5 -o report.html",
+        "         hpcsolve export results/old-town.h5 -o answer.csv"]
     run = hpcsolve("run", "a folder/old-town.toml", "--device", test_device, cwd=tmp_path)
     assert run.returncode == 0 and "proven optimal" in run.stdout
+
+
+def test_the_steps_are_those_of_the_readme(in_process, tmp_path):
+    readme = (REPOSITORY / "README.md").read_text()
+    shown = [line.split("#")[0].replace("--device cpu", "").split() for line in readme.split("```sh\n")[1].splitlines()]
+    printed = in_process("new", "places", cwd=tmp_path).stdout.splitlines()[1:]
+    assert [line.split()[-len(step):] for line, step in zip(printed, shown[1:4], strict=True)] == shown[1:4]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_example_has_a_next_step(name, in_process, tmp_path):
+    done = in_process("new", name, cwd=tmp_path)
+    assert done.returncode == 0 and done.stdout.splitlines()[1].startswith("next:    hpcsolve "), done.stderr
+    outputs = [line.split()[-3] for line in done.stdout.splitlines()[2:]]
+    assert set(outputs) <= {f"results/{name}.h5"}
 
 
 def test_a_sweep_is_no_job(hpcsolve, tmp_path):

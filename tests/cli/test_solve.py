@@ -135,7 +135,7 @@ def test_a_set_key_names_the_algorithm(files):
                    "--set shortest-paths.sources='[1]', a path, --set shortest-paths.queries='[[1, 4]]', or a tree "
                    "that joins some, --set instance.terminals='[1, 4]'"),
     (["links.csv"], "links.csv: is a graph of 4 vertices without terminals"),
-    (["named.csv"], "named.csv: is a graph of 3 vertices without terminals; say what to find: distances from a vertex, "
+    (["named.csv"], "named.csv: is a graph of 5 vertices without terminals; say what to find: distances from a vertex, "
                     "--set shortest-paths.sources='[\"Aa\"]', a path, --set shortest-paths.queries='[[\"Aa\", "),
     (["three.csv"], "three.csv: may be a table of distances or a list of edges; say which, as in --algorithm"),
     (["job.toml"], "job.toml: is a job, not an instance; did you mean hpcsolve run job.toml?"),
@@ -150,7 +150,7 @@ def test_a_set_key_names_the_algorithm(files):
     (["nine.tsp", None, None, ["sed=1"]], "--set: sed: unknown key; did you mean seed?"),
 ])
 def test_what_cannot_be_solved_is_one_line(arguments, message, files):
-    (files / "named.csv").write_text("Aa,Bb,1\nBb,Cc,2\nCc,Aa,4\nAa,Cc,4\nBb,Aa,1\n")
+    (files / "named.csv").write_text("Aa,Bb,1\nBb,Cc,2\nCc,Aa,4\nAa,Cc,4\nBb,Aa,1\nCc,Dd,3\nDd,Ee,1\n")
     (files / "three.csv").write_text("0 1 2\n1 0 2\n3 2 0\n")
     (files / "words.csv").write_text("1,2,3\n4\n")
     (files / "job.toml").write_text('# mine\nalgorithm = "held-karp"\ninstance = "nine.tsp"\n')

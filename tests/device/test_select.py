@@ -116,8 +116,9 @@ def test_two_ranks_on_one_gpu_are_refused_unless_they_may(hosts: str, request_: 
 
 def test_cuda_is_never_replaced() -> None:
     results = select("aab", "cuda", lambda comm: [gpu(comm.local_rank)] if comm.host == "a" else nothing())
-    assert refused(results, ResourceError) == "rank 2: the driver shows no GPU"
-    assert refused(select("a", "cuda:0", lambda comm: nothing()), ResourceError) == "the driver shows no GPU"
+    said = "the driver shows no GPU; to run on CPU cores instead, say --device cpu"
+    assert refused(results, ResourceError) == f"rank 2: {said}"
+    assert refused(select("a", "cuda:0", lambda comm: nothing()), ResourceError) == said
 
 
 @pytest.mark.parametrize(

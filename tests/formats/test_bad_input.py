@@ -242,7 +242,7 @@ def test_bad_files(tmp_path, name):
 
 def test_missing_files_and_folders(tmp_path):
     assert refusal(read, f"{tmp_path}/none.tsp") == f"{tmp_path}/none.tsp: cannot be read: No such file or directory"
-    assert refusal(read, str(tmp_path)) == f"{tmp_path}: cannot be read: Is a directory"
+    assert refusal(read, str(tmp_path)) == f"{tmp_path}: cannot be read: Is a directory; name a file in it"
     assert "cannot be read" in refusal(read, "a\0b")
 
 

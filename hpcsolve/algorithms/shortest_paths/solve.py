@@ -81,7 +81,10 @@ def estimate(graph: Graph, parameters: Parameters, ranks: int, info: DeviceInfo 
         return int(min(free) / max(a_vertex, 1))
 
     work = searches(asked) * graph.arcs
-    return Estimate(need.device, need.host, work, "arc of Dijkstra's", (0,) * ranks, details, largest, need.shared)
+    table = asked.pairs is None and asked.reduction is None
+    smaller = '[shortest-paths] reduce = ["sum"] keeps the sum of each row in place of the table' if table else ""
+    return Estimate(need.device, need.host, work, "arc of Dijkstra's", (0,) * ranks, details, largest, need.shared,
+                    smaller=smaller)
 
 
 def searches(asked: PathQuestion) -> int:

@@ -21,6 +21,7 @@ svg.py        a picture as SVG for a page
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +35,8 @@ from hpcsolve.analysis.plot.reductions import plot_reductions
 from hpcsolve.analysis.plot.search import plot_colonies, plot_convergence, plot_layers
 from hpcsolve.analysis.plot.tour import plot_tour
 from hpcsolve.analysis.plot.tree import plot_tree
+from hpcsolve.errors import InputError
+from hpcsolve.wording import did_you_mean
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -61,17 +64,28 @@ def plot(result: Result, axes: Axes | None = None, **options: Any) -> Axes:
     Raises
     ------
     InputError
-        The result has no answer.
+        The result has no answer, or the function that draws it has no such option.
     EnvironmentFault
         matplotlib is not installed.
     """
+    draw = _function_of(result)
+    known = list(inspect.signature(draw).parameters)[2:]
+    for name in options:
+        if name not in known:
+            hint = did_you_mean(name, known, f"; its options are {', '.join(known)}" if known else "")
+            raise InputError(f"{draw.__name__}, which draws this result, has no option {name!r}{hint}; leave it out")
+    return draw(result, axes, **options)
+
+
+def _function_of(result: Result) -> Callable[..., Axes]:
+    """Return the function that draws a result."""
     kind = kind_of_answer(result)
     if kind == "distances":
         targets, searches = result.contents.value("solution", "target"), len(result.distance)
         if result.contents.value("solution", "nearest") is not None and has_coordinates(result):
-            return plot_voronoi(result, axes, **options)
+            return plot_voronoi
         table = targets is not None or (searches > MOST_LINES and not has_coordinates(result))
-        return plot_matrix(result, axes, **options) if table else plot_distances(result, axes, **options)
+        return plot_matrix if table else plot_distances
     functions: dict[str, Callable[..., Axes]] = {"tour": plot_tour, "tree": plot_tree, "paths": plot_path,
                                                "reductions": plot_reductions, "tours of a batch": plot_batch}
-    return functions[kind](result, axes, **options)
+    return functions[kind]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hpcsolve.analysis.plot.texts import clean
-from hpcsolve.errors import EnvironmentFault
+from hpcsolve.errors import EnvironmentFault, InputError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,12 +31,18 @@ def axes_for(axes: Axes | None) -> Axes:
 
     Raises
     ------
+    InputError
+        They are no axes of matplotlib.
     EnvironmentFault
         matplotlib is not installed.
     """
     require_matplotlib()
     from matplotlib import pyplot
+    from matplotlib.axes import Axes
 
+    if axes is not None and not isinstance(axes, Axes):
+        what = f"{type(axes).__name__} is not axes of matplotlib"
+        raise InputError(f"{what}; give what pyplot.gca() or one of pyplot.subplots()[1] is, or nothing")
     return axes if axes is not None else pyplot.subplots(figsize=SIZE, layout="constrained")[1]
 
 

@@ -120,7 +120,8 @@ def _plot_reached(result: Result, axes: Axes, together: bool) -> Axes:
 
 
 def plot_voronoi(
-    result: Result, axes: Axes | None = None, *, names: bool | None = None, geographic: bool | None = None
+    result: Result, axes: Axes | None = None, *, names: bool | None = None, geographic: bool | None = None,
+    network: object = False,
 ) -> Axes:
     """Draw which source is nearest to each vertex, as colours at their coordinates.
 
@@ -130,6 +131,8 @@ def plot_voronoi(
         As in `plot_tour`.
     names
         Whether to write the sources' names or numbers beside them, where there is room; by default up to 30.
+    network
+        As in `plot_tree`, but False by default.
 
     Raises
     ------
@@ -144,6 +147,7 @@ def plot_voronoi(
     if places is None:
         raise InputError("plot_voronoi needs coordinates, which this result does not have; use plot_distances")
     axes, points = axes_for(axes), places.points
+    draw_network(axes, result, points, network)
     sources, raster = positions(result, "solution", "source", "plot_voronoi"), len(points) > RASTER_FROM
     colors = np.array([GREY, *(SERIES[number % len(SERIES)] for number in range(len(sources)))])
     number = np.zeros(len(points), np.int64)  # 0 for unreached

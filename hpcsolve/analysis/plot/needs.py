@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hpcsolve.answers.base import IN_WORDS
 from hpcsolve.errors import InputError
 from hpcsolve.output.schema import answer_in
 
 if TYPE_CHECKING:
     from hpcsolve.analysis.load import Result
-
-IN_WORDS = {"tour": "a tour", "tree": "a Steiner tree", "distances": "distances", "paths": "shortest paths",
-            "reductions": "reductions of distances", "tours of a batch": "the tours of a batch"}
 
 
 def kind_of_answer(result: Result) -> str:

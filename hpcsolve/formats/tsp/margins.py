@@ -64,6 +64,9 @@ def _named(file: InputFile, rows: list[TableRow]) -> Table:
     names = tuple(first[1:])
     if len(first) != len(body) + 1:
         message = f"a first row of {len(first)} names over {len(body)} rows; give each city one name"
+        if {"x", "y"} <= {cell.strip().lower() for cell in first}:
+            message = "x and y in a plane are not read from tables; write TSPLIB (EDGE_WEIGHT_TYPE: EUC_2D), or costs"
+            raise file.error(message, first_line)
         raise file.error(f"{message}, or write a header such as name,lat,lon over a table of places", first_line)
     for (line, cells), name in zip(body, names, strict=True):
         if len(cells) != len(first):

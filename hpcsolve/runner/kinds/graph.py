@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -53,6 +54,9 @@ def read(path: str, options: Mapping[str, Any], precision: Precision, whole: boo
 
 
 def _with_terminals(graph: Graph, asked: str | list[Any]) -> Graph:
+    if isinstance(asked, str) and not os.path.exists(asked):
+        listed = "--set 'instance.terminals=[\"a\", \"b\"]'"
+        raise InputError(f"instance.terminals: there is no file {asked}; a list of vertices is written {listed}")
     if isinstance(asked, str):
         return with_terminals_at(graph, read_terminals(asked).positions(graph).reshape(-1))
     return with_terminals(graph, asked)
