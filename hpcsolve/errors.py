@@ -98,7 +98,7 @@ class LaunchError(HpcsolveError):
 
 
 def file_name(given: Any, what: str) -> str:
-    """Return a path that a Python program gave as text. Raises an `InputError` if it is no path; `what` names it."""
+    """Return a path that a Python program gave, as text. Raises an `InputError`, which names `what`, if it is none."""
     try:
         return os.fsdecode(given)
     except TypeError:
