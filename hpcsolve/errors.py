@@ -30,7 +30,7 @@ def in_notebooks(error: BaseException) -> list[str]:
     import traceback
     from pathlib import Path
 
-    if getattr(error, "exit_code", None) == HpcsolveError.exit_code:
+    if isinstance(error, HpcsolveError) and error.exit_code == HpcsolveError.exit_code:
         return "".join(traceback.format_exception(error)).splitlines()
     here = Path(__file__).parent
     frames = traceback.extract_tb(error.__traceback__)

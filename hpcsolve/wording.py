@@ -80,7 +80,7 @@ def nearest(word: str, known: Iterable[str]) -> list[str]:
 
 def unreadable(path: str, error: Exception) -> str:
     """Return why a file cannot be read, and what may have been meant: `cannot be read: ...; did you mean m.csv?`."""
-    reason = f"cannot be read: {getattr(error, 'strerror', None) or error}"
+    reason = f"cannot be read: {(error.strerror if isinstance(error, OSError) else '') or error}"
     folder, name = os.path.split(path)
     if re.search(r"(?:^|/)(?:https?|ftp|s3|gs):/", path):
         return f"{reason}; hpcsolve reads files of this machine: download it, and name the file"

@@ -165,6 +165,9 @@ class AnswerMixin:
 
 Getter = TypeVar("Getter", bound=Callable[..., Any])
 
+_KINDS: dict[Callable[..., Any], tuple[str, ...]] = {}
+"""Getter of a property that `only_of` decorates -> the kinds of answers that have it."""
+
 
 def only_of(*kinds: str) -> Callable[[Getter], Getter]:
     """Return a decorator for a property of `hpcsolve.Result` that only some kinds of answers have.
@@ -181,7 +184,7 @@ def only_of(*kinds: str) -> Callable[[Getter], Getter]:
                 raise AttributeError(f"this result has {IN_WORDS[kind]} and no {getter.__name__}; it has {own}")
             return getter(result)
 
-        checked.kinds = kinds  # type: ignore[attr-defined]
+        _KINDS[checked] = kinds
         return checked  # type: ignore[return-value]
 
     return decorator
@@ -190,5 +193,5 @@ def only_of(*kinds: str) -> Callable[[Getter], Getter]:
 def _properties_of(kind: str, result: type) -> list[str]:
     """Return the names of the properties that a kind of answer has and not every kind."""
     members = {name: member for base in result.__mro__ for name, member in vars(base).items()}
-    getters = {name: getattr(member, "fget", None) for name, member in members.items()}
-    return sorted(name for name, getter in getters.items() if kind in getattr(getter, "kinds", ()))
+    return sorted(name for name, member in members.items()
+                  if isinstance(member, property) and member.fget and kind in _KINDS.get(member.fget, ()))
