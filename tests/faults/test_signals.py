@@ -255,11 +255,10 @@ class Trials:
         line = self.words(ranks)
         with subprocess.Popen(line, cwd=self.folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               text=True, start_new_session=True) as process:
-            victims = ranks_of(process, self.folder, ranks) if self.mpi else [process.pid]
-            if self.mpi and (self.mpi.name == "MPICH" or asked == "SIGUSR1"):
-                victims = [process.pid] if self.chance.random() < 0.5 else victims
-            wait_until(lambda: all(takes(number) for number in victims if number != process.pid or not self.mpi),
-                       process)
+            of_ranks = ranks_of(process, self.folder, ranks) if self.mpi else [process.pid]
+            wait_until(lambda: all(takes(number) for number in of_ranks), process)  # Python itself has begun
+            passes_on = self.mpi is not None and (self.mpi.name == "MPICH" or asked == "SIGUSR1")
+            victims = [process.pid] if passes_on and self.chance.random() < 0.5 else of_ranks
             try:
                 output, errors = process.communicate(timeout=self.chance.uniform(0, self.lasts))
             except subprocess.TimeoutExpired:
