@@ -30,7 +30,8 @@ from hpcsolve.cli import (
     verify,
 )
 from hpcsolve.cli.usage import OneLineParser, refuse_unknown_command, refuse_unknown_options
-from hpcsolve.errors import InputError
+from hpcsolve.errors import InputError, ResourceError
+from hpcsolve.memory import lack_of_memory, require_free_for_libraries
 from hpcsolve.parallel import launch
 from hpcsolve.parallel.interrupts import raised
 
@@ -69,8 +70,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt as stop:  # before the ranks have joined; afterwards `guard` handles it
         return launch.fail(stop)
     except (MemoryError, OSError, ImportError, RuntimeError) as error:  # likewise
-        from hpcsolve.memory import lack_of_memory
-
         lack = lack_of_memory(error)
         if lack is None:
             raise
@@ -87,6 +86,10 @@ def execute(words: Sequence[str]) -> int:
         refuse_unknown_options(commands[words[0]], rest)
     except InputError as error:
         return launch.fail(error)
+    try:
+        require_free_for_libraries()
+    except ResourceError as error:
+        return launch.end_without_mpi(error)
     command: Callable[[argparse.Namespace], int] = options.command
     options.began = began
     return command(options)

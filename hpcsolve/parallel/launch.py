@@ -152,7 +152,7 @@ def guard(main: Callable[[Comm], int], prepare: Callable[[], Mapping[str, Any] |
             comm = join()
             early = _agreed(comm, early, held, terms)
     except EnvironmentFault as fault:
-        return _end_without_mpi(fault)
+        return end_without_mpi(fault)
     if comm.size == 1:
         return _guard_one(main, comm, early, held)
     return _guard_all(main, comm, early, held)  # type: ignore[arg-type]  # several ranks: join made an MpiComm
@@ -187,8 +187,8 @@ def _agreed(comm: Comm, early: BaseException | None, held: Held, terms: Mapping[
     return early
 
 
-def _end_without_mpi(fault: EnvironmentFault) -> int:
-    """Print why MPI cannot be used, on rank 0, and return the exit code."""
+def end_without_mpi(fault: HpcsolveError) -> int:
+    """Print on rank 0 why no rank can start MPI, and return the exit code."""
     if environment.announced_rank(os.environ) == 0:
         _print_error(fault)
     else:

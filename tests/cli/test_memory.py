@@ -242,8 +242,12 @@ def test_what_making_an_instance_takes_was_foreseen():
 ANTS = 'algorithm = "ant-colony"\ninstance = { generate = "uniform-tsp", n = 3000 }\nthreads = 1\n'
 
 
-@pytest.mark.parametrize("mebibytes", [60, 90, 130])
-def test_a_group_of_processes_with_little_memory_is_no_reason_to_be_killed(mebibytes, tmp_path):
+COSTS = "the cost matrix of 3000 cities and the run's own code take 118 MiB of memory"
+LIBRARIES = "hpcsolve's libraries take {} MiB of memory, and "
+
+
+@pytest.mark.parametrize(("mebibytes", "said"), [(20, LIBRARIES.format(20)), (60, COSTS), (90, COSTS), (130, COSTS)])
+def test_a_group_of_processes_with_little_memory_is_no_reason_to_be_killed(mebibytes, said, tmp_path):
     """The kernel kills what takes more than its control group may: 3000 cities were, while they were generated."""
     group = Path(f"/sys/fs/cgroup/memory/hpcsolve-test-{os.getpid()}")
     try:
@@ -260,7 +264,22 @@ def test_a_group_of_processes_with_little_memory_is_no_reason_to_be_killed(mebib
     finally:
         group.rmdir()
     assert done.returncode == 3, done
-    assert "error: the cost matrix of 3000 cities and the run's own code take 118 MiB of memory" in done.stderr
+    assert f"error: {said}" in done.stderr
+
+
+def test_libraries_are_not_loaded_where_they_have_no_room():
+    """OpenBLAS ended the process with exit code 1 in 80 to 95 MiB."""
+    program = "import resource; resource.setrlimit(resource.RLIMIT_AS, (90 * 2**20,) * 2); " \
+              "from hpcsolve.cli import main; raise SystemExit(main(['info']))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 3 and done.stderr.startswith("hpcsolve: error: " + LIBRARIES.format(104))
+    assert done.stderr.endswith(" is free (ulimit -v); run it where more is free\n") and done.stderr.count("\n") == 1
+
+
+def test_a_refusal_without_room_for_any_size_names_none(monkeypatch):
+    table = np.zeros((2000, 2000))
+    said = refused(lambda: from_matrix(table), monkeypatch, 20 * MIB)
+    assert said.endswith("and 20 MiB is free; run it where more is free")
 
 
 def test_threads_that_cannot_be_started_end_no_process(tmp_path):

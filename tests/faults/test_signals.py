@@ -290,7 +290,7 @@ def takes(number: int) -> bool:
 
 
 @pytest.mark.timeout(7200)
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", WAYS if ALL_FAULTS else WAYS[1:2])
 def test_signals_at_random_moments(way: str, mpis: dict[str, Mpi], tmp_path: Path, hpcsolve: Start) -> None:
     """Every fourth run compiles first. HPCSOLVE_KILLS says how many signals there are in all."""
     (folder := tmp_path / "work").mkdir()
