@@ -16,21 +16,23 @@ import numpy as np
 
 from hpcsolve.analysis.load import Result
 from hpcsolve.analysis.table import Table, table_of
+from hpcsolve.answers.rounding import bound_of, cost_of, exact_text
 from hpcsolve.errors import HpcsolveError, InputError, file_name
-from hpcsolve.formats.decimal_text import decimal
 from hpcsolve.output.contents import Contents
 from hpcsolve.output.reader import read_result
 from hpcsolve.output.schema import contradictions_refused, require_whole
 from hpcsolve.output.toml import value_text
+from hpcsolve.problems.rounding import EXACT
 
-GROUPS = ("job", "instance", "solution", "colonies", "ranks")
+GROUPS = ("job", "instance", "solution", "rounding", "colonies", "ranks")
 """The groups of a result file that are read."""
 COLUMNS = {
     "file": "Path of the result file",
     "name": "Name of the instance",
     "n": "Number of cities or vertices",
-    "cost": "Cost in the instance's own unit, exact; missing where an answer has none",
-    "bound": "Proven lower bound, equal to the cost if that is proven optimal; missing without a proof",
+    "cost": "Cost in the instance's own unit, exact, by the numbers before rounding; missing where an answer has none",
+    "bound": "Proven lower bound, equal to the cost if that is proven optimal and nothing was rounded; missing without "
+             "a proof",
     "gap": "(cost - bound) / bound; without a bound, that of the best colony to the optimum which the job names",
     "optimal": "Whether the cost is proven to be optimal",
     "verified": "Whether the answer passed the independent check",
@@ -127,9 +129,8 @@ def _row(path: str) -> dict[str, Any]:
 
 
 def _answer(contents: Contents) -> dict[str, Any]:
-    result, scale = Result(contents), contents.scale
-    cost, bound = (_exact(contents.value("solution", name), scale) for name in ("cost", "lower_bound"))
-    bound = cost if result.optimal else bound
+    result = Result(contents)
+    cost, bound = (_number(found(contents)) for found in (cost_of, bound_of))
     return {
         "name": contents.value("instance", "name"),
         "n": result.n,
@@ -142,11 +143,11 @@ def _answer(contents: Contents) -> dict[str, Any]:
     }
 
 
-def _exact(cost: Any, scale: int) -> int | Decimal | None:
-    """Return a cost in scaled integers as an exact number in the instance's own unit."""
-    if cost is None:
+def _number(exact: Decimal | None) -> int | Decimal | None:
+    """Return a decimal without zeros at its end, as an int if it is whole."""
+    if exact is None:
         return None
-    return int(cost) if scale == 1 else Decimal(decimal(int(cost), scale))
+    return int(exact) if exact == exact.to_integral_value(context=EXACT) else Decimal(exact_text(exact))
 
 
 def _gap(cost: int | Decimal | None, bound: int | Decimal | None, contents: Contents) -> float | None:

@@ -5,8 +5,10 @@ The properties that depend on the kind of answer are in `hpcsolve.answers`, in c
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import dataclass
+from decimal import Decimal
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +19,7 @@ from numpy.typing import NDArray
 from hpcsolve.analysis import convert
 from hpcsolve.analysis.save import save
 from hpcsolve.answers import paths, reductions, tree
+from hpcsolve.answers.rounding import bound_of, cost_of, downward, error_of, is_optimal, rounded_to
 from hpcsolve.answers.tour_mixin import TourMixin
 from hpcsolve.errors import InputError, file_name
 from hpcsolve.output.contents import Contents
@@ -59,14 +62,33 @@ class Result(TourMixin, paths.PathsMixin, reductions.ReductionsMixin, tree.TreeM
         return cost
 
     @property
+    def exact_cost(self) -> Decimal | None:
+        """Cost by the numbers as they were given, before any rounding, or None if the answer has no cost."""
+        return cost_of(self.contents)
+
+    @property
     def rounding_error(self) -> float:
-        """The most by which rounding may have changed the cost and the optimum, or 0 if costs are exact."""
-        return float(self.contents.value("instance", "rounding_error", 0.0))
+        """The most by which the optimum by the given numbers may be below what is proven by the rounded ones.
+
+        The same holds for each distance. 0 if nothing was rounded, NaN if nothing is known.
+        """
+        return error_of(self.contents)
 
     @property
     def optimal(self) -> bool:
-        """Whether the answer is proven to be optimal."""
-        return bool(self.contents.value("solution", "optimal", False)) or self.cost == self.lower_bound
+        """Whether the answer is proven to be optimal, for the costs as they were rounded (`rounding_error`)."""
+        return is_optimal(self.contents)
+
+    @property
+    def lower_bound(self) -> float:
+        """The lower bound on the cost of all answers by the given numbers, or NaN if the result has none.
+
+        Of a tour that is proven optimal it is NaN, unless costs were rounded.
+        """
+        if self.contents.value("solution", "lower_bound") is None and not rounded_to(self.contents):
+            return math.nan
+        bound = bound_of(self.contents)
+        return math.nan if bound is None else downward(bound)
 
     @property
     def verified(self) -> bool:

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.answers.dataset import Column, Group, datasets, required
 from hpcsolve.answers.edges import Edges, Rows
 from hpcsolve.answers.table import DistanceTable
-from hpcsolve.problems.rounding import decimals_of, error_text, unit_text
 from hpcsolve.problems.verify.distances import unreached_of
 
 if TYPE_CHECKING:
@@ -88,12 +88,20 @@ class AnswerType:
     beside: Callable[[Any, Any, Any], Mapping[str, Mapping[str, Column]]] = lambda problem, question, answer: {}
 
 
-def rounding_of(contents: Contents) -> tuple[str, str]:
-    """Return what to write behind a cost and behind `optimal`: two empty texts if costs are exact."""
-    unit, error = (contents.value("instance", name) for name in ("rounded_to", "rounding_error"))
-    if unit is None or error is None:
-        return "", ""
-    return f" (exact to {error_text(error)})", f" for costs rounded to {unit_text(decimals_of(unit) or 0)}"
+def wrong_beside(contents: Contents, groups: Mapping[str, Group],
+                 right: Mapping[str, Mapping[str, Column]]) -> str | None:
+    """Return which dataset of the groups beside a verified answer is not as `AnswerType.beside` makes it, or None.
+
+    A whole group may be missing, since older versions did not write it.
+    """
+    for group, members in groups.items():
+        for name in members if group in contents.groups else ():
+            one, other = contents.value(group, name), right.get(group, {}).get(name)
+            if one is None and other is None:
+                continue
+            if one is None or other is None or not np.array_equal(np.asarray(one), np.asarray(other.values)):
+                return f"/{group}/{name} does not follow from answer and instance"
+    return None
 
 
 def record_of_names(records: Sequence[type], names: set[str]) -> type | None:

@@ -9,13 +9,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.answers.base import AnswerType, RowBlocks, Verdict, distance_tables_of, first_failure, require
-from hpcsolve.answers.dataset import Dataset, datasets
+from hpcsolve.answers.base import (
+    AnswerType,
+    RowBlocks,
+    Verdict,
+    distance_tables_of,
+    first_failure,
+    require,
+    wrong_beside,
+)
+from hpcsolve.answers.dataset import Column, Dataset, datasets
 from hpcsolve.answers.edges import Edges, Rows, names_of, shown_names
+from hpcsolve.answers.rounding import declared, distance_bounds, rounding_group
 from hpcsolve.answers.table import DistanceTable
 from hpcsolve.errors import InputError
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.path_question import PathQuestion
+from hpcsolve.problems.unrounded import unrounded_paths
 from hpcsolve.problems.verify.distances import check_distances, roots, unreached_of
 from hpcsolve.problems.verify.host_paths import check_columns, smallest_predecessors
 
@@ -26,6 +36,8 @@ if TYPE_CHECKING:
 SHOWN = 12
 """Most sources, or queries, that are printed one by one."""
 NO_VERTEX = -1
+GROUPS = declared("error", "part")
+"""The group beside distances."""
 LENGTH_TYPES, UNREACHED = "uint32|uint64|float64", "not reached: the largest value of the type"
 
 
@@ -124,6 +136,8 @@ def verify(contents: Contents, problem: Graph, question: PathQuestion, rows: Row
     try:
         _check_columns_of(contents, question)
         _check_shapes(contents, problem, question)
+        wrong = wrong_beside(contents, GROUPS, beside(problem, question))
+        require(wrong is None, str(wrong))
         for first, blocks in rows(list(contents.tables)):
             here = dict(zip(contents.tables, blocks, strict=True))
             seeds = slice(first, first + len(here["distance"]))
@@ -179,8 +193,16 @@ def _require_equal(graph: Graph, claimed: NDArray[Any], found: NDArray[Any], wha
         raise ValueError(f"{what} vertex {graph.labels[other[0]]} is not the one in the result")
 
 
+def beside(problem: Graph, question: PathQuestion, answer: object = None) -> dict[str, dict[str, Column]]:
+    """Return `/rounding` of distances that have passed their check, if weights were rounded."""
+    if problem.rounding is None:
+        return {}
+    targets = None if question.targets is None else [question.targets] * len(question.seeds)
+    return rounding_group(unrounded_paths(problem, question.seeds, targets, question.cutoff))
+
+
 def lines(contents: Contents) -> Iterator[str]:
-    """Yield a line with the sources, and one for each table with its shape and type."""
+    """Yield a line with the sources, one for each table with its shape and type, and what is known of rounding."""
     sources = np.asarray(contents.value("solution", "source"))
     labels = shown_names(contents)
     if ((sources >= 0) & (sources < len(labels))).all() and len(sources) <= SHOWN:
@@ -190,6 +212,8 @@ def lines(contents: Contents) -> Iterator[str]:
         yield f"source: {len(sources)} vertices, /solution/source in the file"
     for name, table in contents.tables.items():
         yield f"table:  {name}, {table.shape[0]} x {table.shape[1]}, {table.dtype}"
+    if bounds := distance_bounds(contents):
+        yield f"bound:  {bounds}"
 
 
 def summary(contents: Contents) -> str:
@@ -259,4 +283,5 @@ def chosen(count: int, number: int | None, what: str) -> int:
     return number
 
 
-DISTANCES = AnswerType("distances", (Distances,), check, verify, lines, summary, rows, edges)
+DISTANCES = AnswerType("distances", (Distances,), check, verify, lines, summary, rows, edges,
+                       GROUPS, beside)

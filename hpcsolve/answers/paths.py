@@ -11,15 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.answers import distances
-from hpcsolve.answers.base import AnswerType, RowBlocks, Verdict, first_failure, require
-from hpcsolve.answers.dataset import Dataset, own_unit
+from hpcsolve.answers.base import AnswerType, RowBlocks, Verdict, first_failure, require, wrong_beside
+from hpcsolve.answers.dataset import Column, Dataset, own_unit
 from hpcsolve.answers.distances import LENGTH_TYPES, SHOWN, UNREACHED
 from hpcsolve.answers.edges import Edges, Rows, names_of, shown_names
+from hpcsolve.answers.rounding import declared, distance_bounds, exactly, rounding_group
 from hpcsolve.answers.vertices import DistancesMixin
 from hpcsolve.errors import InputError
 from hpcsolve.formats import queries_sha256
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.path_question import PathQuestion
+from hpcsolve.problems.unrounded import unrounded_length, unrounded_paths
 from hpcsolve.problems.verify.distances import unreached_of
 from hpcsolve.problems.verify.host_paths import check_shortest
 from hpcsolve.problems.verify.pair_paths import PairPaths, check_pair_paths
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
     from hpcsolve.output.contents import Contents
     from hpcsolve.parallel.comm import Comm
 
+GROUPS = declared("error", "part", "distance")
+"""The group beside paths."""
 _NAMES = ("source", "target", "distance", "offset", "path")
 _PATH = "Vertices of all paths, both ends included, positions from 0: query i has path[offset[i]:offset[i+1]]"
 
@@ -77,6 +81,9 @@ def verify(contents: Contents, problem: Graph, question: PathQuestion, rows: Row
         require(stored == none, f"/solution/distance says that {stored} stands for none, not {none}")
         check_pair_paths(problem, answer, question.cutoff)
         check_shortest(problem, answer, question.cutoff)
+        found = Paths(answer.source, answer.target, answer.distance, answer.offset, answer.path)
+        wrong = wrong_beside(contents, GROUPS, beside(problem, question, found))
+        require(wrong is None, str(wrong))
     except ValueError as error:
         return Verdict(False, str(error))
     return Verdict(True, "every path added up, every distance and path found again by a search on the host")
@@ -92,8 +99,27 @@ def _check_queries(graph: Graph, question: PathQuestion, pairs: NDArray[Any]) ->
     require(same, "/solution/source and target are not the queries of the job")
 
 
+def beside(problem: Graph, question: PathQuestion, answer: Paths) -> dict[str, dict[str, Column]]:
+    """Return `/rounding` of paths that have passed their check, if weights were rounded."""
+    if problem.rounding is None:
+        return {}
+    sources, place = np.unique(answer.source, return_inverse=True)
+    targets = [answer.target[place == number].astype(np.int64) for number in range(len(sources))]
+    found = unrounded_paths(problem, [np.array([source], np.int64) for source in sources], targets, question.cutoff)
+    if len(answer.source) > SHOWN:
+        return rounding_group(found)
+    paths = [answer.path[begin:end] for begin, end in pairwise(answer.offset.tolist())]
+    return rounding_group(found, distance=[unrounded_length(problem, path) if len(path) else None for path in paths])
+
+
 def lines(contents: Contents) -> Iterator[str]:
     """Yield one line per query with its distance, or one line with the number of queries if there are many."""
+    yield from _query_lines(contents)
+    if bounds := distance_bounds(contents):
+        yield f"bound:  {bounds}"
+
+
+def _query_lines(contents: Contents) -> Iterator[str]:
     columns = {name: np.asarray(contents.value("solution", name)) for name in _NAMES[:3]}
     labels = shown_names(contents)
     scale = max(1, int(contents.value("instance", "scale")))
@@ -104,8 +130,10 @@ def lines(contents: Contents) -> Iterator[str]:
     if len(reached) > SHOWN or len(rows) > 1 or not ((ends >= 0) & (ends < len(labels))).all():
         yield f"query:  {counted(len(reached), 'query')}, {reached.sum()} reached; /solution of the file has the paths"
         return
-    for source, target, distance, there, length in zip(*columns.values(), reached, lengths, strict=True):
-        found = f"{own_unit(distance.item(), scale)}, {counted(length, 'vertex')}" if there else "not reached"
+    exact = contents.value("rounding", "distance", [""] * len(reached))
+    for source, target, distance, there, length, text in zip(*columns.values(), reached, lengths, exact, strict=True):
+        found = f"{own_unit(distance.item(), scale)}{exactly(text)}, {counted(length, 'vertex')}"
+        found = found if there else "not reached"
         yield f"query:  {labels[source]} -> {labels[target]}: {found}"
 
 
@@ -163,4 +191,4 @@ class PathsMixin(DistancesMixin):
         return path
 
 
-PATHS = AnswerType("paths", (Paths,), check, verify, lines, summary, rows, edges)
+PATHS = AnswerType("paths", (Paths,), check, verify, lines, summary, rows, edges, GROUPS, beside)

@@ -9,10 +9,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.answers.base import AnswerType, RowBlocks, Verdict, distance_tables_of, first_failure, only_of, require
+from hpcsolve.answers.base import (
+    AnswerType,
+    RowBlocks,
+    Verdict,
+    distance_tables_of,
+    first_failure,
+    only_of,
+    require,
+    wrong_beside,
+)
 from hpcsolve.answers.dataset import Dataset, datasets
-from hpcsolve.answers.distances import LENGTH_TYPES, NO_VERTEX, UNREACHED, own_distances
+from hpcsolve.answers.distances import GROUPS, LENGTH_TYPES, NO_VERTEX, UNREACHED, beside, own_distances
 from hpcsolve.answers.edges import Edges, Rows, names_of
+from hpcsolve.answers.rounding import distance_bounds
 from hpcsolve.answers.table import DistanceTable, gathered, with_row_ranges
 from hpcsolve.answers.vertices import VertexMixin
 from hpcsolve.errors import InputError
@@ -158,6 +168,8 @@ def verify(contents: Contents, problem: Graph, question: PathQuestion, rows: Row
     try:
         _check_shapes(contents, question, found)
         _check_derived(contents, problem, question, found)
+        wrong = wrong_beside(contents, GROUPS, beside(problem, question))
+        require(wrong is None, str(wrong))
     except ValueError as error:
         return Verdict(False, str(error))
     wrong = _wrong(problem, question, found, sample)
@@ -206,6 +218,8 @@ def lines(contents: Contents) -> Iterator[str]:
     yield f"source: {counted(len(source), 'vertex')}, whose values are in /solution of the file"
     for name, values in ranges(contents):
         yield f"{name + ':':<7} {values}"
+    if bounds := distance_bounds(contents):
+        yield f"bound:  {bounds}"
 
 
 def ranges(contents: Contents) -> Iterator[tuple[str, str]]:
@@ -297,4 +311,5 @@ class ReductionsMixin(VertexMixin):
         return self.named(self.contents.value("solution", "centre", []))
 
 
-REDUCTIONS = AnswerType("reductions", (Reductions,), check, verify, lines, summary, rows, edges)
+REDUCTIONS = AnswerType("reductions", (Reductions,), check, verify, lines, summary, rows, edges,
+                        GROUPS, beside)

@@ -11,12 +11,24 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.answers.base import AnswerType, RowBlocks, Verdict, rounding_of
+from hpcsolve.answers.base import AnswerType, RowBlocks, Verdict, wrong_beside
 from hpcsolve.answers.best_tours import wrong_arcs, wrong_best
 from hpcsolve.answers.dataset import Column, Dataset, columns, own_unit
 from hpcsolve.answers.edges import Edges, Rows, places_of, shown_names
+from hpcsolve.answers.rounding import (
+    arc_words,
+    best_words,
+    bounds_in_words,
+    declared,
+    exactly,
+    late_words,
+    no_tour_words,
+    rounded_to,
+    rounding_group,
+)
 from hpcsolve.problems.order import TourQuestion, check_order, dearest_leg, departures_of, leg_ends, legs_of
 from hpcsolve.problems.tsp import Tsp
+from hpcsolve.problems.unrounded import Unrounded, slack_of, unrounded_costs, unrounded_tour
 from hpcsolve.wording import counted
 
 if TYPE_CHECKING:
@@ -32,6 +44,8 @@ LEGS = {
                          "that it leads from, times /instance/scale", "leg", scaled=True, optional=True),
 }
 """The group `/legs`."""
+GROUPS = {"legs": LEGS} | declared("cost", "error", "dearest", "dearest_error", "slack", "late", "best_costs")
+"""The groups beside a tour."""
 OPTIONAL = ("best_costs", "best_tours", "arc_tails", "arc_heads", "arc_costs")
 """The last fields of `Tour`, in order."""
 VALUES = {
@@ -132,24 +146,27 @@ def verify(contents: Contents, problem: Tsp, question: TourQuestion | None, rows
     if attribute != own_unit(int(cost), problem.scale):
         return Verdict(False, f"the attribute cost is {attribute}, /solution/cost is {cost} at scale {problem.scale}")
     dearest, bound = (contents.value("solution", name) for name in ("dearest", "lower_bound"))
-    legs, several = contents.groups.get("legs", {}), [contents.value("solution", name) for name in OPTIONAL]
+    several = [contents.value("solution", name) for name in OPTIONAL]
     whole = [None if one is None else int(one) for one in (dearest, bound)]
     answer = Tour(int(cost), tour, False, whole[0], whole[1], None, *several)
     verdict = check_answer(problem, question, answer)
-    right = beside(problem, question, answer)["legs"] if verdict.passed else {}
-    for name in right.keys() & legs.keys():
-        if not np.array_equal(legs[name].values, right[name].values):
-            return Verdict(False, f"/legs/{name} is not that of the tour's legs")
-    return verdict
+    wrong = wrong_beside(contents, GROUPS, beside(problem, question, answer)) if verdict.passed else None
+    return verdict if wrong is None else Verdict(False, wrong)
 
 
 def beside(problem: Tsp, question: TourQuestion | None, answer: Tour | NoTour) -> dict[str, dict[str, Column]]:
-    """Return `/legs` of a tour that has passed its check."""
-    if isinstance(answer, NoTour):
-        return {}
+    """Return `/legs` of a tour that has passed its check, and `/rounding` if costs were rounded."""
     asked = question or TourQuestion()
+    if isinstance(answer, NoTour):
+        return {} if problem.rounding is None else rounding_group(Unrounded(slack=slack_of(problem, asked)))
     values = {"cost": legs_of(problem, answer.tour, asked), "departure": departures_of(problem, answer.tour, asked)}
-    return {"legs": columns(LEGS, values)}
+    legs = {"legs": columns(LEGS, values)}
+    if problem.rounding is None:
+        return legs
+    several = {}
+    if answer.best_tours is not None:
+        several["best_costs"] = unrounded_costs(problem, asked, answer.best_tours.reshape(-1, problem.n))
+    return legs | rounding_group(unrounded_tour(problem, asked, answer.tour), **several)
 
 
 def _not_checked() -> Verdict:
@@ -159,17 +176,18 @@ def _not_checked() -> Verdict:
 def lines(contents: Contents) -> Iterator[str]:
     """Yield tour and cost, and for ant colonies the statistics of their costs."""
     if contents.value("solution", "infeasible"):
-        yield "tour:   there is none, proven"
+        yield f"tour:   there is none, proven{no_tour_words(contents)}"
         return
-    exact_to, rounded = rounding_of(contents)
-    optimal = f", proven optimal{rounded}" if contents.value("solution", "optimal") else ""
+    optimal = f", proven optimal{rounded_to(contents)}" if contents.value("solution", "optimal") else ""
     indent = " " * 8
     yield from textwrap.wrap(
         _cities(contents), 118, initial_indent="tour:   ", subsequent_indent=indent, break_long_words=False,
         break_on_hyphens=False,
     )
-    yield f"cost:   {contents.attributes['cost']}{exact_to}{in_words(contents)}{optimal}"
-    yield from _bound_lines(contents)
+    exact = exactly(contents.value("rounding", "cost"))
+    yield f"cost:   {contents.attributes['cost']}{exact}{in_words(contents)}{optimal}{late_words(contents)}"
+    if bounds := bounds_in_words(contents):
+        yield f"bound:  {bounds}"
     yield from _more_lines(contents)
     yield from _colony_lines(contents)
 
@@ -178,28 +196,23 @@ def _more_lines(contents: Contents) -> Iterator[str]:
     """Yield the number of optimal tours, the range of the best ones, and the arcs, where the job asks for them."""
     count, best = contents.value("solution", "optimal_tours"), contents.value("solution", "best_costs")
     if count is not None:
-        yield f"number: {'at least ' if int(count) == 2**64 - 1 else ''}{counted(int(count), 'optimal tour')}"
+        number = f"{'at least ' if int(count) == 2**64 - 1 else ''}{counted(int(count), 'optimal tour')}"
+        yield f"number: {number}{rounded_to(contents)}"
     if best is not None:
         own = contents.in_own_unit(np.asarray(best))
-        yield f"best:   {counted(len(best), 'tour')} of cost {own[0]} to {own[-1]}, /solution/best_tours in the file"
+        yield (f"best:   {counted(len(best), 'tour')} of cost {own[0]} to {own[-1]}{best_words(contents)}, "
+               "/solution/best_tours in the file")
     arcs = contents.value("solution", "arc_costs")
     if arcs is not None:
-        yield f"arcs:   costs of the best tours through {counted(len(arcs), 'arc')}, /solution/arc_costs in the file"
-
-
-def _bound_lines(contents: Contents) -> Iterator[str]:
-    """Yield the proven lower bound of a tour that is not proven to be the best."""
-    bound, cost = (contents.value("solution", name) for name in ("lower_bound", "cost"))
-    if bound is not None:
-        gap = f", so it is at most {100 * (int(cost) / int(bound) - 1):.3g} % above the optimum" if bound > 0 else ""
-        yield f"bound:  no tour is below {own_unit(int(bound), int(contents.value('instance', 'scale')))}{gap}"
+        yield (f"arcs:   costs of the best tours through {counted(len(arcs), 'arc')}{arc_words(contents)}, "
+               "/solution/arc_costs in the file")
 
 
 def in_words(contents: Contents) -> str:
     """Return what the cost is, as ` (sum of weighted arrivals)`, where it is not a plain sum."""
     name, dearest = str(_keys(contents).get("objective", "sum")), contents.value("solution", "dearest")
     if dearest is not None:
-        return f", dearest leg {own_unit(int(dearest), int(contents.value('instance', 'scale')))}"
+        return f", dearest leg {own_unit(int(dearest), contents.scale)}{exactly(contents.value('rounding', 'dearest'))}"
     return "" if name == "sum" else f" ({VALUES.get(name, name)})"
 
 
@@ -298,4 +311,5 @@ def is_open(contents: Contents) -> bool:
     return bool(_keys(contents).get("path") == "open")
 
 
-TOUR = AnswerType("tour", (Tour, NoTour), check, verify, lines, summary, rows, edges, {"legs": LEGS}, beside)
+TOUR = AnswerType("tour", (Tour, NoTour), check, verify, lines, summary, rows, edges,
+                  GROUPS, beside)

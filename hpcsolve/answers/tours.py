@@ -4,23 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.answers.base import AnswerType, RowBlocks, Verdict
-from hpcsolve.answers.dataset import Dataset
+from hpcsolve.answers.base import AnswerType, RowBlocks, Verdict, wrong_beside
+from hpcsolve.answers.dataset import Column, Dataset
 from hpcsolve.answers.edges import Edges, Rows
+from hpcsolve.answers.rounding import batch_words, declared, rounded_to, rounding_group
 from hpcsolve.errors import InputError
 from hpcsolve.problems.order import TourQuestion
+from hpcsolve.problems.rounding import own_decimal
 from hpcsolve.problems.tsp_batch import TspBatch, check_tours
+from hpcsolve.problems.unrounded import Unrounded, unrounded_tour
 from hpcsolve.wording import counted
 
 if TYPE_CHECKING:
     from hpcsolve.output.contents import Contents
     from hpcsolve.parallel.comm import Comm
+
+
+GROUPS = declared("error", "costs")
+"""The group beside tours."""
 
 
 @dataclass(frozen=True)
@@ -63,14 +71,31 @@ def verify(contents: Contents, problem: TspBatch, question: TourQuestion, rows: 
     """Check all tours of a result file."""
     costs, tours, offset = (np.asarray(contents.value("solution", name)) for name in ("costs", "tours", "offset"))
     found = np.asarray(contents.value("solution", "found"), bool)
-    return _verdict(problem, question, Tours(costs, found, tours, offset))
+    answer = Tours(costs, found, tours, offset)
+    verdict = _verdict(problem, question, answer)
+    wrong = wrong_beside(contents, GROUPS, beside(problem, question, answer)) if verdict.passed else None
+    return verdict if wrong is None else Verdict(False, wrong)
+
+
+def beside(problem: TspBatch, question: TourQuestion, answer: Tours) -> dict[str, dict[str, Column]]:
+    """Return `/rounding` of tours that have passed their check, if costs were rounded."""
+    if not problem.roundings:
+        return {}
+    each = []
+    for number, (begin, end) in enumerate(pairwise(answer.offset.tolist())):
+        exact = Unrounded(own_decimal(int(answer.costs[number]), problem.scale), Decimal(0))
+        if problem.roundings[number] is not None and answer.found[number]:
+            exact = unrounded_tour(problem.instance(number), question, answer.tours[begin:end])
+        each.append(exact)
+    costs = [exact.cost if found else None for exact, found in zip(each, answer.found)]
+    return rounding_group(Unrounded(error=max(exact.error or Decimal(0) for exact in each)), costs=costs)
 
 
 def lines(contents: Contents) -> Iterator[str]:
     """Yield the number of tours, and the range of their costs."""
-    yield f"tours:  {summary(contents)}, proven optimal, /solution/tours in the file"
+    yield f"tours:  {summary(contents)}, proven optimal{rounded_to(contents)}, /solution/tours in the file"
     if span := range_of_costs(contents):
-        yield f"costs:  {span}"
+        yield f"costs:  {span}{batch_words(contents)}"
 
 
 def range_of_costs(contents: Contents) -> str:
@@ -106,4 +131,5 @@ def edges(contents: Contents, number: int | None = None) -> Edges:
     raise InputError("a batch of instances has no map and no graph of its own; export it as .csv")
 
 
-TOURS = AnswerType("tours of a batch", (Tours,), check, verify, lines, summary, rows, edges)
+TOURS = AnswerType("tours of a batch", (Tours,), check, verify, lines, summary, rows, edges,
+                   GROUPS, beside)

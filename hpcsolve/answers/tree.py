@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.answers.base import AnswerType, RowBlocks, Verdict, only_of
+from hpcsolve.answers.base import AnswerType, RowBlocks, Verdict, only_of, wrong_beside
 from hpcsolve.answers.dataset import Column, Dataset, columns, datasets, own_unit
 from hpcsolve.answers.edges import Edges, Rows, names_of
+from hpcsolve.answers.rounding import declared, rounding_group
 from hpcsolve.answers.table import DistanceTable
 from hpcsolve.answers.tour import COST
 from hpcsolve.answers.tree_text import DUAL, SEARCH, lines, summary, without_certificate
 from hpcsolve.answers.vertices import VertexMixin
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.steiner import check_tree
+from hpcsolve.problems.unrounded import unrounded_tree
 from hpcsolve.problems.verify.host_paths import check_columns
 from hpcsolve.problems.verify.steiner_bound import closure_bound, closure_spanning_tree, ratio_of, replayed
 
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 
 ROWS_CHECKED = 256
 """About how many rows of the terminals' distances `verify` computes again."""
+GROUPS = declared("cost", "error")
+"""The group beside a tree."""
 _BOUND = "No Steiner tree of this instance is lighter; proven by /prices, by closure_mst, or as /solution/proof says"
 _PROOF = "Method that proves the lower bound: dual (/prices prove it), search (no short certificate), or another one"
 _ENDS = "Ends of the tree's edges, the {} position"
@@ -168,6 +172,9 @@ def verify(contents: Contents, problem: Graph, question: TreeQuestion, rows: Row
     verdict = check_answer(problem, answer)
     if verdict.passed is not False:
         verdict = _with_bound(contents, problem, answer, verdict)
+    wrong = wrong_beside(contents, GROUPS, beside(problem, question, answer)) if verdict.passed else None
+    if wrong is not None:
+        return Verdict(False, wrong)
     if verdict.passed is False or not (question.matrix or contents.tables):
         return verdict
     return _with_matrix(contents, problem, rows, verdict)
@@ -220,6 +227,11 @@ def _check_row(problem: Graph, row: int, distance: Any) -> None:
     check_columns(problem, problem.terminals[row : row + 1], problem.terminals, distance[None], first=row)
 
 
+def beside(problem: Graph, question: TreeQuestion, answer: Tree) -> dict[str, dict[str, Column]]:
+    """Return `/rounding` of a tree that has passed its check, if weights were rounded."""
+    return {} if problem.rounding is None else rounding_group(unrounded_tree(problem, answer.u, answer.v))
+
+
 def rows(contents: Contents) -> Iterator[Rows]:
     """Yield the edges of the tree with their ends by name and their weights."""
     names, found = names_of(contents), edges(contents)
@@ -250,11 +262,5 @@ class TreeMixin(VertexMixin):
         """The terminals by name or by number in the instance's file, or empty."""
         return self.named(self.contents.value("instance", "terminal", []))
 
-    @property
-    def lower_bound(self) -> float:
-        """The lower bound on the cost of all answers in the instance's own unit, or NaN if the result has none."""
-        bound = self.contents.value("solution", "lower_bound")
-        return own_unit(None if bound is None else int(bound), int(self.contents.value("instance", "scale")))
 
-
-TREE = AnswerType("tree", (Tree,), check, verify, lines, summary, rows, edges)
+TREE = AnswerType("tree", (Tree,), check, verify, lines, summary, rows, edges, GROUPS, beside)

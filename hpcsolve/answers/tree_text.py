@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hpcsolve.answers.base import rounding_of
-from hpcsolve.answers.dataset import own_unit
 from hpcsolve.answers.edges import shown_names
+from hpcsolve.answers.rounding import exactly, tree_bounds
 from hpcsolve.wording import counted
 
 if TYPE_CHECKING:
@@ -39,11 +38,7 @@ def lines(contents: Contents) -> Iterator[str]:
         yield f"tree:   {', '.join(f'{labels[a]} - {labels[b]}' for a, b in zip(u, v)) or 'one vertex'}"
     else:
         yield f"tree:   {len(u)} edges, /solution/u and /solution/v in the file"
-    cost, scale = contents.attributes["cost"], int(contents.value("instance", "scale"))
-    bound, ratio = (contents.value("solution", name) for name in ("lower_bound", "ratio"))
-    exact_to, rounded = rounding_of(contents)
-    how_good = "proven optimal" if ratio == 1 else f"at most {float(ratio):.6g} times the optimum"
-    yield f"cost:   {cost}{exact_to}, {how_good}{rounded}: lower bound {own_unit(int(bound), scale)}"
+    yield f"cost:   {contents.attributes['cost']}{exactly(contents.value('rounding', 'cost'))}, {tree_bounds(contents)}"
     if proof := how_proven(contents):
         yield f"proof:  {proof}"
     elif searched := _searched(contents):

@@ -23,6 +23,7 @@ GROUPS = {
     "solution": "The answer; depends on the job alone",
     "history": "The best answer over time",
     "legs": "The legs of the tour: one row per leg",
+    "rounding": "The answer by the numbers before rounding; missing if nothing was rounded",
     "layers": "Layers of the dynamic program",
     "colonies": "One row per colony",
     "improvements": "One row per tour that was better than all before in its colony",
@@ -53,11 +54,6 @@ _EVERY_KIND = {
 }
 _ROUNDING = {
     "rounded_to": Dataset("float64", "Unit that costs were rounded to; missing if they are exact", optional=True),
-    "rounding_error": Dataset(
-        "float64",
-        "The most by which rounding can change the cost of an answer, and the optimum, in the instance's own unit",
-        optional=True,
-    ),
 }
 _AXIS = "Coordinate {}, as in the file"
 TSP_GROUP = {

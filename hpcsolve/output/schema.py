@@ -6,7 +6,7 @@ contents.py.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -37,10 +37,13 @@ def known_datasets() -> dict[str, list[tuple[str, Dataset]]]:
     A name may stand there several times, since several kinds of answers (or problems) declare it.
     """
     solution = [datasets(record) for answer in ANSWERS for record in answer.records]
-    groups: dict[str, Iterable[Group]] = {
-        "job": [JOB_GROUP], "instance": INSTANCE_GROUPS.values(), "solution": solution, "prices": [datasets(Prices)],
-        **{name: [group] for answer in ANSWERS for name, group in answer.groups.items()}, "ranks": [RANKS_GROUP],
+    groups: dict[str, list[Group]] = {
+        "job": [JOB_GROUP], "instance": [*INSTANCE_GROUPS.values()], "solution": solution, "prices": [datasets(Prices)],
+        "ranks": [RANKS_GROUP],
     }
+    for answer in ANSWERS:
+        for name, group in answer.groups.items():
+            groups.setdefault(name, []).append(group)
     return {group: [pair for part in parts for pair in part.items()] for group, parts in groups.items()}
 
 

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hpcsolve.errors import InputError
 from hpcsolve.problems.labels import positions_of
+from hpcsolve.problems.rounding import Rounding
 from hpcsolve.problems.weights import Weights
 
 LARGEST_ORDER = 2**31 - 1
@@ -37,8 +38,8 @@ class Graph:
         If False, each edge stands in both directions, with the same weight.
     labels
         Shape (n,), int64: the numbers of the vertices in the input.
-    weight_error
-        The most by which a weight differs from the input's, in its unit; 0 if weights are exact.
+    rounding
+        How weights were rounded, with the given ones by the index of the arc; None if weights are as they were given.
     coordinates
         Shape (n, 2 or 3), float64, as in the input, or None.
     terminals
@@ -68,7 +69,7 @@ class Graph:
     parallel_arcs: int = 0
     loops: int = 0
     repeated_terminals: int = 0
-    weight_error: float = 0.0
+    rounding: Rounding | None = None
     notes: tuple[str, ...] = ()
 
     @property

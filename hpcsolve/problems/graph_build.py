@@ -174,14 +174,17 @@ def fitted(graph: Graph, precision: Precision, whole: bool) -> Graph:
         return graph
     if not floats and not precision.rounds(graph):
         return graph
-    weights, scale, error = rounded_weights(graph.weights, graph.scale, (graph.n, graph.edges), precision, graph.name)
-    return replace(graph, weights=weights, scale=scale, weight_error=error)
+    found = rounded_weights(graph.weights, graph.scale, (graph.n, graph.edges), precision, graph.name)
+    return replace(graph, weights=found[0], scale=found[1], rounding=found[2])
 
 
 def with_rows(graph: Graph, tails: NDArray[np.int64], heads: NDArray[np.int64], **changed: Any) -> Graph:
-    """Return the graph with new tails and heads for its arcs, of which no two may be parallel."""
+    """Return the graph with new tails and heads for its arcs, of which no two may be parallel.
+
+    Its `rounding` is gone, whose given weights stand in the order of the old arcs.
+    """
     offsets, row_heads, weights = _rows(graph.n, tails, heads, graph.weights)
-    return replace(graph, offsets=offsets, heads=row_heads, weights=weights, **changed)
+    return replace(graph, offsets=offsets, heads=row_heads, weights=weights, rounding=None, **changed)
 
 
 def _rows(

@@ -5,7 +5,9 @@ The check is plain numpy on the instance, and uses nothing of a solver.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any, Literal
 
 import numpy as np
@@ -105,14 +107,36 @@ def check_order(tsp: Tsp, tour: ArrayLike, question: TourQuestion) -> int:
     values = legs_of(tsp, order, question)
     _require_legs(tsp, tails, heads, values, question)
     _require_places(tsp, order.astype(np.int64), question)
-    if question.objective == "latency":
-        return _latency(values, heads, question)
+    whole = values.tolist()
+    _require_windows(tsp, order.tolist(), whole, question)
+    return int(value_of(question, order, whole))
+
+
+def value_of(question: TourQuestion, tour: ArrayLike, values: Sequence[Any]) -> Any:
+    """Return the value of a tour whose legs have these costs, integers or decimals in the unit of the windows."""
     if question.objective == "bottleneck":
-        return int(values.max()) if len(values) else 0
+        return max(values, default=0)
+    if question.objective == "latency":
+        heads = leg_ends(np.asarray(tour), question.path)[1].tolist()
+        weights = [1] * len(heads) if question.weights is None else question.weights[heads].tolist()
+        return sum(weight * arrival for weight, arrival in zip(weights, accumulate(values), strict=True))
     if question.objective == "finish":
-        return _finish(tsp, order, values, question)
-    weights = question.weights if question.objective == "position" else None
-    return sum(w * v for w, v in zip([1] * len(values) if weights is None else weights.tolist(), values.tolist()))
+        assert question.windows is not None
+        cities, times = np.asarray(tour).tolist(), times_of(question, tour, values)
+        return times[-1] + (int(question.windows.service[cities[-1]]) if len(times) == len(cities) else 0)
+    if question.objective == "position" and question.weights is not None:
+        return sum(weight * value for weight, value in zip(question.weights.tolist(), values, strict=True))
+    return sum(values)
+
+
+def times_of(question: TourQuestion, tour: ArrayLike, values: Sequence[Any]) -> list[Any]:
+    """Return when service begins at each city of a tour with time windows, then when a cycle is back in the first."""
+    windows, times, time = question.windows, [], 0
+    assert windows is not None
+    for city, travel in zip(np.asarray(tour).tolist(), [0, *values]):
+        times.append(max(time + travel, int(windows.earliest[city])))
+        time = times[-1] + int(windows.service[city])
+    return [*times, time + values[-1]] if len(values) == len(times) else times
 
 
 def legs_of(tsp: Tsp, tour: ArrayLike, question: TourQuestion) -> NDArray[np.int64]:
@@ -127,11 +151,9 @@ def departures_of(tsp: Tsp, tour: ArrayLike, question: TourQuestion) -> NDArray[
     windows, order = question.windows, np.asarray(tour).astype(np.int64)
     if windows is None:
         return None
-    time, departures, values = 0, [], legs_of(tsp, order, question).tolist()
-    for city, travel in zip(order.tolist(), values):
-        departures.append(max(time, int(windows.earliest[city])) + int(windows.service[city]))
-        time = departures[-1] + travel
-    return np.array(departures, np.int64)
+    count = legs(tsp.n, question.path)
+    begins = np.array(times_of(question, order, legs_of(tsp, order, question).tolist())[:count], np.int64)
+    return begins + windows.service[order[:count]]
 
 
 def dearest_leg(tsp: Tsp, tour: ArrayLike, path: str) -> int:
@@ -158,28 +180,14 @@ def leg_ends(order: NDArray[np.int64], path: str) -> tuple[NDArray[np.int64], ND
     return (order, np.roll(order, -1)) if path == "cycle" else (order[:-1], order[1:])
 
 
-def _latency(values: NDArray[np.int64], heads: NDArray[np.int64], question: TourQuestion) -> int:
-    arrival, total = 0, 0
-    for value, city in zip(values.tolist(), heads.tolist(), strict=True):
-        arrival += value
-        total += arrival * (1 if question.weights is None else int(question.weights[city]))
-    return total
-
-
-def _finish(tsp: Tsp, order: NDArray[np.int64], values: NDArray[np.int64], question: TourQuestion) -> int:
-    windows = question.windows
-    assert windows is not None
-    time, cities = 0, order.tolist() + ([int(order[0])] if question.path == "cycle" and len(order) > 1 else [])
-    for place, (city, travel) in enumerate(zip(cities, [0, *values.tolist()], strict=True)):
-        time += travel
-        returned = place == len(order)
-        time = time if returned else max(time, int(windows.earliest[city]))
-        if time > windows.latest[city]:
-            what = "is reached again" if returned else "is served"
+def _require_windows(tsp: Tsp, cities: list[int], values: list[int], question: TourQuestion) -> None:
+    if question.windows is None:
+        return
+    for place, (city, time) in enumerate(zip([*cities, cities[0]], times_of(question, cities, values))):
+        if time > question.windows.latest[city]:
+            what = "is served" if place < len(cities) else "is reached again"
             raise ValueError(f"city {tsp.labels[city]} {what} at {time}, after its window ends at "
-                             f"{windows.latest[city]}")
-        time += 0 if returned else int(windows.service[city])
-    return time
+                             f"{question.windows.latest[city]}")
 
 
 def _require_legs(tsp: Tsp, tails: NDArray[Any], heads: NDArray[Any], values: NDArray[Any],

@@ -1,19 +1,18 @@
 """Costs rounded to a power of ten, where exact decimals do not fit an algorithm's integers, or where a job asks for it.
 
 Every number is rounded to the nearest multiple of the unit (of two equally near ones to the even one) from its exact
-value, which of a float is its shortest decimal form. So no cost differs from the input by more than half a unit, and
-the cost of a tour of n arcs by no more than n halves. The same bound holds between the least cost of any tour before
-and after rounding: the tour that is the cheapest after rounding costs at most twice the bound more than the optimum.
+value, which of a float is its shortest decimal form. So no cost differs from the input by more than half a unit, and of
+two numbers the smaller one is never rounded to the larger value. What follows for answers and for what is proven of
+them is in unrounded.py.
 """
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, Context
-from fractions import Fraction
+from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, ROUND_HALF_EVEN, Context, Decimal, Inexact
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +23,6 @@ from hpcsolve.problems.decimals import (
     FORBIDDEN,
     MAXIMUM_DECIMALS,
     BadNumber,
-    ExactDecimal,
     TooManyDigits,
     exact_from_floats,
     exact_from_texts,
@@ -33,8 +31,10 @@ from hpcsolve.problems.decimals import (
 )
 from hpcsolve.wording import counted
 
-ExactValue = Callable[[int], Fraction]
+ExactValue = Callable[[int], Decimal]
 """Function that returns the exact value of the number with an index (from 0)."""
+EXACT = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN, rounding=ROUND_HALF_EVEN, traps=[Inexact])
+"""The arithmetic of exact values: sums and products of decimals have as many digits as they need."""
 
 FEWEST_UNITS = 10
 """Units of the smallest cost: with fewer, rounding might change this cost by more than 5 %."""
@@ -85,12 +85,33 @@ class Precision:
         return True
 
 
+@dataclass(frozen=True, eq=False)
+class Rounding:
+    """What rounding has done to the numbers of an instance.
+
+    Attributes
+    ----------
+    error
+        The most by which a number differs from the given one, in the instance's own unit.
+    exact
+        The given numbers, by the index in the flattened table. None on ranks that did not read the instance, since
+        only the rank that writes the result needs them.
+    """
+
+    error: Decimal
+    exact: ExactValue | None = None
+
+    def __reduce__(self) -> tuple[type[Rounding], tuple[Decimal]]:
+        """Leave the given numbers behind where an instance is sent to another rank."""
+        return Rounding, (self.error,)
+
+
 class Costs(NamedTuple):
-    """Costs as integers: `values / scale`, each within `error` of the input. The error is 0 where they are exact."""
+    """Costs as integers: `values / scale`. `rounding` is None where they are exact."""
 
     values: NDArray[np.int64]
     scale: int
-    error: float = 0.0
+    rounding: Rounding | None = None
 
 
 def costs_from_texts(tokens: Sequence[str], n: int, limit: int, precision: Precision | None, name: str) -> Costs:
@@ -114,22 +135,21 @@ def costs_from_texts(tokens: Sequence[str], n: int, limit: int, precision: Preci
         return Costs(*exact_from_texts(tokens, limit))
     except TooManyDigits as problem:
         precision = _rounding(precision, problem)
-    known: dict[str, tuple[ExactDecimal, float] | None] = {}
+    known: dict[str, float] = {}
     for index, token in enumerate(tokens):
         if token not in known:
             value = parsed(token, index)
-            known[token] = None if value is None else (value, float(token))
-            if value is not None and math.isinf(float(token)):
+            known[token] = math.inf if value is None else float(token)
+            if value is not None and math.isinf(known[token]):
                 raise BadNumber(index, too_large(token, limit))
+    numbers = np.fromiter((known[token] for token in tokens), np.float64, len(tokens))
+    return _rounded_table(numbers, _exact_texts(tokens), n, precision, name)
 
-    def exact(index: int) -> Fraction:
-        found = known[tokens[index]]
-        assert found is not None
-        return Fraction(found[0].mantissa) * Fraction(10) ** found[0].exponent
 
-    floats = {token: math.inf if found is None else found[1] for token, found in known.items()}
-    numbers = np.fromiter((floats[token] for token in tokens), np.float64, len(tokens))
-    return _rounded_table(numbers, exact, n, precision, name)
+def _exact_texts(tokens: Sequence[str]) -> ExactValue:
+    """Return the function of the exact values of texts, which are kept in one text, a third of their size in a list."""
+    text, ends = "".join(tokens), np.fromiter(accumulate(map(len, tokens), initial=0), np.int64, len(tokens) + 1)
+    return lambda index: Decimal(text[ends[index] : ends[index + 1]])
 
 
 def costs_from_floats(
@@ -148,7 +168,7 @@ def costs_from_floats(
 def costs_from_integers(costs: Costs, n: int, precision: Precision, name: str) -> Costs:
     """Return exact costs of n cities, rounded to fewer decimals."""
     numbers = np.where(costs.values == FORBIDDEN, np.inf, costs.values / costs.scale)
-    return _rounded_table(numbers, lambda index: Fraction(int(costs.values[index]), costs.scale), n, precision, name)
+    return _rounded_table(numbers, exact_integers(costs.values, costs.scale), n, precision, name)
 
 
 def _rounding(precision: Precision | None, problem: TooManyDigits) -> Precision:
@@ -199,13 +219,23 @@ def rounded(
     # The product of floats is wrong by less than this. So near to a tie it does not tell where to round.
     doubtful = np.abs(np.abs(scaled - np.floor(scaled)) - 0.5) <= np.abs(scaled) * 2.0**-50
     for index in np.flatnonzero(exists)[doubtful].tolist():
-        values[index] = round(exact(index) * 10**decimals)
-    return Costs(values, 10**decimals, 0.5 / 10**decimals)
+        values[index] = int(exact(index).scaleb(decimals, EXACT).to_integral_value(ROUND_HALF_EVEN, EXACT))
+    return Costs(values, 10**decimals, Rounding(Decimal(5).scaleb(-decimals - 1), exact))
 
 
 def exact_floats(numbers: NDArray[np.floating[Any]]) -> ExactValue:
     """Return the function of the exact values of floats, by their shortest decimal form."""
-    return lambda index: Fraction(repr(float(numbers[index])))
+    return lambda index: Decimal(repr(float(numbers[index])))
+
+
+def exact_integers(values: NDArray[Any], scale: int) -> ExactValue:
+    """Return the function of the exact values of integers over a power of ten."""
+    return lambda index: own_decimal(int(values[index]), scale)
+
+
+def own_decimal(value: int | Decimal, scale: int) -> Decimal:
+    """Return `value / scale` for a power of ten, exact."""
+    return Decimal(value).scaleb(1 - len(str(scale)), EXACT)
 
 
 def _without_noise(costs: Costs, numbers: NDArray[np.float64], n: int) -> Costs:
@@ -223,7 +253,9 @@ def _without_noise(costs: Costs, numbers: NDArray[np.float64], n: int) -> Costs:
     mirrored = np.where(np.tri(n, dtype=bool), values.T, values)
     # The exact value of each is a decimal, or integer / scale, within a unit in the last place of its float.
     noise = float(difference[differ].max() + 2 * np.spacing(np.abs(table[differ]).max()))
-    return Costs(mirrored.reshape(-1), costs.scale, costs.error + noise)
+    assert costs.rounding is not None
+    error = EXACT.add(costs.rounding.error, Decimal(noise))
+    return Costs(mirrored.reshape(-1), costs.scale, Rounding(error, costs.rounding.exact))
 
 
 def _decimals_for(numbers: NDArray[np.float64], largest: int, precision: Precision, name: str) -> int:
@@ -264,28 +296,3 @@ def decimals_of(unit: float) -> int | None:
 def unit_text(decimals: int) -> str:
     """Return a unit in its shortest form: 0.001, 1e-6."""
     return f"{10.0**-decimals:g}" if decimals < 4 else f"1e-{decimals}"
-
-
-def rounding_values(arcs: int, scale: int, error: float) -> dict[str, float | None]:
-    """Return the values of the datasets about rounding in `/instance`, None where nothing was rounded.
-
-    Parameters
-    ----------
-    arcs
-        The largest number of arcs in an answer, such as n for a tour.
-    error
-        The largest error of one arc, in the unit of the instance.
-    """
-    return {"rounded_to": 1 / scale if error else None, "rounding_error": arcs * error or None}
-
-
-def statement(unit: float, error: float) -> str:
-    """Return the line of the log about rounding, given `rounding_values`: `rounded to 1e-6; the answer's cost ...`."""
-    return f"rounded to {unit_text(decimals_of(unit) or 0)}; the answer's cost is exact to {error_text(error)}"
-
-
-def error_text(error: float) -> str:
-    """Return the text of an error, rounded up to two digits."""
-    least = error * (1 - 2.0**-40)  # 3e-5 shall not become 3.1e-5 because its float is above it
-    short = float(Context(prec=2, rounding=ROUND_CEILING).create_decimal_from_float(least))
-    return re.sub(r"e-0", "e-", f"{short:g}")

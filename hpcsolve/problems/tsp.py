@@ -20,7 +20,7 @@ from hpcsolve.memory import require_free
 from hpcsolve.problems.decimals import FORBIDDEN as FORBIDDEN
 from hpcsolve.problems.decimals import too_large
 from hpcsolve.problems.labels import positions_of
-from hpcsolve.problems.rounding import Costs, Precision, costs_from_integers
+from hpcsolve.problems.rounding import Costs, Precision, Rounding, costs_from_integers
 from hpcsolve.wording import counted
 
 Location = Callable[[int, int], tuple[str, int]]
@@ -39,8 +39,8 @@ class Tsp:
         Shape (n,), int64: the numbers of the cities in the input, 1..n in TSPLIB and 0..n-1 in matrices.
     scale
         A power of ten. A cost in the unit of the instance is `cost / scale`.
-    cost_error
-        The most by which a cost differs from the input's, in the unit of the instance; 0 if costs are exact.
+    rounding
+        How costs were rounded, with the given ones by their index in the flattened matrix; None if costs are exact.
     coordinates
         Shape (n, 2 or 3), float64, as in the input. None for a plain matrix.
     city_names
@@ -61,7 +61,7 @@ class Tsp:
     comment: str = ""
     city_names: tuple[str, ...] = ()
     coordinates_kind: str = ""
-    cost_error: float = 0.0
+    rounding: Rounding | None = None
     precedences: tuple[tuple[int, int], ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -84,11 +84,11 @@ def fitted(tsp: Tsp, precision: Precision) -> Tsp:
     InputError
         The costs do not fit, and the job forbids rounding; or as in `rounding.rounded`.
     """
-    if tsp.cost_error or not precision.rounds(tsp):
+    if tsp.rounding or not precision.rounds(tsp):
         return tsp
     given = Costs(tsp.cost.reshape(-1), tsp.scale)
     costs = costs_from_integers(given, tsp.n, precision, tsp.name)
-    return replace(tsp, cost=costs.values.reshape(tsp.n, tsp.n), scale=costs.scale, cost_error=costs.error)
+    return replace(tsp, cost=costs.values.reshape(tsp.n, tsp.n), scale=costs.scale, rounding=costs.rounding)
 
 
 def largest_cost(n: int) -> int:
@@ -124,7 +124,7 @@ def from_costs(
     *,
     labels: NDArray[np.int64] | None = None,
     scale: int = 1,
-    cost_error: float = 0.0,
+    rounding: Rounding | None = None,
     coordinates: NDArray[np.float64] | None = None,
     comment: str = "",
     city_names: Sequence[str] = (),
@@ -159,7 +159,7 @@ def from_costs(
         what = f"the cost from city {numbers[row]} to city {numbers[column]} {too_large(str(cost[row, column]), limit)}"
         raise InputError(what, *((name, None) if location is None else location(row, column)))
     names = tuple(city_names) if any(map(str.strip, city_names)) else ()
-    return Tsp(name, cost, numbers, scale, coordinates, comment, names, coordinates_kind, cost_error)
+    return Tsp(name, cost, numbers, scale, coordinates, comment, names, coordinates_kind, rounding)
 
 
 def positions(tsp: Tsp, cities: ArrayLike | Iterable[Any]) -> NDArray[np.int64]:

@@ -9,8 +9,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from hpcsolve.errors import InputError
 from hpcsolve.problems.decimals import FORBIDDEN
-from hpcsolve.problems.tsp import Tsp, times
+from hpcsolve.problems.rounding import Costs, Precision, Rounding, costs_from_integers
+from hpcsolve.problems.tsp import Tsp, largest_cost, times
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,11 +25,14 @@ class TspBatch:
         Arrays of shape (instances, n, n), int64, as in `Tsp`; the instances are numbered through all arrays.
     scale
         A power of ten. A cost in the unit of the instances is `cost / scale`.
+    roundings
+        How the costs of each instance were rounded, None where they are exact; empty if those of all are.
     """
 
     name: str
     costs: tuple[NDArray[np.int64], ...]
     scale: int = 1
+    roundings: tuple[Rounding | None, ...] = ()
 
     @property
     def count(self) -> int:
@@ -46,17 +51,74 @@ class TspBatch:
 
     def instance(self, number: int) -> Tsp:
         """Return one of the instances."""
+        rounding, at = self.roundings[number] if self.roundings else None, number
         for costs in self.costs:
-            if number < len(costs):
-                return Tsp(f"{self.name}-{number}", costs[number], np.arange(len(costs[number])), self.scale)
-            number -= len(costs)
+            if at < len(costs):
+                labels = np.arange(len(costs[at]))
+                return Tsp(f"{self.name}-{number}", costs[at], labels, self.scale, rounding=rounding)
+            at -= len(costs)
         raise IndexError(number)
 
 
 def batch_of(instances: Sequence[Tsp], name: str) -> TspBatch:
-    """Return instances of any sizes as a batch, at their common scale."""
+    """Return instances of any sizes as a batch, at their common scale. Raises as `at_scale`."""
     scale = max(tsp.scale for tsp in instances)
-    return TspBatch(name, tuple(times(tsp.cost, scale // tsp.scale)[None] for tsp in instances), scale)
+    costs = tuple(at_scale(tsp.cost[None], tsp.scale, scale, tsp.name) for tsp in instances)
+    return TspBatch(name, costs, scale, roundings_of([tsp.rounding for tsp in instances]))
+
+
+def roundings_of(roundings: Sequence[Rounding | None]) -> tuple[Rounding | None, ...]:
+    """Return the roundings of all instances, or an empty tuple if there is none."""
+    return tuple(roundings) if any(roundings) else ()
+
+
+def fitted(batch: TspBatch, precision: Precision) -> TspBatch:
+    """Return the batch that an algorithm takes: with rounded costs where they do not fit or where the job says so.
+
+    Raises
+    ------
+    InputError
+        As `tsp.fitted` and `at_scale`.
+    """
+    if not precision.rounds(batch):
+        return batch
+    made, number = [], 0
+    for costs in batch.costs:
+        before = batch.roundings[number : number + len(costs)]
+        number += len(costs)
+        found = Costs(costs, batch.scale)
+        if not any(before):  # else they were rounded when they were read
+            found = costs_from_integers(Costs(costs.reshape(-1), batch.scale), costs.shape[1], precision, batch.name)
+            found = found._replace(values=found.values.reshape(costs.shape))
+        made.append((found, before if any(before) else roundings_by_instance(found)))
+    scale = max(found.scale for found, _ in made)
+    whole = tuple(at_scale(found.values, found.scale, scale, batch.name) for found, _ in made)
+    return TspBatch(batch.name, whole, scale, roundings_of([one for _, own in made for one in own]))
+
+
+def roundings_by_instance(costs: Costs) -> list[Rounding | None]:
+    """Return how each instance of an array of costs, shape (instances, n, n), was rounded."""
+    count, n = costs.values.shape[:2]
+    if costs.rounding is None or costs.rounding.exact is None:
+        return [None] * count
+    exact = costs.rounding.exact
+    return [Rounding(costs.rounding.error, lambda index, first=number * n * n: exact(first + index))  # type: ignore[misc]
+            for number in range(count)]
+
+
+def at_scale(costs: NDArray[np.int64], own: int, scale: int, name: str) -> NDArray[np.int64]:
+    """Return costs, shape (instances, n, n), at a greater scale than their own.
+
+    Raises
+    ------
+    InputError
+        They do not fit 62 bits at that scale.
+    """
+    largest = int(np.abs(costs[costs != FORBIDDEN]).max(initial=0))
+    if largest * (scale // own) > largest_cost(costs.shape[1]):
+        what = f"costs up to {largest / own:.6g} do not fit beside instances with {len(str(scale)) - 1} decimals"
+        raise InputError(f"{what}; round the costs, or solve it alone", name)
+    return times(costs, scale // own)
 
 
 def check_tours(batch: TspBatch, tours: NDArray[np.int32], costs: NDArray[np.int64], found: NDArray[np.bool_],

@@ -47,11 +47,11 @@ def from_matrix(
         what = f"{counted(len(city_names), 'city name')} for {counted(n, 'city')}"
         raise InputError(f"{what}; give one name for each city", name)
     try:
-        cost, scale, error = _costs(table, precision, name)
+        cost, scale, rounding = _costs(table, precision, name)
     except BadNumber as problem:
         row, column = divmod(problem.index, n)
         raise InputError(f"the cost from city {row} to city {column} {problem.reason}", name) from None
-    return from_costs(cost.reshape(n, n), name, scale=scale, cost_error=error, city_names=city_names)
+    return from_costs(cost.reshape(n, n), name, scale=scale, rounding=rounding, city_names=city_names)
 
 
 def _no_square(given: Any, shape: tuple[int, ...]) -> str:

@@ -7,14 +7,13 @@ bit patterns. The form depends on the instance alone.
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hpcsolve.problems.decimals import BadNumber, few_decimals
-from hpcsolve.problems.rounding import Precision, exact_floats, rounded
+from hpcsolve.problems.rounding import Precision, Rounding, exact_floats, exact_integers, rounded
 
 Weights = NDArray[np.uint32] | NDArray[np.uint64] | NDArray[np.float64]
 
@@ -57,8 +56,8 @@ def exact_weights(values: ArrayLike, n: int) -> tuple[Weights, int]:
 
 def rounded_weights(
     weights: Weights, scale: int, size: tuple[int, int], precision: Precision, name: str
-) -> tuple[Weights, int, float]:
-    """Return weights rounded to fewer decimals, their scale, and the largest error of a weight.
+) -> tuple[Weights, int, Rounding | None]:
+    """Return weights rounded to fewer decimals, their scale, and how they were rounded, None if they are exact.
 
     Parameters
     ----------
@@ -73,14 +72,13 @@ def rounded_weights(
         As `rounding.rounded`.
     """
     if weights.dtype.kind == "u":
-        integers, numbers = weights, weights / scale
-        values, unit, error = rounded(numbers, lambda i: Fraction(int(integers[i]), scale), size, precision, name)
+        found = rounded(weights / scale, exact_integers(weights, scale), size, precision, name)
     else:
         numbers = weights.astype(np.float64, copy=False)
-        values, unit, error = rounded(numbers, exact_floats(numbers), size, precision, name)
-        if (values < _EXACT_FLOATS).all() and np.array_equal(values / float(unit), numbers):
-            error = 0.0  # exact after all: floats only since they have ten decimals or more
-    return narrowed(values.astype(np.uint64)), unit, error
+        found = rounded(numbers, exact_floats(numbers), size, precision, name)
+        if (found.values < _EXACT_FLOATS).all() and np.array_equal(found.values / float(found.scale), numbers):
+            found = found._replace(rounding=None)  # exact after all: floats only since they have ten decimals or more
+    return narrowed(found.values.astype(np.uint64)), found.scale, found.rounding
 
 
 def number_table(values: ArrayLike) -> NDArray[Any]:

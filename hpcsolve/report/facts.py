@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from hpcsolve.analysis.load import Result
 from hpcsolve.analysis.phases import seconds_by_phase
 from hpcsolve.analysis.plot.needs import kind_of_answer
 from hpcsolve.analysis.plot.texts import number
+from hpcsolve.answers.rounding import at_most, bound_of, cost_of, downward, upward
 from hpcsolve.output.progress import duration
 from hpcsolve.output.schema import answer_in
 from hpcsolve.wording import counted, size
@@ -44,8 +46,8 @@ class Bounds:
 
 def bounds_of(result: Result) -> Bounds:
     """Return the bounds on the optimum."""
-    lower = result.lower_bound
-    return Bounds(result.cost if math.isnan(lower) and result.optimal else lower, result.cost)
+    lower, cost = bound_of(result.contents), cost_of(result.contents)
+    return Bounds(math.nan if lower is None else downward(lower), result.cost if cost is None else upward(cost))
 
 
 def name_of(result: Result) -> str:
@@ -90,6 +92,11 @@ def percent(part: float) -> str:
     return NONE if math.isnan(part) else f"{100 * part:.3g} %"
 
 
+def gap_in_words(bounds: Bounds) -> str:
+    """Return the gap as `3.4 %`, rounded up, or a dash for NaN."""
+    return NONE if math.isnan(bounds.gap) else f"{at_most(100 * Fraction(repr(bounds.gap)), 3)} %"
+
+
 HEADS = ("file", "instance", "size", "algorithm", "cost", "lower bound", "gap at most", "ranks", "seconds", "check")
 
 
@@ -98,7 +105,7 @@ def row_of(file: str, result: Result) -> list[str]:
     bounds = bounds_of(result)
     return [
         file, name_of(result), size_of(result), result.algorithm, shown(bounds.upper), shown(bounds.lower),
-        percent(bounds.gap), str(ranks_of(result)), f"{seconds_of(result):.3g}", check_of(result),
+        gap_in_words(bounds), str(ranks_of(result)), f"{seconds_of(result):.3g}", check_of(result),
     ]
 
 

@@ -18,7 +18,16 @@ from hpcsolve.answers.tours import TOURS
 from hpcsolve.job import IN_MEMORY
 from hpcsolve.output.schema import answer_in
 from hpcsolve.report import words
-from hpcsolve.report.facts import bounds_of, check_of, name_of, percent, rank_rows, ranks_of, seconds_of, shown
+from hpcsolve.report.facts import (
+    bounds_of,
+    check_of,
+    gap_in_words,
+    name_of,
+    rank_rows,
+    ranks_of,
+    seconds_of,
+    shown,
+)
 from hpcsolve.report.markup import Markup, element, facts, folded, joined, table
 from hpcsolve.report.pictures import answer_pictures, figure, search_pictures, time_picture
 
@@ -68,7 +77,7 @@ def _bounds(result: Result) -> Iterator[Markup]:
     bounds, pairs = bounds_of(result), [("check", check_of(result))]
     if not np.isnan(bounds.upper):
         pairs += [("lower bound", shown(bounds.lower)), ("upper bound (this answer)", shown(bounds.upper)),
-                  ("gap at most", percent(bounds.gap))]
+                  ("gap at most", gap_in_words(bounds))]
     yield facts(pairs)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -13,13 +12,21 @@ from hpcsolve.analysis.load import Result
 from hpcsolve.analysis.plot.needs import kind_of_answer
 from hpcsolve.analysis.plot.texts import number
 from hpcsolve.answers import tours
-from hpcsolve.answers.base import rounding_of
 from hpcsolve.answers.reductions import REDUCTIONS, ranges
+from hpcsolve.answers.rounding import (
+    batch_words,
+    bounds_in_words,
+    distance_bounds,
+    exactly,
+    late_words,
+    no_tour_words,
+    rounded_to,
+)
 from hpcsolve.answers.tour import VALUES, below_optimum, in_words, is_open
 from hpcsolve.answers.tours import TOURS
 from hpcsolve.answers.tree_text import how_proven
 from hpcsolve.problems.geographic import DEGREES
-from hpcsolve.report.facts import bounds_of, name_of, percent, shown
+from hpcsolve.report.facts import name_of, percent, shown
 from hpcsolve.wording import counted
 
 
@@ -92,14 +99,15 @@ def answer(result: Result) -> Iterator[str]:
     """Yield the answer in sentences, and how good it is."""
     kind = kind_of_answer(result)
     if kind == TOURS.name:
-        yield f"There are {tours.summary(result.contents)}. All are proven to be optimal."
+        proven = f"All are proven to be optimal{rounded_to(result.contents)}."
+        yield f"There are {tours.summary(result.contents)}. {proven}"
         if span := tours.range_of_costs(result.contents):
-            yield f"They cost {span}."
+            yield f"They cost {span}{batch_words(result.contents)}."
     elif kind == "tour":
         yield from _tour_answer(result)
     elif kind == "tree":
-        exact_to, _ = rounding_of(result.contents)
-        yield f"The tree costs {shown(result.cost)}{exact_to} and has {len(result.tree)} edges."
+        exact = exactly(result.contents.value("rounding", "cost"))
+        yield f"The tree costs {shown(result.cost)}{exact} and has {len(result.tree)} edges."
         yield _how_good(result, "tree")
         if proof := how_proven(result.contents):
             yield f"The proof: {proof}."
@@ -107,14 +115,18 @@ def answer(result: Result) -> Iterator[str]:
         yield from (f"{name.replace('_', ' ').capitalize()}: {values}." for name, values in ranges(result.contents))
     else:
         yield from _distances_answer(result, kind)
+    if bounds := distance_bounds(result.contents) if kind not in ("tour", "tree", TOURS.name) else "":
+        yield f"{bounds[0].upper()}{bounds[1:]}."
 
 
 def _tour_answer(result: Result) -> Iterator[str]:
     if result.infeasible:
-        yield "There is no tour: it is proven that none exists."
+        yield f"There is no tour: it is proven that none exists{no_tour_words(result.contents)}."
         return
     what = "path" if is_open(result.contents) else "tour"
-    yield f"The {what} costs {shown(result.cost)}{rounding_of(result.contents)[0]}{in_words(result.contents)}."
+    exact = exactly(result.contents.value("rounding", "cost"))
+    late = late_words(result.contents)
+    yield f"The {what} costs {shown(result.cost)}{exact}{in_words(result.contents)}{late}."
     yield _how_good(result, what)
     yield from _several(result)
     gaps, costs = (result.contents.value("colonies", name) for name in ("gap", "cost"))
@@ -138,12 +150,15 @@ def _several(result: Result) -> Iterator[str]:
 
 
 def _how_good(result: Result, what: str) -> str:
-    bounds, (_, rounded) = bounds_of(result), rounding_of(result.contents)
-    if bounds.lower == bounds.upper:
-        return f"This is proven to be optimal{rounded}: no {what} costs less."
-    if math.isnan(bounds.lower):
-        return f"No lower bound is proven, so it may be far from the cheapest {what}."
-    return f"No {what} costs less than {shown(bounds.lower)}, so it is at most {percent(bounds.gap)} above the optimum."
+    rounded, said = rounded_to(result.contents), bounds_in_words(result.contents, what)
+    if result.optimal and not rounded:
+        return f"This is proven to be optimal: no {what} costs less."
+    if result.optimal:
+        by_given = f" By the costs before rounding {said}." if said else ""
+        return f"This is proven to be optimal{rounded}.{by_given}"
+    if said:
+        return f"{said[0].upper()}{said[1:]}."
+    return f"No lower bound is proven, so it may be far from the cheapest {what}."
 
 
 def _distances_answer(result: Result, kind: str) -> Iterator[str]:

@@ -13,7 +13,7 @@ from hpcsolve.output.log import Log
 from hpcsolve.output.schema import answer_lines
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.notes import notes_on
-from hpcsolve.problems.rounding import statement
+from hpcsolve.problems.rounding import decimals_of, unit_text
 from hpcsolve.runner.kinds import kind_of
 from hpcsolve.runner.planned import PlannedRun
 from hpcsolve.runner.timings import seconds_line
@@ -30,7 +30,8 @@ def say_head(planned: PlannedRun, comm: Comm, log: Log) -> None:
         log.say(line)
     values = kind_of(planned.job).values(planned.instance)
     if values["rounded_to"] is not None:
-        log.say(f"costs:  {statement(values['rounded_to'], values['rounding_error'] or 0.0)}")
+        unit = unit_text(decimals_of(values["rounded_to"]) or 0)
+        log.say(f"costs:  rounded to {unit}; the answer's exact cost stands beside the rounded one")
     hosts = comm.allgather(socket.gethostname())
     where = ", ".join(f"{hosts.count(host)} on {host}" for host in dict.fromkeys(hosts))
     log.say(f"ranks:  {comm.size} ({where})")

@@ -11,6 +11,7 @@ import numpy as np
 from hpcsolve.algorithms.base import Outcome
 from hpcsolve.algorithms.registry import algorithm
 from hpcsolve.answers import answer_type_of_record
+from hpcsolve.answers.base import Verdict
 from hpcsolve.answers.dataset import Column, columns, own_unit
 from hpcsolve.answers.table import DistanceTable
 from hpcsolve.output.contents import FORMAT, JOB_GROUP, RANKS_GROUP, Contents
@@ -20,10 +21,10 @@ from hpcsolve.runner.planned import PlannedRun
 
 
 def contents_of(
-    planned: PlannedRun, outcome: Outcome, verified: bool, ranks: Sequence[Mapping[str, Any]],
-    provenance: Mapping[str, Column], tables: Mapping[str, DistanceTable],
+    planned: PlannedRun, outcome: Outcome, verdict: Verdict, ranks: Sequence[Mapping[str, Any]],
+    provenance: Mapping[str, Column], tables: Mapping[str, DistanceTable], beside: Mapping[str, Mapping[str, Column]],
 ) -> Contents:
-    """Return the whole content of the result file."""
+    """Return the whole content of the result file. `beside` are the groups of `groups_beside`."""
     attributes = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
@@ -31,13 +32,13 @@ def contents_of(
         "complete": outcome.complete,
         "algorithm": planned.job.settings.algorithm,
         "cost": own_unit(outcome.cost, planned.instance.problem.scale),
-        "verified": verified,
+        "verified": verdict.passed is True,
     }
     groups = {
         "job": columns(JOB_GROUP, {"toml": planned.job.text(), "hash": planned.hash}),
         "instance": instance_columns(planned.job, planned.instance),
         "solution": outcome.solution,
-        **(_beside(planned, outcome) if verified else {}),
+        **beside,
         **outcome.groups,
         "ranks": rank_table(ranks),
         "provenance": provenance,
@@ -45,8 +46,8 @@ def contents_of(
     return Contents(attributes, groups, tables)
 
 
-def _beside(planned: PlannedRun, outcome: Outcome) -> Mapping[str, Mapping[str, Column]]:
-    """Return the groups that belong to the kind of answer."""
+def groups_beside(planned: PlannedRun, outcome: Outcome) -> Mapping[str, Mapping[str, Column]]:
+    """Return the groups that belong to the kind of answer, of an answer that has not failed its check."""
     problem, solver = planned.instance.problem, algorithm(planned.job.settings.algorithm)
     asked = solver.asked(problem, planned.job.parameters)
     return answer_type_of_record(type(outcome.answer)).beside(problem, asked, outcome.answer)

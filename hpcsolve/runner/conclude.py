@@ -36,7 +36,7 @@ from hpcsolve.parallel.printing import warn
 from hpcsolve.replacing import write_bytes
 from hpcsolve.runner.announce import say_answer
 from hpcsolve.runner.check import check
-from hpcsolve.runner.collect import contents_of
+from hpcsolve.runner.collect import contents_of, groups_beside
 from hpcsolve.runner.planned import PlannedRun, holds_answer
 
 CHECK_FAILED = 1
@@ -155,6 +155,7 @@ class _Ending:
     file: Path | None = None
     faults: list[HpcsolveError] = field(default_factory=list)
     _contents: Contents | None = None
+    _beside: Mapping[str, Mapping[str, Column]] | None = None
 
     def contents(self) -> Contents:
         """Return the contents of the result, those of the file if it is in one."""
@@ -233,8 +234,9 @@ class _Ending:
     def _made(self, started: float) -> Contents:
         """Return the contents of the result, whose writing began at a time, or at 0.0 if it is not written."""
         self.rows[0]["seconds_write"] = time.perf_counter() - started if started else 0.0
-        verified = self.verdict.passed is True
-        return contents_of(self.planned, self.outcome, verified, self.rows, self.sources, self.tables)
+        if self._beside is None:
+            self._beside = {} if self.verdict.passed is False else groups_beside(self.planned, self.outcome)
+        return contents_of(self.planned, self.outcome, self.verdict, self.rows, self.sources, self.tables, self._beside)
 
 
 def _whole(table: DistanceTable, comm: Comm) -> Column | None:

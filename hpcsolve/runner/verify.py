@@ -27,7 +27,6 @@ from hpcsolve.runner.reading import instance_file
 
 COMPARED = (
     "label", "city_name", "vertex_name", "n", "vertices", "arcs", "symmetric", "directed", "scale", "rounded_to",
-    "rounding_error",
 )
 """Datasets of `/instance` that must agree with the instance that is read now. Path, format and comment may differ."""
 

@@ -1,5 +1,6 @@
 """Costs that are no exact integers within the limits: what a run, its file, `verify` and Python say of the rounding."""
 
+from contextlib import suppress
 from fractions import Fraction
 
 import h5py
@@ -9,6 +10,7 @@ import pytest
 from scipy.spatial.distance import cdist
 
 import hpcsolve as package
+from hpcsolve.cli import main
 from hpcsolve.errors import InputError
 from tests.cli.lines import error_line
 
@@ -28,12 +30,12 @@ def town(n=60):
     return graph
 
 
-def exact_cost(result, graph):
-    """Return the cost of the answer before rounding, by rational arithmetic."""
+def exact_cost(result, graph, text=repr):
+    """Return the cost of the answer before rounding, by rational arithmetic, of costs as `text` writes them."""
     if result.algorithm == "steiner-kmb":
         return sum(Fraction(repr(graph.edges[a, b]["length"])) for a, b in result.tree)
     table = cdist(PLACES, PLACES).tolist()
-    return sum(Fraction(repr(table[a][b])) for a, b in zip(result.tour, np.roll(result.tour, -1), strict=True))
+    return sum(Fraction(text(table[a][b])) for a, b in zip(result.tour, np.roll(result.tour, -1), strict=True))
 
 
 @pytest.fixture(scope="module")
@@ -56,16 +58,22 @@ def test_a_file_of_floats(hpcsolve, folder, test_device, name):
     assert done.returncode == 0, done.stderr
     unit = {"held-karp": "1e-7", "ant-colony": "1e-9", "steiner-kmb": "1e-16"}[name]
     said = next(line for line in (done.stdout + done.stderr).splitlines() if line.startswith("costs:"))
-    assert said.startswith(f"costs:  rounded to {unit}; the answer's cost is exact to ")
+    assert said.startswith(f"costs:  rounded to {unit}; the answer's exact cost stands beside the rounded one")
     cost = next(line for line in done.stdout.splitlines() if line.startswith("cost:"))
-    assert "(exact to " in cost and ("proven optimal" not in cost or f"for costs rounded to {unit}" in cost)
     result = package.load(folder / f"{name}.h5")
+    exact = exact_cost(result, town(), "{:.17g}".format)
+    assert f" (exactly {result.exact_cost})" in cost and Fraction(result.exact_cost) == exact
+    assert "proven optimal" not in cost or f"for costs rounded to {unit}" in cost
     with h5py.File(folder / f"{name}.h5") as file:
-        scale, error = int(file["instance/scale"][()]), float(file["instance/rounding_error"][()])
+        scale, error = int(file["instance/scale"][()]), float(file["rounding/error"][()])
         assert file["instance/rounded_to"][()] == float(unit) == 1 / scale
         stated = Fraction(int(file["solution/cost"][()]), scale)
+        assert Fraction(file["rounding/cost"].asstr()[()]) == exact
     assert result.rounding_error == error
-    assert 0 < abs(stated - exact_cost(result, town())) <= Fraction(error)
+    assert 0 < abs(stated - exact) <= Fraction(error)
+    (row,) = package.collect(folder / f"{name}.h5")["cost"]
+    assert float(row) == float(exact)
+    assert np.isnan(result.lower_bound) == (name == "ant-colony")
     assert hpcsolve("verify", f"{name}.h5", cwd=folder).returncode == 0
     again = run()
     assert again.returncode == 0 and cost in again.stdout
@@ -80,17 +88,21 @@ def test_a_file_of_floats(hpcsolve, folder, test_device, name):
     assert hpcsolve("verify", "rough.h5", cwd=folder).returncode == 0
 
 
-def test_verify_reads_the_rounded_costs_again(hpcsolve, folder, test_device, tmp_path):
-    """A file that claims another rounding than its job's does not pass."""
+def test_verify_reads_the_rounded_costs_again(hpcsolve, folder, test_device, tmp_path, capsys):
+    """A file that claims another rounding, or another effect of it, than its job's does not pass."""
     path = tmp_path / "r.h5"
     package.solve(folder / "flat.csv", device=test_device, output=path)
-    for name, value in (("rounding_error", 1e-12), ("rounded_to", 1e-9)):
+    wrong = {"/instance/rounded_to": "is not that of the instance", "/rounding/error": "does not follow from answer",
+             "/rounding/cost": "does not follow from answer"}
+    for name, message in wrong.items():
         with h5py.File(path, "r+") as file:
-            old = file[f"instance/{name}"][()]
-            file[f"instance/{name}"][()] = value
-        assert f"/instance/{name} is not that of the instance" in hpcsolve("verify", str(path)).stdout
+            old = file[name][()]
+            file[name][()] = "3.1" if name == "/rounding/cost" else 1e-9
+        with suppress(SystemExit):
+            assert main(["verify", str(path)]) == 1
+        assert f"{name} {message}" in capsys.readouterr().out
         with h5py.File(path, "r+") as file:
-            file[f"instance/{name}"][()] = old
+            file[name][()] = old
     exact = tmp_path / "exact.h5"
     package.solve(folder / "flat.csv", device=test_device, round=0.01, output=exact)
     assert hpcsolve("verify", str(exact)).returncode == 0
@@ -106,12 +118,12 @@ def test_two_ranks_round_alike(mpiexec, folder, test_device):
 
 
 def test_optimum_within_the_bound(test_device):
-    """The tour that is proven optimal for the rounded costs is within twice the bound of any other tour."""
+    """By the given costs no tour is below the lower bound, that by the rounded costs less half a unit a leg."""
     table = cdist(PLACES, PLACES)
     fine, rough = (package.solve(table, device=test_device, round=unit) for unit in (1e-7, 0.01))
-    bound = rough.contents.value("instance", "rounding_error")
-    assert bound == pytest.approx(11 * 0.005) and abs(rough.cost - fine.cost) <= bound
-    assert exact_cost(rough, None) - exact_cost(fine, None) <= 2 * bound
+    assert rough.rounding_error == pytest.approx(11 * 0.005)
+    assert rough.lower_bound == pytest.approx(rough.cost - 11 * 0.005) and rough.lower_bound <= fine.exact_cost
+    assert exact_cost(rough, None) >= exact_cost(fine, None) == Fraction(fine.exact_cost)
 
 
 def test_shortest_paths_keep_floats_unless_rounding_is_asked_for(test_device):
@@ -120,8 +132,8 @@ def test_shortest_paths_keep_floats_unless_rounding_is_asked_for(test_device):
     assert floats.contents.value("instance", "rounded_to") is None
     metres = package.solve(town(), round=1e-4, **keys)
     assert metres.contents.value("instance", "scale") == 10**4
-    bound = metres.contents.value("instance", "rounding_error")
-    assert bound == pytest.approx(59 * 0.5e-4) and np.abs(metres.distance - floats.distance).max() <= bound
+    assert (floats.distance >= metres.distance - metres.rounding_error - 1e-12).all()
+    assert 0.5e-4 <= metres.rounding_error <= 10 * 0.5e-4, "not of as many arcs as there are vertices"
     with pytest.raises(InputError, match="exact = true, but weights are not decimals"):
         package.solve(town(), exact=True, **keys)
 

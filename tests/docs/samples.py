@@ -72,8 +72,15 @@ def _problems(folder: Path) -> Iterator[tuple[Any, str, dict[str, Any]]]:
         yield _friends(weight), "shortest-paths", {"queries": [[0, 2], [2, 3]]}
         kept = ["count", "nearest", "farthest", *(["sum"] if weight != 1 / 3 else [])]
         yield _friends(weight), "shortest-paths", {"sources": "all", "reduce": kept, "cutoffs": [2], "k": 2}
-    yield np.sqrt(costs), "held-karp", {}  # costs that are rounded, as those of the next two
+    # Costs that are rounded, down to the last Steiner tree of this kind.
+    yield np.sqrt(costs), "held-karp", {"objective": "lexicographic", "best": 2, "round": 1e-3}
+    yield np.sqrt(100.0 + np.arange(32)).reshape(2, 4, 4), "held-karp", {}
+    (folder / "late.csv").write_text("city,earliest,latest\n1,0,10\n")
+    yield [[0, 10.4], [10.4, 0]], "held-karp", {"objective": "finish", "windows": folder / "late.csv", "path": "open",
+                                               "start": 0, "round": 1}
     yield _friends(1 / 3), "shortest-paths", {"sources": [0], "round": 1e-6}
+    yield _friends(1 / 3), "shortest-paths", {"queries": [[0, 2]], "round": 1e-6}
+    yield _friends(1e15 + 0.125), "shortest-paths", {"sources": [0], "round": 1}
     yield _friends(1 / 3), "steiner-kmb", {"terminals": ["Ann", "Cleo"]}
     yield _town(5), "steiner-kmb", {"mode": "kmb", "matrix": True}
     yield _town(9), "steiner-kmb", {"mode": "best"}

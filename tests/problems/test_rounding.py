@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
 from hpcsolve.algorithms.registry import NAMES, algorithm
+from hpcsolve.answers.rounding import at_most
 from hpcsolve.errors import InputError
 from hpcsolve.problems.decimals import FORBIDDEN, BadNumber
 from hpcsolve.problems.graph_build import fitted as fitted_graph
@@ -22,10 +23,8 @@ from hpcsolve.problems.rounding import (
     costs_from_integers,
     costs_from_texts,
     decimals_of,
-    error_text,
     exact_floats,
     rounded,
-    statement,
     unit_text,
 )
 from hpcsolve.problems.tsp import check_tour, fitted
@@ -64,9 +63,11 @@ def test_floats_are_rounded_to_the_finest_unit(numbers, largest, negative):
         return
     decimals = len(str(found.scale)) - 1
     assert found.values.tolist() == [nearest(repr(x), decimals) for x in numbers]
-    assert all(abs(Fraction(int(v), found.scale) - Fraction(repr(x))) <= Fraction(found.error)
+    error = Fraction(found.rounding.error)
+    assert all(abs(Fraction(int(v), found.scale) - Fraction(repr(x))) <= error
                for v, x in zip(found.values, numbers, strict=True))
-    assert found.error == 0.5 / found.scale and np.abs(found.values).max() <= largest
+    assert error == Fraction(1, 2 * found.scale) and np.abs(found.values).max() <= largest
+    assert [Fraction(found.rounding.exact(i)) for i in range(len(numbers))] == [Fraction(repr(x)) for x in numbers]
     assert decimals == 18 or max(map(abs, numbers)) * 10 ** (decimals + 1) > largest * 0.99999
 
 
@@ -88,7 +89,8 @@ def test_texts_of_any_length_count_digit_by_digit(numbers):
         costs_from_texts([*texts, "0.0000000000000000001"], 3, FINE // 3, None, "mine")
     found = costs_from_texts([*texts, "0.0000000000000000001"], 3, FINE // 3, asked, "mine")
     assert found.values.tolist() == [nearest(text, 6) for text in texts] + [0]
-    assert found.scale == 10**6 and found.error == 0.5e-6
+    assert found.scale == 10**6 and found.rounding.error == Decimal("0.5e-6")
+    assert [found.rounding.exact(i) for i in range(len(texts))] == numbers, "every digit of a text counts"
 
 
 @given(st.lists(st.integers(10**6, 10**15), min_size=1, max_size=9), st.integers(0, 9))
@@ -99,6 +101,7 @@ def test_exact_integers_lose_digits_in_one_step(values, decimals):
     found = costs_from_integers(costs, 3, asked, "mine")
     exact = [nearest(Decimal(value).scaleb(-9), decimals) for value in values]
     assert found.values.tolist() == [*exact, FORBIDDEN] and found.scale == 10**decimals
+    assert [found.rounding.exact(i) for i in range(len(values))] == [Decimal(x).scaleb(-9) for x in values]
 
 
 def fractions_of(table):
@@ -117,8 +120,8 @@ def test_tours_and_the_optimum_stay_within_the_bound(n, seed, largest):
     chance = np.random.default_rng(seed)
     table = chance.uniform(0.2, 1, (n, n))
     tsp = made(table, precision(largest))
-    bound = n * Fraction(tsp.cost_error)
-    assert tsp.cost_error == 0.5 / tsp.scale
+    bound = n * Fraction(tsp.rounding.error)
+    assert bound == Fraction(n, 2 * tsp.scale)
     before = tour_costs(fractions_of(table))
     after = {tour: Fraction(check_tour(tsp, tour), tsp.scale) for tour in before}
     assert all(abs(after[tour] - before[tour]) <= bound for tour in before)
@@ -140,7 +143,7 @@ def test_a_table_that_is_symmetric_but_for_noise_becomes_symmetric(n, seed):
     assert tsp.symmetric
     worst = max(abs(Fraction(int(tsp.cost[i, j]), tsp.scale) - Fraction(repr(float(table[i, j]))))
                 for i in range(n) for j in range(n) if i != j)
-    assert worst <= Fraction(tsp.cost_error) <= Fraction(51, 10**6)
+    assert worst <= Fraction(tsp.rounding.error) <= Fraction(51, 10**6)
 
 
 def test_what_is_asymmetric_stays_so():
@@ -157,16 +160,16 @@ def test_exact_costs_that_fit_stay_as_they_are(values, places):
     before = from_matrix(table)
     for kind in (table, table.tolist(), [[Decimal(repr(x)) for x in row] for row in table.tolist()]):
         after = made(kind, precision(2**15, fits=True))
-        assert np.array_equal(after.cost, before.cost) and after.scale == before.scale and after.cost_error == 0
+        assert np.array_equal(after.cost, before.cost) and after.scale == before.scale and after.rounding is None
 
 
 def test_an_asked_unit_rounds_what_has_more_decimals_and_nothing_else():
     table = [[0, 1.25, 2.5], [3.75, 0, 1.5], [10, 2, 0]]
     tsp = made(table, precision(decimals=1))
-    assert (tsp.scale, tsp.cost_error, tsp.cost[0, 1], tsp.cost[1, 0]) == (10, 0.05, 12, 38)
+    assert (tsp.scale, tsp.rounding.error, tsp.cost[0, 1], tsp.cost[1, 0]) == (10, Decimal("0.05"), 12, 38)
     for decimals in (2, 9):
         tsp = made(table, precision(decimals=decimals))
-        assert (tsp.scale, tsp.cost_error) == (100, 0)
+        assert (tsp.scale, tsp.rounding) == (100, None)
 
 
 def test_whole_numbers_are_left_to_the_algorithm():
@@ -220,8 +223,11 @@ def test_weights_of_graphs(weights, whole):
     exact = [nearest(repr(x), decimals) for x in weights]
     place = np.flatnonzero(found.tails() < found.heads)
     assert found.weights[place].tolist() == exact and sum(exact) < 2**62
-    assert found.weight_error in (0, 0.5 / found.scale)
-    if found.weight_error == 0:
+    assert found.rounding is None or found.rounding.error == Decimal("0.5") / found.scale
+    if found.rounding is not None:
+        given_weights = [found.rounding.exact(index) for index in place]
+        assert given_weights == [Decimal(repr(x)) for x in weights]
+    else:
         assert [Fraction(x, found.scale) for x in exact] == [Fraction(repr(x)) for x in weights]
     with pytest.raises(InputError, match="exact = true, but weights are not decimals of at most nine places"):
         fitted_graph(graph, Precision("x", wanted.largest_cost, wanted.fits, exact=True), whole)
@@ -248,5 +254,5 @@ def test_held_karp_takes_every_table_that_is_rounded_to_its_limit(n, seed, negat
 def test_words():
     assert [unit_text(d) for d in (0, 1, 3, 4, 6, 18)] == ["1", "0.1", "0.001", "1e-4", "1e-6", "1e-18"]
     assert [decimals_of(x) for x in (1.0, 1e-6, 1e-18, 0.5, 10.0, 0.0, -1.0, 1e-19)] == [0, 6, 18] + [None] * 5
-    assert [error_text(x) for x in (60 * 5e-7, 25 * 5e-7, 12.5, 0.5)] == ["3e-5", "1.3e-5", "13", "0.5"]
-    assert statement(1e-6, 60 * 5e-7) == "rounded to 1e-6; the answer's cost is exact to 3e-5"
+    exact = [Fraction(3, 10**5), Fraction(125, 10**7), Fraction(25, 2), Fraction(1, 2), Fraction(0)]
+    assert [at_most(x) for x in exact] == [at_most(float(x)) for x in exact] == ["3e-5", "1.3e-5", "13", "0.5", "0"]

@@ -95,6 +95,12 @@ def run(batch: TspBatch, question: TourQuestion, device: Device, comm: Comm, rep
     return Outcome(Tours(all_costs, all_found, all_tours, batch.offset), {}, rank)
 
 
+def fits(batch: TspBatch, question: TourQuestion) -> bool:
+    """Return whether states of 32 bits suffice for the costs of all instances as they are."""
+    closed = question.path == "cycle"
+    return all((_reduced(costs if closed else _with_free_depot(costs))[2] < NO_PATH).all() for costs in batch.costs)
+
+
 def pieces(batch: TspBatch, share: range) -> Iterator[Piece]:
     """Yield the instances of a rank in pieces of at most `PIECE` of one array."""
     at, place = 0, 0
@@ -132,7 +138,10 @@ def _solved(costs: NDArray[np.int64], closed: bool, device: Device, timer: Timer
     count, m = len(core), core.shape[1] - 1
     if m == 0:
         return np.zeros((count, 1), np.int32), np.zeros(count, np.int64)
-    reduced, shift = _reduced(np.roll(core, (-1, -1), (1, 2)) if closed else core, number)
+    reduced, shift, dearest = _reduced(np.roll(core, (-1, -1), (1, 2)) if closed else core)
+    if (dearest >= NO_PATH).any():
+        which = number + int(np.argmax(dearest >= NO_PATH))
+        raise InputError(f"the costs of instance {which} are too far apart for 32-bit states: round them")
     blocks = min(count, _blocks(device.info))
     buffers = {"binomial": device.upload(BINOMIAL), "costs": device.upload(reduced),
                "tables": device.empty(blocks * m << (m - 1), np.uint32), "orders": device.empty((count, m), np.int32),
@@ -158,20 +167,14 @@ def _with_free_depot(costs: NDArray[np.int64]) -> NDArray[np.int64]:
     return core
 
 
-def _reduced(core: NDArray[np.int64], number: int) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-    """Return costs of at least 0 in 32 bits, and what each instance's tour costs more than by them.
+def _reduced(core: NDArray[np.int64]) -> tuple[NDArray[np.uint32], NDArray[np.int64], NDArray[np.int64]]:
+    """Return costs of at least 0 in 32 bits, what each tour costs more than by them, and a bound of it by them.
 
-    Raises
-    ------
-    InputError
-        The costs of an instance are too far apart for 32 bits.
+    The costs are right only where that bound fits 32 bits.
     """
     known = core != FORBIDDEN
     least = np.where(known, core, FORBIDDEN).min(axis=2)
     least = np.where(least == FORBIDDEN, 0, least)
     reduced = np.where(known, np.where(known, core, 0) - least[:, :, None], NO_PATH)
-    dearest = np.where(known, reduced, 0).max(axis=2).sum(axis=1)
-    if (dearest >= NO_PATH).any():
-        which = number + int(np.argmax(dearest >= NO_PATH))
-        raise InputError(f"the costs of instance {which} are too far apart for 32-bit states: round them")
-    return np.ascontiguousarray(reduced.astype(np.uint32)), least.sum(axis=1)
+    dearest = np.minimum(np.where(known, reduced, 0).max(axis=2), NO_PATH).sum(axis=1)
+    return np.ascontiguousarray(reduced.astype(np.uint32)), least.sum(axis=1), dearest

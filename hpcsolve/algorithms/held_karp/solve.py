@@ -106,8 +106,10 @@ def _lattice_bytes(tsp: Tsp, parameters: Parameters, ranks: int) -> tuple[int, .
         return (2**62,) * ranks
 
 
-def fits(tsp: Tsp, parameters: Parameters) -> bool:
+def fits(tsp: Tsp | TspBatch, parameters: Parameters) -> bool:
     """Return whether the method's states suffice for the costs as they are. Raises as `core_problem`."""
+    if isinstance(tsp, TspBatch):
+        return batch.fits(tsp, asked(tsp, parameters))
     if not is_bounded(tsp, parameters):
         return lattice.fits(tsp, parameters)
     question = asked(tsp, parameters)

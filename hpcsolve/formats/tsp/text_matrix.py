@@ -42,14 +42,14 @@ def read_text_matrix(file: InputFile, precision: Precision | None = None) -> Tsp
             raise file.error(what, line)
     _refuse_half(file, rows)
     require_memory(n)
-    cost, scale, error = _costs(file, rows, precision)
+    cost, scale, rounding = _costs(file, rows, precision)
 
     def location(row: int, column: int) -> tuple[str, int]:
         return file.name, rows[row][0]
 
     name = file.stem or "matrix"
     return from_costs(
-        cost.reshape(n, n), name, labels=table.labels, scale=scale, cost_error=error, city_names=table.names,
+        cost.reshape(n, n), name, labels=table.labels, scale=scale, rounding=rounding, city_names=table.names,
         location=location,
     )
 

@@ -8,6 +8,7 @@ problems, such as CAPACITY. Keywords that are not known earn a note.
 from __future__ import annotations
 
 from dataclasses import replace
+from decimal import Decimal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +33,7 @@ from hpcsolve.formats.tsp.tsplib_sections import (
 from hpcsolve.problems.decimals import BadNumber, is_number, shown
 from hpcsolve.problems.geographic import DEGREES_MINUTES
 from hpcsolve.problems.notes import not_used
-from hpcsolve.problems.rounding import Costs, Precision, costs_from_texts
+from hpcsolve.problems.rounding import Costs, Precision, Rounding, costs_from_texts
 from hpcsolve.problems.tsp import Tsp, from_costs, largest_cost, require_memory
 from hpcsolve.wording import did_you_mean, not_solved
 
@@ -166,7 +167,7 @@ def _read_explicit(parts: TsplibParts, n: int, precision: Precision | None) -> T
     """Return an instance with a matrix of costs, and perhaps coordinates to draw it."""
     order = _entry_order(parts)
     section = parts.section("EDGE_WEIGHT_SECTION")
-    values, scale, error = _costs(parts, section, order, n, precision)
+    values, scale, rounding = _costs(parts, section, order, n, precision)
     labels, coordinates = np.arange(1, n + 1), None
     for name in ("NODE_COORD_SECTION", "DISPLAY_DATA_SECTION"):
         if name in parts.sections and coordinates is None:
@@ -178,11 +179,15 @@ def _read_explicit(parts: TsplibParts, n: int, precision: Precision | None) -> T
     def location(row: int, column: int) -> tuple[str, int]:
         return parts.file.name, line_of_word(parts, section, order.index(n, row, column))
 
+    def exact(index: int) -> Decimal:
+        assert rounding is not None and rounding.exact is not None
+        return rounding.exact(order.index(n, *divmod(index, n)))
+
     name, comment = parts.text("NAME"), parts.text("COMMENT")
     cost = order.matrix(values, n)
     return from_costs(
-        cost, name, labels=labels, scale=scale, cost_error=error, coordinates=coordinates, comment=comment,
-        location=location,
+        cost, name, labels=labels, scale=scale, rounding=rounding and Rounding(rounding.error, exact),
+        coordinates=coordinates, comment=comment, location=location,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,10 @@ from hpcsolve.errors import InputError
 from hpcsolve.formats import InstanceOf
 from hpcsolve.formats.files import InputFile
 from hpcsolve.formats.tsp.batch import batch_of_arrays, read_batch
-from hpcsolve.problems.rounding import Precision, rounding_values
-from hpcsolve.problems.tsp_batch import TspBatch
+from hpcsolve.problems import tsp
+from hpcsolve.problems.rounding import Precision
+from hpcsolve.problems.tsp import Tsp
+from hpcsolve.problems.tsp_batch import TspBatch, fitted
 from hpcsolve.runner.kinds import ProblemKind
 from hpcsolve.wording import counted
 
@@ -24,8 +27,14 @@ def read_source(source: Any, precision: Precision) -> InstanceOf[TspBatch]:
     """Return the batch of a file, a folder or a list of files. Raises as `read_batch`."""
     if not (isinstance(source, str) or (isinstance(source, list) and all(isinstance(file, str) for file in source))):
         raise InputError('instance.batch: name a .npz or .npy file, a folder, or a list of files: batch = "costs.npz"')
-    batch, digest = read_batch(source, lambda file: formats.read(file, precision))
-    return InstanceOf(batch, os.path.abspath(source) if isinstance(source, str) else "", digest, "batch")
+
+    def read_one(file: str) -> InstanceOf[Tsp]:
+        found = formats.read(file, precision)
+        return replace(found, problem=tsp.fitted(found.problem, precision))
+
+    batch, digest = read_batch(source, read_one, precision)
+    path = os.path.abspath(source) if isinstance(source, str) else ""
+    return InstanceOf(fitted(batch, precision), path, digest, "batch")
 
 
 def read(path: str, options: Mapping[str, Any], precision: Precision) -> InstanceOf[TspBatch]:
@@ -35,7 +44,7 @@ def read(path: str, options: Mapping[str, Any], precision: Precision) -> Instanc
 
 def given(problem: Any, options: Mapping[str, Any], precision: Precision) -> TspBatch:
     """Return the batch of an array of shape (instances, n, n). Raises as `batch_of_arrays`."""
-    return batch_of_arrays(InputFile("batch", b"", ""), [np.asarray(problem)])
+    return fitted(batch_of_arrays(InputFile("batch", b"", ""), [np.asarray(problem)], precision), precision)
 
 
 def write(problem: TspBatch, path: str) -> None:
@@ -75,8 +84,14 @@ def values(instance: InstanceOf[TspBatch]) -> dict[str, Any]:
     return {
         "name": batch.name, "comment": "", "path": instance.path, "format": instance.format, "sha256": instance.sha256,
         "instances": batch.count, "label": np.arange(batch.count), "cities": batch.cities, "scale": batch.scale,
-        "coordinates_kind": "", **rounding_values(size(batch), batch.scale, 0.0),
+        "coordinates_kind": "", "rounded_to": _coarsest_unit(batch),
     }
+
+
+def _coarsest_unit(batch: TspBatch) -> float | None:
+    """Return the coarsest unit that an instance was rounded to, which may be coarser than the common scale, or None."""
+    errors = [rounding.error for rounding in batch.roundings if rounding is not None]
+    return float(f"1e{(2 * max(errors)).adjusted()}") if errors else None
 
 
 KIND = ProblemKind("cities", read, given, write, content_hash, identity, size, headline, values)

@@ -15,7 +15,7 @@ from hpcsolve.formats import GraphInstance, read_graph, read_terminals, write_gr
 from hpcsolve.problems.graph import Graph, with_terminals_at
 from hpcsolve.problems.graph_build import fitted
 from hpcsolve.problems.graph_convert import from_networkx, from_scipy
-from hpcsolve.problems.rounding import Precision, rounding_values
+from hpcsolve.problems.rounding import Precision
 from hpcsolve.problems.steiner import with_terminals
 from hpcsolve.runner.kinds import ProblemKind
 from hpcsolve.wording import counted, did_you_mean
@@ -139,7 +139,7 @@ def values(instance: GraphInstance) -> dict[str, Any]:
         "arcs": graph.arcs,
         "directed": graph.directed,
         "scale": graph.scale,
-        **rounding_values(graph.n - 1, graph.scale, graph.weight_error),
+        "rounded_to": None if graph.rounding is None else 1 / graph.scale,
         "parallel_arcs": graph.parallel_arcs,
         "loops": graph.loops,
         "label": graph.labels,

@@ -15,7 +15,7 @@ from hpcsolve.formats import Instance
 from hpcsolve.formats.tsp.city_names import with_names
 from hpcsolve.problems.data_frame import from_data_frame, is_data_frame
 from hpcsolve.problems.geographic import DEGREES
-from hpcsolve.problems.rounding import Precision, rounding_values
+from hpcsolve.problems.rounding import Precision
 from hpcsolve.problems.tsp import Tsp, fitted
 from hpcsolve.problems.tsp_matrix import from_matrix
 from hpcsolve.runner.kinds import ProblemKind
@@ -93,7 +93,7 @@ def values(instance: Instance) -> dict[str, Any]:
         "n": tsp.n,
         "symmetric": tsp.symmetric,
         "scale": tsp.scale,
-        **rounding_values(tsp.n, tsp.scale, tsp.cost_error),
+        "rounded_to": None if tsp.rounding is None else 1 / tsp.scale,
         "label": tsp.labels,
         "city_name": tsp.city_names or None,
         "coordinates_kind": tsp.coordinates_kind,

@@ -1,0 +1,257 @@
+"""The group `/rounding`: an answer for rounded numbers by the numbers as they were given, and how that is said.
+
+What is claimed, and why it holds, is in `problems.unrounded`. Every sentence and number about rounding, in lines,
+reports, tables and Python, comes from here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hpcsolve.answers.dataset import Column, Dataset, Group, columns
+from hpcsolve.problems.rounding import EXACT, decimals_of, own_decimal, unit_text
+from hpcsolve.problems.unrounded import Unrounded
+
+if TYPE_CHECKING:
+    from hpcsolve.output.contents import Contents
+
+_BY_GIVEN = "by the numbers before rounding, an exact decimal in the instance's own unit"
+_MISSING = "missing if nothing is known"
+ROUNDING = {
+    "cost": Dataset("text", f"Cost of the answer {_BY_GIVEN}", optional=True),
+    "error": Dataset(
+        "float64", "By the numbers before rounding, the optimum, and each distance, is not below what is proven by the "
+        f"rounded ones by more than this, in the instance's own unit; {_MISSING}", optional=True),
+    "part": Dataset("float64", "Of distances, in place of `error`: the same as a part of each distance", optional=True),
+    "dearest": Dataset("text", f'Of objective "lexicographic": cost of the dearest leg {_BY_GIVEN}', optional=True),
+    "dearest_error": Dataset("float64", "The same as `error`, for the dearest leg", optional=True),
+    "slack": Dataset("float64", 'Of objective "finish": what is proven holds for tours that keep all windows with this '
+                     "to spare, by the numbers before rounding", optional=True),
+    "late": Dataset("float64", "By how much the tour misses a window by the numbers before rounding; missing if it "
+                    "keeps all", optional=True),
+    "best_costs": Dataset("text", f"Costs of /solution/best_tours {_BY_GIVEN}", "best_tour", optional=True),
+    "costs": Dataset("text", f"Cost of each tour {_BY_GIVEN}; empty without a tour", "instance", optional=True),
+    "distance": Dataset("text", f"Lengths of the paths {_BY_GIVEN}; empty without a path. Missing if there are many",
+                        "query", optional=True),
+}
+"""The group `/rounding`, of all kinds of answers together."""
+LONGEST_DECIMAL = 40
+"""Characters up to which an exact decimal is printed in full."""
+
+
+def declared(*names: str) -> dict[str, Group]:
+    """Return the declaration of `/rounding` with the datasets that a kind of answer has in it."""
+    return {"rounding": {name: ROUNDING[name] for name in names}}
+
+
+def rounding_group(found: Unrounded, **more: Sequence[Decimal | None]) -> dict[str, dict[str, Column]]:
+    """Return `/rounding` as the groups of a kind of answer have it. `more` are its columns of decimals."""
+    values: dict[str, Any] = {name: value if value is None else
+                              exact_text(value) if ROUNDING[name].types == "text" else upward(value)
+                              for name, value in vars(found).items()}
+    values |= {name: np.array(["" if one is None else exact_text(one) for one in several], object)
+               for name, several in more.items()}
+    return {"rounding": columns(ROUNDING, values)}
+
+
+def exact_text(value: Decimal) -> str:
+    """Return a decimal with all its digits, and no zeros at its end: 0.00012, 100."""
+    text = format(value, "f")
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def upward(value: Decimal) -> int | float:
+    """Return a whole number as an int, and else the smallest float whose shortest decimal form is not below it."""
+    if value == value.to_integral_value(context=EXACT):
+        return int(value)
+    nearest = float(value)
+    return nearest if _decimal(nearest) >= value else math.nextafter(nearest, math.inf)
+
+
+def _decimal(value: Any) -> Decimal:
+    """Return a float by its shortest decimal form."""
+    return Decimal(repr(float(value)))
+
+
+def at_most(value: float | Fraction, digits: int = 2) -> str:
+    """Return the text of a number of at least 0, rounded up to so many digits."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    exact = value if isinstance(value, Fraction) else Fraction(_decimal(value))
+    quotient = Context(prec=digits, rounding=ROUND_CEILING).divide(exact.numerator, exact.denominator)
+    return f"{float(quotient):g}".replace("e-0", "e-")
+
+
+def rounded_to(contents: Contents) -> str:
+    """Return ` for costs rounded to 1e-6`, which stands behind what is proven by them, or `` for exact costs."""
+    unit = contents.value("instance", "rounded_to")
+    return "" if unit is None else f" for costs rounded to {unit_text(decimals_of(float(unit)) or 0)}"
+
+
+def exactly(text: Any) -> str:
+    """Return ` (exactly 3.14159)`, which stands behind a rounded cost, given its text or None in `/rounding`."""
+    return f" ({_words(Decimal(str(text)))})" if text else ""
+
+
+def _words(value: Decimal) -> str:
+    """Return `exactly 3.14159`, or `about` and 20 digits of a very long decimal."""
+    text = exact_text(value)
+    short = len(text) <= LONGEST_DECIMAL
+    return f"exactly {text}" if short else f"about {Context(prec=20).create_decimal(text)}"
+
+
+def _range(ascending: Sequence[Decimal]) -> str:
+    """Return `exactly 3.1 to 3.25`."""
+    return f"{_words(ascending[0])} to {_words(ascending[-1]).removeprefix('exactly ')}"
+
+
+def cost_of(contents: Contents) -> Decimal | None:
+    """Return the exact cost of the answer by the given numbers, or None if it has no cost, or that was not kept."""
+    given, cost = contents.value("rounding", "cost"), contents.value("solution", "cost")
+    if given is not None:
+        return Decimal(str(given))
+    return None if cost is None or rounded_to(contents) else own_decimal(int(cost), contents.scale)
+
+
+def bound_of(contents: Contents) -> Decimal | None:
+    """Return the proven lower bound on the cost of all answers by the given numbers, or None if there is none."""
+    return None if contents.value("rounding", "slack") is not None else bound_below(contents, _proven(contents))
+
+
+def bound_below(contents: Contents, proven: int | None, error: str = "error") -> Decimal | None:
+    """Return the lower bound by the given numbers that follows from one in scaled integers, or None.
+
+    `error` is the dataset of `/rounding` with the error of the cost.
+    """
+    if proven is None:
+        return None
+    bound = own_decimal(proven, contents.scale)
+    if not rounded_to(contents):
+        return bound
+    most = contents.value("rounding", error)
+    if most is None:
+        return None
+    # Two digits more than the unit. Weights of graphs are not negative, and neither are bounds on trees.
+    digits = len(str(contents.scale)) + 1
+    lower = EXACT.subtract(bound, _decimal(most)).scaleb(digits, EXACT).to_integral_value(ROUND_FLOOR, EXACT)
+    lower = lower.scaleb(-digits, EXACT)
+    return max(lower, Decimal(0)) if contents.value("instance", "vertices") is not None else lower
+
+
+def is_optimal(contents: Contents) -> bool:
+    """Return whether the answer is proven to be optimal by the rounded costs."""
+    cost, bound = (contents.value("solution", name) for name in ("cost", "lower_bound"))
+    return bool(contents.value("solution", "optimal", False)) or (cost is not None and cost == bound)
+
+
+def error_of(contents: Contents) -> float:
+    """Return E of `problems.unrounded` in the instance's own unit, 0 if nothing was rounded, NaN if it is not known."""
+    return float(contents.value("rounding", "error", math.nan)) if rounded_to(contents) else 0.0
+
+
+def downward(value: Decimal) -> int | float:
+    """Return a whole number as an int, and else the largest float whose shortest decimal form is not above it."""
+    return -upward(value.copy_negate())
+
+
+def _proven(contents: Contents) -> int | None:
+    """Return the proven lower bound in scaled integers, which is the cost of an answer that is proven optimal."""
+    cost, bound = (contents.value("solution", name) for name in ("cost", "lower_bound"))
+    best = cost if contents.value("solution", "optimal") else bound
+    return None if best is None else int(best)
+
+
+def bounds_in_words(contents: Contents, what: str = "tour") -> str:
+    """Return what is proven of all tours by the given costs, where `proven optimal` does not say it, or ``."""
+    if not rounded_to(contents) and is_optimal(contents):
+        return ""
+    bound, cost, said = bound_below(contents, _proven(contents)), cost_of(contents), []
+    if bound is not None:
+        gap = ""
+        if bound > 0 and cost is not None and contents.value("rounding", "slack") is None:
+            gap = f", so it is at most {at_most(100 * (Fraction(cost) / Fraction(bound) - 1), 3)} % above the optimum"
+        said = [f"no {what}{_which(contents)} is below {exact_text(bound)}{gap}"]
+    dearest = contents.value("solution", "dearest")
+    least = bound_below(contents, None if dearest is None else int(dearest), "dearest_error")
+    if least is not None and rounded_to(contents):
+        said.append(f"no {what} has a dearest leg below {exact_text(least)}")
+    return ", and ".join(said)
+
+
+def _which(contents: Contents) -> str:
+    """Return for which tours something is proven by the given costs, `` for all."""
+    slack, dearest = (contents.value("rounding", name) for name in ("slack", "dearest"))
+    if slack is not None:
+        return f" that keeps all windows with {at_most(float(slack))} to spare"
+    return "" if dearest is None else f" with a dearest leg of up to {dearest}"
+
+
+def no_tour_words(contents: Contents) -> str:
+    """Return for which tours it is proven that there is none, `` for all."""
+    if contents.value("rounding", "slack") is None:
+        return ""
+    return f"{rounded_to(contents)}: there is no tour{_which(contents)}"
+
+
+def late_words(contents: Contents) -> str:
+    """Return that a tour misses a window by the given costs, or ``."""
+    late = contents.value("rounding", "late")
+    return "" if late is None else f"; by the costs before rounding it misses a window by {at_most(float(late))}"
+
+
+def best_words(contents: Contents) -> str:
+    """Return the exact costs of the best tours by the given costs, and what the others cost at least, or ``."""
+    given, best = contents.value("rounding", "best_costs"), contents.value("solution", "best_costs")
+    if given is None:
+        return ""
+    costs = sorted(map(Decimal, given))
+    bound = bound_below(contents, int(best[-1]))
+    other = "" if bound is None else f"; no other tour{_which(contents)} is below {exact_text(bound)}"
+    return f" ({_range(costs)}{other})"
+
+
+def batch_words(contents: Contents) -> str:
+    """Return the range of the exact costs of a batch by the given ones, and what is proven of each tour, or ``."""
+    given, error = contents.value("rounding", "costs"), contents.value("rounding", "error")
+    costs = sorted(Decimal(text) for text in ([] if given is None else given) if text)
+    if not costs:
+        return ""
+    below = "" if error is None else f"; no optimum is below its cost by more than {at_most(float(error))}"
+    return f" ({_range(costs)}{below})"
+
+
+def arc_words(contents: Contents) -> str:
+    """Return how far the costs of the best tours through arcs may be from those by the given costs, or ``."""
+    error = contents.value("rounding", "error")
+    if error is None or contents.value("solution", "dearest") is not None:
+        return ""
+    return f", each within {at_most(float(error))} of that before rounding"
+
+
+def tree_bounds(contents: Contents) -> str:
+    """Return what is proven of a tree by the given weights: `proven optimal: lower bound 17`."""
+    cost, bound, rounded = cost_of(contents), bound_of(contents), rounded_to(contents)
+    optimal = is_optimal(contents)
+    said = [f"proven optimal{rounded}"] if optimal else []
+    if (rounded or not optimal) and cost is not None and bound is not None:
+        ratio = Fraction(cost) / Fraction(bound) if bound else None
+        above = "" if ratio is None else f"at most {at_most(100 * (ratio - 1), 3)} % above the optimum"
+        times = f"at most {'inf' if ratio is None else at_most(ratio, 6)} times the optimum"
+        said.append(above if optimal and ratio is not None else times)
+    least = "" if bound is None else f": lower bound {exact_text(bound)}"
+    return ", ".join(said) + least
+
+
+def distance_bounds(contents: Contents) -> str:
+    """Return how far distances may be below by the given weights, or `` if nothing was rounded or is known."""
+    error, part = (contents.value("rounding", name) for name in ("error", "part"))
+    if error is None and part is None:
+        return ""
+    most = at_most(float(error)) if error is not None else f"{at_most(100 * Fraction(_decimal(part)))} % of it"
+    return f"by the weights before rounding no distance is smaller by more than {most}"

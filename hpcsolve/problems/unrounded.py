@@ -1,0 +1,250 @@
+"""What an answer for rounded numbers is worth by the numbers as they were given.
+
+Let c(x) be the cost of an answer x by the given numbers, r(x) its cost by the rounded ones, x' the answer that was
+found and x* the best one by the given numbers. Here c(x') is computed exactly, in decimals. What stays unknown is
+c(x*): rounding may have hidden an answer that is better. If a search has proven that no r(x) is below some bound, which
+is r(x') where x' is proven optimal, then
+
+    c(x*) = r(x*) - (r(x*) - c(x*)) >= bound - E,    where E >= r(x*) - c(x*).
+
+E is the *error* here. It says of a heuristic's answer nothing that its search has not proven. With e, the most by which
+one number differs from the given one (half a unit, and noise in a table that was made symmetric), it follows for each
+question from how often the numbers of x* count. Tours have n cities and L legs:
+
+- sum: each leg counts once, E = L e.
+- position: leg k counts w_k times, whatever the tour. E = e (w_1 + ... + w_L). Costs by leg from a file are exact, and
+  E = 0.
+- latency: the k-th leg delays all cities that come after it. So city c, reached by k legs, counts w_c k times, and
+  E = e max sum(w_c k), the maximum over all orders: by the rearrangement inequality that of ascending weights, with the
+  fixed ends at their places, and the return of a cycle as its last leg.
+- bottleneck: rounding a set of numbers moves their maximum by no more than e. E = e.
+- lexicographic: for the dearest leg E = e. For the sum: rounding keeps the order of numbers. So a tour whose dearest
+  leg is no dearer than that of x' by the given numbers is not dearer by the rounded ones either, and there no tour has
+  a cheaper dearest leg. So it is among those of which x' has the least sum, and E = L e as for the sum. In a table that
+  was made symmetric, a cost may get the value of another one that differs by noise. Then this holds only if the dearest
+  leg of x' is farther than the noise below the numbers that are rounded to the next value. If not, nothing is said of
+  the sum.
+- finish: the time of arrival is a maximum of sums, so a change of e in each leg changes it by L e at most. E = L e, if
+  windows never end. Where they do, x* may miss a window by the rounded costs, and then nothing is proven of it. A tour
+  that keeps all its windows by the given costs with L e to spare, the *slack*, keeps them by the rounded ones: what is
+  proven holds for these tours.
+
+Several best tours: if each cost moves by E at most, so does the k-th least of them; and a tour that is not listed costs
+at least as much as the last one listed less E. The best tour through an arc is the best one of fewer tours.
+
+Trees and paths have weights that are not negative. Only a number that was rounded up adds to r(x*) - c(x*), by e at
+most, and a weight that became 0 was not. So E = e times the number of edges of x* whose rounded weight is not 0.
+
+- trees: c(x*) <= c(x'), and an edge of rounded weight r weighs at least r - e. So x* has no more such edges than the
+  lightest ones that together, with r - e each, weigh c(x') or less; and no more than n - 1.
+- paths: let q be a shortest path where each arc weighs r - e, but at least 0, and d* the distance by the given weights.
+  No path is shorter than q by these weights, so d* >= r(q) - e arcs(q) >= r(x') - e arcs(q). E = e times the most arcs
+  of such paths, found by one more search from each source. The arcs of x' itself would not do: x' may have one arc of
+  10.4, rounded to 10, beside a path of ten arcs of 0.6, each rounded to 1. Where these searches would take too long, a
+  *part* is given: an arc of rounded weight r >= least > 0 weighs at least r (1 - e / least), so that
+  d* >= r(x*) (1 - e / least) >= r(x') (1 - e / least).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from decimal import ROUND_CEILING, Context, Decimal, localcontext
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsolve.problems.graph import Graph
+from hpcsolve.problems.order import LARGEST_VALUE, TourQuestion, leg_ends, legs, legs_of, times_of, value_of
+from hpcsolve.problems.rounding import EXACT, own_decimal
+from hpcsolve.problems.tsp import Tsp
+
+MOST_STEPS = 1 << 22
+"""Arcs and vertices, over all searches, up to which paths are searched once more: about a second."""
+_EXACT_FLOATS = 2**53
+
+
+@dataclass(frozen=True)
+class Unrounded:
+    """An answer by the given numbers, all in the instance's own unit.
+
+    Attributes
+    ----------
+    cost
+        Its exact cost, None if it has none.
+    error
+        E above, None if nothing is said.
+    dearest, dearest_error
+        Of objective "lexicographic": the cost of the dearest leg, and how far the least one may be below the rounded.
+    slack
+        Of objective "finish" with windows that end: as above.
+    late
+        By how much the tour misses a window by the given costs, or None if it keeps all.
+    part
+        Of paths whose `error` would take too long: as above.
+    """
+
+    cost: Decimal | None = None
+    error: Decimal | None = None
+    dearest: Decimal | None = None
+    dearest_error: Decimal | None = None
+    slack: Decimal | None = None
+    late: Decimal | None = None
+    part: Decimal | None = None
+
+
+def unrounded_tour(tsp: Tsp, question: TourQuestion, tour: NDArray[Any]) -> Unrounded:
+    """Return a tour that keeps to a question by the given costs of an instance that was rounded."""
+    assert tsp.rounding is not None
+    order = np.asarray(tour).astype(np.int64)
+    error = Decimal(0) if question.leg_costs is not None else tsp.rounding.error
+    with localcontext(EXACT):
+        values = given_legs(tsp, question, order)
+        value = Decimal(value_of(question, order, values))
+        found = Unrounded(own_decimal(value, tsp.scale), error * times_counted(tsp.n, question))
+        if question.objective == "lexicographic":
+            return _with_dearest(found, tsp, question, order, max(values, default=Decimal(0)))
+        slack = slack_of(tsp, question)
+        if slack is None or question.windows is None:
+            return found
+        latest = question.windows.latest[[*order, order[0]]].tolist()
+        late = max(time - last for time, last in zip(times_of(question, order, values), latest))
+        return replace(found, slack=slack, late=own_decimal(late, tsp.scale) if late > 0 else None)
+
+
+def unrounded_costs(tsp: Tsp, question: TourQuestion, tours: NDArray[Any]) -> list[Decimal]:
+    """Return the exact costs of several tours, shape (tours, n), by the given costs of an instance that was rounded."""
+    with localcontext(EXACT):
+        return [own_decimal(Decimal(value_of(question, order, given_legs(tsp, question, order))), tsp.scale)
+                for order in np.asarray(tours).astype(np.int64)]
+
+
+def slack_of(tsp: Tsp, question: TourQuestion) -> Decimal | None:
+    """Return the slack of a question with windows that end, else None."""
+    if tsp.rounding is None or question.windows is None or (question.windows.latest == LARGEST_VALUE).all():
+        return None
+    return EXACT.multiply(tsp.rounding.error, Decimal(legs(tsp.n, question.path)))
+
+
+def given_legs(tsp: Tsp, question: TourQuestion, order: NDArray[np.int64]) -> list[Decimal]:
+    """Return the given cost of each leg of a tour, times the instance's scale."""
+    if question.leg_costs is not None:
+        return list(map(Decimal, legs_of(tsp, order, question).tolist()))
+    assert tsp.rounding is not None and tsp.rounding.exact is not None
+    tails, heads = leg_ends(order, question.path)
+    return [tsp.rounding.exact(index) * tsp.scale for index in (tails * tsp.n + heads).tolist()]
+
+
+def times_counted(n: int, question: TourQuestion) -> int:
+    """Return how often the errors of legs count in the cost of a tour, at most."""
+    count = legs(n, question.path)
+    if question.objective == "bottleneck":
+        return min(count, 1)
+    if question.objective == "position" and question.weights is not None:
+        return int(question.weights.sum())
+    if question.objective != "latency" or not count:
+        return count
+    weights = [1] * n if question.weights is None else question.weights.tolist()
+    first, last = question.start, question.end
+    if question.path == "cycle":
+        first = first or 0
+    ascending = sorted(weight for city, weight in enumerate(weights) if city not in (first, last))
+    in_order = [*([] if first is None else [weights[first]]), *ascending, *([] if last is None else [weights[last]])]
+    back = n * in_order[0] if question.path == "cycle" else 0
+    return int(sum(place * weight for place, weight in enumerate(in_order)) + back)
+
+
+def _with_dearest(found: Unrounded, tsp: Tsp, question: TourQuestion, order: NDArray[np.int64], dearest: Decimal
+                  ) -> Unrounded:
+    """Return what is said of the dearest leg too, and nothing of the sum if noise may have changed which tours count.
+
+    `dearest` is the given cost of the dearest leg times the scale.
+    """
+    assert tsp.rounding is not None
+    noise = tsp.rounding.error * tsp.scale - Decimal("0.5")
+    next_number = int(legs_of(tsp, order, question).max(initial=0)) + Decimal("0.5")
+    said = not noise or dearest + noise < next_number
+    return replace(found, error=found.error if said else None, dearest=own_decimal(dearest, tsp.scale),
+                   dearest_error=tsp.rounding.error)
+
+
+def unrounded_tree(graph: Graph, u: NDArray[Any], v: NDArray[Any]) -> Unrounded:
+    """Return a tree with these ends of its edges by the given weights of a graph that was rounded."""
+    assert graph.rounding is not None
+    with localcontext(EXACT):
+        cost = sum((weight for weight in given_weights(graph, u, v)), Decimal(0))
+        edges = most_edges(graph.weights[graph.tails() < graph.heads], graph.n - 1, int(2 * cost * graph.scale))
+        return Unrounded(cost, graph.rounding.error * edges)
+
+
+def given_weights(graph: Graph, tails: NDArray[Any], heads: NDArray[Any]) -> list[Decimal]:
+    """Return the given weights of arcs that the graph has, in the instance's own unit."""
+    assert graph.rounding is not None and graph.rounding.exact is not None
+    keys = graph.tails().astype(np.int64) * graph.n + graph.heads
+    places = np.searchsorted(keys, np.asarray(tails, np.int64) * graph.n + heads)
+    return list(map(graph.rounding.exact, places.tolist()))
+
+
+def most_edges(weights: NDArray[Any], most: int, twice_cost: int) -> int:
+    """Return the most edges of rounded weight above 0 that can weigh half of `twice_cost` together before rounding.
+
+    Parameters
+    ----------
+    weights
+        The rounded weights of all edges, of which any `most` add up to less than 2^63.
+    most
+        The most edges of any answer.
+    """
+    least = np.sort(weights[weights > 0].astype(np.uint64))[:most]
+    together = np.cumsum(2 * least - np.uint64(1), dtype=np.uint64)
+    return int(np.searchsorted(together, np.uint64(min(twice_cost, 2**64 - 1)), "right"))
+
+
+def unrounded_paths(graph: Graph, seeds: Sequence[NDArray[np.int64]], targets: Sequence[NDArray[np.int64]] | None,
+                    cutoff: float | None) -> Unrounded:
+    """Return what is said of the distances of several searches in a graph that was rounded.
+
+    Parameters
+    ----------
+    seeds
+        Where each search begins.
+    targets
+        The vertices to which distances are asked for, by search, or None for all.
+    cutoff
+        In the unit of `graph.weights`: vertices farther away count as unreached.
+    """
+    assert graph.rounding is not None
+    rounded_up = graph.weights[graph.weights > 0]
+    if not len(rounded_up):
+        return Unrounded(error=Decimal(0))
+    span = 2 * int(rounded_up.max()) * graph.n
+    if len(seeds) * (graph.arcs + graph.n) > MOST_STEPS or span >= _EXACT_FLOATS:
+        return Unrounded(part=Context(prec=3, rounding=ROUND_CEILING).divide(1, 2 * int(rounded_up.min())))
+    with localcontext(EXACT):
+        return Unrounded(error=graph.rounding.error * _most_arcs(graph, seeds, targets, cutoff))
+
+
+def unrounded_length(graph: Graph, path: NDArray[Any]) -> Decimal:
+    """Return the exact length of a path, whose vertices are given, by the given weights of a rounded graph."""
+    with localcontext(EXACT):
+        return sum(given_weights(graph, path[:-1], path[1:]), Decimal(0))
+
+
+def _most_arcs(graph: Graph, seeds: Sequence[NDArray[np.int64]], targets: Sequence[NDArray[np.int64]] | None,
+               cutoff: float | None) -> int:
+    """Return the most arcs of rounded weight above 0 on shortest paths by the least weights, r - e or 0."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import dijkstra
+
+    lower = np.maximum(2 * graph.weights.astype(np.float64) - 1, 0)  # in half units
+    matrix = csr_array((lower, graph.heads, graph.offsets), shape=(graph.n, graph.n))
+    limit, most = np.inf if cutoff is None else 2.0 * cutoff, 0
+    for number, begin in enumerate(seeds):
+        distance, before, _ = dijkstra(matrix, indices=begin, limit=limit, min_only=True, return_predecessors=True)
+        above = np.where(before < 0, np.arange(graph.n), before)
+        arcs = (distance > distance[above]).astype(np.int64)
+        while (above != above[above]).any():  # pointer jumping: twice as far each time
+            arcs, above = arcs + arcs[above], above[above]
+        most = max(most, int(arcs.max() if targets is None else arcs[targets[number]].max(initial=0)))
+    return most
