@@ -144,7 +144,7 @@ def method_and_instance(
     method = method_for(problem, resources, keys, stop)
     if isinstance(problem, Tsp):
         usual = "held-karp" if problem.n <= MOST_CITIES else "ant-colony"
-        whole = problem.scale == 1 and not problem.cost_error
+        whole = problem.scale == 1 and problem.rounding is None
         return method, instance if whole or (method.algorithm == usual and not keys) else None
     return method, instance if kind == "batch" or (method.algorithm == "steiner-kmb") == (kind == "steiner") else None
 

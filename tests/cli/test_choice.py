@@ -200,7 +200,7 @@ def test_costs_of_many_decimals_leave_room_for_bounds() -> None:
     rng = np.random.default_rng(1)
     for decimals in (6, 8):
         found = hpcsolve.solve(np.round(rng.uniform(1, 1000, (30, 30)), decimals), device="cpu")
-        assert found.optimal and found.contents.value("instance", "rounding_error") < 0.01
+        assert found.optimal and found.rounding_error < 0.01
 
 
 def test_graphs_and_places_are_problems_too() -> None:
