@@ -152,7 +152,7 @@ def test_lines():
 
 
 def test_windows_that_rounding_decides(tmp_path):
-    """The traveller is at city 1 after 1.04, four hundredths late, but not by tenths; and a tour may be lost so."""
+    """The traveller is at city 1 after 1.04, four hundredths late, but not by tenths, and a tour may be lost so."""
     (tmp_path / "late.csv").write_text("city,earliest,latest\n1,0,1\n")
     keys = {"objective": "finish", "windows": tmp_path / "late.csv", "path": "open", "start": 0}
     assert lines([[0, 1.04], [1.04, 0]], "held-karp", **keys)[1:] == [
@@ -166,7 +166,7 @@ def test_windows_that_rounding_decides(tmp_path):
 
 
 def test_lines_of_trees_and_paths():
-    """By hand: edges of 0.34 and 1.13, by tenths 0.3 and 1.1; each may have been rounded up by 0.05."""
+    """By hand: edges of 0.34 and 1.13, by tenths 0.3 and 1.1, each of which may have been rounded up by 0.05."""
     graph = nx.Graph()
     graph.add_weighted_edges_from([(0, 1, 0.34), (1, 2, 1.13)])
     tree = lines(graph, "steiner-kmb", terminals=[0, 2], mode="exact")
