@@ -9,7 +9,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -102,10 +102,13 @@ def _run(command: list[str], seconds: float | None = None, temporary: Path | Non
     _running.add(mark)
     try:
         require_going_on()
-        # Signals that this process blocks (hpcsolve/parallel/interrupts.py) must end a compiler.
-        return subprocess.run(command, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL,
-                              check=False, env=variables, timeout=SECONDS if seconds is None else max(seconds, 0.0),
-                              preexec_fn=_unblock_signals)
+        with _forked(command, variables) as process:
+            try:
+                output, errors = process.communicate(timeout=SECONDS if seconds is None else max(seconds, 0.0))
+            except BaseException:
+                process.kill()
+                raise
+        return subprocess.CompletedProcess(command, process.returncode, output, errors)
     except subprocess.TimeoutExpired:
         _kill(mark)
         fault = f"has not ended after {SECONDS:.0f} s"
@@ -117,6 +120,19 @@ def _run(command: list[str], seconds: float | None = None, temporary: Path | Non
     finally:
         _running.discard(mark)
     raise EnvironmentFault(f"{command[0]} {fault}: try `{command[0]} --version`, or name another compiler in {setting}")
+
+
+def _forked(command: list[str], variables: Mapping[str, str]) -> subprocess.Popen[str]:
+    """Start a compiler, and let signals wait meanwhile.
+
+    Python's hooks of fork, such as that of logging, ignore exceptions, so one that a signal raises there would be lost.
+    """
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+    try:
+        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                text=True, errors="replace", env=variables, preexec_fn=_let_signals_end)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
 
 
 _running: set[str] = set()
@@ -166,6 +182,8 @@ def _kill(mark: str) -> None:
                     found = True
 
 
-def _unblock_signals() -> None:
-    """Let signals end this child, even if its parent blocks them."""
+def _let_signals_end() -> None:
+    """Let signals end this child, even if its parent blocks or handles them (hpcsolve/parallel/interrupts.py)."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1):
+        signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())

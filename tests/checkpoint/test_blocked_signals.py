@@ -1,6 +1,8 @@
-"""Signals are blocked before anything is imported."""
+"""Signals are blocked before anything is imported, and while a compiler is started."""
 
 import sys
+
+import pytest
 
 PROGRAM = """
 import signal, sys, types
@@ -16,3 +18,23 @@ main()
 def test_signals_are_blocked_before_the_imports(run_process):
     done = run_process([sys.executable, "-c", PROGRAM, "run", "job.toml"], timeout=60)
     assert (done.stdout, done.stderr) == ("['SIGINT', 'SIGTERM', 'SIGUSR1']\n", "")
+
+
+FORK = """
+import os, signal, subprocess, sys
+from hpcsolve.device.compiler import compiler_identity
+from hpcsolve.parallel.interrupts import raised
+os.register_at_fork(after_in_HOOK=lambda: os.kill(os.getpid(), signal.SIGTERM))
+try:
+    with raised():
+        print(compiler_identity("g++")[:0])
+except KeyboardInterrupt as stop:
+    print(stop)
+"""
+
+
+@pytest.mark.parametrize(("hook", "said"), [("parent", "SIGTERM\n"), ("child", "\n")])
+def test_a_signal_in_a_hook_of_fork_is_not_lost(hook, said, run_process):
+    """Python ignores exceptions there. In the child it ends the compiler, which then says nothing."""
+    done = run_process([sys.executable, "-c", FORK.replace("HOOK", hook)], timeout=60)
+    assert (done.stdout, done.stderr) == (said, "")
