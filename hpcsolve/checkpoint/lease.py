@@ -14,10 +14,13 @@ from pathlib import Path
 
 import msgspec
 
+from hpcsolve.checkpoint.store import opened
 from hpcsolve.errors import EnvironmentFault
 from hpcsolve.replacing import write_bytes
 
 NAME = "lease"
+LARGEST = 1 << 16
+"""Most bytes of a lease."""
 SLURM = ("SLURM_JOB_ID", "SLURM_RESTART_COUNT")
 
 
@@ -83,6 +86,7 @@ def take_lease(folder: Path) -> Lease:
 
 def _owner(path: Path) -> Owner | None:
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Owner)
+        with opened(path) as file:
+            return msgspec.json.decode(file.read(LARGEST), type=Owner)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):  # the last: nested too deep
         return None

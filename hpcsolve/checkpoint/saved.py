@@ -1,8 +1,15 @@
-"""A generation from which a run goes on, whatever ranks wrote it."""
+"""A generation from which a run goes on, whatever ranks wrote it.
+
+The SHA-256 shows that the files are as they were written, not that hpcsolve wrote them: anybody can make one. So an
+algorithm says of all that it takes from here what it may be for this job: how many rows there are, and between which
+bounds their integers lie. What does not fit is refused before a kernel takes it for an index, a size or a count.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import math
+from collections.abc import Callable, Container, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,11 +18,18 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from hpcsolve.checkpoint.state import Number
-from hpcsolve.checkpoint.store import DataFile, Manifest, Piece, check_data, generations, read_manifest
-from hpcsolve.errors import DamagedFileError
+from hpcsolve.checkpoint.store import DataFile, Manifest, Piece, check_data, generations, opened, read_manifest
+from hpcsolve.errors import DamagedFileError, LaunchError, ResourceError
+from hpcsolve.memory import available_memory
 
 if TYPE_CHECKING:
     from hpcsolve.parallel.comm import Comm
+
+
+ANY_COUNT = range(2**62)
+"""Of rows whose number does not follow from the job. They must still fit in memory."""
+MOST_SECONDS = 1e12
+"""More seconds than any run takes."""
 
 
 @dataclass(frozen=True)
@@ -30,9 +44,35 @@ class Saved:
         """The numbers of the state."""
         return self.manifest.numbers
 
-    def integer(self, name: str) -> int:
-        """Return one of the numbers as an integer."""
-        return int(self.numbers[name])
+    def require(self, holds: bool, what: str) -> None:
+        """Raise a `DamagedFileError` unless something holds that `what` says of this checkpoint."""
+        if not holds:
+            raise self.damaged(f"{what} does not fit this job")
+
+    def damaged(self, what: str) -> DamagedFileError:
+        """Return the error for something that a run of this job does not write."""
+        return DamagedFileError(f"{self.folder}: {what}; remove the folder to begin anew")
+
+    def integer(self, name: str, least: int = 0, most: int = 2**62) -> int:
+        """Return one of the numbers, an integer in a range. Raises `DamagedFileError` if it is none."""
+        value = self.numbers.get(name)
+        if not isinstance(value, int) or not least <= value <= most:
+            raise self.damaged(f"{name} = {str(value)[:30]} is no integer from {least} to {most}")
+        return value
+
+    def word(self, name: str, known: Container[str]) -> str:
+        """Return one of the numbers that is a word, one of those known. Raises `DamagedFileError` if it is none."""
+        value = self.numbers.get(name)
+        if not isinstance(value, str) or value not in known:
+            raise self.damaged(f"{name} = {str(value)[:30]!r} is not known")
+        return value
+
+    def seconds(self) -> float:
+        """Return the seconds that the run took before. Raises `DamagedFileError` if they are none."""
+        value = self.numbers.get("seconds")
+        if not isinstance(value, (int, float)) or not 0 <= value < MOST_SECONDS:
+            raise self.damaged(f"seconds = {str(value)[:30]} is no time")
+        return float(value)
 
     def ranges(self, name: str, within: range) -> list[range]:
         """Return the ranges of a table's rows that are stored and lie within a range, in ascending order."""
@@ -40,32 +80,67 @@ class Saved:
                  for _, piece in self._pieces(name))
         return sorted((one for one in found if one), key=lambda one: one.start)
 
-    def rows(self, name: str, wanted: range, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
+    def rows(
+        self, name: str, wanted: range, shape: tuple[int, ...], dtype: DTypeLike, within: range | None = None
+    ) -> NDArray[Any]:
         """Return rows of a table, an array of shape (rows, *shape).
+
+        Parameters
+        ----------
+        within
+            The values that they may have; None: any.
 
         Raises
         ------
         DamagedFileError
-            Rows are missing, or have another shape or type.
+            Rows are missing, or have another shape, type or value.
         """
-        values = np.empty((len(wanted), *shape), dtype)
-        filled = 0
+        values, filled = np.empty((len(wanted), *shape), dtype), 0
+        for one in self.ranges(name, wanted):
+            filled += len(one) if one.start == wanted.start + filled else 0
+        if filled != len(wanted):
+            raise self.damaged(f"{filled} of {len(wanted)} rows of {name} are stored")
         for file, piece in self._pieces(name):
             start, stop = max(wanted.start, piece.first), min(wanted.stop, piece.first + piece.shape[0])
             if start < stop:
                 values[start - wanted.start : stop - wanted.start] = self._read(
                     file, piece, start - piece.first, stop - start, values)
-                filled += stop - start
-        if filled != len(wanted):
-            raise DamagedFileError(f"{self.folder}: {filled} of {len(wanted)} rows of {name} are stored; remove the "
-                                   "folder to begin anew")
-        return values
+        return self._bounded(name, values, within)
 
-    def gathered(self, name: str, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
-        """Return the rows of all ranks, one rank after the other, for tables whose rows have no numbers."""
+    def gathered(
+        self, name: str, shape: tuple[int, ...], dtype: DTypeLike, count: range, within: range | None = None
+    ) -> NDArray[Any]:
+        """Return the rows of all ranks, one rank after the other, for tables whose rows have no numbers.
+
+        Parameters
+        ----------
+        count
+            How many rows there may be.
+        within
+            The values that they may have; None: any.
+
+        Raises
+        ------
+        DamagedFileError
+            The number of rows, their shape, type or values are others.
+        ResourceError
+            They take more memory than is free.
+        """
+        rows = sum(piece.shape[0] for _, piece in self._pieces(name))
+        if rows not in count:  # before memory is taken for them
+            raise self.damaged(f"{name} has {rows} rows, which does not fit this job")
         like = np.empty((0, *shape), dtype)
+        if rows * math.prod(shape) * like.itemsize > available_memory():
+            raise ResourceError(f"{self.folder}: {name} has {rows} rows, which take more memory than is free")
         found = [self._read(file, piece, 0, piece.shape[0], like) for file, piece in self._pieces(name)]
-        return np.concatenate([like, *found])
+        return self._bounded(name, np.concatenate([like, *found]), within)
+
+    def _bounded(self, name: str, values: NDArray[Any], within: range | None) -> NDArray[Any]:
+        if within is not None and values.size:
+            least, most = int(values.min()), int(values.max())
+            if least < within.start or most >= within.stop:
+                raise self.damaged(f"{name} has values from {least} to {most}, which do not fit this job")
+        return values
 
     def _pieces(self, name: str) -> Iterator[tuple[DataFile, Piece]]:
         return ((file, piece) for file in self.manifest.files for piece in file.pieces if piece.name == name)
@@ -77,9 +152,31 @@ class Saved:
                                    f"{piece.shape[1:]}, not as {like.dtype.str} {like.shape[1:]}; remove the folder to "
                                    "begin anew")
         width = int(np.prod(piece.shape[1:]))
-        values = np.fromfile(self.folder / file.name, like.dtype, count * width,
-                             offset=piece.offset + first * width * like.itemsize)
+        try:
+            with opened(self.folder / file.name) as stream:
+                stream.seek(piece.offset + first * width * like.itemsize)
+                values = np.fromfile(stream, like.dtype, count * width)
+        except OSError as error:
+            raise self.damaged(f"{file.name}: {error.strerror}") from None
+        if len(values) < count * width:
+            raise self.damaged(f"{file.name} has become shorter")
         return values.reshape(count, *like.shape[1:])
+
+
+@contextmanager
+def contradictions_refused(saved: Saved | None) -> Iterator[None]:
+    """Raise a `DamagedFileError` where a run that goes on from a checkpoint contradicts itself.
+
+    Each value of the checkpoint was possible then, but not all of them together. What devices, disks and memory raise
+    does not come from a checkpoint, and is not touched.
+    """
+    try:
+        yield
+    except (ArithmeticError, AssertionError, LaunchError, LookupError, StopIteration, ValueError) as error:
+        if saved is None:
+            raise
+        reason = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+        raise saved.damaged(f"the run that went on from here contradicts itself ({reason})") from error
 
 
 def newest(folder: Path, comm: Comm, warn: Callable[[str], None]) -> Saved | None:

@@ -6,18 +6,21 @@
 
 All ranks write their data files side by side. When these are on the disk, the manifest is written and renamed. With
 that the generation exists. So a kill at any moment leaves the generations before. The last two are kept. Nothing in
-them can lead to another file, as a link in HDF5 could: a manifest is JSON of a fixed schema, its files lie beside it.
+them can lead to another file, as a link in HDF5 could: a manifest is JSON of a fixed schema, its files lie beside it,
+and none of them is a symbolic link.
 """
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import math
 import os
 import re
+import stat
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, BinaryIO
 
 import msgspec
 import numpy as np
@@ -31,6 +34,8 @@ KEPT = 2
 MANIFEST = re.compile(r"(\d{8,18})\.manifest")
 DATA = re.compile(r"(\d{8,18})-[0-9a-f]{16}\.\d{1,9}\.data")
 OURS = re.compile(rf"{MANIFEST.pattern}|{DATA.pattern}|(lease|{MANIFEST.pattern}){PART.pattern}|lease")
+LARGEST_MANIFEST = 1 << 28
+"""Most bytes of a manifest, in which each piece of each rank has about a hundred."""
 BLOCK = 1 << 22
 """Bytes that are hashed at a time."""
 
@@ -122,13 +127,31 @@ def generations(folder: Path) -> list[int]:
     return sorted((int(match[1]) for name in _names(folder) if (match := MANIFEST.fullmatch(name))), reverse=True)
 
 
+def opened(path: Path) -> BinaryIO:
+    """Open a file of a checkpoint folder to read it.
+
+    Raises
+    ------
+    OSError
+        It cannot be opened, or is a link or no regular file, which no run writes. A pipe would be waited for.
+    """
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError(errno.EINVAL, "is no regular file")
+    return open(handle, "rb")
+
+
 def read_manifest(folder: Path, generation: int) -> Manifest:
     """Return a manifest. Raises `DamagedFileError` unless it is as it was written."""
     path = folder / f"{generation:08d}.manifest"
     try:
-        content = path.read_bytes()
+        with opened(path) as file:
+            content = file.read(LARGEST_MANIFEST + 1)
     except OSError as error:
-        raise DamagedFileError(f"{path}: {error.strerror}") from None
+        raise DamagedFileError(f"{path}: {_reason(error)}") from None
+    if len(content) > LARGEST_MANIFEST:
+        raise DamagedFileError(f"{path}: damaged: larger than any manifest")
     text, seal = content[:-66], content[-66:]
     if seal != _seal(text):
         raise DamagedFileError(f"{path}: damaged")
@@ -140,6 +163,11 @@ def read_manifest(folder: Path, generation: int) -> Manifest:
     if manifest.generation != generation or not all(_sound(file) for file in manifest.files):
         raise DamagedFileError(f"{path}: damaged: its entries contradict each other")
     return manifest
+
+
+def _reason(error: OSError) -> str:
+    """Return why a file of a checkpoint cannot be read."""
+    return "is a link, which no run writes" if error.errno == errno.ELOOP else str(error.strerror)
 
 
 def _sound(file: DataFile) -> bool:
@@ -156,14 +184,14 @@ def check_data(folder: Path, file: DataFile) -> None:
     """Raise `DamagedFileError` unless a data file is as it was written."""
     path = folder / file.name
     try:
-        with open(path, "rb") as opened:
-            if os.fstat(opened.fileno()).st_size != file.size:
+        with opened(path) as stream:
+            if os.fstat(stream.fileno()).st_size != file.size:
                 raise DamagedFileError(f"{path}: damaged: its size is not the {file.size} bytes that were written")
             digest = hashlib.sha256()
-            while block := opened.read(BLOCK):
+            while block := stream.read(BLOCK):
                 digest.update(block)
     except OSError as error:
-        raise DamagedFileError(f"{path}: {error.strerror}") from None
+        raise DamagedFileError(f"{path}: {_reason(error)}") from None
     if digest.hexdigest() != file.sha256:
         raise DamagedFileError(f"{path}: damaged: its bytes are not those that were written (SHA-256)")
 

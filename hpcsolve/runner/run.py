@@ -12,6 +12,7 @@ from typing import Any
 
 from hpcsolve.algorithms.base import TO_FILL_GPUS, WITHOUT_WORK, Outcome, Report, silent
 from hpcsolve.checkpoint.checkpoints import Checkpoints
+from hpcsolve.checkpoint.saved import contradictions_refused
 from hpcsolve.checkpoint.watchdog import watched
 from hpcsolve.device.base import Device, DeviceInfo
 from hpcsolve.device.select import open_device
@@ -161,8 +162,9 @@ def _run_algorithm(
     started, solver, settings = time.perf_counter(), planned.solver, planned.job.settings
     with Progress(log) if comm.rank == 0 else nullcontext() as progress:
         report: Report = progress or silent
-        outcome = solver.run(planned.instance.problem, device, comm, planned.job.parameters, report, settings.stop,
-                             settings.seed, checkpoints)
+        with contradictions_refused(checkpoints.saved):
+            outcome = solver.run(planned.instance.problem, device, comm, planned.job.parameters, report, settings.stop,
+                                 settings.seed, checkpoints)
     return outcome, time.perf_counter() - started
 
 

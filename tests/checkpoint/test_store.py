@@ -12,6 +12,7 @@ from hpcsolve.checkpoint import store
 from hpcsolve.checkpoint.lease import Lease, LeaseLost, take_lease
 from hpcsolve.checkpoint.saved import Saved, newest
 from hpcsolve.checkpoint.state import State, part
+from hpcsolve.checkpoint.store import Manifest
 from hpcsolve.checkpoint.writer import Writer, remove_checkpoints
 from hpcsolve.errors import DamagedFileError, EnvironmentFault
 from hpcsolve.parallel.comm import SerialComm
@@ -132,12 +133,30 @@ def test_rows_come_back_on_other_ranks(tmp_path: Path) -> None:
         for stop in range(start, 10):
             rows = saved.rows("table", range(start, stop), (3,), np.int64)
             assert np.array_equal(rows, table[start:stop])
-    assert saved.gathered("pairs", (2,), np.uint32).tolist() == [[1, 1], [2, 2], [2, 2]]
+    assert saved.gathered("pairs", (2,), np.uint32, range(4), range(1, 3)).tolist() == [[1, 1], [2, 2], [2, 2]]
     assert saved.ranges("table", range(2, 7)) == [range(2, 3), range(3, 6), range(6, 7)]
     with pytest.raises(DamagedFileError, match="2 of 3 rows"):
         saved.rows("table", range(7, 10), (3,), np.int64)
     with pytest.raises(DamagedFileError, match="not as <i4"):
         saved.rows("table", range(2), (3,), np.int32)
+    with pytest.raises(DamagedFileError, match="pairs has 3 rows, which does not fit this job; remove the folder"):
+        saved.gathered("pairs", (2,), np.uint32, range(3))
+    with pytest.raises(DamagedFileError, match="pairs has values from 1 to 2, which do not fit this job"):
+        saved.gathered("pairs", (2,), np.uint32, range(4), range(2))
+
+
+def test_numbers_that_no_run_writes_are_refused(tmp_path: Path) -> None:
+    """Integers beyond their bounds, words that are not known, times that are none, and what is of another kind."""
+    for value in (-1, 5, 2.5, "2", -0.5, 1e300):
+        saved = Saved(tmp_path, Manifest(JOB, "", 1, {"number": value, "seconds": value}, "", ()))
+        refused = f"^{tmp_path}: .*; remove the folder to begin anew$"
+        with pytest.raises(DamagedFileError, match=refused):
+            saved.integer("number", 0, 4)
+        with pytest.raises(DamagedFileError, match=refused):
+            saved.word("number", "a")
+        if value not in (5, 2.5):
+            with pytest.raises(DamagedFileError, match=refused):
+                saved.seconds()
 
 
 def test_a_full_disk_leaves_the_checkpoints_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from hpcsolve.algorithms.ant_colony.buffers import ANT_THREADS, Shapes, allocated, iteration_keys, tour_memory
 from hpcsolve.algorithms.ant_colony.colonies import Incumbents
-from hpcsolve.algorithms.ant_colony.fixed_point import Unit
+from hpcsolve.algorithms.ant_colony.fixed_point import LEAST_PHEROMONE, Unit
 from hpcsolve.algorithms.ant_colony.instance import HEAD, AntInstance
 from hpcsolve.device.base import Argument, Buffer, Device, Timer
 
@@ -95,7 +95,7 @@ class AntSystem:
     strategy: Strategy = Strategy()
     timer: Timer = field(init=False)
     buffers: dict[str, Buffer] = field(init=False)
-    kept = ("rows", "head", "tail", "tail_prefix", "pheromone")
+    kept = ("pheromone",)
 
     def __post_init__(self) -> None:
         """Allocate and upload the buffers, and make the tables of the first iteration."""
@@ -140,6 +140,14 @@ class AntSystem:
         kernel(lines, CITY_THREADS, sizes=self._sizes(), tours=own["tours"], adjacent=own["adjacent"])
         self._update(first=False)
         self.timer.stop()
+
+    def remade(self, incumbents: Incumbents) -> bool:
+        """Make the tables. A row of pheromone is below 2^65 (fixed_point.py), so that its weights are below 2^63."""
+        pheromone = self.buffers["pheromone"].download()
+        if pheromone.min() < LEAST_PHEROMONE or (pheromone.sum(axis=2, dtype=np.float64) >= 2.0**65).any():
+            return False
+        self._update(first=True)
+        return True
 
     def rows(self) -> Mapping[str, NDArray[Any]]:
         """Return nothing: all that is kept is on the device."""

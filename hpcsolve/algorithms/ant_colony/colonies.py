@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.ant_colony.buffers import tour_at
+from hpcsolve.algorithms.ant_colony.instance import AntInstance
 from hpcsolve.algorithms.base import Report, StopCriteria
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints, Wish, agreed
 from hpcsolve.checkpoint.pace import next_agreement
@@ -34,21 +35,30 @@ class Search(Protocol):
 
     Attributes
     ----------
+    instance
+        The instance.
     buffers
         By name; among them `tours`, uint16 (colonies, ants, n), in the numbers of `AntInstance`.
     """
 
+    instance: AntInstance
     buffers: dict[str, Buffer]
 
     @property
     def kept(self) -> tuple[str, ...]:
-        """The names of the buffers that `learn` leaves for the next iteration, with a row for each colony."""
+        """The names of the buffers from which `remade` makes all others that `learn` leaves for the next iteration.
+
+        They have a row for each colony.
+        """
 
     def rows(self) -> Mapping[str, NDArray[Any]]:
         """Return the arrays of the host that `learn` changes in place, with a row for each colony."""
 
     def construct(self, iteration: int) -> NDArray[np.uint64]:
         """Construct the tours of all ants, and return their lengths, shape (colonies, ants)."""
+
+    def remade(self, incumbents: Incumbents) -> bool:
+        """Make what follows from the buffers that are kept. Return False if no run of this job leaves such buffers."""
 
     def learn(self, iteration: int, lengths: NDArray[np.uint64], incumbents: Incumbents) -> None:
         """Change the pheromone after an iteration."""

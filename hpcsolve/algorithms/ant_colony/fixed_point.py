@@ -8,6 +8,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+LEAST_PHEROMONE = 1 << 16
+"""The least that an arc keeps (`least_pheromone` in cuda_src/ants/pheromone.cuh)."""
 MOST_RATIO = 1024
 """The deposit stops growing where a tour is shorter than the nearest-neighbour tour by more than this factor."""
 

@@ -142,7 +142,7 @@ class MaxMin:
     buffers: dict[str, Buffer] = field(init=False)
     local: Improver | None = field(init=False)
     since: Restarts = field(init=False)
-    kept = ("pheromone", "weights", "sums", "branches", "incumbents")
+    kept = ("pheromone", "weights", "sums", "branches")
 
     def __post_init__(self) -> None:
         """Allocate and upload the buffers, and make the tables of the first iteration."""
@@ -191,6 +191,14 @@ class MaxMin:
         self._update(np.array(depositing), amounts, bounds)
         since.begun[stuck], since.length[stuck] = iteration, NO_TOUR
         self.buffers["incumbents"].upload(incumbents.tour)
+
+    def remade(self, incumbents: Incumbents) -> bool:
+        """Upload the incumbents. The weights must be sums that a step can draw from, and 0 where there is no arc."""
+        self.buffers["incumbents"].upload(incumbents.tour)
+        weights, sums, branches = (self.buffers[name].download() for name in ("weights", "sums", "branches"))
+        totals = np.cumsum(weights, axis=2, dtype=np.uint64)
+        arcs = (weights > 0) == (self.heuristic > 0)
+        return bool(arcs.all() and (totals == sums).all() and (totals < 2**31).all() and (branches <= HEAD).all())
 
     def rows(self) -> Mapping[str, NDArray[Any]]:
         """Return the best tours since each colony's last restart."""

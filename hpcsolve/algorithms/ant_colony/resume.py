@@ -8,11 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.ant_colony.colonies import NO_TOUR, ColonyStop, History, Incumbents, Search
-from hpcsolve.checkpoint.saved import Saved
+from hpcsolve.algorithms.ant_colony.colonies import MOST_ROWS, NO_TOUR, ColonyStop, History, Incumbents, Search
+from hpcsolve.checkpoint.saved import ANY_COUNT, Saved
 from hpcsolve.checkpoint.state import Part, State, part
 from hpcsolve.device.base import Buffer
 from hpcsolve.wording import counted
+
+MOST_ITERATIONS = 2**32 - 1
+"""The random numbers of the kernels count iterations in 32 bits."""
 
 
 def kept_bytes(search: Search | None) -> int:
@@ -38,25 +41,39 @@ def state_of(
 
 def resume(saved: Saved, search: Search | None, incumbents: Incumbents, history: History, stop: ColonyStop) -> int:
     """Set colonies, history and stop criteria to those of a checkpoint, and return the iterations done so far."""
-    seconds = float(saved.numbers["seconds"])
-    stop.started -= seconds
-    stop.best, stop.improved = saved.integer("best"), saved.integer("improved")
-    history.step = saved.integer("step")
-    rows = zip(saved.gathered("history", (3,), np.int64).tolist(), saved.gathered("seconds", (), np.float64).tolist())
+    iterations, any_length = saved.integer("iterations", 1, MOST_ITERATIONS), range(2**63)
+    stop.started -= saved.seconds()
+    stop.best, stop.improved = saved.integer("best", most=NO_TOUR), saved.integer("improved", most=iterations)
+    history.step = saved.integer("step", 1)
+    table = saved.gathered("history", (3,), np.int64, range(MOST_ROWS + 2)).tolist()
+    times = saved.gathered("seconds", (), np.float64, range(len(table), len(table) + 1)).tolist()
     mine = stop.comm.rank == 0  # the rows of all ranks are merged there
     history.rows = [(iteration, at, best if mine else NO_TOUR, total if mine else 0)
-                    for (iteration, best, total), at in rows if iteration % history.step == 0]
+                    for (iteration, best, total), at in zip(table, times) if iteration % history.step == 0]
     if search:
         first = int(incumbents.numbers[0])
         wanted = range(first, first + len(incumbents.numbers))
-        better = saved.gathered("improvements", (3,), np.int64).tolist()
+        better = saved.gathered("improvements", (3,), np.int64, ANY_COUNT, any_length).tolist()
         incumbents.improvements = [(colony, at, length) for colony, at, length in better if colony in wanted]
         for name, values in _rows(search, incumbents).items():
-            values[...] = saved.rows(name, wanted, values.shape[1:], values.dtype)
+            values[...] = saved.rows(name, wanted, values.shape[1:], values.dtype, any_length)
+        for name, lengths in (("tour", "length"), ("since_tour", "since_length")):
+            if name in (rows := _rows(search, incumbents)):
+                saved.require(_are_tours(rows[name], rows[lengths], search.instance.cost), f"a tour of {name}")
         for name in search.kept:
             buffer = search.buffers[name]
             buffer.upload(saved.rows(name, wanted, buffer.shape[1:], buffer.dtype))
-    return saved.integer("iterations")
+        saved.require(search.remade(incumbents), "its pheromone")
+    return iterations
+
+
+def _are_tours(tours: NDArray[Any], lengths: NDArray[np.int64], cost: NDArray[np.int32]) -> bool:
+    """Return whether each row is a tour of its length, or has the length `NO_TOUR`."""
+    if tours.max(initial=0) >= len(cost):
+        return False
+    each = (np.sort(tours, axis=1) == np.arange(len(cost))).all(axis=1)
+    added = cost[tours, np.roll(tours, -1, axis=1)].sum(axis=1, dtype=np.int64)
+    return bool((each & (added == lengths) | (lengths == NO_TOUR)).all())
 
 
 def _rows(search: Search, incumbents: Incumbents) -> Mapping[str, NDArray[Any]]:

@@ -12,6 +12,7 @@ from hpcsolve.algorithms.held_karp.lattice.orders import run as orders
 from hpcsolve.algorithms.held_karp.method import is_bounded, may_be_bounded
 from hpcsolve.algorithms.held_karp.problem import order_problem
 from hpcsolve.algorithms.held_karp.question import Parameters, asked
+from hpcsolve.answers.tour import NoTour
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
 from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo
 from hpcsolve.device.select import memory_for_rank
@@ -62,6 +63,18 @@ def run(
     """Return the optimum, with a proof. `tsp` is the same on all ranks, and so is the outcome but for `rank`."""
     if isinstance(tsp, TspBatch):
         return batch.run(tsp, asked(tsp, parameters), device, comm, report)
+    outcome = _by_method(tsp, device, comm, parameters, report, criteria, seed, checkpoints)
+    if checkpoints.saved is not None and isinstance(outcome.answer, NoTour) and comm.rank == 0:
+        problem = order_problem(tsp, asked(tsp, parameters))
+        checkpoints.saved.require(problem.value(range(problem.m)) is None, "the proof that there is no tour")
+    return outcome
+
+
+def _by_method(
+    tsp: Tsp, device: Device, comm: Comm, parameters: Parameters, report: Report, criteria: StopCriteria, seed: int,
+    checkpoints: Checkpoints,
+) -> Outcome:
+    """Return the outcome of bounds or of the lattice."""
     if _takes_bounds(tsp, parameters, criteria, device, comm, checkpoints):
         question = comm.bcast(asked(tsp, parameters) if comm.rank == 0 else None)
         assert question is not None

@@ -69,7 +69,7 @@ def solve_pairs(
     keys, length = np.empty(len(pairs), prepared.keys.dtype), np.zeros(len(pairs), np.int64)
     path: list[NDArray[np.int32]] = [np.empty(0, np.int32)] * len(pairs)
     table = QueryTable(keys, length, path, [], np.zeros(len(pairs), bool))
-    table.load(kept)
+    table.load(kept, prepared.graph.n)
     batches, room, places = [solved_of(work) for work in table.work], PATH_ROOM, prepared.graph.places()
     left = np.flatnonzero(~table.finished)
     waiting = [left[part] for part in _batches(pairs[left], SOURCES_A_BATCH * prepared.blocks)]

@@ -10,12 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.shortest_paths.batch import Rows, Solved
+from hpcsolve.answers.distances import NO_VERTEX
 from hpcsolve.checkpoint.checkpoints import NONE, Boundary, Checkpoints
-from hpcsolve.checkpoint.saved import Saved
+from hpcsolve.checkpoint.saved import ANY_COUNT, Saved
 from hpcsolve.checkpoint.state import Number, Part, State, part
 from hpcsolve.parallel.comm import Comm, SerialComm
 
 T = TypeVar("T")
+COUNTERS = range(2**48)
+"""What counters may be: the sum of those of many searches fits 64 bits."""
 WORK = 4
 """Number of counters that are kept of a search: wrong entries, cut arcs, relaxed arcs, rounds."""
 
@@ -98,13 +101,16 @@ class RowTable:
                 for run in runs_of(~self.finished) for first in range(run.start, run.stop, most)]
 
     def load(self, kept: SearchCheckpoints) -> None:
-        """Load the finished rows of a checkpoint."""
+        """Load the finished rows of a checkpoint. A row has a predecessor for each vertex, or none."""
         if kept.saved is None:
             return
         for found in kept.saved.ranges("work", range(kept.first, kept.first + len(self.keys))):
             here = slice(found.start - kept.first, found.stop - kept.first)
             for name, table in self._tables().items():
-                table[here] = kept.saved.rows(name, found, table.shape[1:], table.dtype)
+                within = COUNTERS if name == "work" else None
+                table[here] = kept.saved.rows(name, found, table.shape[1:], table.dtype, within)
+            before = self.before[here].view(np.int32)
+            kept.saved.require(bool(((before >= NO_VERTEX) & (before < before.shape[1])).all()), "a predecessor")
             self.finished[here] = True
 
     def nbytes(self) -> int:
@@ -144,19 +150,22 @@ class QueryTable:
     work: list[NDArray[np.uint64]]
     finished: NDArray[np.bool_]
 
-    def load(self, kept: SearchCheckpoints) -> None:
-        """Take the answered queries of a checkpoint, and on rank 0 the counters of all searches."""
+    def load(self, kept: SearchCheckpoints, n: int) -> None:
+        """Take the answers of a checkpoint, for n vertices, and on rank 0 the counters of all searches."""
         if kept.saved is None:
             return
-        query, length = (kept.saved.gathered(name, (), np.int64) for name in ("query", "length"))
-        keys, path = kept.saved.gathered("keys", (), self.keys.dtype), kept.saved.gathered("path", (), np.int32)
-        ends = np.cumsum(length)
+        query = kept.saved.gathered("query", (), np.int64, ANY_COUNT)
+        count = range(len(query), len(query) + 1)
+        length = kept.saved.gathered("length", (), np.int64, count, range(n + 1))
+        ends, every = np.cumsum(length), int(length.sum())
+        keys = kept.saved.gathered("keys", (), self.keys.dtype, count)
+        path = kept.saved.gathered("path", (), np.int32, range(every, every + 1), range(n))
         for at in np.flatnonzero((query >= kept.first) & (query < kept.first + len(self.keys))).tolist():
             here = int(query[at]) - kept.first
             self.keys[here], self.length[here], self.finished[here] = keys[at], length[at], True
             self.path[here] = path[int(ends[at] - length[at]) : int(ends[at])]
         if kept.comm.rank == 0:
-            self.work.append(kept.saved.gathered("work", (WORK,), np.uint64))
+            self.work.append(kept.saved.gathered("work", (WORK,), np.uint64, ANY_COUNT, COUNTERS))
 
     def nbytes(self) -> int:
         """Return the bytes of the answers."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Estimate, Outcome, Report, StopCriteria
 from hpcsolve.algorithms.shortest_paths import pairs
-from hpcsolve.algorithms.shortest_paths.engines.known import ENGINES, PHAST, PUSH, kernel_files
+from hpcsolve.algorithms.shortest_paths.engines.known import ENGINES, NEAR_FAR, PHAST, PUSH, kernel_files
 from hpcsolve.algorithms.shortest_paths.engines.phast import contraction, hierarchy, plateaus, sweeper
 from hpcsolve.algorithms.shortest_paths.engines.phast.choice import workers
 from hpcsolve.algorithms.shortest_paths.engines.phast.sweeper import Sweeper
@@ -110,7 +110,8 @@ def run(
     way = way_of(graph, parameters, asked, workers_of_all(device.info, comm),
                  partial(kept_everywhere, graph, device.info, comm))
     if saved is not None:
-        keys, way = KINDS[str(saved.numbers["keys"])], way_by(str(saved.numbers["engine"]), way.reason)
+        known = [*(engine.name for engine in ENGINES), NEAR_FAR, PHAST]
+        keys, way = KINDS[saved.word("keys", KINDS)], way_by(saved.word("engine", known), way.reason)
     while keys is not None:
         kind = keys
         with prepared_on(graph, device, comm, kind, way, parameters, cutoff, len(share), asked.targets) as prepared:
@@ -125,7 +126,7 @@ def run(
             rank = _rank_columns(mine, {**seconds, "seconds_wait": time.perf_counter() - started})
             return _outcome(mine, kind, asked, share, graph, parameters, comm, rank)
         (keys, way), saved = _next(kind, prepared, way), None
-    raise InputError("a shortest path is longer than 2^64 - 2; scale the weights down", graph.name)
+    raise InputError("a path is longer than 2^64 - 2; divide the weights by a power of ten", graph.name)
 
 
 def check(graph: Graph, parameters: Parameters, outcome: Outcome) -> str | None:

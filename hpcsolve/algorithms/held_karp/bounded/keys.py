@@ -82,3 +82,13 @@ def _mixed(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
     for _ in range(2):
         x = (x ^ x >> np.uint64(32)) * np.uint64(0xD6E8FEB86659FD93)
     return x ^ x >> np.uint64(32)
+
+
+def are_states(keys: Keys, cities: int, place: int) -> bool:
+    """Return whether all keys are those of states with so many of the cities, the last one among them."""
+    last = last_cities(keys)
+    if (last >= cities).any():
+        return False
+    members = visited(keys, LAST_SHIFT[keys.shape[1]] + 64 * (keys.shape[1] - 1))
+    fits = (members.sum(axis=1) == place) & members[np.arange(len(keys)), last] & ~members[:, cities:].any(axis=1)
+    return bool(fits.all())

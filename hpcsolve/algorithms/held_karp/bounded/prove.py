@@ -14,7 +14,7 @@ from hpcsolve.algorithms.held_karp.bounded.places import PlaceCosts, halve
 from hpcsolve.algorithms.held_karp.bounded.potentials import Potentials
 from hpcsolve.algorithms.held_karp.bounded.proof import Proof
 from hpcsolve.algorithms.held_karp.bounded.relaxation import INFINITY, Relaxation, scale_for
-from hpcsolve.algorithms.held_karp.bounded.resume import restore, saved_layers, state_of
+from hpcsolve.algorithms.held_karp.bounded.resume import first_upper, restore, saved_layers, state_of
 from hpcsolve.algorithms.held_karp.bounded.search import Budget, Searched, search
 from hpcsolve.algorithms.held_karp.bounded.tighten import STEP, Tightener, no_incumbent
 from hpcsolve.algorithms.held_karp.bounded.trace import Tracer
@@ -106,7 +106,7 @@ class Prover:
             best.offer(self.colony(0) or improver.from_nothing())
             self.note(f"first order: {best.upper}" if best.order else "no order yet")
         halved = halve(problem) if problem.reversible and problem.cities > 2 else problem
-        self.first_upper = int(saved.numbers["first"]) if saved else best.upper
+        self.first_upper = first_upper(saved, problem) if saved else best.upper
         relaxation = Relaxation(halved, self.device, scale_for(problem, self.first_upper), self.deal)
         bounds = Tightener(halved, relaxation, improver, best, goes_on=lambda: self._in_rounds(bounds))
         if self.values is not None:
@@ -176,7 +176,7 @@ class Prover:
         bounds.settle()
         limit = bounds.limit(margin)
         begun = None
-        if saved is not None and saved.integer("layers"):
+        if saved is not None and saved.integer("layers", most=self.problem.cities):
             expander = Expander(bounds.relaxation, limit, self.comm, self.scratch)
             begun = saved_layers(saved, expander)
             expander.close()

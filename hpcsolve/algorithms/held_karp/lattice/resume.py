@@ -61,7 +61,8 @@ class LayerCheckpoints:
     def __post_init__(self) -> None:
         """Find out where to begin."""
         if self.saved is not None:
-            self.half, self.layer = self.saved.integer("half"), self.saved.integer("layer")
+            self.half = self.saved.integer("half", most=len(self.plan.half_runs()) - 1)
+            self.layer = self.saved.integer("layer", NO_LAYER, self.plan.split.middle)
 
     def begin(self, half: int) -> int:
         """Return the last layer of a half run that the checkpoint has, or `NO_LAYER`."""

@@ -61,7 +61,8 @@ def best_tree(
     table = NodeTable(net.device, keys, net.n, room, comm)
     rounds = Rounds(comm, table, nodes, stop, report, graph.scale, state=state_of if stop.checkpoints.writer else None)
     stop.nbytes = table.rows.nbytes // 2
-    new, shakes = _first_nodes(net, rounds), shakes_for(net, parameters)
+    shakes = shakes_for(net, parameters)
+    new = _first_nodes(net, rounds, shakes)
     choice, k = chosen_rows(graph, keys, parameters, device, comm), len(net.terminals)
     prepared = searcher(graph, device, keys, choice.engine, search_graph=search_graph, searches=k)
     searches = row_search(prepared, graph, choice.engine, parameters.at_once, None, k, choice.hierarchy)
@@ -112,10 +113,10 @@ def terminal_tree(net: Network, closure_tree: ClosureTree, keys: Keys, room: int
     return node_tree(net.device, keys, net.terminals, room, links)
 
 
-def _first_nodes(net: Network, rounds: Rounds) -> NDArray[np.uint32]:
+def _first_nodes(net: Network, rounds: Rounds, shakes: int) -> NDArray[np.uint32]:
     """Return the first new nodes (numbers, on rank 0), of a checkpoint or the terminals. Rank 0 gets its first tree."""
     if rounds.stop.checkpoints.saved:
-        new = resume(rounds.stop.checkpoints.saved, rounds)
+        new = resume(rounds.stop.checkpoints.saved, rounds, net, shakes)
         rounds.best = 0 if rounds.tree is None else net.weight(rounds.tree)
         return new
     if rounds.comm.rank == 0:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.steiner_kmb.best.key_vertex import locally_best
+from hpcsolve.algorithms.steiner_kmb.best.resume import saved_history, saved_tree
 from hpcsolve.algorithms.steiner_kmb.best.setting import Setting
 from hpcsolve.algorithms.steiner_kmb.kmb.tree import Work
 from hpcsolve.algorithms.steiner_kmb.network import Given, Network, New, edge_numbers, launched
@@ -220,15 +221,14 @@ def resumed(net: Network, setting: Setting, saved: Saved) -> Ruin:
     """Return the searches of a checkpoint."""
     own = []
     for number in _own_numbers(setting):
-        tree, now = (saved.gathered(f"{name} {number}", (), np.int64) for name in ("tree", "now"))
-        work = int(saved.rows("work", range(number, number + 1), (), np.int64)[0])
+        tree, now = (saved_tree(saved, f"{name} {number}", net) for name in ("tree", "now"))
+        work = int(saved.rows("work", range(number, number + 1), (), np.int64, range(2**62))[0])
         own.append(Start(number, tree, now, net.weight(tree), work))
-    setting.stop.started -= float(saved.numbers["seconds"])
-    seconds: Sequence[float] = saved.gathered("seconds", (), np.float64).tolist()
-    rows = saved.gathered("history", (2,), np.int64).tolist()
-    history = [(number, at, weight) for (number, weight), at in zip(rows, seconds)]
-    weight, rounds, launches = (saved.integer(name) for name in ("weight", "round", "launches"))
-    return Ruin(net, setting, own, weight, rounds, history, launches)
+    setting.stop.started -= saved.seconds()
+    weight, rounds = saved.integer("weight"), saved.integer("round")
+    found = Ruin(net, setting, own, weight, rounds, saved_history(saved))
+    found.launches = saved.integer("launches", most=found.total)
+    return found
 
 
 def _own_numbers(setting: Setting) -> range:

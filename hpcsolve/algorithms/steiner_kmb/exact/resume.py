@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hpcsolve.algorithms.steiner_kmb.exact.families import Families
 from hpcsolve.algorithms.steiner_kmb.exact.program import Program
-from hpcsolve.checkpoint.saved import Saved
+from hpcsolve.checkpoint.saved import ANY_COUNT, Saved
 from hpcsolve.checkpoint.state import State, part
 from hpcsolve.wording import counted
 
@@ -33,10 +33,19 @@ def resume(saved: Saved, program: Program) -> None:
     if saved.integer("limit") != program.limit:
         return
     words = program.space.words
-    whole = Families(saved.gathered("sets", (words,), np.uint64), saved.gathered("begin", (), np.uint64),
-                     saved.gathered("vertices", (), np.uint32), saved.gathered("weights", (), np.uint64),
-                     saved.gathered("least", (), np.uint64))
+    sets = saved.gathered("sets", (words,), np.uint64, ANY_COUNT)
+    count, begin = len(sets), saved.gathered("begin", (), np.uint64, range(len(sets) + 1, len(sets) + 2))
+    states = range(int(begin[-1]), int(begin[-1]) + 1)
+    whole = Families(sets, begin, saved.gathered("vertices", (), np.uint32, states, range(program.space.net.n)),
+                     saved.gathered("weights", (), np.uint64, states),
+                     saved.gathered("least", (), np.uint64, range(count, count + 1)))
+    sizes = saved.gathered("sizes", (), np.int64, range(program.space.terminals + 1), range(count + 1)).tolist()
+    members = np.unpackbits(np.ascontiguousarray(sets).view(np.uint8), axis=1, bitorder="little")
+    fits = sum(sizes) == count and begin[0] == 0 and bool((begin[1:] > begin[:-1]).all())
+    fits = fits and not members[:, program.space.terminals :].any()
+    saved.require(fits and members.sum(axis=1).tolist() == np.repeat(np.arange(1, len(sizes) + 1), sizes).tolist(),
+                  "a set of terminals")
     first = 0
-    for count in saved.gathered("sizes", (), np.int64).tolist():
-        program.add(whole.part(first, first + count))
-        first += count
+    for size in sizes:
+        program.add(whole.part(first, first + size))
+        first += size

@@ -187,7 +187,7 @@ def _by_program(now: Shrunk, work: Work, memory: int | None, run: Setting, strat
     program = Program(space, run.comm, now.weight - offset, is_over)
     if stop.checkpoints.saved is not None:
         resume(stop.checkpoints.saved, program)
-        stop.started -= float(stop.checkpoints.saved.numbers["seconds"])
+        stop.started -= stop.checkpoints.saved.seconds()
     program.run()
     return _outcome(program, now, work, end, run)
 

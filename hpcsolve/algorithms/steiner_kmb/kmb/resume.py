@@ -12,6 +12,7 @@ from hpcsolve.algorithms.shortest_paths.resume import SearchCheckpoints
 from hpcsolve.algorithms.steiner_kmb.kmb.matrix import Matrix
 from hpcsolve.algorithms.steiner_kmb.reductions.simple import Indices
 from hpcsolve.checkpoint.checkpoints import NONE, Boundary, Checkpoints
+from hpcsolve.checkpoint.saved import ANY_COUNT
 from hpcsolve.checkpoint.state import Part, State, part
 from hpcsolve.parallel.comm import Comm, SerialComm
 
@@ -47,7 +48,7 @@ class KmbCheckpoints:
         own, saved = range(0) if self.matrix is None else self.matrix.share, self.checkpoints.saved
         self.filled = np.zeros(len(own), np.int64)
         if saved is not None:
-            self.filled[:] = saved.rows("filled", own, (), np.int64)
+            self.filled[:] = saved.rows("filled", own, (), np.int64, range(2))
             if self.matrix is not None:
                 rows = self.matrix.rows
                 rows[:] = saved.rows("matrix", own, rows.shape[1:], rows.dtype)
@@ -57,20 +58,23 @@ class KmbCheckpoints:
         saved = self.checkpoints.saved
         if saved is None:
             return sources
-        done = saved.gathered("done", (), np.int64)
+        done = saved.gathered("done", (), np.int64, ANY_COUNT)
         if self.comm.rank == 0:
             self.done.append(done)
-        if saved.integer("phase") == PATHS:
+        if saved.integer("phase", ROWS, PATHS) == PATHS:
             return sources[:0]
         missing = np.empty(0, np.int64) if self.matrix is None else self.matrix.own[self.filled == 0]
         return sources[~np.isin(sources, done) | np.isin(sources, missing)]
 
-    def pairs(self) -> Indices:
+    def pairs(self, terminals: int) -> Indices:
         """Return the pairs of the checkpoint on rank 0, elsewhere none, with columns first, second and distance."""
         saved = self.checkpoints.saved
         if saved is None or self.comm.rank:
             return np.empty((0, 3), np.int64)
-        return saved.gathered("pairs", (3,), np.int64)
+        found = saved.gathered("pairs", (3,), np.int64, ANY_COUNT, range(2**63))
+        ends = found[:, :2]
+        saved.require(bool((ends < terminals).all() and (ends[:, 0] < ends[:, 1]).all()), "a pair of terminals")
+        return found
 
     def note(self, batch: Indices) -> None:
         """Note that the rows of these terminals are finished."""
@@ -96,7 +100,7 @@ class KmbCheckpoints:
     def searches(self, first: int, chosen: Pairs) -> SearchCheckpoints:
         """Return the checkpoints in the phase of paths, where this rank's pairs begin with number `first`."""
         saved = self.checkpoints.saved
-        here = saved if saved is not None and saved.integer("phase") == PATHS else None
+        here = saved if saved is not None and saved.integer("phase", ROWS, PATHS) == PATHS else None
         on_rank_0 = np.full(len(chosen.first), self.comm.rank == 0)
         parts = self.parts(chosen.part(on_rank_0))
         return SearchCheckpoints(self.comm, self.checkpoints, first, here, {"phase": PATHS}, parts)

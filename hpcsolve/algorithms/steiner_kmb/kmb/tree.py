@@ -147,7 +147,7 @@ def spanned_rows(
     kept.
     """
     kept = kept or KmbCheckpoints()
-    first, second, distance = kept.pairs().T
+    first, second, distance = kept.pairs(len(net.terminals)).T
     relaxed, waiting, done = 0, [Pairs(first, second, distance.astype(np.uint64))], 0
     sources = kept.left(sources)
     batches = [sources[begin : begin + search.at_once] for begin in range(0, len(sources), search.at_once)]

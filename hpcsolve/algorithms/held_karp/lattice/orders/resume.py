@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.held_karp.lattice.orders.table import Table
+from hpcsolve.algorithms.held_karp.lattice.resume import NO_LAYER
 from hpcsolve.checkpoint.checkpoints import NONE, Boundary, Checkpoints
 from hpcsolve.checkpoint.state import Part, State
 from hpcsolve.device.base import Device
@@ -28,7 +29,7 @@ class OrderCheckpoints:
         self._boundary = Boundary(comm, checkpoints, device.synchronize)
         self._saved = checkpoints.saved
         self.first: int | None = None
-        if self._saved is not None and self._saved.integer("run") == 1:
+        if self._saved is not None and self._saved.integer("run", most=1) == 1:
             self.first = self._saved.integer("dearest")
 
     def load(self, number: int, table: Table) -> int:
@@ -36,14 +37,16 @@ class OrderCheckpoints:
         if self._saved is None or self._saved.integer("run") != number:
             return 0
         self._copy(TABLE, table)
-        return self._saved.integer("layer") + 1
+        return self._saved.integer("layer", NO_LAYER, table.encoded.m - 1) + 1
 
     def load_back(self, number: int, back: Table) -> int:
         """Copy the table of the orders read backwards, and return its first layer that is still to be filled."""
-        if self._saved is None or self._saved.integer("run") != number or not self._saved.integer("back"):
+        if self._saved is None or self._saved.integer("run") != number:
             return 0
-        self._copy(BACK, back)
-        return self._saved.integer("back")
+        layers = self._saved.integer("back", most=back.encoded.m)
+        if layers:
+            self._copy(BACK, back)
+        return layers
 
     def _copy(self, name: str, table: Table) -> None:
         assert self._saved is not None
