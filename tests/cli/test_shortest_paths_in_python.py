@@ -1,5 +1,6 @@
 """Shortest paths from Python give the distances of scipy, and paths as lists of vertices."""
 
+import networkx as nx
 import numpy as np
 import pytest
 from scipy.sparse.csgraph import dijkstra
@@ -48,3 +49,26 @@ def test_paths_out_of_a_voronoi_partition_have_names(test_device):
     assert result.path("Porto", "Lisbon") == ["Porto", "Lisbon"] and result.path("Paris", "Paris") == ["Paris"]
     with pytest.raises(InputError, match="'Lisbon' is nearer to another source, 'Porto'"):
         result.path("Paris", "Lisbon")
+
+
+@pytest.mark.parametrize("keys", [
+    {"sources": [0]}, {"sources": "all", "reduce": ["farthest"]}, {"queries": [[0, 3]]},
+    {"sources": [0], "targets": [3]},
+])
+def test_weights_whose_sums_are_infinite_are_refused(keys, recwarn):
+    """A path that cannot be added up is not called one that does not exist."""
+    graph = nx.path_graph(4)
+    nx.set_edge_attributes(graph, 1e308, "weight")
+    cure = "weights are as large as 1e+308, so that distances may exceed 1.8e308, the largest float; divide"
+    with pytest.raises(InputError, match=cure.replace("+", r"\+")):
+        package.solve(graph, "shortest-paths", device="cpu", threads=1, **keys)
+    nx.set_edge_attributes(graph, 1e307, "weight")
+    assert package.solve(graph, "shortest-paths", device="cpu", threads=1, **keys).verified
+    assert not recwarn.list
+
+
+def test_paths_beyond_64_bits_are_refused(test_device):
+    graph = nx.path_graph(4)
+    nx.set_edge_attributes(graph, 2**63 - 1, "weight")
+    with pytest.raises(InputError, match=r"a path is longer than 2\^64 - 2; divide the weights by a power of ten"):
+        package.solve(graph, "shortest-paths", device=test_device, sources=[0])

@@ -117,9 +117,11 @@ def question(graph: Graph, parameters: Parameters) -> PathQuestion:
     Raises
     ------
     InputError
-        A source is no vertex or stands twice, there is none, the graph has no terminals, or keys contradict each other.
-        About a file of queries, the message names file and line.
+        A source is no vertex or stands twice, there is none, the graph has no terminals, keys contradict each other, or
+        weights are so large that distances may be infinite. About a file of queries, the message names file and
+        line.
     """
+    _refuse_infinite_distances(graph)
     cutoff = cutoff_of(graph, parameters)
     if parameters.queries is not None:
         _refuse_beside_queries(parameters)
@@ -139,6 +141,14 @@ def question(graph: Graph, parameters: Parameters) -> PathQuestion:
     seeds = (np.sort(sources),) if parameters.voronoi else tuple(sources[i : i + 1] for i in range(len(sources)))
     reduction = _reduction(graph, parameters)
     return PathQuestion(sources, seeds, targets, cutoff=cutoff, reduction=reduction)
+
+
+def _refuse_infinite_distances(graph: Graph) -> None:
+    """Raise an `InputError` if a path may be longer than the largest float. It would seem not to exist."""
+    with np.errstate(over="ignore"):
+        if graph.weights.dtype.kind == "f" and not np.isfinite(graph.weights.sum()):
+            what = f"weights are as large as {graph.weights.max():.3g}, so that distances may exceed 1.8e308"
+            raise InputError(f"{what}, the largest float; divide the weights by a power of ten", graph.name)
 
 
 def asked(graph: Graph, parameters: Parameters) -> PathQuestion:

@@ -69,8 +69,8 @@ def reductions_of(rows: SearchRows, keys: Keys, share: range, asked: PathQuestio
     wanted = asked.reduction
     assert wanted is not None
     own = _columns(rows.keys, keys, wanted)
-    wrong = InputError('shortest-paths.reduce: "sum": a sum of distances exceeds 2^64 - 1; scale the weights down',
-                       graph.name)
+    what = 'shortest-paths.reduce: "sum": a sum of distances exceeds 2^64 - 1; divide the weights by a power of ten'
+    wrong = InputError(what, graph.name)
     agree(comm, wrong if wanted.sums and own["sum"] is None else None)
     parts = comm.allgather(own)
     found: dict[str, Any] = {name: np.concatenate([part[name] for part in parts]) for name in own}
