@@ -37,6 +37,8 @@ from hpcsolve.replacing import private_folder
 
 HOST_FLAGS = "-x c++ -std=c++17 -O3 -march=native -fopenmp -ffp-contract=off -fPIC -shared -Wno-psabi"
 """`-ffp-contract=off` gives the same floating-point results as on any other device."""
+NEEDED_FLAGS = ("-x c++", "-fPIC", "-shared")
+"""Without these, a compiler makes no library of a kernel file."""
 CUDA_FLAGS = "-cubin -std=c++17 -O3 --fmad=false"
 NVCC_SETTINGS = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS", "NVCC_CCBIN")
 """Variables of the environment that nvcc reads: options, and the C++ compiler that it calls (its option -ccbin)."""
@@ -161,7 +163,10 @@ def _cached(code: Code) -> Path:
         ends = time.monotonic() + compiler.SECONDS
         with _lock(entry.with_suffix(".lock"), ends):
             if not _intact(entry):
-                compile_file(code.file, _command(code), entry, ends)
+                try:
+                    compile_file(code.file, _command(code), entry, ends)
+                except EnvironmentFault as fault:
+                    raise EnvironmentFault(f"{fault}{'' if code.architecture else about_flags()}") from None
     return entry
 
 
@@ -210,10 +215,28 @@ def _entry(code: Code) -> Path:
 
 
 def _command(code: Code) -> list[str]:
-    """Return the compiler's command without input and output."""
+    """Return the compiler's command without input and output.
+
+    Raises
+    ------
+    EnvironmentFault
+        The user's own options cannot make a library.
+    """
     if code.architecture:
         return [code.compiler, *CUDA_FLAGS.split(), f"-arch={code.architecture}"]
-    return [code.compiler, *os.environ.get("HPCSOLVE_CXXFLAGS", HOST_FLAGS).split()]
+    flags = os.environ.get("HPCSOLVE_CXXFLAGS", HOST_FLAGS).split()
+    given = f" {' '.join(flags)} ".replace("-xc++", "-x c++").lower()
+    missing = [flag for flag in NEEDED_FLAGS if f" {flag.lower()} " not in given]
+    if missing:
+        raise EnvironmentFault(f"HPCSOLVE_CXXFLAGS lacks {', '.join(missing)}{about_flags()}")
+    return [code.compiler, *flags]
+
+
+def about_flags() -> str:
+    """Return the end of a message about compiled kernels: what HPCSOLVE_CXXFLAGS must be, if it is set, or ""."""
+    if "HPCSOLVE_CXXFLAGS" not in os.environ:
+        return ""
+    return f'; HPCSOLVE_CXXFLAGS stands in place of hpcsolve\'s options: unset it, or change "{HOST_FLAGS}"'
 
 
 def _intact(entry: Path) -> bool:

@@ -215,11 +215,15 @@ class HostDevice:
             library = self.libraries.get(file) or open_library(build.host_library(file), self.threads)
         except OSError as error:  # its text begins with the path
             advice = "install g++'s OpenMP library (libgomp), or remove the file, which is then compiled again"
-            raise EnvironmentFault(f"{error}: this kernel library cannot be loaded; {advice}") from None
+            raise EnvironmentFault(f"{error}: this kernel library cannot be loaded; {advice}{build.about_flags()}"
+                                   ) from None
         if not self.libraries:
             start_threads(library, self.threads)
         self.libraries[file] = library
-        describe, function = library[f"{name}_signature"], library[f"{name}_launch"]
+        try:
+            describe, function = library[f"{name}_signature"], library[f"{name}_launch"]
+        except AttributeError:
+            raise EnvironmentFault(f"{file}.cu was compiled without {name}{build.about_flags()}") from None
         describe.restype = ctypes.c_char_p
         if describe().decode() != declaration.signature:
             found = describe().decode()

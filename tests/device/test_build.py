@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from hpcsolve.device import build, compiler
+from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import EnvironmentFault
 from hpcsolve.job.load import load_job
 from hpcsolve.runner.ahead import build_for
@@ -184,7 +185,7 @@ def test_what_the_code_depends_on_is_in_its_name(cache: Path, monkeypatch: pytes
     names = {library().name}
     monkeypatch.setenv("FEATURES", "avx512bw")
     names.add(library().name)
-    monkeypatch.setenv("HPCSOLVE_CXXFLAGS", "-O1 -mavx2")
+    monkeypatch.setenv("HPCSOLVE_CXXFLAGS", f"{build.HOST_FLAGS} -O1 -mavx2")
     names.add(library().name)
     os.utime(cache.parent / "counting-compiler", (1, 1))
     names.add(library().name)
@@ -233,6 +234,34 @@ def test_a_failed_compile_is_one_line_and_leaves_nothing(cache: Path, monkeypatc
     assert [name for name in os.listdir(cache) if not name.endswith(".lock")] == []
     monkeypatch.delenv("COMPILE_ERROR")
     assert library().read_text() == "machine code"
+
+
+ADVICE = r"; HPCSOLVE_CXXFLAGS stands in place of hpcsolve's options: unset it, or change \"-x c\+\+ .* -shared .*\"$"
+
+
+@pytest.mark.parametrize(("flags", "missing"), [
+    ("", r"-x c\+\+, -fPIC, -shared"), ("-O2", r"-x c\+\+, -fPIC, -shared"), ("-x c++ -O2 -fPIC", "-shared"),
+    ("-xc++ -shared-libgcc -fpic", "-shared"), ("-shared -fPIC", r"-x c\+\+"),
+])
+def test_options_that_make_no_library_are_refused_by_name(
+    flags: str, missing: str, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HPCSOLVE_CXXFLAGS", flags)
+    with pytest.raises(EnvironmentFault, match=f"^HPCSOLVE_CXXFLAGS lacks {missing}{ADVICE}"):
+        library()
+    assert compiled(cache) == 0
+    assert build.cubin("held_karp/minplus", "sm_90") == b"machine code", "they are not for GPUs"
+
+
+def test_other_unusable_options_are_named(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With options that the compiler refuses, and with a file that cannot be loaded, such as one made with -c."""
+    monkeypatch.setenv("HPCSOLVE_CXXFLAGS", "-xc++ -fpic -shared --odd")
+    with pytest.raises(EnvironmentFault, match=f"file too short: this kernel library cannot be loaded.*{ADVICE}"):
+        HostDevice(1).kernel("held_karp/minplus", "minplus_multiply")
+    forget()
+    monkeypatch.setenv("COMPILE_ERROR", "unrecognized option --odd")
+    with pytest.raises(EnvironmentFault, match=f"unrecognized option --odd{ADVICE}"):
+        build.host_library("held_karp/held_karp")
 
 
 def test_no_compiler_is_one_line(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
