@@ -28,6 +28,7 @@ from hpcsolve.output.toml import LARGEST_JOB, toml_text
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.rounding import Precision
 from hpcsolve.problems.tsp import Tsp
+from hpcsolve.replacing import require_replaceable
 from hpcsolve.runner.kinds import precision_of, read_instance
 from hpcsolve.runner.method import Method, Resources, as_named, ends, method_for, owner_of, resources_here
 from hpcsolve.wording import counted
@@ -60,17 +61,26 @@ class Chosen:
         Raises
         ------
         InputError
-            The file exists with another content, and may not be replaced.
+            The file exists with another content, and may not be replaced; or it is no regular file.
         EnvironmentFault
             The file cannot be written.
         """
+        require_replaceable(path)  # before it is opened, since nobody may ever write into a pipe
         table, folder = dict(self.table), os.path.dirname(os.path.abspath(path))
         table["instance"] = _relative(table["instance"], folder)
         text = toml_text({key: value for key, value in table.items() if value != {}}, inline=("instance",))
-        if os.path.exists(path) and not overwrite and Path(path).read_bytes() != text.encode():
+        if os.path.exists(path) and not overwrite and _content(path) != text.encode():
             way_out = "choose another --write-job, or replace it with --overwrite"
             raise InputError(f"the job file exists with another content; {way_out}", path)
         write_text(text, path)
+
+
+def _content(path: str) -> bytes | None:
+    """Return the content of a file, None if it cannot be read."""
+    try:
+        return Path(path).read_bytes()
+    except OSError:
+        return None
 
 
 @dataclass(frozen=True)
