@@ -11,11 +11,16 @@ import os
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from hpcsolve.wording import visible
+
 
 class HpcsolveError(Exception):
     """Base class of all errors that hpcsolve raises on purpose. The command line ends with `exit_code`."""
 
     exit_code = 70
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(visible(" ".join(message.splitlines())))  # a name from a file may have a line's end in it
 
     def _render_traceback_(self) -> list[str]:
         """Return what IPython shows in a notebook: the user's own line and the message, without our frames."""
@@ -54,7 +59,7 @@ class InputError(HpcsolveError):
 
     def __init__(self, message: str, file: str | None = None, line: int | None = None) -> None:
         where = "" if file is None else f"{file}: " if line is None else f"{file}:{line}: "
-        super().__init__(" ".join((where + message).splitlines()))  # a name from a file may have a line's end in it
+        super().__init__(where + message)
 
 
 class ResourceError(HpcsolveError):

@@ -1,4 +1,4 @@
-"""English of messages: what a misspelt word may mean, what hpcsolve does not solve, nouns with numbers, sizes."""
+"""English of messages: what a misspelt word may mean, what is not solved, characters that mislead, numbers, sizes."""
 
 from __future__ import annotations
 
@@ -94,6 +94,16 @@ def unreadable(path: str, error: Exception) -> str:
         return f"{reason}; there is no folder {folder}" if folder and not os.path.isdir(folder) else reason
     meant = nearest(name, near[:_MOST_FILES])[:3]
     return f"{reason}; did you mean {' or '.join(meant)}?" if meant else reason
+
+
+_UNSEEN = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]")
+"""Characters that change how a terminal or a page shows others: controls (C0 but tab and newline, C1), marks and
+overrides of the direction of writing, breaks of lines and paragraphs. Joiners, which some scripts need, are none."""
+
+
+def visible(text: str) -> str:
+    """Return a text with characters that would change how the rest is shown written as JSON does: `\\u009b`."""
+    return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def counted(number: int, noun: str) -> str:

@@ -27,6 +27,7 @@ from hpcsolve.output.hdf5 import require_result_name
 from hpcsolve.output.reader import read_result
 from hpcsolve.output.schema import answer_in, contradictions_refused, require_whole
 from hpcsolve.replacing import require_new
+from hpcsolve.wording import visible
 
 if TYPE_CHECKING:
     import networkx
@@ -229,7 +230,7 @@ class Result(TourMixin, paths.PathsMixin, reductions.ReductionsMixin, tree.TreeM
         names = {"instance": self.contents.value("instance", "name"), "answer": self._summary()}
         names["check"] = "passed" if self.verified else "not passed"
         names["time"] = f"{self.seconds:.3g} s"
-        rows = "".join(f"<tr><th>{key}</th><td>{escape(str(value))}</td></tr>" for key, value in names.items())
+        rows = "".join(f"<tr><th>{key}</th><td>{escape(visible(str(value)))}</td></tr>" for key, value in names.items())
         return f"<table><caption>{escape(self.algorithm)}</caption>{rows}</table>"
 
     def plot(self, axes: Axes | None = None, **options: Any) -> Axes:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import html
-import io
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,7 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.errors import EnvironmentFault, InputError
+from hpcsolve.formats.cells import csv_line, harmless
 from hpcsolve.replacing import require_new, write_bytes
+from hpcsolve.wording import visible
 
 if TYPE_CHECKING:
     import pandas
@@ -101,16 +101,17 @@ class Table:
         write_bytes(Path(path), self.csv().encode())
 
     def csv(self) -> str:
-        """Return the table as CSV, the names in the first line. A missing value is empty."""
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(self.names)
-        writer.writerows([_text(value) for value in row.values()] for row in self.rows)
-        return text.getvalue()
+        """Return the table as CSV, the names in the first line. A missing value is empty.
+
+        A text that begins as a formula (`=`, `+`, `-`, `@`, a tab) has an apostrophe before it.
+        """
+        lines = [self.names, *(row.values() for row in self.rows)]
+        return "".join(csv_line(harmless(value) if isinstance(value, str) else _text(value) for value in line)
+                       for line in lines)
 
     def __str__(self) -> str:
         """Return the table as aligned text, numbers shortened to 6 digits."""
-        cells = [list(self.names), *([_short(value) for value in row.values()] for row in self.rows)]
+        cells = [list(map(_short, self.names)), *([_short(value) for value in row.values()] for row in self.rows)]
         widths = [max(map(len, column)) for column in zip(*cells)]
         lines = ("  ".join(cell.rjust(width) for cell, width in zip(row, widths)) for row in cells)
         return "\n".join(lines)
@@ -169,4 +170,4 @@ def _text(value: Any) -> str:
 
 
 def _short(value: Any) -> str:
-    return f"{float(value):.6g}" if isinstance(value, (float, Decimal)) else _text(value)
+    return f"{float(value):.6g}" if isinstance(value, (float, Decimal)) else visible(_text(value)).replace("\n", " ")

@@ -1,4 +1,4 @@
-"""Splits lines of tables into cells, for all formats with several possible delimiters."""
+"""Splits lines of tables into cells, for all formats with several possible delimiters, and writes lines of CSV."""
 
 from __future__ import annotations
 
@@ -7,6 +7,10 @@ import re
 from collections.abc import Iterable
 
 from hpcsolve.formats.files import words
+
+_QUOTED = re.compile(r'[",\r\n]')
+_FORMULA = re.compile(r"(?!-\d+(\.\d+)?\Z)[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
+"""How a text begins that spreadsheets compute: also with the wide forms of `=+-@`. Negative numbers do no harm."""
 
 
 def delimiter_of(line: str) -> str | None:
@@ -32,6 +36,17 @@ def cells_of(line: str, delimiter: str | None) -> list[str]:
         return [cell.strip() for cell in line.split(delimiter)] if delimiter else words(line)
     text = line if delimiter else line.strip()
     return [cell.strip() for cell in next(csv.reader([text], delimiter=delimiter or " ", skipinitialspace=True))]
+
+
+def harmless(text: str) -> str:
+    """Return a text as a cell that no spreadsheet takes for a formula: `'=1+1` for `=1+1`."""
+    return f"'{text}" if _FORMULA.match(text) else text
+
+
+def csv_line(cells: Iterable[str]) -> str:
+    """Return a line of CSV. Unlike Python's `csv`, it quotes a cell with a carriage return, which ends lines too."""
+    quoted = ('"' + cell.replace('"', '""') + '"' if _QUOTED.search(cell) else cell for cell in cells)
+    return (",".join(quoted) or '""') + "\n"
 
 
 def listed(titles: Iterable[str]) -> str:

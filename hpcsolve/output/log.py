@@ -11,6 +11,7 @@ from typing import IO
 from hpcsolve.errors import EnvironmentFault
 from hpcsolve.parallel.printing import show, warn
 from hpcsolve.replacing import require_replaceable
+from hpcsolve.wording import visible
 
 
 class Log:
@@ -52,6 +53,7 @@ class Log:
             self._file = None
 
     def _write(self, line: str, on_screen: bool) -> None:
+        line = visible(line).replace("\n", " ")  # names come from files
         if on_screen:
             show(line)
         if self._file:

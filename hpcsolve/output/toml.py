@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hpcsolve.errors import InputError
+from hpcsolve.wording import visible
 
 DEEPEST = 32
 """Most brackets that are open at a time, and most points of a key."""
@@ -88,9 +89,9 @@ def value_text(value: Any) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Return a basic string. JSON's escapes are TOML's too, except DEL."""
+    """Return a basic string. JSON's escapes are TOML's too, and `visible` writes DEL."""
     try:
         text.encode()
     except UnicodeEncodeError:
         raise InputError(f"{text!r} is not valid UTF-8; rename it") from None
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return visible(json.dumps(text, ensure_ascii=False))

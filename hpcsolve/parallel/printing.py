@@ -7,6 +7,8 @@ import sys
 from contextlib import suppress
 from typing import IO
 
+from hpcsolve.wording import visible
+
 
 def show(text: str, stream: IO[str] | None = None) -> None:
     """Print text on a stream and flush it.
@@ -14,8 +16,9 @@ def show(text: str, stream: IO[str] | None = None) -> None:
     Parameters
     ----------
     stream
-        By default standard output. Characters that its encoding lacks are escaped. Once writing fails (a closed pipe,
-        a full disk), this text and all later text on the stream is discarded.
+        By default standard output. Characters that its encoding lacks are escaped, and those that would command a
+        terminal. Once writing fails (a closed pipe, a full disk), this text and all later text on the stream is
+        discarded.
     """
     stream = sys.stdout if stream is None else stream
     if stream is None:  # started with standard output closed
@@ -23,7 +26,7 @@ def show(text: str, stream: IO[str] | None = None) -> None:
     encoding = getattr(stream, "encoding", None) or "utf-8"
     try:
         # One write: with PYTHONUNBUFFERED, print makes two, and another rank's line may come between text and newline.
-        stream.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+        stream.write(visible(text).encode(encoding, "backslashreplace").decode(encoding) + "\n")
         stream.flush()
     except (OSError, ValueError):
         _silence(stream)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable, Sequence
 
+from hpcsolve.wording import visible
+
 
 class Markup(str):
     """A text that is HTML already."""
@@ -28,11 +30,10 @@ def element(name: str, *children: object, **attributes: str) -> Markup:
 
 
 def escaped(content: object) -> Markup:
-    """Return a text as HTML, without characters that cannot be printed, and `Markup` as it is."""
+    """Return a text as HTML, and `Markup` as it is."""
     if isinstance(content, Markup):
         return content
-    printable = "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in str(content))
-    return Markup(html.escape(printable))
+    return Markup(html.escape(visible(str(content))))
 
 
 def joined(parts: Iterable[Markup]) -> Markup:

@@ -17,6 +17,7 @@ from hpcsolve.analysis.export.tables import records
 from hpcsolve.answers.edges import names_of, places_of
 from hpcsolve.output.contents import Contents
 from hpcsolve.output.schema import require_whole
+from hpcsolve.wording import visible
 
 Feature = dict[str, Any]
 Points = NDArray[np.float64]
@@ -44,7 +45,7 @@ def features(contents: Contents, number: int | None) -> Iterator[str]:
     make = found[require_whole(contents).name]
     before = '{"type": "FeatureCollection", "features": [\n'
     for feature in make(contents, points):
-        yield before + json.dumps(feature, ensure_ascii=False)
+        yield before + visible(json.dumps(feature, ensure_ascii=False))
         before = ",\n"
     yield (before if before.startswith("{") else "") + "\n]}\n"
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 from collections.abc import Iterator
 from typing import Any
 
 from hpcsolve.answers.edges import Rows
+from hpcsolve.formats.cells import csv_line, harmless
 from hpcsolve.formats.decimal_text import shortest
 from hpcsolve.output.contents import Contents
 from hpcsolve.output.schema import require_whole
@@ -24,13 +23,10 @@ def csv_lines(contents: Contents, number: int | None) -> Iterator[str]:
     """Yield the header, then blocks of lines. Unreached vertices and missing values are empty, paths are JSON lists."""
     header: list[str] = []
     for block in require_whole(contents).rows(contents):
-        stream = io.StringIO()
-        table = csv.writer(stream, lineterminator="\n")
         if not header:
             header = list(block)
-            table.writerow(header)
-        table.writerows([cell(value) for value in row.values()] for row in records(block))
-        yield stream.getvalue()
+            yield csv_line(map(cell, header))
+        yield "".join(csv_line(map(cell, row.values())) for row in records(block))
 
 
 def records(block: Rows) -> Iterator[dict[str, Any]]:
@@ -41,9 +37,11 @@ def records(block: Rows) -> Iterator[dict[str, Any]]:
 
 
 def cell(value: Any) -> str:
-    """Return a value as text."""
+    """Return a value as the text of a cell, a name so that no spreadsheet takes it for a formula."""
     if value is None:
         return ""
+    if isinstance(value, str):
+        return harmless(value)
     if isinstance(value, float):
         return shortest(value)
     return json.dumps(value, ensure_ascii=False) if isinstance(value, list) else str(value)

@@ -14,6 +14,7 @@ from hpcsolve.formats import steiner_solution_lines, tour_lines
 from hpcsolve.formats.decimal_text import shortest
 from hpcsolve.output.contents import Contents
 from hpcsolve.output.schema import answer_in, require_whole
+from hpcsolve.wording import visible
 
 
 def no_cycle(contents: Contents) -> str | None:
@@ -74,6 +75,6 @@ def dot(contents: Contents, number: int | None) -> Iterator[str]:
 
 
 def _quoted(name: object) -> str:
-    """Return a text quoted for Graphviz, with control characters, backslashes and quotes made harmless."""
-    text = "".join(mark if mark.isprintable() else " " for mark in str(name))
+    """Return a text in one line, quoted for Graphviz."""
+    text = visible(str(name)).replace("\n", " ")
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from hpcsolve.wording import visible
+
 LONGEST_NAME = 28
 """Characters of a name that are drawn."""
 
 
 def clean(text: object) -> str:
-    """Return a text in one line that is neither too long nor has characters that cannot be printed."""
-    line = "".join(letter if letter.isprintable() else " " for letter in str(text)).strip()
+    """Return a text in one line that is not too long."""
+    line = " ".join(visible(str(text)).split())
     return line if len(line) <= LONGEST_NAME else line[: LONGEST_NAME - 1] + "…"
 
 

@@ -11,6 +11,7 @@ from hpcsolve.formats.graph.networkx_files import WHOLE, require_networkx
 from hpcsolve.problems.geographic import DEGREES
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.graph_convert import to_networkx
+from hpcsolve.wording import visible
 
 
 def write_graphml(graph: Graph, path: str) -> None:
@@ -41,7 +42,7 @@ def write_node_link(graph: Graph, path: str) -> None:
         "nodes": [{**data, "id": node} for node, data in result.nodes(data=True)],
         "links": [{**data, "source": tail, "target": head} for tail, head, data in result.edges(data=True)],
     }
-    write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n", path)
+    write_text(visible(json.dumps(content, ensure_ascii=False, indent=1)) + "\n", path)
 
 
 def _with_attributes(graph: Graph, title: str) -> Any:
