@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import os
 import shutil
@@ -15,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
-from hpcsolve.errors import EnvironmentFault
+from hpcsolve.errors import EnvironmentFault, ResourceError
 
 T = TypeVar("T")
 
@@ -95,7 +96,15 @@ def compile_with(command: list[str], source: str, output: Path, seconds: float) 
 
 def _run(command: list[str], seconds: float | None = None, temporary: Path | None = None
          ) -> subprocess.CompletedProcess[str]:
-    """Run a compiler to its end. Raises `EnvironmentFault` if it cannot be started, or takes too long."""
+    """Run a compiler to its end.
+
+    Raises
+    ------
+    EnvironmentFault
+        It cannot be started, or takes too long.
+    ResourceError
+        No more processes can be started, or memory is used up.
+    """
     mark = f"{os.getpid()}-{os.urandom(6).hex()}"
     variables = {**os.environ, MARK: mark, **({"TMPDIR": str(temporary)} if temporary else {})}
     setting = "HPCSOLVE_NVCC" if command[0] == cuda_compiler() else "HPCSOLVE_CXX"
@@ -114,6 +123,9 @@ def _run(command: list[str], seconds: float | None = None, temporary: Path | Non
         fault = f"has not ended after {SECONDS:.0f} s"
     except OSError as error:
         fault = f"cannot be started: {error.strerror}"
+        if error.errno in (errno.EAGAIN, errno.ENOMEM):  # fork's
+            raise ResourceError(f"{command[0]} {fault}: raise the limit of processes (ulimit -u, pids of the cgroup) "
+                                "or of memory") from None
     except BaseException:
         _kill(mark)
         raise

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from hpcsolve.device import compiler
+from hpcsolve.errors import ResourceError
 from tests.faults.conftest import Start
 
 JOB = 'algorithm = "held-karp"\ninstance = { generate = "random-matrix", n = 8, seed = 1 }\noutput = "out.h5"\n'
@@ -36,13 +40,13 @@ COMPILERS = {
 @pytest.mark.parametrize("kind", COMPILERS)
 def test_a_compiler(kind: str, tmp_path: Path, run_process: Start) -> None:
     text, message = COMPILERS[kind]
-    compiler = tmp_path / "compiler"
+    program = tmp_path / "compiler"
     if text is not None:
-        compiler.write_text(f"{text}\n")
-        compiler.chmod(0o755)
+        program.write_text(f"{text}\n")
+        program.chmod(0o755)
     (tmp_path / "work").mkdir()
     (tmp_path / "work" / "job.toml").write_text(JOB)
-    environment = {**os.environ, "HPCSOLVE_CXX": str(compiler), "HPCSOLVE_CACHE": str(tmp_path / "cache")}
+    environment = {**os.environ, "HPCSOLVE_CXX": str(program), "HPCSOLVE_CACHE": str(tmp_path / "cache")}
     done = run_process([sys.executable, "-c", IMPATIENT, "run", "job.toml", "--device", "cpu", "--quiet"], timeout=25,
                        cwd=tmp_path / "work", env=environment)
     assert done.returncode == 4, done.stderr
@@ -52,6 +56,17 @@ def test_a_compiler(kind: str, tmp_path: Path, run_process: Start) -> None:
     assert os.listdir(tmp_path / "work") == ["job.toml"]
     left = [name for name in os.listdir(tmp_path / "cache") if not name.endswith(".lock")]
     assert left == [] or kind == "writes nonsense"
+
+
+@pytest.mark.parametrize("number", [errno.EAGAIN, errno.ENOMEM])
+def test_no_process_for_a_compiler_is_a_lack_of_resources(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a control group of 3 processes the run ended with exit code 4, and advised to try g++."""
+    def fork(*words: object, **options: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(subprocess, "Popen", fork)
+    with pytest.raises(ResourceError, match=f"^true cannot be started: {os.strerror(number)}: raise the limit of "):
+        compiler.compile_with(["true"], "a.cu", Path("a.so"), 9.0)
 
 
 COUNTING = f"""#!/bin/sh
