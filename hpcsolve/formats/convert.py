@@ -52,7 +52,11 @@ def convert(source: str, target: str, weight: str | None = None, directed: bool 
     with tempfile.TemporaryDirectory() as folder:
         written = str(Path(folder) / Path(target).name)
         write_instance(problem, written, formats)
-        copy, title = _read(written, formats)
+        try:
+            copy, title = _read(written, formats)
+        except InputError as error:
+            reason = str(error).replace(written, "the copy")
+            raise InputError(f"this format cannot hold it: {reason}; choose another suffix", target) from None
         lost = _lost_of_tsp(problem, copy) if is_tsp else _lost_of_graph(problem, copy)
         write_file(Path(written).read_bytes(), target)
     size = counted(problem.n, "city" if is_tsp else "vertex")

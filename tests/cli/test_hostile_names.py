@@ -102,6 +102,8 @@ def test_what_is_written_is_seen(folder: Path, said: Callable[..., str], tmp_pat
     assert {feature["properties"].get("name") for feature in features} >= set(NAMES)
     nodes = json.loads(written(".json", "convert", str(folder / "graph.json")))["nodes"]
     assert {node["id"] for node in nodes} == set(NAMES)
+    words = "out.graphml: this format cannot hold it: the copy:4: a control character (0x1B)"
+    assert words in said(2, "convert", str(folder / "graph.json"), str(tmp_path / "out.graphml"))
     assert r"\u202etxt.exe" in written(".html", "report", tour, "-o")
 
 

@@ -15,6 +15,7 @@ from hpcsolve.algorithms.ant_colony.search import device_bytes, host_bytes, open
 from hpcsolve.algorithms.base import NO_STOP, TO_FILL_GPUS, WITHOUT_WORK, Estimate, Outcome, Report, StopCriteria
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
 from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo
+from hpcsolve.device.select import on_all_ranks
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.parallel.partition import even_shares
 from hpcsolve.problems.tsp import Tsp
@@ -97,8 +98,8 @@ def run(
 
     report(0.0)
     history, begun, stop.nbytes = History(), 0, kept_bytes(search)
-    if checkpoints.saved:
-        begun = resume(checkpoints.saved, search, incumbents, history, stop)
+    if (saved := checkpoints.saved) is not None:
+        begun = on_all_ranks(comm, lambda: resume(saved, search, incumbents, history, stop))
     iterations = explore(search, incumbents, stop, parameters.migration, report, tell, history, begun, save)
     rank = {
         "operations": len(mine) * ants_of(parameters, tsp.n) * tsp.n * (iterations - begun),

@@ -10,14 +10,16 @@ from hpcsolve.algorithms.held_karp.bounded import run as bounded
 from hpcsolve.algorithms.held_karp.lattice import run as lattice
 from hpcsolve.algorithms.held_karp.lattice.orders import run as orders
 from hpcsolve.algorithms.held_karp.method import is_bounded, may_be_bounded
-from hpcsolve.algorithms.held_karp.problem import order_problem
+from hpcsolve.algorithms.held_karp.problem import OrderProblem, order_problem
 from hpcsolve.algorithms.held_karp.question import Parameters, asked
 from hpcsolve.answers.tour import NoTour
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
+from hpcsolve.checkpoint.saved import Saved
 from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo
 from hpcsolve.device.select import memory_for_rank
 from hpcsolve.errors import HpcsolveError
 from hpcsolve.parallel.comm import Comm
+from hpcsolve.parallel.launch import on_rank_0
 from hpcsolve.problems.tsp import Tsp
 from hpcsolve.problems.tsp_batch import TspBatch
 
@@ -64,10 +66,14 @@ def run(
     if isinstance(tsp, TspBatch):
         return batch.run(tsp, asked(tsp, parameters), device, comm, report)
     outcome = _by_method(tsp, device, comm, parameters, report, criteria, seed, checkpoints)
-    if checkpoints.saved is not None and isinstance(outcome.answer, NoTour) and comm.rank == 0:
-        problem = order_problem(tsp, asked(tsp, parameters))
-        checkpoints.saved.require(problem.value(range(problem.m)) is None, "the proof that there is no tour")
+    if (saved := checkpoints.saved) is not None and isinstance(outcome.answer, NoTour):
+        on_rank_0(comm, lambda: _refuse_tour(saved, order_problem(tsp, asked(tsp, parameters))))
     return outcome
+
+
+def _refuse_tour(saved: Saved, problem: OrderProblem) -> None:
+    """Raise a `DamagedFileError` if a checkpoint proves that there is no tour, and the cities as they stand are one."""
+    saved.require(problem.value(range(problem.m)) is None, "the proof that there is no tour")
 
 
 def _by_method(

@@ -31,6 +31,7 @@ from hpcsolve.algorithms.steiner_kmb.reductions.simple import Indices
 from hpcsolve.algorithms.steiner_kmb.row_choice import chosen_rows
 from hpcsolve.algorithms.steiner_kmb.trees import ClosureTree, improved, nearest, shortest_path_tree
 from hpcsolve.device.base import Device
+from hpcsolve.device.select import on_all_ranks
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.graph import Graph
 
@@ -115,8 +116,8 @@ def terminal_tree(net: Network, closure_tree: ClosureTree, keys: Keys, room: int
 
 def _first_nodes(net: Network, rounds: Rounds, shakes: int) -> NDArray[np.uint32]:
     """Return the first new nodes (numbers, on rank 0), of a checkpoint or the terminals. Rank 0 gets its first tree."""
-    if rounds.stop.checkpoints.saved:
-        new = resume(rounds.stop.checkpoints.saved, rounds, net, shakes)
+    if (saved := rounds.stop.checkpoints.saved) is not None:
+        new = on_all_ranks(rounds.comm, lambda: resume(saved, rounds, net, shakes))
         rounds.best = 0 if rounds.tree is None else net.weight(rounds.tree)
         return new
     if rounds.comm.rank == 0:

@@ -23,6 +23,7 @@ from hpcsolve.algorithms.steiner_kmb.reductions.shrink import Effort, Shrunk, sh
 from hpcsolve.algorithms.steiner_kmb.reductions.simple import Indices, ReducedGraph, reduced
 from hpcsolve.algorithms.steiner_kmb.trees import closure
 from hpcsolve.checkpoint.checkpoints import without_writer
+from hpcsolve.device.select import on_all_ranks
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.graph_build import assembled
 from hpcsolve.problems.weights import narrowed
@@ -66,7 +67,7 @@ def _searched(now: Shrunk, run: Setting) -> tuple[Shrunk, Work, Ruin | None]:
         return now, Work(0, 0.0, history=[first]), None
     net, saved, work = network(now.smaller.graph, run.host), run.stop.checkpoints.saved, Work(0, 0.0)
     if saved is not None and saved_in_ruin(saved):
-        ruin = resumed(net, run, saved)
+        ruin = on_all_ranks(run.comm, partial(resumed, net, run, saved))
     else:
         closure_tree = run.comm.once_per_host(partial(closure, net))
         own_tree, work = best_tree(now.smaller.graph, net, closure_tree, run.device, run.comm, run.parameters,
