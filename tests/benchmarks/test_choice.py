@@ -1,0 +1,65 @@
+"""The benchmark of the method by default: every kind of instance at its smallest, and what it says to be wrong."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from jobs.benchmarks.choice import __main__ as program
+from jobs.benchmarks.choice.instances import STEINLIB, TOURS, TREES, TSPLIB, Instance, made
+from jobs.benchmarks.common.answers import WrongAnswerError
+from tests.markdown import tables
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+GENERATED = ["uniform:5", "clustered:5", "symmetric:5", "asymmetric:5", "walk:5", "road:20:3", "power-law:20:3",
+             "grid:16:3"]
+RING = "TYPE : TSP\nDIMENSION : 4\nEDGE_WEIGHT_TYPE : MAN_2D\nNODE_COORD_SECTION\n1 0 0\n2 0 1\n3 1 1\n4 1 0\nEOF\n"
+
+
+def test_the_table(run_process: Run, repository: Path, tmp_path: Path) -> None:
+    if shutil.which(os.environ.get("HPCSOLVE_CXX", "g++")) is None:
+        pytest.skip("no C++ compiler")
+    (tmp_path / "tsplib").mkdir()
+    (tmp_path / "tsplib" / "ring.tsp").write_text(RING)
+    (tmp_path / "tsplib" / "optima.csv").write_text("name,optimum,type\nring,4,TSP\n")
+    environment = {**os.environ, "PYTHONPATH": str(repository), "HPCSOLVE_DATA": str(tmp_path)}
+    names = ["uniform:5", "grid:16:3", "ring", "b01"]
+    command = [sys.executable, "-m", "jobs.benchmarks.choice", *names, "--seconds", "5"]
+    done = run_process(command, timeout=200, env=environment, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    rows = tables(done.stdout)[0]
+    assert [row["instance"] for row in rows] == ["uniform:5", "grid:16:3", "ring"]  # there is no file b01
+    assert [row["lower bound"] for row in rows] == ["proven"] * 3
+    assert (rows[2]["cost"], rows[2]["best known"], rows[2]["above"], rows[2]["limit s"]) == ("4", "4", "0.00 %", "8")
+    assert "3 of 3 are proven." in done.stdout
+
+
+@pytest.mark.parametrize("name", GENERATED)
+def test_generated_instances(name: str, tmp_path: Path) -> None:
+    instance = made(name, tmp_path)
+    assert instance is not None and instance.path.is_file()
+    assert instance.is_tree == (name.count(":") == 2) and instance.best is None
+
+
+def test_there_are_sixty() -> None:
+    assert len({*TSPLIB, *STEINLIB, *TOURS, *TREES}) == 60
+
+
+def test_what_is_worse_than_a_named_method_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    default = program.Found("held-karp", 11.0, False, 9.0, 14.1)
+    named = {"held-karp": replace(default, cost=10.0, proven=True), "ant-colony": replace(default, cost=12.0)}
+    monkeypatch.setattr(program, "_solved", lambda path, seconds, words, folder: named[words[0]] if words else default)
+    instance = Instance("some", tmp_path, "40 cities", False)
+    row, remarks = program._row(instance, 10.0, tmp_path)
+    assert row[3:8] == ["11", "10 (here)", "10.00 %", "9", "bounds 10 (proven), ants 12"]
+    assert remarks == ["some took 14.1 s, more than its limit.", "bounds found 10 of some, which is better.",
+                       "bounds has proven some."]
+    with pytest.raises(WrongAnswerError, match=r"some: 10 is less than the best known cost, 10\.5"):
+        program._row(replace(instance, best=10.5), 10.0, tmp_path)
