@@ -196,7 +196,7 @@ def _chosen(given: _Given, comm: Comm, log: Log) -> tuple[Job, InstanceOf[Any] |
             seconds = float(stop.pop("seconds"))
         else:
             seconds = None  # the job says what is wrong, if it is given
-        resources = resources_here(given.settings["device"], seconds, comm.size)
+        resources = resources_here(given.settings["device"], seconds, comm.size, given.settings["threads"])
         method, instance = method_and_instance(source, _kind(given, source, keys), resources, keys, stop)
         read.append(instance)
         job = given.job(method.algorithm, {**method.keys, **given.parameters}, {**method.stop, **stop})

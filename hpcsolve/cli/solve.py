@@ -102,9 +102,16 @@ def _planned(prepared: Sequence[_Prepared], options: argparse.Namespace, log: Lo
 
 
 def _say_how_to_go_on(options: argparse.Namespace, prepared: Sequence[_Prepared], done: Finished, log: Log) -> None:
-    """Say which command searches longer, if the time limit has ended the search before a proof."""
-    limit = prepared[0].chosen.job.settings.stop.seconds
-    if limit is None or done.contents is None or time.perf_counter() - options.began < limit:
+    """Say which command searches longer, if a search has ended without a proof: at its time limit, or of itself."""
+    from hpcsolve.analysis.load import Result
+
+    job = prepared[0].chosen.job
+    limit, own = job.settings.stop.seconds, job.parameters
+    if limit is None or done.contents is None or Result(done.contents).optimal:
         return
-    if not done.contents.value("solution", "optimal"):
-        log.say(f"go on:  the same command with --seconds {10 * limit:g} --overwrite searches longer")
+    longer = f"--seconds {10 * limit:g}"
+    if time.perf_counter() - options.began < limit:
+        if job.settings.algorithm != "steiner-kmb" or own.mode not in ("best", "exact"):
+            return
+        longer = f"--set steiner-kmb.mode={own.mode} --set steiner-kmb.shakes={max(10, 10 * own.shakes)}"
+    log.say(f"go on:  the same command with {longer} --overwrite searches longer")

@@ -192,7 +192,8 @@ def choose(
     if not isinstance(given.get("instance", {}), dict):
         raise InputError(f"instance: the instance is {path}; leave this key out", "--set")
     name = name or given.get("algorithm") or next((table for table in NAMES if table in given), None)
-    resources = resources_here(str(replaced.get("device") or given.get("device", "auto")), seconds)
+    device = str(replaced.get("device") or given.get("device", "auto"))
+    resources = resources_here(device, seconds, threads=given.get("threads"))
     instance = None
     if name is None:
         method, instance = _of_file(path, given, resources)

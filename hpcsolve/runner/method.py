@@ -2,7 +2,7 @@
 
 A pure function of the problem, of what is asked, and of resources, for `hpcsolve solve` and `hpcsolve.solve`. All ranks
 call it before MPI starts, because the kernels are built then. So it depends on nothing that may differ between ranks:
-not on cores and, if there are several ranks, not on free memory. What the method needs is compared with that before
+if there are several, not on cores and not on free memory. What the method needs is compared with that before
 anything is allocated, as for every job.
 """
 
@@ -20,6 +20,7 @@ from hpcsolve.algorithms.held_karp.question import Parameters as HeldKarp
 from hpcsolve.algorithms.registry import NAMES, algorithm
 from hpcsolve.device.base import ONE_CORE
 from hpcsolve.device.gpus import list_gpus
+from hpcsolve.device.select import requested_threads
 from hpcsolve.errors import HpcsolveError
 from hpcsolve.job.convert import keys_of
 from hpcsolve.memory import available_memory
@@ -35,8 +36,9 @@ STAGNATION = 2000
 """Iterations without a better tour after which ants stop, if no time limit is given."""
 SEARCH_KEYS = ("shakes", "starts")
 """Keys of Steiner trees that say nothing of the mode: they count in the one that is chosen."""
-RATE = 2e9
-"""Min-adds per second that Held-Karp makes on one slow core. Nothing is measured, so that all ranks choose alike."""
+RATE = 1.25e9
+"""Min-adds per second that Held-Karp surely makes on a core: a quarter of those of 16-byte vectors, as other programs
+may share the core. Nothing is measured, so that all ranks choose alike."""
 
 
 @dataclass(frozen=True)
@@ -51,11 +53,14 @@ class Resources:
         Bytes that may be taken, or None where several ranks may have different amounts.
     seconds
         The time limit that the user gives, or None.
+    cores
+        Cores that each rank may use; 1 where several ranks may have different numbers.
     """
 
     ranks: int = 1
     memory: int | None = None
     seconds: float | None = None
+    cores: int = 1
 
 
 @dataclass(frozen=True)
@@ -76,7 +81,9 @@ class Method:
     stop: Mapping[str, Any] = field(default_factory=dict)
 
 
-def resources_here(device: str, seconds: float | None, ranks: int | None = None) -> Resources:
+def resources_here(
+    device: str, seconds: float | None, ranks: int | None = None, threads: object = None
+) -> Resources:
     """Return the resources of this process.
 
     Parameters
@@ -85,6 +92,8 @@ def resources_here(device: str, seconds: float | None, ranks: int | None = None)
         As in a job: if it may be a GPU, its memory counts too.
     ranks
         Number of ranks, by default what the launcher states.
+    threads
+        As in a job.
     """
     ranks = announced_size(os.environ) if ranks is None else ranks
     if ranks > 1:
@@ -93,7 +102,11 @@ def resources_here(device: str, seconds: float | None, ranks: int | None = None)
     if device != "cpu":
         with suppress(HpcsolveError):  # no GPU: if the job asks for one, it is refused when the device is opened
             memories += [gpu.memory for gpu in list_gpus()]
-    return Resources(1, min(memories), seconds)
+    cores = len(os.sched_getaffinity(0))
+    with suppress(HpcsolveError):  # a mistake in it is refused when the device is opened
+        asked, _ = requested_threads(threads if isinstance(threads, int) else None, os.environ)
+        cores = min(cores, asked or cores)
+    return Resources(1, min(memories), seconds, cores)
 
 
 def method_for(
@@ -201,7 +214,7 @@ def _is_sure(tsp: Tsp, keys: Mapping[str, Any], resources: Resources, stop: Coll
     except HpcsolveError:
         return False
     limit = SECONDS if resources.seconds is None else resources.seconds
-    in_time = tsp.n < FEWEST_CITIES or need.operations / (RATE * resources.ranks) <= limit
+    in_time = tsp.n < FEWEST_CITIES or need.operations / (RATE * resources.ranks * resources.cores) <= limit
     return in_time and (resources.memory is None or max(need.needed) <= resources.memory)
 
 

@@ -53,7 +53,7 @@ def test_there_are_sixty() -> None:
 
 
 def test_what_is_worse_than_a_named_method_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    default = program.Found("held-karp", 11.0, False, 9.0, 14.1)
+    default = program.Found("held-karp", 11.0, False, 9.0, 14.1, 20.0)
     named = {"held-karp": replace(default, cost=10.0, proven=True), "ant-colony": replace(default, cost=12.0)}
     monkeypatch.setattr(program, "_solved", lambda path, seconds, words, folder: named[words[0]] if words else default)
     instance = Instance("some", tmp_path, "40 cities", False)

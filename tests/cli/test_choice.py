@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+from dataclasses import replace
 from itertools import permutations
 from types import SimpleNamespace
 from typing import Any
@@ -21,7 +23,7 @@ from hpcsolve.problems.generate.steiner import road_steiner
 from hpcsolve.problems.generate.tsp import random_matrix, uniform_tsp
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.tsp import Tsp, from_costs
-from hpcsolve.runner.method import RATE, SECONDS, STAGNATION, Method, Resources, method_for
+from hpcsolve.runner.method import RATE, SECONDS, STAGNATION, Method, Resources, method_for, resources_here
 
 ALONE = Resources(memory=1 << 40)
 
@@ -83,14 +85,32 @@ def require_true(method: Method, problem: Any, resources: Resources, keys: tuple
 ANTS = {"seconds": SECONDS, "stagnation": STAGNATION}
 
 
+LIMIT = {"seconds": SECONDS}
+
+
 @pytest.mark.parametrize(("n", "expected"), [
-    (1, ("held-karp", {})), (2, ("held-karp", {})), (9, ("held-karp", {})), (28, ("held-karp", {})),
-    (29, ("held-karp", {"seconds": SECONDS})), (122, ("held-karp", {"seconds": SECONDS})), (123, ("ant-colony", ANTS)),
-    (200, ("ant-colony", ANTS)),
+    (1, ("held-karp", {}, {})), (2, ("held-karp", {}, {})), (9, ("held-karp", {}, {})), (28, ("held-karp", {}, {})),
+    (29, ("held-karp", {}, LIMIT)), (122, ("held-karp", {}, LIMIT)), (123, ("ant-colony", {}, ANTS)),
+    (200, ("ant-colony", {}, ANTS)),
 ])
-def test_the_number_of_cities(n: int, expected: tuple[str, dict[str, Any]]) -> None:
-    name, keys, stop = chosen(uniform_tsp(n, 1))
-    assert (name, stop) == expected and keys == {}
+def test_the_number_of_cities(n: int, expected: tuple[str, dict[str, Any], dict[str, Any]]) -> None:
+    assert chosen(uniform_tsp(n, 1)) == expected
+
+
+def test_cores_count_for_one_rank_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    cores = len(os.sched_getaffinity(0))
+    assert resources_here("cpu", 9.0, 1).cores == resources_here("cpu", 9.0, 1, 4 * cores).cores == cores
+    assert resources_here("cpu", 9.0, 1, 1).cores == resources_here("cpu", 9.0, 3).cores == 1
+    assert resources_here("cpu", 9.0, 1, "all").cores == cores  # the job says that it must be a number
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    assert resources_here("cpu", 9.0, 1).cores == 1
+
+
+def test_precedences_have_the_table_for_as_many_cities_as_ever() -> None:
+    for n, stop in ((20, {}), (21, LIMIT)):
+        tsp = replace(random_matrix(n), precedences=((0, 1),))
+        assert chosen(tsp) == ("held-karp", {"path": "open"}, stop)
 
 
 def test_the_memory_for_the_table_of_all_states_and_for_bounds() -> None:
@@ -111,6 +131,9 @@ def test_the_time_for_the_table_of_all_states() -> None:
     seconds = solver.estimate(tsp, solver.parameters(method="lattice"), 1, ONE_CORE).operations / RATE
     assert 1 < seconds < SECONDS
     assert chosen(tsp, Resources(memory=1 << 40, seconds=1.001 * seconds)) == ("held-karp", {}, {})
+    assert chosen(tsp, Resources(memory=1 << 40, seconds=0.501 * seconds, cores=2)) == ("held-karp", {}, {})
+    less = 0.499 * seconds
+    assert chosen(tsp, Resources(memory=1 << 40, seconds=less, cores=2)) == ("held-karp", {}, {"seconds": less})
     less = 0.999 * seconds
     assert chosen(tsp, Resources(memory=1 << 40, seconds=less)) == ("held-karp", {}, {"seconds": less})
     assert chosen(uniform_tsp(9, 1), Resources(memory=1 << 40, seconds=1e-9)) == ("held-karp", {}, {})

@@ -30,7 +30,13 @@ output = "out.h5"
 mode = "best"
 shakes = 100000
 """
-JOBS = {"ants": ANTS, "tree": TREE}
+BOUNDS = """algorithm = "held-karp"
+instance = { generate = "uniform-tsp", n = 100, seed = 1 }
+output = "out.h5"
+[stop]
+seconds = 50
+"""
+JOBS = {"ants": ANTS, "tree": TREE, "bounds": BOUNDS}
 HPCSOLVE = [sys.executable, "-m", "hpcsolve"]
 MESSAGE = "hpcsolve: interrupted: the best answer so far will be written; another Ctrl-C ends the run at once\n"
 
@@ -40,7 +46,7 @@ Whom = Callable[["subprocess.Popen[str]", Path], int]
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Return a folder with both jobs."""
+    """Return a folder with the jobs."""
     for name, job in JOBS.items():
         (tmp_path / f"{name}.toml").write_text(job)
     return tmp_path
@@ -98,7 +104,7 @@ def require_incomplete(folder: Path, lines: list[str], hpcsolve: Start) -> None:
     assert result.verified and not result.complete
     done = hpcsolve("verify", "out.h5", cwd=folder)
     assert done.returncode == 0 and "check:  PASS" in done.stdout and "not complete" in done.stdout
-    assert sorted(os.listdir(folder)) == ["ants.toml", "out.h5", "out.h5.checkpoint", "tree.toml"]
+    assert sorted(os.listdir(folder)) == ["ants.toml", "bounds.toml", "out.h5", "out.h5.checkpoint", "tree.toml"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -114,7 +120,8 @@ def test_one_process_writes_its_best(job: str, number: int, folder: Path, hpcsol
 @pytest.mark.parametrize(
     ("job", "count", "number", "to"),
     [("ants", 1, signal.SIGINT, None), ("ants", 2, signal.SIGINT, None), ("tree", 3, signal.SIGTERM, None),
-     ("ants", 3, signal.SIGTERM, 2), ("tree", 4, signal.SIGINT, 1), ("ants", 4, signal.SIGTERM, 0)],
+     ("ants", 3, signal.SIGTERM, 2), ("tree", 4, signal.SIGINT, 1), ("ants", 4, signal.SIGTERM, 0),
+     ("bounds", 2, signal.SIGINT, 1)],
 )
 def test_ranks_agree(
     job: str, count: int, number: int, to: int | None, mpiexec_path: str, folder: Path, hpcsolve: Start
@@ -145,7 +152,7 @@ def test_a_second_ctrl_c_ends_at_once(folder: Path) -> None:
     code, _, errors = signalled(command, folder, [(1.0, signal.SIGINT), (1.0, signal.SIGINT)], itself)
     assert (code, errors) == (130, f"{MESSAGE}hpcsolve: interrupted\n")
     assert time.monotonic() - started < 10
-    assert sorted(os.listdir(folder)) == ["ants.toml", "out.h5.checkpoint", "tree.toml"]
+    assert sorted(os.listdir(folder)) == ["ants.toml", "bounds.toml", "out.h5.checkpoint", "tree.toml"]
 
 
 def test_the_same_job_replaces_an_incomplete_result(folder: Path, hpcsolve: Start) -> None:

@@ -9,6 +9,8 @@ import pytest
 
 import hpcsolve as package
 from hpcsolve.algorithms.base import NO_STOP
+from hpcsolve.algorithms.steiner_kmb.exact import search
+from hpcsolve.cli import main
 from hpcsolve.errors import InputError, ResourceError
 from hpcsolve.runner.choose import choose
 from hpcsolve.runner.method import SECONDS, STAGNATION
@@ -189,3 +191,24 @@ def test_reading_to_choose_is_part_of_the_time_of_reading(files, start_ranks):
     result = package.load("out.h5")
     assert (result.table("ranks")["seconds_read"] > 0.7).all() and result.seconds > 0.7
     assert (result.table("ranks")["seconds_run"] < 0.7).all()
+
+
+CUBE = ("33D32945 STP File, STP Format Version 1.0\nSECTION Graph\nNodes 32\nEdges 80\n"
+        + "".join(f"E {u + 1} {(u ^ 1 << bit) + 1} 1\n" for u in range(32) for bit in range(5) if not u >> bit & 1)
+        + "END\nSECTION Terminals\nTerminals 16\n"
+        + "".join(f"T {u + 1}\n" for u in range(32) if bin(u).count("1") % 2) + "END\nEOF\n")
+"""A hypercube whose odd vertices are terminals. Reductions take nothing of it, and its bounds leave a gap."""
+
+
+@pytest.mark.parametrize(("file", "options", "longer"), [
+    ("sixty.tsp", ["--seconds", "0.5"], "--seconds 5"),
+    ("cube.stp", ["--seconds", "100"], "--set steiner-kmb.mode=exact --set steiner-kmb.shakes=40"),
+    ("nine.tsp", [], None), ("tree.stp", ["--seconds", "1e-6"], None),  # proven
+    ("links.csv", ["--set", "shortest-paths.sources=[1]"], None),
+])
+def test_a_search_without_a_proof_says_how_to_go_on(file, options, longer, files, capsys, monkeypatch):
+    monkeypatch.setattr(search, "MOST_TERMINALS", 4)
+    (files / "cube.stp").write_text(CUBE)
+    assert main(["solve", file, *options, "--device", "cpu", "--output", "out.h5"]) == 0
+    said = [text for text in capsys.readouterr().out.splitlines() if text.startswith("go on:")]
+    assert said == ([] if longer is None else [f"go on:  the same command with {longer} --overwrite searches longer"])

@@ -5,10 +5,10 @@
     python -m jobs.benchmarks.choice tours            # those of the travelling salesman, or: trees
     python -m jobs.benchmarks.choice ry48p road:400:12 --seconds 3
 
-Prints Markdown. Seconds are those of the whole command, start of the process and writing included. They mean nothing
-if more processes are runnable than there are cores. Where an answer is not proven, methods by name have their turn: the
-proof (half of the seconds), and the heuristic with all of them. The exit code is 1 if an answer is better than a known
-optimum.
+Prints Markdown. Seconds are those of the whole command, start of the process and writing included. A command that
+other processes disturb has fewer CPU seconds than its seconds times the cores, and proves less. Where an answer is not
+proven, methods by name have their turn: the proof (half of the seconds), and the heuristic with all of them. The exit
+code is 1 if an answer is better than a known optimum.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import math
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -37,20 +38,21 @@ SETS = {"tours": (*TSPLIB, *TOURS), "trees": (*STEINLIB, *TREES)}
 NAMED = {True: {"exact": ("steiner-kmb", "steiner-kmb.mode=exact"), "best": ("steiner-kmb", "steiner-kmb.mode=best")},
          False: {"bounds": ("held-karp", "held-karp.method=bounded"), "ants": ("ant-colony",)}}
 """Of trees and of tours: a name in the table, the algorithm, and keys. The first one proves, the other one does not."""
-TITLES = ["instance", "size", "algorithm", "cost", "best known", "above", "lower bound", "by name", "command s",
-          "limit s"]
+TITLES = ["instance", "size", "algorithm", "cost", "best known", "above", "lower bound", "by name", "CPU s",
+          "command s", "limit s"]
 Words = tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Found:
-    """An answer, and the wall-clock seconds of the whole command."""
+    """An answer, and the wall-clock and CPU seconds of the whole command."""
 
     algorithm: str
     cost: float
     proven: bool
     bound: float
     seconds: float
+    cpu: float
 
 
 def main() -> int:
@@ -91,8 +93,8 @@ def _row(instance: Instance, seconds: float, folder: Path) -> tuple[list[str], l
     bound = "proven" if found.proven else "-" if math.isnan(found.bound) else f"{found.bound:.10g}"
     texts = [f"{name} {other.cost:.10g}{' (proven)' * other.proven}" for name, other in others.items()]
     row = [instance.name, instance.size, found.algorithm, f"{found.cost:.10g}", known,
-           f"{100 * (found.cost / best - 1):.2f} %", bound, ", ".join(texts) or "-", f"{found.seconds:.1f}",
-           f"{limit:.3g}"]
+           f"{100 * (found.cost / best - 1):.2f} %", bound, ", ".join(texts) or "-", f"{found.cpu:.1f}",
+           f"{found.seconds:.1f}", f"{limit:.3g}"]
     late = [f"{instance.name} took {found.seconds:.1f} s, more than its limit."] if found.seconds > limit else []
     worse = [f"{name} found {other.cost:.10g} of {instance.name}, which is better." for name, other in others.items()
              if other.cost < found.cost]
@@ -103,14 +105,20 @@ def _solved(path: Path, seconds: float, method: Words, folder: Path) -> Found:
     """Return what the command finds, with an algorithm and keys if they are named."""
     output = folder / "answer.h5"
     named = [] if not method else ["--algorithm", method[0], *(word for key in method[1:] for word in ("--set", key))]
-    started = time.perf_counter()
+    started, before = time.perf_counter(), _cpu_of_commands()
     _run(["solve", str(path), "--seconds", f"{seconds:g}", "--output", str(output), "--overwrite", *named], folder)
-    taken = time.perf_counter() - started
+    taken, cpu = time.perf_counter() - started, _cpu_of_commands() - before
     contents = read_result(str(output), tables=False)
     bound, scale = contents.value("solution", "lower_bound"), contents.value("instance", "scale", 1)
     return Found(str(contents.attributes["algorithm"]), float(contents.attributes["cost"]),
                  bool(contents.value("solution", "optimal")), float("nan") if bound is None else float(bound) / scale,
-                 taken)
+                 taken, cpu)
+
+
+def _cpu_of_commands() -> float:
+    """Return the CPU seconds of all commands that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _build(folder: Path) -> None:
