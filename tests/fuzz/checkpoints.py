@@ -182,8 +182,13 @@ def lying(files: Mapping[str, bytes], name: str) -> Callable[[str], Saved]:
 
 
 def _read_all(saved: Saved) -> None:
-    for number in saved.numbers:
-        saved.integer(number, least=-(2**62))
+    for name, number in saved.numbers.items():
+        if name == "seconds":
+            saved.seconds()
+        elif isinstance(number, str):
+            saved.word(name, number)
+        else:
+            saved.integer(name, least=-(2**62))
     for piece in (piece for file in saved.manifest.files for piece in file.pieces):
         rows = range(piece.first, piece.first + piece.shape[0])
         saved.ranges(piece.name, rows)

@@ -130,7 +130,9 @@ def test_what_is_no_refusal_is_seen(tmp_path: Path) -> None:
         return replace(sample, reader=reader)
 
     def refuse(message: str) -> Any:
-        raise DamagedFileError(message)
+        error = DamagedFileError()
+        error.args = (message,)  # an error makes one line of what it is given
+        raise error
 
     assert outcome(refusing("no", "file", 3), tmp_path, b"x") == NAMED
     assert outcome(refusing("no", "file"), tmp_path, b"\x1f\x8b") == REFUSED
