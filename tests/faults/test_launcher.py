@@ -14,11 +14,11 @@ from tests.checkpoint.test_kills import processes
 from tests.faults.conftest import Mpi, require
 
 PROGRAM = """
-import sys, time
+import os, sys, time
 from hpcsolve.parallel.launch import guard
 
 def main(comm):
-    print("joined", flush=True)
+    os.write(1, b"joined\\n")  # in one piece, also with PYTHONUNBUFFERED
     if comm.rank == 1:
         time.sleep(60)
     comm.barrier()
