@@ -20,7 +20,8 @@ from hpcsolve.parallel import watch
 from hpcsolve.parallel.environment import announced_rank
 from hpcsolve.runner import ahead
 
-SECONDS_TO_START = 3.0
+SECONDS_TO_START = "SECONDS_TO_START"
+"""The variable of the environment for the time that MPI has to start. Without it no busy machine is too slow."""
 NAMES = {"ahead": ahead, "build": build, "hpcsolve": hpcsolve, "os": os, "signal": signal, "sys": sys, "time": time}
 """What the statement may use."""
 
@@ -28,7 +29,7 @@ NAMES = {"ahead": ahead, "build": build, "hpcsolve": hpcsolve, "os": os, "signal
 def main(arguments: Sequence[str]) -> int:
     """Run the command line behind the rank and the statement, and return the exit code."""
     rank, statement, *sys.argv[1:] = arguments
-    watch.SECONDS_TO_START = SECONDS_TO_START
+    watch.SECONDS_TO_START = float(os.environ.get(SECONDS_TO_START, "60"))
     if announced_rank(os.environ) == int(rank):
         exec(statement, NAMES)
     return command_line()
