@@ -2,7 +2,7 @@
 
 `python -m` and `python -c` look for modules in the working directory first. There may be anything: instances that
 somebody sent, with a numpy.py beside them. So the interpreter is started with `-I`, and given the folders of this
-process (`pip install --user`, PYTHONPATH and virtual environments count) without that one.
+process (`pip install --user`, PYTHONPATH and virtual environments count) except the working directory.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ def python_command(program: str, *arguments: str) -> list[str]:
 def search_path() -> list[str]:
     """Return the absolute paths of the folders from which this process imports, without the working directory.
 
-    It is kept where PYTHONPATH names its absolute path. The folder of this package comes last, if it is not among them.
+    The working directory is left out unless PYTHONPATH names its absolute path. The folder of this package comes last,
+    if it is not among them.
     """
     here, package = os.path.realpath(os.curdir), str(Path(__file__).parent.parent)
     named = [name for name in os.environ.get("PYTHONPATH", "").split(os.pathsep) if os.path.isabs(name)]

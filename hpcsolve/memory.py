@@ -14,8 +14,8 @@ from hpcsolve.errors import ResourceError
 from hpcsolve.wording import size
 
 _UNLIMITED = 1 << 60
-BESIDE = 32 << 20
-"""Bytes that the modules take which a run loads after it has read its instance."""
+OWN_CODE = 32 << 20
+"""Bytes of the modules that a run loads after it has read its instance."""
 LIBRARIES = 20 << 20, 104 << 20
 """Bytes of memory, and of addresses, that the libraries of every command take: 17 and 103 MiB were measured."""
 _MEMORY = "failed to map segment", "Cannot allocate memory", "cannot allocate memory"
@@ -53,7 +53,7 @@ def require_free(needed: int, doing: str, largest: Callable[[int], str] | None =
     Parameters
     ----------
     needed
-        Bytes that it takes at its peak, beside what this process has already and `BESIDE`.
+        Bytes that it takes at its peak, beside what this process has already and `OWN_CODE`.
     doing
         What takes the memory, in words: `reading 3000 cities`.
     largest
@@ -65,9 +65,9 @@ def require_free(needed: int, doing: str, largest: Callable[[int], str] | None =
         With both sizes.
     """
     free = available_memory()
-    if needed + BESIDE > free:
-        fits = f"at most {largest(free - BESIDE)} fit, or " if largest and free > BESIDE else ""
-        what = f"{doing} and the run's own code take {size(needed + BESIDE)} of memory, and {size(free)} is free"
+    if needed + OWN_CODE > free:
+        fits = f"take at most {largest(free - OWN_CODE)}, or " if largest and free > OWN_CODE else ""
+        what = f"{doing} and the run's own code take {size(needed + OWN_CODE)} of memory, and {size(free)} is free"
         raise ResourceError(f"{what}; {fits}run it where more is free")
 
 

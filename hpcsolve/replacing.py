@@ -1,7 +1,7 @@
 """Replaces files so that there is the whole old file or the whole new one at any time, even after a kill.
 
 New bytes go to a part file beside the file, which is synced and renamed at the end. Its name tells who writes it:
-`NAME.<place>-<process>.<random>.part`, where the place stands for the host and its numbering of processes. So part
+`NAME.<space>-<process>.<random>.part`, where the space stands for the host and its numbering of processes. So part
 files that killed processes left are told from those of living ones, and removed when the file is written again.
 
 Only a regular file is replaced, or a link to one. A link is replaced itself and not followed. A device, a pipe or a
@@ -10,6 +10,7 @@ folder of that name is refused: root would replace `/dev/null` for all programs 
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import re
@@ -22,7 +23,7 @@ from pathlib import Path
 from hpcsolve.errors import EnvironmentFault, InputError
 
 PART = re.compile(r"\.([0-9a-f]{8})-(\d+)\.[0-9a-f]{12}\.part")
-"""End of a part file's name: place, process."""
+"""End of a part file's name: process space, process."""
 
 
 KINDS = {
@@ -46,7 +47,7 @@ def require_replaceable(path: str | os.PathLike[str]) -> None:
 
 
 def require_new(path: str | os.PathLike[str], overwrite: bool) -> None:
-    """Raise an `InputError` if a file exists that a caller in Python did not say to overwrite, or is no file."""
+    """Raise an `InputError` if a file exists and `overwrite` is False, or is no regular file. For callers in Python."""
     require_replaceable(path)
     if os.path.exists(path) and not overwrite:
         raise InputError("the file exists; choose another one, or give overwrite=True", os.fspath(path))
@@ -78,10 +79,15 @@ def replaced(path: Path) -> Iterator[Path]:
             require_replaceable(path)  # it may have been made meanwhile
             os.replace(part, path)
     except OSError as error:
-        way_out = "free space or choose another place for it"
-        raise EnvironmentFault(f"{path}: cannot be written: {error.strerror}; {way_out}") from None
+        raise EnvironmentFault(f"{path}: cannot be written: {error.strerror}; {way_out(error, 'file')}") from None
     with suppress(OSError):  # not every file system can sync a folder, and the file is in place already
         _sync(path.parent)
+
+
+def way_out(error: OSError, what: str) -> str:
+    """Return what to do about a file that cannot be written, where another `what` can be chosen."""
+    full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+    return f"free some space, or choose another {what}" if full else f"choose another {what}"
 
 
 def make_folder(path: Path) -> None:
@@ -111,7 +117,7 @@ def remove_dead_parts(path: Path) -> None:
     """Remove the part files and private folders of a path that processes of this host left when they were killed."""
     for part in path.parent.iterdir():
         found = PART.fullmatch(part.name[len(path.name) :]) if part.name.startswith(path.name) else None
-        if found and found[1] == _place() and not _lives(int(found[2])):
+        if found and found[1] == _process_space() and not _lives(int(found[2])):
             if part.is_dir():
                 shutil.rmtree(part, ignore_errors=True)
             else:
@@ -135,10 +141,10 @@ def private_folder(path: Path) -> Iterator[Path]:
 
 def _part(path: Path) -> Path:
     """Return the path of a new part file beside a file. No other process uses it, so this one may remove it."""
-    return path.with_name(f"{path.name}.{_place()}-{os.getpid()}.{os.urandom(6).hex()}.part")
+    return path.with_name(f"{path.name}.{_process_space()}-{os.getpid()}.{os.urandom(6).hex()}.part")
 
 
-def _place() -> str:
+def _process_space() -> str:
     """Return eight digits that stand for the host and its PID namespace, since containers count their own processes."""
     try:
         namespace = os.readlink("/proc/self/ns/pid")

@@ -13,6 +13,7 @@ from hpcsolve.checkpoint.saved import Saved
 from hpcsolve.checkpoint.state import State
 from hpcsolve.errors import EnvironmentFault, agree
 from hpcsolve.parallel.comm import Comm
+from hpcsolve.replacing import way_out
 
 
 class Writer:
@@ -104,4 +105,4 @@ def remove_checkpoints(folder: Path, warn: Callable[[str], None]) -> None:
 
 
 def _fault(folder: Path, error: OSError) -> EnvironmentFault:
-    return EnvironmentFault(f"{folder}: {error.strerror}; free space or choose another --checkpoint-dir")
+    return EnvironmentFault(f"{folder}: {error.strerror}; {way_out(error, '--checkpoint-dir')}")

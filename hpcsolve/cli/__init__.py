@@ -33,7 +33,7 @@ from hpcsolve.cli.usage import OneLineParser, refuse_unknown_command, refuse_unk
 from hpcsolve.errors import InputError, ResourceError
 from hpcsolve.memory import lack_of_memory, require_free_for_libraries
 from hpcsolve.parallel import launch
-from hpcsolve.parallel.interrupts import raised
+from hpcsolve.parallel.interrupts import signals_raise
 
 COMMANDS = (
     solve, new, run, sweep, collect, estimate, slurm, verify, report, export, tree, info, build, generate, convert,
@@ -57,15 +57,15 @@ examples:
   hpcsolve report results/eu-capitals.h5 -o report.html   a page with pictures
 
 exit codes: 0 solved and verified, 1 the check of the answer failed, 2 bad input or usage, 3 refused: memory or GPUs,
-4 environment: MPI, compiler, disk, 5 a damaged file, 70 a bug in hpcsolve, 75 stopped early: what there is is
-written, 130 interrupted at once (Ctrl-C)
+4 environment: MPI, compiler, disk, 5 a damaged file, 70 a bug in hpcsolve, 75 stopped early, with the
+best answer or a checkpoint written, 130 interrupted at once (Ctrl-C)
 """
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command that the arguments name and return its exit code."""
     try:
-        with raised():
+        with signals_raise():
             return execute(sys.argv[1:] if arguments is None else list(arguments))
     except KeyboardInterrupt as stop:  # before the ranks have joined; afterwards `guard` handles it
         return launch.fail(stop)

@@ -57,7 +57,7 @@ def refuse_unknown_options(parser: OneLineParser, rest: Sequence[str]) -> None:
     if option is not None:
         known = [name for action in parser._actions for name in action.option_strings]
         if option in known:
-            parser.error(f"{option} stands behind --, where words are files; write it before --")
+            parser.error(f"{option} comes after --, where every word is a file name; write it before --")
         parser.error(f"unknown option {option}{_meant(option.partition('=')[0], known)}")
     if rest[0].startswith("="):
         parser.error("KEY=VALUE must not contain blanks; write --set held-karp.path=open")

@@ -28,9 +28,9 @@ from hpcsolve.device import compiler, targets
 from hpcsolve.device.compiler import (
     compiler_identity,
     cuda_compiler,
-    first_line_of_version,
     host_compiler,
     target_features,
+    version_line,
 )
 from hpcsolve.errors import EnvironmentFault
 from hpcsolve.replacing import private_folder
@@ -192,7 +192,7 @@ def compiler_line(architecture: str = "") -> str:
     ready = ready_target(architecture)
     if ready:
         return f"{ready.target.compiler}, for {ready.target.name}"
-    return first_line_of_version(cuda_compiler() if architecture else host_compiler())
+    return version_line(cuda_compiler() if architecture else host_compiler())
 
 
 @functools.cache

@@ -24,7 +24,7 @@ SECONDS_BETWEEN_LOOKS = 0.01
 MARK = "HPCSOLVE_COMPILER"
 """The variable of the environment by which the processes of a compiler are found."""
 SECONDS = 600.0
-"""Time that a compiler may take. nvcc needs about half a minute for a file where many compile at a time."""
+"""Seconds that a compiler may take for a file, about one on an idle core. Where many compile, nvcc has taken 30."""
 
 
 def host_compiler() -> str:
@@ -49,21 +49,24 @@ def compiler_identity(compiler: str) -> str:
     path = shutil.which(compiler)
     if path is None:
         nvcc = "install the CUDA toolkit or load its module, name its nvcc in HPCSOLVE_NVCC, or run with --device cpu"
-        cxx = "install a C++ compiler (g++), name one in HPCSOLVE_CXX, or run with --device cuda"
+        cxx = "install a C++ compiler (g++), or name one in HPCSOLVE_CXX"  # nvcc needs one too
         raise EnvironmentFault(f"{compiler} is not on the PATH: {nvcc if compiler == cuda_compiler() else cxx}")
     status = os.stat(path)
     return f"{_run([compiler, '--version']).stdout}{status.st_mtime_ns} {status.st_size}"
 
 
-def first_line_of_version(compiler: str) -> str:
-    """Return the line that has a compiler's version. Raises as `compiler_identity`."""
+def version_line(compiler: str) -> str:
+    """Return the line of `compiler --version` that has the version. Raises as `compiler_identity`."""
     lines = compiler_identity(compiler).splitlines()
     return next((line for line in lines if "release" in line), lines[0])
 
 
 @functools.cache
 def target_features(compiler: str, cpu: str = "native") -> str:
-    """Return the features of a CPU, by default this one, as the compiler sees them. The model's name is not enough.
+    """Return the features of a CPU, by default this one, as the compiler sees them.
+
+    They are part of the name of a kernel in the cache. The name of the CPU's model would not do, since a virtual
+    machine may hide features.
 
     With an output of its own the compiler makes no temporary files, which a kill would leave.
     """
@@ -105,6 +108,7 @@ def _run(command: list[str], seconds: float | None = None, temporary: Path | Non
     ResourceError
         No more processes can be started, or memory is used up.
     """
+    limit = SECONDS if seconds is None else max(seconds, 0.0)
     mark = f"{os.getpid()}-{os.urandom(6).hex()}"
     variables = {**os.environ, MARK: mark, **({"TMPDIR": str(temporary)} if temporary else {})}
     setting = "HPCSOLVE_NVCC" if command[0] == cuda_compiler() else "HPCSOLVE_CXX"
@@ -113,14 +117,14 @@ def _run(command: list[str], seconds: float | None = None, temporary: Path | Non
         require_going_on()
         with _forked(command, variables) as process:
             try:
-                output, errors = process.communicate(timeout=SECONDS if seconds is None else max(seconds, 0.0))
+                output, errors = process.communicate(timeout=limit)
             except BaseException:
                 process.kill()
                 raise
         return subprocess.CompletedProcess(command, process.returncode, output, errors)
     except subprocess.TimeoutExpired:
         _kill(mark)
-        fault = f"has not ended after {SECONDS:.0f} s"
+        fault = f"has not ended after {limit:.3g} s"
     except OSError as error:
         fault = f"cannot be started: {error.strerror}"
         if error.errno in (errno.EAGAIN, errno.ENOMEM):  # fork's

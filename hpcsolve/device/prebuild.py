@@ -14,9 +14,9 @@ from hpcsolve.device import build, targets
 from hpcsolve.device.compiler import (
     compile_all,
     cuda_compiler,
-    first_line_of_version,
     host_compiler,
     target_features,
+    version_line,
 )
 from hpcsolve.errors import InputError
 
@@ -82,7 +82,7 @@ def _command(name: str, is_gpu: bool) -> list[str]:
 
 
 def _description(name: str, is_gpu: bool, command: list[str]) -> targets.Target:
-    compiler = first_line_of_version(command[0])
+    compiler = version_line(command[0])
     if is_gpu:
         return targets.Target(name, compiler, platform.machine())
     options = target_features(command[0], name)

@@ -20,7 +20,7 @@ from hpcsolve.parallel.comm import Comm
 from hpcsolve.parallel.interrupts import Held, Terminated
 
 LONGEST = 60
-"""Characters of a value from which on a record has its beginning and a hash."""
+"""A value of more characters is shortened in a record, to its beginning and a hash."""
 NOT_SET = "nothing"
 
 

@@ -3,8 +3,9 @@
 A command takes them in four ways, one after the other.
 
 - `hpcsolve/__main__.py` blocks them before its first import, since they would end the process there.
-- `raised`: until the search begins they raise an exception in the main thread. So it leaves a file that does not
-  answer, or a compiler, at once. There is nothing to keep yet: exit code 130 after Ctrl-C, else 75.
+- `signals_raise`: until the search begins they raise an exception in the main thread. So the command stops at once,
+  even while it waits for a compiler or for a file system that does not answer. There is nothing to keep yet: exit code
+  130 after Ctrl-C, else 75.
 - `Held`: while the ranks join MPI, and when they end, the signals stay pending, since a rank that left alone there
   would leave the others waiting (launch.py).
 - `Interrupts`: in the search they are noted, and it ends at its next boundary with what it has.
@@ -35,7 +36,7 @@ INTERRUPTED_LINE = "hpcsolve: interrupted"
 """Its last line on standard error."""
 _IMPORTING = "<frozen importlib._bootstrap>"
 """The file of Python's functions that import modules, as their frames name it."""
-SECONDS_TO_IMPORT = 0.02
+SECONDS_BETWEEN_LOOKS = 0.02
 """Time after which a rank looks again whether its import has ended."""
 SAME_PRESS = 0.5
 """Seconds within which Ctrl-C is taken as the same press, which a terminal and a launcher may both pass on."""
@@ -57,20 +58,20 @@ def exit_code_of(stop: KeyboardInterrupt) -> int:
 
 def line_of(stop: KeyboardInterrupt) -> str:
     """Return the last line of a command that such an exception ends."""
-    return f"hpcsolve: stopped by {stop}; the same command begins anew" if str(stop) else INTERRUPTED_LINE
+    return f"hpcsolve: stopped by {stop}; run the same command again" if str(stop) else INTERRUPTED_LINE
 
 
 def interrupt(number: int, frame: FrameType | None) -> None:
-    """Raise the exception for a signal. During an import end the process at once, or as one of several ranks wait.
+    """Raise the exception for a signal. During an import end the process at once instead.
 
     The initialization of C extensions does not expect an exception: numpy's turns it into another one or crashes. A
-    rank must not end alone, so the signal comes again until the import is over.
+    rank must not end alone, so for one of several the signal comes again until the import is over.
     """
     stop = asked_by(number)
     while frame is not None:
         if frame.f_code.co_filename == _IMPORTING:
             if environment.started_by_launcher(os.environ):
-                threading.Timer(SECONDS_TO_IMPORT, os.kill, (os.getpid(), number)).start()
+                threading.Timer(SECONDS_BETWEEN_LOOKS, os.kill, (os.getpid(), number)).start()
                 return
             os.write(2, f"{line_of(stop)}\n".encode())
             os._exit(exit_code_of(stop))
@@ -79,7 +80,7 @@ def interrupt(number: int, frame: FrameType | None) -> None:
 
 
 @contextmanager
-def raised() -> Iterator[None]:
+def signals_raise() -> Iterator[None]:
     """Let the signals raise exceptions in the main thread while the block runs.
 
     SIGTERM and SIGUSR1 are left alone where the program ignores them or handles them itself. After the block the
@@ -136,7 +137,7 @@ class Held:
 
 
 def let_kill(*signals: signal.Signals) -> None:
-    """Let signals end this process at once, where `raised` has taken them over."""
+    """Let signals end this process at once, where `signals_raise` has taken them over."""
     for number in signals:
         if signal.getsignal(number) is interrupt:
             signal.signal(number, signal.SIG_DFL)

@@ -35,11 +35,11 @@ BUG = 70
 STOPPED_EARLY = 75
 """Exit code of a run that was asked to stop: a checkpoint or the best answer is written (`EX_TEMPFAIL`: try again)."""
 
-SECONDS_TO_AGREE = 4.0
-"""Time that a rank with an error leaves the other ranks to end too."""
+PATIENCE_AFTER_ERROR = 4.0
+"""Seconds that a rank with an error leaves the other ranks to end too."""
 
-SECONDS_TO_STOP = 1.5
-"""Time that a rank which a signal has ended leaves the other ranks to end too. Launchers pass signals on to all."""
+PATIENCE_AFTER_SIGNAL = 1.5
+"""Seconds that a rank which a signal has ended leaves the others to end too. Launchers pass signals on to all."""
 
 
 def join() -> Comm:
@@ -139,8 +139,8 @@ def guard(main: Callable[[Comm], int], prepare: Callable[[], Mapping[str, Any] |
     -----
     Any other exception in any thread of any rank, `SystemExit` included, ends all ranks with `BUG`. A signal
     (`KeyboardInterrupt`) ends them with its code and one line. An `HpcsolveError` that only some ranks raise ends them
-    with its own code after `SECONDS_TO_AGREE`, and at once if another thread than the main one raises it. A rank whose
-    launcher has ended ends too, and so does one whose MPI does not start.
+    with its own code after `PATIENCE_AFTER_ERROR`, and at once if another thread than the main one raises it. A rank
+    whose launcher has ended ends too, and so does one whose MPI does not start.
     """
     environment.set_quiet_waiting()
     end_with_parent()
@@ -199,7 +199,7 @@ def end_without_mpi(fault: HpcsolveError) -> int:
 def _guard_one(main: Callable[[Comm], int], comm: Comm, early: BaseException | None, held: Held) -> int:
     threading.excepthook = lambda arguments: os._exit(_code_of(comm, arguments.exc_value))
     try:
-        return _worked(main, comm, early, held)
+        return _run_main(main, comm, early, held)
     except (HpcsolveError, KeyboardInterrupt) as failure:
         held.hold()
         _print_error(failure)
@@ -213,7 +213,7 @@ def _guard_all(main: Callable[[Comm], int], comm: MpiComm, early: BaseException 
     failure: HpcsolveError | KeyboardInterrupt | None = None
     code = BUG
     try:
-        code = _worked(main, comm, early, held)
+        code = _run_main(main, comm, early, held)
     except (HpcsolveError, KeyboardInterrupt) as raised:
         failure, code = raised, _exit_code(raised)
     except BaseException as bug:  # noqa: BLE001 (the other ranks wait for this one whatever stopped it)
@@ -226,7 +226,7 @@ def _guard_all(main: Callable[[Comm], int], comm: MpiComm, early: BaseException 
     return _finish(comm, code, failure)
 
 
-def _worked(main: Callable[[Comm], int], comm: Comm, early: BaseException | None, held: Held) -> int:
+def _run_main(main: Callable[[Comm], int], comm: Comm, early: BaseException | None, held: Held) -> int:
     """Return the exit code of `main`, or raise what came before. Signals are let through for as long as it works.
 
     Afterwards they are held, also SIGTERM, with which `srun --kill-on-bad-exit` ends the ranks that exit a moment after
@@ -243,21 +243,31 @@ def _worked(main: Callable[[Comm], int], comm: Comm, early: BaseException | None
 
 def _finish(comm: MpiComm, code: int, failure: HpcsolveError | KeyboardInterrupt | None) -> int:
     """End all ranks with the greatest exit code, after the lowest rank with an error has printed it."""
-    stopped = isinstance(failure, KeyboardInterrupt)
-    patience = None if failure is None else SECONDS_TO_STOP if stopped else SECONDS_TO_AGREE
-    ends = comm.finish(code, failure is not None, patience)
-    if ends is None and stopped and comm.rank != 0:
-        time.sleep(RANK_0_HEAD_START)  # rank 0 may print the line, and end all
-    lowest = comm.rank if ends is None else next((rank for rank, (_, failed) in enumerate(ends) if failed), None)
+    if failure is None:
+        patience = None
+    else:
+        patience = PATIENCE_AFTER_SIGNAL if isinstance(failure, KeyboardInterrupt) else PATIENCE_AFTER_ERROR
+    ends = comm.finish(code, failure is not None, patience)  # exit code and failure of each rank
+    if ends is None:
+        assert failure is not None  # without one this rank waits for the others
+        return _end_alone(comm, code, failure)
+    lowest = next((rank for rank, (_, failed) in enumerate(ends) if failed), None)
     if failure is not None and lowest == comm.rank:
         _print_error(failure)
-    if ends is None:
-        if not stopped:
-            warn(f"hpcsolve: rank {comm.rank} on {socket.gethostname()} raised this error alone; ending all ranks")
-        comm.abort(code)
-        return code
     comm.finalize()
     return max(theirs for theirs, _ in ends)
+
+
+def _end_alone(comm: MpiComm, code: int, failure: HpcsolveError | KeyboardInterrupt) -> int:
+    """End all ranks with an error of this rank, since the others have not come to the end too."""
+    stopped = isinstance(failure, KeyboardInterrupt)
+    if stopped and comm.rank != 0:
+        time.sleep(RANK_0_HEAD_START)  # rank 0 may print the line, and end all
+    _print_error(failure)
+    if not stopped:
+        warn(f"hpcsolve: rank {comm.rank} on {socket.gethostname()} raised this error alone; ending all ranks")
+    comm.abort(code)
+    return code
 
 
 def _code_of(comm: Comm, error: BaseException | None) -> int:

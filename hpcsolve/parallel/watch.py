@@ -23,7 +23,7 @@ from hpcsolve.parallel.printing import warn
 SECONDS_BETWEEN_LOOKS = 0.5
 SECONDS_TO_START = 300.0
 """Time that MPI has to start, from the moment at which this rank is ready. Others may still read or compile."""
-SECONDS_TO_STOP = 4.0
+SECONDS_TO_START_AFTER_SIGNAL = 4.0
 """Time that MPI has to start if this rank was asked to stop, since the other ranks then end in good order too."""
 RANK_0_HEAD_START = 2.0
 """Seconds that the other ranks wait while rank 0 prints the reason of the end, because their exit may kill it."""
@@ -81,7 +81,7 @@ def _watch_start(failure: BaseException | None, held: Held, over: threading.Even
             held.note(taken.si_signo)
         if asked is None and held.asked is not None:
             asked, began = held.asked, time.monotonic()
-        left = began + (SECONDS_TO_START if asked is None else SECONDS_TO_STOP) - time.monotonic()
+        left = began + (SECONDS_TO_START if asked is None else SECONDS_TO_START_AFTER_SIGNAL) - time.monotonic()
     if environment.announced_rank(os.environ) != 0 and over.wait(RANK_0_HEAD_START):
         return
     if held.asked is not None:

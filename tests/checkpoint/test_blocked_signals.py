@@ -23,10 +23,10 @@ def test_signals_are_blocked_before_the_imports(run_process):
 FORK = """
 import os, signal, subprocess, sys
 from hpcsolve.device.compiler import compiler_identity
-from hpcsolve.parallel.interrupts import raised
+from hpcsolve.parallel.interrupts import signals_raise
 os.register_at_fork(after_in_HOOK=lambda: os.kill(os.getpid(), signal.SIGTERM))
 try:
-    with raised():
+    with signals_raise():
         print(compiler_identity("g++")[:0])
 except KeyboardInterrupt as stop:
     print(stop)

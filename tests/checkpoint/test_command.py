@@ -104,7 +104,7 @@ def test_a_signal_during_the_imports_is_not_lost(number: int, seconds: float, fo
     """The first line comes before the imports, which take half a second and more. There is nothing to keep yet."""
     code, output = signalled(RUN, folder, number, seconds, after="job:")
     name = signal.Signals(number).name
-    assert code == 75 and output.endswith(f"hpcsolve: stopped by {name}; the same command begins anew\n"), output
+    assert code == 75 and output.endswith(f"hpcsolve: stopped by {name}; run the same command again\n"), output
 
 
 def test_ctrl_c_during_the_imports_ends_at_once(folder: Path) -> None:

@@ -128,9 +128,9 @@ def make_pipe(folder):
 
 
 FAULTS = {  # what happens to the folder of the output -> the end of what is said of it
-    "vanished": (vanish, "No such file or directory; free space or choose another place for it; "),
-    "replaced": (replace_folder, "Not a directory; free space or choose another place for it; "),
-    "no permission": (take_permission, "Permission denied; free space or choose another place for it; "),
+    "vanished": (vanish, "No such file or directory; choose another file; "),
+    "replaced": (replace_folder, "Not a directory; choose another file; "),
+    "no permission": (take_permission, "Permission denied; choose another file; "),
     "a pipe": (make_pipe, "is a pipe, and only regular files are written; choose another output; "),
 }
 

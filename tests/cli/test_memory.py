@@ -170,17 +170,17 @@ def refused(call, monkeypatch, free=60 * MIB):
 def test_generators_compare_what_they_need(name, monkeypatch):
     keys = SIZES.get(name, {"n": 3000 if name in tsp_generators() else 10**6})
     said = refused(lambda: call_generator(GENERATORS, name, keys), monkeypatch)
-    assert "and 60 MiB is free; at most " in said and said.endswith("fit, or run it where more is free")
+    assert "and 60 MiB is free; take at most " in said and said.endswith(", or run it where more is free")
 
 
 def test_a_refusal_of_cities_names_the_largest_number(monkeypatch):
     """Of 60 MiB 32 MiB are for the code, and a cost of places takes 10 bytes: 1713^2 * 10 < 28 MiB < 1714^2 * 10."""
     said = refused(lambda: from_places(np.zeros(3000), np.arange(3000) / 100), monkeypatch)
     assert said == ("the cost matrix of 3000 cities and the run's own code take 118 MiB of memory, and 60 MiB is free; "
-                    "at most 1713 cities fit, or run it where more is free")
+                    "take at most 1713 cities, or run it where more is free")
     for dtype, most in ((np.int16, 1713), (float, 856)):
         table = np.zeros((2000, 2000), dtype)
-        assert f"at most {most} cities fit" in refused(lambda table=table: from_matrix(table), monkeypatch)
+        assert f"take at most {most} cities, or" in refused(lambda table=table: from_matrix(table), monkeypatch)
 
 
 KNOWN = {one.name: one for one in (*TSP_FORMATS, *GRAPH_FORMATS)}
@@ -193,7 +193,7 @@ def test_files_are_compared_by_size_and_format(sample, monkeypatch, tmp_path):
     path, found = tmp_path / sample.file, KNOWN[sample.format]
     path.write_bytes(sample.content)
     file = open_file(str(path))
-    least = memory.BESIDE + int(found.growth * len(file.content if found.binary else as_text(file).content))
+    least = memory.OWN_CODE + int(found.growth * len(file.content if found.binary else as_text(file).content))
     said = refused(lambda: sample.reader(str(path)), monkeypatch, least - 1)
     assert said.startswith(f"reading {path} and the run's own code take 32 MiB of memory, ")
     monkeypatch.setattr(memory, "available_memory", lambda: least + 4096)

@@ -41,7 +41,7 @@ COMMANDS = {  # command -> part of its only line, after the exit code where it i
     "job.toml": "job.toml is a file, not a command; did you mean hpcsolve run job.toml?",
     "cities.tsp": "cities.tsp is a file, not a command; did you mean hpcsolve solve cities.tsp?",
     "--device cpu run job.toml": "--device must follow the command",
-    "solve -- cities.tsp --quiet": "--quiet stands behind --, where words are files; write it before --",
+    "solve -- cities.tsp --quiet": "--quiet comes after --, where every word is a file name; write it before --",
     "run cities.tsp": "is it an instance? hpcsolve solve cities.tsp",
     "estimate cities.tsp": "is it an instance? hpcsolve solve cities.tsp",
     "solve job.toml": "job.toml: is a job, not an instance; did you mean hpcsolve run job.toml?",

@@ -25,7 +25,7 @@ sys.exit(main())
 KNOWN = 'case "$*" in *--version*|*--help=target*) exec g++ "$@";; esac\n'
 OUTPUT = 'for word in "$@"; do last=$word; done\n'
 COMPILERS = {
-    "missing": (None, "is not on the PATH: install a C++ compiler (g++), name one in HPCSOLVE_CXX"),
+    "missing": (None, "is not on the PATH: install a C++ compiler (g++), or name one in HPCSOLVE_CXX"),
     "not a program": ("nonsense", "cannot be started: Exec format error"),
     "fails": (f"#!/bin/sh\n{KNOWN}echo 'x.cu:7: error: no registers' >&2; exit 1", "x.cu:7: error: no registers"),
     "is killed": (f"#!/bin/sh\n{KNOWN}kill -9 $$", "exit code -9"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import socket
@@ -201,3 +202,14 @@ def require_silent(folder: Path) -> list[Path]:
     for path in files:
         assert b"hush" not in path.read_bytes(), path
     return files
+
+
+@pytest.mark.parametrize(("number", "cure"), [
+    (errno.ENOSPC, "free some space, or choose another file"),
+    (errno.EDQUOT, "free some space, or choose another file"),
+    (errno.EACCES, "choose another file"),
+])
+def test_only_a_lack_of_space_is_cured_by_space(number: int, cure: str, tmp_path: Path) -> None:
+    words = f"^{tmp_path / 'out'}: cannot be written: {os.strerror(number)}; {cure}$"
+    with pytest.raises(EnvironmentFault, match=words), replaced(tmp_path / "out"):
+        raise OSError(number, os.strerror(number))

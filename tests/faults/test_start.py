@@ -109,8 +109,8 @@ def test_what_belongs_to_a_host_may_differ(mpis: dict[str, Mpi], folder: Path) -
 
 
 ASKED = {"SIGINT": (130, "hpcsolve: interrupted"),
-         "SIGTERM": (75, "hpcsolve: stopped by SIGTERM; the same command begins anew"),
-         "SIGUSR1": (75, "hpcsolve: stopped by SIGUSR1; the same command begins anew")}
+         "SIGTERM": (75, "hpcsolve: stopped by SIGTERM; run the same command again"),
+         "SIGUSR1": (75, "hpcsolve: stopped by SIGUSR1; run the same command again")}
 
 
 @pytest.mark.parametrize("name", ["MPICH", "Open MPI"])

@@ -121,7 +121,7 @@ def test_killed_half_way_and_started_again(folder, hpcsolve, name):
     assert 2 <= len(kept) < 5 and not list(folder.glob("results/slow/*.part"))
     if name != "SIGKILL":
         assert f"{len(kept)} of 5 runs are done; the same command goes on from there" in output
-        stopped = "stopped by SIGTERM; the same command begins anew"
+        stopped = "stopped by SIGTERM; run the same command again"
         assert errors == f"hpcsolve: {'interrupted' if name == 'SIGINT' else stopped}\n"
     again = hpcsolve("sweep", "slow.toml", cwd=folder)
     assert again.returncode == 0 and f"{len(kept)} done, {5 - len(kept)} to run" in again.stdout
