@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from hpcsolve.analysis.collect import collect
 from hpcsolve.analysis.load import Result, load
-from hpcsolve.errors import InputError, NotWritten, file_name, in_notebooks
+from hpcsolve.errors import InputError, NotWritten, in_notebooks, path_text
 from hpcsolve.formats import InstanceOf
 from hpcsolve.job import IN_MEMORY, Job, job_from_table
 from hpcsolve.job.load import with_files_from
@@ -96,9 +96,10 @@ def solve(
         By default this process solves alone. Under mpiexec every rank calls `solve`, with what `hpcsolve.join()` gives,
         after an earlier run has compiled the kernels (docs/python.md).
     algorithm
-        By default it follows from the problem: for cities held-karp with as many as it can take, else ants; for graphs
-        steiner-kmb if there are terminals, else shortest-paths; or the one whose keys are given. If neither algorithm
-        nor keys nor `stop` are given, a search that can be stopped ends after 60 s with its best answer.
+        By default it follows from the problem: for cities held-karp if it can take that many, else ant-colony; for
+        graphs steiner-kmb if there are terminals, else shortest-paths; or the one whose keys are given. If neither
+        algorithm nor keys nor `stop` are given, a search that can be stopped ends after 60 s with its best answer;
+        ant-colony also ends after 2000 iterations without a better tour.
     device, threads, share_gpu, seed, exact, round, stop
         As in a job file: `stop={"seconds": 60.0}`.
     output, checkpoints
@@ -110,7 +111,8 @@ def solve(
         The terminals of a Steiner problem, in place of those of `problem`: rows of a matrix, nodes, names or labels.
     weight
         The edges' attribute (networkx, GraphML), column (CSV) or property (GeoJSON) with the weights, such as "length"
-        in OSMnx. None: all weigh 1. By default it is "weight", and in GeoJSON the lines' length in metres.
+        in OSMnx. None, for graphs of networkx alone: all edges weigh 1. By default it is "weight", and in GeoJSON the
+        lines' length in metres.
     directed
         Whether entries, lines or edges are arcs; False takes the lighter one of two directions. By default what
         `problem` says. Where it does not say (CSV, GeoJSON; a sparse matrix given to steiner-kmb) they are edges, and
@@ -143,7 +145,7 @@ def solve(
     ranks = comm or SerialComm()
     options = _terminals_option(terminals) | _weight_option(weight)
     options |= {} if directed is None else {"directed": directed}
-    settings = {"output": file_name(output or "", "output"), "device": device, "threads": threads, "seed": seed,
+    settings = {"output": path_text(output or "", "output"), "device": device, "threads": threads, "seed": seed,
                 "share-gpu": share_gpu, "exact": exact, "round": round, "stop": _stop_table(stop)}
     log, given = _Silent() if quiet else Log(ranks.rank), _Given(problem, options, parameters, settings)
     instance = None
@@ -236,7 +238,7 @@ def _solved(
     """Return the result of a job, or raise `Interrupted` if it is not complete. Collective."""
     checkpointing = NO_CHECKPOINTS
     if checkpoints is not None:
-        checkpointing = CheckpointOptions(file_name(checkpoints, "checkpoints"), deadline=math.inf)
+        checkpointing = CheckpointOptions(path_text(checkpoints, "checkpoints"), deadline=math.inf)
     if comm.size == 1:
         build_for(job, log.say)
     say_source(job, log.say)
@@ -246,7 +248,9 @@ def _solved(
         fault.result = Result(comm.bcast(fault.result))
         raise
     if contents is None:
-        raise KeyboardInterrupt("there is no answer yet; the same call goes on from the checkpoint")
+        next_time = "give checkpoints=FOLDER to go on from where a call was stopped" if checkpoints is None else \
+            "the same call goes on from the checkpoint"
+        raise KeyboardInterrupt(f"there is no answer yet; {next_time}")
     result = Result(contents)
     if not result.complete:
         raise Interrupted(result)
@@ -255,7 +259,9 @@ def _solved(
 
 def _stop_table(stop: object) -> dict[str, Any]:
     if stop is not None and not isinstance(stop, Mapping):
-        raise InputError(f'stop={stop!r} does not say what to stop at; write for example stop={{"seconds": {stop!r}}}')
+        example = stop if type(stop) in (int, float) else 60
+        what = f"stop={stop!r} does not say what to stop at"
+        raise InputError(f'{what}; write for example stop={{"seconds": {example!r}}}')
     return dict(stop or {})
 
 
@@ -291,7 +297,8 @@ def _instance_key(problem: ProblemLike, options: Mapping[str, Any]) -> str | dic
     if not isinstance(problem, (str, os.PathLike)):
         return {"batch": IN_MEMORY} if isinstance(problem, np.ndarray) and problem.ndim == 3 else IN_MEMORY
     if options.get("weight", "") is None:
-        raise InputError("weight=None is for graphs of networkx; for a file, name the attribute or column of weights")
+        raise InputError("weight=None (all edges weigh 1) is only for graphs of networkx; for a file leave weight out, "
+                         "or name the attribute, column or property that has the weights")
     path = os.path.abspath(problem)
     return {"file": path, **{key: _plain(value) for key, value in options.items()}} if options else path
 

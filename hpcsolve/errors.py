@@ -1,8 +1,8 @@
 """The errors that hpcsolve raises on purpose. Each has an exit code, and a message that says what to do.
 
 Exit codes: 0 solved and verified, 1 the check of the answer failed, 2 bad input or usage, 3 refused (memory, GPUs),
-4 environment (MPI launch, compiler, disk, a rank that hangs), 5 damaged file, 70 a bug in hpcsolve, 75 stopped early:
-what there is is written, 130 interrupted at once (Ctrl-C).
+4 environment (MPI launch, compiler, disk, a rank that hangs), 5 damaged file, 70 a bug in hpcsolve, 75 stopped early,
+with the best answer or a checkpoint written, 130 interrupted at once (Ctrl-C).
 """
 
 from __future__ import annotations
@@ -102,12 +102,12 @@ class LaunchError(HpcsolveError):
     """A kernel was launched with arguments that it does not take, which is a bug in hpcsolve."""
 
 
-def file_name(given: Any, what: str) -> str:
+def path_text(given: Any, what: str) -> str:
     """Return a path that a Python program gave, as text. Raises an `InputError`, which names `what`, if it is none."""
     try:
         return os.fsdecode(given)
     except TypeError:
-        raise InputError(f"{what}: expected the name of a file, got {type(given).__name__}") from None
+        raise InputError(f"{what}: expected a path (text or os.PathLike), got {type(given).__name__}") from None
 
 
 class Gathering(Protocol):

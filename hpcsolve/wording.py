@@ -40,8 +40,9 @@ _UNSOLVED = {
     "cluster": _GROUPS, "group": _GROUPS, "gtsp": _GROUPS, "terminalgroup": _GROUPS,
     "hcp": _CYCLES, "hamiltonian": _CYCLES,
 }
-"""Words of problems that hpcsolve does not have, in small letters alone and in the singular: keys, columns, sections,
-algorithms and kinds of files."""
+"""Words of problems that hpcsolve does not solve -> that problem, in words. The words are those of keys, columns,
+sections, algorithms and kinds of files. Only the letters a to z of a word count. A plural that is the singular with an
+s is left out (see `not_solved`)."""
 
 
 def not_solved(word: str) -> str:
@@ -68,7 +69,10 @@ def did_you_mean(word: str, known: Iterable[str], otherwise: str = "") -> str:
 
 
 def nearest(word: str, known: Iterable[str]) -> list[str]:
-    """Return the known words that begin with a word, or else the one that is spelt nearly like it, or none."""
+    """Return the known word that other programs call like this, or those that begin with it, or the most similar one.
+
+    The first of the three that exists counts. The list is empty if none does.
+    """
     plain = {name.lower().replace("_", "-"): name for name in known}
     asked = word.lower().replace("_", "-")
     if _SYNONYMS.get(asked) in plain:

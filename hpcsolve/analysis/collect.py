@@ -17,7 +17,7 @@ import numpy as np
 from hpcsolve.analysis.load import Result
 from hpcsolve.analysis.table import Table, table_of
 from hpcsolve.answers.rounding import bound_of, cost_of, exact_text
-from hpcsolve.errors import HpcsolveError, InputError, file_name
+from hpcsolve.errors import HpcsolveError, InputError, path_text
 from hpcsolve.output.contents import Contents
 from hpcsolve.output.reader import read_result
 from hpcsolve.output.schema import contradictions_refused, require_whole
@@ -97,7 +97,7 @@ def found_files(names: Iterable[str | os.PathLike[str]]) -> list[str]:
     """Return the files that paths, patterns and folders stand for, each once. Raises as `collect`."""
     if not isinstance(names, Iterable):
         raise InputError(f"collect: expected names of files, got {type(names).__name__}")
-    found = [path for name in names for path in _matches(file_name(name, "collect"))]
+    found = [path for name in names for path in _matches(path_text(name, "collect"))]
     if not found:
         raise InputError("no result file is given")
     return sorted(dict.fromkeys(found), key=_natural)

@@ -21,7 +21,7 @@ from hpcsolve.analysis.save import save
 from hpcsolve.answers import paths, reductions, tree
 from hpcsolve.answers.rounding import bound_of, cost_of, downward, error_of, is_optimal, rounded_to
 from hpcsolve.answers.tour_mixin import TourMixin
-from hpcsolve.errors import InputError, file_name
+from hpcsolve.errors import InputError, path_text
 from hpcsolve.output.contents import Contents
 from hpcsolve.output.hdf5 import require_result_name
 from hpcsolve.output.reader import read_result
@@ -220,7 +220,7 @@ class Result(TourMixin, paths.PathsMixin, reductions.ReductionsMixin, tree.TreeM
         EnvironmentFault
             The file cannot be written.
         """
-        name = file_name(path, "save")
+        name = path_text(path, "save")
         require_result_name(name)
         require_new(name, overwrite)
         save(self.contents, Path(name))
@@ -259,7 +259,7 @@ def load(path: str | os.PathLike[str]) -> Result:
     DamagedFileError
         The file is damaged.
     """
-    name = file_name(path, "load")
+    name = path_text(path, "load")
     contents = read_result(name)
     with contradictions_refused(name):
         require_whole(contents, name).summary(contents)

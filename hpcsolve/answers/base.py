@@ -14,6 +14,7 @@ from hpcsolve.answers.dataset import Column, Group, datasets, required
 from hpcsolve.answers.edges import Edges, Rows
 from hpcsolve.answers.table import DistanceTable
 from hpcsolve.problems.verify.distances import unreached_of
+from hpcsolve.wording import counted
 
 if TYPE_CHECKING:
     from hpcsolve.output.contents import Contents
@@ -36,7 +37,7 @@ class Verdict:
     reason: str
 
     def __str__(self) -> str:
-        """`PASS (...)`, `FAIL (...)`."""
+        """Return `PASS (...)`, `FAIL (...)` or `NOT CHECKED (...)`, with the reason in brackets."""
         return f"{'NOT CHECKED' if self.passed is None else 'PASS' if self.passed else 'FAIL'} ({self.reason})"
 
 
@@ -105,7 +106,9 @@ def wrong_beside(contents: Contents, groups: Mapping[str, Group],
 
 
 def record_of_names(records: Sequence[type], names: set[str]) -> type | None:
-    """Return the one record that has all its required datasets among these names, and no other's, or None.
+    """Return the record whose required datasets are all among the names, and that has all names which any record has.
+
+    None if not exactly one record is like that.
 
     Parameters
     ----------
@@ -141,10 +144,10 @@ def first_failure(comm: Comm, wrong: str | None) -> Verdict | None:
     wrong
         What this rank found wrong, or None.
     """
-    failures = [f"rank {rank}: {text}" for rank, text in enumerate(comm.allgather(wrong)) if text]
-    if not failures:
+    first, *more = [f"rank {rank}: {text}" for rank, text in enumerate(comm.allgather(wrong)) if text] or [""]
+    if not first:
         return None
-    return Verdict(False, failures[0] + (f", and on {len(failures) - 1} more ranks" if len(failures) > 1 else ""))
+    return Verdict(False, first + (f", and on {counted(len(more), 'more rank')}" if more else ""))
 
 
 def require(right: bool, message: str) -> None:

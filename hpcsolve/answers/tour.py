@@ -46,8 +46,9 @@ LEGS = {
 """The group `/legs`."""
 GROUPS = {"legs": LEGS} | declared("cost", "error", "dearest", "dearest_error", "slack", "late", "best_costs")
 """The groups beside a tour."""
-OPTIONAL = ("best_costs", "best_tours", "arc_tails", "arc_heads", "arc_costs")
-"""The last fields of `Tour`, in order."""
+NUMBERS = ("dearest", "lower_bound")
+ARRAYS = ("best_costs", "best_tours", "arc_tails", "arc_heads", "arc_costs")
+"""Fields of `Tour` that are checked and may be missing: numbers and arrays."""
 VALUES = {
     "sum": "cost added up", "latency": "sum of weighted arrivals", "position": "cost by place added up",
     "bottleneck": "dearest leg", "lexicographic": "cost added up, the dearest leg", "finish": "time of the end",
@@ -145,10 +146,9 @@ def verify(contents: Contents, problem: Tsp, question: TourQuestion | None, rows
     tour, cost = contents.value("solution", "tour"), contents.value("solution", "cost")
     if attribute != own_unit(int(cost), problem.scale):
         return Verdict(False, f"the attribute cost is {attribute}, /solution/cost is {cost} at scale {problem.scale}")
-    dearest, bound = (contents.value("solution", name) for name in ("dearest", "lower_bound"))
-    several = [contents.value("solution", name) for name in OPTIONAL]
-    whole = [None if one is None else int(one) for one in (dearest, bound)]
-    answer = Tour(int(cost), tour, False, whole[0], whole[1], None, *several)
+    given: dict[str, Any] = {name: contents.value("solution", name) for name in (*NUMBERS, *ARRAYS)}
+    given |= {name: int(given[name]) for name in NUMBERS if given[name] is not None}
+    answer = Tour(int(cost), tour, optimal=False, **given)
     verdict = check_answer(problem, question, answer)
     wrong = wrong_beside(contents, GROUPS, beside(problem, question, answer)) if verdict.passed else None
     return verdict if wrong is None else Verdict(False, wrong)
@@ -209,7 +209,11 @@ def _more_lines(contents: Contents) -> Iterator[str]:
 
 
 def in_words(contents: Contents) -> str:
-    """Return what the cost is, as ` (sum of weighted arrivals)`, where it is not a plain sum."""
+    """Return what is printed after the cost.
+
+    For a plain sum that is nothing, for objective "lexicographic" `, dearest leg 3`, for the other objectives what the
+    value is, such as ` (sum of weighted arrivals)`.
+    """
     name, dearest = str(_keys(contents).get("objective", "sum")), contents.value("solution", "dearest")
     if dearest is not None:
         return f", dearest leg {own_unit(int(dearest), contents.scale)}{exactly(contents.value('rounding', 'dearest'))}"
@@ -253,8 +257,9 @@ def below_optimum(contents: Contents) -> str:
     optimum, cost = _keys(contents).get("optimum"), contents.attributes["cost"]
     if optimum is None or not cost < optimum:
         return ""
-    below = f"{100 * (optimum - cost) / abs(optimum):.3g} % below" if optimum else "below"
-    return f"the tour is {below} optimum = {optimum:.15g} of the job, which is not the optimum of these costs"
+    less = f"{100 * (optimum - cost) / abs(optimum):.3g} % less" if optimum else "less"
+    return (f"the tour costs {less} than optimum = {optimum:.15g} in the job, so that is not the optimum of these "
+            "costs; correct or remove it")
 
 
 def summary(contents: Contents) -> str:

@@ -25,15 +25,16 @@ class VertexMixin(AnswerMixin):
         Raises
         ------
         InputError
-            A position is no number from 0, or no city or vertex has it.
+            A position is not a whole number from 0, or no city or vertex has it.
         """
         names = shown_names(self.contents)
         with suppress(TypeError, ValueError, OverflowError):
-            wanted = np.asarray(positions, dtype=np.int64)
-            if not wanted.size or 0 <= wanted.min() <= wanted.max() < len(names):
-                found: list[Any] = names[wanted].tolist()
+            wanted = np.asarray(positions)
+            if not wanted.size or (wanted.dtype.kind in "iu" and 0 <= wanted.min() <= wanted.max() < len(names)):
+                found: list[Any] = names[wanted.astype(np.int64)].tolist()
                 return found
-        raise InputError(f"{positions!r} has what is no position: they are whole numbers from 0 to {len(names) - 1}")
+        what = "is not a position or a list of positions"
+        raise InputError(f"{positions!r} {what}; positions are whole numbers from 0 to {len(names) - 1}")
 
     def _position(self, vertex: Any) -> int:
         labels, names = (self.contents.value("instance", name, ()) for name in ("label", "vertex_name"))

@@ -23,8 +23,8 @@ from hpcsolve.wording import unreadable
 
 MAXIMUM_BYTES = 4 * 2**30
 """Largest input in bytes, before and after decompression. A small compressed file may expand to no more than this."""
-SHARE = 4
-"""The content of an input may take one part in so many of the free memory. Reading it takes several times as much."""
+LARGEST_PART = 1 / 4
+"""The content of an input may take this part of the free memory. Reading it takes several times as much."""
 
 STANDARD_INPUT = "<stdin>"
 
@@ -54,7 +54,7 @@ class InputFile:
 
     @property
     def stem(self) -> str:
-        """The file's name up to its first point, empty for standard input."""
+        """The file's name up to its first dot, empty for standard input."""
         return "" if self.name == STANDARD_INPUT else PurePath(self.name).name.split(".")[0]
 
     @property
@@ -200,16 +200,17 @@ def read_bounded(stream: IO[bytes] | gzip.GzipFile, name: str, already: int = 0)
     Parameters
     ----------
     already
-        Bytes of other contents of the same input.
+        Bytes that were read before from the same input, such as other members of an archive. They count towards the
+        limits.
 
     Raises
     ------
     InputError
         It is more than any input may have.
     ResourceError
-        It is more than `SHARE` of the free memory, in which it would have to be read.
+        It is more than `LARGEST_PART` of the free memory, in which it would have to be read.
     """
-    free = available_memory() // SHARE
+    free = available_memory() * LARGEST_PART
     whole = io.BytesIO()
     while part := stream.read(1 << 22):
         whole.write(part)
@@ -217,7 +218,7 @@ def read_bounded(stream: IO[bytes] | gzip.GzipFile, name: str, already: int = 0)
         if size > MAXIMUM_BYTES:
             raise InputError(f"holds more than {MAXIMUM_BYTES // 2**30} GiB", name)
         if size > free:
-            what = f"holds more than {free / 2**20:.0f} MiB, a quarter of the free memory"
+            what = f"holds more than {free / 2**20:.0f} MiB, {LARGEST_PART:.0%} of the free memory"
             raise ResourceError(f"{name}: {what}; read it where more is free")
     return whole.getvalue()
 

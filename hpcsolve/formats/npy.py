@@ -50,7 +50,9 @@ class Archive:
         return self._zip.namelist()
 
     def content(self, name: str) -> bytes:
-        """Return the bytes of a member. All that are read count together, as `read_bounded` says, which also raises.
+        """Return the bytes of a member.
+
+        The limits of `read_bounded` hold for all members together that were read so far, and its errors are raised.
 
         Raises
         ------

@@ -129,7 +129,7 @@ def parsed_value(text: str) -> Any:
         table = msgspec.toml.decode(f"value = {text.strip()}")
     except TOML_ERRORS:
         if re.fullmatch(r"\[.*\]|\{.*\}", text.strip(), re.DOTALL):
-            what = "is not TOML, whose texts are in double quotes; keep them from the shell by single quotes around all"
+            what = "is not TOML: texts need double quotes, which the shell removes without single quotes around all"
             raise InputError(f"{text.strip()} {what}, as in --set 'KEY={_quoted(text.strip())}'", "--set") from None
         return text.strip()
     return table["value"] if len(table) == 1 else text.strip()
@@ -178,7 +178,7 @@ def _read_text(path: str) -> str:
     if is_hdf5(content):
         return read_job_text(path)
     if len(content) > LARGEST_JOB:
-        raise InputError(f"is not a job file: larger than {LARGEST_JOB} bytes{_solve(path)}", path)
+        raise InputError(f"is not a job file: larger than {LARGEST_JOB} bytes{_instance_hint(path)}", path)
     try:
         return content.decode()
     except UnicodeDecodeError as error:
@@ -235,10 +235,11 @@ def _quoted(value: str) -> str:
 def _hint(path: str, text: str) -> str:
     """Return a hint if a file is not a job file but may be an instance, which is sometimes given by mistake."""
     instance = re.search(r"(?im)^\s*(DIMENSION\s*:|33D32945\s|SECTION\s|p\s+(sp|tw)\s|%%MatrixMarket)", text)
-    return _solve(path) if instance or not path.endswith(".toml") else ""
+    return _instance_hint(path) if instance or not path.endswith(".toml") else ""
 
 
-def _solve(path: str) -> str:
+def _instance_hint(path: str) -> str:
+    """Return the end of a message about a file that may be an instance."""
     return f"; is it an instance? hpcsolve solve {path}"
 
 

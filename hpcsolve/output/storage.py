@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 LARGEST_DATASET = 8 * 2**30
 """Most bytes of a dataset that is read whole."""
-SHARE = 2
-"""What is read at once may take one part in so many of the free memory."""
+LARGEST_PART = 1 / 2
+"""What is read at once may take this part of the free memory."""
 MOST_EXPANSION = 1032
 """Most bytes that one byte of a gzip stream can expand to."""
 FILTERS = {1, 2}
@@ -55,13 +55,13 @@ class Budget:
         """Count bytes that will be read. Raises `ResourceError` if they are too many."""
         self.free -= size
         if self.free < 0:
-            what = "all that is to be read of it at once takes more than half of the free memory"
+            what = f"all that is to be read of it at once takes more than {LARGEST_PART:.0%} of the free memory"
             raise ResourceError(f"{self.path}: {what}; read it where more is free, or its rows with h5py")
 
 
 def budget_of(path: str) -> Budget:
     """Return the budget of a file that anybody may have made."""
-    return Budget(path, os.path.getsize(path), available_memory() // SHARE)
+    return Budget(path, os.path.getsize(path), available_memory() * LARGEST_PART)
 
 
 def linked(group: h5py.Group, key: str) -> Any:
@@ -74,9 +74,10 @@ def linked(group: h5py.Group, key: str) -> Any:
     """
     import h5py
 
+    place = f"{group.name.rstrip('/')}/{key[:40]}"
     if not isinstance(group.get(key, getlink=True), h5py.HardLink):
-        raise ValueError(f"{group.name}{key[:40]} is a link")
-    _require_own_data(h5py.h5o.open(group.id, key.encode()), f"{group.name}/{key[:40]}")
+        raise ValueError(f"{place} is a link")
+    _require_own_data(h5py.h5o.open(group.id, key.encode()), place)
     return group[key]
 
 
@@ -123,6 +124,8 @@ def require_sound(dataset: h5py.Dataset, place: str, budget: Budget) -> None:
     ------
     ValueError
         The format has no such dataset, or it claims to hold more than the file can.
+    ResourceError
+        A chunk takes more memory than may be read at once.
     """
     if dataset.shape is None or dataset.ndim > 2 or not (is_text(dataset) or dataset.dtype.kind in "iuf"):
         raise ValueError(f"{place} holds {dataset.dtype} of {dataset.ndim} dimensions, which the format does not have")
@@ -131,17 +134,32 @@ def require_sound(dataset: h5py.Dataset, place: str, budget: Budget) -> None:
         raise ValueError(f"{place} needs the filters {sorted(filters)}; the format has gzip and shuffle")
     size, stored = bytes_of(dataset), dataset.id.get_storage_size()
     largest = stored * (MOST_EXPANSION if filters else 1)
-    if (size > LARGEST_DATASET and dataset.ndim < 2) or stored > budget.file_size or size > largest:
-        raise ValueError(f"{place} claims to hold {size} bytes, but only {stored} are stored")
+    if size > LARGEST_DATASET and dataset.ndim < 2:
+        raise ValueError(f"{place} claims to hold {size} bytes, more than the {LARGEST_DATASET} that are read at once")
+    if stored > budget.file_size:
+        raise ValueError(f"{place} claims {stored} stored bytes, more than the whole file has ({budget.file_size})")
+    if size > largest:
+        raise ValueError(f"{place} claims to hold {size} bytes, but the {stored} stored ones hold at most {largest}")
     if dataset.chunks:
         _require_chunks(dataset, place, budget)
 
 
 def _require_chunks(dataset: h5py.Dataset, place: str, budget: Budget) -> None:
-    """Raise a `ValueError` if a chunk takes too much memory. libhdf5 inflates all of it, even beyond its size."""
+    """Check that no chunk takes too much memory: libhdf5 inflates all of it, even beyond its size.
+
+    Raises
+    ------
+    ValueError
+        Chunks are larger than a dataset may be, or one inflates to more than its size.
+    ResourceError
+        Chunks are larger than what may be read at once.
+    """
     whole = int(np.prod(dataset.chunks, dtype=object)) * dataset.dtype.itemsize
-    if whole > min(budget.free, LARGEST_DATASET):
-        raise ValueError(f"{place} has chunks of {whole} bytes")
+    if whole > LARGEST_DATASET:
+        raise ValueError(f"{place} has chunks of {whole} bytes, more than the {LARGEST_DATASET} that are read at once")
+    if whole > budget.free:
+        what = f"{place} has chunks of {whole} bytes, which take more memory than may be read at once"
+        raise ResourceError(f"{budget.path}: {what}; read it where more is free")
     if dataset.id.get_storage_size() * MOST_EXPANSION <= budget.free:
         return
     doubtful: list[tuple[int, ...]] = []

@@ -16,7 +16,7 @@ from hpcsolve.errors import InputError
 from hpcsolve.wording import visible
 
 DEEPEST = 32
-"""Most brackets that are open at a time, and most points of a key."""
+"""Most brackets that are open at a time, and most dots of a key."""
 LARGEST_JOB = 1 << 20
 """Most bytes of a job."""
 _MARKS = re.compile(
@@ -31,17 +31,17 @@ BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 def too_deep(text: str) -> int | None:
     """Return the line of a TOML text where lists, tables or a key are nested too deep to be read, or None."""
-    if max(map(text.count, "[{.")) <= DEEPEST // 2:
+    if max(map(text.count, "[{.")) <= DEEPEST // 2:  # then [ and { together are at most DEEPEST
         return None
-    depth = points = 0
+    depth = dots = 0
     for found in _MARKS.finditer(text):
         mark = found[0]
         if mark in ("[", "{"):
             depth += 1
         elif mark in ("]", "}"):
             depth = max(0, depth - 1)
-        points = points + 1 if mark == "." else 0 if len(mark) == 1 else points
-        if depth > DEEPEST or points > DEEPEST:
+        dots = dots + 1 if mark == "." else 0 if len(mark) == 1 else dots
+        if depth > DEEPEST or dots > DEEPEST:
             return text.count("\n", 0, found.start()) + 1
     return None
 
@@ -60,19 +60,23 @@ def toml_text(table: Mapping[str, Any], inline: tuple[str, ...] = ()) -> str:
         A value has a type that job files do not have, or a text is not UTF-8.
     """
     plain = {key: value for key, value in table.items() if not isinstance(value, dict) or key in inline}
-    lines = [f"{_key(key)} = {value_text(value)}" for key, value in plain.items()]
+    lines = [_line(key, value) for key, value in plain.items()]
     for key, inner in table.items():
         if key not in plain:
-            lines += ["", f"[{_key(key)}]", *(f"{_key(name)} = {value_text(value)}" for name, value in inner.items())]
+            lines += ["", f"[{_key(key)}]", *(_line(name, value) for name, value in inner.items())]
     return "\n".join(lines) + "\n"
+
+
+def _line(key: str, value: Any) -> str:
+    return f"{_key(key)} = {value_text(value, key)}"
 
 
 def _key(key: str) -> str:
     return key if BARE_KEY.fullmatch(key) else _quoted(key)
 
 
-def value_text(value: Any) -> str:
-    """Return a value as TOML text, a table as `{ ... }`. Raises as `toml_text`."""
+def value_text(value: Any, name: str = "") -> str:
+    """Return a value as TOML text, a table as `{ ... }`. Raises as `toml_text`, with the name of the value if given."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
@@ -82,10 +86,10 @@ def value_text(value: Any) -> str:
     if isinstance(value, str):
         return _quoted(value)
     if isinstance(value, dict):
-        return "{ " + ", ".join(f"{_key(key)} = {value_text(inner)}" for key, inner in value.items()) + " }"
+        return "{ " + ", ".join(_line(key, inner) for key, inner in value.items()) + " }"
     if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(map(value_text, value)) + "]"
-    raise InputError(f"{value!r} is neither text, number, true, false, list nor table")
+        return "[" + ", ".join(value_text(one, name) for one in value) + "]"
+    raise InputError(f"{name}{name and ': '}{value!r} is not a text, number, true, false, list or table")
 
 
 def _quoted(text: str) -> str:

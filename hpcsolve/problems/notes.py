@@ -18,9 +18,11 @@ from hpcsolve.problems.tsp_batch import TspBatch
 from hpcsolve.wording import counted, not_solved
 
 FAR = 10
-"""How many times as far from the median place as nine of ten places are a place is that may be a mistake."""
+"""A place may be a mistake if it is more than this many times as far from the median place as the farthest of the
+nearest nine tenths of all places."""
 ONE_WAY = "oneway"
 """What OpenStreetMap, and tables made from it, call the direction of a street."""
+_ONE_WAY_OUT = "; directed = true would make each line an arc, so write two-way streets in both directions first"
 _BOTH_WAYS = ("", "no", "false", "0", "0.0", "none", "nan")
 _FEWEST_PLACES = 5
 """The fewest places among which one can be far from all others."""
@@ -39,30 +41,33 @@ def not_used(titles: Sequence[object], what: str = "column") -> tuple[str, ...]:
     names = ", ".join(str(title) or "(without a title)" for title in titles)
     text = repr(names if len(names) <= _LONGEST else f"{names[:_LONGEST]}...")[1:-1]
     unsolved = next(filter(None, (not_solved(str(title)) for title in titles)), "")
-    return (f"note:   not used: the {what}{'s' * (len(titles) > 1)} {text}{unsolved and '; '}{unsolved}",)
+    end = f"; {unsolved}" if unsolved else ""
+    return (f"note:   not used: the {what}{'s' * (len(titles) > 1)} {text}{end}",)
 
 
 def one_way_notes(
     what: str, values: Iterable[object], directed: bool | None, stated: bool = False
 ) -> tuple[str, ...]:
-    """Return the line that says what the part `oneway` of an input comes to, since it is not used, if there is need.
+    """Return the line that says how edges are read although the input marks some as one-way, or no line if none is.
+
+    The marks themselves are never used.
 
     Parameters
     ----------
     what
-        What the input calls its parts, such as "column".
+        What the input calls the part that has the marks, such as "column".
     values
-        Its values, one for each edge that has one.
+        The marks, one for each edge that has one.
     directed
         What the user says.
     stated
-        Whether the input itself says that it has edges.
+        Whether the input itself says that it is undirected. Then no way out is offered.
     """
     found = [str(value).strip().lower() for value in values]
     if directed and found:
         return (taken(f"the {what} {ONE_WAY} is not used: each line is an arc, from its first end to its last"),)
     if directed is None and any(value not in _BOTH_WAYS for value in found):
-        way_out = "" if stated else "; directed = true makes arcs of them"
+        way_out = "" if stated else _ONE_WAY_OUT
         return (taken(f"the {what} {ONE_WAY} is not used: edges lead both ways{way_out}"),)
     return ()
 
@@ -120,7 +125,7 @@ def _equal_places(tsp: Tsp) -> Iterator[str]:
 def _far_places(problem: Tsp | Graph) -> Iterator[str]:
     """Yield the note on places that are much farther from the median place than nine of ten are.
 
-    The places of a plane graph only serve to draw it.
+    Graphs whose coordinates are not degrees are left out, since these coordinates only serve to draw them.
     """
     points, globe = problem.coordinates, problem.coordinates_kind in (DEGREES, DEGREES_MINUTES)
     if points is None or len(points) < _FEWEST_PLACES or not (globe or isinstance(problem, Tsp)):

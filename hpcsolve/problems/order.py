@@ -42,7 +42,7 @@ class TourQuestion:
     path
         "cycle", or "open" for a path through all cities.
     start, end
-        The first and the last city, or None for any city.
+        The first and the last city. None: any city of an open path; a cycle begins at city 0.
     objective
         "sum" of the legs' costs; "latency", the sum of weight * arrival over the cities, where the return to the first
         city of a cycle counts too; "position", the sum of the legs' costs, which depend on their place; "bottleneck",
@@ -56,7 +56,8 @@ class TourQuestion:
     precedences
         Pairs (a, b): a comes before b.
     places
-        Shape (n, n), bool: whether a city may stand at a place of the tour, both from 0. None: anywhere.
+        Shape (n, n), bool: [city, place] is whether the city may stand at that place of the tour, both from 0. None:
+        anywhere.
     forbidden
         Pairs (a, b): no leg leads from a to b.
     """
@@ -74,7 +75,10 @@ class TourQuestion:
 
     @property
     def plain(self) -> bool:
-        """Whether a tour's value is the sum of costs that do not depend on places, and any order may be taken."""
+        """Whether a tour's value is the sum of its legs' costs and no constraint is about places.
+
+        Forbidden legs are allowed: they are arcs that do not exist.
+        """
         return self.objective == "sum" and not self.precedences and self.places is None
 
     @property
@@ -99,7 +103,8 @@ def check_order(tsp: Tsp, tour: ArrayLike, question: TourQuestion) -> int:
     Raises
     ------
     ValueError
-        As `check_tour`; or a city stands at a forbidden place, before one that must precede it, or is late.
+        As `check_tour`; or a leg has no arc or is forbidden, a city stands at a forbidden place or before one that must
+        precede it, or a window is missed.
     """
     order = np.asarray(tour)
     check_tour(_without_costs(tsp), order, question.path, question.start, question.end)
@@ -192,8 +197,10 @@ def _require_windows(tsp: Tsp, cities: list[int], values: list[int], question: T
 
 def _require_legs(tsp: Tsp, tails: NDArray[Any], heads: NDArray[Any], values: NDArray[Any],
                   question: TourQuestion) -> None:
-    for step in np.flatnonzero(values == FORBIDDEN)[:1]:
-        raise ValueError(f"step {step}: no arc from city {tsp.labels[tails[step]]} to {tsp.labels[heads[step]]}")
+    missing = values == FORBIDDEN
+    if missing.any():
+        leg = int(np.argmax(missing))
+        raise ValueError(f"leg {leg + 1}: no arc from city {tsp.labels[tails[leg]]} to {tsp.labels[heads[leg]]}")
     taken = set(zip(tails.tolist(), heads.tolist(), strict=True))
     for a, b in question.forbidden:
         if (a, b) in taken:

@@ -134,7 +134,7 @@ def costs_from_texts(tokens: Sequence[str], n: int, limit: int, precision: Preci
     try:
         return Costs(*exact_from_texts(tokens, limit))
     except TooManyDigits as problem:
-        precision = _rounding(precision, problem)
+        precision = _require_allowed(precision, problem)
     known: dict[str, float] = {}
     for index, token in enumerate(tokens):
         if token not in known:
@@ -161,7 +161,7 @@ def costs_from_floats(
     try:
         return Costs(*exact_from_floats(numbers, limit))
     except TooManyDigits as problem:
-        precision = _rounding(precision, problem)
+        precision = _require_allowed(precision, problem)
     return _rounded_table(numbers.astype(np.float64, copy=False), exact_floats(numbers), n, precision, name)
 
 
@@ -171,8 +171,8 @@ def costs_from_integers(costs: Costs, n: int, precision: Precision, name: str) -
     return _rounded_table(numbers, exact_integers(costs.values, costs.scale), n, precision, name)
 
 
-def _rounding(precision: Precision | None, problem: TooManyDigits) -> Precision:
-    """Return the precision, or raise the problem if costs may not be rounded."""
+def _require_allowed(precision: Precision | None, problem: TooManyDigits) -> Precision:
+    """Return the precision. Raise the problem if there is none, or, with a way out, if it forbids rounding."""
     if precision is None:
         raise problem
     if precision.exact:
@@ -259,16 +259,16 @@ def _without_noise(costs: Costs, numbers: NDArray[np.float64], n: int) -> Costs:
 
 
 def _decimals_for(numbers: NDArray[np.float64], largest: int, precision: Precision, name: str) -> int:
-    """Return the decimals to round to, with the errors of `rounded`."""
+    """Return the decimals to round to. Raises as `rounded`."""
     span = float(max(numbers.max(initial=0.0), 0.0)) - float(min(numbers.min(initial=0.0), 0.0))
     # One unit more for rounding, and a little for the error of the float itself.
     finest = next((d for d in range(MAXIMUM_DECIMALS, -1, -1) if span * 10.0**d * (1 + 2.0**-50) + 1 <= largest), None)
-    asked = precision.decimals
+    asked, apart = precision.decimals, f"the largest and the smallest cost (or 0) are {span:.6g} apart"
     if finest is None:
-        what = f"costs are as large as {span:.6g}, and {precision.algorithm} takes up to {largest} here"
+        what = f"{apart}, and {precision.algorithm} takes at most {largest} here"
         raise InputError(f"{what}, even if they are rounded to whole numbers; divide them by a power of ten", name)
     if asked is not None and asked > finest:
-        what = f"round = {unit_text(asked)} is too fine: costs are as large as {span:.6g}"
+        what = f"round = {unit_text(asked)} is too fine: {apart}"
         raise InputError(f"{what}, and {precision.algorithm} can round them to {unit_text(finest)} at best", name)
     decimals = finest if asked is None else asked
     sizes = np.abs(numbers[numbers != 0])

@@ -204,8 +204,8 @@ def check_tour(tsp: Tsp, tour: ArrayLike, path: str = "cycle", start: int | None
         return 0
     costs = tsp.cost[before, after]
     if (costs == FORBIDDEN).any():
-        step = int(np.argmax(costs == FORBIDDEN))
-        raise ValueError(f"step {step}: no arc from city {tsp.labels[before[step]]} to {tsp.labels[after[step]]}")
+        leg = int(np.argmax(costs == FORBIDDEN))
+        raise ValueError(f"leg {leg + 1}: no arc from city {tsp.labels[before[leg]]} to {tsp.labels[after[leg]]}")
     return int(costs.sum())
 
 

@@ -116,8 +116,9 @@ def at_scale(costs: NDArray[np.int64], own: int, scale: int, name: str) -> NDArr
     """
     largest = int(np.abs(costs[costs != FORBIDDEN]).max(initial=0))
     if largest * (scale // own) > largest_cost(costs.shape[1]):
-        what = f"costs up to {largest / own:.6g} do not fit beside instances with {len(str(scale)) - 1} decimals"
-        raise InputError(f"{what}; round the costs, or solve it alone", name)
+        decimals = len(str(scale)) - 1
+        what = f"costs up to {largest / own:.6g} are too large to be kept with {decimals} decimals, as another instance"
+        raise InputError(f"{what} of the batch has; round the costs, or solve this instance alone", name)
     return times(costs, scale // own)
 
 
@@ -128,7 +129,7 @@ def check_tours(batch: TspBatch, tours: NDArray[np.int32], costs: NDArray[np.int
     Parameters
     ----------
     tours
-        All tours behind each other, as `TspBatch.offset` says, -1 where an instance has no tour.
+        All tours, one after the other, as `TspBatch.offset` says, -1 where an instance has no tour.
     costs, found
         Shape (instances,): the cost of each tour, and whether there is one.
 

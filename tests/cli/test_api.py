@@ -86,9 +86,12 @@ def test_the_attribute_with_the_lengths_of_streets(test_device):
     assert found.distance.tolist() == [[0, 30.5, 50.75]]
     alike = hpcsolve.solve(streets, "shortest-paths", device=test_device, sources=[1], weight=None)
     assert alike.distance.tolist() == [[0, 1, 1]]
+    for wrong in ([0.0, 1.7], [True], "1", [3], [-1], [2**70]):
+        with pytest.raises(InputError, match=r"is not a position or a list of positions; positions are .* from 0 to 2"):
+            alike.named(wrong)
     with pytest.raises(InputError, match=r"no edge has the attribute 'weight'; edges have length, osmid"):
         hpcsolve.solve(streets, "shortest-paths", device=test_device, sources=[1])
-    with pytest.raises(InputError, match="weight=None is for graphs of networkx"):
+    with pytest.raises(InputError, match="is only for graphs of networkx; for a file leave weight out"):
         hpcsolve.solve("streets.edges", "shortest-paths", device=test_device, sources=[1], weight=None)
     with pytest.raises(InputError, match="undirected; if arcs stand for edges, set directed = false, which takes"):
         hpcsolve.solve(streets, "steiner-kmb", device=test_device, terminals=[1, 3], weight="length")

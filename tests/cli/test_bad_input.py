@@ -69,7 +69,7 @@ PATHS = 'algorithm = "shortest-paths"\ninstance = "bad.gr"\noutput = "out.h5"\n[
 GRAPHS = {
     "negative weight": ("p sp 2 1\na 1 2 -3\n", "sources = [1]", "bad.gr:2: the weight is negative"),
     "no number": ("p sp 2 1\na 1 2 nan\n", "sources = [1]", "bad.gr:2: a weight must be a number, found 'nan'"),
-    "id out of range": ("p sp 2 1\na 1 3 4\n", "sources = [1]", "bad.gr:2: vertex 3 is out of range 1 to 2"),
+    "id out of range": ("p sp 2 1\na 1 3 4\n", "sources = [1]", "bad.gr:2: vertex 3 is not a whole number from 1 to 2"),
     "a trillion arcs": ("p sp 9 1000000000000\na 1 2 3\n", "sources = [1]", "bad.gr:1: the header says 100000000"),
     "no such source": ("p sp 2 1\na 1 2 3\n", "sources = [3]", "shortest-paths.sources: bad has no vertex 3"),
     "no source": ("p sp 2 1\na 1 2 3\n", "", "the key shortest-paths.sources is missing"),

@@ -192,11 +192,11 @@ CALLS = {  # what is called in Python -> part of the message
     "points": (lambda: package.solve([(0, 0), (1, 1), (2, 0)], "held-karp"), "scipy.spatial.distance.cdist(points, po"),
     "no problem": (lambda: package.solve(None, "held-karp"), "NoneType is no problem; give costs from row to column, "),
     "a graph for tours": (lambda: package.solve(streets(), "held-karp"), "take networkx.to_numpy_array(graph, nonedge"),
-    "an output that is no name": (lambda: package.solve(SQUARE, output=5), "output: expected the name of a file, got "),
+    "an output that is no name": (lambda: package.solve(SQUARE, output=5), "output: expected a path (text or os"),
     "an output for a spreadsheet": (lambda: package.solve(SQUARE, output="a.csv"), "name it a.h5; then hpcsolve expor"),
     "another communicator": (lambda: package.solve(SQUARE, "held-karp", 4), "expected what hpcsolve.join() returns, g"),
     "a result that is loaded": (
-        lambda: package.load(package.load("r.h5")), "load: expected the name of a file, got Result"),
+        lambda: package.load(package.load("r.h5")), "load: expected a path (text or os.PathLike), got Result"),
     "a number that is collected": (lambda: package.collect(5), "collect: expected names of files, got int"),
     "vehicles": (lambda: package.solve(SQUARE, "ant-colony", vehicles=3), "hpcsolve does not solve vehicle routing"),
     "a key of held-karp": (lambda: package.solve(SQUARE, "ant-colony", start=1), "it is a key of held-karp; remove it"),

@@ -76,5 +76,5 @@ def test_a_named_weight(tmp_path):
     for weight, length in (("km", 414), ("min", 260)):
         found = hpcsolve.solve(path, "shortest-paths", device="cpu", queries=[["Wien", "Linz"]], weight=weight)
         assert found.distance.tolist() == [length] and found.path(0) == ["Wien", "Graz", "Linz"]
-    with pytest.raises(InputError, match="weight=None is for graphs of networkx"):
+    with pytest.raises(InputError, match="is only for graphs of networkx; for a file leave weight out"):
         hpcsolve.solve(path, "shortest-paths", device="cpu", queries=[["Wien", "Linz"]], weight=None)

@@ -208,15 +208,14 @@ def huge_chunk(file):
 
 
 HOSTILE = {
-    "external link": (link(h5py.ExternalLink("other.h5", "/x")), "is a link"),
+    "external link": (link(h5py.ExternalLink("other.h5", "/x")), ": damaged: /solution/x is a link"),
     "soft link": (link(h5py.SoftLink("/solution/tour")), "is a link"),
     "external data": (external_data, "takes its data from another file or dataset"),
     "virtual data": (virtual_data, "takes its data from another file or dataset"),
     "virtual scale": (scale_elsewhere, "a dimension scale of /solution/tour takes its data from another file or"),
     "inflating chunk": (inflating_chunk, "/solution/x: a chunk expands to more than the 32 bytes that it has"),
-    "chunk of gigabytes": (huge_chunk, "/solution/x has chunks of 2147483648 bytes"),
-    "bomb": (bomb, "claims to hold 1099511627776 bytes, but only 0 are stored"),
-    "promise": (promise, "claims to hold 8589934592 bytes, but only 0 are stored"),
+    "bomb": (bomb, "claims to hold 1099511627776 bytes, more than the 8589934592 that are read at once"),
+    "promise": (promise, "claims to hold 8589934592 bytes, but the 0 stored ones hold at most 0"),
     "unknown group": (lambda file: file.create_group("extra"), "/extra is not part of the format"),
     "group in a group": (lambda file: file["solution"].create_group("x"), "is not part of the format"),
     "named type": (lambda file: file.__setitem__("solution/x", np.dtype("i4")), "is not part of the format"),
@@ -230,11 +229,12 @@ HOSTILE = {
     "many": (many, "has 102 datasets"),
     "odd name": (dataset("x y", data=1), "is not part of the format"),
     "odd group": (lambda file: file.create_group("two\nlines"), "/two lines is not part of the format"),
-    "link of a group": (lambda file: file.__setitem__("history", h5py.ExternalLink("/etc/passwd", "/x")), "is a link"),
+    "link of a group": (lambda file: file.__setitem__("history", h5py.ExternalLink("/etc/passwd", "/x")),
+                        ": damaged: /history is a link"),
     "soft link of a group": (lambda file: file.__setitem__("history", h5py.SoftLink("/instance")), "is a link"),
     "dangling link": (link(h5py.SoftLink("/nowhere")), "is a link"),
     "table of a bomb": (dataset(shape=(1 << 21, 1 << 22), dtype="i8", chunks=(1, 1 << 12), shuffle=True),
-                        "claims to hold 70368744177664 bytes, but only 0 are stored"),
+                        "claims to hold 70368744177664 bytes, but the 0 stored ones hold at most 0"),
     "scale-offset filter": (dataset(data=np.zeros(9, "i4"), scaleoffset=2), "needs the filters"),
 }
 
@@ -268,9 +268,16 @@ def test_small_files_that_would_take_all_memory_are_refused(change, tmp_path, mo
     path = forged(tmp_path, change)
     assert path.stat().st_size < 2**19
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    with pytest.raises(ResourceError, match=r"r\.h5: all that is to be read of it at once takes more than half"):
+    with pytest.raises(ResourceError, match=r"r\.h5: all that is to be read of it at once takes more than 50% of"):
         read_result(path)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 64 * 1024, "KiB"
+
+
+def test_a_chunk_that_takes_more_than_may_be_read_at_once_is_no_damage(tmp_path, monkeypatch):
+    monkeypatch.setattr(storage, "available_memory", lambda: 2**28)
+    message = r"r\.h5: /solution/x has chunks of 2147483648 bytes, which take more memory than may be read"
+    with pytest.raises(ResourceError, match=message):
+        read_result(forged(tmp_path, huge_chunk))
 
 
 def test_what_this_process_wrote_is_read_whatever_is_free(tmp_path, monkeypatch):

@@ -281,7 +281,7 @@ def test_a_small_file_takes_no_more_than_a_share_of_the_memory(tmp_path, monkeyp
     assert path.stat().st_size < 2**18
     monkeypatch.setattr(files, "available_memory", lambda: 24 * 2**20)
     tracemalloc.start()
-    with pytest.raises(ResourceError, match=f"^{re.escape(str(path))}.* holds more than 6 MiB, a quarter of the free"):
+    with pytest.raises(ResourceError, match=f"^{re.escape(str(path))}.* holds more than 6 MiB, 25% of the free"):
         (read if name in ("a.tsp.gz", "a.csv.gz") else read_graph)(path)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
@@ -292,7 +292,7 @@ def test_the_members_of_an_archive_share_the_memory(tmp_path, monkeypatch):
     path = tmp_path / "batch.npz"
     path.write_bytes(zeros_npz([f"{number}.npy" for number in range(9)]))
     monkeypatch.setattr(files, "available_memory", lambda: 4 * 20 * 2**20)
-    with pytest.raises(ResourceError, match=r"2\.npy: holds more than 20 MiB, a quarter of the free memory"):
+    with pytest.raises(ResourceError, match=r"2\.npy: holds more than 20 MiB, 25% of the free memory"):
         read_batch(str(path), read)
 
 
@@ -301,7 +301,7 @@ def test_a_reader_that_runs_out_of_memory_is_refused_in_one_line(tmp_path):
     (tmp_path / "a.gr.xz").write_bytes(BOMBS["a.gr.xz"]())
     program = "import resource, sys; from hpcsolve import cli, memory, formats; from hpcsolve.formats import known;" \
               "limit = 24 * 2**20 + int(open('/proc/self/statm').read().split()[0]) * 4096;" \
-              "resource.setrlimit(resource.RLIMIT_AS, (limit, limit)); formats.files.SHARE = 1;" \
+              "resource.setrlimit(resource.RLIMIT_AS, (limit, limit)); formats.files.LARGEST_PART = 1;" \
               "formats.base.require_free = lambda *_: None;" \
               "formats.read_graph('a.gr.xz')"
     done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=60)

@@ -132,7 +132,8 @@ READ = {
     "as asked": ("t.csv", "from,to,km\nA,B,5\n", True, []),
     "u and v": ("t.csv", "u,v,w\nA,B,5\n", None, []),
     "oneway": ("t.csv", "u,v,w,oneway\nA,B,5,yes\nB,C,5,\n", None,
-               ["read:   the column oneway is not used: edges lead both ways; directed = true makes arcs of them"]),
+               ["read:   the column oneway is not used: edges lead both ways; directed = true would make each line an "
+                "arc, so write two-way streets in both directions first"]),
     "oneway, arcs": ("t.csv", "u,v,w,oneway\nA,B,5,no\n", True,
                      ["read:   the column oneway is not used: each line is an arc, from its first end to its last"]),
     "no one way": ("t.csv", "u,v,w,OneWay\nA,B,5,False\n", None, []),
@@ -140,7 +141,8 @@ READ = {
                 ["note:   not used: the columns toll, demand; hpcsolve does not solve vehicle routing (several "
                  "vehicles, depots, demands, capacities)"]),
     "geojson": ("t.geojson", GEOJSON.replace('"name": "A2",', '"oneway": -1,'), None,
-                ["read:   the property oneway is not used: edges lead both ways; directed = true makes arcs of them",
+                ["read:   the property oneway is not used: edges lead both ways; directed = true would make each line "
+                 "an arc, so write two-way streets in both directions first",
                  "read:   weights are lengths in metres; each line has numbers in its properties too: km (choose one "
                  "with weight)", "note:   not used: the type Point (1)"]),
     "metis": ("t.graph", "2 1 011 1\n7 2 5\n7 1 5\n", None, ["note:   not used: the sizes or weights of vertices"]),

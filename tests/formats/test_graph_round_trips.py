@@ -182,7 +182,7 @@ def test_a_long_file_is_read_in_pieces(tmp_path):
         read_graph(path)
     lines[700_000] = "a 1 1001 3.5"
     path.write_text("\n".join(["p sp 1000 800000", *lines]))
-    with pytest.raises(InputError, match=":700002: vertex 1001 is out of range 1 to 1000"):
+    with pytest.raises(InputError, match=":700002: vertex 1001 is not a whole number from 1 to 1000"):
         read_graph(path)
 
 

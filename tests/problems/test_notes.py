@@ -146,7 +146,8 @@ def test_two_ranks_say_it_once(tmp_path, mpiexec):
 
 
 @pytest.mark.parametrize(("optimum", "line"), [
-    (400, "note:   the tour is 25 % below optimum = 400 of the job, which is not the optimum of these costs"),
+    (400, "note:   the tour costs 25 % less than optimum = 400 in the job, so that is not the optimum of these costs; "
+          "correct or remove it"),
     (300, "gap:    0 % above the optimum"), (240, "gap:    25 % above the optimum"),
 ])
 def test_an_answer_undercuts_what_the_job_calls_the_best(optimum, line, tmp_path, capsys):

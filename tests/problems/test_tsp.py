@@ -143,7 +143,7 @@ BAD_TOURS = [
     ([0, 1, 2, 4], {}, "position 4 is out of range 0 to 3"),
     ([0, 1, 2, -1], {}, "position -1 is out of range"),
     ([0.0, 1.0, 2.0, 3.0], {}, "float64"),
-    ([0, 1, 2, 3], {}, "step 1: no arc from city 11 to 12"),
+    ([0, 1, 2, 3], {}, "leg 2: no arc from city 11 to 12"),
     ([1, 3, 0, 2], {"path": "open", "start": 0}, "starts at position 1, not at 0"),
     ([1, 3, 0, 2], {"path": "open", "end": 0}, "ends at position 2, not at 0"),
     ([1, 3, 0, 2], {"end": 2}, "a cycle has no end"),
@@ -165,7 +165,7 @@ def test_only_the_closing_arc_is_forbidden():
     table = np.ones((4, 4))
     table[3, 0] = INF
     assert check_tour(from_matrix(table), [0, 1, 2, 3], "open") == 3
-    with pytest.raises(ValueError, match="step 3: no arc from city 3 to 0"):
+    with pytest.raises(ValueError, match="leg 4: no arc from city 3 to 0"):
         check_tour(from_matrix(table), [0, 1, 2, 3])
 
 

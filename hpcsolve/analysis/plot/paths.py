@@ -111,5 +111,5 @@ def _plot_rows(result: Result, axes: Axes, paths: list[NDArray[np.int64]], names
     axes.set_aspect("auto")
     axes.set_ylim(0.7 - len(paths), 1.2)
     points = np.concatenate([*stops, np.empty((0, 2))])
-    write_names(axes, points, result.named(np.concatenate([*paths, np.empty(0)])), points, points)
+    write_names(axes, points, result.named(np.concatenate([*paths, np.empty(0, np.int64)])), points, points)
     return axes

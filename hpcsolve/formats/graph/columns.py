@@ -37,7 +37,7 @@ def positions_in(
     if wrong.any():
         index = int(np.argmax(wrong))
         what = f"vertex {values[index]:.16g}" if values.dtype.kind == "f" else f"vertex {values[index]}"
-        raise file.error(f"{what} is out of range {first} to {n - 1 + first}", int(lines[index]))
+        raise file.error(f"{what} is not a whole number from {first} to {n - 1 + first}", int(lines[index]))
     return values.astype(np.int64) - first
 
 

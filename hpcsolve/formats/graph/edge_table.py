@@ -61,7 +61,7 @@ def read_edge_table(file: InputFile, directed: bool | None, weight: str | None, 
         With file and line: it is not clear which columns hold what, a cell is missing, or a weight is not a number.
     """
     rows = list(_rows(file))
-    header = _header(file, rows[0], weight)
+    header = _has_titles(file, rows[0], weight)
     columns = _columns(file, rows[0], header, weight)
     body = rows[1:] if header else rows
     if not body:
@@ -94,7 +94,10 @@ def read_edge_table(file: InputFile, directed: bool | None, weight: str | None, 
 
 
 def direction_notes(titles: Sequence[str], directed: bool | None) -> tuple[str, ...]:
-    """Return the line that says how edges under titles such as from and to were taken, if nothing says whether arcs."""
+    """Return the line that says that edges under titles such as from and to lead both ways.
+
+    There is no line if the user says whether they are arcs.
+    """
     ends = [title for title in titles if title.lower() in (*TAIL, *HEAD) and title.lower() not in _UNDIRECTED]
     if directed is not None or not names_columns(titles) or not ends:
         return ()
@@ -165,11 +168,11 @@ def _rows(file: InputFile) -> Iterator[Row]:
         raise file.error("expected two vertices and perhaps a weight on each line", file.last_line)
 
 
-def _header(file: InputFile, first: Row, weight: str | None) -> bool:
+def _has_titles(file: InputFile, first: Row, weight: str | None) -> bool:
     """Return whether the first line has titles. Raises `InputError` if they lack `weight`."""
     line, cells = first
     if weight is not None and cells.count(weight) != 1:
-        which = "two columns are" if weight in cells else "no column is"
+        which = f"{cells.count(weight)} columns are" if weight in cells else "no column is"
         raise file.error(f"{which} called {shown(weight)}; there are {listed(cells)}", line)
     if weight is not None or names_columns(cells):
         return True

@@ -1,8 +1,9 @@
 """Reads GraphML, GML and node-link JSON, the only formats that need networkx.
 
 Attributes of nodes are taken for coordinates (`hpcsolve.problems.node_places`), and nodes whose attribute `terminal` is
-true are terminals. GML and node-link JSON need not say whether a graph is directed. Without it they are read as arcs,
-since networkx forgets the order of an edge's ends, and the arcs are then taken as edges.
+true are terminals. GML and node-link JSON need not say whether a graph is directed. If a file does not say so, networkx
+is told that the graph is directed, since it forgets the order of the ends of undirected edges, and the arcs that it
+returns become edges.
 """
 
 from __future__ import annotations
@@ -74,9 +75,10 @@ def read_graphml(file: InputFile, directed: bool | None = None, weight: str | No
         graph = networkx.read_graphml(io.BytesIO(text.encode()))
         nodes = len(_NODE.findall(plain))
         if len(graph) > nodes:  # networkx adds a node for every end of an edge
-            raise ValueError("an edge leads to a node that the file does not define")
+            raise file.error("an edge leads to a node that the file does not define", file.first_line)
         if len(graph) < nodes:
-            raise ValueError("a node is defined twice, or inside another one, or in another graph of the file")
+            message = "a node is defined twice, or inside another one, or in another graph of the file"
+            raise file.error(message, file.first_line)
         return graph
 
     return _read(file, parse, (directed, True), weight)
@@ -111,20 +113,20 @@ def read_node_link(file: InputFile, directed: bool | None = None, weight: str | 
 
     def build(networkx: ModuleType) -> Any:
         if not isinstance(arcs := content.get("directed", True), bool):
-            raise ValueError(f"directed is {content['directed']!r}, which must be true or false")
+            raise file.error(f"directed is {content['directed']!r}, which must be true or false", file.first_line)
         if content.get("links") and content.get("edges"):
-            raise ValueError("there are both links and edges; keep one of them")
+            raise file.error("there are both links and edges; keep one of them", file.first_line)
         graph = networkx.MultiDiGraph() if arcs else networkx.MultiGraph()
         graph.graph.update(dict(content.get("graph") or {}))
         for node in content["nodes"]:
             if _hashable(node["id"]) in graph:
-                raise ValueError(f"the node {node['id']!r} is there twice")
+                raise file.error(f"the node {node['id']!r} is there twice", file.first_line)
             graph.add_node(_hashable(node["id"]), **{key: value for key, value in node.items() if key != "id"})
         for edge in content.get("links") or content.get("edges") or ():
             ends = [_hashable(edge[key]) for key in ("source", "target")]
             for end in ends:
                 if end not in graph:
-                    raise ValueError(f"an edge leads to {end!r}, which is not among the nodes")
+                    raise file.error(f"an edge leads to {end!r}, which is not among the nodes", file.first_line)
             graph.add_edges_from([(*ends, {key: value for key, value in edge.items() if key != "key"})])
         return graph
 
@@ -152,11 +154,13 @@ def _read(
             found = parse(networkx)
     except xml.ParseError as problem:
         raise file.error(f"is not XML: {str(problem).split(':')[0]}", problem.position[0]) from None
+    except InputError:
+        raise
     except Exception as problem:  # noqa: BLE001 (networkx raises whatever its parsers meet)
         what = " ".join(str(problem).split())[:200]
         line = re.search(r"line (\d+)", what)
         number = int(line[1]) if line else file.first_line
-        raise file.error(f"networkx cannot read it: {type(problem).__name__}: {what}", number) from None
+        raise file.error(f"cannot be read (networkx: {type(problem).__name__}: {what})", number) from None
     if isinstance(found, list):
         raise file.error("holds several graphs; give a file with one", file.first_line)
     return _converted(file, networkx, found, directed, weight)

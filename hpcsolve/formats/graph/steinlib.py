@@ -198,8 +198,12 @@ def _terminals(file: InputFile, section: SteinlibSection, n: int) -> NDArray[np.
     stated: tuple[int, int] | None = None
     for line, text in records.others:
         key, *rest = words(text.lower())
-        if key != "terminals" or len(rest) != 1 or stated:
+        if key != "terminals":
             _refuse_variant(file, text, line)
+        if stated:
+            raise file.error("Terminals is given twice", line)
+        if len(rest) != 1:
+            raise file.error(f"expected `Terminals NUMBER`, found {shown(text)}", line)
         stated = (header_numbers(file, rest, line, "`Terminals NUMBER`")[0], line)
     if stated is None:
         raise file.error("SECTION Terminals has no line `Terminals NUMBER`", section.line - 1)
