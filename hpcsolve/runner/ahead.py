@@ -23,7 +23,7 @@ from hpcsolve.runner.reading import say_source
 from hpcsolve.wording import counted
 
 SECONDS_A_FILE = {"cpu": 1.0, "gpu": 1.25}
-"""About how many seconds it takes to compile a file: means over all files, with g++ 12 and nvcc 13."""
+"""Mean seconds that a file takes on an idle core, with g++ 12 and nvcc 13."""
 OWN = ("device", "threads", "share-gpu")
 """Keys of a job that may differ from rank to rank."""
 MOST_COMPILERS = 8

@@ -155,8 +155,12 @@ def method_and_instance(
     if isinstance(problem, Tsp):
         usual = "held-karp" if problem.n <= MOST_CITIES else "ant-colony"
         whole = problem.scale == 1 and problem.rounding is None
-        return method, instance if whole or (method.algorithm == usual and not keys) else None
-    return method, instance if kind == "batch" or (method.algorithm == "steiner-kmb") == (kind == "steiner") else None
+        as_the_job_reads_it = whole or (method.algorithm == usual and not keys)
+    elif isinstance(problem, Graph):
+        as_the_job_reads_it = (kind == "steiner") == (method.algorithm == "steiner-kmb")
+    else:
+        as_the_job_reads_it = True
+    return method, instance if as_the_job_reads_it else None
 
 
 def has_terminals(graph: Graph) -> bool:
@@ -244,7 +248,7 @@ def kind_of_file(source: Source, path: str, options: Mapping[str, Any] | None) -
     refuse_job_or_result(path)
     faults: dict[str, str] = {}
     found: list[str] = []
-    source.job("held-karp" if not options else "shortest-paths")  # a mistake in it is none of the file
+    source.job("held-karp" if not options else "shortest-paths")  # raises for mistakes in keys, not in the file
     if options:
         return "steiner" if "terminals" in options else "graph"
     for kind in ("tsp", "graph"):
@@ -264,7 +268,7 @@ def kind_of_file(source: Source, path: str, options: Mapping[str, Any] | None) -
         return found[0]
     if len(set(faults.values())) == 1:
         raise InputError(next(iter(faults.values())))
-    cities, graph = (_without_place(fault, path) for fault in faults.values())
+    cities, graph = (_without_file_name(fault, path) for fault in faults.values())
     raise InputError(f"cannot be read: as cities: {cities}; as a graph: {graph}", path)
 
 
@@ -283,13 +287,13 @@ def read_once(read: Callable[[Job, Precision | None], InstanceOf[Any]]
 
 
 def _no_cities(source: Source, path: str) -> str:
-    """Return in words why a file has no costs of cities, empty if it is none of these formats."""
+    """Return why a file cannot be read as costs of cities, in brackets, or "" if it can or is in a format of graphs."""
     try:
         source.instance("tsp")
     except OtherKindError:
         return ""
     except InputError as error:
-        return f" (as costs of cities: {_without_place(str(error), path)})"
+        return f" (as costs of cities: {_without_file_name(str(error), path)})"
     return ""
 
 
@@ -297,7 +301,7 @@ def _say_what_to_find(graph: Graph, path: str, no_cities: str) -> InputError:
     """Return the error for the graph in a file of which nothing is asked."""
     names = graph.vertex_names or graph.labels.tolist()
     first, last = (json.dumps(name, ensure_ascii=False) for name in (names[0], names[-1]))
-    directed = " --set instance.directed=false" * graph.directed
+    directed = " --set instance.directed=false" if graph.directed else ""
     return InputError(
         f"is a graph of {counted(graph.n, 'vertex')} without terminals{no_cities}; say what to find: distances from a "
         f"vertex, --set shortest-paths.sources='[{first}]', a path, --set shortest-paths.queries='[[{first}, "
@@ -307,7 +311,7 @@ def _say_what_to_find(graph: Graph, path: str, no_cities: str) -> InputError:
 
 
 def _plain_job(name: str, path: str, given: Mapping[str, Any]) -> Job:
-    """Return a job to read a file with: the keys above the tables count, such as `round`."""
+    """Return a job to read a file with: top-level keys such as `round` count."""
     plain = {key: value for key, value in given.items() if not isinstance(value, dict)}
     table = {**_table(name, path, given), **plain}
     if "instance" in given:
@@ -315,7 +319,7 @@ def _plain_job(name: str, path: str, given: Mapping[str, Any]) -> Job:
     return job_of_table(table, JobText(path, "", dict.fromkeys(plain, "--set")))
 
 
-def _without_place(message: str, path: str) -> str:
+def _without_file_name(message: str, path: str) -> str:
     """Return the message about a file without the name of the file, but with the number of its line."""
     return re.sub(rf"^{re.escape(os.path.abspath(path))}:(?:(\d+):)? ", _line_prefix, message)
 

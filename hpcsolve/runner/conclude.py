@@ -6,7 +6,6 @@ import os
 import socket
 import tempfile
 import time
-from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -75,7 +74,7 @@ def conclude(planned: PlannedRun, outcome: Outcome, row: dict[str, Any], info: D
     Raises
     ------
     NotWritten
-        The output could not be written. The answer was printed all the same.
+        The output could not be written. The answer was passed to the log all the same, and is the error's `result`.
     LeaseLost
         A later run of the job has taken over. Nothing is written.
     """
@@ -84,39 +83,57 @@ def conclude(planned: PlannedRun, outcome: Outcome, row: dict[str, Any], info: D
     row["seconds_check"] = time.perf_counter() - started
     rows = comm.gather(row)
     tables = {name: with_row_ranges(table, comm) for name, table in outcome.rows.items()}
-    ending = _Ending(planned, outcome, verdict, rows or [], tables, list(elsewhere))
-    streams = tables if planned.output is not None else {}
-    threads = _own_threads(planned, comm) if streams else 0
+    result_writer = _ResultWriter(planned, outcome, verdict, rows or [], tables, list(elsewhere))
 
-    def attempt() -> bool:
-        arriving = {name: (table, chunks(table, comm, threads)) for name, table in streams.items()}
-        try:
-            if not ending.sources:
-                ending.sources = provenance(info, comm.mpi_library, planned.solver.kernel_files, started_as())
-            return ending.attempt(arriving, writer)
-        finally:
-            for _, left in arriving.values():
-                deque(left, maxlen=0)  # receive the rest, or the other ranks would wait for ever
+    def note_sources() -> None:
+        result_writer.sources = provenance(info, comm.mpi_library, planned.solver.kernel_files, started_as())
 
     def say() -> NotWritten | None:
-        say_answer(planned, ending.contents(), verdict, log, ending.file)
-        if writer is not None and outcome.complete and not ending.faults:
+        say_answer(planned, result_writer.contents(), verdict, log, result_writer.file)
+        if writer is not None and outcome.complete and not result_writer.faults:
             remove_checkpoints(writer.folder, warn)
-        return ending.not_written(elsewhere)
+        return result_writer.not_written(elsewhere)
 
-    over = False
-    while not over:
-        if comm.rank != 0:
-            for table in streams.values():
-                send(table, comm, threads)
-        over = on_rank_0(comm, attempt)
+    on_rank_0(comm, note_sources)
+    if planned.output is not None:
+        _write_collectively(result_writer, comm, writer)
     fault = on_rank_0(comm, say)
     kept = {name: _whole(table, comm) for name, table in tables.items()} if keep else {}
-    result = _with_tables(ending.contents(), kept) if rows else None
+    result = _with_tables(result_writer.contents(), kept) if rows else None
     if fault is not None:
         fault.result = result
         raise fault
     return Finished(result, exit_code_of(verdict, outcome.complete))
+
+
+def _write_collectively(result_writer: _ResultWriter, comm: Comm, writer: Writer | None) -> None:
+    """Write the result on rank 0, to which the other ranks send their rows of tables once for each place that is tried.
+
+    Collective.
+
+    Raises
+    ------
+    LeaseLost
+        A later run of the job has taken over, or another one has written its result.
+    """
+    tables = result_writer.tables
+    threads = _own_threads(result_writer.planned, comm) if tables else 0
+
+    def attempt() -> bool:
+        arriving = {name: (table, chunks(table, comm, threads)) for name, table in tables.items()}
+        try:
+            return result_writer.attempt(arriving, writer)
+        finally:
+            for _, rest in arriving.values():
+                for _ in rest:  # receive what the other ranks send, or they would wait for ever
+                    pass
+
+    over = False
+    while not over:
+        if comm.rank != 0:
+            for table in tables.values():
+                send(table, comm, threads)
+        over = on_rank_0(comm, attempt)
 
 
 def places_elsewhere(planned: PlannedRun, checkpoints: Path | None) -> list[Path]:
@@ -130,13 +147,13 @@ def places_elsewhere(planned: PlannedRun, checkpoints: Path | None) -> list[Path
 
 
 @dataclass
-class _Ending:
-    """The result of a run on its way to a file, on rank 0: the output, or the first place left that takes it.
+class _ResultWriter:
+    """Writes the result of a run on rank 0: to its output or, if that fails, to the first other folder that takes it.
 
     Attributes
     ----------
-    left
-        The folders that have not been tried.
+    untried
+        Other folders that have not been tried.
     sources
         The columns of `/provenance`.
     file
@@ -150,44 +167,43 @@ class _Ending:
     verdict: Verdict
     rows: list[dict[str, Any]]
     tables: Mapping[str, DistanceTable]
-    left: list[Path]
+    untried: list[Path]
     sources: Mapping[str, Column] = field(default_factory=dict)
     file: Path | None = None
     faults: list[HpcsolveError] = field(default_factory=list)
     _contents: Contents | None = None
-    _beside: Mapping[str, Mapping[str, Column]] | None = None
+    _groups: Mapping[str, Mapping[str, Column]] | None = None
 
     def contents(self) -> Contents:
         """Return the contents of the result, those of the file if it is in one."""
         if self._contents is None:
-            self._contents = self._made(0.0)
+            self._contents = self._contents_now(0.0)
         return self._contents
 
     def attempt(self, arriving: Mapping[str, ChunkedTable], writer: Writer | None) -> bool:
-        """Try the next place, and return whether the result is written or no place is left.
+        """Try the next place, and return whether the result is written or no other place is left.
 
         Raises
         ------
         LeaseLost
             A later run of the job has taken over, or another one has written its result.
         """
-        output = self.planned.output
-        if output is None:
-            return True
+        assert self.planned.output is not None
+        output = Path(self.planned.output)
         try:
             if not self.faults:
                 if writer is not None:
                     writer.require_lease()
-                self._write(Path(output), arriving)
+                self._write(output, arriving)
             else:
-                self._write_into(self.left.pop(0), Path(output).name, arriving)
+                self._write_into(self.untried.pop(0), output.name, arriving)
         except LeaseLost as lost:
             if not isinstance(lost, LeaseGone) or holds_answer(self.planned):
                 raise
             self.faults.append(lost)
         except (EnvironmentFault, InputError) as fault:
             self.faults.append(fault)
-        return self.file is not None or not self.left
+        return self.file is not None or not self.untried
 
     def not_written(self, elsewhere: Sequence[Path]) -> NotWritten | None:
         """Return the error of a run whose output could not be written, or None."""
@@ -196,7 +212,8 @@ class _Ending:
         if self.file is not None:
             return NotWritten(f"{self.faults[0]}; the result is in {self.file}")
         tried = f", nor could anything be written in {' or '.join(map(str, elsewhere))}" if elsewhere else ""
-        return NotWritten(f"{self.faults[0]}{tried}; only the lines above have the answer")
+        return NotWritten(f"{self.faults[0]}{tried}; the answer is in no file: it is printed above, "
+                          "and in Python it is the attribute `result` of this error")
 
     def _write_into(self, folder: Path, name: str, arriving: Mapping[str, ChunkedTable]) -> None:
         """Write the result into a new folder inside a folder, where no file can be in the way."""
@@ -214,12 +231,12 @@ class _Ending:
     def _write(self, path: Path, arriving: Mapping[str, ChunkedTable]) -> None:
         """Write the result to a file, unless the output keeps an earlier one."""
         started = time.perf_counter()
-        final = self._made(started)
+        final = self._contents_now(time.perf_counter() - started)
         if self.planned.keeps_earlier(final):
             self._contents, self.file = final, path
             return
         if arriving:
-            final = write_with_tables(path, arriving, lambda: self._made(started))
+            final = write_with_tables(path, arriving, lambda: self._contents_now(time.perf_counter() - started))
         else:
             times = np.asarray(final.value("ranks", "seconds_write"))
 
@@ -231,12 +248,12 @@ class _Ending:
             write_bytes(path, file_image(final, noted_seconds))
         self._contents, self.file = final, path
 
-    def _made(self, started: float) -> Contents:
-        """Return the contents of the result, whose writing began at a time, or at 0.0 if it is not written."""
-        self.rows[0]["seconds_write"] = time.perf_counter() - started if started else 0.0
-        if self._beside is None:
-            self._beside = {} if self.verdict.passed is False else groups_beside(self.planned, self.outcome)
-        return contents_of(self.planned, self.outcome, self.verdict, self.rows, self.sources, self.tables, self._beside)
+    def _contents_now(self, seconds_write: float) -> Contents:
+        """Return the contents of the result, after so many seconds of writing, which are noted in `rows`."""
+        self.rows[0]["seconds_write"] = seconds_write
+        if self._groups is None:
+            self._groups = {} if self.verdict.passed is False else groups_beside(self.planned, self.outcome)
+        return contents_of(self.planned, self.outcome, self.verdict, self.rows, self.sources, self.tables, self._groups)
 
 
 def _whole(table: DistanceTable, comm: Comm) -> Column | None:

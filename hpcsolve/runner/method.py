@@ -1,9 +1,9 @@
 """Chooses the method for a problem: the algorithm, its keys, and when it stops, with the reason in words.
 
-A pure function of the problem, of what is asked, and of resources, for `hpcsolve solve` and `hpcsolve.solve`. All ranks
-call it before MPI starts, because the kernels are built then. So it depends on nothing that may differ between ranks:
-if there are several, not on cores and not on free memory. What the method needs is compared with that before
-anything is allocated, as for every job.
+`method_for` follows from its arguments alone. Under `hpcsolve solve` every rank calls it before MPI starts, because the
+kernels are built then. So its arguments must not differ between ranks: if there are several, they have no cores and no
+free memory. What the method needs is compared with the free memory before anything is allocated, as for every job.
+`hpcsolve.solve` calls it on rank 0.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SECONDS = 60.0
 STAGNATION = 2000
 """Iterations without a better tour after which ants stop, if no time limit is given."""
 SEARCH_KEYS = ("shakes", "starts")
-"""Keys of Steiner trees that say nothing of the mode: they count in the one that is chosen."""
+"""Keys of steiner-kmb that do not tell which mode to choose. They are passed on to the mode that is chosen."""
 RATE = 1.25e9
 """Min-adds per second that Held-Karp surely makes on a core: a quarter of those of 16-byte vectors, as other programs
 may share the core. Nothing is measured, so that all ranks choose alike."""
@@ -204,7 +204,8 @@ def _for_cities(tsp: Tsp, resources: Resources, stop: Collection[str]) -> Method
 def _is_sure(tsp: Tsp, keys: Mapping[str, Any], resources: Resources, stop: Collection[str]) -> bool:
     """Return whether the table of all states surely proves the optimum, by memory and time.
 
-    It has no best answer before its end. Fewer cities than bounds are worth take no time, whatever the limit.
+    Such a run has no answer before its end, so it must fit the time limit. Below `FEWEST_CITIES` the time is too short
+    to matter, whatever the limit.
     """
     if stop or tsp.n > most_in_lattice(HeldKarp(**keys), bool(tsp.precedences)):
         return False
@@ -244,7 +245,8 @@ def _for_graph(graph: Graph, resources: Resources, keys: Collection[str], stop: 
     if named is not None:
         return named
     if not terminals:
-        return as_named("shortest-paths", resources, stop)
+        limit = {} if resources.seconds is None else {"seconds": resources.seconds}
+        return Method("shortest-paths", "since the graph has no terminals", {}, limit)
     why, limit = f"since the graph has {counted(terminals, 'terminal')}", _limit(resources, stop)
     solver = algorithm("steiner-kmb")
     for mode, what in (("exact", "proves the lightest tree, if that can be done"), ("best", "keeps the lightest tree")):

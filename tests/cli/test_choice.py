@@ -161,6 +161,8 @@ def test_a_key_belongs_to_an_algorithm() -> None:
     assert chosen(graph, keys=("sources",)) == ("shortest-paths", {}, {})
     assert chosen(graph, keys=("exchange",)) == ("steiner-kmb", {}, {})
     assert chosen(graph, keys=("shakes", "engine")) == ("steiner-kmb", {"mode": "exact"}, {"seconds": SECONDS})
+    method = method_for(replace(graph, terminals=None), Resources(seconds=2.0), keys=("engine",))
+    assert method == Method("shortest-paths", "since the graph has no terminals", {}, {"seconds": 2.0})
 
 
 def test_steiner_trees_by_memory() -> None:

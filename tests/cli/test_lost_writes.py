@@ -194,7 +194,8 @@ def test_an_answer_that_no_place_takes_is_printed(solved, tmp_path, monkeypatch)
     monkeypatch.setenv("TMPDIR", str(tmp_path / "none"))
     done = solved("tour", vanish)
     assert done.returncode == 4 and re.findall(r"(?m)^(\w+): ", done.stdout) == ["tour", "cost", "check"]
-    words = f"nor could anything be written in {tmp_path / 'none'}; only the lines above have the answer"
+    words = (f"nor could anything be written in {tmp_path / 'none'}; the answer is in no file: it is printed above, "
+             "and in Python it is the attribute `result` of this error")
     assert error_line(done).endswith(words)
 
 
