@@ -150,7 +150,8 @@ def prepared_on(
     shape = shape_for(graph.n, searches, device.info, keys, parameters.predecessors)
     part = None if targets is None else restriction_above(found, found.graph.places()[targets], keys)
     if part is not None:
-        device.notes.append(f"targets: the sweep visits only the {len(part.vertex)} of {graph.n} vertices above them")
+        visited = f"{len(part.vertex)} of {graph.n} vertices, those that can lead to a target"
+        device.notes.append(f"targets: each sweep visits only {visited}")
     return Sweeper(device, found, keys, farthest, shape, parameters.predecessors, restriction=part)
 
 

@@ -262,11 +262,11 @@ def test_the_last_search_leaves_no_layers_in_a_checkpoint(device: Device, monkey
     margins = []
 
     class Recorder(Watch):
-        def reached(self, upper: int | None, state: Callable[[], State] | None = None,
+        def goes_on(self, upper: int | None, state: Callable[[], State] | None = None,
                     nbytes: Callable[[], int] = lambda: 0) -> bool:
             if state is not None:
                 saved[bool(margins)].add(int(state().numbers["layers"]))
-            return super().reached(upper, state, nbytes)
+            return super().goes_on(upper, state, nbytes)
 
     limit = Tightener.limit
     monkeypatch.setattr(Tightener, "limit", lambda own, margin=0: margins.extend([1] * margin) or limit(own, margin))

@@ -25,33 +25,33 @@ ITERATIONS, STAGNATION = 2000, 500
 
 
 def good_order(
-    problem: OrderProblem, values: Potentials | None, device: Device, seed: int, number: int = 0,
+    problem: OrderProblem, reduced_by: Potentials | None, device: Device, seed: int, number: int = 0,
     seconds: float | None = None, checkpoints: Checkpoints = NONE,
 ) -> tuple[int, list[int]] | None:
     """Return the value of a good order and the order, or None where ants cannot search.
 
     Parameters
     ----------
-    values
-        By which costs are reduced, or None.
+    reduced_by
+        The potentials that reduce costs, or None.
     number
-        Of the colony, from 0: its random numbers and its length follow from it.
+        Number of the colony, from 0. Its random numbers and its number of iterations depend on it.
     seconds
         The time that is left, or None.
     checkpoints
-        What interrupts the run.
+        Tells when the run is interrupted. Nothing is saved here.
     """
     m, cost, parameters = problem.m, complete_costs(problem), ant_colony.Parameters()
     if cost is None:
         return None
-    seen = [cost] if values is None else [values.reduced(cost), cost]
+    seen = [cost] if reduced_by is None else [reduced_by.reduced(cost), cost]
     cities = (Tsp("", one, np.arange(m + 1)) for one in seen)
     tsp = next((one for one in cities if ant_colony.ALGORITHM.fits(one, parameters)), None)
     if tsp is None:
         return None
     stop = StopCriteria(seconds, iterations=ITERATIONS << number, stagnation=STAGNATION << number)
-    ends = replace(without_writer(checkpoints), begun=None)
-    found = ant_colony.run(tsp, device, SerialComm(), parameters, silent, stop, seed + (number << 63), ends)
+    interruptions = replace(without_writer(checkpoints), begun=None)
+    found = ant_colony.run(tsp, device, SerialComm(), parameters, silent, stop, seed + (number << 63), interruptions)
     tour = found.answer.tour.tolist()
     first = tour.index(m)
     order = [*tour[first + 1 :], *tour[:first]]

@@ -1,10 +1,10 @@
-"""Values of the cities of a plain tour, by which costs are reduced before the search, and the bound that they prove.
+"""Potentials of the cities of a plain tour, which reduce costs before the search, and the lower bound that they prove.
 
-A value is taken off the cost of every arc that leaves or enters a city. Then all tours cost less by the same amount,
-and an arc that a good tour may have costs little. Of symmetric costs the values come from 1-trees (M. Held, R. M. Karp:
-The traveling-salesman problem and minimum spanning trees, Operations Research 18, 1970), of others from the assignment
-problem. By such costs ants find better tours: with 100 random cities 50 iterations do what 5,000 did not. The bounds
-begin with the values as multipliers.
+A city's potential is subtracted from the cost of every arc that leaves or enters the city. Then all tours cost less by
+the same amount, and an arc that a good tour may have costs little. For symmetric costs the potentials come from 1-trees
+(M. Held, R. M. Karp: The traveling-salesman problem and minimum spanning trees, Operations Research 18, 1970), for
+others from the assignment problem. With the reduced costs ants find better tours: with 100 random cities 50 iterations
+do what 5,000 did not. The bounds begin with the potentials as multipliers.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from hpcsolve.problems.tsp import FORBIDDEN
 ROUNDS = 100
 """Rounds of the subgradient method. Steps fall to 0."""
 UNIT = 16
-"""Values of symmetric costs are multiples of 1 / UNIT."""
+"""Potentials of symmetric costs are multiples of 1 / UNIT."""
 FEWEST_CITIES = 20
 """Below that the bounds need no help."""
 LARGEST = 1 << 40
-"""Costs from which on nothing is computed. Above it sums of floats might not be exact."""
+"""The largest magnitude of a cost for which potentials are computed: scipy's assignment adds costs as floats."""
 
 
 @dataclass(frozen=True)
 class Potentials:
-    """The values of m cities and a depot, in units of 1 / `unit`.
+    """The potentials of m cities and a depot, in units of 1 / `unit`.
 
     Attributes
     ----------
     leave, enter
-        Shape (m + 1,), int64: what is taken off arcs that leave and that enter a city.
+        Shape (m + 1,), int64: what is subtracted from arcs that leave and that enter a city.
     bound
         Every tour costs at least this, in the unit of costs.
     """
@@ -48,19 +48,22 @@ class Potentials:
     def reduced(self, cost: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the reduced costs, in units of 1 / `unit`. The diagonal stays `FORBIDDEN`, and no cost is negative."""
         off = ~np.eye(len(cost), dtype=bool)
-        values = np.where(off, cost, 0) * self.unit - self.leave[:, None] - self.enter
-        return np.where(off, values - values[off].min(), FORBIDDEN)
+        reduced = np.where(off, cost, 0) * self.unit - self.leave[:, None] - self.enter
+        return np.where(off, reduced - reduced[off].min(), FORBIDDEN)
 
     def multipliers(self, scale: int) -> NDArray[np.int64]:
         """Return the multipliers of the m cities for bounds whose costs are `scale` times those of the problem.
 
-        There they are taken off arcs to a city alone, which is the same for a whole tour.
+        There they are subtracted from arcs to a city alone, which is the same for a whole tour.
         """
         return (self.leave + self.enter)[:-1] * scale // self.unit
 
 
 def complete_costs(problem: OrderProblem) -> NDArray[np.int64] | None:
-    """Return the costs of a plain problem between all m + 1 cities, the depot last, or None for any other problem."""
+    """Return the costs between all m + 1 cities, the depot last, or None.
+
+    None stands for a problem that is not plain, that lacks arcs, or that has fewer than `FEWEST_CITIES` inner cities.
+    """
     if problem.by_place or any(problem.before) or problem.m < FEWEST_CITIES:
         return None
     cost = problem.cost[0].copy()
@@ -69,7 +72,7 @@ def complete_costs(problem: OrderProblem) -> NDArray[np.int64] | None:
 
 
 def potentials(problem: OrderProblem) -> Potentials | None:
-    """Return the values of a problem's cities, or None where there are none."""
+    """Return the potentials of a problem's cities, or None where there are none."""
     cost = complete_costs(problem)
     if cost is None or np.abs(cost, where=cost != FORBIDDEN, out=np.zeros_like(cost)).max() > LARGEST:
         return None
@@ -80,21 +83,21 @@ def potentials(problem: OrderProblem) -> Potentials | None:
 
 
 def _of_one_trees(cost: NDArray[np.int64]) -> Potentials:
-    """Return the values that the best of `ROUNDS` 1-trees proves a bound with."""
+    """Return the potentials whose 1-tree, among `ROUNDS`, proves the best bound."""
     n = len(cost)
     scaled = np.where(cost == FORBIDDEN, 0, cost) * UNIT
-    values = kept = np.zeros(n, np.int64)
+    penalties = kept = np.zeros(n, np.int64)  # the potentials, negated: they are added
     best, first = -(1 << 62), 0
     for number in range(ROUNDS):
-        weight, degree = _one_tree(scaled + values[:, None] + values)
-        bound = weight - 2 * int(values.sum())
+        weight, degree = _one_tree(scaled + penalties[:, None] + penalties)
+        bound = weight - 2 * int(penalties.sum())
         if number == 0:
             first = max(1, abs(bound) // (2 * n))
         if bound > best:
-            best, kept = bound, values
+            best, kept = bound, penalties
         if (degree == 2).all():  # the 1-tree is a tour, and no tour is cheaper
             break
-        values = values + first * (ROUNDS - number) // ROUNDS * (degree - 2)
+        penalties = penalties + first * (ROUNDS - number) // ROUNDS * (degree - 2)
     return Potentials(-kept, -kept, UNIT, -(-best // UNIT))
 
 

@@ -193,11 +193,11 @@ class Prover:
         """Report the progress of the bounds, and return whether they go on."""
         best, rounds = bounds.best, self.rounds * (len(self.levels) + 2)
         self.report(min(1.0, bounds.rounds / rounds), f"bounds {best.lower} to {best.upper}")
-        return self._watch.within(best.value, self.before)
+        return self._watch.goes_on_inside(best.value, self.before)
 
     def _goes_on(self, bounds: Tightener, found: Searched | None = None) -> bool:
         nbytes = sum(layer.nbytes for layer in found.layers) if found else 0
-        return self._watch.reached(bounds.best.value, lambda: state_of(self, bounds, found), lambda: nbytes)
+        return self._watch.goes_on(bounds.best.value, lambda: state_of(self, bounds, found), lambda: nbytes)
 
     def _tighten(self, bounds: Tightener, count: int, rounds: int, step: int, colony: int = 0) -> bool:
         """Improve the bounds, search narrowly and remove arcs. Return whether it is proven that there is no order.

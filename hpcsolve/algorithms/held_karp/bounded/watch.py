@@ -39,9 +39,9 @@ class Watch:
         """Return the seconds that are left, a little more than 0 at least, or None without a time limit."""
         return None if self.seconds is None else max(1e-3, self.seconds - (time.perf_counter() - self.started))
 
-    def reached(self, upper: int | None, state: Callable[[], State] | None = None,
+    def goes_on(self, upper: int | None, state: Callable[[], State] | None = None,
                 nbytes: Callable[[], int] = lambda: 0) -> bool:
-        """Save if it is time, and return whether the proof goes on. Collective.
+        """Save a checkpoint if one is due, and return whether the proof goes on. Collective.
 
         Parameters
         ----------
@@ -61,10 +61,10 @@ class Watch:
         self.ended = self.ended or self.comm.bcast(self._criterion(upper))
         return not self.ended
 
-    def within(self, upper: int | None, before: State | None) -> bool:
-        """Return whether the proof goes on within a piece of work, which a run that is interrupted here does again.
+    def goes_on_inside(self, upper: int | None, before: State | None) -> bool:
+        """Return whether the proof goes on inside a piece of work, of which no state can be saved. Collective.
 
-        Collective.
+        A run that is interrupted here saves the state before the piece, and does the piece again.
 
         Parameters
         ----------

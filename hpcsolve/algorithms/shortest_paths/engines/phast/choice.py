@@ -6,10 +6,10 @@ what they follow from, and `python -m jobs.benchmarks.shortest_paths engines` ho
 
 A hierarchy pays if
 
-    searches of a core * (steps of a search - SWEEP) > steps of making the hierarchy,
+    ceil(searches / cores) * (steps of a search - SWEEP_STEPS) >= steps of making the hierarchy,
 
-and these steps are known only once it is made. So `worth_trying` compares the left side with the least that a road
-network takes, and contraction.cu compares it with a forecast while it works.
+and these steps are known only once it is made. So `worth_trying` compares the left side with what a road network
+usually takes, and contraction.cu compares it with a forecast while it works.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from hpcsolve.problems.graph import Graph
 from hpcsolve.wording import counted
 
 NEAR_FAR_STEPS = 12.0
-"""Steps of a search by near-far with its check: 10.4 (BAY) to 14 (NE)."""
+"""Steps of a search by near-far with its check: 10.4 (San Francisco Bay) to 14 (northeast USA)."""
 SWEEP_STEPS = 0.6
 """Steps of a search by sweeps with its check, among 16 or more."""
 MAKING_STEPS = 360.0
-"""The least steps that making the hierarchy of a road network is expected to take: 280 (BAY) to 470 (New York)."""
+"""Steps that making the hierarchy of a road network takes: 280 (San Francisco Bay) to 470 (New York)."""
 WEIGHING_STEPS = 140
-"""Steps for each arc of a kept contraction that gets new weights: 126 (BAY) to 146 (New York)."""
+"""Steps for each arc of a kept contraction that gets new weights: 126 (San Francisco Bay) to 146 (New York)."""
 MOST_STEPS = 1 << 14
 """Steps for each vertex and arc that contraction may take if the job asks for the engine by name.
 
@@ -65,14 +65,14 @@ class Kept:
 
 @dataclass(frozen=True)
 class Attempt:
-    """Permission to make a hierarchy, and the work that it may take.
+    """How much work making a hierarchy may take, and for what.
 
     Attributes
     ----------
     worth
         Steps that the hierarchy saves. If it takes more, it is given up.
     searches
-        Number of searches for which it pays, 0 if the job asks for the engine by name.
+        Number of searches for which it pays, 0 if the job asks for the engine by name or goes on with it.
     kept
         What the cache has of the graph, None if nothing.
     """

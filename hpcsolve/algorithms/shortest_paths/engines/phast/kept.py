@@ -56,7 +56,8 @@ def look_up(graph: Graph, keys: Keys, in_levels: bool) -> Kept | None:
     key = _hierarchy_key(graph, topology, keys, in_levels)
     found = array_cache.shapes(key)
     if found is not None:
-        return Kept(found["up_arcs"][0] // 2 - hierarchy_module.AHEAD, True, key)
+        arcs = found["up_arcs"][0] // 2 - hierarchy_module.AHEAD  # two numbers for each arc, and AHEAD arcs as padding
+        return Kept(arcs, True, key)
     found = array_cache.shapes(topology)
     return None if found is None else Kept(found["head"][0], weighed=False)
 
