@@ -54,13 +54,13 @@ def require_new(path: str | os.PathLike[str], overwrite: bool) -> None:
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Write these bytes to a file, which may exist. Raises as `replaced`."""
-    with replaced(path) as part, open(part, "xb") as file:
+    """Write these bytes to a file, which may exist. Raises as `replacing`."""
+    with replacing(path) as part, open(part, "xb") as file:
         file.write(content)
 
 
 @contextmanager
-def replaced(path: Path) -> Iterator[Path]:
+def replacing(path: Path) -> Iterator[Path]:
     """Provide the path of a part file, which the block makes and which then replaces the file.
 
     Raises
@@ -96,7 +96,7 @@ def make_folder(path: Path) -> None:
     Raises
     ------
     InputError
-        As `replaced`.
+        As `replacing`.
     EnvironmentFault
         The folder cannot be made, or no file can be made in it.
     """

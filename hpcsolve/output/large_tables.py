@@ -27,7 +27,7 @@ from hpcsolve.output.contents import Contents
 from hpcsolve.output.deflate import LEVEL
 from hpcsolve.output.hdf5 import SEAL, write_contents, write_meaning, write_scale_factor
 from hpcsolve.output.reader import read_own
-from hpcsolve.replacing import replaced
+from hpcsolve.replacing import replacing
 
 if TYPE_CHECKING:
     import h5py  # else only where a file is made: ranks beside rank 0 never load it
@@ -58,7 +58,7 @@ def write_with_tables(path: Path, tables: Mapping[str, ChunkedTable], contents: 
     EnvironmentFault
         The disk is full, read-only, ... An older file of that name is left as it was.
     """
-    with replaced(path) as part, open(part, "x+b") as raw:
+    with replacing(path) as part, open(part, "x+b") as raw:
         made, sums = _write_hdf5(raw, tables, contents)
         if not _reads_back(part, made, sums):
             raise EnvironmentFault(f"{path}: cannot be written: what was written reads back differently; try again")

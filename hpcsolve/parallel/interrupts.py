@@ -51,7 +51,7 @@ def asked_by(number: int) -> KeyboardInterrupt:
     return KeyboardInterrupt() if number == signal.SIGINT else Terminated(signal.Signals(number).name)
 
 
-def exit_code_of(stop: KeyboardInterrupt) -> int:
+def exit_code_of_signal(stop: KeyboardInterrupt) -> int:
     """Return the exit code of a command that such an exception ends."""
     return Stopped.exit_code if isinstance(stop, Terminated) else INTERRUPTED
 
@@ -74,7 +74,7 @@ def interrupt(number: int, frame: FrameType | None) -> None:
                 threading.Timer(SECONDS_BETWEEN_LOOKS, os.kill, (os.getpid(), number)).start()
                 return
             os.write(2, f"{line_of(stop)}\n".encode())
-            os._exit(exit_code_of(stop))
+            os._exit(exit_code_of_signal(stop))
         frame = frame.f_back
     raise stop
 

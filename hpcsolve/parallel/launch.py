@@ -16,10 +16,10 @@ import traceback
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from hpcsolve.errors import EnvironmentFault, HpcsolveError, agree
+from hpcsolve.errors import EnvironmentFault, HpcsolveError, Stopped, agree
 from hpcsolve.memory import lack_of_memory
 from hpcsolve.parallel import environment
-from hpcsolve.parallel.interrupts import Held, exit_code_of, line_of
+from hpcsolve.parallel.interrupts import Held, exit_code_of_signal, line_of
 from hpcsolve.parallel.printing import warn
 from hpcsolve.parallel.watch import RANK_0_HEAD_START, end_with_parent, limited_start
 
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-BUG = 70
+BUG = HpcsolveError.exit_code
 """Exit code of a bug in hpcsolve."""
 
-STOPPED_EARLY = 75
+STOPPED_EARLY = Stopped.exit_code
 """Exit code of a run that was asked to stop: a checkpoint or the best answer is written (`EX_TEMPFAIL`: try again)."""
 
 PATIENCE_AFTER_ERROR = 4.0
@@ -294,7 +294,7 @@ def _attempt(function: Callable[[], T]) -> tuple[T | None, HpcsolveError | None]
 
 
 def _exit_code(failure: HpcsolveError | KeyboardInterrupt) -> int:
-    return exit_code_of(failure) if isinstance(failure, KeyboardInterrupt) else failure.exit_code
+    return exit_code_of_signal(failure) if isinstance(failure, KeyboardInterrupt) else failure.exit_code
 
 
 def _print_error(failure: HpcsolveError | KeyboardInterrupt) -> None:

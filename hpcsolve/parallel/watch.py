@@ -17,7 +17,7 @@ from contextlib import contextmanager
 
 from hpcsolve.errors import EnvironmentFault, HpcsolveError
 from hpcsolve.parallel import environment
-from hpcsolve.parallel.interrupts import STOPPING, Held, exit_code_of, line_of
+from hpcsolve.parallel.interrupts import STOPPING, Held, exit_code_of_signal, line_of
 from hpcsolve.parallel.printing import warn
 
 SECONDS_BETWEEN_LOOKS = 0.5
@@ -86,7 +86,7 @@ def _watch_start(failure: BaseException | None, held: Held, over: threading.Even
         return
     if held.asked is not None:
         warn(line_of(held.asked))
-        os._exit(exit_code_of(held.asked))
+        os._exit(exit_code_of_signal(held.asked))
     late = f"MPI has not started within {SECONDS_TO_START:g} s: another rank has ended, or is not ready"
     fault = failure if isinstance(failure, HpcsolveError) else EnvironmentFault(late)
     _end(fault.exit_code, f"{_this_rank()}: {fault}")

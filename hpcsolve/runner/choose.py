@@ -30,7 +30,7 @@ from hpcsolve.problems.rounding import Precision
 from hpcsolve.problems.tsp import Tsp
 from hpcsolve.replacing import require_replaceable
 from hpcsolve.runner.kinds import precision_of, read_instance
-from hpcsolve.runner.method import Method, Resources, as_named, ends, method_for, owner_of, resources_here
+from hpcsolve.runner.method import Method, Resources, as_named, method_for, owner_of, resources_here, stop_in_words
 from hpcsolve.wording import counted
 
 MOST_AMBIGUOUS_ROWS = 4
@@ -213,7 +213,7 @@ def choose(
 
 def in_words(method: Method, job: Job) -> str:
     """Return the algorithm, why it was chosen, and when it stops."""
-    return f"{method.algorithm}, {method.reason}{ends(job.settings.stop)}"
+    return f"{method.algorithm}, {method.reason}{stop_in_words(job.settings.stop)}"
 
 
 def _of_file(path: str, given: Mapping[str, Any], resources: Resources) -> tuple[Method, InstanceOf[Any] | None]:

@@ -49,7 +49,7 @@ class Finished:
     exit_code: int
 
 
-def exit_code_of(verdict: Verdict, complete: bool) -> int:
+def exit_code_of_run(verdict: Verdict, complete: bool) -> int:
     """Return the exit code of a run with this verdict on its answer."""
     if verdict.passed is False:
         return CHECK_FAILED
@@ -103,7 +103,7 @@ def conclude(planned: PlannedRun, outcome: Outcome, row: dict[str, Any], info: D
     if fault is not None:
         fault.result = result
         raise fault
-    return Finished(result, exit_code_of(verdict, outcome.complete))
+    return Finished(result, exit_code_of_run(verdict, outcome.complete))
 
 
 def _write_collectively(result_writer: _ResultWriter, comm: Comm, writer: Writer | None) -> None:

@@ -144,7 +144,7 @@ def as_named(name: str, resources: Resources, stop: Collection[str] = ()) -> Met
     return Method(name, "as asked", keys, limit)
 
 
-def ends(stop: StopCriteria) -> str:
+def stop_in_words(stop: StopCriteria) -> str:
     """Return when a search ends, in words, empty if nothing ends it early."""
     texts = {"seconds": "after {:g} s", "target": "at cost {:g}", "iterations": "after {} iterations",
              "stagnation": "after {} iterations without a better answer", "memory": "at {} bytes per rank"}

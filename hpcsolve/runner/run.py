@@ -34,7 +34,7 @@ from hpcsolve.runner.checkpoints import (
     no_empty_folder_on_error,
     open_checkpoints,
 )
-from hpcsolve.runner.conclude import Finished, conclude, exit_code_of, places_elsewhere
+from hpcsolve.runner.conclude import Finished, conclude, exit_code_of_run, places_elsewhere
 from hpcsolve.runner.kinds import kind_of
 from hpcsolve.runner.memory import check_memory, memory_line, memory_of, process_bytes, that_fits
 from hpcsolve.runner.planned import PlannedRun
@@ -111,7 +111,7 @@ def _existing(planned: PlannedRun, checkpointing: CheckpointOptions, comm: Comm,
     say_existing(planned, log)
     if comm.rank == 0:
         forget_finished(planned, checkpointing)
-    return Finished(planned.existing if comm.rank == 0 else None, exit_code_of(planned.existing_verdict, True))
+    return Finished(planned.existing if comm.rank == 0 else None, exit_code_of_run(planned.existing_verdict, True))
 
 
 def _interrupts(

@@ -14,7 +14,7 @@ from hpcsolve.errors import DamagedFileError
 from hpcsolve.output import trial
 from hpcsolve.output.hdf5 import has_seal
 from hpcsolve.output.reader import read_result
-from hpcsolve.replacing import make_folder, replaced
+from hpcsolve.replacing import make_folder, replacing
 from tests.cli.lines import error_line
 
 JOB = 'algorithm = "held-karp"\ninstance = { generate = "random-matrix", n = 9, seed = 5 }\noutput = "out.h5"\n'
@@ -193,10 +193,10 @@ def test_datasets_that_contradict_each_other_are_damage(hpcsolve, folder):
 
 def test_two_runs_with_one_output_leave_each_other_alone(tmp_path):
     path = tmp_path / "out.h5"
-    with replaced(path) as first:
+    with replacing(path) as first:
         first.write_bytes(b"first")
         make_folder(path)
-        with replaced(path) as second:
+        with replacing(path) as second:
             assert second != first
             second.write_bytes(b"second")
         assert path.read_bytes() == b"second" and first.read_bytes() == b"first"
@@ -206,7 +206,7 @@ def test_two_runs_with_one_output_leave_each_other_alone(tmp_path):
 def test_parts_of_dead_processes_are_removed_and_no_others(tmp_path):
     dead = subprocess.Popen(["true"])
     dead.wait()
-    with replaced(tmp_path / "out.h5") as part:
+    with replacing(tmp_path / "out.h5") as part:
         part.touch()
         own = f"-{os.getpid()}."
         left = part.name.replace(own, f"-{dead.pid}.")

@@ -114,8 +114,8 @@ def test_a_stale_part_or_link_is_no_obstacle_and_is_not_followed(tmp_path):
 KILLED_WRITER = """
 import os, sys
 from pathlib import Path
-from hpcsolve.replacing import replaced
-with replaced(Path(sys.argv[1])) as part:
+from hpcsolve.replacing import replacing
+with replacing(Path(sys.argv[1])) as part:
     part.write_bytes(b"half")
     os.kill(os.getpid(), 9)
 """

@@ -19,7 +19,7 @@ from hpcsolve import cli
 from hpcsolve.errors import DamagedFileError, EnvironmentFault, InputError
 from hpcsolve.output.log import Log
 from hpcsolve.output.reader import read_result
-from hpcsolve.replacing import make_folder, replaced, write_bytes
+from hpcsolve.replacing import make_folder, replacing, write_bytes
 from hpcsolve.sweep.expand import expand
 from tests.faults.conftest import Start
 
@@ -75,7 +75,7 @@ def test_what_is_no_regular_file_is_never_replaced(kind: str, tmp_path: Path, mo
     monkeypatch.chdir(tmp_path)  # the name of a socket is short
     path = Path("out")
     refusal = f"^out: is {kind}, and only regular files are written; choose another output$"
-    with pytest.raises(InputError, match=refusal), replaced(path) as part:
+    with pytest.raises(InputError, match=refusal), replacing(path) as part:
         part.write_bytes(b"new")
         NO_FILES[kind](path)
     before = path.lstat()
@@ -211,5 +211,5 @@ def require_silent(folder: Path) -> list[Path]:
 ])
 def test_only_a_lack_of_space_is_cured_by_space(number: int, cure: str, tmp_path: Path) -> None:
     words = f"^{tmp_path / 'out'}: cannot be written: {os.strerror(number)}; {cure}$"
-    with pytest.raises(EnvironmentFault, match=words), replaced(tmp_path / "out"):
+    with pytest.raises(EnvironmentFault, match=words), replacing(tmp_path / "out"):
         raise OSError(number, os.strerror(number))

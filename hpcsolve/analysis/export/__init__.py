@@ -14,7 +14,7 @@ from pathlib import Path
 from hpcsolve.analysis.export import geojson, tables, text
 from hpcsolve.errors import DamagedFileError, InputError
 from hpcsolve.output.contents import Contents
-from hpcsolve.replacing import replaced
+from hpcsolve.replacing import replacing
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def export(contents: Contents, source: str, path: str, number: int | None = None
         known = ", ".join(EXPORTERS)
         raise InputError(f"{path}: no format has the suffix {suffix!r}; there are {known}")
     pieces = pieces_of(EXPORTERS[suffix], contents, source, number)
-    with replaced(Path(path)) as part, open(part, "x", encoding="utf-8", newline="") as file:
+    with replacing(Path(path)) as part, open(part, "x", encoding="utf-8", newline="") as file:
         file.writelines(pieces)
 
 
