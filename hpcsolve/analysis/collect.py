@@ -30,7 +30,7 @@ COLUMNS = {
     "file": "Path of the result file",
     "name": "Name of the instance",
     "n": "Number of cities or vertices",
-    "cost": "Cost in the instance's own unit, exact, by the numbers before rounding; missing where an answer has none",
+    "cost": "Cost in the instance's own unit, exact, in the numbers before rounding; missing where an answer has none",
     "bound": "Proven lower bound, equal to the cost if that is proven optimal and nothing was rounded; missing without "
              "a proof",
     "gap": "(cost - bound) / bound; without a bound, that of the best colony to the optimum which the job names",

@@ -64,12 +64,12 @@ class Result(TourMixin, paths.PathsMixin, reductions.ReductionsMixin, tree.TreeM
 
     @property
     def exact_cost(self) -> Decimal | None:
-        """Cost by the numbers as they were given, before any rounding, or None if the answer has no cost."""
+        """Cost in the numbers before any rounding, or None if the answer has no cost."""
         return cost_of(self.contents)
 
     @property
     def rounding_error(self) -> float:
-        """The most by which the optimum by the given numbers may be below what is proven by the rounded ones.
+        """The most by which the optimum before rounding may be below what the rounded numbers prove.
 
         The same holds for each distance. 0 if nothing was rounded, NaN if nothing is known.
         """
@@ -82,7 +82,7 @@ class Result(TourMixin, paths.PathsMixin, reductions.ReductionsMixin, tree.TreeM
 
     @property
     def lower_bound(self) -> float:
-        """The lower bound on the cost of all answers by the given numbers, or NaN if the result has none.
+        """The lower bound on the cost of all answers before rounding, or NaN if the result has none.
 
         Of a tour that is proven optimal it is NaN, unless costs were rounded.
         """

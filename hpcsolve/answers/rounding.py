@@ -1,4 +1,4 @@
-"""The group `/rounding`: an answer for rounded numbers by the numbers as they were given, and how that is said.
+"""The group `/rounding` of a result whose numbers were rounded: what the answer is worth before rounding, in words too.
 
 What is claimed, and why it holds, is in `problems.unrounded`. Every sentence and number about rounding, in lines,
 reports, tables and Python, comes from here.
@@ -21,23 +21,24 @@ from hpcsolve.problems.unrounded import Unrounded
 if TYPE_CHECKING:
     from hpcsolve.output.contents import Contents
 
-_BY_GIVEN = "by the numbers before rounding, an exact decimal in the instance's own unit"
+_BEFORE = "in the numbers before rounding, an exact decimal in the instance's own unit"
 _MISSING = "missing if nothing is known"
 ROUNDING = {
-    "cost": Dataset("text", f"Cost of the answer {_BY_GIVEN}", optional=True),
+    "cost": Dataset("text", f"Cost of the answer {_BEFORE}", optional=True),
     "error": Dataset(
-        "float64", "By the numbers before rounding, the optimum, and each distance, is not below what is proven by the "
-        f"rounded ones by more than this, in the instance's own unit; {_MISSING}", optional=True),
-    "part": Dataset("float64", "Of distances, in place of `error`: the same as a part of each distance", optional=True),
-    "dearest": Dataset("text", f'Of objective "lexicographic": cost of the dearest leg {_BY_GIVEN}', optional=True),
+        "float64", "How far the optimum, or any distance, before rounding may at most be below the value that the "
+        f"rounded numbers prove, in the instance's own unit; {_MISSING}", optional=True),
+    "part": Dataset("float64", "Of distances, in place of `error`: the same as a fraction of each distance",
+                    optional=True),
+    "dearest": Dataset("text", f'Of objective "lexicographic": cost of the dearest leg {_BEFORE}', optional=True),
     "dearest_error": Dataset("float64", "The same as `error`, for the dearest leg", optional=True),
     "slack": Dataset("float64", 'Of objective "finish": what is proven holds for tours that keep all windows with this '
-                     "to spare, by the numbers before rounding", optional=True),
-    "late": Dataset("float64", "By how much the tour misses a window by the numbers before rounding; missing if it "
-                    "keeps all", optional=True),
-    "best_costs": Dataset("text", f"Costs of /solution/best_tours {_BY_GIVEN}", "best_tour", optional=True),
-    "costs": Dataset("text", f"Cost of each tour {_BY_GIVEN}; empty without a tour", "instance", optional=True),
-    "distance": Dataset("text", f"Lengths of the paths {_BY_GIVEN}; empty without a path. Missing if there are many",
+                     "to spare, in the numbers before rounding", optional=True),
+    "late": Dataset("float64", "How late the tour is for a window in the numbers before rounding; missing if it keeps "
+                    "all", optional=True),
+    "best_costs": Dataset("text", f"Costs of /solution/best_tours {_BEFORE}", "best_tour", optional=True),
+    "costs": Dataset("text", f"Cost of each tour {_BEFORE}; empty without a tour", "instance", optional=True),
+    "distance": Dataset("text", f"Lengths of the paths {_BEFORE}; empty without a path. Missing if there are many",
                         "query", optional=True),
 }
 """The group `/rounding`, of all kinds of answers together."""
@@ -52,12 +53,15 @@ def declared(*names: str) -> dict[str, Group]:
 
 def rounding_group(found: Unrounded, **more: Sequence[Decimal | None]) -> dict[str, dict[str, Column]]:
     """Return `/rounding` as the groups of a kind of answer have it. `more` are its columns of decimals."""
-    values: dict[str, Any] = {name: value if value is None else
-                              exact_text(value) if ROUNDING[name].types == "text" else upward(value)
-                              for name, value in vars(found).items()}
+    values: dict[str, Any] = {name: _stored(name, value) for name, value in vars(found).items() if value is not None}
     values |= {name: np.array(["" if one is None else exact_text(one) for one in several], object)
                for name, several in more.items()}
     return {"rounding": columns(ROUNDING, values)}
+
+
+def _stored(name: str, value: Decimal) -> str | float:
+    """Return a value as the dataset of this name has it."""
+    return exact_text(value) if ROUNDING[name].types == "text" else upward(value)
 
 
 def exact_text(value: Decimal) -> str:
@@ -88,14 +92,19 @@ def at_most(value: float | Fraction, digits: int = 2) -> str:
     return f"{float(quotient):g}".replace("e-0", "e-")
 
 
+def was_rounded(contents: Contents) -> bool:
+    """Return whether the costs of the instance were rounded."""
+    return contents.value("instance", "rounded_to") is not None
+
+
 def rounded_to(contents: Contents) -> str:
-    """Return ` for costs rounded to 1e-6`, which stands behind what is proven by them, or `` for exact costs."""
+    """Return ` for costs rounded to 1e-6`, to be put after what they prove, or `` for exact costs."""
     unit = contents.value("instance", "rounded_to")
     return "" if unit is None else f" for costs rounded to {unit_text(decimals_of(float(unit)) or 0)}"
 
 
 def exactly(text: Any) -> str:
-    """Return ` (exactly 3.14159)`, which stands behind a rounded cost, given its text or None in `/rounding`."""
+    """Return ` (exactly 3.14159)`, to be put after a rounded cost, given its text or None in `/rounding`."""
     return f" ({_words(Decimal(str(text)))})" if text else ""
 
 
@@ -112,47 +121,50 @@ def _range(ascending: Sequence[Decimal]) -> str:
 
 
 def cost_of(contents: Contents) -> Decimal | None:
-    """Return the exact cost of the answer by the given numbers, or None if it has no cost, or that was not kept."""
+    """Return the exact cost of the answer before rounding, or None if it has no cost, or that was not kept."""
     given, cost = contents.value("rounding", "cost"), contents.value("solution", "cost")
     if given is not None:
         return Decimal(str(given))
-    return None if cost is None or rounded_to(contents) else own_decimal(int(cost), contents.scale)
+    return None if cost is None or was_rounded(contents) else own_decimal(int(cost), contents.scale)
 
 
 def bound_of(contents: Contents) -> Decimal | None:
-    """Return the proven lower bound on the cost of all answers by the given numbers, or None if there is none."""
+    """Return the proven lower bound on the cost of all answers before rounding.
+
+    None if there is none, or none for all answers: with time windows it may hold only for some tours.
+    """
     return None if contents.value("rounding", "slack") is not None else bound_below(contents, _proven(contents))
 
 
 def bound_below(contents: Contents, proven: int | None, error: str = "error") -> Decimal | None:
-    """Return the lower bound by the given numbers that follows from one in scaled integers, or None.
+    """Return the lower bound before rounding that follows from one in scaled integers, or None.
 
     `error` is the dataset of `/rounding` with the error of the cost.
     """
     if proven is None:
         return None
     bound = own_decimal(proven, contents.scale)
-    if not rounded_to(contents):
+    if not was_rounded(contents):
         return bound
     most = contents.value("rounding", error)
     if most is None:
         return None
-    # Two digits more than the unit. Weights of graphs are not negative, and neither are bounds on trees.
-    digits = len(str(contents.scale)) + 1
+    digits = len(str(contents.scale)) + 1  # two more than the unit
     lower = EXACT.subtract(bound, _decimal(most)).scaleb(digits, EXACT).to_integral_value(ROUND_FLOOR, EXACT)
     lower = lower.scaleb(-digits, EXACT)
+    # Weights of graphs are not negative, and neither are bounds on trees.
     return max(lower, Decimal(0)) if contents.value("instance", "vertices") is not None else lower
 
 
 def is_optimal(contents: Contents) -> bool:
-    """Return whether the answer is proven to be optimal by the rounded costs."""
+    """Return whether the answer is proven to be optimal in the rounded costs."""
     cost, bound = (contents.value("solution", name) for name in ("cost", "lower_bound"))
     return bool(contents.value("solution", "optimal", False)) or (cost is not None and cost == bound)
 
 
 def error_of(contents: Contents) -> float:
     """Return E of `problems.unrounded` in the instance's own unit, 0 if nothing was rounded, NaN if it is not known."""
-    return float(contents.value("rounding", "error", math.nan)) if rounded_to(contents) else 0.0
+    return float(contents.value("rounding", "error", math.nan)) if was_rounded(contents) else 0.0
 
 
 def downward(value: Decimal) -> int | float:
@@ -168,24 +180,25 @@ def _proven(contents: Contents) -> int | None:
 
 
 def bounds_in_words(contents: Contents, what: str = "tour") -> str:
-    """Return what is proven of all tours by the given costs, where `proven optimal` does not say it, or ``."""
-    if not rounded_to(contents) and is_optimal(contents):
+    """Return what is proven of all tours before rounding, where `proven optimal` does not say it, or ``."""
+    if not was_rounded(contents) and is_optimal(contents):
         return ""
     bound, cost, said = bound_below(contents, _proven(contents)), cost_of(contents), []
     if bound is not None:
         gap = ""
         if bound > 0 and cost is not None and contents.value("rounding", "slack") is None:
-            gap = f", so it is at most {at_most(100 * (Fraction(cost) / Fraction(bound) - 1), 3)} % above the optimum"
+            above = at_most(100 * (Fraction(cost) / Fraction(bound) - 1), 3)
+            gap = f", so this {what} is at most {above} % above the optimum"
         said = [f"no {what}{_which(contents)} is below {exact_text(bound)}{gap}"]
     dearest = contents.value("solution", "dearest")
     least = bound_below(contents, None if dearest is None else int(dearest), "dearest_error")
-    if least is not None and rounded_to(contents):
+    if least is not None and was_rounded(contents):
         said.append(f"no {what} has a dearest leg below {exact_text(least)}")
     return ", and ".join(said)
 
 
 def _which(contents: Contents) -> str:
-    """Return for which tours something is proven by the given costs, `` for all."""
+    """Return for which tours something is proven before rounding, `` for all."""
     slack, dearest = (contents.value("rounding", name) for name in ("slack", "dearest"))
     if slack is not None:
         return f" that keeps all windows with {at_most(float(slack))} to spare"
@@ -200,13 +213,13 @@ def no_tour_words(contents: Contents) -> str:
 
 
 def late_words(contents: Contents) -> str:
-    """Return that a tour misses a window by the given costs, or ``."""
+    """Return that a tour misses a window before rounding, or ``."""
     late = contents.value("rounding", "late")
-    return "" if late is None else f"; by the costs before rounding it misses a window by {at_most(float(late))}"
+    return "" if late is None else f"; in the costs before rounding it is {at_most(float(late))} late for a window"
 
 
 def best_words(contents: Contents) -> str:
-    """Return the exact costs of the best tours by the given costs, and what the others cost at least, or ``."""
+    """Return the exact costs of the best tours before rounding, and what the others cost at least, or ``."""
     given, best = contents.value("rounding", "best_costs"), contents.value("solution", "best_costs")
     if given is None:
         return ""
@@ -217,41 +230,41 @@ def best_words(contents: Contents) -> str:
 
 
 def batch_words(contents: Contents) -> str:
-    """Return the range of the exact costs of a batch by the given ones, and what is proven of each tour, or ``."""
+    """Return the range of the exact costs of a batch before rounding, and what is proven of each tour, or ``."""
     given, error = contents.value("rounding", "costs"), contents.value("rounding", "error")
     costs = sorted(Decimal(text) for text in ([] if given is None else given) if text)
     if not costs:
         return ""
-    below = "" if error is None else f"; no optimum is below its cost by more than {at_most(float(error))}"
+    below = "" if error is None else f"; before rounding, each optimum is at most {at_most(float(error))} less"
     return f" ({_range(costs)}{below})"
 
 
 def arc_words(contents: Contents) -> str:
-    """Return how far the costs of the best tours through arcs may be from those by the given costs, or ``."""
+    """Return how far the costs of the best tours through arcs may be from those before rounding, or ``."""
     error = contents.value("rounding", "error")
     if error is None or contents.value("solution", "dearest") is not None:
         return ""
-    return f", each within {at_most(float(error))} of that before rounding"
+    return f", each at most {at_most(float(error))} away from its value before rounding"
 
 
 def tree_bounds(contents: Contents) -> str:
-    """Return what is proven of a tree by the given weights: `proven optimal: lower bound 17`."""
+    """Return what is proven of a tree before rounding: `proven optimal: lower bound 17`."""
     cost, bound, rounded = cost_of(contents), bound_of(contents), rounded_to(contents)
     optimal = is_optimal(contents)
     said = [f"proven optimal{rounded}"] if optimal else []
     if (rounded or not optimal) and cost is not None and bound is not None:
-        ratio = Fraction(cost) / Fraction(bound) if bound else None
-        above = "" if ratio is None else f"at most {at_most(100 * (ratio - 1), 3)} % above the optimum"
-        times = f"at most {'inf' if ratio is None else at_most(ratio, 6)} times the optimum"
-        said.append(above if optimal and ratio is not None else times)
-    least = "" if bound is None else f": lower bound {exact_text(bound)}"
-    return ", ".join(said) + least
+        if bound and optimal:
+            said.append(f"at most {at_most(100 * (Fraction(cost) / Fraction(bound) - 1), 3)} % above the optimum")
+        elif bound:
+            said.append(f"at most {at_most(Fraction(cost) / Fraction(bound), 6)} times the optimum")
+    least = [] if bound is None else [f"lower bound {exact_text(bound)}"]
+    return ": ".join([*filter(None, [", ".join(said)]), *least])
 
 
 def distance_bounds(contents: Contents) -> str:
-    """Return how far distances may be below by the given weights, or `` if nothing was rounded or is known."""
+    """Return how much smaller distances may be before rounding, or `` if nothing was rounded or is known."""
     error, part = (contents.value("rounding", name) for name in ("error", "part"))
     if error is None and part is None:
         return ""
     most = at_most(float(error)) if error is not None else f"{at_most(100 * Fraction(_decimal(part)))} % of it"
-    return f"by the weights before rounding no distance is smaller by more than {most}"
+    return f"before rounding, each distance is at most {most} smaller"

@@ -23,7 +23,7 @@ GROUPS = {
     "solution": "The answer; depends on the job alone",
     "history": "The best answer over time",
     "legs": "The legs of the tour: one row per leg",
-    "rounding": "The answer by the numbers before rounding; missing if nothing was rounded",
+    "rounding": "The answer in the numbers before rounding; missing if nothing was rounded",
     "layers": "Layers of the dynamic program",
     "colonies": "One row per colony",
     "improvements": "One row per tour that was better than all before in its colony",

@@ -1,13 +1,13 @@
-"""What an answer for rounded numbers is worth by the numbers as they were given.
+"""What an answer for rounded numbers is worth in the numbers before rounding, which are called *given* here.
 
-Let c(x) be the cost of an answer x by the given numbers, r(x) its cost by the rounded ones, x' the answer that was
-found and x* the best one by the given numbers. Here c(x') is computed exactly, in decimals. What stays unknown is
+Let c(x) be the cost of an answer x in the given numbers, r(x) its cost in the rounded ones, x' the answer that was
+found and x* the best one in the given numbers. Here c(x') is computed exactly, in decimals. What stays unknown is
 c(x*): rounding may have hidden an answer that is better. If a search has proven that no r(x) is below some bound, which
 is r(x') where x' is proven optimal, then
 
     c(x*) = r(x*) - (r(x*) - c(x*)) >= bound - E,    where E >= r(x*) - c(x*).
 
-E is the *error* here. It says of a heuristic's answer nothing that its search has not proven. With e, the most by which
+E is the *error* here. Without a proof, it says nothing about an answer. With e, the most by which
 one number differs from the given one (half a unit, and noise in a table that was made symmetric), it follows for each
 question from how often the numbers of x* count. Tours have n cities and L legs:
 
@@ -18,27 +18,28 @@ question from how often the numbers of x* count. Tours have n cities and L legs:
   E = e max sum(w_c k), the maximum over all orders: by the rearrangement inequality that of ascending weights, with the
   fixed ends at their places, and the return of a cycle as its last leg.
 - bottleneck: rounding a set of numbers moves their maximum by no more than e. E = e.
-- lexicographic: for the dearest leg E = e. For the sum: rounding keeps the order of numbers. So a tour whose dearest
-  leg is no dearer than that of x' by the given numbers is not dearer by the rounded ones either, and there no tour has
-  a cheaper dearest leg. So it is among those of which x' has the least sum, and E = L e as for the sum. In a table that
-  was made symmetric, a cost may get the value of another one that differs by noise. Then this holds only if the dearest
-  leg of x' is farther than the noise below the numbers that are rounded to the next value. If not, nothing is said of
-  the sum.
+- lexicographic: for the dearest leg E = e. For the sum: rounding keeps the order of numbers. So each tour whose
+  dearest leg is at most that of x' before rounding has a dearest leg of at most that of x' after it. Among such tours
+  x' has the least rounded sum, if it is proven optimal. So E = L e for them, as for the sum. In a table that was made
+  symmetric, a cost may get the value of another one that differs by noise. Then this holds only if the dearest leg of
+  x' is farther than the noise below the numbers that are rounded to the next value. If not, nothing is said of the sum.
 - finish: the time of arrival is a maximum of sums, so a change of e in each leg changes it by L e at most. E = L e, if
-  windows never end. Where they do, x* may miss a window by the rounded costs, and then nothing is proven of it. A tour
-  that keeps all its windows by the given costs with L e to spare, the *slack*, keeps them by the rounded ones: what is
+  windows never end. Where they do, x* may miss a window in the rounded costs, and then nothing is proven of it. A tour
+  that keeps all its windows in the given costs with L e to spare, the *slack*, keeps them in the rounded ones: what is
   proven holds for these tours.
 
 Several best tours: if each cost moves by E at most, so does the k-th least of them; and a tour that is not listed costs
-at least as much as the last one listed less E. The best tour through an arc is the best one of fewer tours.
+at least as much as the last one listed less E. The same E holds for the best tour through an arc, which is the optimum
+among the tours that use it.
 
 Trees and paths have weights that are not negative. Only a number that was rounded up adds to r(x*) - c(x*), by e at
-most, and a weight that became 0 was not. So E = e times the number of edges of x* whose rounded weight is not 0.
+most. A weight that became 0 was rounded down, so it adds nothing. So E = e times the number of edges of x* whose
+rounded weight is not 0.
 
 - trees: c(x*) <= c(x'), and an edge of rounded weight r weighs at least r - e. So x* has no more such edges than the
   lightest ones that together, with r - e each, weigh c(x') or less; and no more than n - 1.
-- paths: let q be a shortest path where each arc weighs r - e, but at least 0, and d* the distance by the given weights.
-  No path is shorter than q by these weights, so d* >= r(q) - e arcs(q) >= r(x') - e arcs(q). E = e times the most arcs
+- paths: let q be a shortest path where each arc weighs r - e, but at least 0, and d* the distance in the given weights.
+  No path is shorter than q in these weights, so d* >= r(q) - e arcs(q) >= r(x') - e arcs(q). E = e times the most arcs
   of such paths, found by one more search from each source. The arcs of x' itself would not do: x' may have one arc of
   10.4, rounded to 10, beside a path of ten arcs of 0.6, each rounded to 1. Where these searches would take too long, a
   *part* is given: an arc of rounded weight r >= least > 0 weighs at least r (1 - e / least), so that
@@ -67,7 +68,7 @@ _EXACT_FLOATS = 2**53
 
 @dataclass(frozen=True)
 class Unrounded:
-    """An answer by the given numbers, all in the instance's own unit.
+    """What an answer is worth in the numbers before rounding, all in the instance's own unit.
 
     Attributes
     ----------
@@ -80,7 +81,7 @@ class Unrounded:
     slack
         Of objective "finish" with windows that end: as above.
     late
-        By how much the tour misses a window by the given costs, or None if it keeps all.
+        How late the tour is for a window in the given costs, or None if it keeps all.
     part
         Of paths whose `error` would take too long: as above.
     """
@@ -95,7 +96,7 @@ class Unrounded:
 
 
 def unrounded_tour(tsp: Tsp, question: TourQuestion, tour: NDArray[Any]) -> Unrounded:
-    """Return a tour that keeps to a question by the given costs of an instance that was rounded."""
+    """Return what a tour that satisfies the question in the rounded costs is worth in the costs before rounding."""
     assert tsp.rounding is not None
     order = np.asarray(tour).astype(np.int64)
     error = Decimal(0) if question.leg_costs is not None else tsp.rounding.error
@@ -114,7 +115,7 @@ def unrounded_tour(tsp: Tsp, question: TourQuestion, tour: NDArray[Any]) -> Unro
 
 
 def unrounded_costs(tsp: Tsp, question: TourQuestion, tours: NDArray[Any]) -> list[Decimal]:
-    """Return the exact costs of several tours, shape (tours, n), by the given costs of an instance that was rounded."""
+    """Return the exact costs before rounding of several tours, shape (tours, n)."""
     with localcontext(EXACT):
         return [own_decimal(Decimal(value_of(question, order, given_legs(tsp, question, order))), tsp.scale)
                 for order in np.asarray(tours).astype(np.int64)]
@@ -148,7 +149,7 @@ def times_counted(n: int, question: TourQuestion) -> int:
     weights = [1] * n if question.weights is None else question.weights.tolist()
     first, last = question.start, question.end
     if question.path == "cycle":
-        first = first or 0
+        first = first or 0  # a cycle without a start begins at city 0
     ascending = sorted(weight for city, weight in enumerate(weights) if city not in (first, last))
     in_order = [*([] if first is None else [weights[first]]), *ascending, *([] if last is None else [weights[last]])]
     back = n * in_order[0] if question.path == "cycle" else 0
@@ -163,14 +164,14 @@ def _with_dearest(found: Unrounded, tsp: Tsp, question: TourQuestion, order: NDA
     """
     assert tsp.rounding is not None
     noise = tsp.rounding.error * tsp.scale - Decimal("0.5")
-    next_number = int(legs_of(tsp, order, question).max(initial=0)) + Decimal("0.5")
-    said = not noise or dearest + noise < next_number
+    tie_above = int(legs_of(tsp, order, question).max(initial=0)) + Decimal("0.5")
+    said = not noise or dearest + noise < tie_above
     return replace(found, error=found.error if said else None, dearest=own_decimal(dearest, tsp.scale),
                    dearest_error=tsp.rounding.error)
 
 
 def unrounded_tree(graph: Graph, u: NDArray[Any], v: NDArray[Any]) -> Unrounded:
-    """Return a tree with these ends of its edges by the given weights of a graph that was rounded."""
+    """Return what the tree with the edges (u, v) is worth in the weights before rounding."""
     assert graph.rounding is not None
     with localcontext(EXACT):
         cost = sum((weight for weight in given_weights(graph, u, v)), Decimal(0))
@@ -215,25 +216,25 @@ def unrounded_paths(graph: Graph, seeds: Sequence[NDArray[np.int64]], targets: S
         In the unit of `graph.weights`: vertices farther away count as unreached.
     """
     assert graph.rounding is not None
-    rounded_up = graph.weights[graph.weights > 0]
-    if not len(rounded_up):
+    positive = graph.weights[graph.weights > 0]
+    if not len(positive):
         return Unrounded(error=Decimal(0))
-    span = 2 * int(rounded_up.max()) * graph.n
+    span = 2 * int(positive.max()) * graph.n
     if len(seeds) * (graph.arcs + graph.n) > MOST_STEPS or span >= _EXACT_FLOATS:
-        return Unrounded(part=Context(prec=3, rounding=ROUND_CEILING).divide(1, 2 * int(rounded_up.min())))
+        return Unrounded(part=Context(prec=3, rounding=ROUND_CEILING).divide(1, 2 * int(positive.min())))
     with localcontext(EXACT):
         return Unrounded(error=graph.rounding.error * _most_arcs(graph, seeds, targets, cutoff))
 
 
 def unrounded_length(graph: Graph, path: NDArray[Any]) -> Decimal:
-    """Return the exact length of a path, whose vertices are given, by the given weights of a rounded graph."""
+    """Return the exact length before rounding of a path, given its vertices."""
     with localcontext(EXACT):
         return sum(given_weights(graph, path[:-1], path[1:]), Decimal(0))
 
 
 def _most_arcs(graph: Graph, seeds: Sequence[NDArray[np.int64]], targets: Sequence[NDArray[np.int64]] | None,
                cutoff: float | None) -> int:
-    """Return the most arcs of rounded weight above 0 on shortest paths by the least weights, r - e or 0."""
+    """Return the most arcs of rounded weight above 0 on shortest paths in the least weights, r - e or 0."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import dijkstra
 
@@ -242,9 +243,9 @@ def _most_arcs(graph: Graph, seeds: Sequence[NDArray[np.int64]], targets: Sequen
     limit, most = np.inf if cutoff is None else 2.0 * cutoff, 0
     for number, begin in enumerate(seeds):
         distance, before, _ = dijkstra(matrix, indices=begin, limit=limit, min_only=True, return_predecessors=True)
-        above = np.where(before < 0, np.arange(graph.n), before)
-        arcs = (distance > distance[above]).astype(np.int64)
-        while (above != above[above]).any():  # pointer jumping: twice as far each time
-            arcs, above = arcs + arcs[above], above[above]
+        parent = np.where(before < 0, np.arange(graph.n), before)
+        arcs = (distance > distance[parent]).astype(np.int64)
+        while (parent != parent[parent]).any():  # pointer jumping: twice as far each time
+            arcs, parent = arcs + arcs[parent], parent[parent]
         most = max(most, int(arcs.max() if targets is None else arcs[targets[number]].max(initial=0)))
     return most

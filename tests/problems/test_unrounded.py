@@ -135,17 +135,17 @@ def test_lines():
     """By hand: 1.04 + 1.13 + 1.21 = 3.38, by tenths 1.0 + 1.1 + 1.2 = 3.3, and three legs of 0.05 make 0.15."""
     assert lines(TABLE, "held-karp", count=True, best=2, arcs=True)[1:] == [
         "cost:   3.3 (exactly 3.38), proven optimal for costs rounded to 0.1",
-        "bound:  no tour is below 3.15, so it is at most 7.31 % above the optimum",
+        "bound:  no tour is below 3.15, so this tour is at most 7.31 % above the optimum",
         "number: 2 optimal tours for costs rounded to 0.1",
         "best:   2 tours of cost 3.3 to 3.3 (exactly 3.38 to 3.38; no other tour is below 3.15), "
         "/solution/best_tours in the file",
-        "arcs:   costs of the best tours through 6 arcs, each within 0.15 of that before rounding, "
+        "arcs:   costs of the best tours through 6 arcs, each at most 0.15 away from its value before rounding, "
         "/solution/arc_costs in the file",
     ]
     assert lines(TABLE, "held-karp", objective="lexicographic")[1:] == [
         "cost:   3.3 (exactly 3.38), dearest leg 1.2 (exactly 1.21), proven optimal for costs rounded to 0.1",
-        "bound:  no tour with a dearest leg of up to 1.21 is below 3.15, so it is at most 7.31 % above the optimum, "
-        "and no tour has a dearest leg below 1.15",
+        "bound:  no tour with a dearest leg of up to 1.21 is below 3.15, so this tour is at most 7.31 % above the "
+        "optimum, and no tour has a dearest leg below 1.15",
     ]
     ants = lines(np.pad(np.array(TABLE), (0, 2), constant_values=1.04), "ant-colony", stop={"iterations": 2})
     assert ants[1].startswith("cost:   ") and "(exactly " in ants[1] and "bound" not in "".join(ants)
@@ -156,8 +156,8 @@ def test_windows_that_rounding_decides(tmp_path):
     (tmp_path / "late.csv").write_text("city,earliest,latest\n1,0,1\n")
     keys = {"objective": "finish", "windows": tmp_path / "late.csv", "path": "open", "start": 0}
     assert lines([[0, 1.04], [1.04, 0]], "held-karp", **keys)[1:] == [
-        "cost:   1.0 (exactly 1.04) (time of the end), proven optimal for costs rounded to 0.1; by the costs before "
-        "rounding it misses a window by 0.04",
+        "cost:   1.0 (exactly 1.04) (time of the end), proven optimal for costs rounded to 0.1; in the costs before "
+        "rounding it is 0.04 late for a window",
         "bound:  no tour that keeps all windows with 0.05 to spare is below 0.95",
     ]
     assert lines([[0, 1.06], [1.06, 0]], "held-karp", **keys) == [
@@ -172,10 +172,14 @@ def test_lines_of_trees_and_paths():
     tree = lines(graph, "steiner-kmb", terminals=[0, 2], mode="exact")
     assert tree[2] == ("cost:   1.4 (exactly 1.47), proven optimal for costs rounded to 0.1, at most 13.1 % above the "
                        "optimum: lower bound 1.3")
+    graph.add_edge(2, 3, weight=20)
+    assert lines(graph, "steiner-kmb", terminals=[0, 1], mode="exact", round=1)[2] == (
+        "cost:   0 (exactly 0.34), proven optimal for costs rounded to 1: lower bound 0")
+    graph.remove_edge(2, 3)
     assert lines(graph, "shortest-paths", queries=[[0, 2], [0, 1]]) == [
         "query:  0 -> 2: 1.4 (exactly 1.47), 3 vertices", "query:  0 -> 1: 0.3 (exactly 0.34), 2 vertices",
-        "bound:  by the weights before rounding no distance is smaller by more than 0.1"]
-    assert lines(graph, "shortest-paths", sources=[0])[-1].endswith("no distance is smaller by more than 0.1")
+        "bound:  before rounding, each distance is at most 0.1 smaller"]
+    assert lines(graph, "shortest-paths", sources=[0])[-1].endswith("each distance is at most 0.1 smaller")
 
 
 def test_a_batch_of_files_says_how_it_was_rounded(tmp_path):

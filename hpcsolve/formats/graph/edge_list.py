@@ -1,4 +1,4 @@
-"""Edge lists: two vertices and perhaps a weight on each line, between blanks, commas, semicolons or tabs.
+"""Edge lists: two vertices and perhaps a weight on each line, separated by blanks, commas, semicolons or tabs.
 
 Lines that begin with # or % are comments. The first line may have titles of the columns; there may then be more than
 three. Vertices are either whole numbers below 2^63, by which they are ordered, or names. A comment that
