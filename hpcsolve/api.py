@@ -153,7 +153,7 @@ def solve(
         job, instance = _chosen(given, ranks, log)
     else:
         job = given.job(algorithm)
-    return _solved(job, ranks, lambda: _planned(job, given, instance, output is not None, log), log, checkpoints)
+    return _solve_job(job, ranks, lambda: _plan(job, given, instance, output is not None, log), log, checkpoints)
 
 
 @dataclass(frozen=True)
@@ -232,7 +232,7 @@ def _nothing_asked(graph: Graph) -> InputError:
         f"terminals=[{first!r}, {last!r}]")
 
 
-def _solved(
+def _solve_job(
     job: Job, comm: Comm, plan: Callable[[], PlannedRun], log: Log, checkpoints: str | os.PathLike[str] | None
 ) -> Result:
     """Return the result of a job, or raise `Interrupted` if it is not complete. Collective."""
@@ -282,7 +282,7 @@ class _Silent(Log):
         super().__init__(rank=-1)
 
 
-def _planned(job: Job, given: _Given, instance: InstanceOf[Any] | None, write: bool, log: Log) -> PlannedRun:
+def _plan(job: Job, given: _Given, instance: InstanceOf[Any] | None, write: bool, log: Log) -> PlannedRun:
     if write:
         require_result_name(job.settings.output)
     if instance is None:

@@ -156,8 +156,8 @@ def require(right: bool, message: str) -> None:
         raise ValueError(message)
 
 
-IN_WORDS = {"tour": "a tour", "tree": "a Steiner tree", "distances": "distances", "paths": "shortest paths",
-            "reductions": "reductions of distances", "tours of a batch": "the tours of a batch"}
+ANSWERS_IN_WORDS = {"tour": "a tour", "tree": "a Steiner tree", "distances": "distances", "paths": "shortest paths",
+                    "reductions": "reductions of distances", "tours of a batch": "the tours of a batch"}
 """The kinds of answers, by name."""
 
 
@@ -167,7 +167,7 @@ class AnswerMixin:
     contents: Contents
 
     def _kind_of_answer(self) -> str:
-        """Return the name of the kind of answer, a key of `IN_WORDS`, or "" if there is no whole answer."""
+        """Return the name of the kind of answer, a key of `ANSWERS_IN_WORDS`, or "" if there is no whole answer."""
         from hpcsolve.answers import answer_type_of_names  # which imports the modules that import this one
 
         found = answer_type_of_names({*self.contents.groups.get("solution", {}), *self.contents.tables})
@@ -192,7 +192,7 @@ def only_of(*kinds: str) -> Callable[[Getter], Getter]:
             kind = result._kind_of_answer()
             if kind and kind not in kinds:
                 own = ", ".join([*_properties_of(kind, type(result)), "to_pandas()"])
-                raise AttributeError(f"this result has {IN_WORDS[kind]} and no {getter.__name__}; it has {own}")
+                raise AttributeError(f"this result has {ANSWERS_IN_WORDS[kind]} and no {getter.__name__}; it has {own}")
             return getter(result)
 
         _KINDS[checked] = kinds

@@ -185,7 +185,7 @@ def lines(contents: Contents) -> Iterator[str]:
         break_on_hyphens=False,
     )
     exact = exactly(contents.value("rounding", "cost"))
-    yield f"cost:   {contents.attributes['cost']}{exact}{in_words(contents)}{optimal}{late_words(contents)}"
+    yield f"cost:   {contents.attributes['cost']}{exact}{cost_suffix(contents)}{optimal}{late_words(contents)}"
     if bounds := bounds_in_words(contents):
         yield f"bound:  {bounds}"
     yield from _more_lines(contents)
@@ -208,7 +208,7 @@ def _more_lines(contents: Contents) -> Iterator[str]:
                "/solution/arc_costs in the file")
 
 
-def in_words(contents: Contents) -> str:
+def cost_suffix(contents: Contents) -> str:
     """Return what is printed after the cost.
 
     For a plain sum that is nothing, for objective "lexicographic" `, dearest leg 3`, for the other objectives what the

@@ -71,7 +71,7 @@ def job_of_table(table: Mapping[str, Any], text: JobText, **replaced: str | None
     whole = {"output": f"results/{Path(text.file).stem}.h5", **table, **options}
     _forget_changed_files(whole, changed)
     job, folder = job_from_table(whole, replace(text, overridden=changed)), Path(text.file).parent
-    return with_files_from(folder, job).with_settings(instance=_complete(job, folder))
+    return with_files_from(folder, job).with_settings(instance=_instance_in_full(job, folder))
 
 
 def with_files_from(folder: Path, job: Job) -> Job:
@@ -135,7 +135,7 @@ def parsed_value(text: str) -> Any:
     return table["value"] if len(table) == 1 else text.strip()
 
 
-def _complete(job: Job, folder: Path) -> str | dict[str, Any]:
+def _instance_in_full(job: Job, folder: Path) -> str | dict[str, Any]:
     """Return the key `instance` with absolute paths, or with the defaults of its generator filled in.
 
     Mistakes in it are found later, when the instance is read.

@@ -14,7 +14,7 @@ from hpcsolve.errors import InputError
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.graph_build import from_edges
 from hpcsolve.problems.node_places import node_places
-from hpcsolve.problems.notes import ONE_WAY, one_way_notes, taken
+from hpcsolve.problems.notes import ONE_WAY, one_way_notes, read_note
 
 
 def from_scipy(matrix: Any, *, directed: bool | None = True, name: str = "graph") -> Graph:
@@ -97,7 +97,7 @@ def from_networkx(
     one_way = [data[ONE_WAY] for data in attributes if ONE_WAY in data]
     notes = () if graph.is_directed() and stated else one_way_notes("attribute", one_way, directed, stated)
     if weight and tails and not values:
-        notes += (taken("each edge weighs 1, since edges have no numbers"),)
+        notes += (read_note("each edge weighs 1, since edges have no numbers"),)
     return replace(converted, coordinates=coordinates, coordinates_kind=kind, notes=notes)
 
 

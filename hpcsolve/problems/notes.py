@@ -29,7 +29,7 @@ _FEWEST_PLACES = 5
 _LONGEST = 80
 
 
-def taken(text: str) -> str:
+def read_note(text: str) -> str:
     """Return the line that says how something in the input was taken."""
     return f"read:   {text}"
 
@@ -65,10 +65,10 @@ def one_way_notes(
     """
     found = [str(value).strip().lower() for value in values]
     if directed and found:
-        return (taken(f"the {what} {ONE_WAY} is not used: each line is an arc, from its first end to its last"),)
+        return (read_note(f"the {what} {ONE_WAY} is not used: each line is an arc, from its first end to its last"),)
     if directed is None and any(value not in _BOTH_WAYS for value in found):
         way_out = "" if stated else _ONE_WAY_OUT
-        return (taken(f"the {what} {ONE_WAY} is not used: edges lead both ways{way_out}"),)
+        return (read_note(f"the {what} {ONE_WAY} is not used: edges lead both ways{way_out}"),)
     return ()
 
 

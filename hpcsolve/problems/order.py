@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hpcsolve.problems.tsp import FORBIDDEN, Tsp, check_tour
+from hpcsolve.problems.tsp import FORBIDDEN, Tsp, check_permutation
 
 Objective = Literal["sum", "latency", "position", "bottleneck", "lexicographic", "finish"]
 LARGEST_VALUE = 2**62 - 1
@@ -103,11 +103,11 @@ def check_order(tsp: Tsp, tour: ArrayLike, question: TourQuestion) -> int:
     Raises
     ------
     ValueError
-        As `check_tour`; or a leg has no arc or is forbidden, a city stands at a forbidden place or before one that must
-        precede it, or a window is missed.
+        As `check_permutation`; or a leg has no arc or is forbidden, a city stands at a forbidden place or before one
+        that must precede it, or a window is missed.
     """
     order = np.asarray(tour)
-    check_tour(_without_costs(tsp), order, question.path, question.start, question.end)
+    check_permutation(tsp, order, question.path, question.start, question.end)
     tails, heads = leg_ends(order.astype(np.int64), question.path)
     values = legs_of(tsp, order, question)
     _require_legs(tsp, tails, heads, values, question)
@@ -171,11 +171,6 @@ def _leg_table(tsp: Tsp, question: TourQuestion) -> NDArray[np.int64]:
     """Return the costs by leg, shape (legs, n, n)."""
     table = tsp.cost if question.leg_costs is None else question.leg_costs
     return np.broadcast_to(table, (legs(tsp.n, question.path), tsp.n, tsp.n))
-
-
-def _without_costs(tsp: Tsp) -> Tsp:
-    """Return the cities with arcs between all of them, which cost nothing."""
-    return Tsp(tsp.name, np.where(np.eye(tsp.n, dtype=bool), FORBIDDEN, 0), tsp.labels)
 
 
 def leg_ends(order: NDArray[np.int64], path: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

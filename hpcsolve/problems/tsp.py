@@ -189,15 +189,8 @@ def check_tour(tsp: Tsp, tour: ArrayLike, path: str = "cycle", start: int | None
     ValueError
         If the shape or an end is wrong, a city is out of range, missing or visited twice, or an arc is forbidden.
     """
-    if path not in ("cycle", "open"):
-        raise ValueError(f"path is {path!r}; it must be 'cycle' or 'open'")
-    if path == "cycle" and end is not None:
-        raise ValueError("a cycle has no end city; only an open path has one")
     cities = np.asarray(tour)
-    _require_permutation(tsp, cities)
-    for word, required, city in (("starts", start, cities[0]), ("ends", end, cities[-1])):
-        if required is not None and required != city:
-            raise ValueError(f"the tour {word} at position {city}, not at {required}")
+    check_permutation(tsp, cities, path, start, end)
     after = np.roll(cities, -1) if path == "cycle" else cities[1:]
     before = cities[: len(after)]
     if tsp.n == 1:
@@ -209,7 +202,12 @@ def check_tour(tsp: Tsp, tour: ArrayLike, path: str = "cycle", start: int | None
     return int(costs.sum())
 
 
-def _require_permutation(tsp: Tsp, cities: NDArray[Any]) -> None:
+def check_permutation(tsp: Tsp, cities: NDArray[Any], path: str, start: int | None, end: int | None) -> None:
+    """Check that a tour has every city once, and its ends. Takes and raises as `check_tour`, but looks at no arc."""
+    if path not in ("cycle", "open"):
+        raise ValueError(f"path is {path!r}; it must be 'cycle' or 'open'")
+    if path == "cycle" and end is not None:
+        raise ValueError("a cycle has no end city; only an open path has one")
     if cities.shape != (tsp.n,) or cities.dtype.kind not in "iu":
         raise ValueError(f"the tour is {cities.dtype} of shape {cities.shape}; it must be integers of shape ({tsp.n},)")
     outside = (cities < 0) | (cities >= tsp.n)
@@ -220,3 +218,6 @@ def _require_permutation(tsp: Tsp, cities: NDArray[Any]) -> None:
         city = int(np.argmax(visits != 1))
         times = "is missing" if visits[city] == 0 else f"is visited {visits[city]} times"
         raise ValueError(f"city {tsp.labels[city]} (position {city}) {times}")
+    for word, required, city in (("starts", start, int(cities[0])), ("ends", end, int(cities[-1]))):
+        if required is not None and required != city:
+            raise ValueError(f"the tour {word} at position {city}, not at {required}")

@@ -22,7 +22,7 @@ from hpcsolve.answers.rounding import (
     no_tour_words,
     rounded_to,
 )
-from hpcsolve.answers.tour import VALUES, below_optimum, in_words, is_open
+from hpcsolve.answers.tour import VALUES, below_optimum, cost_suffix, is_open
 from hpcsolve.answers.tours import TOURS
 from hpcsolve.answers.tree_text import how_proven
 from hpcsolve.problems.geographic import DEGREES
@@ -126,7 +126,7 @@ def _tour_answer(result: Result) -> Iterator[str]:
     what = "path" if is_open(result.contents) else "tour"
     exact = exactly(result.contents.value("rounding", "cost"))
     late = late_words(result.contents)
-    yield f"The {what} costs {shown(result.cost)}{exact}{in_words(result.contents)}{late}."
+    yield f"The {what} costs {shown(result.cost)}{exact}{cost_suffix(result.contents)}{late}."
     yield _how_good(result, what)
     yield from _several(result)
     gaps, costs = (result.contents.value("colonies", name) for name in ("gap", "cost"))

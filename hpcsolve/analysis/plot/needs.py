@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.answers.base import IN_WORDS
+from hpcsolve.answers.base import ANSWERS_IN_WORDS
 from hpcsolve.errors import InputError
 from hpcsolve.output.schema import answer_in
 
@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 
 def kind_of_answer(result: Result) -> str:
-    """Return the kind of the answer of a result, a key of `IN_WORDS`. Raises `InputError` if there is no answer."""
+    """Return the kind of the answer of a result, a key of `ANSWERS_IN_WORDS`.
+
+    Raises `InputError` if there is no answer.
+    """
     answer = answer_in(result.contents)
     if answer is None:
         raise InputError("the result has no answer, so there is nothing to draw")
@@ -33,7 +36,8 @@ def require_answer(result: Result, kind: str, function: str) -> None:
     """
     found = kind_of_answer(result)
     if found != kind:
-        text = f"{function} draws {IN_WORDS[kind]}; this result of {result.algorithm} has {IN_WORDS[found]}"
+        own = ANSWERS_IN_WORDS[found]
+        text = f"{function} draws {ANSWERS_IN_WORDS[kind]}; this result of {result.algorithm} has {own}"
         raise InputError(f"{text}, which result.plot() draws")
 
 

@@ -17,7 +17,7 @@ from hpcsolve.formats.graph.lines import NUMBER, Numbers, numbers_of
 from hpcsolve.problems.decimals import shown
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.graph_build import assembled
-from hpcsolve.problems.notes import ONE_WAY, not_used, one_way_notes, taken
+from hpcsolve.problems.notes import ONE_WAY, not_used, one_way_notes, read_note
 
 # Titles of columns, in any case.
 TAIL = ("u", "from", "source", "src", "tail", "node1")
@@ -102,7 +102,7 @@ def direction_notes(titles: Sequence[str], directed: bool | None) -> tuple[str, 
     if directed is not None or not names_columns(titles) or not ends:
         return ()
     what = f"{' and '.join(ends)} are the ends of edges, which lead both ways"
-    return (taken(f"{what}; directed = true makes arcs of them"),)
+    return (read_note(f"{what}; directed = true makes arcs of them"),)
 
 
 def names_columns(titles: Sequence[str]) -> bool:

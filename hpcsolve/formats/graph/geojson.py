@@ -26,7 +26,7 @@ from hpcsolve.problems.decimals import BadNumber, shown
 from hpcsolve.problems.geographic import DEGREES, great_circle, out_of_range
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.graph_build import assembled
-from hpcsolve.problems.notes import ONE_WAY, not_used, one_way_notes, taken
+from hpcsolve.problems.notes import ONE_WAY, not_used, one_way_notes, read_note
 from hpcsolve.problems.weights import number_table
 
 _TYPES = rb'"(?:FeatureCollection|Feature|LineString|MultiLineString|GeometryCollection)"'
@@ -114,7 +114,7 @@ def _notes(
     numbers = [key for key in lines[0].properties if all(_is_number(line.properties.get(key)) for line in lines)]
     if weight is None and numbers:
         what = f"weights are lengths in metres; each line has numbers in its properties too: {listed(numbers)}"
-        notes += (taken(f"{what} (choose one with weight)"),)
+        notes += (read_note(f"{what} (choose one with weight)"),)
     return notes + not_used([f"{kind} ({skipped.count(kind)})" for kind in dict.fromkeys(skipped)], "type")
 
 

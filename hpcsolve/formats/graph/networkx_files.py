@@ -81,7 +81,7 @@ def read_graphml(file: InputFile, directed: bool | None = None, weight: str | No
             raise file.error(message, file.first_line)
         return graph
 
-    return _read(file, parse, (directed, True), weight)
+    return _read(file, parse, weight, asked=directed, stated=True)
 
 
 def read_gml(file: InputFile, directed: bool | None = None, weight: str | None = None) -> Graph:
@@ -104,7 +104,7 @@ def read_gml(file: InputFile, directed: bool | None = None, weight: str | None =
                 raise
             return networkx.parse_gml(lines, label="id")
 
-    return _read(file, parse, (directed, stated), weight)
+    return _read(file, parse, weight, asked=directed, stated=stated)
 
 
 def read_node_link(file: InputFile, directed: bool | None = None, weight: str | None = None) -> Graph:
@@ -130,7 +130,7 @@ def read_node_link(file: InputFile, directed: bool | None = None, weight: str | 
             graph.add_edges_from([(*ends, {key: value for key, value in edge.items() if key != "key"})])
         return graph
 
-    return _read(file, build, (directed, "directed" in content), weight)
+    return _read(file, build, weight, asked=directed, stated="directed" in content)
 
 
 def require_networkx(purpose: str, name: str | None = None) -> ModuleType:
@@ -144,9 +144,12 @@ def require_networkx(purpose: str, name: str | None = None) -> ModuleType:
 
 
 def _read(
-    file: InputFile, parse: Callable[[ModuleType], Any], directed: tuple[bool | None, bool], weight: str | None
+    file: InputFile, parse: Callable[[ModuleType], Any], weight: str | None, *, asked: bool | None, stated: bool
 ) -> Graph:
-    """Return the graph that a parser makes of a file. `directed` is what the job says, and whether the file says it."""
+    """Return the graph that a parser makes of a file.
+
+    `asked` is whether it is directed by the job, `stated` whether the file itself says if it is.
+    """
     networkx = require_networkx("reading this format", file.name)
     try:
         with warnings.catch_warnings():
@@ -163,14 +166,13 @@ def _read(
         raise file.error(f"cannot be read (networkx: {type(problem).__name__}: {what})", number) from None
     if isinstance(found, list):
         raise file.error("holds several graphs; give a file with one", file.first_line)
-    return _converted(file, networkx, found, directed, weight)
+    return _converted(file, networkx, found, weight, asked, stated)
 
 
 def _converted(
-    file: InputFile, networkx: ModuleType, found: Any, directed: tuple[bool | None, bool], weight: str | None
+    file: InputFile, networkx: ModuleType, found: Any, weight: str | None, asked: bool | None, stated: bool
 ) -> Graph:
     """Return a graph of networkx as ours, with the coordinates and terminals that are attributes of its nodes."""
-    asked, stated = directed
     if not found.is_directed():
         require_undirected(file, asked)
     for key, rows in (("edge_default", found.edges(data=True)), ("node_default", found.nodes(data=True))):
