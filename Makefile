@@ -72,7 +72,7 @@ test-oldest: compiler  ## files, plots and the command line, with the oldest lib
 lint: $(DEVELOPER)  ## ruff, mypy --strict, clang-format, shell syntax
 	@$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/clang-format --dry-run -Werror cuda_src/*/*.cu cuda_src/*/*.cuh
+	$(BIN)/clang-format --dry-run -Werror cuda_src/*/*.cu cuda_src/*/*.cuh cuda_src/host/*.?pp
 	for script in slurm/*.sbatch .ci/run; do bash -n $$script; done
 
 check-cuda: $(DEVELOPER)  ## what every kernel needs on sm_80 and sm_90, by nvcc, within its budget; GPU or not

@@ -2,8 +2,8 @@
 // wait. It makes sense on CPUs only: for study, and as an oracle for near_far.cu that settles each vertex once. A
 // search with targets ends when the last of them is settled. Scratch, 2 n entries for each block: the heap and its
 // places.
-#include "paths/heap.cuh"
 #include "paths/solve.cuh"
+#include "paths/heap.cuh"
 
 // Settles vertices until none waits, or all targets are nearer than the nearest that waits: what is nearer is final.
 template <class Sum, class T = typename Sum::key>

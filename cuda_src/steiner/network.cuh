@@ -1,5 +1,6 @@
 // A Steiner problem, as the kernels read it that run on the CPU whatever the device.
 #pragma once
+#include "device/device.cuh"
 #include "paths/heap.cuh"
 
 constexpr uint32_t none = ~0u;  // no vertex, no arc, no terminal

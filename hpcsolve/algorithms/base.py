@@ -177,12 +177,11 @@ class Algorithm:
         Function of (problem, parameters, stop criteria, number of ranks, device, seed): does some of a job's work on
         this rank's device, in a second or two or as long as a single piece of it takes, to learn the time of all of it.
     kernel_files
-        Files of cuda_src that a run loads, without suffix; none if it has no kernels.
+        Files of cuda_src that a run loads, without suffix; none if it has no kernels. Those of `host/` have functions
+        that run on the host's cores whatever the device.
     files_needed
         Function of (parameters, the job's `instance`, stop criteria): those of `kernel_files` that a run of the job may
         load, as far as the job says it. By default all.
-    host_kernel_files
-        Those of them that run on the CPU whatever the device.
     stops
         The keys of the job's `[stop]` that it honours, perhaps only with some parameters (`can_stop`).
     groups
@@ -223,7 +222,6 @@ class Algorithm:
     run: Callable[[Any, Device, Comm, Any, Report, StopCriteria, int, Checkpoints], Outcome]
     trial: Callable[[Any, Any, StopCriteria, int, Device, int], Trial]
     kernel_files: tuple[str, ...] = ()
-    host_kernel_files: tuple[str, ...] = ()
     stops: tuple[str, ...] = ()
     groups: Mapping[str, Group] = field(default_factory=dict)
     can_stop: Callable[[Any, str], bool] = lambda parameters, key: True

@@ -1,4 +1,4 @@
-"""Compiles `cuda_src/{file}.cu` at run time, for the CPU with g++ and for a GPU with nvcc, and caches the results.
+"""Compiles files of cuda_src at run time, for the CPU with g++ and for a GPU with nvcc, and caches the results.
 
 The cache is the user's own folder (HPCSOLVE_CACHE, else XDG_CACHE_HOME/hpcsolve, else ~/.cache/hpcsolve), closed to
 others. An entry's name is a hash of everything that the machine code depends on: source, headers, command, compiler
@@ -32,6 +32,7 @@ from hpcsolve.device.compiler import (
     target_features,
     version_line,
 )
+from hpcsolve.device.source import source_name
 from hpcsolve.errors import EnvironmentFault
 from hpcsolve.replacing import private_folder
 
@@ -48,7 +49,10 @@ SECONDS_BETWEEN_TRIES = 0.02
 
 @dataclass(frozen=True)
 class Code:
-    """The machine code of `cuda_src/{file}.cu` for a GPU architecture (`sm_90`), or for this CPU if that is empty."""
+    """The machine code of a file of cuda_src for a GPU architecture (`sm_90`), or for this CPU if that is empty.
+
+    A file is named without its suffix: `paths/tile`, `host/ruin`.
+    """
 
     file: str
     architecture: str = ""
@@ -70,7 +74,7 @@ def source_folder() -> Path:
 
 @functools.cache
 def host_library(file: str) -> Path:
-    """Return the shared library of `cuda_src/{file}.cu` for this CPU, which is built if it is not in the cache.
+    """Return the shared library of a file of cuda_src for this CPU, which is built if it is not in the cache.
 
     Raises
     ------
@@ -82,7 +86,7 @@ def host_library(file: str) -> Path:
 
 @functools.cache
 def cubin(file: str, architecture: str) -> bytes:
-    """Return the GPU code of `cuda_src/{file}.cu` for an architecture (`sm_90`). It is built if it is not cached."""
+    """Return the GPU code of a file of cuda_src for an architecture (`sm_90`). It is built if it is not cached."""
     return _cached(Code(file, architecture)).read_bytes()
 
 
@@ -138,15 +142,15 @@ def _cache_name() -> Path:
 
 
 def source_hash(file: str) -> str:
-    """Return the SHA-256 of `cuda_src/{file}.cu` and of every header."""
+    """Return the SHA-256 of a file of cuda_src and of every header."""
     folder = source_folder()
-    return hashlib.sha256(_with_names(folder, [folder / f"{file}.cu"]) + headers(folder)).hexdigest()
+    return hashlib.sha256(_with_names(folder, [folder / source_name(file)]) + headers(folder)).hexdigest()
 
 
 @functools.cache  # they are part of the hash of each kernel file
 def headers(folder: Path) -> bytes:
     """Return the content of every header, each after its name."""
-    return _with_names(folder, sorted(folder.rglob("*.cuh")))
+    return _with_names(folder, sorted([*folder.rglob("*.cuh"), *folder.rglob("*.hpp")]))
 
 
 def _with_names(folder: Path, paths: Iterable[Path]) -> bytes:
@@ -199,7 +203,7 @@ def compiler_line(architecture: str = "") -> str:
 def target_key() -> str:
     """Return a hash of all kernel sources and options."""
     folder = source_folder()
-    sources = _with_names(folder, sorted(folder.rglob("*.cu*")))
+    sources = _with_names(folder, sorted([*folder.rglob("*.cu"), *folder.rglob("*.cpp")])) + headers(folder)
     return hashlib.sha256(f"{HOST_FLAGS}\0{CUDA_FLAGS}".encode() + sources).hexdigest()[:16]
 
 
@@ -280,7 +284,7 @@ def _locked(descriptor: int) -> bool:
 
 
 def compile_file(file: str, command: list[str], entry: Path, ends: float | None = None) -> None:
-    """Compile `cuda_src/{file}.cu`, and write the result and its SHA-256. Raises as `host_library`.
+    """Compile a file of cuda_src, and write the result and its SHA-256. Raises as `host_library`.
 
     Parameters
     ----------
@@ -291,9 +295,9 @@ def compile_file(file: str, command: list[str], entry: Path, ends: float | None 
     try:
         with private_folder(entry.with_name("compiling")) as own:
             part = own / entry.name
-            words = [*command, "-I", str(folder), str(folder / f"{file}.cu"), "-o", str(part)]
+            words = [*command, "-I", str(folder), str(folder / source_name(file)), "-o", str(part)]
             seconds = compiler.SECONDS if ends is None else ends - time.monotonic()
-            compiler.compile_with(words, f"{file}.cu", part, seconds)
+            compiler.compile_with(words, source_name(file), part, seconds)
             _checksum_file(part).write_text(hashlib.sha256(part.read_bytes()).hexdigest())
             os.replace(_checksum_file(part), _checksum_file(entry))
             os.replace(part, entry)

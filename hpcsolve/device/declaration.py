@@ -1,7 +1,7 @@
-"""Kernels as their sources declare them: the names and types of their parameters.
+"""Kernels and functions of the host as their sources declare them: the names and types of their parameters.
 
-A kernel is declared once, in its .cu file, and a launch names its arguments. The checks of arguments and the order in
-which they are packed follow from the source text alone (`source.py` reads it), on the CPU and on a GPU alike.
+Each is declared once, in its own file, and a launch names its arguments. The checks of arguments and the order in which
+they are packed follow from the source text alone (`source.py` reads it), on the CPU and on a GPU alike.
 """
 
 from __future__ import annotations
@@ -87,10 +87,17 @@ class Struct:
 
 @dataclass(frozen=True)
 class Declaration:
-    """A kernel's name and parameters."""
+    """The name and parameters of a kernel or function of the host.
+
+    Attributes
+    ----------
+    results
+        Names and types of the arrays that a function returns. A kernel has none.
+    """
 
     kernel: str
     parameters: tuple[Value | Struct, ...]
+    results: tuple[Value, ...] = ()
 
     @cached_property
     def layout(self) -> struct.Struct:
@@ -99,10 +106,10 @@ class Declaration:
 
     @property
     def signature(self) -> str:
-        """The types in order, as a compiled library states them (cuda_src/device/launch.cuh): `i4 u2* s48`."""
+        """The types in order, as a compiled library states them (cuda_src/device/signature.cuh): `i4 u2* s48 u4&`."""
         sizes = (f"s{struct.calcsize('@' + p.format)}" if isinstance(p, Struct) else p.code + "*" * p.pointer
                  for p in self.parameters)
-        return " ".join(sizes)
+        return " ".join([*sizes, *(f"{result.code}&" for result in self.results)])
 
     def packed(self, arguments: Mapping[str, Argument], device: Device) -> bytes:
         """Return the arguments of a launch in one buffer.

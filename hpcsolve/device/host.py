@@ -1,6 +1,7 @@
 """The CPU as a device: its kernels are compiled by g++ and loaded with ctypes, and OpenMP threads share their blocks.
 
-A buffer is a numpy array on a 64-byte boundary. A launch is done when its call returns.
+A buffer is a numpy array on a 64-byte boundary. A launch is done when its call returns. Beside kernels it has functions
+of the host (cuda_src/host), which no GPU runs: jobs with a GPU open a `HostDevice` too, for them.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from hpcsolve.device import base, build, source
 from hpcsolve.device.declaration import Declaration
+from hpcsolve.device.host_function import Given, HostFunction
 from hpcsolve.device.host_library import open_library, start_threads
 from hpcsolve.errors import EnvironmentFault, LaunchError, ResourceError
 from hpcsolve.memory import available_memory
@@ -155,6 +157,7 @@ class HostDevice:
     notes: list[str] = field(default_factory=list)
     libraries: dict[str, ctypes.CDLL] = field(default_factory=dict)
     kernels: dict[tuple[str, str], HostKernel] = field(repr=False, default_factory=dict)
+    functions: dict[tuple[str, str], HostFunction] = field(repr=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         """Describe the processor."""
@@ -210,6 +213,29 @@ class HostDevice:
         return self.kernels[file, name]
 
     def _load(self, file: str, name: str) -> HostKernel:
+        declaration, library = self._declared(file, name)
+        if not self.kernels:
+            start_threads(library, self.threads)
+        function = library[f"{name}_launch"]
+        function.argtypes, function.restype = (ctypes.c_uint, ctypes.c_uint, ctypes.c_char_p), None
+        return HostKernel(declaration, function, self)
+
+    def call(self, file: str, name: str, /, **arguments: Given) -> dict[str, NDArray[Any]]:
+        """Call a function of `cuda_src/{file}.cpp`, and return its results, new arrays, by their names.
+
+        Raises
+        ------
+        LaunchError
+            There is no such function, or an argument is missing, unknown or mistyped. Nothing has run.
+        ResourceError
+            Its memory does not fit.
+        """
+        if (file, name) not in self.functions:
+            self.functions[file, name] = HostFunction(*self._declared(file, name))
+        return self.functions[file, name](self, arguments)
+
+    def _declared(self, file: str, name: str) -> tuple[Declaration, ctypes.CDLL]:
+        """Return the declaration of a kernel or function and the library that has it, which agree."""
         declaration = source.declaration(build.source_folder(), file, name)
         try:
             library = self.libraries.get(file) or open_library(build.host_library(file), self.threads)
@@ -217,19 +243,17 @@ class HostDevice:
             advice = "install g++'s OpenMP library (libgomp), or remove the file, which is then compiled again"
             raise EnvironmentFault(f"{error}: this kernel library cannot be loaded; {advice}{build.about_flags()}"
                                    ) from None
-        if not self.libraries:
-            start_threads(library, self.threads)
         self.libraries[file] = library
         try:
-            describe, function = library[f"{name}_signature"], library[f"{name}_launch"]
+            describe = library[f"{name}_signature"]
         except AttributeError:
-            raise EnvironmentFault(f"{file}.cu was compiled without {name}{build.about_flags()}") from None
+            without = f"{source.source_name(file)} was compiled without {name}"
+            raise EnvironmentFault(f"{without}{build.about_flags()}") from None
         describe.restype = ctypes.c_char_p
         if describe().decode() != declaration.signature:
-            found = describe().decode()
-            raise LaunchError(f"{name} was compiled with {found}; {file}.cu declares {declaration.signature}")
-        function.argtypes, function.restype = (ctypes.c_uint, ctypes.c_uint, ctypes.c_char_p), None
-        return HostKernel(declaration, function, self)
+            found, declared = describe().decode(), declaration.signature
+            raise LaunchError(f"{name} was compiled with {found}; {source.source_name(file)} declares {declared}")
+        return declaration, library
 
     def resident_blocks(self, file: str, name: str, threads: int) -> int:
         """Return the number of threads: each works on one block."""
@@ -245,6 +269,7 @@ class HostDevice:
     def close(self) -> None:
         """Forget the libraries."""
         self.kernels.clear()
+        self.functions.clear()
         self.libraries.clear()
 
     def __enter__(self) -> HostDevice:

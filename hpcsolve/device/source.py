@@ -1,9 +1,10 @@
-"""Reads the declarations of kernels from their source text, so that they are not repeated in Python.
+"""Reads the declarations of kernels and of functions of the host from their source text.
 
-This module understands the little C++ that declarations need: `KERNEL name(type name, ...)`, structs of plain fields
-(templates with one type, too) that kernels take by value, macros that stamp out kernels for several types, and NULLABLE
-before a pointer that may be missing. Anything else in a declaration is refused. A library compiled for the CPU
-states its own types too, and loading it compares the two.
+So they are not repeated in Python. This module understands the little C++ that declarations need: `KERNEL name(type
+name, ...)` and `FUNCTION name(...)`, structs of plain fields (templates with one type, too) that are taken by value,
+macros that stamp out kernels for several types, NULLABLE before a pointer that may be missing, and `result<type> &name`
+at the end, for arrays that a function of the host returns. Anything else in a declaration is refused. A library
+compiled for the CPU states its own types too, and loading it compares the two.
 """
 
 from __future__ import annotations
@@ -26,8 +27,19 @@ _INCLUDE = re.compile(r'^#include "([^"]+)"$', re.MULTILINE)
 _MACRO = re.compile(r"^#define (\w+)\(([\w, ]*)\)(.*)$", re.MULTILINE)
 _CALL = re.compile(r"^\s*(\w+)\((.*)\)\s*$", re.MULTILINE)
 _STRUCT = re.compile(r"(?:template <class (\w+)>\s*)?struct (\w+) \{([^{}]*)\};")
-_KERNEL = re.compile(r"\bKERNEL\s+(?:REGISTERS\(\d+\)\s+|ANY_REGISTERS\s+)?(\w+)\(([^()]*)\)")
+_KERNEL = re.compile(r"\b(?:KERNEL|FUNCTION)\s+(?:REGISTERS\(\d+\)\s+|ANY_REGISTERS\s+)?(\w+)\(([^()]*)\)")
+_RESULT = re.compile(r"result<(\w+)> &(\w+)")
 _TYPED = re.compile(r"(NULLABLE )?(const )?(\w+)(?:<(\w+)>)? (\*?)(?:__restrict__ )?(\w+)")
+
+
+def source_name(file: str) -> str:
+    """Return the name of a source file in cuda_src: `paths/tile.cu` for a GPU and CPUs, `host/ruin.cpp` for CPUs."""
+    return f"{file}.cpp" if file.startswith("host/") else f"{file}.cu"
+
+
+def for_host(file: str) -> bool:
+    """Return whether a source file (without suffix) has functions of the host, which run on the CPU's cores alone."""
+    return file.startswith(("host/", "steiner/", "paths/contraction", "paths/hierarchy"))
 
 
 @dataclass(frozen=True)
@@ -39,29 +51,29 @@ class _StructText:
 
 
 def declaration(folder: Path, file: str, name: str) -> Declaration:
-    """Return the declaration of a kernel of `{folder}/{file}.cu`.
+    """Return the declaration of a kernel, or function of the host, of a file.
 
     Raises
     ------
     LaunchError
-        The file has no kernel of that name, or it is declared in a way that is not understood.
+        The file has none of that name, or it is declared in a way that is not understood.
     """
     found = declarations(folder, file)
     if name not in found:
-        raise LaunchError(f"{file}.cu has no kernel {name}")
+        raise LaunchError(f"{source_name(file)} has no {'function' if file.startswith('host/') else 'kernel'} {name}")
     return found[name]
 
 
 @functools.cache
 def declarations(folder: Path, file: str) -> Mapping[str, Declaration]:
-    """Return the kernels of `{folder}/{file}.cu` by name.
+    """Return the kernels, or functions of the host, of a file by name.
 
     Raises
     ------
     LaunchError
         A declaration is not understood.
     """
-    text = _with_includes(folder, f"{file}.cu", set())
+    text = _with_includes(folder, source_name(file), set())
     structs = {name: _StructText(parameter, _fields(body)) for parameter, name, body in _STRUCT.findall(text)}
     macros = {name: (_split(names), body) for name, names, body in _MACRO.findall(text)}
     lines = _expanded(_MACRO.sub("", text), macros)
@@ -93,8 +105,13 @@ def _expanded(text: str, macros: Mapping[str, tuple[tuple[str, ...], str]]) -> s
 
 
 def _declaration(name: str, parameters: str, structs: Mapping[str, _StructText]) -> Declaration:
-    taken = tuple(_parameter(text, structs, name) for text in _split(parameters))
-    return Declaration(name, taken)
+    texts = _split(parameters)
+    found = [_RESULT.fullmatch(text) for text in texts]
+    taken = tuple(_parameter(text, structs, name) for text in texts[: len(texts) - sum(map(bool, found))])
+    results = tuple(Value(one[2], CODES[one[1]]) for one in found[len(taken) :] if one and one[1] in CODES)
+    if len(taken) + len(results) < len(texts):
+        raise LaunchError(f"{name}: cannot read the declaration of its results, which come last")
+    return Declaration(name, taken, results)
 
 
 def _parameter(text: str, structs: Mapping[str, _StructText], place: str) -> Value | Struct:

@@ -55,12 +55,12 @@ class Ready:
     folder: Path
 
     def path(self, file: str) -> Path:
-        """Return the path of the kernels of `cuda_src/{file}.cu`."""
+        """Return the path of the code of a file of cuda_src."""
         return self.folder / kernel_name(file, self.target.name)
 
 
 def kernel_name(file: str, target: str) -> str:
-    """Return the name of the compiled file of `cuda_src/{file}.cu` for a target."""
+    """Return the name of the compiled form of a file of cuda_src for a target."""
     return file.replace("/", "-") + (".cubin" if target.startswith("sm_") else ".so")
 
 

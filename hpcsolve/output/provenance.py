@@ -16,6 +16,7 @@ import hpcsolve
 from hpcsolve.answers.dataset import Column, Dataset, columns
 from hpcsolve.device.base import DeviceInfo
 from hpcsolve.device.build import source_hash
+from hpcsolve.device.source import source_name
 
 ENVIRONMENT = (
     "SLURM_JOB_ID", "SLURM_JOB_NAME", "SLURM_JOB_NUM_NODES", "SLURM_STEP_ID", "SLURM_STEP_NUM_TASKS",
@@ -44,7 +45,8 @@ PROVENANCE_GROUP = {
 
 def kernel_dataset(file: str) -> tuple[str, Dataset]:
     """Return name and declaration of the dataset with the hash of a kernel file."""
-    return f"kernel_{Path(file).name}", Dataset("text", f"SHA-256 of {file}.cu and the headers", optional=True)
+    described = f"SHA-256 of {source_name(file)} and the headers"
+    return f"kernel_{Path(file).name}", Dataset("text", described, optional=True)
 
 
 def provenance(

@@ -14,6 +14,7 @@ from hpcsolve.device.build import Code
 from hpcsolve.device.compiler import compile_all
 from hpcsolve.device.gpus import list_gpus
 from hpcsolve.device.prebuild import build_target
+from hpcsolve.device.source import for_host
 from hpcsolve.errors import ResourceError
 from hpcsolve.job import Job
 from hpcsolve.output.heartbeat import Say, heartbeat, say_nothing
@@ -72,7 +73,7 @@ def build_for(job: Job, say: Say = say_nothing) -> None:
     solver, device = algorithm(job.settings.algorithm), job.settings.device
     files = solver.files_of(job.parameters, job.settings.instance, job.settings.stop)
     architectures = _architectures(device)
-    codes = tuple(dict.fromkeys(_codes(files, solver.host_kernel_files, device, architectures)))
+    codes = tuple(dict.fromkeys(_codes(files, device, architectures)))
     missing = [code for code in codes if not build.is_built(code)]
     done: list[Code] = []
 
@@ -101,18 +102,17 @@ def build_for_target(name: str, is_gpu: bool, say: Say = say_nothing) -> Path:
 
 def all_kernel_files(is_gpu: bool) -> tuple[str, ...]:
     """Return the kernel files of all algorithms for a GPU, or for a CPU."""
-    solvers = [algorithm(name) for name in NAMES]
-    files = [file for solver in solvers for file in solver.kernel_files]
-    only_on_cpus = [] if is_gpu else [file for solver in solvers for file in solver.host_kernel_files]
-    return tuple(dict.fromkeys(files + only_on_cpus))
+    files = dict.fromkeys(file for name in NAMES for file in algorithm(name).kernel_files)
+    return tuple(file for file in files if not (is_gpu and for_host(file)))
 
 
-def _codes(files: Sequence[str], on_host: Sequence[str], device: str, architectures: Sequence[str]) -> Iterator[Code]:
+def _codes(files: Sequence[str], device: str, architectures: Sequence[str]) -> Iterator[Code]:
     """Yield the code that a run may load. The same code may come twice."""
-    yield from map(Code, on_host)  # they run on the CPU whatever the device
-    yield from (Code(file, architecture) for file in files for architecture in architectures)
+    yield from (Code(file) for file in files if for_host(file))
+    kernels = [file for file in files if not for_host(file)]
+    yield from (Code(file, architecture) for file in kernels for architecture in architectures)
     if device.lower() == "auto" or not architectures:
-        yield from map(Code, files)  # another rank may see no GPU, and then all ranks take the CPU
+        yield from map(Code, kernels)  # another rank may see no GPU, and then all ranks take the CPU
 
 
 def _compiling(missing: Sequence[Code], at_once: int) -> str:

@@ -7,7 +7,7 @@ from tests.frame.source import KERNELS, REPOSITORY, in_files, package_files, par
 
 BANNED_MODULES = {"pickle", "cPickle", "dill", "marshal", "shelve"}
 BANNED_CALLS = {"eval", "exec", "yaml.load", "os.system", "os.popen"}
-KERNEL_FILES = sorted(KERNELS.rglob("*.cu*"))
+KERNEL_FILES = [path for path in sorted(KERNELS.rglob("*")) if path.is_file()]
 
 
 def undocumented(tree, prefix=""):
@@ -48,7 +48,9 @@ def test_no_dangerous_calls():
     assert in_files(package_files(), lambda path: dangerous(parsed(path))) == []
 
 
-FUNCTION = re.compile(r"^(?:KERNEL|[^\n/#]*\bDEVICE\b[^\n(]*?)\s+(\w+)\([^{;]*\{(?:[^\n]*\}$|.*?^\})", re.M | re.S)
+FUNCTION = re.compile(
+    r"^(?:KERNEL|FUNCTION|[^\n/#]*\bDEVICE\b[^\n(]*?)\s+(\w+)\([^{;]*\{(?:[^\n]*\}$|.*?^\})", re.M | re.S
+)
 
 
 def kernels(text):
@@ -65,7 +67,7 @@ def faults(path):
     if path.parent.name != "device":
         conditions = re.findall(r"^\s*#\s*(?:if|ifdef|ifndef|elif|else)\b.*", text, re.M)
         yield from (f"{condition} belongs in device.cuh" for condition in conditions)
-    if path.suffix == ".cu" and not list(kernels(text)):
+    if path.suffix in (".cu", ".cpp") and not list(kernels(text)):
         yield "no kernel found: does `kernels` above still see them?"
 
 

@@ -35,7 +35,7 @@ def wheel(tmp_path_factory):
 
 def test_all_kernels_and_modules_are_in_it(wheel):
     names = set(zipfile.ZipFile(wheel).namelist())
-    kernels = {f"hpcsolve/cuda_src/{path.relative_to(KERNELS)}" for path in KERNELS.rglob("*.cu*")}
+    kernels = {f"hpcsolve/cuda_src/{path.relative_to(KERNELS)}" for path in KERNELS.rglob("*") if path.is_file()}
     modules = {str(path.relative_to(REPOSITORY)) for path in PACKAGE.rglob("*.py")}
     assert kernels
     examples = {f"hpcsolve/jobs/{path.name}" for path in (REPOSITORY / "jobs").iterdir() if path.is_file()}

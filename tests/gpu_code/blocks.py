@@ -37,12 +37,6 @@ THREADS = {
     "hierarchy": 1,
     "tile": tile.THREADS,
     "one_steiner": node_table.PANEL,
-    "dual_ascent": 1,
-    "key_path": 1,
-    "key_vertex": 1,
-    "ruin": 1,
-    "reductions": 1,
-    "steiner_tree": 1,
     "summaries": reducer.THREADS,
     "subset_program": 1,
 }

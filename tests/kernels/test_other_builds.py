@@ -35,7 +35,8 @@ def test_states_are_right_in_every_build(name: str, run_process: Start, test_dev
 
 
 @X86
-@pytest.mark.parametrize("file", sorted(source_folder().rglob("*.cu")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("file", sorted([*source_folder().rglob("*.cu"), *source_folder().rglob("*.cpp")]),
+                         ids=lambda path: path.stem)
 def test_kernels_compile_for_avx512(file: Path, tmp_path: Path) -> None:
     """Where this CPU has AVX-512, the libraries of all other tests are that build.
 

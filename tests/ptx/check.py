@@ -25,7 +25,6 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from hpcsolve.algorithms.registry import NAMES, algorithm
 from hpcsolve.device import build, source
 from tests.ptx.build import ptx_stub
 from tests.ptx.mutants import MUTANTS
@@ -138,8 +137,8 @@ def start(stub: Stub, *words: str, **settings: int) -> Ran:
 def kernel_files() -> list[str]:
     """Return the files of cuda_src whose kernels a GPU may run, as `Device.kernel` names them."""
     folder = build.source_folder()
-    files = {path.relative_to(folder).with_suffix("").as_posix() for path in folder.rglob("*.cu")}
-    return sorted(files - {file for name in NAMES for file in algorithm(name).host_kernel_files})
+    files = (path.relative_to(folder).with_suffix("").as_posix() for path in folder.rglob("*.cu"))
+    return sorted(file for file in files if not source.for_host(file))
 
 
 def gpu_kernels() -> set[str]:

@@ -144,11 +144,11 @@ def sanitizer(build: Build) -> Path:
 
 
 def exported_kernels() -> set[str]:
-    """Return the kernels of cuda_src. Each has a host entry after the preprocessor has expanded the macros."""
+    """Return the kernels and functions of cuda_src, which the preprocessor gives an entry as it expands the macros."""
     command = ("g++", "-x", "c++", "-std=c++17", "-E", "-P", "-I", str(KERNELS))
-    sources = sorted(KERNELS.rglob("*.cu"))
+    sources = sorted([*KERNELS.rglob("*.cu"), *KERNELS.rglob("*.cpp")])
     runs = (subprocess.run([*command, source], capture_output=True, text=True, check=True) for source in sources)
-    return {name for run in runs for name in re.findall(r'extern "C" void (\w+)_launch\(', run.stdout)}
+    return {name for run in runs for name in re.findall(r'extern "C" (?:void|int) (\w+)_(?:launch|call)\(', run.stdout)}
 
 
 def works(*command: str) -> bool:

@@ -67,7 +67,7 @@ from tests.steiner_oracle import hypercube, least_weight
 
 @dataclass(eq=False)
 class WatchedDevice(HostDevice):
-    """The CPU, with the names of the kernels that were asked for, and no spare bytes around a buffer."""
+    """The CPU, with the names of the kernels and functions that ran, and no spare bytes around a buffer."""
 
     names: set[str] = field(default_factory=set)
 
@@ -75,6 +75,11 @@ class WatchedDevice(HostDevice):
         """Return the CPU's kernel, and note its name."""
         self.names.add(name)
         return super().kernel(file, name)
+
+    def call(self, file: str, name: str, /, **arguments: Any) -> dict[str, NDArray[Any]]:
+        """Call a function of the host, and note its name."""
+        self.names.add(name)
+        return super().call(file, name, **arguments)
 
     def _allocate(self, shape: int | tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
         return np.empty(shape, dtype)
@@ -264,7 +269,8 @@ def run_planted(name: str) -> None:
 def compile_only(planted: bool) -> None:
     """Fill the compile cache."""
     with planted_sources() if planted else nullcontext():
-        for source in sorted(build.source_folder().rglob("planted.cu" if planted else "*.cu")):
+        folder = build.source_folder()
+        for source in sorted([*folder.rglob("planted.cu" if planted else "*.cu"), *folder.rglob("*.cpp")]):
             build.host_library(source.relative_to(build.source_folder()).with_suffix("").as_posix())
 
 

@@ -28,7 +28,7 @@ trial.py         the time of a job, from some of its searches
 
 from hpcsolve.algorithms.base import Algorithm
 from hpcsolve.algorithms.shortest_paths.question import Parameters, asked, sha256_of_queries
-from hpcsolve.algorithms.shortest_paths.solve import HOST_KERNEL_FILES, KERNEL_FILES, SEARCHES, check, estimate, run
+from hpcsolve.algorithms.shortest_paths.solve import KERNEL_FILES, SEARCHES, check, estimate, run
 from hpcsolve.algorithms.shortest_paths.trial import trial
 from hpcsolve.answers.distances import DISTANCES
 from hpcsolve.answers.paths import PATHS
@@ -36,7 +36,6 @@ from hpcsolve.answers.reductions import REDUCTIONS
 
 ALGORITHM = Algorithm(
     "shortest-paths", "graph", (DISTANCES, PATHS, REDUCTIONS), Parameters, estimate, run, trial, KERNEL_FILES,
-    HOST_KERNEL_FILES,
     groups={"searches": SEARCHES}, file_keys={"queries": sha256_of_queries}, asked=asked, check=check,
     can_resume=lambda parameters: True,
 )

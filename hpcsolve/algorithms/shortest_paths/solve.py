@@ -44,8 +44,7 @@ from hpcsolve.parallel.partition import even_shares
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.path_question import PathQuestion
 
-KERNEL_FILES = (*kernel_files(ENGINES), sweeper.FILE, plateaus.FILE, reducer.FILE)
-HOST_KERNEL_FILES = (contraction.FILE, hierarchy.FILE)
+KERNEL_FILES = (*kernel_files(ENGINES), sweeper.FILE, plateaus.FILE, reducer.FILE, contraction.FILE, hierarchy.FILE)
 SEARCHES = {
     "relaxed": Dataset("int64", "Number of arcs relaxed; Dijkstra's algorithm relaxes each once", "search"),
     "rounds": Dataset("int64", "Number of rounds, each of which must wait for the one before", "search"),

@@ -34,7 +34,6 @@ from hpcsolve.algorithms.steiner_kmb.exact.again import search_again
 from hpcsolve.algorithms.steiner_kmb.outcome import HISTORY, LAYERS, REDUCTIONS
 from hpcsolve.algorithms.steiner_kmb.parameters import Parameters, asked
 from hpcsolve.algorithms.steiner_kmb.solve import (
-    HOST_KERNEL_FILES,
     KERNEL_FILES,
     STOPS,
     can_resume,
@@ -49,7 +48,7 @@ from hpcsolve.answers.tree import TREE, Prices
 from hpcsolve.problems.steiner import fits, largest_weight
 
 ALGORITHM = Algorithm(
-    "steiner-kmb", "steiner", (TREE,), Parameters, estimate, run, trial, KERNEL_FILES, HOST_KERNEL_FILES, STOPS,
+    "steiner-kmb", "steiner", (TREE,), Parameters, estimate, run, trial, KERNEL_FILES, STOPS,
     groups={"prices": datasets(Prices), "reductions": REDUCTIONS, "history": HISTORY, "layers": LAYERS},
     can_stop=can_stop, asked=asked, again=search_again, can_resume=can_resume, largest_cost=largest_weight,
     fits=lambda graph, parameters: fits(graph), files_needed=files_of,

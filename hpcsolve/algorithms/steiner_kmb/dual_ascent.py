@@ -1,20 +1,20 @@
 """Lower bounds by dual ascent. Those on the graph as it was read can be checked again by their dual values.
 
-See cuda_src/steiner/dual_ascent.cu.
+See cuda_src/host/dual_ascent.cpp.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.steiner_kmb.network import Given, Network, New, launched
+from hpcsolve.algorithms.steiner_kmb.network import Network
 from hpcsolve.parallel.comm import Comm
 
+FILE = "host/dual_ascent"
 MOST_WORK = 1 << 30
 """The most arcs that an ascent scans. It then ends with the bound so far. A tenth is enough for 10^5 vertices."""
 ROOTS = 8
@@ -95,25 +95,16 @@ class Ascent:
 
 def ascent_bound(net: Network, root: int) -> Bound:
     """Return the bound of the ascent whose root is terminal number `root`."""
-    return _launch(net, root, 0, rest_wanted=False)[0]
+    return ascent(net, root).bound
 
 
 def ascent(net: Network, root: int, words: int = 0) -> Ascent:
     """Return the ascent whose root is terminal number `root`, with cuts of `words` words of 64 bits."""
-    bound, found = _launch(net, root, words, rest_wanted=True)
-    count = len(bound.duals)
-    return Ascent(bound, found["rest"], found["sets"][: count * words].reshape(count, words).copy())
-
-
-def _launch(net: Network, root: int, words: int, rest_wanted: bool) -> tuple[Bound, dict[str, NDArray[Any]]]:
-    """Return the bound of an ascent, and the arrays that its kernel returns."""
-    arcs = len(net.heads)
-    sets: Given = {"words": words, "number": net.terminal_numbers(), "sets": New(arcs * words, np.uint64)}
-    found = launched(
-        net.device, "steiner/dual_ascent", "dual_ascent_climb", net=net.group(), root=root, budget=MOST_WORK, cuts=sets,
-        rest=New(arcs, np.uint64, scratch=not rest_wanted), scratch=New(5 * net.n + arcs, np.uint32, scratch=True),
-        raised=New(arcs, np.uint32), duals=New(arcs, np.uint64), result=New(2, np.uint64),
+    rest = np.empty(len(net.heads), np.uint64)
+    found = net.device.call(
+        FILE, "dual_ascent_climb", net=net.group(), root=root, budget=MOST_WORK, words=words,
+        number=net.terminal_numbers(), rest=rest,
     )
-    count, work = map(int, found["result"])
-    raised, duals = (found[name][:count].copy() for name in ("raised", "duals"))  # the rest can be freed
-    return Bound(int(duals.sum()), int(net.terminals[root]), raised, duals, work), found
+    raised, duals, sets = found["raised"], found["duals"], found["sets"]
+    bound = Bound(int(duals.sum()), int(net.terminals[root]), raised, duals, int(found["work"][0]))
+    return Ascent(bound, rest, sets.reshape(len(duals), words))

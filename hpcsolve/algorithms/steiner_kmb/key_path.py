@@ -1,6 +1,6 @@
 """Local search by key-path exchange, in passes. Each pass makes all moves that share no vertex.
 
-See cuda_src/steiner/key_path.cu.
+See cuda_src/host/tree_moves.cpp.
 """
 
 from __future__ import annotations
@@ -11,9 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.steiner_kmb.network import Given, Network, New, edge_numbers, launched, spanning_tree
+from hpcsolve.algorithms.steiner_kmb.network import Network, edge_numbers, spanning_tree
 from hpcsolve.algorithms.steiner_kmb.reductions.simple import Indices
-from hpcsolve.algorithms.steiner_kmb.trees import improved, nearest, vertices_of
+from hpcsolve.algorithms.steiner_kmb.trees import improved, vertices_of
+
+FILE = "host/tree_moves"
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,7 @@ class Move:
     removed, added
         Edges of the key paths and of the paths in their place.
     vertices
-        The vertices on all of them.
+        The ends of all of them.
     """
 
     gain: int
@@ -53,47 +55,27 @@ def exchanged(net: Network, tree: Indices, is_over: Callable[[], bool] = never) 
 
 def moves(net: Network, tree: Indices) -> list[Move]:
     """Return the best move of each key path that has one, the greatest gain first."""
-    n, arcs = net.n, len(net.heads)
-    near = nearest(net, np.flatnonzero(vertices_of(net, tree)).astype(np.uint32))
-    tails, chosen = in_tree(net, tree)
-    out: Given = {
-        "room": room_for(n), "gains": New(n, np.uint64), "ends": New(3 * n, np.uint32),
-        "paths": New(room_for(n), np.uint32), "count": New(1, np.uint32),
-    }
-    made = launched(
-        net.device, "steiner/key_path", "key_path_find", net=net.group(), root=int(net.terminals[0]), tails=tails,
-        chosen=chosen, distance=near.distance, before=near.before, base=near.base,
-        words=New(14 * n + 2 * arcs, np.uint32, scratch=True), distances=New(n, np.uint64, scratch=True), found=out,
-    )
-    gains, ends, paths = made["gains"], made["ends"], made["paths"]
-    found, begin = [], 0
-    for number in range(int(made["count"][0])):
-        first, second, third = ends[3 * number : 3 * number + 3].tolist()
-        found.append(_move(net, int(gains[number]), paths[begin:first], paths[first:second], paths[second:third]))
-        begin = third
+    return found_moves(net, tree, "paths", 8 * net.n)
+
+
+def found_moves(net: Network, tree: Indices, of: str, room: int, **more: int) -> list[Move]:
+    """Return the moves that a function of tree_moves.cpp finds, the greatest gain first.
+
+    Parameters
+    ----------
+    of
+        "paths" or "vertices".
+    room
+        The most edges in all moves of a pass. A move that does not fit is left to the next pass.
+    """
+    made = net.device.call(FILE, f"tree_moves_{of}", net=net.group(), root=int(net.terminals[0]), edges=len(tree),
+                           edge=tree.astype(np.uint32), room=room, **more)
+    pairs = made["pairs"].reshape(-1, 2)
+    edges, found, begin = edge_numbers(net, pairs[:, 0], pairs[:, 1]), [], 0
+    for gain, (middle, end) in zip(made["gains"].tolist(), (made["ends"] // 2).reshape(-1, 2).tolist()):
+        found.append(Move(gain, edges[begin:middle], edges[middle:end], pairs[begin:end].reshape(-1)))
+        begin = end
     return sorted(found, key=lambda move: -move.gain)
-
-
-def in_tree(net: Network, tree: Indices) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-    """Return the vertex in whose row each arc stands, and 1 for the arcs of the tree, else 0."""
-    tails = net.tails()
-    chosen = np.zeros(len(net.edges), np.uint32)
-    chosen[tree] = 1
-    return tails, chosen[edge_numbers(net, tails, net.heads)]
-
-
-def room_for(n: int) -> int:
-    """Return the room for the vertices of all paths of a pass. A move that does not fit is left to the next pass."""
-    return 8 * n
-
-
-def _move(
-    net: Network, gain: int, one: NDArray[np.uint32], other: NDArray[np.uint32], key_path: NDArray[np.uint32]
-) -> Move:
-    """Return the move with these vertices: both halves of the new path, from its middle arc on, and the key path."""
-    new_path = np.concatenate([one[::-1], other])
-    removed, added = (edge_numbers(net, vertices[:-1], vertices[1:]) for vertices in (key_path, new_path))
-    return Move(gain, removed, added, np.concatenate([new_path, key_path]))
 
 
 def untouched(net: Network, found: list[Move]) -> list[Move]:

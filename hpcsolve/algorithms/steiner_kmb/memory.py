@@ -78,14 +78,16 @@ def memory(graph: Graph, parameters: Parameters, ranks: int, info: DeviceInfo) -
         later = _network_bytes(left.n, left.arcs) + table
         one_memory = info.kind == "cpu"  # for device and host; beside a GPU the CPU does the work that needs scratch
         peak = _network_bytes(graph.n, graph.arcs) + max(
-            _ascent_bytes(graph) - shared,  # what is shared is made after the dual ascents
+            _ascent_bytes(graph) + 8 * graph.arcs - shared,  # what is shared is made after the dual ascents
             REDUCTION_BYTES * left.arcs * first,
             (later + building) * first,
             later + (device + beside if one_memory else max(beside, scratch)),
             later + max(24 * graph.n, _exchange_bytes(left, parameters)) * first,
         )
         if one_memory:  # the host's part is its peak beyond what the device allocates
-            device = max(device + scratch, _ascent_bytes(graph), pair_bytes(k) if parameters.mode == "exact" else 0)
+            moves = _moves_bytes(left, parameters) if first else 0
+            pairs = pair_bytes(k) if parameters.mode == "exact" else 0
+            device = max(device + scratch, _ascent_bytes(graph), moves, pairs)
         on_host.append(max(0, peak - device) if one_memory else peak)
         on_device.append(device)
     return Memory(tuple(on_device), tuple(on_host), shared)
@@ -112,8 +114,8 @@ def _network_bytes(n: int, arcs: int) -> int:
 
 
 def _ascent_bytes(graph: Graph) -> int:
-    """Return the bytes that a dual ascent takes."""
-    return 20 * graph.n + 24 * graph.arcs
+    """Return the most bytes that the function of a dual ascent holds, beside what it leaves of the weights."""
+    return 20 * graph.n + 16 * graph.arcs
 
 
 def _reduced_bytes(graph: Graph, left: Sizes) -> int:
@@ -127,7 +129,12 @@ def _reduced_bytes(graph: Graph, left: Sizes) -> int:
 
 def _exchange_bytes(left: Sizes, parameters: Parameters) -> int:
     """Return the bytes that key-path exchange takes."""
-    return 130 * left.n + 70 * left.arcs if parameters.exchange or parameters.mode in ("best", "exact") else 0
+    return 100 * left.n + 60 * left.arcs if _moves_bytes(left, parameters) else 0
+
+
+def _moves_bytes(left: Sizes, parameters: Parameters) -> int:
+    """Return the bytes that the function of key-path exchange holds."""
+    return 85 * left.n + 14 * left.arcs if parameters.exchange or parameters.mode in ("best", "exact") else 0
 
 
 def _search_bytes(graph: Graph, left: Sizes, parameters: Parameters, info: DeviceInfo, keys: Keys, count: int
@@ -167,7 +174,7 @@ def _scratch_bytes(
     width, panels = keys.dtype.itemsize, info.threads * PANEL
     links = (8 + LINKS_A_VERTEX * (4 + width)) * left.n + panels * capacity(k) * (4 + width)
     at_once = min(info.threads, len(range(rank, parameters.starts, ranks)))  # searches by ruin and recreate
-    return max(links, (116 * left.n + 8 * left.arcs) * (rank == 0), 100 * at_once * left.n)
+    return max(links, 100 * at_once * left.n)
 
 
 def _table_bytes(left: Sizes, k: int, parameters: Parameters, ranks: int, keys: Keys) -> list[int]:

@@ -1,4 +1,4 @@
-"""A Steiner problem as the Steiner kernels read it, and the launches of these kernels, which run on the CPU."""
+"""A Steiner problem as the functions of cuda_src/host read it, which run on the CPU whatever the job's device."""
 
 from __future__ import annotations
 
@@ -11,15 +11,20 @@ from numpy.typing import DTypeLike, NDArray
 
 from hpcsolve.algorithms.steiner_kmb.reductions.simple import Edges, Indices, edges_of
 from hpcsolve.device.base import Argument, Buffer, Device
+from hpcsolve.device.host import HostDevice
 from hpcsolve.problems.graph import Graph
+
+TREE_FILE, REDUCTIONS_FILE = "host/steiner_tree", "host/reductions"
 
 
 @dataclass(frozen=True)
 class Network:
-    """A graph with terminals, in the types of the kernels.
+    """A graph with terminals, in the types of the functions.
 
     Attributes
     ----------
+    device
+        The CPU's cores.
     edges
         The edges of the graph, in the order of its rows. A tree is an array of their numbers.
     terminals
@@ -30,7 +35,7 @@ class Network:
         The rows of the graph.
     """
 
-    device: Device
+    device: HostDevice
     n: int
     edges: Edges
     terminals: NDArray[np.uint32]
@@ -52,14 +57,14 @@ class Network:
         return np.cumsum(self.is_terminal, dtype=np.uint32) - self.is_terminal
 
     def group(self) -> dict[str, int | NDArray[Any]]:
-        """Return the kernels' group `net`."""
+        """Return the functions' group `net`."""
         return {
             "n": self.n, "count": len(self.terminals), "terminals": self.terminals, "is_terminal": self.is_terminal,
             "offsets": self.offsets, "heads": self.heads, "weights": self.weights,
         }
 
 
-def network(graph: Graph, device: Device) -> Network:
+def network(graph: Graph, device: HostDevice) -> Network:
     """Return the network of a graph with terminals and fewer than 2^32 arcs."""
     assert graph.terminals is not None
     is_terminal = np.zeros(graph.n, np.uint32)
@@ -84,15 +89,15 @@ def spanning_tree(net: Network, edges: Indices) -> Indices:
 
 
 def forest(
-    device: Device, tails: NDArray[Any], heads: NDArray[Any], is_terminal: NDArray[np.uint32]
+    host: HostDevice, tails: NDArray[Any], heads: NDArray[Any], is_terminal: NDArray[np.uint32]
 ) -> NDArray[np.bool_]:
     """Return which edges the spanning forest in this order keeps after pruning leaves that are no terminals."""
-    found = launched(
-        device, "steiner/steiner_tree", "steiner_tree_span", n=len(is_terminal), edges=len(tails),
-        tails=tails.astype(np.uint32), heads=heads.astype(np.uint32), is_terminal=is_terminal,
-        scratch=New(3 * len(is_terminal), np.uint32, scratch=True), kept=New(len(tails), np.uint32),
+    kept = np.empty(len(tails), np.uint32)
+    host.call(
+        TREE_FILE, "steiner_tree_span", n=len(is_terminal), edges=len(tails), tails=tails.astype(np.uint32),
+        heads=heads.astype(np.uint32), is_terminal=is_terminal, kept=kept,
     )
-    return found["kept"] > 0
+    return kept > 0
 
 
 @dataclass(frozen=True)

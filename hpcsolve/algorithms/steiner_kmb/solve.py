@@ -22,6 +22,8 @@ from hpcsolve.algorithms.shortest_paths.engines.known import (
     kernel_files,
 )
 from hpcsolve.algorithms.shortest_paths.engines.phast import contraction, hierarchy
+from hpcsolve.algorithms.steiner_kmb import dual_ascent, key_path
+from hpcsolve.algorithms.steiner_kmb.best import ruin
 from hpcsolve.algorithms.steiner_kmb.best.node_table import sent_bytes
 from hpcsolve.algorithms.steiner_kmb.best.polish import polished, shrunk_for_best
 from hpcsolve.algorithms.steiner_kmb.best.rounds import RoundStop
@@ -32,7 +34,7 @@ from hpcsolve.algorithms.steiner_kmb.key_path import exchanged
 from hpcsolve.algorithms.steiner_kmb.kmb.matrix import Matrix, empty_matrix
 from hpcsolve.algorithms.steiner_kmb.kmb.tree import Work, keys_for, kmb_tree
 from hpcsolve.algorithms.steiner_kmb.memory import distance_keys, left_of, memory
-from hpcsolve.algorithms.steiner_kmb.network import Network, network, spanning_tree
+from hpcsolve.algorithms.steiner_kmb.network import REDUCTIONS_FILE, TREE_FILE, Network, network, spanning_tree
 from hpcsolve.algorithms.steiner_kmb.order import shares_of_walk
 from hpcsolve.algorithms.steiner_kmb.outcome import Certified, Tables, history_of, layers_of, tables_of
 from hpcsolve.algorithms.steiner_kmb.parameters import Parameters
@@ -49,19 +51,19 @@ from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.steiner import require_problem
 from hpcsolve.problems.verify.steiner_bound import closure_bound
 
-HOST_KERNEL_FILES = ("steiner/steiner_tree", "steiner/key_path", "steiner/key_vertex", "steiner/ruin",
-                     "steiner/one_steiner", "steiner/dual_ascent", "steiner/reductions", "steiner/subset_program",
+HOST_FILES = (TREE_FILE, dual_ascent.FILE, key_path.FILE, ruin.FILE,
+                     "steiner/one_steiner", REDUCTIONS_FILE, "steiner/subset_program",
                      contraction.FILE, hierarchy.FILE)
-"""Kernels marked for the CPU, where they run whatever the job's device is."""
-KERNEL_FILES = (*HOST_KERNEL_FILES, *kernel_files((*ENGINES, *ROW_ENGINES)))
+"""What runs on the host's cores whatever the job's device is."""
+KERNEL_FILES = (*HOST_FILES, *kernel_files((*ENGINES, *ROW_ENGINES)))
 
 
 def files_of(parameters: Parameters, instance: str | dict[str, Any], criteria: StopCriteria) -> tuple[str, ...]:
     """Return the kernel files of a job: mode fast searches on the CPU alone, the others by rows and one by one."""
     if parameters.mode == "fast":
-        return HOST_KERNEL_FILES
+        return HOST_FILES
     names = {BLOCK.name, GRID.name, *((PHAST, TILE) if parameters.engine == AUTO else (parameters.engine,))}
-    return (*HOST_KERNEL_FILES, *kernel_files(tuple(one for one in (*ENGINES, *ROW_ENGINES) if one.name in names)))
+    return (*HOST_FILES, *kernel_files(tuple(one for one in (*ENGINES, *ROW_ENGINES) if one.name in names)))
 
 
 STOPS = ("seconds", "target", "memory")
@@ -176,7 +178,7 @@ def _edges(run: Setting, found: Shrunk) -> Edges:
     return run.whole.edges.part(found.tree)
 
 
-def prepared(graph: Graph, host: Device) -> tuple[ReducedGraph, ClosureTree]:
+def prepared(graph: Graph, host: HostDevice) -> tuple[ReducedGraph, ClosureTree]:
     """Return the reduced graph, and the minimum spanning tree of its terminal distance graph."""
     smaller = reduced(graph)
     return smaller, closure(network(smaller.graph, host))
@@ -213,9 +215,9 @@ def _lower_bound(bound: Bound, closure_tree: ClosureTree, whole: Network) -> int
 
 
 @contextmanager
-def on_host(device: Device) -> Iterator[Device]:
+def on_host(device: Device) -> Iterator[HostDevice]:
     """Yield the job's device if it is the CPU, else the CPU cores that the rank has beside it."""
-    if device.info.kind == "cpu":
+    if isinstance(device, HostDevice):
         yield device
         return
     with HostDevice(device.info.threads) as host:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.steiner_kmb.network import Network, New, edge_numbers, forest, launched, spanning_tree
+from hpcsolve.algorithms.steiner_kmb.network import TREE_FILE, Network, edge_numbers, forest, spanning_tree
 from hpcsolve.algorithms.steiner_kmb.reductions.simple import Indices
 
 
@@ -53,11 +53,12 @@ class Regions:
 
 def nearest(net: Network, bases: NDArray[np.uint32]) -> Regions:
     """Return the regions of bases (positions), by one search from all bases."""
-    made = {"distance": New(net.n, np.uint64), "before": New(net.n, np.uint32), "base": New(net.n, np.uint32)}
-    return Regions(**launched(
-        net.device, "steiner/steiner_tree", "steiner_tree_regions", net=net.group(), count=len(bases), bases=bases,
-        scratch=New(2 * net.n, np.uint32, scratch=True), **made,
-    ))
+    found = Regions(np.empty(net.n, np.uint64), np.empty(net.n, np.uint32), np.empty(net.n, np.uint32))
+    net.device.call(
+        TREE_FILE, "steiner_tree_regions", net=net.group(), count=len(bases), bases=bases, distance=found.distance,
+        before=found.before, base=found.base,
+    )
+    return found
 
 
 def closure(net: Network) -> ClosureTree:
@@ -79,12 +80,8 @@ def closure(net: Network) -> ClosureTree:
 
 def shortest_path_tree(net: Network, root: int = 0) -> Indices:
     """Return the tree grown from terminal number `root`, always by a shortest path to the nearest terminal outside."""
-    found = launched(
-        net.device, "steiner/steiner_tree", "steiner_tree_grow", net=net.group(), root=root,
-        scratch=New(2 * net.n, np.uint32, scratch=True), distance=New(net.n, np.uint64, scratch=True),
-        before=New(net.n, np.uint32), inside=New(net.n, np.uint32),
-    )
-    before, inside = found["before"], found["inside"]
+    before, inside = np.empty((2, net.n), np.uint32)
+    net.device.call(TREE_FILE, "steiner_tree_grow", net=net.group(), root=root, before=before, inside=inside)
     inside[net.terminals[root]] = 0  # the root has no vertex before it
     vertices = np.flatnonzero(inside)
     return edge_numbers(net, vertices, before[vertices])

@@ -5,16 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hpcsolve.algorithms import steiner_kmb
 from hpcsolve.algorithms.base import silent
-from hpcsolve.algorithms.steiner_kmb.key_path import exchanged, moves
+from hpcsolve.algorithms.steiner_kmb.key_path import exchanged, found_moves, moves
 from hpcsolve.algorithms.steiner_kmb.network import Network, network, spanning_tree
 from hpcsolve.algorithms.steiner_kmb.reductions.simple import reduced
 from hpcsolve.device.base import Device
+from hpcsolve.device.host import HostDevice
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.generate.steiner import power_law_steiner
 from hpcsolve.problems.graph import Graph
@@ -87,12 +87,11 @@ def test_every_exchange_is_the_best_for_its_path(device: Device) -> None:
     check()
 
 
-def test_what_finds_no_room_is_found_later(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_finds_no_room_is_found_later(device: HostDevice) -> None:
     net = network(reduced(power_law_steiner(200, 600, 100)).graph, device)
     tree = spanning_tree(net, np.arange(len(net.edges)))
     many = moves(net, tree)
-    monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.key_path.room_for", lambda n: 20)
-    few = moves(net, tree)
+    few = found_moves(net, tree, "paths", 20)
     assert 0 < len(few) < len(many) and {m.gain for m in few} <= {m.gain for m in many}
 
 

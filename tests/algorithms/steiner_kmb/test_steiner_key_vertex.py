@@ -9,14 +9,14 @@ import itertools
 import os
 
 import numpy as np
-import pytest
 
-from hpcsolve.algorithms.steiner_kmb.best.key_vertex import eliminations, locally_best
-from hpcsolve.algorithms.steiner_kmb.key_path import exchanged, moves
+from hpcsolve.algorithms.steiner_kmb.best.key_vertex import BUDGET, eliminations, locally_best
+from hpcsolve.algorithms.steiner_kmb.key_path import exchanged, found_moves, moves
 from hpcsolve.algorithms.steiner_kmb.network import Network, network, spanning_tree
 from hpcsolve.algorithms.steiner_kmb.reductions.simple import reduced
 from hpcsolve.algorithms.steiner_kmb.trees import improved
 from hpcsolve.device.base import Device
+from hpcsolve.device.host import HostDevice
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.graph_build import from_edges
 from hpcsolve.problems.steiner import check_tree
@@ -108,16 +108,13 @@ def test_local_search_ends_where_neither_move_helps(device: Device) -> None:
     assert lighter > 2
 
 
-def test_what_finds_no_room_or_is_too_much_is_left_out(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_finds_no_room_or_is_too_much_is_left_out(device: HostDevice) -> None:
     net = network(hypercube(6, 20, high=110), device)
     tree = improved(net, poor_tree(net, 1))
     many = eliminations(net, tree)
-    name = "hpcsolve.algorithms.steiner_kmb.best.key_vertex."
-    monkeypatch.setattr(name + "room_for", lambda n: 30)
-    few = eliminations(net, tree)
+    few = found_moves(net, tree, "vertices", 15, budget=BUDGET)
     assert 0 < len(few) < len(many) and {move.gain for move in few} <= {move.gain for move in many}
-    monkeypatch.setattr(name + "BUDGET", 100)
-    assert eliminations(net, tree) == []
+    assert found_moves(net, tree, "vertices", 4 * net.n, budget=100) == []
 
 
 def test_a_hub_is_replaced_by_a_ring(device: Device) -> None:

@@ -1,6 +1,6 @@
 """Ruin and recreate: parts of the tree of mode best are taken out and joined again, by perturbed lengths.
 
-See cuda_src/steiner/ruin.cu. Several searches begin with the same tree and go their own ways (starts). They are dealt
+See cuda_src/host/ruin.cpp. Several searches begin with the same tree and go their own ways (starts). They are dealt
 to the ranks and their threads, and advance in launches. After each the run may be stopped or saved.
 """
 
@@ -18,12 +18,14 @@ from hpcsolve.algorithms.steiner_kmb.best.key_vertex import locally_best
 from hpcsolve.algorithms.steiner_kmb.best.resume import saved_history, saved_tree
 from hpcsolve.algorithms.steiner_kmb.best.setting import Setting
 from hpcsolve.algorithms.steiner_kmb.kmb.tree import Work
-from hpcsolve.algorithms.steiner_kmb.network import Given, Network, New, edge_numbers, launched
+from hpcsolve.algorithms.steiner_kmb.network import Network, edge_numbers
 from hpcsolve.algorithms.steiner_kmb.reductions.reduced_cost import Arcs
 from hpcsolve.algorithms.steiner_kmb.reductions.simple import Indices
 from hpcsolve.checkpoint.saved import Saved
 from hpcsolve.checkpoint.state import State, part
+from hpcsolve.device.host_function import Given
 
+FILE = "host/ruin"
 LAUNCHES_A_SHAKE, WORK_OF_LAUNCH = 2, 1 << 28
 """A shake takes `LAUNCHES_A_SHAKE` launches, and more if a launch would take more work than `WORK_OF_LAUNCH`: three to
 six seconds, for which signals wait."""
@@ -43,7 +45,7 @@ SEEDS = 1_000_003
 """The seed of a launch is that of the job times this, plus the number of the launch, plus 2^40 times that of the
 start."""
 NO_ARC = 2**32 - 1
-"""The kernel's `none`."""
+"""`none` in ruin.cpp."""
 
 
 @dataclass(frozen=True)
@@ -180,18 +182,16 @@ class Ruin:
             "tolerance": min(MOST_TOLERANCE, TOLERANCE * len(net.heads) // net.n),
         }
         seeds = [(self.setting.seed * SEEDS + self.launches + 1 + (one.number << 40)) % 2**64 for one in starts]
-        space: Given = {"words": New(20 * net.n * len(starts), np.uint32, scratch=True),
-                        "lengths": New(2 * net.n * len(starts), np.uint64, scratch=True)}
-        found = launched(
-            net.device, "steiner/ruin", "ruin_recreate", len(starts), net=net.group(), root=int(net.terminals[0]),
-            how=plan, tails=self._arcs.tails, back=self._arcs.back, edge=self._arcs.edge.astype(np.uint32),
-            row=chosen.shape[1] // 32, chosen=np.packbits(chosen, bitorder="little").view(np.uint32),
-            seeds=np.array(seeds, np.uint64), begin=np.array([one.work for one in starts], np.uint64), space=space,
-            rise=New(net.n * len(starts), np.uint32), work=New(len(starts), np.uint64),
+        arcs: Given = {"tails": self._arcs.tails, "back": self._arcs.back, "edge": self._arcs.edge.astype(np.uint32)}
+        rise, work = np.empty((len(starts), net.n), np.uint32), np.empty(len(starts), np.uint64)
+        net.device.call(
+            FILE, "ruin_recreate", net=net.group(), threads=net.device.info.threads, searches=len(starts),
+            root=int(net.terminals[0]), how=plan, all=arcs, row=chosen.shape[1] // 32,
+            chosen=np.packbits(chosen, bitorder="little").view(np.uint32), seeds=np.array(seeds, np.uint64),
+            begin=np.array([one.work for one in starts], np.uint64), rise=rise, work=work,
         )
-        rows = found["rise"].reshape(len(starts), net.n)
-        return [self._with_tree(replace(one, now=self._tree(rise), work=int(work)))
-                for one, rise, work in zip(starts, rows, found["work"])]
+        return [self._with_tree(replace(one, now=self._tree(row), work=int(done)))
+                for one, row, done in zip(starts, rise, work)]
 
     def _tree(self, rise: NDArray[np.uint32]) -> Indices:
         """Return the edges of a tree of parents."""

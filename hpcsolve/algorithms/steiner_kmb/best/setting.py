@@ -9,6 +9,7 @@ from hpcsolve.algorithms.steiner_kmb.best.rounds import RoundStop
 from hpcsolve.algorithms.steiner_kmb.network import Network
 from hpcsolve.algorithms.steiner_kmb.parameters import Parameters
 from hpcsolve.device.base import Device
+from hpcsolve.device.host import HostDevice
 from hpcsolve.parallel.comm import Comm
 
 
@@ -25,7 +26,7 @@ class Setting:
     """
 
     whole: Network
-    host: Device
+    host: HostDevice
     device: Device
     comm: Comm
     parameters: Parameters

@@ -4,7 +4,7 @@ Every mode begins with the simple ones:
 
 simple.py       parallel edges, leaves and chains; the way from a reduced tree back to original edges
 
-Modes best and exact go on with searches and bounds (cuda_src/steiner/reductions.cu). The first kind of these leaves at
+Modes best and exact go on with searches and bounds (cuda_src/host/reductions.cpp). The first kind of these leaves at
 least one lightest tree of the graph:
 
 terminals.py    edges in some lightest tree are contracted

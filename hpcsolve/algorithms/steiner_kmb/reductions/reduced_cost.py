@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.steiner_kmb.dual_ascent import Ascent
-from hpcsolve.algorithms.steiner_kmb.network import Network, New, edge_numbers, launched
+from hpcsolve.algorithms.steiner_kmb.network import REDUCTIONS_FILE, Network, edge_numbers
 from hpcsolve.algorithms.steiner_kmb.reductions.simple import Indices, Mask
 
 
@@ -63,12 +63,12 @@ class Distances:
 def distances_left(arcs: Arcs, ascent: Ascent) -> Distances:
     """Return the distances in what an ascent has left of the weights."""
     net = arcs.net
-    found = launched(
-        net.device, "steiner/reductions", "reductions_search", net=net.group(), root=ascent.bound.root,
-        rest=ascent.rest, back=arcs.back, scratch=New(2 * net.n, np.uint32, scratch=True),
-        from_root=New(net.n, np.uint64), to_terminal=New(net.n, np.uint64),
+    found = Distances(*np.empty((2, net.n), np.uint64))
+    net.device.call(
+        REDUCTIONS_FILE, "reductions_search", net=net.group(), root=ascent.bound.root, rest=ascent.rest, back=arcs.back,
+        from_root=found.from_root, to_terminal=found.to_terminal,
     )
-    return Distances(**found)
+    return found
 
 
 def too_heavy(arcs: Arcs, ascent: Ascent, left: Distances, limit: int) -> Mask:
