@@ -38,7 +38,6 @@ THREADS = {
     "tile": tile.THREADS,
     "one_steiner": node_table.PANEL,
     "summaries": reducer.THREADS,
-    "subset_program": 1,
 }
 """Threads of a block by the beginning of the kernel's name. The longest one that fits counts."""
 

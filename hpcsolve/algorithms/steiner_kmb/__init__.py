@@ -21,7 +21,7 @@ dual_ascent.py  the lower bound (cuda_src/steiner/dual_ascent.cu)
 reductions/     the graph made smaller: for every mode (simple.py), and by searches and bounds for modes best and exact
 kmb/            mode kmb: the tree of Kou, Markowsky and Berman, by one search per terminal
 best/           mode best: reductions, iterated 1-Steiner, ruin and recreate
-exact/          mode exact: then a program over sets of terminals (cuda_src/steiner/subset_program.cu)
+exact/          mode exact: then a program over sets of terminals (cuda_src/host/subset_program.cpp)
 order.py        the order of the terminals in searches from all of them
 row_choice.py   the engine of these searches
 outcome.py      what a run returns

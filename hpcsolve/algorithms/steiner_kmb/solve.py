@@ -29,6 +29,7 @@ from hpcsolve.algorithms.steiner_kmb.best.polish import polished, shrunk_for_bes
 from hpcsolve.algorithms.steiner_kmb.best.rounds import RoundStop
 from hpcsolve.algorithms.steiner_kmb.best.setting import Setting
 from hpcsolve.algorithms.steiner_kmb.dual_ascent import Bound, best_bound, own_bound
+from hpcsolve.algorithms.steiner_kmb.exact import layer
 from hpcsolve.algorithms.steiner_kmb.exact.search import FREE_PART, searched
 from hpcsolve.algorithms.steiner_kmb.key_path import exchanged
 from hpcsolve.algorithms.steiner_kmb.kmb.matrix import Matrix, empty_matrix
@@ -52,7 +53,7 @@ from hpcsolve.problems.steiner import require_problem
 from hpcsolve.problems.verify.steiner_bound import closure_bound
 
 HOST_FILES = (TREE_FILE, dual_ascent.FILE, key_path.FILE, ruin.FILE,
-                     "steiner/one_steiner", REDUCTIONS_FILE, "steiner/subset_program",
+                     "steiner/one_steiner", REDUCTIONS_FILE, layer.FILE,
                      contraction.FILE, hierarchy.FILE)
 """What runs on the host's cores whatever the job's device is."""
 KERNEL_FILES = (*HOST_FILES, *kernel_files((*ENGINES, *ROW_ENGINES)))

@@ -1,6 +1,6 @@
 """Proven lightest Steiner trees, by dynamic programming over sets of terminals, which keeps few of its states.
 
-See cuda_src/steiner/subset_program.cu for the method and its papers. A state is a set of terminals and a vertex; a
+See cuda_src/host/subset_program.cpp for the method and its papers. A state is a set of terminals and a vertex; a
 family is all states of one set. The sets of one size are dealt to the ranks, and one allgather for each size gives
 their families to all ranks.
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.steiner_kmb.network import Given
+from hpcsolve.device.host_function import Given
 
 CELLS = 64
 """Number of cells into which the vertices are divided. A family has a bit for each cell in which it has a vertex."""
@@ -111,7 +111,7 @@ def begins(counts: NDArray[np.int64]) -> NDArray[np.uint64]:
 
 @dataclass
 class Layers:
-    """The families of all sizes so far, as the kernels read them.
+    """The families of all sizes so far, as the functions read them.
 
     Attributes
     ----------
@@ -143,7 +143,7 @@ class Layers:
         return sum(self.sizes[: size - 1])
 
     def group(self, half: int) -> dict[str, Given]:
-        """Return the kernels' group `all`, for sizes up to `half`. Sizes to come have no families yet."""
+        """Return the functions' group `all`, for sizes up to `half`. Sizes to come have no families yet."""
         layers = np.array([0, *(self.first_of(size) for size in range(1, half + 3))], np.uint64)
         own = self.families
         return {"sets": own.sets.reshape(-1), "layers": layers, "begin": own.begin, "cells": self.cells,

@@ -10,7 +10,6 @@ import numpy as np
 from hpcsolve.algorithms.steiner_kmb.exact.families import Layers
 from hpcsolve.algorithms.steiner_kmb.exact.layer import FILE, LaunchSize
 from hpcsolve.algorithms.steiner_kmb.exact.space import Space
-from hpcsolve.algorithms.steiner_kmb.network import New, launched
 from hpcsolve.parallel.comm import Comm
 
 NOTHING = 2**64 - 1
@@ -41,18 +40,12 @@ class Meeting:
         end = self.layers.first_of(space.half + 1)
         while begin < end:
             until = min(end, begin + size.begin() * self.comm.size)
-            weights = np.full(device.info.threads, self.weight, np.uint64)
-            ids = np.tile(np.array(self.ids or (0, 0, 0, 0), np.uint64), len(weights))
-            best = {"weight": device.upload(weights), "ids": device.upload(ids)}
-            launched(device, FILE, f"subset_program_meet{space.words}", len(weights), 1,
-                     n=space.net.n, all=self.layers.group(space.half), terminals=space.terminals,
-                     weights=New(len(weights) * space.net.n, np.uint64, scratch=True),
-                     own={"modulus": self.comm.size, "residue": self.comm.rank}, taken={"begin": begin, "end": until},
-                     next=New(1, np.uint64, zero=True, scratch=True), best=best)
-            weights, ids = best["weight"].download(), best["ids"].download().reshape(-1, 4)
-            for buffer in best.values():
-                buffer.free()
-            self._take([(int(weight), *row) for weight, row in zip(weights, ids.tolist())])
+            weight, ids = np.array([self.weight], np.uint64), np.array(self.ids or (0, 0, 0, 0), np.uint64)
+            device.call(FILE, f"subset_program_meet{space.words}", n=space.net.n, threads=device.info.threads,
+                        all=self.layers.group(space.half), terminals=space.terminals,
+                        own={"modulus": self.comm.size, "residue": self.comm.rank},
+                        taken={"begin": begin, "end": until}, weight=weight, ids=ids)
+            self._take(int(weight[0]), tuple(ids.tolist()))
             size.end()
             begin = until
             yield
@@ -62,8 +55,7 @@ class Meeting:
         found = [one for one in self.comm.allgather((self.weight, self.ids)) if one[1] is not None]
         return min(found, default=(self.weight, None))
 
-    def _take(self, found: list[tuple[int, ...]]) -> None:
-        """Take the lightest of the meetings that the blocks have found: tuples of weight and `ids`."""
-        weight, *ids = min(found)
-        if weight < self.weight or (self.ids is not None and tuple(ids) < self.ids):
-            self.weight, self.ids = weight, tuple(ids)
+    def _take(self, weight: int, ids: tuple[int, ...]) -> None:
+        """Take a meeting if it is lighter, or as light with smaller numbers."""
+        if weight < self.weight or (self.ids is not None and ids < self.ids):
+            self.weight, self.ids = weight, ids

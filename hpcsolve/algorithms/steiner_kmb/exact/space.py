@@ -10,17 +10,18 @@ from numpy.typing import NDArray
 
 from hpcsolve.algorithms.steiner_kmb.dual_ascent import ascent
 from hpcsolve.algorithms.steiner_kmb.exact.families import CELLS, runs
-from hpcsolve.algorithms.steiner_kmb.network import Given, Network
+from hpcsolve.algorithms.steiner_kmb.network import Network
 from hpcsolve.algorithms.steiner_kmb.reductions.reduced_cost import Arcs, distances_left, too_heavy
 from hpcsolve.algorithms.steiner_kmb.reductions.simple import Mask
+from hpcsolve.device.host_function import Given
 from hpcsolve.parallel.comm import Comm
 
 MOST_TERMINALS = 128
-"""The most terminals that the kernels' sets can hold."""
+"""The most terminals that the functions' sets can hold."""
 CHEAP = 1 << 19
 """The number of edges times that of terminals up to which a graph is small: ascents are cheap there."""
 BOUND_RULE, SEPARATOR_RULE = 1, 2
-"""The rules that discard states (cuda_src/steiner/subset_program.cu), as bits."""
+"""The rules that discard states (cuda_src/host/subset_program.cpp), as bits."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Cuts:
 
 @dataclass(frozen=True)
 class Space:
-    """The problem as the program's kernels read it.
+    """The problem as the program's functions read it.
 
     Attributes
     ----------
@@ -56,7 +57,7 @@ class Space:
     rules
         `BOUND_RULE` and `SEPARATOR_RULE`, or one of them, or 0 for none.
     ascents
-        The kernels' group `dual`.
+        The functions' group `dual`.
     cell
         As in `Layers`.
     """

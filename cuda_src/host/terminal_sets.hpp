@@ -1,54 +1,54 @@
 // Sets of terminals in one or two words of 64 bits, and the families of states that belong to them.
 #pragma once
-#include "device/device.cuh"
+#include "host/network.hpp"
 
 template <int W>
 struct terminal_set {
   uint64_t word[W];
 };
 template <int W>
-DEVICE terminal_set<W> set_at(const uint64_t *sets, uint64_t number) {
+inline terminal_set<W> set_at(const uint64_t *sets, uint64_t number) {
   terminal_set<W> s;
   for (int w = 0; w < W; w++) s.word[w] = sets[number * W + w];
   return s;
 }
 template <int W>
-DEVICE terminal_set<W> united(terminal_set<W> a, terminal_set<W> b) {
+inline terminal_set<W> united(terminal_set<W> a, terminal_set<W> b) {
   for (int w = 0; w < W; w++) a.word[w] |= b.word[w];
   return a;
 }
 template <int W>
-DEVICE bool has(const terminal_set<W> &s, uint32_t terminal) {
+inline bool has(const terminal_set<W> &s, uint32_t terminal) {
   return s.word[terminal / 64] >> terminal % 64 & 1;
 }
 template <int W>
-DEVICE bool disjoint(const terminal_set<W> &a, const terminal_set<W> &b) {
+inline bool disjoint(const terminal_set<W> &a, const terminal_set<W> &b) {
   for (int w = 0; w < W; w++)
     if (a.word[w] & b.word[w]) return false;
   return true;
 }
 template <int W>
-DEVICE bool within(const terminal_set<W> &a, const terminal_set<W> &b) {
+inline bool within(const terminal_set<W> &a, const terminal_set<W> &b) {
   for (int w = 0; w < W; w++)
     if (a.word[w] & ~b.word[w]) return false;
   return true;
 }
 // Returns -1, 0 or 1. Sets are sorted by their last word first.
 template <int W>
-DEVICE int compared(const terminal_set<W> &a, const terminal_set<W> &b) {
+inline int compared(const terminal_set<W> &a, const terminal_set<W> &b) {
   for (int w = W - 1; w >= 0; w--)
     if (a.word[w] != b.word[w]) return a.word[w] < b.word[w] ? -1 : 1;
   return 0;
 }
 template <int W>
-DEVICE uint32_t size_of(const terminal_set<W> &s) {
+inline uint32_t size_of(const terminal_set<W> &s) {
   uint32_t size = 0;
-  for (int w = 0; w < W; w++) size += count(s.word[w]);
+  for (int w = 0; w < W; w++) size += __builtin_popcountll(s.word[w]);
   return size;
 }
 // Returns a hash of 32 bits, by which sets are dealt to ranks and passes.
 template <int W>
-DEVICE uint32_t hash_of(const terminal_set<W> &s) {
+inline uint32_t hash_of(const terminal_set<W> &s) {
   uint64_t x = 0;
   for (int w = 0; w < W; w++) x = (x ^ s.word[w]) * 0x9E3779B97F4A7C15ull, x ^= x >> 29;
   return x >> 32;
@@ -65,7 +65,7 @@ struct families {
 // disjoint from `set`, and it has a vertex in one of `cells`. Most families are no partners, so the loop has no
 // branches: a compiler vectorises it.
 template <int W>
-DEVICE uint64_t partners(const families &all, const terminal_set<W> &set, uint64_t cells, uint64_t begin,
+inline uint64_t partners(const families &all, const terminal_set<W> &set, uint64_t cells, uint64_t begin,
                          uint64_t end) {
   uint64_t found = 0;
   for (uint64_t i = 0; i < (end - begin < 64 ? end - begin : 64); i++) {
@@ -77,9 +77,30 @@ DEVICE uint64_t partners(const families &all, const terminal_set<W> &set, uint64
 }
 // Calls `visit` with number and set of each such partner of family x among the families from `begin` to `end` - 1.
 template <int W, class F>
-DEVICE void each_partner(const families &all, uint64_t x, uint64_t begin, uint64_t end, F visit) {
+inline void each_partner(const families &all, uint64_t x, uint64_t begin, uint64_t end, F visit) {
   const terminal_set<W> mine = set_at<W>(all.sets, x);
   for (; begin < end; begin += 64)
-    for (uint64_t left = partners<W>(all, mine, all.cells[x], begin, end); left; left &= left - 1)
-      visit(begin + lowest(left), set_at<W>(all.sets, begin + lowest(left)));
+    for (uint64_t left = partners<W>(all, mine, all.cells[x], begin, end); left; left &= left - 1) {
+      const uint64_t partner = begin + __builtin_ctzll(left);
+      visit(partner, set_at<W>(all.sets, partner));
+    }
 }
+// The weights of one family by vertex: the family is spread. All other vertices are `unreached`.
+struct spread_family {
+  vector<uint64_t> weight;
+  explicit spread_family(uint32_t n) : weight(n, unreached) {}
+  void spread(const families &all, uint64_t x) {
+    for (uint64_t i = all.begin[x]; i < all.begin[x + 1]; i++) weight[all.vertices[i]] = all.weights[i];
+  }
+  // Makes the family's vertices `unreached` again.
+  void take_away(const families &all, uint64_t x) {
+    for (uint64_t i = all.begin[x]; i < all.begin[x + 1]; i++) weight[all.vertices[i]] = unreached;
+  }
+  // Whether this family and another one have a vertex where their weights add up to less than `limit`. Each weight alone
+  // is below it.
+  bool meets_below(const families &all, uint64_t y, uint64_t limit) const {
+    for (uint64_t j = all.begin[y]; j < all.begin[y + 1]; j++)
+      if (weight[all.vertices[j]] < limit - all.weights[j]) return true;
+    return false;
+  }
+};
