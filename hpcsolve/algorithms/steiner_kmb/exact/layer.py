@@ -218,8 +218,9 @@ class PairList:
 
     def pairs(self) -> Pairs:
         """Return the pairs, sorted by their unions, and forget them."""
-        none = {"sets": np.empty(0, np.uint64), **dict.fromkeys(("first", "second"), np.empty(0, np.uint32))}
-        sets, first, second = (np.concatenate([part[name] for part in [none, *self.parts]]) for name in none)
+        types = {"sets": np.uint64, "first": np.uint32, "second": np.uint32}
+        sets, first, second = (
+            np.concatenate([np.empty(0, kind), *(part[name] for part in self.parts)]) for name, kind in types.items())
         self.parts.clear()
         sets = sets.reshape(-1, self.words)
         order = np.lexsort(sets.T)
