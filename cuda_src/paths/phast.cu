@@ -1,7 +1,8 @@
 // Shortest paths from W = 16, 32 or 64 sources at once through a contraction hierarchy: PHAST (Delling, Goldberg,
-// Nowatzyk, Werneck, Journal of Parallel and Distributed Computing, 2013). contraction.cu and hierarchy.cu make it. Its
-// vertices are numbered from the top down, and every arc leads between a vertex and one with a smaller number. The
-// distances of a vertex from the W sources of a group are a line of memory (device/line.cuh).
+// Nowatzyk, Werneck, Journal of Parallel and Distributed Computing, 2013). The functions host/contraction.cpp and
+// host/hierarchy.cpp make it on the host's cores. Its vertices are numbered from the top down, and every arc leads
+// between a vertex and one with a smaller number. The distances of a vertex from the W sources of a group are a line of
+// memory (device/line.cuh).
 //
 // 1. climb: from the sources up. There is no queue: a bitmap has the vertices that are reached, some 1 to 2 % of all,
 //    and they are visited from the bottom to the top. Each lowers the lines of its heads for all sources.
@@ -14,7 +15,7 @@
 // 4. rows: lines to rows, in the order of the columns that are asked for.
 //
 // Invariant of climb and sweep: a line is at least the distance, and every shortest path is as long as one that first
-// ascends and then descends (hierarchy.cu). So after the sweep all distances below infinite() are right; what is
+// ascends and then descends (hierarchy.cpp). So after the sweep all distances below infinite() are right; what is
 // farther counts as unreached, as it does in Near-Far, and the check counts the arcs that lead from a reached vertex to
 // an unreached one: then wider keys are needed.
 //

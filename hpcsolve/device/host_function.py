@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from hpcsolve.device.base import Argument
     from hpcsolve.device.host import HostDevice
 
-Given: TypeAlias = "int | NDArray[Any] | Mapping[str, Given]"
-"""An argument: a number, an array, which the function fills in unless it is declared `const`, or a group of these."""
+Given: TypeAlias = "int | NDArray[Any] | Mapping[str, Given] | None"
+"""An argument: a number, an array, which the function fills in unless it is declared `const`, None where the source
+says NULLABLE, or a group of these."""
 NO_MEMORY = 1
 """What a call returns if it could not have its memory (`outcome` in cuda_src/host/function.hpp)."""
 

@@ -48,9 +48,7 @@ def test_no_dangerous_calls():
     assert in_files(package_files(), lambda path: dangerous(parsed(path))) == []
 
 
-FUNCTION = re.compile(
-    r"^(?:KERNEL|FUNCTION|[^\n/#]*\bDEVICE\b[^\n(]*?)\s+(\w+)\([^{;]*\{(?:[^\n]*\}$|.*?^\})", re.M | re.S
-)
+FUNCTION = re.compile(r"^(?:KERNEL|[^\n/#]*\bDEVICE\b[^\n(]*?)\s+(\w+)\([^{;]*\{(?:[^\n]*\}$|.*?^\})", re.M | re.S)
 
 
 def kernels(text):
@@ -67,8 +65,10 @@ def faults(path):
     if path.parent.name != "device":
         conditions = re.findall(r"^\s*#\s*(?:if|ifdef|ifndef|elif|else)\b.*", text, re.M)
         yield from (f"{condition} belongs in device.cuh" for condition in conditions)
-    if path.suffix in (".cu", ".cpp") and not list(kernels(text)):
+    if path.suffix == ".cu" and not list(kernels(text)):
         yield "no kernel found: does `kernels` above still see them?"
+    if path.suffix == ".cpp" and "EXPORT_FUNCTION(" not in text:
+        yield "no function of the host"
 
 
 def test_kernels_have_an_essay_and_no_conditions():

@@ -33,8 +33,6 @@ THREADS = {
     "p_pull": p_pull.STRETCH,
     "phast": sweeper.THREADS,
     "plateaus": sweeper.THREADS,
-    "contraction": 1,
-    "hierarchy": 1,
     "tile": tile.THREADS,
     "one_steiner": node_table.PANEL,
     "summaries": reducer.THREADS,

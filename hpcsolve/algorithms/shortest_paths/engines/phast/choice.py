@@ -9,7 +9,7 @@ A hierarchy pays if
     ceil(searches / cores) * (steps of a search - SWEEP_STEPS) >= steps of making the hierarchy,
 
 and these steps are known only once it is made. So `worth_trying` compares the left side with what a road network
-usually takes, and contraction.cu compares it with a forecast while it works.
+usually takes, and contraction.cpp compares it with a forecast while it works.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The order and the arcs of a contraction hierarchy, from the topology of a graph (cuda_src/paths/contraction.cu)."""
+"""The order and the arcs of a contraction hierarchy, from the topology of a graph (cuda_src/host/contraction.cpp)."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.shortest_paths.search_graph import SearchGraph
-from hpcsolve.device.base import Device
+from hpcsolve.device.host import HostDevice
+from hpcsolve.device.host_function import Given
 
-FILE = "paths/contraction"
-KEYS, SIZES = 1 << 16, 32
-"""Number of stacks, and number of sizes of places (`most_keys` and `spare` in contraction.cu)."""
-TOO_MUCH_WORK, OUT_OF_MEMORY = 1, 2
-"""Outcomes of the kernel besides 0, finished (`outcome` in contraction.cu)."""
+FILE = "host/contraction"
+KEYS = 1 << 16
+"""Number of stacks (`most_keys` in contraction.cpp)."""
+TOO_MUCH_WORK, OUT_OF_ROOM = 1, 2
+"""How contraction may end besides 0, finished (`ending` in contraction.cpp)."""
 DENSEST = 4
 """Graphs with more arcs per vertex, on average, are not contracted at all."""
 ROOM = 12
@@ -35,7 +36,7 @@ class Contraction:
     first, head
         Shapes (n + 1,) and (arcs,), uint32: the ranks of the higher neighbours of each rank, ascending.
     work
-        Steps that contraction has taken, as contraction.cu counts them.
+        Steps that contraction has taken, as contraction.cpp counts them.
     """
 
     order: NDArray[np.uint32]
@@ -86,7 +87,7 @@ def too_dense(n: int, arcs: int) -> Refusal | None:
     return Refusal(f"{arcs / max(n, 1):.1f} arcs per vertex, more than {DENSEST}: such graphs have no small separators")
 
 
-def contracted(graph: SearchGraph, worth: int, host: Device) -> Contraction | Refusal:
+def contracted(graph: SearchGraph, worth: int, host: HostDevice) -> Contraction | Refusal:
     """Return the contraction of a graph, or a refusal if it takes too much work or memory.
 
     Parameters
@@ -97,33 +98,19 @@ def contracted(graph: SearchGraph, worth: int, host: Device) -> Contraction | Re
         The CPU.
     """
     n, arcs = graph.n, len(graph.arcs) // 2
-    near, waiting, others = _workspace(n, arcs, host)
-    try:
-        return _contracted(graph, worth, host, near, waiting, others)
-    finally:
-        for buffer in (*near.values(), *waiting.values(), *others.values()):
-            if not isinstance(buffer, int):
-                buffer.free()
-
-
-def _contracted(
-    graph: SearchGraph, worth: int, host: Device, near: dict[str, Any], waiting: dict[str, Any], others: dict[str, Any]
-) -> Contraction | Refusal:
-    """Return what `contracted` returns, with the arrays of `_workspace`."""
-    n, arcs = graph.n, len(graph.arcs) // 2
-    order, report = np.empty(n, np.uint32), np.zeros(2, np.uint64)
-    heads = host.constant(_ends(graph.arcs))
-    tails = heads if graph.in_arcs is graph.arcs else host.constant(_ends(graph.in_arcs))
-    host.kernel(FILE, "contraction_order")(
-        1, 1, n=n, worth=worth, offsets=host.constant(graph.offsets), heads=heads,
-        in_offsets=host.constant(graph.in_offsets), tails=tails, near=near, waiting=waiting, order=host.output(order),
-        report=host.output(report), **others)
-    outcome, work = map(int, report)
-    if outcome == TOO_MUCH_WORK:
+    order, report = np.empty(n, np.uint32), np.empty(2, np.uint64)
+    entering: dict[str, Given] = {"in_offsets": None, "tails": None}
+    if graph.in_arcs is not graph.arcs:
+        entering = {"in_offsets": graph.in_offsets, "tails": _ends(graph.in_arcs)}
+    found = host.call(
+        FILE, "contraction_contract", worth=worth, room=room_for(n, arcs), most=most_arcs(n, arcs), order=order,
+        report=report, graph={"n": n, "offsets": graph.offsets, "heads": _ends(graph.arcs), **entering})
+    ending, work = map(int, report)
+    if ending == TOO_MUCH_WORK:
         return too_much_work(worth, n, arcs)
-    if outcome == OUT_OF_MEMORY or int(near["count"].download().sum(dtype=np.int64)) > most_arcs(n, arcs):
+    if ending == OUT_OF_ROOM:
         return Refusal(_no_separators(f"{ROOM} list entries"), forever=True)
-    return _sorted(order, near, host, work)
+    return Contraction(order, found["first"], found["head"], work)
 
 
 def too_much_work(worth: int, n: int, arcs: int) -> Refusal:
@@ -139,30 +126,3 @@ def _no_separators(limit: str) -> str:
 def _ends(arcs: NDArray[Any]) -> NDArray[np.uint32]:
     """Return the other ends of (end, weight) pairs."""
     return arcs[0::2].astype(np.uint32)
-
-
-def _workspace(n: int, arcs: int, host: Device) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-    """Return the kernel's groups `near` and `waiting`, and its other arrays to work in."""
-    room = room_for(n, arcs)
-    near = {name: host.empty(n, np.uint32) for name in ("begin", "count", "bits")}
-    near["entry"], near["spare"] = host.empty(room, np.uint32), host.empty(SIZES, np.uint32)
-    near["used"] = host.zeros(1, np.uint32)
-    waiting = {name: host.empty(n, np.uint32) for name in ("key", "before", "after")}
-    waiting["first"] = host.empty(KEYS, np.uint32)
-    for empty in (near["spare"], waiting["first"]):
-        empty.fill(255)
-    return {"room": room, **near}, waiting, {name: host.zeros(n, np.uint32) for name in ("depth", "mark")}
-
-
-def _sorted(order: NDArray[np.uint32], near: dict[str, Any], host: Device, work: int) -> Contraction:
-    """Return the contraction from the order and the lists of neighbours that the kernel has left."""
-    n = len(order)
-    count = int(near["count"].download().sum(dtype=np.int64))
-    found = Contraction(order, np.empty(n + 1, np.uint32), np.empty(count, np.uint32), work)
-    inside = {"next": host.empty(n + 1, np.uint32), "below": host.empty(count, np.uint32)}
-    host.kernel(FILE, "contraction_arcs")(
-        1, 1, n=n, entry=near["entry"], begin=near["begin"], count=near["count"], order=host.constant(order),
-        rank=host.constant(found.rank()), first=host.output(found.first), head=host.output(found.head), **inside)
-    for buffer in inside.values():
-        buffer.free()
-    return found

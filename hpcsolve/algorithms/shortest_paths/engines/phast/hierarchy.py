@@ -1,4 +1,4 @@
-"""A contraction hierarchy with weights, on which one sweep finds distances (cuda_src/paths/hierarchy.cu)."""
+"""A contraction hierarchy with weights, on which one sweep finds distances (cuda_src/host/hierarchy.cpp)."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from hpcsolve.algorithms.shortest_paths.engines.phast.contraction import Contraction
 from hpcsolve.algorithms.shortest_paths.keys import Keys
 from hpcsolve.algorithms.shortest_paths.search_graph import SearchGraph, gathered, renumbered
-from hpcsolve.device.base import Argument, Device
+from hpcsolve.device.host import HostDevice
+from hpcsolve.device.host_function import Given
 
-FILE = "paths/hierarchy"
+FILE = "host/hierarchy"
 AHEAD = 12
 """Number of arcs of padding behind the last one, because a sweep prefetches this far (`ahead` in phast.cu)."""
 
@@ -65,7 +66,7 @@ def hierarchy_bytes(n: int, directed: bool, filled: int, keys: Keys) -> int:
     return (1 + directed) * (4 * (n + 1) + 2 * keys.dtype.itemsize * (filled + AHEAD)) + 4 * (n + 1)
 
 
-def hierarchy(graph: SearchGraph, contraction: Contraction, keys: Keys, host: Device, in_levels: bool) -> Hierarchy:
+def hierarchy(graph: SearchGraph, contraction: Contraction, keys: Keys, host: HostDevice, in_levels: bool) -> Hierarchy:
     """Return the hierarchy of a graph that has been contracted.
 
     Parameters
@@ -84,41 +85,31 @@ def hierarchy(graph: SearchGraph, contraction: Contraction, keys: Keys, host: De
     return Hierarchy(renumbered(graph, new), level, *up, *down, levels)
 
 
-def _weighted(graph: SearchGraph, contraction: Contraction, keys: Keys, host: Device) -> _Weighted:
+def _weighted(graph: SearchGraph, contraction: Contraction, keys: Keys, host: HostDevice) -> _Weighted:
     """Return the arcs of a contraction with their weights, customised and pruned."""
     count = len(contraction.head)
     up = np.empty(count, keys.dtype)
     found = _Weighted(up, up if graph.in_arcs is graph.arcs else np.empty_like(up), np.empty(count, np.uint8))
-    weights = {"up": host.output(found.up)}
-    weights["down"] = weights["up"] if found.down is up else host.output(found.down)
-    rows: Argument = {"n": graph.n, "first": host.constant(contraction.first), "head": host.constant(contraction.head),
-                      **weights}
-    host.kernel(FILE, f"hierarchy_customise_{keys.code}")(
-        1, 1, h=rows, offsets=host.constant(graph.offsets), arcs=host.constant(graph.arcs),
-        rank=host.constant(contraction.rank()))
-    widest = int(np.diff(contraction.first).max(initial=0))
-    other = host.empty(2 * widest, keys.dtype)
-    host.kernel(FILE, f"hierarchy_prune_{keys.code}")(
-        1, 1, h=rows, ties=not graph.plateaus, widest=widest, other=other, kept=host.output(found.kept))
-    other.free()
+    host.call(
+        FILE, f"hierarchy_weigh_{keys.code}", h=_arcs(contraction), ties=not graph.plateaus, up=found.up,
+        graph={"offsets": graph.offsets, "arcs": graph.arcs, "rank": contraction.rank()},
+        down=None if found.down is up else found.down, kept=found.kept)
     return found
 
 
-def _arranged(contraction: Contraction, weighted: _Weighted, host: Device, in_levels: bool
+def _arranged(contraction: Contraction, weighted: _Weighted, host: HostDevice, in_levels: bool
               ) -> tuple[NDArray[np.uint32], NDArray[np.uint32], int]:
     """Return the place of each rank in the new numbering, where levels begin in it, and their number."""
     n = len(contraction.order)
-    place, level, counts = np.empty(n, np.uint32), np.empty(n + 1, np.uint32), np.empty(3, np.uint32)
-    inside = {name: host.empty(n, np.uint32) for name in ("tier", "heads")}
-    inside |= {"next": host.empty(n + 1, np.uint32), "below": host.empty(len(contraction.head), np.uint32)}
-    host.kernel(FILE, "hierarchy_arrange")(
-        1, 1, n=n, in_levels=in_levels, first=host.constant(contraction.first), head=host.constant(contraction.head),
-        kept=host.constant(weighted.kept), place=host.output(place), level=host.output(level),
-        counts=host.output(counts), **inside)
-    for buffer in inside.values():
-        buffer.free()
-    levels = int(counts[0])
-    return place, level[: levels + 1].copy() if in_levels else np.array([0, n], np.uint32), levels
+    place = np.empty(n, np.uint32)
+    level = host.call(FILE, "hierarchy_arrange", h=_arcs(contraction), kept=weighted.kept, in_levels=in_levels,
+                      place=place)["level"]
+    return place, level if in_levels else np.array([0, n], np.uint32), len(level) - 1
+
+
+def _arcs(contraction: Contraction) -> dict[str, Given]:
+    """Return the functions' group `h`."""
+    return {"n": len(contraction.order), "first": contraction.first, "head": contraction.head}
 
 
 def _rows(contraction: Contraction, place: NDArray[np.uint32], weights: NDArray[Any], stays: NDArray[np.bool_]

@@ -33,7 +33,6 @@ from hpcsolve.algorithms.shortest_paths.engines.phast.hierarchy import Hierarchy
 from hpcsolve.algorithms.shortest_paths.keys import Keys
 from hpcsolve.algorithms.shortest_paths.search_graph import SearchGraph, lay_out
 from hpcsolve.device import array_cache
-from hpcsolve.device.base import Device
 from hpcsolve.device.build import source_hash
 from hpcsolve.device.host import HostDevice
 from hpcsolve.problems import graph_order
@@ -115,7 +114,7 @@ def _laid_out(graph: Graph, keys: Keys) -> SearchGraph:
     return lay_out(graph, keys, order)
 
 
-def _contraction(graph: Graph, topology: str, keys: Keys, worth: int, host: Device
+def _contraction(graph: Graph, topology: str, keys: Keys, worth: int, host: HostDevice
                  ) -> tuple[SearchGraph, Contraction] | Refusal:
     """Return the graph as it is laid out, and its contraction, or a refusal in place of both."""
     kept = _load(graph, topology)
