@@ -34,12 +34,12 @@ _TYPED = re.compile(r"(NULLABLE )?(const )?(\w+)(?:<(\w+)>)? (\*?)(?:__restrict_
 
 def source_name(file: str) -> str:
     """Return the name of a source file in cuda_src: `paths/tile.cu` for a GPU and CPUs, `host/ruin.cpp` for CPUs."""
-    return f"{file}.cpp" if file.startswith("host/") else f"{file}.cu"
+    return f"{file}.cpp" if for_host(file) else f"{file}.cu"
 
 
 def for_host(file: str) -> bool:
     """Return whether a source file (without suffix) has functions of the host, which run on the CPU's cores alone."""
-    return file.startswith(("host/", "steiner/", "paths/contraction", "paths/hierarchy"))
+    return file.startswith("host/")
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def declaration(folder: Path, file: str, name: str) -> Declaration:
     """
     found = declarations(folder, file)
     if name not in found:
-        raise LaunchError(f"{source_name(file)} has no {'function' if file.startswith('host/') else 'kernel'} {name}")
+        raise LaunchError(f"{source_name(file)} has no {'function' if for_host(file) else 'kernel'} {name}")
     return found[name]
 
 

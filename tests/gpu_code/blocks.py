@@ -8,7 +8,6 @@ from hpcsolve.algorithms.held_karp.lattice import half_run
 from hpcsolve.algorithms.shortest_paths.engines import p_pull, tile, tuning
 from hpcsolve.algorithms.shortest_paths.engines.phast import sweeper
 from hpcsolve.algorithms.shortest_paths.reduce import reducer
-from hpcsolve.algorithms.steiner_kmb.best import node_table
 
 THREADS = {
     "ant_system": ant_system.CITY_THREADS,
@@ -34,7 +33,6 @@ THREADS = {
     "phast": sweeper.THREADS,
     "plateaus": sweeper.THREADS,
     "tile": tile.THREADS,
-    "one_steiner": node_table.PANEL,
     "summaries": reducer.THREADS,
 }
 """Threads of a block by the beginning of the kernel's name. The longest one that fits counts."""

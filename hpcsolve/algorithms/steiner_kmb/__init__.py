@@ -14,10 +14,10 @@ Modes kmb, best and exact have a folder each; mode fast is trees.py, then key_pa
 
 parameters.py   the job's table
 solve.py        what the runner calls
-network.py      a problem as the Steiner kernels read it, and their launches on the CPU
-trees.py        trees by single searches (cuda_src/steiner/steiner_tree.cu)
-key_path.py     local search by key-path exchange (cuda_src/steiner/key_path.cu)
-dual_ascent.py  the lower bound (cuda_src/steiner/dual_ascent.cu)
+network.py      a problem as the functions of cuda_src/host read it
+trees.py        trees by single searches (cuda_src/host/steiner_tree.cpp)
+key_path.py     local search by key-path exchange (cuda_src/host/tree_moves.cpp)
+dual_ascent.py  the lower bound (cuda_src/host/dual_ascent.cpp)
 reductions/     the graph made smaller: for every mode (simple.py), and by searches and bounds for modes best and exact
 kmb/            mode kmb: the tree of Kou, Markowsky and Berman, by one search per terminal
 best/           mode best: reductions, iterated 1-Steiner, ruin and recreate

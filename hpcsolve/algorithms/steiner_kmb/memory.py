@@ -20,7 +20,7 @@ from hpcsolve.algorithms.shortest_paths.keys import LONG, WORD, Keys
 from hpcsolve.algorithms.shortest_paths.rows import batch_rows, row_bytes
 from hpcsolve.algorithms.shortest_paths.search_graph import layout_bytes, search_graph_bytes
 from hpcsolve.algorithms.shortest_paths.searcher import workspace
-from hpcsolve.algorithms.steiner_kmb.best.node_table import LINKS_A_VERTEX, PANEL, capacity, table_bytes
+from hpcsolve.algorithms.steiner_kmb.best.node_table import PANEL, capacity, table_bytes
 from hpcsolve.algorithms.steiner_kmb.exact.layer import pair_bytes
 from hpcsolve.algorithms.steiner_kmb.order import shares_of_walk
 from hpcsolve.algorithms.steiner_kmb.parameters import Parameters
@@ -31,6 +31,8 @@ from hpcsolve.parallel.partition import even_shares
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.steiner import exact_sum
 
+LINKS_A_VERTEX = 8
+"""Links that are held for each vertex at most: road-like graphs have 3 or 4, and for a moment they are held twice."""
 REDUCTION_BYTES = 62
 """Bytes that building the reduced graph takes for each arc of it."""
 
@@ -168,11 +170,11 @@ def _hierarchy_bytes(graph: Graph, left: Sizes, parameters: Parameters, keys: Ke
 def _scratch_bytes(
     left: Sizes, k: int, parameters: Parameters, info: DeviceInfo, keys: Keys, rank: int, ranks: int
 ) -> int:
-    """Return the bytes that the kernels of mode best take on the CPU, beside those of its searches."""
+    """Return the bytes that the functions of mode best hold, beside its searches."""
     if parameters.mode not in ("best", "exact"):
         return 0
     width, panels = keys.dtype.itemsize, info.threads * PANEL
-    links = (8 + LINKS_A_VERTEX * (4 + width)) * left.n + panels * capacity(k) * (4 + width)
+    links = (4 + LINKS_A_VERTEX * (4 + width)) * left.n + panels * capacity(k) * width
     at_once = min(info.threads, len(range(rank, parameters.starts, ranks)))  # searches by ruin and recreate
     return max(links, 100 * at_once * left.n)
 

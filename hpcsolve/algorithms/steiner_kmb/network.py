@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from hpcsolve.algorithms.steiner_kmb.reductions.simple import Edges, Indices, edges_of
-from hpcsolve.device.base import Argument, Buffer, Device
 from hpcsolve.device.host import HostDevice
 from hpcsolve.problems.graph import Graph
 
@@ -98,51 +96,3 @@ def forest(
         heads=heads.astype(np.uint32), is_terminal=is_terminal, kept=kept,
     )
     return kept > 0
-
-
-@dataclass(frozen=True)
-class New:
-    """An array to be allocated for a kernel.
-
-    Attributes
-    ----------
-    zero
-        Whether it is filled with zeros first.
-    scratch
-        Whether it is only the kernel's scratch memory, and is not downloaded.
-    """
-
-    length: int
-    dtype: DTypeLike
-    zero: bool = False
-    scratch: bool = False
-
-
-Given: TypeAlias = int | NDArray[Any] | Buffer | New | Mapping[str, "Given"]
-"""An argument of `launched`: a number, an array, a buffer, an array to be allocated, or a group of these."""
-
-
-def launched(device: Device, file: str, name: str, grid: int = 1, block: int = 1, /, **arguments: Given
-             ) -> dict[str, NDArray[Any]]:
-    """Launch a kernel on host arrays, and return the new arrays that are no scratch, by the names of its arguments."""
-    buffers: list[tuple[str, Buffer, bool]] = []
-    passed = {name: _passed(device, name, given, buffers) for name, given in arguments.items()}
-    device.kernel(file, name)(grid, block, **passed)
-    found = {name: buffer.download() for name, buffer, returned in buffers if returned}
-    for _, buffer, _ in buffers:
-        buffer.free()
-    return found
-
-
-def _passed(device: Device, name: str, given: Given, buffers: list[tuple[str, Buffer, bool]]) -> Argument:
-    """Return an argument as the kernel takes it. Its buffers join the list: name, buffer, whether it is returned."""
-    if isinstance(given, Mapping):
-        return {field: _passed(device, field, value, buffers) for field, value in given.items()}
-    if isinstance(given, New):
-        made = (device.zeros if given.zero else device.empty)(given.length, given.dtype)
-        buffers.append((name, made, not given.scratch))
-        return made
-    if isinstance(given, np.ndarray):
-        buffers.append((name, device.constant(given), False))
-        return buffers[-1][1]
-    return given

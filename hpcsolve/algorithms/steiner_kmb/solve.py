@@ -23,7 +23,7 @@ from hpcsolve.algorithms.shortest_paths.engines.known import (
 )
 from hpcsolve.algorithms.shortest_paths.engines.phast import contraction, hierarchy
 from hpcsolve.algorithms.steiner_kmb import dual_ascent, key_path
-from hpcsolve.algorithms.steiner_kmb.best import ruin
+from hpcsolve.algorithms.steiner_kmb.best import node_tree, ruin
 from hpcsolve.algorithms.steiner_kmb.best.node_table import sent_bytes
 from hpcsolve.algorithms.steiner_kmb.best.polish import polished, shrunk_for_best
 from hpcsolve.algorithms.steiner_kmb.best.rounds import RoundStop
@@ -52,9 +52,8 @@ from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.steiner import require_problem
 from hpcsolve.problems.verify.steiner_bound import closure_bound
 
-HOST_FILES = (TREE_FILE, dual_ascent.FILE, key_path.FILE, ruin.FILE,
-                     "steiner/one_steiner", REDUCTIONS_FILE, layer.FILE,
-                     contraction.FILE, hierarchy.FILE)
+HOST_FILES = (TREE_FILE, dual_ascent.FILE, key_path.FILE, ruin.FILE, node_tree.FILE, REDUCTIONS_FILE, layer.FILE,
+              contraction.FILE, hierarchy.FILE)
 """What runs on the host's cores whatever the job's device is."""
 KERNEL_FILES = (*HOST_FILES, *kernel_files((*ENGINES, *ROW_ENGINES)))
 

@@ -1,7 +1,7 @@
 """The table of distances from nodes (rows) to vertices (columns). A rank has the columns of its own vertices.
 
 Each rank searches from its share of the new nodes, and sends the other ranks their columns of these rows. The rank that
-has a vertex' column measures how light the tree would be with it (cuda_src/steiner/one_steiner.cu). So memory and work
+has a vertex' column measures how light the tree would be with it (cuda_src/host/one_steiner.cpp). So memory and work
 are spread over the ranks.
 """
 
@@ -16,18 +16,16 @@ from numpy.typing import NDArray
 
 from hpcsolve.algorithms.shortest_paths.engines.row_engine import RowSearch, filled_rows
 from hpcsolve.algorithms.shortest_paths.keys import Keys
-from hpcsolve.algorithms.steiner_kmb.best.node_tree import Candidates, PlacedTree, runs
-from hpcsolve.algorithms.steiner_kmb.network import Given, New, launched
-from hpcsolve.device.base import Device
+from hpcsolve.algorithms.steiner_kmb.best.node_tree import FILE, Candidates, PlacedTree
+from hpcsolve.device.host import HostDevice
+from hpcsolve.device.host_function import Given
 from hpcsolve.parallel.comm import Comm, agree_minimum
 from hpcsolve.parallel.partition import even_shares
 
 PANEL = 32
-"""Columns that lie together in memory (`panel` in one_steiner.cu)."""
+"""Columns that lie together in memory (`panel` in one_steiner.cpp)."""
 DENSE = 4
 """If more than one column in DENSE is asked for, all are measured, which is faster because they lie in order."""
-LINKS_A_VERTEX = 8
-"""Room for links per vertex at first. Road-like graphs need 3 or 4."""
 
 
 def capacity(terminals: int) -> int:
@@ -55,20 +53,20 @@ class NodeTable:
     Attributes
     ----------
     device
-        The CPU, on which the kernels run.
+        The CPU's cores.
     room
         Number of rows.
     own
         This rank's vertices, in whole panels except the last one.
     rows
-        Shape (panels, room, PANEL), as the kernels read it.
+        Shape (panels, room, PANEL), as the functions read it.
     sent
         Bytes of rows that this rank has sent so far.
     ready
         Shape (room,): whether a row that the next `fill` is asked for is filled already.
     """
 
-    device: Device
+    device: HostDevice
     keys: Keys
     n: int
     room: int
@@ -157,36 +155,17 @@ class NodeTable:
 
     def _measured(self, tree: PlacedTree, columns: NDArray[np.uint32]) -> NDArray[Any]:
         """Return for each column the weight of the tree with its vertex added."""
-        if not len(columns):
-            return np.empty(0, self.keys.dtype)
-        grid = 4 * self.device.info.units
-        dtype = self.keys.dtype
-        scratch, weight = New(grid * (tree.levels + 2) * PANEL, dtype, scratch=True), New(len(columns), dtype)
-        return self._launched("measure", tree, columns, grid, scratch=scratch, weight=weight)["weight"]
+        weight = np.empty(len(columns), self.keys.dtype)
+        self._call("measure", tree, columns, weight=weight)
+        return weight
 
     def linked(self, tree: PlacedTree, vertices: NDArray[np.uint32], weight: NDArray[Any] | None = None) -> Candidates:
         """Return those of the given vertices that are this rank's, ascending, with their links."""
-        columns, dtype = self._columns(vertices), self.keys.dtype
-        if not len(columns):
-            return Candidates(columns, np.empty(0, dtype), columns, columns, np.empty(0, dtype))
-        room = LINKS_A_VERTEX * len(columns)
-        grid = max(1, min(self.device.info.units, len(columns) // PANEL))
-        while True:
-            scratch = grid * PANEL * (len(tree.slots) + tree.levels)
-            out: Given = {
-                "room": room, "used": New(1, np.uint32, zero=True, scratch=True), "begin": New(len(columns), np.uint32),
-                "length": New(len(columns), np.uint32), "to": New(room, np.uint32), "way": New(room, dtype),
-            }
-            found = self._launched("links", tree, columns, grid, ways=New(scratch, dtype, scratch=True),
-                                   words=New(scratch, np.uint32, scratch=True), found=out)
-            begin, links, to, way = found["begin"], found["length"], found["to"], found["way"]
-            used = int(links.sum())
-            if used <= room:
-                break
-            room = used
-        which = runs(begin, links)
-        weight = np.zeros(len(columns), dtype) if weight is None else weight
-        return Candidates(columns + np.uint32(self.own.start), weight, links, to[which], way[which])
+        columns = self._columns(vertices)
+        weight = np.zeros(len(columns), self.keys.dtype) if weight is None else weight
+        links = np.empty(len(columns), np.uint32)
+        found = self._call("link", tree, columns, length=links)
+        return Candidates(columns + np.uint32(self.own.start), weight, links, found["to"], found["way"])
 
     def _columns(self, vertices: NDArray[np.uint32] | None) -> NDArray[np.uint32]:
         """Return this rank's columns of vertices, ascending."""
@@ -195,14 +174,10 @@ class NodeTable:
         mine = np.sort(vertices[(vertices >= self.own.start) & (vertices < self.own.stop)])
         return mine - np.uint32(self.own.start)
 
-    def _launched(
-        self, name: str, tree: PlacedTree, columns: NDArray[np.uint32], grid: int, **own: Given
-    ) -> dict[str, NDArray[Any]]:
-        """Launch a kernel of one_steiner.cu on the tree and some columns of the table, and return its new arrays."""
-        given: Given = {
-            "room": self.room, "nodes": len(tree.slots), "levels": tree.levels, "slots": tree.slots,
-            "depths": tree.depths, "edges": tree.edges, "table": self.rows,
-        }
-        name = f"one_steiner_{name}_{self.keys.code}"
-        return launched(self.device, "steiner/one_steiner", name, grid, PANEL, tree=given, columns=len(columns),
-                        column=columns, **own)
+    def _call(self, name: str, tree: PlacedTree, columns: NDArray[np.uint32], **own: Given) -> dict[str, NDArray[Any]]:
+        """Call a function of one_steiner.cpp on the tree and some columns of the table."""
+        return self.device.call(
+            FILE, f"one_steiner_{name}_{self.keys.code}", columns={"count": len(columns), "column": columns},
+            tree={"room": self.room, "nodes": len(tree.slots), "levels": tree.levels, "slots": tree.slots,
+                  "depths": tree.depths, "edges": tree.edges, "table": self.rows},
+            threads=self.device.info.threads, **own)

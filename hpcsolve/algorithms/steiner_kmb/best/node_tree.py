@@ -1,6 +1,6 @@
 """The minimum spanning tree of the nodes, on rank 0, and how vertices join it as new nodes.
 
-See cuda_src/steiner/one_steiner.cu.
+See cuda_src/host/one_steiner.cpp.
 """
 
 from __future__ import annotations
@@ -13,20 +13,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.shortest_paths.keys import Keys
-from hpcsolve.algorithms.steiner_kmb.network import Given, New, launched
 from hpcsolve.algorithms.steiner_kmb.order import depth_first
 from hpcsolve.algorithms.steiner_kmb.reductions.simple import Indices
-from hpcsolve.device.base import Device
+from hpcsolve.device.host import HostDevice
+from hpcsolve.device.host_function import Given
 
+FILE = "host/one_steiner"
 NO_NODE = np.uint32(2**32 - 1)
-"""Stands for a vertex that is no node (`none` in one_steiner.cu)."""
+"""Stands for a vertex that is no node (`none` in one_steiner.cpp)."""
 SLACK = 10
 """A vertex joins if it still saves what was measured, less one part in SLACK."""
 
 
 @dataclass(frozen=True)
 class PlacedTree:
-    """A tree of nodes as the kernels `measure` and `links` read it. Place i has the i-th node in depth-first order.
+    """A tree of nodes as the functions `measure` and `link` read it. Place i has the i-th node in depth-first order.
 
     Attributes
     ----------
@@ -110,7 +111,7 @@ class NodeTree:
         Which of several pseudo-random orders breaks ties.
     """
 
-    device: Device
+    device: HostDevice
     keys: Keys
     terminals: int
     room: int
@@ -198,22 +199,18 @@ class NodeTree:
         offered: Given = {
             "count": len(number), "number": number, "least": least, "start": start, "to": links.to, "way": links.way
         }
-        kind = self.keys.dtype
-        found = launched(
-            self.device, "steiner/one_steiner", f"one_steiner_graft_{self.keys.code}", nodes=known, most=most,
-            offered=offered, old_parent=self.parent, old_edge=self.edge,
-            words=New(4 * self.room, np.uint32, scratch=True), lengths=New(self.room, kind, scratch=True),
-            parent=New(self.room, np.uint32), edge=New(self.room, kind), accepted=New(1 + most, np.uint32),
-        )
-        accepted = links.vertex[found["accepted"][1 : 1 + int(found["accepted"][0])]]
+        found = self.device.call(
+            FILE, f"one_steiner_graft_{self.keys.code}", nodes=known, most=most, offered=offered,
+            old_parent=self.parent, old_edge=self.edge)
+        accepted = links.vertex[found["accepted"]]
         free = np.setdiff1d(np.arange(self.room, dtype=np.uint32), self.slot)[: len(accepted)]
         self.vertex, self.slot = np.concatenate([self.vertex, accepted]), np.concatenate([self.slot, free])
-        self.parent, self.edge = found["parent"][: len(self.vertex)], found["edge"][: len(self.vertex)]
+        self.parent, self.edge = found["parent"], found["edge"]
         return np.arange(known, len(self.vertex), dtype=np.uint32)
 
 
 def node_tree(
-    device: Device, keys: Keys, terminals: NDArray[np.uint32], room: int, edges: Candidates
+    device: HostDevice, keys: Keys, terminals: NDArray[np.uint32], room: int, edges: Candidates
 ) -> NodeTree:
     """Return the tree of the terminals (positions) that these edges, links between their numbers, span."""
     k = len(terminals)
