@@ -16,7 +16,7 @@ from tests.gpu_code.check import budget_problems, own_problems
 from tests.gpu_code.compiled import Compiled, Use, accesses, compiled, find_disassembler, uses_of
 from tests.gpu_code.machine_code import kernels
 from tests.gpu_code.multiprocessor import MULTIPROCESSORS, resident_warps
-from tests.races.check import exported_kernels
+from tests.ptx.check import gpu_kernels
 
 PTXAS = """ptxas info    : 0 bytes gmem
 ptxas info    : Compiling entry function 'tile_one' for 'sm_90'
@@ -97,8 +97,8 @@ def test_what_is_beyond_the_budget_is_named(tmp_path: Path) -> None:
 
 def test_every_kernel_has_a_budget() -> None:
     budget, _ = read_budget()
-    assert {name for name, _ in budget} == exported_kernels()
-    assert len(budget) == len(exported_kernels()) * len(MULTIPROCESSORS)
+    assert {name for name, _ in budget} == gpu_kernels()
+    assert len(budget) == len(gpu_kernels()) * len(MULTIPROCESSORS)
 
 
 def test_as_many_blocks_are_resident_as_the_algorithms_count_on() -> None:

@@ -135,14 +135,13 @@ def start(stub: Stub, *words: str, **settings: int) -> Ran:
 
 
 def kernel_files() -> list[str]:
-    """Return the files of cuda_src whose kernels a GPU may run, as `Device.kernel` names them."""
+    """Return the files of cuda_src that have kernels, as `Device.kernel` names them."""
     folder = build.source_folder()
-    files = (path.relative_to(folder).with_suffix("").as_posix() for path in folder.rglob("*.cu"))
-    return sorted(file for file in files if not source.for_host(file))
+    return sorted(path.relative_to(folder).with_suffix("").as_posix() for path in folder.rglob("*.cu"))
 
 
 def gpu_kernels() -> set[str]:
-    """Return the kernels that a GPU may run."""
+    """Return the kernels. Functions of the host are none."""
     return {name for file in kernel_files() for name in source.declarations(build.source_folder(), file)}
 
 
