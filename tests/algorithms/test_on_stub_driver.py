@@ -84,8 +84,12 @@ THREADS = """
 import hpcsolve
 from hpcsolve.algorithms.steiner_kmb import solve
 from hpcsolve.problems.generate.steiner import power_law_steiner
-opened, plain = [], solve.HostDevice
-solve.HostDevice = lambda threads: opened.append(threads) or plain(threads)
+opened = []
+class Noted(solve.HostDevice):
+    def __init__(self, threads):
+        opened.append(threads)
+        super().__init__(threads)
+solve.HostDevice = Noted
 instance = power_law_steiner(n=90, edges=250, terminals=15)
 for keys in {}, {"threads": 3}:
     hpcsolve.solve(instance, "steiner-kmb", device="cuda", mode="best", shakes=0, **keys)
