@@ -74,7 +74,7 @@ def test_columns_of_labels(tmp_path, text, options, weights):
     ("u,v,from\n1,2,3\n", {}, ":1: the columns u and from may mean the same; rename or remove one"),
     ("u,v,w\n1,2,3\n", {"weight": "km"}, ":1: no column is called 'km'; there are u, v, w"),
     ("1,2,3\n", {"weight": "km"}, ":1: no column is called 'km'"),
-    ("u,v,km,km\n1,2,3,4\n", {"weight": "km"}, ":1: two columns are called 'km'; there are u, v, km, km"),
+    ("u,v,km,km\n1,2,3,4\n", {"weight": "km"}, ":1: 2 columns are called 'km'; there are u, v, km, km"),
     ("u,v,w\nVienna,Graz\n", {}, ":2: 2 cells, but line 1 has 3"),
     ("u,v,w\nVienna,,3\n", {}, ":2: a vertex is missing"),
     ("u,v,w\nVienna,Graz,\n", {}, ":2: a weight is missing"),

@@ -76,9 +76,9 @@ def test_the_choice_is_told(keys: Mapping[str, object], words: str) -> None:
 
 def test_what_a_hierarchy_is_worth_is_told() -> None:
     """The answer is that of Near-Far by name."""
-    grid, keys = generate_graph("grid-graph", rows=90, columns=90), {"sources": list(range(1, 66))}
+    grid, keys = generate_graph("grid-graph", rows=90, columns=90), {"sources": list(range(1, 129))}
     found, notes = solve(grid, **keys)
-    assert "takes more than 376 steps per vertex and arc, which does not pay for 65 searches" in notes[0]
+    assert "takes more than 730 steps per vertex and arc, which does not pay for 128 searches" in notes[0]
     assert found == solve(grid, engine="near-far", **keys)[0]
 
 

@@ -64,7 +64,7 @@ def test_the_tree_is_that_of_the_engine_tile(graph: Graph, keys: dict[str, objec
 
 @pytest.mark.parametrize(("graph", "keys", "words"), [
     (strip(63), {"mode": "kmb"}, "tile: 63 searches"),
-    (strip(1200, rows=40, columns=40), {"mode": "kmb"},
+    (strip(1700, rows=45, columns=45), {"mode": "kmb"},
      "tile: no small separators: contraction takes more than "),
     (strip(300), {"mode": "kmb"}, "tile: 300 searches"),
     (HARD, {"mode": "best", "shakes": 0}, "phast, a hierarchy"),

@@ -32,8 +32,11 @@ SWEEP_STEPS = 0.6
 """Steps of a search by sweeps with its check, among 16 or more."""
 MAKING_STEPS = 360.0
 """Steps that making the hierarchy of a road network takes: 280 (San Francisco Bay) to 470 (New York)."""
-ROADS = 3
-"""Arcs per vertex up to which a graph is as sparse as road networks are: 2.5 (San Francisco Bay) to 2.8 (New York)."""
+ROADS = 3.5
+"""Arcs per vertex up to which a graph may be like a road network: 2.5 (San Francisco Bay) to 2.8 (New York).
+
+Narrow strips of a grid have 3.3, and small separators as well; a square grid has 4.
+"""
 DENSER = 2
 """How many times as many searches a denser graph must have, since there contraction often ends without a hierarchy.
 
