@@ -216,7 +216,7 @@ def test_too_large_graphs_allocate_nothing(kind, monkeypatch):
     monkeypatch.setattr(memory, "available_memory", lambda: 2**30)
     keys = {"grid-graph": {"rows": 2**15, "columns": 2**15}, "rmat-graph": {"scale": 30}}
     begin = time.process_time()
-    with pytest.raises(ResourceError, match=r"^generating a graph of .* 1 GiB is free; take at most some [0-9]+ vertices"):
+    with pytest.raises(ResourceError, match=r"^generating a graph of .* 1 GiB is free; take at most some .* vertices"):
         generate_graph(kind, **keys.get(kind, {"n": 2**31 - 1}))
     assert time.process_time() - begin < 0.5
     assert generate_graph(kind, **SMALL[kind]).n > 0
