@@ -99,7 +99,7 @@ class Stopped(HpcsolveError):
 
 
 class LaunchError(HpcsolveError):
-    """A kernel was launched with arguments that it does not take, which is a bug in hpcsolve."""
+    """A kernel was launched with arguments that it does not take, or a host function failed: a bug in hpcsolve."""
 
 
 def path_text(given: Any, what: str) -> str:

@@ -1,6 +1,5 @@
 // The order and the arcs of a contraction hierarchy, from the topology of a graph alone (after Dibbelt, Strasser and
-// Wagner, Customizable Contraction Hierarchies, 2014). hierarchy.cpp says what it is for, and does the
-// rest.
+// Wagner, Customizable Contraction Hierarchies, 2014). hierarchy.cpp says what it is for, and does the rest.
 //
 // Vertices are contracted one after the other, the one with the smallest key 8 degree + 2 depth first: it is taken out,
 // and its neighbours are joined to a clique. Its arcs to them are arcs of the hierarchy: each leads from a lower to a
@@ -10,9 +9,12 @@
 //
 // `work` counts steps, each about a nanosecond: one for each entry of the lists of neighbours that is joined, and
 // `arc_steps` for each arc of the hierarchy, which has to get its place and its weight too. Graphs without small
-// separators become dense and take any amount of work. So contraction foresees what is left, and ends as soon as that is
-// more than `worth`, the steps that the hierarchy would save (`pays`), when it has taken half as many again, or when the
-// lists outgrow their memory.
+// separators become dense and take any amount of work. So contraction forecasts at some points what is left to do, and
+// gives up
+// - if the forecast is more than `worth`, the steps that the hierarchy would save (`pays`);
+// - if the lists have grown between two forecasts, unless it has cost little or surely pays (`pays`);
+// - if it has taken one and a half times `worth`;
+// - if the lists outgrow their memory.
 //
 // Memory: the lists of neighbours stand in one array, each in a place of 2^bits entries; a list that outgrows its place
 // moves to one of twice the size, and leaves the old place to others.
@@ -20,7 +22,7 @@
 
 constexpr uint32_t none = ~0u;  // no vertex, no place
 constexpr uint32_t most_keys = 1 << 16, most_bits = 32;
-constexpr uint64_t arc_steps = 300;  // ARC_STEPS in contraction.py
+constexpr uint64_t arc_steps = 300;  // measured; choice.py counts in the same steps
 enum ending : uint64_t { finished, too_much_work, out_of_room };
 
 // The neighbours of each vertex that are not contracted yet. The lists throw `full` when they outgrow their room.
@@ -160,13 +162,15 @@ struct contraction {
     for (uint32_t i = 0; i < near.count[v]; i++)
       if (marks[others[i]] != now) near.append(u, others[i]);
   }
-  // Returns whether it pays to go on with `left` vertices, `before` being the entries when there were a third more.
+  // Returns whether it pays to go on with `left` vertices. `before`: the entries at the last look, when a third more
+  // vertices were left (twice as many at the first look).
   //
-  // In road networks each arc that is left leads to about 4 arcs of the hierarchy, whatever part of the vertices is left
-  // (3.6 to 4.4 with a half, a quarter and an eighth of New York, BAY, NE). The lists can only grow together, so those
-  // that are left take at least 2 entries^2 / left more steps. Where the lists grow from one look to the next, as in
-  // grids and random graphs, more arcs are to come than that. Then contraction goes on only while it has cost little or is
-  // sure to pay. What it has cost is lost either way, so it counts in no other case.
+  // Each arc that is left stands in two lists. In road networks it leads to about 4 arcs of the hierarchy, whatever
+  // part of the vertices is left (3.6 to 4.4 with a half, a quarter and an eighth of New York, BAY, NE), which makes 2
+  // for each entry. The lists can only grow together, so those that are left take at least 2 entries^2 / left more
+  // steps. Where the lists grow from one look to the next, as in grids and random graphs, more arcs are to come than
+  // that. Then contraction goes on only while it has cost little or is sure to pay. What it has cost is lost either way,
+  // so it counts in no other case.
   bool pays(uint64_t left, uint64_t before, uint64_t worth) const {
     const uint64_t to_come = arc_steps * 2 * entries + 2 * entries / left * entries;
     if (to_come > worth) return false;

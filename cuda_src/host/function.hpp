@@ -4,8 +4,8 @@
 //   FUNCTION name(network net, const uint32_t *bases, uint64_t *distance, result<uint32_t> &edges) { ... }
 //   EXPORT_FUNCTION(name)
 //
-// It is declared once, here, and called with named arguments, as a kernel is: numbers, numpy's arrays (`const` if they
-// are only read), and structs of these. A `result` is an array whose length the function decides; the call returns it.
+// The line `FUNCTION` is its only declaration, which Python reads too. It is called with named arguments, as a kernel is:
+// numbers, numpy's arrays (`const` if they are only read), and structs of these. A `result` is an array whose length the function decides; the call returns it.
 // Results come last.
 //
 // A call has no blocks. A function that works with several threads takes their number (host/share.hpp).

@@ -76,7 +76,9 @@ class growth {
   uint64_t least;
   vector<int64_t> rest;  // by ascent: what the rest of a tree costs at least, without the way to the vertex
   vector<uint64_t> weight;  // `unreached` between two sets
-  vector<uint32_t> settled, dropped;  // vertices that the bound rule keeps, in the order of their weights; the others
+  // Vertices that were taken from the queue, by weight: those whose states may be kept; those that the bound rule, or a
+  // foreign terminal settled before (separator rule), rules out.
+  vector<uint32_t> settled, dropped;
   vector<uint32_t> above, waiting_of;  // union-find; of a component, by its top: how many of its vertices wait
   vector<uint8_t> state;  // what is known of a vertex, or of a component by its top; `unseen` between two sets
   vector<uint32_t> seen;  // vertices that the separator rule has seen beside the settled ones
@@ -118,7 +120,8 @@ class growth {
       i += a <= b, j += b <= a;
     }
   }
-  // Settles vertices in order of their weights.
+  // Settles vertices in order of their weights, under the separator rule none that is farther than the first foreign
+  // terminal. The search does not go on through a foreign terminal.
   void search() {
     uint64_t last = unreached;
     while (waiting.size) {

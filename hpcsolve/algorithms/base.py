@@ -36,7 +36,7 @@ class StopCriteria(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rena
     Attributes
     ----------
     seconds
-        Time since the start, in seconds.
+        Time since the start of the search, in seconds (with `hpcsolve solve --seconds`: of the command).
     target
         A cost that is good enough, in the instance's own unit.
     iterations

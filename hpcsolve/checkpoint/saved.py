@@ -1,8 +1,9 @@
 """A generation from which a run goes on, whatever ranks wrote it.
 
-The SHA-256 shows that the files are as they were written, not that hpcsolve wrote them: anybody can make one. So an
-algorithm says of all that it takes from here what it may be for this job: how many rows there are, and between which
-bounds their integers lie. What does not fit is refused before a kernel takes it for an index, a size or a count.
+A generation is one checkpoint: a manifest and its data files (store.py). The SHA-256 shows that the files are as they
+were written, not that hpcsolve wrote them: anybody can make one. Therefore an algorithm that takes rows from a
+checkpoint states how many there may be, and the range of their integers, both from the job. Other rows are refused
+before a kernel takes them for an index, a size or a count.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class Saved:
 
     @property
     def numbers(self) -> Mapping[str, Number]:
-        """The numbers of the state."""
+        """The named numbers and texts of the state."""
         return self.manifest.numbers
 
     def require(self, holds: bool, what: str) -> None:
@@ -60,8 +61,8 @@ class Saved:
             raise self.damaged(f"{name} = {str(value)[:30]} is no integer from {least} to {most}")
         return value
 
-    def word(self, name: str, known: Container[str]) -> str:
-        """Return one of the numbers that is a word, one of those known. Raises `DamagedFileError` if it is none."""
+    def text(self, name: str, known: Container[str]) -> str:
+        """Return the value of this name, a text, one of those known. Raises `DamagedFileError` if it is none."""
         value = self.numbers.get(name)
         if not isinstance(value, str) or value not in known:
             raise self.damaged(f"{name} = {str(value)[:30]!r} is not known")
@@ -99,7 +100,8 @@ class Saved:
         for one in self.ranges(name, wanted):
             filled += len(one) if one.start == wanted.start + filled else 0
         if filled != len(wanted):
-            raise self.damaged(f"{filled} of {len(wanted)} rows of {name} are stored")
+            rows = f"rows {wanted.start} to {wanted.stop - 1}"
+            raise self.damaged(f"the stored rows of {name} do not fill {rows} once each")
         for file, piece in self._pieces(name):
             start, stop = max(wanted.start, piece.first), min(wanted.stop, piece.first + piece.shape[0])
             if start < stop:

@@ -75,8 +75,10 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         The hash of the job and its instance.
     version
         The version of hpcsolve that wrote it.
-    numbers, words
-        As in `State`.
+    numbers
+        The named numbers and texts of rank 0 (`State.numbers`).
+    words
+        How far the run had come, for messages (`State.words`).
     files
         The data file of each rank.
     """
@@ -113,7 +115,7 @@ def data_name(generation: int, token: str, rank: int) -> str:
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
-    """Write the manifest that turns data files on the disk into a generation. Raises `EnvironmentFault`."""
+    """Write the manifest that turns data files on the disk into a generation. Raises as `replacing`."""
     content = msgspec.json.encode(manifest)
     write_bytes(folder / f"{manifest.generation:08d}.manifest", content + _seal(content))
 

@@ -11,7 +11,7 @@ from hpcsolve.checkpoint import store
 from hpcsolve.checkpoint.lease import Lease
 from hpcsolve.checkpoint.saved import Saved
 from hpcsolve.checkpoint.state import State
-from hpcsolve.errors import EnvironmentFault, agree
+from hpcsolve.errors import EnvironmentFault, InputError, agree
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.replacing import way_out
 
@@ -48,7 +48,7 @@ class Writer:
         LeaseLost
             A later run of the job has taken over.
         EnvironmentFault
-            The disk is full, ... The generations before remain.
+            The disk is full, the manifest's name is taken, ... The generations before remain.
         """
         if self._comm.bcast(bool(self._kept) and self._kept[-1].numbers == state.numbers):
             return
@@ -86,6 +86,9 @@ class Writer:
                                     "--checkpoint-dir")
         except OSError as error:
             return _fault(self.folder, error)
+        except InputError:  # which is no mistake in the job, and must not end it
+            return EnvironmentFault(f"{self.folder}: what is no regular file has the name of the next manifest; choose "
+                                    "another --checkpoint-dir")
         except EnvironmentFault as fault:
             return fault
         return None

@@ -60,7 +60,8 @@ class HostFunction:
             raise ResourceError(f"{self.declaration.kernel}: its memory does not fit ({device.memory_free()} bytes are "
                                 "free)")
         if outcome:
-            raise LaunchError(f"{self.declaration.kernel} failed: it threw an exception that is none of memory")
+            raise LaunchError(f"{self.declaration.kernel} failed: an exception that is not a lack of memory (a bug in "
+                              "hpcsolve)")
         return {result.name: self._taken(one, result.dtype) for result, one in zip(self.declaration.results, made)}
 
     def _taken(self, one: int, dtype: np.dtype[Any]) -> NDArray[Any]:

@@ -41,7 +41,8 @@ from hpcsolve.problems.tsp import Tsp
 TSP_FORMATS: tuple[Format[Tsp], ...] = (
     Format(
         "tsplib", "TSPLIB", (".tsp", ".atsp", ".tour", ".sop", ".hcp", ".vrp"),
-        "begins with a keyword of TSPLIB, `NAME : gr17`; TSP, ATSP and SOP are read",
+        "begins with a keyword of TSPLIB, `NAME : gr17`; TSP, ATSP and SOP are read, others (HCP, CVRP, tours) are "
+        "refused",
         directed="ATSP and SOP: from row to column; TSP: both ways",
         read=read_tsplib, signature=looks_like_tsplib, write=write_tsplib, growth=2,
     ),

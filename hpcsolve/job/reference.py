@@ -74,7 +74,7 @@ def _generator_rows(maker: Callable[..., Any], known: Mapping[str, str]) -> Iter
 
 def _type(hint: Any) -> str:
     if get_origin(hint) is list:
-        return f"list of {_type(get_args(hint)[0])}s"
+        return f"list of {' or '.join(map(_plural, _type(get_args(hint)[0]).split(' or ')))}"
     if get_origin(hint) is tuple:
         return "pair"
     if get_origin(hint) is Literal:
@@ -88,6 +88,12 @@ def _type(hint: Any) -> str:
     limits = "".join(f", at least {meta.ge}" for meta in getattr(hint, "__metadata__", ()) if meta.ge is not None)
     name: str = base.__name__ if isinstance(base, type) else str(base)
     return in_words(name.replace("dict", "object")) + limits
+
+
+def _plural(kind: str) -> str:
+    """Return the plural of a type in words. Literal texts stay."""
+    noun, comma, limits = kind.partition(",")
+    return kind if kind.startswith("`") else f"{noun}s{comma}{limits}"
 
 
 def _shown(default: Any) -> str:

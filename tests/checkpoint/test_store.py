@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from hpcsolve.checkpoint import store
+from hpcsolve.checkpoint.checkpoints import Checkpoints
 from hpcsolve.checkpoint.lease import Lease, LeaseLost, take_lease
 from hpcsolve.checkpoint.saved import Saved, newest
 from hpcsolve.checkpoint.state import State, part
@@ -135,7 +136,7 @@ def test_rows_come_back_on_other_ranks(tmp_path: Path) -> None:
             assert np.array_equal(rows, table[start:stop])
     assert saved.gathered("pairs", (2,), np.uint32, range(4), range(1, 3)).tolist() == [[1, 1], [2, 2], [2, 2]]
     assert saved.ranges("table", range(2, 7)) == [range(2, 3), range(3, 6), range(6, 7)]
-    with pytest.raises(DamagedFileError, match="2 of 3 rows"):
+    with pytest.raises(DamagedFileError, match="the stored rows of table do not fill rows 7 to 9 once each"):
         saved.rows("table", range(7, 10), (3,), np.int64)
     with pytest.raises(DamagedFileError, match="not as <i4"):
         saved.rows("table", range(2), (3,), np.int32)
@@ -146,14 +147,14 @@ def test_rows_come_back_on_other_ranks(tmp_path: Path) -> None:
 
 
 def test_numbers_that_no_run_writes_are_refused(tmp_path: Path) -> None:
-    """Integers beyond their bounds, words that are not known, times that are none, and what is of another kind."""
+    """Integers beyond their bounds, texts that are not known, times that are none, and what is of another kind."""
     for value in (-1, 5, 2.5, "2", -0.5, 1e300):
         saved = Saved(tmp_path, Manifest(JOB, "", 1, {"number": value, "seconds": value}, "", ()))
         refused = f"^{tmp_path}: .*; remove the folder to begin anew$"
         with pytest.raises(DamagedFileError, match=refused):
             saved.integer("number", 0, 4)
         with pytest.raises(DamagedFileError, match=refused):
-            saved.word("number", "a")
+            saved.text("number", "a")
         if value not in (5, 2.5):
             with pytest.raises(DamagedFileError, match=refused):
                 saved.seconds()
@@ -178,6 +179,19 @@ def test_a_full_disk_leaves_the_checkpoints_before(tmp_path: Path, monkeypatch: 
 
 def full(*_: object) -> None:
     raise OSError(28, "No space left on device")
+
+
+def test_a_folder_in_place_of_a_manifest_does_not_end_the_run(tmp_path: Path) -> None:
+    """The run goes on, as with a full disk. A mistake of the user would have ended it."""
+    lines: list[str] = []
+    writer = Writer(tmp_path, SerialComm(), take_lease(tmp_path), JOB, None)
+    checkpoints = Checkpoints(writer=writer, warn=lines.append)
+    (tmp_path / "00000001.manifest").mkdir()
+    checkpoints.save(State({"number": 1}, [], ""), last=False)
+    assert lines == [f"hpcsolve: no checkpoint was written: {tmp_path}: what is no regular file has the name of "
+                     "the next manifest; choose another --checkpoint-dir; the run goes on"]
+    checkpoints.save(State({"number": 2}, [], ""), last=True)
+    assert len(lines) == 1 and found(tmp_path)[0].integer("number") == 2  # type: ignore[union-attr]
 
 
 def test_a_run_that_lost_its_lease_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

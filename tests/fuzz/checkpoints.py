@@ -186,7 +186,7 @@ def _read_all(saved: Saved) -> None:
         if name == "seconds":
             saved.seconds()
         elif isinstance(number, str):
-            saved.word(name, number)
+            saved.text(name, number)
         else:
             saved.integer(name, least=-(2**62))
     for piece in (piece for file in saved.manifest.files for piece in file.pieces):

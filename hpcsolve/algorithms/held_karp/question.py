@@ -33,9 +33,11 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     ----------
     path
         "cycle": the tour returns to its first city; "open": it does not.
-    start, end
-        Labels or names (as in the instance's file) of the first and the last city; by default the first city of a cycle
-        is the instance's first, the ends of an open path are free. A cycle has no `end`.
+    start
+        Label or name (as in the instance's file) of the first city; by default that of a cycle is the instance's first,
+        and that of an open path is free.
+    end
+        Label or name of the last city of an open path, which is free by default. A cycle has no `end`.
     objective
         What is minimised. "sum": the sum of the legs' costs; "latency": the sum over the cities of weight times time of
         arrival, in a cycle with the return to the first city; "position": the sum of the legs' costs, which depend on
@@ -52,8 +54,10 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
         `latest`.
     before
         Pairs [[a, b], ...] of cities: a comes before b.
-    position, not_position
-        Pairs [[city, k], ...]: the city stands, or does not stand, at place k of the tour; the first place is 1.
+    position
+        Pairs [[city, k], ...]: the city stands at place k of the tour; the first place is 1.
+    not_position
+        Pairs [[city, k], ...]: the city does not stand at place k of the tour; the first place is 1.
     forbidden
         Pairs [[a, b], ...]: no leg leads from a to b.
     count
@@ -71,9 +75,11 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
         How the lattice stores its states. "planes": split over ranks, any size; "compact": one table of all states on
         one rank, for study and as an oracle, for plain sums without `before`, `position`, `not-position`, `count`,
         `best` and `arcs` alone.
-    costs_sha256, windows_sha256
-        SHA-256 of the files of `costs` and `windows`. hpcsolve writes them into the result's job, so that a file that
-        has changed is refused when the job is run again.
+    costs_sha256
+        SHA-256 of the file of `costs`. hpcsolve writes it into the result's job, so that a file that has changed is
+        refused when the job is run again.
+    windows_sha256
+        SHA-256 of the file of `windows`, for the same purpose.
     """
 
     path: Literal["cycle", "open"] = "cycle"

@@ -71,13 +71,14 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     k
         Number of targets of "nearest". A source that is a target itself is its own nearest.
     engine
-        How to search; the answer does not depend on it. "auto": phast for tables if the weights are integers and an
-        earlier run has kept a hierarchy of the graph, or if the graph has at most 4 arcs per vertex and there are
-        enough sources for each core to pay for one (32 or more); else near-far. "phast": makes a contraction hierarchy,
-        and sweeps over it for up to 64 sources at a time, however few they are. The job is refused if contraction takes
-        more than 16384 steps per vertex and arc, or lists of neighbours with more than 12 entries per vertex and arc.
-        "near-far" chooses "near-far-block" or "near-far-grid", as suits graph and device; the others are for study.
-        (ENGINES).
+        How to search; the answer does not depend on it. "auto": phast for tables without `cutoff` if the weights are
+        integers and an earlier run has kept a hierarchy of the graph with these weights, or if there are enough sources
+        to pay for a new one: 32 for each core of all ranks with at most 3.5 arcs per vertex, 64 with more (up to 4);
+        else near-far. "phast": makes a contraction hierarchy, and sweeps over it for up to 64 sources at a
+        time, however few they are. The job is refused if contraction is foreseen to take more than 16384 steps (of
+        about a nanosecond) for each vertex and arc, or if its lists of neighbours come to more than 12 entries for
+        each. "near-far" chooses "near-far-block" or "near-far-grid", as suits graph and device; the others are for
+        study. (ENGINES).
     delta
         Width of Near-Far's buckets, in the unit of the file; by default it follows from weights and degrees, and
         grows during a search.

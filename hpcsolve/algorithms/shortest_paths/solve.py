@@ -110,7 +110,7 @@ def run(
                  partial(kept_everywhere, graph, device.info, comm))
     if saved is not None:
         known = [*(engine.name for engine in ENGINES), NEAR_FAR, PHAST]
-        keys, way = KINDS[saved.word("keys", KINDS)], way_by(saved.word("engine", known), way.reason)
+        keys, way = KINDS[saved.text("keys", KINDS)], way_by(saved.text("engine", known), way.reason)
     while keys is not None:
         kind = keys
         with prepared_on(graph, device, comm, kind, way, parameters, cutoff, len(share), asked.targets) as prepared:

@@ -20,9 +20,9 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
         "fast": a tree grown by one search, on rank 0 alone; "kmb": the method that Kou, Markowsky and Berman published,
         with one search per terminal, spread over the ranks; "best": reductions by bounds, then iterated 1-Steiner on
         a table of distances from the terminals to every vertex, which is spread over the ranks, then ruin and recreate;
-        "exact": the lightest tree, with a proof, by reductions, mode best, and dynamic programming over sets of
-        terminals, which is spread over the ranks. Its time and memory cannot be foreseen. Modes best and exact honour
-        [stop]: they end soon, with the best tree so far.
+        "exact": the lightest tree, with a proof, by reductions, mode best (if they leave more than 12 terminals), and
+        dynamic programming over sets of terminals, which is spread over the ranks. Its time and memory cannot be
+        foreseen. Modes best and exact honour [stop]: they end soon, with the best tree so far.
     engine
         Of modes kmb, best and exact: how to search; the tree does not depend on it. "auto": phast if the graph has at
         most 4 arcs per vertex and there are enough terminals for each core to pay for a hierarchy; else tile.
