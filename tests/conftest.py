@@ -19,6 +19,7 @@ from tests.starter import Starter
 
 if TYPE_CHECKING:
     from hpcsolve.device.base import Device
+    from hpcsolve.device.host import HostDevice
 
 # No deadlines on shared machines, and the same examples in every run, so that a failure is the same for everyone.
 hypothesis.settings.register_profile("hpcsolve", deadline=None, derandomize=True)
@@ -130,6 +131,15 @@ def device(test_device: str) -> Iterator[Device]:
 
     opened, _ = open_device(test_device, SerialComm(), share_gpu=True, threads=None)
     with opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def host() -> Iterator[HostDevice]:
+    """Open the CPU's cores for functions that run on them alone, whatever device the kernels are tested on."""
+    from hpcsolve.device.host import HostDevice
+
+    with HostDevice() as opened:
         yield opened
 
 

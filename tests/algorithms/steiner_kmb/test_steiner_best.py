@@ -90,10 +90,10 @@ def bench(graph: Graph, keys: Keys, device: HostDevice) -> Bench:
 
 
 @pytest.mark.parametrize("keys", [WORD, LONG], ids=["32", "64"])
-def test_rounds_measure_every_vertex_and_keep_a_minimum_spanning_tree(keys: Keys, device: Device) -> None:
+def test_rounds_measure_every_vertex_and_keep_a_minimum_spanning_tree(keys: Keys, host: HostDevice) -> None:
     for seed in range(3):
         graph = reduced(power_law_steiner(90, 230, 20, seed=seed, high=30)).graph
-        tried = bench(graph, keys, device)
+        tried = bench(graph, keys, host)
         nodes, accepted, dropped = tried.nodes, np.arange(len(graph.terminals)), 0
         while len(accepted):
             nodes.mend(tried.found(nodes.vertex[accepted]))
@@ -111,7 +111,7 @@ def test_rounds_measure_every_vertex_and_keep_a_minimum_spanning_tree(keys: Keys
             tried.fill(accepted)
             assert nodes.weight <= min(helping.values(), default=now), "the best of them at least"
             assert nodes.weight >= tried.spanning_weight()
-        assert nodes.weight < closure(network(graph, device)).weight and len(nodes.vertex) > len(graph.terminals)
+        assert nodes.weight < closure(network(graph, host)).weight and len(nodes.vertex) > len(graph.terminals)
 
 
 def test_links_are_the_edges_of_a_vertex_in_the_tree() -> None:
@@ -127,7 +127,7 @@ def test_links_are_the_edges_of_a_vertex_in_the_tree() -> None:
     assert len(tried.nodes.accept(tried.found())) == 1 and tried.nodes.weight == sum(range(10, 10 + k))
 
 
-def test_hubs_that_do_not_touch_are_accepted_in_one_round(device: Device) -> None:
+def test_hubs_that_do_not_touch_are_accepted_in_one_round(host: HostDevice) -> None:
     """Of forty stars in a row each saves on its own: what one has saved takes nothing from the others."""
     stars, ends, weights = 40, [], []
     for star in range(stars):
@@ -135,7 +135,7 @@ def test_hubs_that_do_not_touch_are_accepted_in_one_round(device: Device) -> Non
         weights += [20 + star] * 3 + [500]
     ends, weights = np.array(ends[:-1]).T, np.array(weights[:-1])
     graph = from_edges(*ends, weights, terminals=[v for v in range(4 * stars) if v % 4 != 3])
-    tried = bench(graph, WORD, device)
+    tried = bench(graph, WORD, host)
     accepted = tried.nodes.accept(tried.found())
     assert sorted(tried.nodes.vertex[accepted].tolist()) == list(range(3, 4 * stars, 4))
     assert tried.nodes.weight == int(weights.sum())
@@ -168,9 +168,9 @@ def test_ranks_do_not_matter(graph: Graph, device: Device) -> None:
         assert history(found[0]) == history(alone)
 
 
-def test_shakes_take_half_of_the_nodes_out_and_leave_a_minimum_spanning_tree(device: Device) -> None:
+def test_shakes_take_half_of_the_nodes_out_and_leave_a_minimum_spanning_tree(host: HostDevice) -> None:
     graph = reduced(power_law_steiner(300, 700, 60, high=1000)).graph
-    tried = bench(graph, WORD, device)
+    tried = bench(graph, WORD, host)
     tree, order = tried.nodes.tree()
     found = tried.table.linked(tree, np.setdiff1d(np.arange(graph.n, dtype=np.uint32), graph.terminals))
     tried.fill(tried.nodes.accept(replace(found, to=order[found.to]), whatever=True))

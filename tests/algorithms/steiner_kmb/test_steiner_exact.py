@@ -156,22 +156,22 @@ def test_against_the_dense_program(device: Device) -> None:
 
 
 @pytest.mark.parametrize("small", [True, False])
-def test_ascents_remove_edges_and_lose_no_lighter_tree(small: bool, device: Device, monkeypatch: pytest.MonkeyPatch
+def test_ascents_remove_edges_and_lose_no_lighter_tree(small: bool, host: HostDevice, monkeypatch: pytest.MonkeyPatch
                                                        ) -> None:
     """Before the program, edges go that are in no lighter tree. The ascents hold for what is left, chains included."""
     monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.exact.space.is_small", lambda k, edges: small)
     gone = 0
     for seed in range(max(GRAPHS // 4, 10)):
         graph = road_steiner(200, 7, seed=seed)
-        smaller, whole = reduced(graph), network(graph, device)
-        net = network(smaller.graph, device)
+        smaller, whole = reduced(graph), network(graph, host)
+        net = network(smaller.graph, host)
         least = solved(graph).cost - smaller.offset
         found = several_ascents(net, SerialComm(), least + 1)
         assert found is not None and len(found[0]) == (len(net.terminals) if small else len(net.terminals) // 2 + 1)
         start = Shrunk(smaller, np.empty(0, np.int64), least + 1 + smaller.offset, 0)
         now, every = _without_heavy(start, *found)
         assert now.smaller.graph.n == len(every[0].reach)
-        program = Program(space_of(network(now.smaller.graph, device), every), SerialComm(), least + 1, lambda b: False)
+        program = Program(space_of(network(now.smaller.graph, host), every), SerialComm(), least + 1, lambda b: False)
         program.run()
         assert program.limit == least
         assert whole.weight(spanning_tree(whole, now.smaller.restored(program.tree))) == least + smaller.offset

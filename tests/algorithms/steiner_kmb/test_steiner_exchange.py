@@ -59,14 +59,14 @@ def gain_of(graph: Graph, net: Network, tree: np.ndarray, path: list[int]) -> in
     return net.weight(np.array(path)) - min(distance[v] for v in others)  # type: ignore[type-var,operator]
 
 
-def test_every_exchange_is_the_best_for_its_path(device: Device) -> None:
+def test_every_exchange_is_the_best_for_its_path(host: HostDevice) -> None:
     @settings(max_examples=30)
     @given(steiner_graphs(11, 5, 9), st.randoms())
     def check(graph: Graph, random: object) -> None:
         smaller = reduced(graph).graph
-        net = network(smaller, device)
+        net = network(smaller, host)
         order = random.sample(range(len(net.edges)), len(net.edges))  # type: ignore[attr-defined]
-        shuffled = network(smaller, device).edges.weights.copy()
+        shuffled = network(smaller, host).edges.weights.copy()
         net.edges.weights[:] = np.array(order, np.uint64)  # a tree that is not the lightest
         tree = spanning_tree(net, np.arange(len(net.edges)))
         net.edges.weights[:] = shuffled
@@ -87,8 +87,8 @@ def test_every_exchange_is_the_best_for_its_path(device: Device) -> None:
     check()
 
 
-def test_what_finds_no_room_is_found_later(device: HostDevice) -> None:
-    net = network(reduced(power_law_steiner(200, 600, 100)).graph, device)
+def test_what_finds_no_room_is_found_later(host: HostDevice) -> None:
+    net = network(reduced(power_law_steiner(200, 600, 100)).graph, host)
     tree = spanning_tree(net, np.arange(len(net.edges)))
     many = moves(net, tree)
     few = found_moves(net, tree, "paths", 20)

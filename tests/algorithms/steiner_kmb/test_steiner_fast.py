@@ -57,18 +57,18 @@ def test_trees_of_all_kinds_of_graphs(device: Device) -> None:
     check()
 
 
-def test_the_closure_is_the_verifiers(device: Device) -> None:
+def test_the_closure_is_the_verifiers(host: HostDevice) -> None:
     @given(steiner_graphs())
     def check(graph: Graph) -> None:
-        smaller, known = closure(network(reduced(graph).graph, device)), steiner_bound.closure_spanning_tree(graph)
+        smaller, known = closure(network(reduced(graph).graph, host)), steiner_bound.closure_spanning_tree(graph)
         assert (smaller.weight, smaller.bottleneck) == (known.weight, known.bottleneck)
 
     check()
 
 
-def test_every_step_is_a_tree_and_gets_no_heavier(device: Device) -> None:
+def test_every_step_is_a_tree_and_gets_no_heavier(host: HostDevice) -> None:
     graph = road_steiner(400, 40, seed=3)
-    net = network(graph, device)
+    net = network(graph, host)
     for root in range(5):
         grown = shortest_path_tree(net, root)
         better = improved(net, grown)
@@ -116,8 +116,8 @@ def test_a_tree_of_no_weight(device: Device) -> None:
     assert (outcome.cost, outcome.solution["ratio"].values, len(outcome.solution["u"].values)) == (0, 1, 2)
 
 
-def test_an_ascent_that_is_cut_short_proves_less(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    net = network(road_steiner(400, 40, seed=3), device)
+def test_an_ascent_that_is_cut_short_proves_less(host: HostDevice, monkeypatch: pytest.MonkeyPatch) -> None:
+    net = network(road_steiner(400, 40, seed=3), host)
     whole = ascent_bound(net, 0)
     monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.dual_ascent.MOST_WORK", whole.work // 2)
     half = ascent_bound(net, 0)

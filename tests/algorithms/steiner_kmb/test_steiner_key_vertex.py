@@ -15,7 +15,6 @@ from hpcsolve.algorithms.steiner_kmb.key_path import exchanged, found_moves, mov
 from hpcsolve.algorithms.steiner_kmb.network import Network, network, spanning_tree
 from hpcsolve.algorithms.steiner_kmb.reductions.simple import reduced
 from hpcsolve.algorithms.steiner_kmb.trees import improved
-from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.graph_build import from_edges
@@ -69,12 +68,12 @@ def gain_of(graph: Graph, net: Network, tree: np.ndarray, key: int) -> int:
     return own - cost
 
 
-def test_every_elimination_is_the_best_for_its_vertex(device: Device) -> None:
+def test_every_elimination_is_the_best_for_its_vertex(host: HostDevice) -> None:
     """A move saves what plain searches say, and the tree after it is valid and no heavier than promised."""
     tried = made = 0
     for seed in range(GRAPHS):
         graph = reduced(tiny_graph(seed)).graph if seed % 3 else hypercube(4, 3 + seed % 4, seed)
-        net = network(graph, device)
+        net = network(graph, host)
         tree = poor_tree(net, seed)
         if not len(tree):
             continue
@@ -92,11 +91,11 @@ def test_every_elimination_is_the_best_for_its_vertex(device: Device) -> None:
     assert made > GRAPHS // 6 and tried > made
 
 
-def test_local_search_ends_where_neither_move_helps(device: Device) -> None:
+def test_local_search_ends_where_neither_move_helps(host: HostDevice) -> None:
     lighter = 0
     for seed in range(GRAPHS):
         graph = reduced(tiny_graph(seed)).graph if seed % 3 else hypercube(4, 3 + seed % 4, seed)
-        net = network(graph, device)
+        net = network(graph, host)
         tree = poor_tree(net, seed)
         last = locally_best(net, tree)
         edges = net.edges.part(last)
@@ -108,8 +107,8 @@ def test_local_search_ends_where_neither_move_helps(device: Device) -> None:
     assert lighter > 2
 
 
-def test_what_finds_no_room_or_is_too_much_is_left_out(device: HostDevice) -> None:
-    net = network(hypercube(6, 20, high=110), device)
+def test_what_finds_no_room_or_is_too_much_is_left_out(host: HostDevice) -> None:
+    net = network(hypercube(6, 20, high=110), host)
     tree = improved(net, poor_tree(net, 1))
     many = eliminations(net, tree)
     few = found_moves(net, tree, "vertices", 15, budget=BUDGET)
@@ -117,10 +116,10 @@ def test_what_finds_no_room_or_is_too_much_is_left_out(device: HostDevice) -> No
     assert found_moves(net, tree, "vertices", 4 * net.n, budget=100) == []
 
 
-def test_a_hub_is_replaced_by_a_ring(device: Device) -> None:
+def test_a_hub_is_replaced_by_a_ring(host: HostDevice) -> None:
     """No single key path can be exchanged with gain, but all three together can."""
     hub = from_edges([0, 0, 0, 1, 2], [1, 2, 3, 2, 3], [5, 5, 5, 7, 7], terminals=[1, 2, 3])
-    net = network(hub, device)
+    net = network(hub, host)
     star = np.flatnonzero(net.edges.tails == 0)
     assert moves(net, star) == [] and [move.gain for move in eliminations(net, star)] == [1]
     assert net.weight(locally_best(net, star)) == 14

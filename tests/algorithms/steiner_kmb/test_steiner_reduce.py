@@ -10,7 +10,7 @@ from hypothesis import given, settings
 
 from hpcsolve.algorithms.steiner_kmb.network import network, spanning_tree
 from hpcsolve.algorithms.steiner_kmb.reductions.simple import ReducedGraph, reduced
-from hpcsolve.device.base import Device
+from hpcsolve.device.host import HostDevice
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.graph_build import from_edges
 from hpcsolve.problems.steiner import check_tree
@@ -47,14 +47,14 @@ def test_each_edge_comes_back_with_its_weight(graph: Graph) -> None:
     assert ends == sorted(ends), "numbered as network() numbers them"
 
 
-def test_the_whole_tree_comes_back(device: Device) -> None:
+def test_the_whole_tree_comes_back(host: HostDevice) -> None:
     """Spanning trees of the reduced graph are trees of the original graph."""
 
     @given(steiner_graphs())
     def check(graph: Graph) -> None:
         smaller = reduced(graph)
-        tree = spanning_tree(network(smaller.graph, device), np.arange(smaller.graph.edges))
-        whole = network(graph, device)
+        tree = spanning_tree(network(smaller.graph, host), np.arange(smaller.graph.edges))
+        whole = network(graph, host)
         restored = whole.edges.part(spanning_tree(whole, smaller.restored(tree)))
         weight = check_tree(graph, restored.tails, restored.heads, restored.weights)
         assert weight == int(smaller.edges.weights[tree].sum())

@@ -19,7 +19,7 @@ from hpcsolve.algorithms.steiner_kmb.reductions.simple import reduced
 from hpcsolve.algorithms.steiner_kmb.reductions.special import too_long
 from hpcsolve.algorithms.steiner_kmb.reductions.terminals import contractible
 from hpcsolve.algorithms.steiner_kmb.trees import closure, nearest
-from hpcsolve.device.base import Device
+from hpcsolve.device.host import HostDevice
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.graph_build import from_edges
 from hpcsolve.problems.steiner import check_tree
@@ -59,13 +59,13 @@ def weak(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     return weaken
 
 
-def test_no_lighter_tree_is_lost(device: Device, weak: Callable[[int], None]) -> None:
+def test_no_lighter_tree_is_lost(host: HostDevice, weak: Callable[[int], None]) -> None:
     bad = []
     for seed in range(GRAPHS):
         if seed > GRAPHS // 5:  # before them: as in a run
             weak(seed)
         graph = tiny_graph(seed)
-        least, whole = least_weight(graph), network(graph, device)
+        least, whole = least_weight(graph), network(graph, host)
         for rules in CHOICES if GRAPHS > 1000 or seed % 4 == 0 else [ALL_RULES]:
             found = shrunk(reduced(graph), whole, LITTLE, rules)
             if text := wrong(graph, found, least, whole):
@@ -73,12 +73,12 @@ def test_no_lighter_tree_is_lost(device: Device, weak: Callable[[int], None]) ->
     assert not bad, bad[:5]
 
 
-def test_rules_of_the_first_kind_leave_a_lightest_tree(device: Device) -> None:
+def test_rules_of_the_first_kind_leave_a_lightest_tree(host: HostDevice) -> None:
     """Without any tree to compare with: what is contracted is in a lightest tree, what is removed is in none."""
     counts = np.zeros(2, np.int64)
     for seed in range(2 * GRAPHS):
         smaller = reduced(tiny_graph(seed))
-        net, least = network(smaller.graph, device), least_weight(smaller.graph)
+        net, least = network(smaller.graph, host), least_weight(smaller.graph)
         if len(net.terminals) < 2:
             continue
         removed = too_long(net, closure(net))
@@ -97,8 +97,8 @@ def test_rules_of_the_first_kind_leave_a_lightest_tree(device: Device) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_each_kind_is_counted(kind: str, device: Device, weak: Callable[[int], None]) -> None:
+def test_each_kind_is_counted(kind: str, host: HostDevice, weak: Callable[[int], None]) -> None:
     weak(0)
     graphs = [tiny_graph(seed) for seed in range(100)]
-    found = [shrunk(reduced(graph), network(graph, device), LITTLE).smaller.counts.get(kind, 0) for graph in graphs]
+    found = [shrunk(reduced(graph), network(graph, host), LITTLE).smaller.counts.get(kind, 0) for graph in graphs]
     assert sum(found) > 3

@@ -20,7 +20,7 @@ from hpcsolve.algorithms.steiner_kmb.network import Network, network
 from hpcsolve.algorithms.steiner_kmb.parameters import Parameters
 from hpcsolve.algorithms.steiner_kmb.reductions.simple import reduced
 from hpcsolve.algorithms.steiner_kmb.trees import improved
-from hpcsolve.device.base import Device
+from hpcsolve.device.host import HostDevice
 from hpcsolve.parallel.comm import Comm, SerialComm
 from hpcsolve.problems.generate.steiner import road_steiner
 from hpcsolve.problems.graph_build import from_edges
@@ -52,12 +52,12 @@ def weighed(net: Network, tree: np.ndarray) -> int:
     return check_tree(graph, edges.tails, edges.heads, edges.weights)
 
 
-def test_tiny_graphs_become_optimal(device: Device) -> None:
+def test_tiny_graphs_become_optimal(host: HostDevice) -> None:
     """All but one in a thousand: it is a heuristic, and a shake of so small a graph is short."""
     improved_ones = missed = 0
     for seed in range(GRAPHS):
         graph = reduced(tiny_graph(seed)).graph
-        net = network(graph, device)
+        net = network(graph, host)
         if len(net.terminals) < 2:
             continue
         tree = poor_tree(net, seed)
@@ -68,10 +68,10 @@ def test_tiny_graphs_become_optimal(device: Device) -> None:
     assert improved_ones > GRAPHS // 10 and missed <= GRAPHS // 1000
 
 
-def test_each_tree_is_one_and_the_best_is_never_heavier(device: Device) -> None:
+def test_each_tree_is_one_and_the_best_is_never_heavier(host: HostDevice) -> None:
     other_seeds = 0
     for graph in (hypercube(6, 20, high=110), hypercube(7, 64), road_steiner(400, 60, seed=2)):
-        net = network(reduced(graph).graph, device)
+        net = network(reduced(graph).graph, host)
         tree = improved(net, poor_tree(net, 1))
         found = search(net, tree)
         assert weighed(net, found.starts[0].now) >= weighed(net, found.best()) == found.weight < net.weight(tree)
@@ -84,22 +84,22 @@ def test_each_tree_is_one_and_the_best_is_never_heavier(device: Device) -> None:
     assert other_seeds
 
 
-def test_a_large_shake_takes_more_launches(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    net = network(reduced(hypercube(6, 20)).graph, device)
+def test_a_large_shake_takes_more_launches(host: HostDevice, monkeypatch: pytest.MonkeyPatch) -> None:
+    net = network(reduced(hypercube(6, 20)).graph, host)
     tree = poor_tree(net, 1)
     monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.best.ruin.WORK_OF_LAUNCH", work_of_shake(net) / 4.5)
     found = search(net, tree, shakes=3)
     assert found.number == found.launches == 15 and weighed(net, found.best()) == found.weight < net.weight(tree)
 
 
-def test_the_heaviest_weights_are_not_perturbed(device: Device) -> None:
+def test_the_heaviest_weights_are_not_perturbed(host: HostDevice) -> None:
     """Sums of lengths stay below 2^61, up to graphs whose weights sum to nearly 2^62."""
     for high, factor in ((1 << 20, 256), (1 << 56, 1)):
         graph = road_steiner(60, 12, seed=1)
         whole = from_edges(*(np.array(ends) for ends in (graph.tails(), graph.heads)),
                            graph.weights.astype(np.uint64) * np.uint64(high // int(graph.weights.max())),
                            terminals=graph.terminals, n=graph.n)
-        net = network(reduced(whole).graph, device)
+        net = network(reduced(whole).graph, host)
         assert factor_of(net) == factor
         tree = poor_tree(net, 3)
         found = search(net, tree)

@@ -46,10 +46,10 @@ def moved(net: Network, half: Network, tree: np.ndarray, first: int) -> np.ndarr
     return edge_numbers(net, half.edges.tails[tree] + first, half.edges.heads[tree] + first)
 
 
-def test_what_is_good_in_two_trees_is_joined(device: Device) -> None:
+def test_what_is_good_in_two_trees_is_joined(host: HostDevice) -> None:
     """Each tree is lightest in one half of the graph and poor in the other one."""
     graph, halves = two_halves()
-    net, nets = network(graph, device), [network(half, device) for half in halves]
+    net, nets = network(graph, host), [network(half, host) for half in halves]
     poor = [poor_tree(half, 5) for half in nets]
     good = [search(half, tree).best() for half, tree in zip(nets, poor)]
     least = [least_weight(half) for half in halves]
@@ -71,8 +71,8 @@ def test_what_is_good_in_two_trees_is_joined(device: Device) -> None:
     assert np.isin(found.tree, np.union1d(*trees)).all()
 
 
-def test_each_start_goes_its_own_way(device: Device) -> None:
-    net = network(reduced(hypercube(7, 64)).graph, device)
+def test_each_start_goes_its_own_way(host: HostDevice) -> None:
+    net = network(reduced(hypercube(7, 64)).graph, host)
     tree = poor_tree(net, 1)
     alone, found = search(net, tree), search(net, tree, starts=3)
     assert [one.number for one in found.starts] == [0, 1, 2]
@@ -83,13 +83,12 @@ def test_each_start_goes_its_own_way(device: Device) -> None:
                                                                   + [one.now for one in found.starts])))
 
 
-def test_ranks_do_not_matter(device: Device) -> None:
-    net = network(reduced(hypercube(6, 20)).graph, device)
+def test_ranks_do_not_matter(device: Device, host: HostDevice) -> None:
+    net = network(reduced(hypercube(6, 20)).graph, host)
     tree = poor_tree(net, 1)
 
     def work(comm: Comm) -> tuple[bytes | None, bytes, int, list[tuple[int, int]]]:
-        host = HostDevice(2)
-        own = replace(net, device=host)
+        own = replace(net, device=HostDevice(2))
         made = ruin_from(own, setting_for(own, 1, 1, 3, comm), tree, Work(0, 0.0))
         made.run(1)
         best = made.best()
