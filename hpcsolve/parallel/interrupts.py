@@ -38,6 +38,8 @@ _IMPORTING = "<frozen importlib._bootstrap>"
 """The file of Python's functions that import modules, as their frames name it."""
 SECONDS_BETWEEN_LOOKS = 0.02
 """Time after which a rank looks again whether its import has ended."""
+SECONDS_TO_HANDLE = 1.0
+"""Time after which a signal that the main thread has not handled is sent to it again."""
 SAME_PRESS = 0.5
 """Seconds within which Ctrl-C is taken as the same press, which a terminal and a launcher may both pass on."""
 
@@ -61,13 +63,18 @@ def line_of(stop: KeyboardInterrupt) -> str:
     return f"hpcsolve: stopped by {stop}; run the same command again" if str(stop) else INTERRUPTED_LINE
 
 
+_handled = 0.0
+"""The moment of the last call of `interrupt`, by the monotonic clock."""
+
+
 def interrupt(number: int, frame: FrameType | None) -> None:
     """Raise the exception for a signal. During an import end the process at once instead.
 
     The initialization of C extensions does not expect an exception: numpy's turns it into another one or crashes. A
     rank must not end alone, so for one of several the signal comes again until the import is over.
     """
-    stop = asked_by(number)
+    global _handled
+    _handled, stop = time.monotonic(), asked_by(number)
     while frame is not None:
         if frame.f_code.co_filename == _IMPORTING:
             if environment.started_by_launcher(os.environ):
@@ -94,12 +101,43 @@ def signals_raise() -> Iterator[None]:
     previous = {number: signal.signal(number, interrupt) for number in taken}
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
     try:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING)  # takes those that are pending
-        yield
+        with _sent_again():
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING)  # takes those that are pending
+            yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         for number, handler in previous.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def _sent_again() -> Iterator[None]:
+    """Send a signal to the main thread again, while the block runs, until `interrupt` has been called for it.
+
+    Python notes a signal and calls its handler later. If it comes in the microseconds before a system call that waits,
+    or if another thread takes it, the call goes on as if there were none, and may never return.
+    """
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    main, before = threading.get_ident(), signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+
+    def watch() -> None:
+        signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
+        while noted := os.read(reader, 1):  # the number of a signal, whichever thread has taken it
+            if before != -1:
+                os.write(before, noted)
+            time.sleep(SECONDS_TO_HANDLE)
+            late = noted[0] in STOPPING and time.monotonic() - _handled > 2 * SECONDS_TO_HANDLE
+            if late and signal.getsignal(noted[0]) is interrupt:
+                signal.pthread_kill(main, noted[0])
+        os.close(reader)
+
+    threading.Thread(target=watch, name="signals", daemon=True).start()
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(before)
+        os.close(writer)
 
 
 class Held:

@@ -1,4 +1,4 @@
-"""Signals are blocked before anything is imported, and while a compiler is started."""
+"""Signals are blocked before anything is imported and while a compiler is started, and come again if they are lost."""
 
 import sys
 
@@ -38,3 +38,25 @@ def test_a_signal_in_a_hook_of_fork_is_not_lost(hook, said, run_process):
     """Python ignores exceptions there. In the child it ends the compiler, which then says nothing."""
     done = run_process([sys.executable, "-c", FORK.replace("HOOK", hook)], timeout=60)
     assert (done.stdout, done.stderr) == (said, "")
+
+
+LOST = """
+import os, signal, threading, time
+from hpcsolve.parallel.interrupts import signals_raise
+silent, _ = os.pipe()
+def take():
+    time.sleep(0.3)
+    signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
+threading.Thread(target=take).start()
+try:
+    with signals_raise():
+        os.read(silent, 1)
+except KeyboardInterrupt as stop:
+    print(stop)
+"""
+
+
+def test_a_signal_that_another_thread_takes_ends_a_read(run_process):
+    """Nothing wakes the main thread then, as where a signal comes in the moment before a call that waits."""
+    done = run_process([sys.executable, "-c", LOST], timeout=30)
+    assert (done.stdout, done.stderr) == ("SIGTERM\n", "")
