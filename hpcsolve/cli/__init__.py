@@ -1,4 +1,11 @@
-"""The command line: a module for each command, whose `add` declares it and whose other functions run it.
+"""The command line: a module for each group of commands. `add_NAME` declares a command, `_NAME` runs it.
+
+run.py        solve, run, estimate
+sweep.py      sweep, and each run of one
+results.py    verify, collect, export, report, tree
+instances.py  new, generate, convert
+sites.py      slurm, build, info, completion
+options.py    options that commands share, and messages about mistakes
 
 `--help` must answer at once, so numpy, h5py, msgspec and MPI are imported inside the functions that run a command.
 """
@@ -11,35 +18,22 @@ import time
 from collections.abc import Callable, Sequence
 
 import hpcsolve
-from hpcsolve.cli import (
-    build,
-    collect,
-    completion,
-    convert,
-    estimate,
-    export,
-    generate,
-    info,
-    new,
-    report,
-    run,
-    slurm,
-    solve,
-    sweep,
-    tree,
-    verify,
-)
-from hpcsolve.cli.usage import OneLineParser, refuse_unknown_command, refuse_unknown_options
+from hpcsolve.cli.instances import add_convert, add_generate, add_new
+from hpcsolve.cli.options import OneLineParser, refuse_unknown_command, refuse_unknown_options
+from hpcsolve.cli.results import add_collect, add_export, add_report, add_tree, add_verify
+from hpcsolve.cli.run import add_estimate, add_run, add_solve
+from hpcsolve.cli.sites import add_build, add_completion, add_info, add_slurm
+from hpcsolve.cli.sweep import add_sweep
 from hpcsolve.errors import InputError, ResourceError
 from hpcsolve.memory import lack_of_memory, require_free_for_libraries
 from hpcsolve.parallel import launch
 from hpcsolve.parallel.interrupts import signals_raise
 
 COMMANDS = (
-    solve, new, run, sweep, collect, estimate, slurm, verify, report, export, tree, info, build, generate, convert,
-    completion,
+    add_solve, add_new, add_run, add_sweep, add_collect, add_estimate, add_slurm, add_verify, add_report, add_export,
+    add_tree, add_info, add_build, add_generate, add_convert, add_completion,
 )
-"""The modules of the commands, in the order of `--help`."""
+"""The functions that declare the commands, in the order of `--help`."""
 
 EPILOG = """\
 examples:
@@ -103,8 +97,8 @@ def command_parser() -> tuple[OneLineParser, dict[str, OneLineParser]]:
     )
     parser.add_argument("--version", action="version", version=f"hpcsolve {hpcsolve.__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for command in COMMANDS:
-        command.add(commands)
+    for add in COMMANDS:
+        add(commands)
     return parser, commands.choices
 
 

@@ -1,9 +1,17 @@
-"""`hpcsolve sweep`: solves a job for every combination of the values that its keys have."""
+"""`hpcsolve sweep`: solves a job for every combination of the values that its keys have.
+
+Each run is a process of its own, whose program is `main_of_run`: `hpcsolve run`, which ends as if by Ctrl-C when the
+sweep is gone. Its standard input is a pipe from the sweep, which sends nothing. So reading returns only when the sweep
+closes the pipe, or when the process of the sweep has ended, even by SIGKILL.
+"""
 
 from __future__ import annotations
 
 import argparse
 import os
+import signal
+import sys
+import threading
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -17,14 +25,14 @@ from hpcsolve.wording import counted
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hpcsolve.sweep.expand import Run, Sweep
+    from hpcsolve.sweep import Run, Sweep
 
-RUN = "import sys; from hpcsolve.cli.sweep_run import main; sys.exit(main())"
+RUN = "import sys; from hpcsolve.cli.sweep import main_of_run; sys.exit(main_of_run())"
 """The program of a run, whose arguments are those of `hpcsolve`."""
 WITH_LAUNCHER = "a sweep starts its runs itself, each as one process: start it without mpiexec or srun"
 
 
-def add(commands: Any) -> None:
+def add_sweep(commands: Any) -> None:
     """Declare the command and its options."""
     text = "solve a job whose keys may be lists or ranges, for every combination of their values"
     parser = add_command(commands, "sweep", _sweep, text)
@@ -52,7 +60,7 @@ def _sweep(options: argparse.Namespace) -> int:
 
 
 def _expanded(options: argparse.Namespace) -> Sweep:
-    from hpcsolve.sweep.expand import expand
+    from hpcsolve.sweep import expand
 
     device = [f"device={options.device}"] if options.device else []
     return expand(options.sweep, [*options.set, *device], options.output)
@@ -78,8 +86,7 @@ def _run_with_number(sweep: Sweep, number: int) -> Run:
 def _run_sweep(options: argparse.Namespace) -> int:
     from dataclasses import replace
 
-    from hpcsolve.sweep.expand import number_ranges
-    from hpcsolve.sweep.local import is_done
+    from hpcsolve.sweep import is_done, number_ranges
 
     sweep = _expanded(options)
     if options.overwrite:
@@ -104,7 +111,7 @@ def _script(sweep: Sweep, missing: Sequence[Run]) -> list[str]:
 
 
 def _summary(sweep: Sweep, missing: Sequence[Run]) -> str:
-    from hpcsolve.sweep.expand import axes_in_words
+    from hpcsolve.sweep import axes_in_words
 
     runs, done = counted(len(sweep.runs), "run"), len(sweep.runs) - len(missing)
     return f"{runs} ({axes_in_words(sweep.axes)}), {done} done, {len(missing)} to run"
@@ -113,7 +120,7 @@ def _summary(sweep: Sweep, missing: Sequence[Run]) -> str:
 def _run_missing(sweep: Sweep, missing: Sequence[Run], options: argparse.Namespace) -> int:
     from hpcsolve.output.log import Log
     from hpcsolve.output.progress import Progress, duration
-    from hpcsolve.sweep.local import cores, is_done, number_at_once, run_all
+    from hpcsolve.sweep import cores, is_done, number_at_once, run_all
 
     log, started = Log(quiet=options.quiet), time.monotonic()
     log.say(f"sweep:  {_summary(sweep, missing)}")
@@ -136,3 +143,25 @@ def _run_missing(sweep: Sweep, missing: Sequence[Run], options: argparse.Namespa
     log.say(f"done:   {solved} of {len(sweep.runs)} runs solved, {duration(time.monotonic() - started)}")
     log.say(f"next:   hpcsolve collect '{os.path.join(sweep.folder, '*.h5')}' -o {os.path.normpath(sweep.folder)}.csv")
     return max((failure.exit_code for failure in failures), default=0)
+
+
+SECONDS_TO_END = 10.0
+"""Time that the run has to write its result so far and end. After that the process is killed."""
+
+
+def main_of_run() -> int:
+    """Run the command line, and return its exit code."""
+    sys.argv[0] = "hpcsolve"
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts background jobs with SIGINT ignored
+    threading.Thread(target=_end_with_the_sweep, daemon=True).start()
+    from hpcsolve import cli
+
+    return cli.main(sys.argv[1:])
+
+
+def _end_with_the_sweep() -> None:
+    while os.read(0, 1):
+        pass
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(SECONDS_TO_END)
+    os.kill(os.getpid(), signal.SIGKILL)

@@ -20,7 +20,7 @@ from hpcsolve.errors import DamagedFileError, EnvironmentFault, InputError
 from hpcsolve.output.log import Log
 from hpcsolve.output.reader import read_result
 from hpcsolve.replacing import make_folder, replacing, write_bytes
-from hpcsolve.sweep.expand import expand
+from hpcsolve.sweep import expand
 from tests.faults.conftest import Start
 
 JOB = 'algorithm = "held-karp"\ninstance = { generate = "random-matrix", n = 8, seed = 1 }\noutput = "out.h5"\n'

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hpcsolve.errors import InputError
-from hpcsolve.slurm.script import Request, job_name_of, parsed_time, script_of, time_text
+from hpcsolve.slurm import Request, job_name_of, parsed_time, script_of, time_text
 from tests.frame.source import REPOSITORY
 
 HOSTILE = st.sampled_from([

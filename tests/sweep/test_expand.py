@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from hpcsolve.errors import InputError
 from hpcsolve.job.load import load_job
 from hpcsolve.output.toml import toml_text
-from hpcsolve.sweep.axes import axes_of
-from hpcsolve.sweep.expand import expand
+from hpcsolve.sweep import axes_of, expand
 
 ISSUE = """
 algorithm = "held-karp"

@@ -11,7 +11,7 @@ import pytest
 
 from hpcsolve.analysis.load import load
 from hpcsolve.isolated import search_path
-from hpcsolve.sweep.expand import number_ranges
+from hpcsolve.sweep import number_ranges
 from tests.conftest import REPOSITORY
 
 SIZES = """
@@ -93,7 +93,7 @@ def runs_of(folder):
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
-            if os.readlink(process / "cwd") == str(folder) and b"sweep_run" in (process / "cmdline").read_bytes():
+            if os.readlink(process / "cwd") == str(folder) and b"main_of_run" in (process / "cmdline").read_bytes():
                 found.append(process.name)
         except OSError:  # it has ended
             continue

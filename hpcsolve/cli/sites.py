@@ -1,4 +1,4 @@
-"""`hpcsolve slurm`: prints a Slurm script for a job, with what the job needs by its estimate."""
+"""The commands that fit hpcsolve to a site: `hpcsolve slurm`, `build`, `info` and `completion`."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from hpcsolve.cli.options import DEVICES, add_command, add_job, at_least_one, not_negative, on_rank_0
-from hpcsolve.errors import InputError
+from hpcsolve.errors import EnvironmentFault, InputError
 from hpcsolve.parallel.printing import show, warn
 
 if TYPE_CHECKING:
     from hpcsolve.job import Job
+    from hpcsolve.parallel.comm import Comm
     from hpcsolve.runner.forecast import Forecast
 
 SPARE = 1.25
@@ -25,7 +26,7 @@ SHORTEST = 600
 """Shortest time limit in seconds: starting a job takes minutes on busy file systems."""
 
 
-def add(commands: Any) -> None:
+def add_slurm(commands: Any) -> None:
     """Declare the command and its options."""
     text = "print a Slurm script for a job, which asks for what the job needs by its estimate"
     parser = add_command(commands, "slurm", _slurm, text)
@@ -56,7 +57,7 @@ def _slurm(options: argparse.Namespace) -> int:
     def prepare() -> None:
         from hpcsolve.job.load import load_job
         from hpcsolve.runner.ahead import prepare_run
-        from hpcsolve.sweep.axes import require_one_job
+        from hpcsolve.sweep import require_one_job
 
         if options.ranks % _ranks_per_node(options):
             raise InputError(f"{options.ranks} ranks do not fill nodes of {_ranks_per_node(options)} ranks; change "
@@ -93,7 +94,7 @@ def _with_threads(job: Job, cpus: int) -> Job:
 
 
 def _script(options: argparse.Namespace, found: Forecast, cpus: int) -> str:
-    from hpcsolve.slurm.script import Request, job_name_of, script_of
+    from hpcsolve.slurm import Request, job_name_of, script_of
 
     per_node = _ranks_per_node(options)
     settings = found.job.settings
@@ -140,9 +141,115 @@ def _environment() -> str:
 
 
 def _time(text: str) -> int:
-    from hpcsolve.slurm.script import parsed_time
+    from hpcsolve.slurm import parsed_time
 
     try:
         return parsed_time(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} is not a time such as 12:00:00 or 2-00:00:00") from None
+
+
+def add_build(commands: Any) -> None:
+    """Declare the command and its options."""
+    text = "compile all kernels for CPUs or GPUs of other machines that share this cache, which then need no compiler"
+    parser = add_command(commands, "build", _build, text)
+    text = "a CPU as g++ names it, such as znver4 or x86-64-v4; may be repeated"
+    parser.add_argument("--cpu", action="append", default=[], metavar="NAME", help=text)
+    text = "the architecture of a GPU, such as sm_90; may be repeated"
+    parser.add_argument("--gpu", action="append", default=[], metavar="NAME", help=text)
+
+
+def _build(options: argparse.Namespace) -> int:
+    def build() -> int:
+        from hpcsolve.device.prebuild import check_target
+        from hpcsolve.runner.ahead import build_for_target
+
+        wanted = [*((name, False) for name in options.cpu), *((name, True) for name in options.gpu)]
+        if not wanted:
+            raise InputError("name the CPU or the GPU to compile for: --cpu znver4, --gpu sm_90")
+        for name, is_gpu in wanted:
+            check_target(name, is_gpu)
+        for name, is_gpu in wanted:
+            show(f"built:  {build_for_target(name, is_gpu, show)}")
+        return 0
+
+    return on_rank_0(build)
+
+
+def add_info(commands: Any) -> None:
+    """Declare the command and its options."""
+    text = "print versions, MPI, compilers, devices and problems with them; under mpiexec a line for each rank"
+    command = add_command(commands, "info", _info, text)
+    command.add_argument("--clear-cache", action="store_true",
+                         help="remove the hierarchies of graphs that were kept for later runs; compiled kernels stay")
+
+
+def _info(options: argparse.Namespace) -> int:
+    from hpcsolve.device import array_cache
+    from hpcsolve.parallel.launch import guard
+    from hpcsolve.runner.info import compilers, general_lines, problem_lines, rank_line
+
+    found: list[str] = []
+
+    def info(comm: Comm) -> int:
+        lines = comm.gather(rank_line(comm.rank, comm.size))
+        if lines is not None:
+            show("\n".join([*general_lines(comm.mpi_library), *found, *lines, *problem_lines(found)]))
+        return 0
+
+    def prepare() -> None:
+        if options.clear_cache:
+            array_cache.clear()
+        found.extend(compilers())
+
+    return guard(info, prepare)
+
+
+SHELLS = ("bash", "zsh", "fish")
+FILES = ("FILE", "JOB.toml", "SWEEP.toml", "RESULT.h5", "A", "B")
+"""The metavars in `--help` that stand for a file."""
+FOLDERS = ("FOLDER",)
+
+
+def add_completion(commands: Any) -> None:
+    """Declare the command and its options."""
+    text = "print a completion file; docs/running.md says where to put it"
+    parser = add_command(commands, "completion", _completion, text)
+    parser.add_argument("shell", metavar="SHELL", choices=SHELLS, help=", ".join(SHELLS))
+
+
+def _completion(options: argparse.Namespace) -> int:
+    def completion() -> int:
+        try:
+            import shtab
+        except ImportError:
+            raise EnvironmentFault("shtab is not installed: pip install shtab") from None
+        from hpcsolve.cli import command_parser
+
+        parser, commands = command_parser()
+        for each in commands.values():
+            for action in each._actions:
+                _describe(action, shtab.FILE, shtab.DIRECTORY)
+        show(shtab.complete(parser, options.shell).rstrip())
+        return 0
+
+    return on_rank_0(completion)
+
+
+def _describe(action: argparse.Action, file: Any, folder: Any) -> None:
+    """Tell shtab how to complete an argument: with one of some names, with a file, or with a folder."""
+    from hpcsolve.algorithms.registry import NAMES
+    from hpcsolve.job.examples import examples
+    from hpcsolve.job.generators import makers
+    from hpcsolve.runner.kinds import MODULES
+
+    if action.dest == "algorithm":
+        action.choices = NAMES
+    elif action.dest == "example":
+        action.choices = list(examples())
+    elif action.metavar == "KIND":
+        action.choices = [name for kind in MODULES for name in makers(kind)]
+    elif action.metavar in FILES:
+        action.complete = file  # type: ignore[attr-defined]  # where shtab looks
+    elif action.metavar in FOLDERS:
+        action.complete = folder  # type: ignore[attr-defined]  # where shtab looks

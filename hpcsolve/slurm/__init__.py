@@ -1,1 +1,0 @@
-"""Job scripts for Slurm, made from the estimate of a job."""
