@@ -34,8 +34,7 @@ from typing import IO, Any, get_args
 import msgspec
 
 from hpcsolve.algorithms.registry import NAMES, algorithm
-from hpcsolve.device.gpus import list_gpus
-from hpcsolve.device.select import requested_threads
+from hpcsolve.device.select import list_gpus, requested_threads
 from hpcsolve.errors import HpcsolveError, InputError, ResourceError
 from hpcsolve.job import Job, Settings
 from hpcsolve.job.convert import JobText, keys_of

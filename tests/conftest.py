@@ -84,7 +84,7 @@ def _kernels_built_ahead(_session_environment: None, pytestconfig: pytest.Config
     It must not ask for `test_device`, by which `--on-device` tells its tests.
     """
     from hpcsolve.device import build
-    from hpcsolve.device.gpus import list_gpus
+    from hpcsolve.device.select import list_gpus
 
     on_gpu = os.environ.get("HPCSOLVE_TEST_DEVICE", "cpu") != "cpu"
     if on_gpu and pytestconfig.getoption("--on-device") and hasattr(pytestconfig, "workerinput"):

@@ -161,7 +161,7 @@ def add_build(commands: Any) -> None:
 
 def _build(options: argparse.Namespace) -> int:
     def build() -> int:
-        from hpcsolve.device.prebuild import check_target
+        from hpcsolve.device.build import check_target
         from hpcsolve.runner.ahead import build_for_target
 
         wanted = [*((name, False) for name in options.cpu), *((name, True) for name in options.gpu)]

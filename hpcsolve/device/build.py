@@ -1,11 +1,16 @@
-"""Compiles files of cuda_src at run time, for the CPU with g++ and for a GPU with nvcc, and caches the results.
+"""Machine code of the files of cuda_src, for the CPU and for a GPU: found in the cache, or compiled now.
 
 The cache is the user's own folder (HPCSOLVE_CACHE, else XDG_CACHE_HOME/hpcsolve, else ~/.cache/hpcsolve), closed to
-others. An entry's name is a hash of everything that the machine code depends on: source, headers, command, compiler
-version, CPU features. Kernels that `hpcsolve build` has made for this kind of CPU or GPU are preferred, and need
-no compiler (targets.py). An entry is made with its SHA-256 in a folder of its own and renamed, under a lock, so that
-one of many ranks on a node builds it and the others wait and load it. An entry whose bytes do not match its SHA-256 is
-built again, never loaded.
+others. It has two kinds of content.
+
+- Targets. `hpcsolve build` compiles all kernels for a kind of CPU or GPU (`znver4`, `sm_90`), on this or another host,
+  into a folder with a description. Its name consists of the target and a hash of sources and options. It does not
+  depend on the host that compiled, so compute nodes need no compiler. A folder for a CPU is used where the CPU has
+  every feature that the compiler took for granted. Targets are preferred to entries.
+- Entries. What a run lacks is compiled at run time, with g++ for the CPU and nvcc for a GPU. An entry's name is a hash
+  of everything that the machine code depends on: source, headers, command, compiler version, CPU features. An entry is
+  made with its SHA-256 in a folder of its own and renamed, under a lock, so that one of many ranks on a node builds it
+  and the others wait and load it. An entry whose bytes do not match its SHA-256 is built again, never loaded.
 
 Everything here starts processes, which must not happen after MPI_Init. So what a run needs is built before MPI starts
 (runner/ahead.py), and the results are kept for later calls.
@@ -17,23 +22,30 @@ import fcntl
 import functools
 import hashlib
 import os
+import platform
+import re
+import shutil
 import stat
+import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from hpcsolve.device import compiler, targets
+import msgspec
+
+from hpcsolve.device import compiler
 from hpcsolve.device.compiler import (
+    compile_all,
     compiler_identity,
     cuda_compiler,
     host_compiler,
     target_features,
     version_line,
 )
-from hpcsolve.device.source import source_name
-from hpcsolve.errors import EnvironmentFault
+from hpcsolve.device.declaration import source_name
+from hpcsolve.errors import EnvironmentFault, InputError
 from hpcsolve.replacing import private_folder
 
 HOST_FLAGS = "-x c++ -std=c++17 -O3 -march=native -fopenmp -ffp-contract=off -fPIC -shared -Wno-psabi"
@@ -181,14 +193,14 @@ def _prebuilt(code: Code) -> Path | None:
     return path if path is not None and _intact(path) else None
 
 
-def ready_target(architecture: str) -> targets.Ready | None:
+def ready_target(architecture: str) -> Ready | None:
     """Return what `hpcsolve build` has made for a GPU architecture, or for this CPU if that is empty.
 
     None if it has made nothing, or if HPCSOLVE_CXXFLAGS is set: those kernels were not compiled with these options.
     """
     if not architecture and "HPCSOLVE_CXXFLAGS" in os.environ:
         return None
-    return targets.find(cache_folder(), target_key(), architecture)
+    return find_target(cache_folder(), target_key(), architecture)
 
 
 def compiler_line(architecture: str = "") -> str:
@@ -303,3 +315,192 @@ def compile_file(file: str, command: list[str], entry: Path, ends: float | None 
             os.replace(part, entry)
     except OSError as error:
         raise EnvironmentFault(f"{entry.parent}: {error.strerror}; name another folder in HPCSOLVE_CACHE") from None
+
+
+DESCRIPTION = "target.json"
+CPU_FEATURE = re.compile(r"avx(?!256)\w*|sse4\.[12]|fma|bmi2?|lzcnt|popcnt|movbe|f16c|adx")
+"""Options of g++ that let it use instructions which older x86 processors lack."""
+LINUX_NAMES = {"bmi": "bmi1", "lzcnt": "abm"}
+"""Features of which Linux has another name than g++: g++'s and Linux's, both without separators."""
+
+
+class Target(msgspec.Struct, frozen=True):
+    """What kernels were compiled for.
+
+    Attributes
+    ----------
+    name
+        `znver4`, `sm_90`: a CPU as g++ names it, or the architecture of a GPU.
+    compiler
+        What the compiler says of its version, in one line.
+    machine
+        Instruction set of the CPU (`x86_64`); for a GPU that of the host, which does not matter.
+    features
+        Features of the CPU that the code may use, as `features_of_this_cpu` writes them.
+    """
+
+    name: str
+    compiler: str
+    machine: str
+    features: tuple[str, ...] = ()
+
+    def runs_here(self) -> bool:
+        """Return whether this CPU has what the code may use."""
+        return self.machine == platform.machine() and set(self.features) <= features_of_this_cpu()
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A target with the folder of its kernels."""
+
+    target: Target
+    folder: Path
+
+    def path(self, file: str) -> Path:
+        """Return the path of the code of a file of cuda_src."""
+        return self.folder / kernel_name(file, self.target.name)
+
+
+def kernel_name(file: str, target: str) -> str:
+    """Return the name of the compiled form of a file of cuda_src for a target."""
+    return file.replace("/", "-") + (".cubin" if target.startswith("sm_") else ".so")
+
+
+def folder_name(target: str, key: str) -> str:
+    """Return the name of a target's folder. `key` stands for sources and options."""
+    return f"target-{target}-{key}"
+
+
+def find_target(cache: Path, key: str, architecture: str) -> Ready | None:
+    """Return the kernels for a GPU's architecture, or for this CPU if that is empty, or None if there are none.
+
+    Of several that this CPU can run, the kernels with the most features are returned.
+    """
+    names = [folder_name(architecture, key)] if architecture else _target_names(cache, key)
+    found = [Ready(target, cache / name) for name in names
+             if (target := _read_description(cache / name)) is not None and _is_for(target, architecture)]
+    return max(found, key=lambda ready: len(ready.target.features), default=None)
+
+
+def _target_names(cache: Path, key: str) -> list[str]:
+    """Return the names of the folders of all targets with this key."""
+    # Path.glob takes far longer in a cache of many kernels.
+    begin, end = folder_name("", key).split("--")
+    return sorted(name for name in os.listdir(cache) if name.startswith(f"{begin}-") and name.endswith(f"-{end}"))
+
+
+def _is_for(target: Target, architecture: str) -> bool:
+    if architecture:
+        return target.name == architecture
+    return not target.name.startswith("sm_") and target.runs_here()
+
+
+def _read_description(folder: Path) -> Target | None:
+    """Return the description in a folder that belongs to this user, or None if there is none."""
+    try:
+        if folder.stat().st_uid != os.geteuid():
+            return None
+        return msgspec.json.decode((folder / DESCRIPTION).read_bytes(), type=Target)
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):  # the last: nested too deep
+        return None
+
+
+def write_description(folder: Path, target: Target) -> None:
+    """Write the description of a target into its folder."""
+    (folder / DESCRIPTION).write_bytes(msgspec.json.encode(target))
+
+
+def features_in(options: str) -> tuple[str, ...]:
+    """Return the features of a CPU that g++ uses, from what `g++ -march=NAME -Q --help=target` prints."""
+    enabled = re.findall(r"^\s*-m(\S+)\s+\[enabled\]", options, re.M)
+    return tuple(sorted(_plain(name) for name in enabled if CPU_FEATURE.fullmatch(name)))
+
+
+def features_of_this_cpu() -> frozenset[str]:
+    """Return the features that Linux sees, without the separators in their names."""
+    text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    line = re.search(r"^flags\s*:(.*)$", text, re.M)
+    return frozenset(_plain(name) for name in line[1].split()) if line else frozenset()
+
+
+def _plain(name: str) -> str:
+    """Return the name of a feature as Linux has it, without separators."""
+    plain = re.sub(r"[._-]", "", name)
+    return LINUX_NAMES.get(plain, plain)
+
+
+CPU_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
+GPU_NAME = re.compile(r"sm_\d{2,3}[af]?")
+
+
+def check_target(name: str, is_gpu: bool) -> None:
+    """Raise an `InputError` unless this can be the name of a GPU's architecture (`is_gpu`), or else of a CPU."""
+    if is_gpu and not GPU_NAME.fullmatch(name):
+        raise InputError(f"GPU {name!r}: name it by its architecture, such as sm_90 (`hpcsolve info` shows it)")
+    if not is_gpu and (name == "native" or name.startswith("sm_") or not CPU_NAME.fullmatch(name)):
+        raise InputError(f"CPU {name!r}: name it as g++ does, such as znver4 (`g++ --target-help` lists all)")
+
+
+def build_target(name: str, is_gpu: bool, files: Iterable[str], report: Callable[[str], None]) -> Path:
+    """Compile kernel files for a target into the cache, and return their folder. An older folder is replaced.
+
+    Parameters
+    ----------
+    name
+        A CPU as g++ names it, or the architecture of a GPU.
+    files
+        Kernel files, such as `held_karp/layers`.
+    report
+        Called with the name of each file when it is compiled.
+
+    Raises
+    ------
+    InputError
+        `name` cannot be the name of a target.
+    EnvironmentFault
+        There is no compiler, or it failed, or the cache cannot be written.
+    """
+    check_target(name, is_gpu)
+    folder, command = target_folder(name), _target_command(name, is_gpu)
+    described = _description(name, is_gpu, command)
+    part = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+
+    def compile_one(file: str) -> None:
+        compile_file(file, command, part / kernel_name(file, name))
+        report(file)
+
+    try:
+        compile_all(compile_one, files, len(os.sched_getaffinity(0)))
+        write_description(part, described)
+        _replace(folder, part)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+    return folder
+
+
+def target_folder(name: str) -> Path:
+    """Return the folder of the kernels for a target, which need not exist. Raises as `cache_folder`."""
+    return cache_folder() / folder_name(name, target_key())
+
+
+def _target_command(name: str, is_gpu: bool) -> list[str]:
+    """Return the compiler's command without input and output."""
+    if is_gpu:
+        return [cuda_compiler(), *CUDA_FLAGS.split(), f"-arch={name}"]
+    return [host_compiler(), *HOST_FLAGS.replace("-march=native", f"-march={name}").split()]
+
+
+def _description(name: str, is_gpu: bool, command: list[str]) -> Target:
+    version = version_line(command[0])
+    if is_gpu:
+        return Target(name, version, platform.machine())
+    options = target_features(command[0], name)
+    return Target(name, version, platform.machine(), features_in(options))
+
+
+def _replace(folder: Path, part: Path) -> None:
+    """Rename `part` to `folder`. A process that has loaded kernels from the old folder keeps them."""
+    if folder.exists():
+        folder.rename(part.with_name(part.name + "-old"))
+        shutil.rmtree(part.with_name(part.name + "-old"), ignore_errors=True)
+    part.rename(folder)

@@ -1,32 +1,154 @@
 """One NVIDIA GPU as a device, through PyCUDA, with one stream.
 
-The GPU's primary context is retained while the device is open, and current only inside a call (cuda_context.py). So
+The GPU's primary context is retained while the device is open, and current only inside a call (`CudaContext`). So
 other users of CUDA in this process (an MPI library, say) never see it, and several devices may be open. Launches, fills
 and event marks are queued and return at once; `upload` and `download` return when the copy is done.
 
 An error of the driver becomes one line that names the GPU and the operation. A kernel's failure is seen at a later
-call, so the line also names the last kernel launched. PyCUDA has no type hints, so its objects are `Any` here.
+call, so the line also names the last kernel launched. Of an error that a kernel makes (an illegal address, say)
+NVIDIA's documentation says: "any further CUDA work will return the same error", and of nearly every function, pushing
+and popping contexts included, that it "may also return error codes from previous, asynchronous launches". So the first
+error is kept and raised by every later call. The context is released at once: PyCUDA would call the driver whenever one
+of its objects is deleted, and an error there ends the process. It leaves objects alone whose context is gone.
+
+PyCUDA has no type hints, so its objects are `Any` here.
 """
 
 from __future__ import annotations
 
 import ctypes
 import math
+import os
 import weakref
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from hpcsolve.device import base, build, source
-from hpcsolve.device.cuda_context import CudaContext
-from hpcsolve.device.cuda_copies import Downloads
-from hpcsolve.device.cuda_launch import CudaKernel, CudaTimer, blocks_a_multiprocessor
-from hpcsolve.device.cuda_memory import Allocation, CudaBuffer, page_aligned
-from hpcsolve.device.gpus import Gpu, driver_version, load_library
-from hpcsolve.errors import EnvironmentFault, ResourceError
+from hpcsolve.device import base, build
+from hpcsolve.device.cuda_memory import Allocation, CudaBuffer, Downloads, page_aligned
+from hpcsolve.device.declaration import Declaration, declaration_of
+from hpcsolve.device.select import Gpu, driver_version, load_driver, load_library
+from hpcsolve.errors import EnvironmentFault, LaunchError, ResourceError
+
+
+@dataclass(eq=False)
+class CudaContext:
+    """The context of a GPU.
+
+    Attributes
+    ----------
+    cuda
+        PyCUDA's module `driver`.
+    handle
+        PyCUDA's context, None once it is closed.
+    last_kernel
+        Name of the kernel that was launched last, for messages.
+    failure
+        The error of a kernel that has broken the context, empty if there was none.
+    spare
+        Events to be used again. They are deleted when the context is closed.
+
+    Raises
+    ------
+    ResourceError
+        PyCUDA, the driver or the GPU is not there.
+    EnvironmentFault
+        The GPU cannot be used: another process has it exclusively, say.
+    """
+
+    gpu: Gpu
+    cuda: Any = field(init=False, repr=False)
+    handle: Any = field(init=False, repr=False)
+    last_kernel: str = field(init=False, default="")
+    failure: str = field(init=False, default="")
+    spare: list[Any] = field(init=False, repr=False, default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Retain the primary context."""
+        self.cuda = load_driver()
+        try:
+            self.handle = self.cuda.Device(self.gpu.index).retain_primary_context()
+        except self.cuda.Error as error:
+            raise EnvironmentFault(f"{self.gpu} cannot be used: {error}") from None
+
+    @contextmanager
+    def calling(self, what: str) -> Iterator[Any]:
+        """Yield PyCUDA's driver module while the context is current, and turn its errors into ours.
+
+        `what` is the operation, for messages: "allocating 8 bytes".
+        """
+        if self.failure:
+            raise EnvironmentFault(self.failure)
+        if self.handle is None:
+            raise LaunchError(f"{what}: {self.gpu} is closed")
+        try:
+            self.handle.push()
+            try:
+                yield self.cuda
+            except self.cuda.Error as error:
+                raise self._fault(what, error) from None
+            finally:
+                if self.handle is not None:
+                    self.cuda.Context.pop()
+        except self.cuda.Error as error:  # of push or pop
+            raise self._fault(what, error) from None
+
+    def mark(self, stream: Any) -> Any:
+        """Return an event that is recorded on a stream. The context must be current. Append it to `spare` after use."""
+        event = self.spare.pop() if self.spare else self.cuda.Event()
+        return event.record(stream)
+
+    def close(self) -> None:
+        """Release the context. Afterwards it is not current, and PyCUDA leaves the objects that it made in it alone."""
+        handle, self.handle = self.handle, None
+        if handle is None:
+            return
+        library, number, own = load_library(), ctypes.c_int(), ctypes.c_void_p()
+        library.cuDeviceGet(ctypes.byref(number), ctypes.c_int(self.gpu.index))
+        # PyCUDA makes the context current to release it, and leaves it current. It must exist until it is popped.
+        retained = library.cuDevicePrimaryCtxRetain(ctypes.byref(own), number) == 0
+        with _silent_stderr() if self.failure else nullcontext():
+            handle.detach()
+        library.cuCtxPopCurrent_v2(ctypes.byref(ctypes.c_void_p()))
+        if retained:
+            library.cuDevicePrimaryCtxRelease_v2(number)
+        self.spare.clear()
+
+    def _fault(self, what: str, error: Exception) -> EnvironmentFault:
+        """Return our error for one of the driver's, or for the first one if the context is broken."""
+        if not self.failure:
+            after = f" (the last kernel launched was {self.last_kernel})" if self.last_kernel else ""
+            message = f"{what} failed on {self.gpu}: {error}{after}"
+            if self._answers():
+                return EnvironmentFault(message)
+            self.failure = message
+            self.close()
+        return EnvironmentFault(self.failure)
+
+    def _answers(self) -> bool:
+        """Return whether the context still works: a failed kernel breaks it for good, a refused launch does not."""
+        try:
+            self.cuda.Context.synchronize()
+        except self.cuda.Error:
+            return False
+        return True
+
+
+@contextmanager
+def _silent_stderr() -> Iterator[None]:
+    """Discard standard error: PyCUDA prints there that a broken context cannot be released."""
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
 
 
 @dataclass(eq=False)
@@ -160,7 +282,7 @@ class CudaDevice:
         return self.kernels[file, name]
 
     def _load(self, file: str, name: str) -> CudaKernel:
-        declaration = source.declaration(build.source_folder(), file, name)
+        declaration = declaration_of(build.source_folder(), file, name)
         module = self._module(file)
         with self.calling(f"loading kernel {name}"):
             function = module.get_function(name)
@@ -256,3 +378,104 @@ class CudaDevice:
             with self.calling(f"loading {file}.cu, {made}, the driver for CUDA {driver_version()},") as cuda:
                 self.modules[file] = cuda.module_from_buffer(image)
         return self.modules[file]
+
+
+@dataclass(frozen=True)
+class CudaKernel:
+    """A function of a loaded module that takes its arguments in one packed buffer. See `base.Kernel`."""
+
+    declaration: Declaration
+    function: Any
+    device: CudaDevice
+
+    def __call__(self, grid: int, block: int, /, **arguments: base.Argument) -> None:
+        """Queue `grid` blocks of `block` threads."""
+        packed = self.declaration.packed(arguments, self.device)
+        if grid > 0:
+            self._launch(grid, block, (packed,))
+
+    def each(self, step: str, steps: range, grid: int, block: int, /, **arguments: base.Argument) -> None:
+        """Queue the launches of all steps."""
+        if grid > 0:
+            self._launch(grid, block, self.declaration.packed_steps(step, steps, arguments, self.device))
+
+    def _launch(self, grid: int, block: int, calls: Iterable[bytes]) -> None:
+        # PyCUDA's prepared calls do the same after packing the arguments, which are packed already.
+        launch, stream, blocks, threads = self.function._launch_kernel, self.device.stream, (grid, 1, 1), (block, 1, 1)
+        with self.device.calling(f"kernel {self.declaration.kernel}, {grid} blocks of {block} threads,"):
+            for packed in calls:
+                launch(blocks, threads, packed, 0, stream)
+        self.device.context.last_kernel = self.declaration.kernel
+
+
+def blocks_a_multiprocessor(image: bytes, name: str, threads: int) -> int:
+    """Return how many blocks of a kernel of a cubin a multiprocessor holds. The context must be current.
+
+    PyCUDA keeps the driver's handles to itself, and its own computation does not know newer GPUs. So the cubin is
+    loaded once more.
+
+    Raises
+    ------
+    EnvironmentFault
+        The driver does not answer.
+    """
+    library, module, function, blocks = load_library(), ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_int()
+    error = library.cuModuleLoadData(ctypes.byref(module), ctypes.c_char_p(image))
+    if not error:
+        error = library.cuModuleGetFunction(ctypes.byref(function), module, name.encode())
+        if not error:
+            occupancy, no_shared = library.cuOccupancyMaxActiveBlocksPerMultiprocessor, ctypes.c_size_t(0)
+            error = occupancy(ctypes.byref(blocks), function, threads, no_shared)
+        library.cuModuleUnload(module)
+    if error:
+        raise EnvironmentFault(f"kernel {name}: the driver does not tell how many blocks of {threads} threads a "
+                               f"multiprocessor holds (CUDA error {error}); try a newer driver, or --device cpu")
+    return blocks.value
+
+
+@dataclass(eq=False)
+class CudaTimer:
+    """The time between events of the stream. See `base.Timer`."""
+
+    device: CudaDevice
+    total: float = 0.0
+    spans: list[tuple[Any, Any]] = field(default_factory=list)
+    started: Any = None
+
+    MOST_SPANS = 512
+    """Spans after which they are summed up, since a run may time a million launches and each span holds two events."""
+
+    def start(self) -> None:
+        """Mark the beginning."""
+        self.started = self._mark()
+
+    def stop(self) -> None:
+        """Mark the end."""
+        self.spans.append((self.started, self._mark()))
+        if len(self.spans) >= self.MOST_SPANS:
+            self._sum_up()
+
+    @property
+    def seconds(self) -> float:
+        """The sum so far, in seconds. Reading it waits for the last mark."""
+        self._sum_up()
+        return self.total
+
+    def _mark(self) -> Any:
+        with self.device.calling("timing"):
+            return self.device.context.mark(self.device.stream)
+
+    def _sum_up(self) -> None:
+        if self.spans:
+            with self.device.calling("timing"):
+                self.spans[-1][1].synchronize()
+                self.total += sum(end.time_since(start) for start, end in self.spans) / 1e3
+            self._give_back()
+
+    def _give_back(self) -> None:
+        self.device.context.spare.extend(event for span in self.spans for event in span)
+        self.spans.clear()
+
+    def __del__(self) -> None:
+        """Give the events to other timers."""
+        self._give_back()

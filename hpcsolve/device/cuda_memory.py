@@ -1,8 +1,17 @@
-"""Typed memory of a GPU, and host memory on page boundaries. `cuda.py` has their device."""
+"""Typed memory of a GPU, and copies from it to the host, beside kernels. `cuda.py` has their device.
+
+A GPU copies at full speed into page-locked memory only, and locking the pages of a large array takes longer than
+copying it. So a large download passes through a few locked pieces: the GPU fills them one after the other, on a stream
+beside that of the kernels, and threads of the host move them to where they belong. Only the calling thread speaks to
+the driver. Whenever it waits for the GPU, it advances the downloads: it gives filled pieces to the threads and has the
+GPU fill others. So rows come down while the next searches run.
+"""
 
 from __future__ import annotations
 
 import math
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -11,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.device import base
-from hpcsolve.errors import HpcsolveError, LaunchError
+from hpcsolve.errors import EnvironmentFault, HpcsolveError, LaunchError
 
 if TYPE_CHECKING:
     from hpcsolve.device.cuda import CudaDevice
@@ -127,3 +136,206 @@ def page_aligned(nbytes: int) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
     raw = np.empty(nbytes + PAGE, np.uint8)
     start = -raw.ctypes.data % PAGE
     return raw, raw[start : start + nbytes]
+
+
+PIECE_BYTES = 1 << 22
+MOST_PIECES = 8
+MOST_THREADS = 4
+"""The most host threads that move pieces. One thread copies at about a quarter of the speed of today's PCIe buses."""
+
+
+@dataclass(eq=False)
+class Piece:
+    """Page-locked memory that parts of downloads pass through.
+
+    Attributes
+    ----------
+    filled
+        The event after the GPU's copy into it.
+    download, target
+        The download that it holds a part of, and the bytes of the host array where that part belongs.
+    moved
+        The copy to `target`, by a thread.
+    """
+
+    memory: NDArray[np.uint8]
+    filled: Any
+    download: CudaDownload | None = None
+    target: NDArray[np.uint8] = field(default_factory=lambda: np.empty(0, np.uint8))
+    moved: Future[None] = field(default_factory=Future)
+
+
+@dataclass(eq=False)
+class CudaDownload:
+    """A download under way. See `base.Download`.
+
+    Attributes
+    ----------
+    buffer
+        The source; None once all of it is in the target.
+    ready
+        The event after the work that was queued before the download.
+    requested, missing
+        Bytes whose copy into a piece has been queued, and bytes that are not in the target yet.
+    """
+
+    downloads: Downloads
+    buffer: CudaBuffer | None
+    target: NDArray[np.uint8]
+    ready: Any
+    requested: int = 0
+    missing: int = 0
+
+    def wait(self) -> None:
+        """Return when the download is complete."""
+        self.downloads.finish(self)
+
+
+@dataclass(eq=False)
+class Downloads:
+    """The downloads of a device, in the order in which they began.
+
+    Attributes
+    ----------
+    most
+        The most pieces that may be allocated; fewer once the system has refused to lock one.
+    pieces
+        All pieces.
+    free
+        Pieces without content.
+    waiting
+        Downloads of which some bytes have not been requested.
+    filling, moving
+        Pieces that the GPU fills, and pieces that threads move, oldest first.
+    """
+
+    device: CudaDevice
+    piece_bytes: int = PIECE_BYTES
+    most: int = MOST_PIECES
+    stream: Any = None
+    threads: ThreadPoolExecutor | None = None
+    pieces: list[Piece] = field(default_factory=list)
+    free: list[Piece] = field(default_factory=list)
+    waiting: deque[CudaDownload] = field(default_factory=deque)
+    filling: deque[Piece] = field(default_factory=deque)
+    moving: deque[Piece] = field(default_factory=deque)
+
+    def start(self, buffer: CudaBuffer, into: NDArray[Any]) -> CudaDownload | None:
+        """Begin a download into a contiguous array, or return None if a plain copy serves as well.
+
+        That is so if the array is small or its pages are locked, or if no memory can be locked.
+        """
+        small = 4 * buffer.nbytes < self.piece_bytes
+        if small or self.device.is_locked(into) or not (self.pieces or self._add_piece()):
+            return None
+        with self.device.calling(_what(buffer.nbytes)):
+            ready = self.device.context.mark(self.device.stream)
+            target = into.reshape(-1).view(np.uint8)
+            download = CudaDownload(self, buffer, target, ready, missing=buffer.nbytes)
+            self.waiting.append(download)
+            self._request()
+        return download
+
+    def finish(self, download: CudaDownload) -> None:
+        """Wait for all of a download."""
+        with self.device.calling(_what(len(download.target))):
+            while download.missing:
+                self._advance()
+
+    def finish_from(self, allocation: Allocation) -> None:
+        """Wait for all downloads from this memory."""
+        for download in {id(each): each for each in self._under_way()}.values():
+            if download.buffer and download.buffer.allocation is allocation:
+                self.finish(download)
+
+    def advance_until_idle(self) -> None:
+        """Advance downloads until none is left, or the kernels' stream is idle. The context must be current."""
+        if self.filling or self.waiting:
+            done = self.device.context.mark(self.device.stream)
+            while (self.filling or self.waiting) and not done.query():
+                self._advance()
+            self.device.context.spare.append(done)
+
+    def stop(self) -> None:
+        """Give up the downloads under way, and end the threads. Afterwards the pieces are not in use."""
+        if self.stream and self.device.is_open:
+            with suppress(EnvironmentFault), self.device.calling("ending copies"):
+                self.stream.synchronize()
+        if self.threads:
+            self.threads.shutdown()
+        self.waiting.clear()
+        self.filling.clear()
+        self.moving.clear()
+
+    def clear(self) -> None:
+        """Give the pieces back, which unlocks their memory."""
+        self.pieces.clear()
+        self.free.clear()
+        self.most, self.stream = 0, None
+
+    def _under_way(self) -> list[CudaDownload]:
+        return [*(piece.download for piece in (*self.filling, *self.moving) if piece.download), *self.waiting]
+
+    def _advance(self) -> None:
+        """Wait until the oldest piece is filled and have it moved, or wait until it is moved. Then request more."""
+        if self.filling:
+            piece = self.filling.popleft()
+            piece.filled.synchronize()
+            self.threads = self.threads or ThreadPoolExecutor(min(MOST_THREADS, self.device.threads))
+            piece.moved = self.threads.submit(np.copyto, piece.target, piece.memory[: len(piece.target)])
+            self.moving.append(piece)
+        else:
+            self.moving[0].moved.result()
+        self._request()
+
+    def _request(self) -> None:
+        """Queue copies into all free pieces, as far as there are bytes to copy."""
+        while self.moving and self.moving[0].moved.done():
+            self._recycle(self.moving.popleft())
+        while self.waiting and (self.free or self._add_piece()):
+            download, piece = self.waiting[0], self.free.pop()
+            assert download.buffer is not None
+            if not download.requested:
+                self.stream.wait_for_event(download.ready)
+                self.device.context.spare.append(download.ready)
+            piece.download, piece.target = download, download.target[download.requested :][: self.piece_bytes]
+            memory = piece.memory[: len(piece.target)]
+            self.device.cuda.memcpy_dtoh_async(memory, download.buffer.address + download.requested, self.stream)
+            piece.filled.record(self.stream)
+            self.filling.append(piece)
+            download.requested += len(piece.target)
+            if download.requested == len(download.target):
+                self.waiting.popleft()
+
+    def _recycle(self, piece: Piece) -> None:
+        """Make a piece free again whose content has been moved to its target."""
+        piece.moved.result()
+        download, piece.download = piece.download, None
+        assert download is not None
+        download.missing -= len(piece.target)
+        if not download.missing:
+            download.buffer = None
+        piece.target = piece.target[:0]
+        self.free.append(piece)
+
+    def _add_piece(self) -> bool:
+        """Allocate another piece if `most` allows it and its memory can be locked. Return whether it was allocated."""
+        if len(self.pieces) >= self.most:
+            return False
+        memory, locked = self.device.locked(self.piece_bytes)
+        if not locked:
+            self.most = len(self.pieces)
+            self.device.notes.append(
+                f"{self.device.gpu}: only {self.most * self.piece_bytes} bytes of host memory could be page-locked, so "
+                "copies from the GPU are slower (ulimit -l shows the limit)"
+            )
+            return False
+        with self.device.calling("making a stream") as cuda:
+            self.stream = self.stream or cuda.Stream()
+            self.pieces.append(Piece(memory, cuda.Event()))
+        self.free.append(self.pieces[-1])
+        return True
+
+
+def _what(nbytes: int) -> str:
+    return f"a copy of {nbytes} bytes from the GPU"

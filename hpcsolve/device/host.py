@@ -1,28 +1,169 @@
 """The CPU as a device: its kernels are compiled by g++ and loaded with ctypes, and OpenMP threads share their blocks.
 
 A buffer is a numpy array on a 64-byte boundary. A launch is done when its call returns. Beside kernels it has functions
-of the host (cuda_src/host), which no GPU runs: jobs with a GPU open a `HostDevice` too, for them.
+of the host (cuda_src/host), plain C++ which no GPU runs: jobs with a GPU open a `HostDevice` too, for them.
 """
 
 from __future__ import annotations
 
 import ctypes
 import math
+import os
 import platform
+import threading
 import time
+import warnings
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from hpcsolve.device import base, build, source
-from hpcsolve.device.declaration import Declaration
-from hpcsolve.device.host_function import Given, HostFunction
-from hpcsolve.device.host_library import open_library, start_threads
+from hpcsolve.device import base, build
+from hpcsolve.device.declaration import Declaration, Struct, Value, declaration_of, source_name
 from hpcsolve.errors import EnvironmentFault, LaunchError, ResourceError
 from hpcsolve.memory import available_memory
 from hpcsolve.wording import counted
+
+if TYPE_CHECKING:
+    from hpcsolve.device.base import Argument
+
+def open_library(path: Path, threads: int) -> ctypes.CDLL:
+    """Load a compiled library whose idle threads sleep.
+
+    OpenMP reads OMP_WAIT_POLICY once, when the first library loads it. Without the variable, idle threads spin for
+    milliseconds after each launch, and an ant colony on 4 threads took 30 times the CPU time. What the user has set
+    stays.
+    """
+    if "OMP_WAIT_POLICY" in os.environ:
+        return ctypes.CDLL(str(path))
+    if threads > 1:
+        _warn_of_spinning(path.parent)
+    os.environ["OMP_WAIT_POLICY"] = "passive"
+    try:
+        return ctypes.CDLL(str(path))
+    finally:
+        del os.environ["OMP_WAIT_POLICY"]  # the environment is the calling program's
+
+
+def start_threads(library: ctypes.CDLL, threads: int) -> None:
+    """Start OpenMP's threads, which all launches from this thread use.
+
+    OpenMP's library ends the process where a thread cannot be started, with exit code 1. So Python starts as many
+    before, all at the same time, and OpenMP's take their place at once, before anything else takes the memory.
+
+    Raises
+    ------
+    ResourceError
+        They cannot be started.
+    """
+    end, started = threading.Event(), []
+    try:
+        for _ in range(threads - 1):
+            thread = threading.Thread(target=end.wait)
+            thread.start()
+            started.append(thread)
+    except (RuntimeError, MemoryError):
+        what = f"{counted(threads, 'thread')} cannot be started, only {len(started) + 1}"
+        raise ResourceError(f"{what}: raise the limit of processes (ulimit -u, pids of the cgroup) or of memory "
+                            f"(ulimit -v), or set threads = {len(started) + 1} in the job") from None
+    finally:
+        end.set()
+        for thread in started:
+            thread.join()
+    if threads > 1:
+        with suppress(AttributeError):  # another compiler's OpenMP
+            parallel = library["GOMP_parallel"]  # of libgomp, which the library is linked with
+            nothing = ctypes.cast(ctypes.CDLL(None).free, ctypes.c_void_p)
+            parallel(nothing, None, ctypes.c_uint(threads), ctypes.c_uint(0))  # each thread calls free(NULL)
+
+
+def _warn_of_spinning(folder: Path) -> None:
+    """Warn if OpenMP was loaded without a policy before the first library of this folder: its threads will spin."""
+    try:
+        loaded = Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return
+    if "/libgomp.so" in loaded and os.path.realpath(folder) not in loaded:
+        text = "OpenMP was loaded before hpcsolve, so idle threads spin and take the cores of others: start the " \
+               "program with OMP_WAIT_POLICY=passive in its environment"
+        warnings.warn(text, RuntimeWarning, stacklevel=2)
+
+
+Given: TypeAlias = "int | NDArray[Any] | Mapping[str, Given] | None"
+"""An argument: a number, an array, which the function fills in unless it is declared `const`, None where the source
+says NULLABLE, or a group of these."""
+NO_MEMORY = 1
+"""What a call returns if it could not have its memory (`outcome` in cuda_src/host/function.hpp)."""
+
+
+class HostFunction:
+    """A function of a compiled library.
+
+    Parameters
+    ----------
+    declaration
+        As its source declares it.
+    library
+        The library that has it.
+
+    Attributes
+    ----------
+    most_held
+        The most bytes that vectors of its library held at a time during the last call.
+    """
+
+    def __init__(self, declaration: Declaration, library: ctypes.CDLL) -> None:
+        self.declaration, self.most_held = declaration, 0
+        self._call = library[f"{declaration.kernel}_call"]
+        self._call.argtypes = (ctypes.c_char_p, ctypes.POINTER(ctypes.c_void_p))
+        self._bytes, self._take, self._most_held = (
+            library[f"hpcsolve_{name}"] for name in ("bytes", "take", "most_held"))
+        self._bytes.argtypes, self._bytes.restype = (ctypes.c_void_p,), ctypes.c_size_t
+        self._take.argtypes, self._take.restype = (ctypes.c_void_p, ctypes.c_void_p), None
+        self._most_held.restype = ctypes.c_size_t
+
+    def __call__(self, device: HostDevice, arguments: Mapping[str, Given]) -> dict[str, NDArray[Any]]:
+        """Call the function, and return its results. See `HostDevice.call`."""
+        buffers = _buffers(self.declaration.parameters, arguments, device)  # they keep copies of strided arrays alive
+        made = (ctypes.c_void_p * len(self.declaration.results))()
+        outcome = self._call(self.declaration.packed(buffers, device), made)
+        self.most_held = int(self._most_held())
+        device.memory_peak = max(device.memory_peak, device.allocated + self.most_held)
+        if outcome == NO_MEMORY:
+            raise ResourceError(f"{self.declaration.kernel}: its memory does not fit ({device.memory_free()} bytes are "
+                                "free)")
+        if outcome:
+            raise LaunchError(f"{self.declaration.kernel} failed: an exception that is not a lack of memory (a bug in "
+                              "hpcsolve)")
+        return {result.name: self._taken(one, result.dtype) for result, one in zip(self.declaration.results, made)}
+
+    def _taken(self, one: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+        """Return a copy of a result, whose own memory is freed."""
+        found = np.empty(self._bytes(one) // dtype.itemsize, dtype)
+        self._take(one, found.ctypes.data)
+        return found
+
+
+def _buffers(
+    parameters: Sequence[Value | Struct], given: Mapping[str, Given], device: HostDevice
+) -> dict[str, Argument]:
+    """Return the arguments with a buffer in place of each array. Wrong ones stay, for the declaration to refuse."""
+    declared = {parameter.name: parameter for parameter in parameters}
+    return {name: _buffer(declared.get(name), value, device) for name, value in given.items()}
+
+
+def _buffer(parameter: Value | Struct | None, given: Given, device: HostDevice) -> Argument:
+    if isinstance(parameter, Struct) and isinstance(given, Mapping):
+        return _buffers(parameter.fields, given, device)
+    if isinstance(parameter, Value) and isinstance(given, np.ndarray):
+        written = not parameter.constant and given.flags.writeable
+        return device.output(given) if written else device.constant(np.ascontiguousarray(given))
+    return given  # type: ignore[return-value]
+
 
 ALIGNMENT = 64
 
@@ -236,7 +377,7 @@ class HostDevice:
 
     def _declared(self, file: str, name: str) -> tuple[Declaration, ctypes.CDLL]:
         """Return the declaration of a kernel or function and the library that has it, which agree."""
-        declaration = source.declaration(build.source_folder(), file, name)
+        declaration = declaration_of(build.source_folder(), file, name)
         try:
             library = self.libraries.get(file) or open_library(build.host_library(file), self.threads)
         except OSError as error:  # its text begins with the path
@@ -247,12 +388,12 @@ class HostDevice:
         try:
             describe = library[f"{name}_signature"]
         except AttributeError:
-            without = f"{source.source_name(file)} was compiled without {name}"
+            without = f"{source_name(file)} was compiled without {name}"
             raise EnvironmentFault(f"{without}{build.about_flags()}") from None
         describe.restype = ctypes.c_char_p
         if describe().decode() != declaration.signature:
             found, declared = describe().decode(), declaration.signature
-            raise LaunchError(f"{name} was compiled with {found}; {source.source_name(file)} declares {declared}")
+            raise LaunchError(f"{name} was compiled with {found}; {source_name(file)} declares {declared}")
         return declaration, library
 
     def resident_blocks(self, file: str, name: str, threads: int) -> int:

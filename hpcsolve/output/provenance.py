@@ -16,7 +16,7 @@ import hpcsolve
 from hpcsolve.answers.dataset import Column, Dataset, columns
 from hpcsolve.device.base import DeviceInfo
 from hpcsolve.device.build import source_hash
-from hpcsolve.device.source import source_name
+from hpcsolve.device.declaration import source_name
 
 ENVIRONMENT = (
     "SLURM_JOB_ID", "SLURM_JOB_NAME", "SLURM_JOB_NUM_NODES", "SLURM_STEP_ID", "SLURM_STEP_NUM_TASKS",

@@ -10,11 +10,10 @@ from typing import Any
 
 from hpcsolve.algorithms.registry import NAMES, algorithm
 from hpcsolve.device import build
-from hpcsolve.device.build import Code
+from hpcsolve.device.build import Code, build_target
 from hpcsolve.device.compiler import compile_all
-from hpcsolve.device.gpus import list_gpus
-from hpcsolve.device.prebuild import build_target
-from hpcsolve.device.source import for_host
+from hpcsolve.device.declaration import for_host
+from hpcsolve.device.select import list_gpus
 from hpcsolve.errors import ResourceError
 from hpcsolve.job import Job
 from hpcsolve.output.heartbeat import Say, heartbeat, say_nothing

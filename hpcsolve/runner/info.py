@@ -13,7 +13,7 @@ import hpcsolve
 from hpcsolve.device import array_cache
 from hpcsolve.device.build import cache_folder, ready_target
 from hpcsolve.device.compiler import compiler_identity, cuda_compiler, host_compiler
-from hpcsolve.device.gpus import driver_version, list_gpus
+from hpcsolve.device.select import driver_version, list_gpus
 from hpcsolve.errors import HpcsolveError
 from hpcsolve.memory import available_memory
 from hpcsolve.output.provenance import LIBRARIES, version

@@ -19,8 +19,7 @@ from hpcsolve.algorithms.held_karp.method import FEWEST_CITIES, MOST_CITIES, mos
 from hpcsolve.algorithms.held_karp.question import Parameters as HeldKarp
 from hpcsolve.algorithms.registry import NAMES, algorithm
 from hpcsolve.device.base import ONE_CORE
-from hpcsolve.device.gpus import list_gpus
-from hpcsolve.device.select import requested_threads
+from hpcsolve.device.select import list_gpus, requested_threads
 from hpcsolve.errors import HpcsolveError
 from hpcsolve.job.convert import keys_of
 from hpcsolve.memory import available_memory

@@ -8,8 +8,8 @@ import pytest
 
 from hpcsolve.device.base import Device
 from hpcsolve.device.cuda import CudaDevice
-from hpcsolve.device.gpus import list_gpus
 from hpcsolve.device.host import HostDevice
+from hpcsolve.device.select import list_gpus
 from tests.stub_driver.fixture import stub
 
 __all__ = ["stub"]

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from hpcsolve.device.cuda import CudaDevice
-from hpcsolve.device.gpus import list_gpus
+from hpcsolve.device.select import list_gpus
 from hpcsolve.errors import HpcsolveError
 from tests.device.test_protocol import minplus
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hpcsolve.device.cuda import CudaDevice
-from hpcsolve.device.gpus import list_gpus, load_library
+from hpcsolve.device.select import list_gpus, load_library
 from hpcsolve.errors import EnvironmentFault, LaunchError
 from tests.device.test_protocol import minplus
 

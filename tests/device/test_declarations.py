@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpcsolve.device import build, source
-from hpcsolve.device.declaration import FORMATS, Declaration, Struct, Value
+from hpcsolve.device import build
+from hpcsolve.device.declaration import FORMATS, Declaration, Struct, Value, declaration_of, declarations
 from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import LaunchError
 from tests.races.check import exported_kernels
@@ -47,13 +47,13 @@ def written(folder: Path, text: str) -> Path:
 
 
 def test_every_kernel_is_read() -> None:
-    read = {name for file in FILES for name in source.declarations(build.source_folder(), file)}
+    read = {name for file in FILES for name in declarations(build.source_folder(), file)}
     assert read == exported_kernels()
 
 
 @pytest.mark.parametrize("file", FILES)
 def test_the_compiler_sees_the_same_types(file: str, device_on_cpu: HostDevice) -> None:
-    for name in source.declarations(build.source_folder(), file):  # each refuses another signature
+    for name in declarations(build.source_folder(), file):  # each refuses another signature
         if file.startswith("host/"):
             with pytest.raises(LaunchError, match=f"{name}: arguments missing"):
                 device_on_cpu.call(file, name)
@@ -69,13 +69,13 @@ def device_on_cpu() -> HostDevice:
 
 def test_another_signature_is_refused(device_on_cpu: HostDevice, monkeypatch: pytest.MonkeyPatch) -> None:
     other = Declaration("minplus_multiply", (Value("n", "i8"),))
-    monkeypatch.setattr(source, "declaration", lambda *_: other)
+    monkeypatch.setattr("hpcsolve.device.host.declaration_of", lambda *_: other)
     with pytest.raises(LaunchError, match=r"minplus_multiply was compiled with i4 .*\.cu declares i8"):
         device_on_cpu.kernel("held_karp/minplus", "minplus_multiply")
 
 
 def test_templates_macros_and_groups_are_read(tmp_path: Path) -> None:
-    found = source.declarations(written(tmp_path, PLANTED.replace("*in;", "*inner;")), "planted")
+    found = declarations(written(tmp_path, PLANTED.replace("*in;", "*inner;")), "planted")
     fields = (Value("n", "u4"), Value("arcs", "u8", True, True), Value("inner", "u8", True, True),
               Value("extra", "u8", True, True, nullable=True), Value("order", "u2", True), Value("last", "u2"))
     assert list(found) == ["planted_u4", "planted_u8"]
@@ -100,7 +100,7 @@ def test_templates_macros_and_groups_are_read(tmp_path: Path) -> None:
 ])
 def test_other_declarations_are_refused(text: str, tmp_path: Path) -> None:
     with pytest.raises(LaunchError, match="planted_"):
-        source.declarations(written(tmp_path, text), "planted")
+        declarations(written(tmp_path, text), "planted")
 
 
 def test_arguments_of_groups_are_checked(device_on_cpu: HostDevice) -> None:
@@ -123,7 +123,7 @@ def test_arguments_of_groups_are_checked(device_on_cpu: HostDevice) -> None:
 def test_none_is_taken_where_the_source_says_so(tmp_path: Path, device_on_cpu: HostDevice) -> None:
     numbers = device_on_cpu.zeros(4, np.uint32)
     text = "struct pair { NULLABLE const uint32_t *extra; uint32_t *out; };\nKERNEL planted_f(pair both) {}"
-    kernel = source.declaration(written(tmp_path, text), "planted", "planted_f")
+    kernel = declaration_of(written(tmp_path, text), "planted", "planted_f")
     for extra, address in ((None, 0), (numbers, numbers.address)):
         packed = kernel.packed({"both": {"extra": extra, "out": numbers}}, device_on_cpu)
         assert packed == struct.pack("@PP", address, numbers.address)

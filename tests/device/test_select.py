@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpcsolve.device.gpus import Gpu
 from hpcsolve.device.select import (
     Choice,
+    Gpu,
     check_request,
     choose,
     memory_for_rank,

@@ -10,8 +10,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from hpcsolve.device import build, compiler, targets
-from hpcsolve.device.prebuild import build_target, target_folder
+from hpcsolve.device import build, compiler
+from hpcsolve.device.build import build_target, target_folder
 from hpcsolve.errors import EnvironmentFault, InputError
 
 COMPILER = """#!/bin/sh
@@ -42,7 +42,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     for name, value in {**variables, "COMPILE_LOG": tmp_path / "log"}.items():
         monkeypatch.setenv(name, str(value))
     monkeypatch.delenv("HPCSOLVE_CXXFLAGS", raising=False)
-    monkeypatch.setattr(targets, "features_of_this_cpu", lambda: frozenset({*NEEDED, "mmx"}))
+    monkeypatch.setattr(build, "features_of_this_cpu", lambda: frozenset({*NEEDED, "mmx"}))
     forget()
     yield tmp_path / "cache"
     forget()
@@ -85,8 +85,8 @@ def test_the_key_does_not_follow_the_compiler(cache: Path, monkeypatch: pytest.M
 
 
 def test_the_description_has_the_features_that_matter(cache: Path) -> None:
-    target = msgspec.json.decode((built("znver9") / targets.DESCRIPTION).read_bytes(), type=targets.Target)
-    assert target == targets.Target("znver9", "counting compiler 1", platform.machine(), tuple(sorted(NEEDED)))
+    target = msgspec.json.decode((built("znver9") / build.DESCRIPTION).read_bytes(), type=build.Target)
+    assert target == build.Target("znver9", "counting compiler 1", platform.machine(), tuple(sorted(NEEDED)))
 
 
 @pytest.mark.parametrize("lacks", sorted(NEEDED))
@@ -94,13 +94,13 @@ def test_a_cpu_that_lacks_a_feature_compiles_for_itself(
     cache: Path, monkeypatch: pytest.MonkeyPatch, lacks: str
 ) -> None:
     built("znver9")
-    monkeypatch.setattr(targets, "features_of_this_cpu", lambda: frozenset(NEEDED - {lacks}))
+    monkeypatch.setattr(build, "features_of_this_cpu", lambda: frozenset(NEEDED - {lacks}))
     assert "-march=native" in build.host_library(FILES[0]).read_text()
 
 
 def change(folder: Path, **values: object) -> None:
     """Change the description of a target."""
-    path = folder / targets.DESCRIPTION
+    path = folder / build.DESCRIPTION
     path.write_bytes(msgspec.json.encode({**msgspec.json.decode(path.read_bytes()), **values}))
 
 
@@ -115,15 +115,15 @@ def test_of_several_the_one_with_most_features_is_taken(cache: Path) -> None:
                                     "a kernel changed", "a kernel lacks", "not ours", "flags of one's own"])
 def test_what_cannot_be_trusted_is_not_loaded(cache: Path, monkeypatch: pytest.MonkeyPatch, damage: str) -> None:
     folder = built("znver9")
-    kernel = folder / targets.kernel_name(FILES[0], "znver9")
+    kernel = folder / build.kernel_name(FILES[0], "znver9")
     if damage == "another machine":
         change(folder, machine="riscv64")
     elif damage == "no description":
-        (folder / targets.DESCRIPTION).unlink()
+        (folder / build.DESCRIPTION).unlink()
     elif damage == "bad description":
-        (folder / targets.DESCRIPTION).write_text('{"name": 3}')
+        (folder / build.DESCRIPTION).write_text('{"name": 3}')
     elif damage == "nested description":
-        (folder / targets.DESCRIPTION).write_text('{"x": ' + 10_000 * "[")
+        (folder / build.DESCRIPTION).write_text('{"x": ' + 10_000 * "[")
     elif damage == "a kernel changed":
         kernel.write_text("changed")
     elif damage == "a kernel lacks":
@@ -163,8 +163,8 @@ def test_names_that_are_no_targets_are_refused(cache: Path, name: str, is_gpu: b
 def test_this_cpu_has_what_its_own_compiler_takes_for_granted() -> None:
     """The names of g++ and of Linux mean the same features."""
     options = compiler.target_features("g++", "native")
-    found = targets.features_in(options)
-    assert set(found) <= targets.features_of_this_cpu()
+    found = build.features_in(options)
+    assert set(found) <= build.features_of_this_cpu()
     assert found or platform.machine() != "x86_64"
 
 

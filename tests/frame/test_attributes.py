@@ -7,7 +7,7 @@ from tests.frame.source import REPOSITORY, in_files, package_files, parsed, show
 FOREIGN = {  # file -> attributes of objects of others that are looked for
     "hpcsolve/api.py": ["'allgather'", "'tolist'"],  # any object that is no comm, pandas
     "hpcsolve/analysis/plot/network.py": ["'is_directed'"],  # networkx
-    "hpcsolve/device/gpus.py": ["'cuDeviceGetUuid_v2'"],  # a function that old drivers lack
+    "hpcsolve/device/select.py": ["'cuDeviceGetUuid_v2'"],  # a function that old drivers lack
     "hpcsolve/parallel/printing.py": ["'encoding'"],  # of any stream
     "hpcsolve/problems/data_frame.py": ["'columns'", "'index'", "'to_numpy'"],  # pandas
     "hpcsolve/problems/graph_convert.py": ["'tocoo'", "'name'"],  # scipy, networkx

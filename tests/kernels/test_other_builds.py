@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from hpcsolve.device.build import HOST_FLAGS, host_library, source_folder
+from hpcsolve.device.build import HOST_FLAGS, features_in, host_library, source_folder
 from hpcsolve.device.compiler import host_compiler, target_features
-from hpcsolve.device.targets import features_in
 from tests.conftest import Start
 
 HERE = Path(__file__).parent

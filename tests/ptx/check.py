@@ -25,7 +25,8 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from hpcsolve.device import build, source
+from hpcsolve.device import build
+from hpcsolve.device.declaration import declarations
 from tests.ptx.build import ptx_stub
 from tests.ptx.mutants import MUTANTS
 from tests.races.program import CASES
@@ -142,7 +143,7 @@ def kernel_files() -> list[str]:
 
 def gpu_kernels() -> set[str]:
     """Return the kernels. Functions of the host are none."""
-    return {name for file in kernel_files() for name in source.declarations(build.source_folder(), file)}
+    return {name for file in kernel_files() for name in declarations(build.source_folder(), file)}
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import time
 
 from hpcsolve.device import build
 from hpcsolve.device.cuda import CudaDevice
-from hpcsolve.device.gpus import list_gpus
+from hpcsolve.device.select import list_gpus
 from tests.ptx.mutants import MUTANTS, mutated
 from tests.races.program import CASES
 

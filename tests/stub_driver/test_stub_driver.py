@@ -53,7 +53,7 @@ context.pop()
 
 NEW_MEMORY = """
 import numpy as np
-from hpcsolve.device.gpus import list_gpus
+from hpcsolve.device.select import list_gpus
 from hpcsolve.device.cuda import CudaDevice
 with CudaDevice(list_gpus()[0]) as device:
     print(device.empty(4, np.uint8).download().tolist())
@@ -61,7 +61,7 @@ with CudaDevice(list_gpus()[0]) as device:
 
 KERNEL_BESIDE_ITS_MEMORY = """
 import numpy as np
-from hpcsolve.device.gpus import list_gpus
+from hpcsolve.device.select import list_gpus
 from hpcsolve.device.cuda import CudaDevice
 with CudaDevice(list_gpus()[0]) as device:
     kernel = device.kernel("held_karp/minplus", "minplus_multiply")
@@ -120,7 +120,7 @@ def test_nvcc_takes_hpcsolves_command_and_no_other() -> None:
 
 
 def test_it_runs_a_command(run_process: Start, stub: Stub) -> None:
-    code = "from hpcsolve.device.gpus import list_gpus; import os; print(len(list_gpus()), os.environ['STUB_NVCC'])"
+    code = "from hpcsolve.device.select import list_gpus; import os; print(len(list_gpus()), os.environ['STUB_NVCC'])"
     command = [sys.executable, "-m", "tests.stub_driver", sys.executable, "-c", f"{code}; raise SystemExit(7)"]
     done = run_process(command, timeout=120, env={**stub.environment(), "LD_LIBRARY_PATH": "", "STUB_GPUS": "3"})
     assert (done.returncode, done.stdout.split()) == (7, ["3", "single"]), done.stderr
@@ -163,7 +163,7 @@ def test_a_library_for_the_cpu_may_be_loaded_twice() -> None:
 AFTER_A_FAILURE = """
 import ctypes, pycuda.driver as cuda
 from hpcsolve.device.cuda import CudaDevice
-from hpcsolve.device.gpus import list_gpus
+from hpcsolve.device.select import list_gpus
 from hpcsolve.errors import EnvironmentFault
 from tests.device.test_protocol import minplus
 driver, one, other = ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p(), ctypes.c_size_t()

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from hpcsolve.device.gpus import list_gpus
+from hpcsolve.device.select import list_gpus
 from hpcsolve.errors import ResourceError
 from jobs.benchmarks.common.command import end_with, new_parser
 from jobs.benchmarks.gpu.parts import parts

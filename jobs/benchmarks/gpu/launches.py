@@ -10,9 +10,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 
-from hpcsolve.device import build, source
+from hpcsolve.device import build
 from hpcsolve.device.base import Argument, Device
-from hpcsolve.device.declaration import Struct, Value
+from hpcsolve.device.declaration import Struct, Value, declaration_of
 from hpcsolve.device.select import open_device
 from hpcsolve.parallel.comm import SerialComm
 from jobs.benchmarks.common.command import add_repeats, end_with, new_parser
@@ -50,7 +50,7 @@ def table(device: Device, repeats: int) -> list[str]:
 def measured(device: Device, name: str, repeats: int) -> tuple[int, float, float]:
     """Return the number of a kernel's arguments, and the microseconds of packing and of the whole launch."""
     file, nothing = KERNELS[name]
-    declaration = source.declaration(build.source_folder(), file, name)
+    declaration = declaration_of(build.source_folder(), file, name)
     arguments = {each.name: _given(each, nothing, device) for each in declaration.parameters}
     kernel = device.kernel(file, name)
     count = sum(len(each.fields) if isinstance(each, Struct) else 1 for each in declaration.parameters)

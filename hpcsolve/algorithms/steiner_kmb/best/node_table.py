@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from hpcsolve.algorithms.shortest_paths.engines.row_engine import RowSearch, filled_rows
 from hpcsolve.algorithms.shortest_paths.keys import Keys
 from hpcsolve.algorithms.steiner_kmb.best.node_tree import FILE, Candidates, PlacedTree
-from hpcsolve.device.host import HostDevice
-from hpcsolve.device.host_function import Given
+from hpcsolve.device.host import Given, HostDevice
 from hpcsolve.parallel.comm import Comm, agree_minimum
 from hpcsolve.parallel.partition import even_shares
 

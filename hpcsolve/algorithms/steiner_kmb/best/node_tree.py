@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from hpcsolve.algorithms.shortest_paths.keys import Keys
 from hpcsolve.algorithms.steiner_kmb.order import depth_first
 from hpcsolve.algorithms.steiner_kmb.reductions.simple import Indices
-from hpcsolve.device.host import HostDevice
-from hpcsolve.device.host_function import Given
+from hpcsolve.device.host import Given, HostDevice
 
 FILE = "host/one_steiner"
 NO_NODE = np.uint32(2**32 - 1)

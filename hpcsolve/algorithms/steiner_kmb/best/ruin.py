@@ -23,7 +23,7 @@ from hpcsolve.algorithms.steiner_kmb.reductions.reduced_cost import Arcs
 from hpcsolve.algorithms.steiner_kmb.reductions.simple import Indices
 from hpcsolve.checkpoint.saved import Saved
 from hpcsolve.checkpoint.state import State, part
-from hpcsolve.device.host_function import Given
+from hpcsolve.device.host import Given
 
 FILE = "host/ruin"
 LAUNCHES_A_SHAKE, WORK_OF_LAUNCH = 2, 1 << 28

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.device.host_function import Given
+from hpcsolve.device.host import Given
 
 CELLS = 64
 """Number of cells into which the vertices are divided. A family has a bit for each cell in which it has a vertex."""

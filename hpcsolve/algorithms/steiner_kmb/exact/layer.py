@@ -22,7 +22,7 @@ from hpcsolve.algorithms.steiner_kmb.exact.families import (
 )
 from hpcsolve.algorithms.steiner_kmb.exact.space import Space
 from hpcsolve.algorithms.steiner_kmb.reductions.simple import ranges
-from hpcsolve.device.host_function import Given
+from hpcsolve.device.host import Given
 from hpcsolve.parallel.comm import Comm
 
 FILE = "host/subset_program"

@@ -13,7 +13,7 @@ from hpcsolve.algorithms.steiner_kmb.exact.families import CELLS, runs
 from hpcsolve.algorithms.steiner_kmb.network import Network
 from hpcsolve.algorithms.steiner_kmb.reductions.reduced_cost import Arcs, distances_left, too_heavy
 from hpcsolve.algorithms.steiner_kmb.reductions.simple import Mask
-from hpcsolve.device.host_function import Given
+from hpcsolve.device.host import Given
 from hpcsolve.parallel.comm import Comm
 
 MOST_TERMINALS = 128

@@ -10,7 +10,7 @@ import numpy as np
 from hpcsolve.algorithms.steiner_kmb.network import REDUCTIONS_FILE, Network
 from hpcsolve.algorithms.steiner_kmb.reductions.simple import Mask
 from hpcsolve.algorithms.steiner_kmb.trees import ClosureTree
-from hpcsolve.device.host_function import Given
+from hpcsolve.device.host import Given
 
 SLOTS = 5
 """The number of nearest terminals of a vertex that are tried as the first terminal of a path."""

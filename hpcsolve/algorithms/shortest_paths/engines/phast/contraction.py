@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.shortest_paths.search_graph import SearchGraph
-from hpcsolve.device.host import HostDevice
-from hpcsolve.device.host_function import Given
+from hpcsolve.device.host import Given, HostDevice
 
 FILE = "host/contraction"
 KEYS = 1 << 16

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from hpcsolve.algorithms.shortest_paths.engines.phast.contraction import Contraction
 from hpcsolve.algorithms.shortest_paths.keys import Keys
 from hpcsolve.algorithms.shortest_paths.search_graph import SearchGraph, gathered, renumbered
-from hpcsolve.device.host import HostDevice
-from hpcsolve.device.host_function import Given
+from hpcsolve.device.host import Given, HostDevice
 
 FILE = "host/hierarchy"
 AHEAD = 12
