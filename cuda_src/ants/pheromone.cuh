@@ -1,7 +1,7 @@
 // Pheromone and weights of arcs in fixed point.
 //
 // The pheromone of an arc is a uint64 in units of 2^-bits of the deposit of the nearest-neighbour tour, at least
-// `least_pheromone`. The driver chooses `bits` so that no pheromone can reach 2^64 (fixed_point.py). The heuristic of
+// `least_pheromone`. The driver chooses `bits` so that no pheromone can reach 2^64 (`unit_of`). The heuristic of
 // an arc to another city is a uint32 from 1 to 2^30, where 2^30 is the cheapest arc of the row. The weight of an arc is
 // the product of both / 2^32, rounded up: it is never 0, and the weights of a row add up to less than 2^63.
 #pragma once

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import Any
 
-from hpcsolve.algorithms.held_karp.method import MOST_CITIES
+from hpcsolve.algorithms.held_karp.solve import MOST_CITIES
 from hpcsolve.algorithms.registry import NAMES
 from hpcsolve.errors import InputError
 from hpcsolve.formats import InstanceOf

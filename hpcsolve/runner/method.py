@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hpcsolve.algorithms.base import StopCriteria
-from hpcsolve.algorithms.held_karp.method import FEWEST_CITIES, MOST_CITIES, most_in_lattice
 from hpcsolve.algorithms.held_karp.question import Parameters as HeldKarp
+from hpcsolve.algorithms.held_karp.solve import FEWEST_BOUNDED, MOST_CITIES, most_in_lattice
 from hpcsolve.algorithms.registry import NAMES, algorithm
 from hpcsolve.device.base import ONE_CORE
 from hpcsolve.device.select import list_gpus, requested_threads
@@ -203,7 +203,7 @@ def _for_cities(tsp: Tsp, resources: Resources, stop: Collection[str]) -> Method
 def _is_sure(tsp: Tsp, keys: Mapping[str, Any], resources: Resources, stop: Collection[str]) -> bool:
     """Return whether the table of all states surely proves the optimum, by memory and time.
 
-    Such a run has no answer before its end, so it must fit the time limit. Below `FEWEST_CITIES` the time is too short
+    Such a run has no answer before its end, so it must fit the time limit. Below `FEWEST_BOUNDED` the time is too short
     to matter, whatever the limit.
     """
     if stop or tsp.n > most_in_lattice(HeldKarp(**keys), bool(tsp.precedences)):
@@ -214,7 +214,7 @@ def _is_sure(tsp: Tsp, keys: Mapping[str, Any], resources: Resources, stop: Coll
     except HpcsolveError:
         return False
     limit = SECONDS if resources.seconds is None else resources.seconds
-    in_time = tsp.n < FEWEST_CITIES or need.operations / (RATE * resources.ranks * resources.cores) <= limit
+    in_time = tsp.n < FEWEST_BOUNDED or need.operations / (RATE * resources.ranks * resources.cores) <= limit
     return in_time and (resources.memory is None or max(need.needed) <= resources.memory)
 
 

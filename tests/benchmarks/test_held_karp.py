@@ -13,8 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from hpcsolve.algorithms.held_karp.lattice.plan import plan
-from hpcsolve.algorithms.held_karp.lattice.split import split_cities
+from hpcsolve.algorithms.held_karp.lattice.plan import plan, split_cities
 from jobs.benchmarks.held_karp.instructions import Registers, work
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import hpcsolve
-from hpcsolve.algorithms.held_karp.bounded.keys import MOST_CITIES, key_words
+from hpcsolve.algorithms.held_karp.problem import KEY_CITIES, key_words
 from hpcsolve.algorithms.registry import algorithm
 from hpcsolve.device.base import ONE_CORE
 from hpcsolve.errors import InputError, ResourceError
@@ -56,7 +56,7 @@ def require_true(method: Method, problem: Any, resources: Resources, keys: tuple
         assert int(found[1]) == problem.n and key_words(problem.n - 1) <= 2
         assert memory is None or need(problem, "held-karp", method="bounded") <= memory
     elif found := re.fullmatch(r"since (\d+) cities are more than the (\d+) for which held-karp .* proof", reason):
-        assert int(found[1]) == problem.n > int(found[2]) == MOST_CITIES[2] + 1
+        assert int(found[1]) == problem.n > int(found[2]) == KEY_CITIES[2] + 1
         with pytest.raises(ResourceError, match="are too many"):
             algorithm("held-karp").estimate(problem, algorithm("held-karp").parameters(), 1, ONE_CORE)
     elif found := re.fullmatch(r"since held-karp has no (\w+) to stop at", reason):

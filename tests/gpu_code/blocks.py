@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
-from hpcsolve.algorithms.ant_colony import ant_system, buffers, local_search, max_min
-from hpcsolve.algorithms.held_karp.bounded import descent, layers, relaxation
-from hpcsolve.algorithms.held_karp.lattice import half_run
+from hpcsolve.algorithms.ant_colony import ant_system, max_min
+from hpcsolve.algorithms.ant_colony.instance import ANT_THREADS
+from hpcsolve.algorithms.ant_colony.max_min import TOUR_THREADS
+from hpcsolve.algorithms.held_karp.bounded import layers, relaxation
+from hpcsolve.algorithms.held_karp.bounded.tighten import DESCENT_THREADS
+from hpcsolve.algorithms.held_karp.lattice.planes import BLOCK_THREADS
 from hpcsolve.algorithms.shortest_paths.engines import p_pull, tile, tuning
 from hpcsolve.algorithms.shortest_paths.engines.phast import sweeper
 from hpcsolve.algorithms.shortest_paths.reduce import reducer
 
 THREADS = {
     "ant_system": ant_system.CITY_THREADS,
-    "head_tail": buffers.ANT_THREADS,
-    "held_karp": half_run.BLOCK_THREADS,
-    "local_search": local_search.THREADS,
-    "max_min_construct": buffers.ANT_THREADS,
-    "max_min_sample": buffers.ANT_THREADS,
+    "head_tail": ANT_THREADS,
+    "held_karp": BLOCK_THREADS,
+    "local_search": TOUR_THREADS,
+    "max_min_construct": ANT_THREADS,
+    "max_min_sample": ANT_THREADS,
     "max_min": max_min.ROW_THREADS,
-    "min_add": half_run.BLOCK_THREADS,
-    "minplus": half_run.BLOCK_THREADS,
-    "orders": half_run.BLOCK_THREADS,
+    "min_add": BLOCK_THREADS,
+    "minplus": BLOCK_THREADS,
+    "orders": BLOCK_THREADS,
     "roulette": ant_system.Strategy.threads,
     "bounds": relaxation.THREADS,
     "bounds_walk": 32,
-    "descent": descent.THREADS,
+    "descent": DESCENT_THREADS,
     "layers": layers.THREADS,
     "bellman_ford": tuning.BLOCK_THREADS,
-    "batch": half_run.BLOCK_THREADS,
+    "batch": BLOCK_THREADS,
     "dijkstra": tuning.BLOCK_THREADS,
     "near_far": tuning.BLOCK_THREADS,
     "p_pull": p_pull.STRETCH,

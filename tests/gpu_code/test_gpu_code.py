@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hpcsolve.algorithms.ant_colony import local_search
+from hpcsolve.algorithms.ant_colony.max_min import KINDS, TOURS_A_MULTIPROCESSOR
 from hpcsolve.algorithms.shortest_paths.engines import tile, tuning
 from hpcsolve.device.compiler import cuda_compiler
 from tests.gpu_code.budget import excesses, read_budget, write_budget
@@ -108,8 +108,8 @@ def test_as_many_blocks_are_resident_as_the_algorithms_count_on() -> None:
 
     assert resident("near_far_solve_u4") == tuning.BLOCKS_A_MULTIPROCESSOR
     assert min(resident("tile_search_u4"), resident("tile_search_u8")) == tile.BLOCKS_A_MULTIPROCESSOR
-    assert {resident(f"local_search_{kind}") for kind in local_search.KINDS.values()} == {
-        local_search.TOURS_A_MULTIPROCESSOR}
+    assert {resident(f"local_search_{kind}") for kind in KINDS.values()} == {
+        TOURS_A_MULTIPROCESSOR}
 
 
 def test_a_real_kernel_is_checked(tmp_path: Path) -> None:

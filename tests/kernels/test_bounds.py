@@ -10,8 +10,15 @@ import pytest
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.held_karp.bounded.places import PlaceCosts, place_costs
-from hpcsolve.algorithms.held_karp.bounded.relaxation import INFINITY, NO_ARC, Relaxation
-from hpcsolve.algorithms.held_karp.bounded.slots import Slots, colours, first_wishes, make_slots
+from hpcsolve.algorithms.held_karp.bounded.relaxation import (
+    INFINITY,
+    NO_ARC,
+    Relaxation,
+    Slots,
+    colours,
+    first_wishes,
+    make_slots,
+)
 from hpcsolve.device.base import Device
 from hpcsolve.problems.tsp import FORBIDDEN
 

@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 
 from hpcsolve.algorithms.base import silent
-from hpcsolve.algorithms.held_karp.lattice import planes, recover
-from hpcsolve.algorithms.held_karp.lattice.half_run import HalfBuffers, HalfRun, Statistics
-from hpcsolve.algorithms.held_karp.lattice.plan import Plan, plan
-from hpcsolve.algorithms.held_karp.lattice.planes import Meeting
+from hpcsolve.algorithms.held_karp.lattice import planes
+from hpcsolve.algorithms.held_karp.lattice.plan import Plan, Split, plan
+from hpcsolve.algorithms.held_karp.lattice.planes import HalfBuffers, HalfRun, Meeting, Statistics
 from hpcsolve.algorithms.held_karp.lattice.reduce import INFINITY, ReducedCosts
-from hpcsolve.algorithms.held_karp.lattice.split import Split
+from hpcsolve.algorithms.held_karp.lattice.run import cities_before
 from hpcsolve.device.base import Device
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.tsp import FORBIDDEN
@@ -49,7 +48,7 @@ def check_states(reduced: ReducedCosts, split: Split, device: Device) -> None:
     table = pull_table(np.where(reduced.cost == reduced.infinity, FORBIDDEN, reduced.cost))
     assert layer.shape[2] == comb(split.mid - 1, split.middle) << split.low
     for top_set, city, entry in np.ndindex(layer.shape):
-        members = recover.cities_before(Meeting(0, top_set, city, entry), split)
+        members = cities_before(Meeting(0, top_set, city, entry), split)
         expected = table[sum(1 << c for c in members), split.low + city]
         assert layer[top_set, city, entry] == min(expected, reduced.infinity), (members, city)
 

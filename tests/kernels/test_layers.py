@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hpcsolve.algorithms.held_karp.bounded import keys as codes
+from hpcsolve.algorithms.held_karp.bounded import layers as codes
 from hpcsolve.algorithms.held_karp.bounded.layers import Expander, Layer, Scratch
 from hpcsolve.algorithms.held_karp.bounded.places import PlaceCosts
-from hpcsolve.algorithms.held_karp.bounded.relaxation import Relaxation
+from hpcsolve.algorithms.held_karp.bounded.relaxation import Relaxation, Slots, colours, first_wishes, make_slots
 from hpcsolve.algorithms.held_karp.bounded.search import Budget, search
-from hpcsolve.algorithms.held_karp.bounded.slots import Slots, colours, first_wishes, make_slots
+from hpcsolve.algorithms.held_karp.problem import key_words
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import ResourceError
@@ -139,6 +139,6 @@ def test_states_are_dropped_until_their_candidates_fit(ranks: int) -> None:
 
 
 def test_more_cities_than_a_key_holds_are_refused() -> None:
-    assert [codes.key_words(m) for m in (58, 59, 121)] == [1, 2, 2]
+    assert [key_words(m) for m in (58, 59, 121)] == [1, 2, 2]
     with pytest.raises(ResourceError, match="122 cities"):
-        codes.key_words(122)
+        key_words(122)

@@ -7,8 +7,8 @@ from functools import partial
 import numpy as np
 
 from hpcsolve.algorithms.held_karp.bounded import prove
-from hpcsolve.algorithms.held_karp.bounded.deal import Deal
 from hpcsolve.algorithms.held_karp.bounded.places import place_costs
+from hpcsolve.algorithms.held_karp.bounded.relaxation import Deal
 from hpcsolve.algorithms.held_karp.bounded.search import Budget
 from hpcsolve.device.host import HostDevice
 from hpcsolve.parallel.launch import guard

@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from hpcsolve.algorithms.held_karp.bounded.deal import GROUP, WORK, Deal
 from hpcsolve.algorithms.held_karp.bounded.places import place_costs
-from hpcsolve.algorithms.held_karp.bounded.relaxation import Relaxation
-from hpcsolve.algorithms.held_karp.bounded.slots import first_wishes, make_slots
+from hpcsolve.algorithms.held_karp.bounded.relaxation import GROUP, WORK, Deal, Relaxation, first_wishes, make_slots
 from hpcsolve.device.host import HostDevice
 from hpcsolve.parallel.comm import SerialComm
 from tests.thread_comm import ThreadComm, on_ranks

@@ -6,9 +6,8 @@ import numpy as np
 
 from hpcsolve.algorithms import ant_colony
 from hpcsolve.algorithms.ant_colony.instance import ant_instance
-from hpcsolve.algorithms.ant_colony.local_search import KINDS
-from hpcsolve.algorithms.ant_colony.max_min import candidate_lists
-from hpcsolve.algorithms.ant_colony.search import open_search, powers
+from hpcsolve.algorithms.ant_colony.max_min import KINDS, candidate_lists
+from hpcsolve.algorithms.ant_colony.solve import open_search, powers
 from hpcsolve.algorithms.base import StopCriteria, silent
 from hpcsolve.device.base import Device
 from hpcsolve.parallel.comm import SerialComm

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from hpcsolve.algorithms.held_karp.bounded.keys import last_cities, visited
-from hpcsolve.algorithms.held_karp.bounded.layers import Expander, Scratch
+from hpcsolve.algorithms.held_karp.bounded.layers import Expander, Scratch, last_cities, visited
 from hpcsolve.algorithms.held_karp.bounded.places import PlaceCosts, place_costs
 from hpcsolve.algorithms.held_karp.bounded.prove import Prover
-from hpcsolve.algorithms.held_karp.bounded.relaxation import INFINITY, Relaxation
+from hpcsolve.algorithms.held_karp.bounded.relaxation import INFINITY, Relaxation, first_wishes, make_slots
 from hpcsolve.algorithms.held_karp.bounded.search import Budget
-from hpcsolve.algorithms.held_karp.bounded.slots import first_wishes, make_slots
 from hpcsolve.device.base import Device
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.tsp import FORBIDDEN

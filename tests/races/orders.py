@@ -8,10 +8,9 @@ import numpy as np
 
 from hpcsolve.algorithms.base import silent
 from hpcsolve.algorithms.held_karp import batch
-from hpcsolve.algorithms.held_karp.lattice.orders import run as orders
-from hpcsolve.algorithms.held_karp.lattice.orders.encode import encode
-from hpcsolve.algorithms.held_karp.lattice.orders.slices import Slices
-from hpcsolve.algorithms.held_karp.lattice.orders.table import Table
+from hpcsolve.algorithms.held_karp.orders import run as orders
+from hpcsolve.algorithms.held_karp.orders.states import encode
+from hpcsolve.algorithms.held_karp.orders.table import Slices, Table
 from hpcsolve.algorithms.held_karp.problem import order_problem
 from hpcsolve.algorithms.held_karp.question import NO_EXTRA_ANSWERS, ExtraAnswers
 from hpcsolve.checkpoint.checkpoints import NONE

@@ -26,10 +26,9 @@ from hpcsolve.algorithms import held_karp, steiner_kmb
 from hpcsolve.algorithms.base import silent
 from hpcsolve.algorithms.held_karp import Parameters
 from hpcsolve.algorithms.held_karp.lattice import planes
-from hpcsolve.algorithms.held_karp.lattice.half_run import Statistics
-from hpcsolve.algorithms.held_karp.lattice.plan import plan
+from hpcsolve.algorithms.held_karp.lattice.plan import Split, plan
+from hpcsolve.algorithms.held_karp.lattice.planes import Statistics
 from hpcsolve.algorithms.held_karp.lattice.reduce import INFINITY, ReducedCosts
-from hpcsolve.algorithms.held_karp.lattice.split import Split
 from hpcsolve.algorithms.shortest_paths.engines.known import NEAR_FAR, ROW_ENGINES, EngineName
 from hpcsolve.algorithms.shortest_paths.engines.phast.rows import SweptRows
 from hpcsolve.algorithms.shortest_paths.engines.tile import TileRows

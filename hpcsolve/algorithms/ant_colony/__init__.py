@@ -2,30 +2,29 @@
 
 For one good tour there are better programs (README.md says which). These are for the study of ant colonies, and for
 many independent colonies at once. What a colony finds depends on the seed and its own number alone, bit for bit, on any
-number of ranks and threads and on any device. So all arithmetic is in integers (fixed_point.py,
+number of ranks and threads and on any device. So all arithmetic is in integers (instance.py,
 cuda_src/ants/pheromone.cuh), and random numbers are functions of (seed, colony, iteration, ant, step)
 (cuda_src/device/philox.cuh).
 
-parameters.py    what the user asks for, and what an instance does not allow
-instance.py      an instance as the kernels have it: renumbered, 32-bit costs, nearest cities, the heuristic
-fixed_point.py   pheromone as integers
-buffers.py       named buffers, whose shapes say how much memory a run takes
-ant_system.py    Ant System on a device (kernels: cuda_src/ants/head_tail.cu, roulette.cu, ant_system.cu)
-max_min.py       MAX-MIN Ant System on a device (kernels: cuda_src/ants/max_min.cu)
-local_search.py  the improvement of every tour (kernels: cuda_src/ants/local_search.cu)
-search.py        the search that the parameters ask for
-colonies.py      colonies over ranks: iterations, incumbents, stop criteria
-resume.py        what colonies keep in a checkpoint
-outcome.py       the best tour, a table of colonies with statistics, their improvements, the history
-solve.py         estimate and run
-trial.py         the time of a job, from its first iterations
+parameters.py  what the user asks for, and what an instance does not allow
+instance.py    an instance as the kernels have it, pheromone as integers, named buffers
+ant_system.py  Ant System on a device (kernels: cuda_src/ants/head_tail.cu, roulette.cu, ant_system.cu)
+max_min.py     MAX-MIN Ant System with local search on a device (kernels: cuda_src/ants/max_min.cu, local_search.cu)
+colonies.py    colonies over ranks: iterations, incumbents, stop criteria, checkpoints
+solve.py       `estimate`, `run`, the outcome of a run, and `trial`
 """
 
-from hpcsolve.algorithms.ant_colony.outcome import COLONIES, HISTORY, IMPROVEMENTS
 from hpcsolve.algorithms.ant_colony.parameters import LARGEST_COST, Parameters, fits
-from hpcsolve.algorithms.ant_colony.search import KERNEL_FILES
-from hpcsolve.algorithms.ant_colony.solve import STOPS, estimate, run
-from hpcsolve.algorithms.ant_colony.trial import trial
+from hpcsolve.algorithms.ant_colony.solve import (
+    COLONIES,
+    HISTORY,
+    IMPROVEMENTS,
+    KERNEL_FILES,
+    STOPS,
+    estimate,
+    run,
+    trial,
+)
 from hpcsolve.algorithms.base import Algorithm
 from hpcsolve.answers.tour import TOUR
 

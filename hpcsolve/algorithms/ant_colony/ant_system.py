@@ -12,10 +12,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.ant_colony.buffers import ANT_THREADS, Shapes, allocated, iteration_keys, tour_memory
 from hpcsolve.algorithms.ant_colony.colonies import Incumbents
-from hpcsolve.algorithms.ant_colony.fixed_point import LEAST_PHEROMONE, Unit
-from hpcsolve.algorithms.ant_colony.instance import HEAD, AntInstance
+from hpcsolve.algorithms.ant_colony.instance import (
+    ANT_THREADS,
+    HEAD,
+    LEAST_PHEROMONE,
+    AntInstance,
+    Shapes,
+    Unit,
+    allocated,
+    iteration_keys,
+    tour_memory,
+)
 from hpcsolve.device.base import Argument, Buffer, Device, Timer
 
 CITY_THREADS = 128
@@ -142,7 +150,7 @@ class AntSystem:
         self.timer.stop()
 
     def remade(self, incumbents: Incumbents) -> bool:
-        """Make the tables. A row of pheromone is below 2^65 (fixed_point.py), so that its weights are below 2^63."""
+        """Make the tables. A row of pheromone is below 2^65 (`unit_of`), so that its weights are below 2^63."""
         pheromone = self.buffers["pheromone"].download()
         if pheromone.min() < LEAST_PHEROMONE or (pheromone.sum(axis=2, dtype=np.float64) >= 2.0**65).any():
             return False

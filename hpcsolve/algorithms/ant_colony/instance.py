@@ -1,17 +1,23 @@
-"""An instance as the ants' kernels have it: renumbered, with 32-bit costs, lists of nearest cities, the heuristic.
+"""An instance as the ants' kernels have it: renumbered, in 32-bit costs, with the unit of pheromone, and its buffers.
 
 Cities are numbered along a nearest-neighbour tour. Then the cities that an ant has visited have numbers close together,
 and whole words of the set of unvisited cities become empty early. Results have the instance's own numbers again.
+
+Pheromone is counted in integers (cuda_src/ants/pheromone.cuh), in a unit in which no arc's pheromone overflows. The
+shapes of a search's named buffers say to the byte how much memory a run takes before it allocates any.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
+from hpcsolve.device.base import Argument, Buffer, Device
 from hpcsolve.problems.tsp import FORBIDDEN, Tsp
 
 HEAD = 32
@@ -134,3 +140,108 @@ def _bound(cost: NDArray[np.int32], nearest: NDArray[np.uint16], symmetric: bool
 
 def _stripes(n: int) -> Iterator[slice]:
     return (slice(first, min(first + ROWS_AT_ONCE, n)) for first in range(0, n, ROWS_AT_ONCE))
+
+
+LEAST_PHEROMONE = 1 << 16
+"""The least that an arc keeps (`least_pheromone` in cuda_src/ants/pheromone.cuh)."""
+MOST_RATIO = 1024
+"""The deposit stops growing where a tour is shorter than the nearest-neighbour tour by more than this factor."""
+
+
+@dataclass(frozen=True)
+class Unit:
+    """The unit of pheromone, in which the nearest-neighbour tour's deposit is 2^bits.
+
+    Attributes
+    ----------
+    bits
+        Binary logarithm of the nearest-neighbour tour's deposit.
+    reference
+        The length of the nearest-neighbour tour.
+    shortest
+        Shorter tours deposit no more than one of this length.
+    rho
+        Share of the pheromone that evaporates in an iteration.
+    """
+
+    bits: int
+    reference: int
+    shortest: int
+    rho: Fraction
+
+    @property
+    def keep(self) -> int:
+        """The share that evaporation leaves, in units of 2^-32."""
+        return min(int((1 - self.rho) * 2**32), 2**32 - 1)
+
+    @property
+    def first_pheromone(self) -> int:
+        """The pheromone of every arc at the beginning, 1 / (rho * reference)."""
+        return int((1 << self.bits) / self.rho)
+
+    def deposits(self, lengths: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        """Return what tours of these lengths deposit on each of their arcs: reference / length, rounded down.
+
+        The dividend is cut to 63 bits, so that numpy's integers can be used.
+        """
+        spare = max(0, self.bits + self.reference.bit_length() - 63)
+        dividend = np.uint64(self.reference << (self.bits - spare))
+        return dividend // np.maximum(lengths, np.uint64(self.shortest)) << np.uint64(spare)
+
+    def deposit(self, length: int) -> int:
+        """Return the deposit of one tour on each of its arcs, exactly."""
+        return (self.reference << self.bits) // max(length, self.shortest)
+
+
+def unit_of(reference: int, bound: int, n: int, depositors: int, rho: float) -> Unit:
+    """Return the finest unit in which no pheromone can reach 2^64.
+
+    Pheromone stays below (n + depositors * reference / bound) / rho deposits of the reference. That holds for a whole
+    row at the beginning too.
+
+    Parameters
+    ----------
+    reference, bound
+        The length of the nearest-neighbour tour, and a lower bound on the length of any tour.
+    depositors
+        Ants that may deposit on one arc in one iteration.
+    rho
+        Share of the pheromone that evaporates in an iteration.
+    """
+    exact = Fraction(rho)
+    shortest = max(bound, reference // MOST_RATIO, 1)
+    most = (n + Fraction(depositors * reference, shortest)) / exact
+    bits = max(b for b in range(63) if most * (1 << b) < 1 << 64)
+    return Unit(bits, reference, shortest, exact)
+
+
+ANT_THREADS = 32
+"""Threads of a block that constructs tours. A warp is one ant."""
+
+Shapes = Mapping[str, tuple[tuple[int, ...], DTypeLike]]
+
+
+def nbytes(shapes: Shapes) -> int:
+    """Return the bytes of all buffers."""
+    return sum(math.prod(shape) * np.dtype(dtype).itemsize for shape, dtype in shapes.values())
+
+
+def allocated(device: Device, shapes: Shapes) -> dict[str, Buffer]:
+    """Return the buffers, with undefined content."""
+    return {name: device.empty(shape, dtype) for name, (shape, dtype) in shapes.items()}
+
+
+def tour_at(buffers: dict[str, Buffer], colony: int, ant: int) -> Buffer:
+    """Return an ant's tour, uint16 (n,), which shares the memory of all tours."""
+    _, ants, n = buffers["tours"].shape
+    return buffers["tours"].view((colony * ants + ant) * n, n)
+
+
+def iteration_keys(buffers: dict[str, Buffer], iteration: int) -> dict[str, Argument]:
+    """Return the kernels' argument `random`: the colonies' keys in an iteration (cuda_src/ants/construction.cuh)."""
+    return {"iteration": iteration, "keys": buffers["keys"]}
+
+
+def tour_memory(buffers: dict[str, Buffer]) -> dict[str, Argument]:
+    """Return the kernels' argument `out`: where ants write their tours (cuda_src/ants/construction.cuh)."""
+    return {name: buffers[name] for name in ("open", "tours", "lengths")}

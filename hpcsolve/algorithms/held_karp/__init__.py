@@ -6,30 +6,24 @@ workstation, for any cost matrix: symmetric or not, with forbidden arcs, for tou
 tour it proves that there is none. Memory is its limit. The subset lattice is split over R ranks, so that each stores
 1/R of it.
 
-The methods differ in the states that they keep: lattice/ has all of them, bounded/ those that a lower bound does not
-prove useless, batch.py solves many small instances at once. The rest is for all methods:
+The methods differ in the states that they keep: lattice/ and orders/ have all of them, bounded/ those that a lower
+bound does not prove useless, batch.py solves many small instances at once. The rest is for all methods:
 
 question.py  the keys of a job, and the question that they state
-core.py      from what the user asks to a depot and m cities
-problem.py   the one statement of every objective and constraint
-method.py    which method solves a job
-files.py     which kernel files a job may load
-solve.py     `estimate` and `run` of a job, by its method
+problem.py   the one statement of every objective and constraint: a depot and m cities
+solve.py     which method solves a job, `estimate` and `run` of a job, its kernel files, and `trial`
 outcome.py   what a run leaves in the result file
-trial.py     the time of a job, from that of a smaller one
-lattice/     all states in tables; for objectives and constraints beyond plain sums lattice/orders/
+lattice/     plain sums: all states in two tables that meet in the middle
+orders/      all other objectives and constraints: all states in one table
 bounded/     states that a lower bound proves useless are dropped (kernels: bounds.cu, layers.cu, descent.cu)
 batch.py     many small instances at once (kernel: batch.cu)
 """
 
 from hpcsolve.algorithms.base import Algorithm
-from hpcsolve.algorithms.held_karp.files import KERNEL_FILES, files_of
 from hpcsolve.algorithms.held_karp.lattice.run import largest_cost
-from hpcsolve.algorithms.held_karp.method import is_bounded
 from hpcsolve.algorithms.held_karp.outcome import LAYERS
 from hpcsolve.algorithms.held_karp.question import FILE_KEYS, Parameters, asked
-from hpcsolve.algorithms.held_karp.solve import estimate, fits, run
-from hpcsolve.algorithms.held_karp.trial import trial
+from hpcsolve.algorithms.held_karp.solve import KERNEL_FILES, estimate, files_of, fits, is_bounded, run, trial
 from hpcsolve.answers.tour import TOUR
 from hpcsolve.answers.tours import TOURS
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.base import WITHOUT_WORK, Estimate, Outcome, Report
-from hpcsolve.algorithms.held_karp.lattice.half_run import BLOCK_THREADS
 from hpcsolve.algorithms.held_karp.lattice.plan import BINOMIAL
+from hpcsolve.algorithms.held_karp.lattice.planes import BLOCK_THREADS
 from hpcsolve.answers.tours import Tours
 from hpcsolve.device.base import Device, DeviceInfo, Timer
 from hpcsolve.errors import InputError, ResourceError

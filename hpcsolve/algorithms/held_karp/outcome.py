@@ -9,10 +9,10 @@ from math import comb
 import numpy as np
 
 from hpcsolve.algorithms.base import Outcome
-from hpcsolve.algorithms.held_karp.core import Core
-from hpcsolve.algorithms.held_karp.lattice.half_run import Statistics
-from hpcsolve.algorithms.held_karp.lattice.orders.slices import Slices
 from hpcsolve.algorithms.held_karp.lattice.plan import Plan
+from hpcsolve.algorithms.held_karp.lattice.planes import Statistics
+from hpcsolve.algorithms.held_karp.orders.table import Slices
+from hpcsolve.algorithms.held_karp.problem import Core
 from hpcsolve.answers.dataset import Column, Dataset, columns
 from hpcsolve.answers.tour import NoTour, Tour
 from hpcsolve.parallel.comm import Comm

@@ -10,8 +10,7 @@ from scipy.stats import ks_2samp
 
 from hpcsolve.algorithms.ant_colony.ant_system import AntSystem, Strategy
 from hpcsolve.algorithms.ant_colony.colonies import no_incumbents
-from hpcsolve.algorithms.ant_colony.fixed_point import unit_of
-from hpcsolve.algorithms.ant_colony.instance import ant_instance, heuristic_table
+from hpcsolve.algorithms.ant_colony.instance import ant_instance, heuristic_table, unit_of
 from hpcsolve.device.host import HostDevice
 from jobs.benchmarks.ants.instances import Instance
 from jobs.benchmarks.common.table import markdown

@@ -19,7 +19,7 @@ os.environ["OMP_WAIT_POLICY"] = "passive"
 
 from hpcsolve.algorithms import held_karp
 from hpcsolve.algorithms.base import silent
-from hpcsolve.algorithms.held_karp.lattice.half_run import FILE
+from hpcsolve.algorithms.held_karp.lattice.planes import FILE
 from hpcsolve.device import build
 from hpcsolve.parallel.comm import SerialComm
 from jobs.benchmarks.common.table import markdown

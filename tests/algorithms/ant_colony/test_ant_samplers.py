@@ -5,10 +5,9 @@ import pytest
 
 from hpcsolve.algorithms.ant_colony import Parameters
 from hpcsolve.algorithms.ant_colony.ant_system import AntSystem
-from hpcsolve.algorithms.ant_colony.fixed_point import unit_of
-from hpcsolve.algorithms.ant_colony.instance import ant_instance, heuristic_table
+from hpcsolve.algorithms.ant_colony.instance import ant_instance, heuristic_table, unit_of
 from hpcsolve.algorithms.ant_colony.max_min import candidate_lists
-from hpcsolve.algorithms.ant_colony.search import open_search, powers
+from hpcsolve.algorithms.ant_colony.solve import open_search, powers
 from hpcsolve.problems.generate.tsp import uniform_tsp
 
 CITIES, SAMPLES = 200, 100_000

@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 from hpcsolve.algorithms.ant_colony import Parameters
 from hpcsolve.algorithms.ant_colony.ant_system import AntSystem, Strategy
 from hpcsolve.algorithms.ant_colony.colonies import no_incumbents
-from hpcsolve.algorithms.ant_colony.fixed_point import unit_of
-from hpcsolve.algorithms.ant_colony.instance import ant_instance, heuristic_table
-from hpcsolve.algorithms.ant_colony.search import open_search, powers
+from hpcsolve.algorithms.ant_colony.instance import ant_instance, heuristic_table, unit_of
+from hpcsolve.algorithms.ant_colony.solve import open_search, powers
 from hpcsolve.device.host import HostDevice
 from hpcsolve.problems.generate.tsp import clustered_tsp, random_matrix, uniform_tsp
 from hpcsolve.problems.tsp_matrix import from_matrix

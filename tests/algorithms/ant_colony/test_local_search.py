@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.ant_colony.local_search import (
+from hpcsolve.algorithms.ant_colony.max_min import (
     KINDS,
-    THREADS,
+    TOUR_THREADS,
     LocalSearch,
     scratch_bytes,
     threads_for,
@@ -38,7 +38,7 @@ def nearest(cost: Cost) -> list[list[int]]:
 
 def improved(
     device: Device, cost: Cost, tours: Tours, kind: str, breadth: int = 8, incumbents: Tours | None = None,
-    threads: int = THREADS,
+    threads: int = TOUR_THREADS,
 ) -> tuple[Tours, NDArray[np.uint64]]:
     """Return tours and lengths after one call of the search. Lists are wider than the breadth."""
     lists = [row + [i] * 3 for i, row in enumerate(nearest(cost))]

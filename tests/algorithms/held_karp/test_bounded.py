@@ -16,18 +16,14 @@ import pytest
 from hpcsolve.algorithms import ant_colony, held_karp
 from hpcsolve.algorithms.base import StopCriteria, silent
 from hpcsolve.algorithms.held_karp.bounded import run as bounded
-from hpcsolve.algorithms.held_karp.bounded.ants import good_order
-from hpcsolve.algorithms.held_karp.bounded.places import of_orders, place_costs
-from hpcsolve.algorithms.held_karp.bounded.potentials import potentials
-from hpcsolve.algorithms.held_karp.bounded.proof import Proof
-from hpcsolve.algorithms.held_karp.bounded.prove import Prover
+from hpcsolve.algorithms.held_karp.bounded.places import of_orders, place_costs, potentials
+from hpcsolve.algorithms.held_karp.bounded.prove import Proof, Prover, Watch
 from hpcsolve.algorithms.held_karp.bounded.relaxation import INFINITY
 from hpcsolve.algorithms.held_karp.bounded.search import Budget, budget_of
-from hpcsolve.algorithms.held_karp.bounded.tighten import Tightener
-from hpcsolve.algorithms.held_karp.bounded.watch import Watch
-from hpcsolve.algorithms.held_karp.lattice.orders import run as orders
-from hpcsolve.algorithms.held_karp.method import is_bounded
+from hpcsolve.algorithms.held_karp.bounded.tighten import Tightener, good_order
+from hpcsolve.algorithms.held_karp.orders import run as orders
 from hpcsolve.algorithms.held_karp.problem import order_problem
+from hpcsolve.algorithms.held_karp.solve import is_bounded
 from hpcsolve.answers.tour import Tour
 from hpcsolve.checkpoint.checkpoints import Checkpoints
 from hpcsolve.checkpoint.state import State

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.held_karp.bounded.chains import FAR, chain_bound
-from hpcsolve.algorithms.held_karp.bounded.places import PlaceCosts, of_orders, place_costs
+from hpcsolve.algorithms.held_karp.bounded.places import FAR, PlaceCosts, chain_bound, of_orders, place_costs
 from hpcsolve.algorithms.held_karp.bounded.prove import Prover
 from hpcsolve.algorithms.held_karp.bounded.search import Budget
 from hpcsolve.algorithms.held_karp.bounded.tighten import no_incumbent

@@ -35,7 +35,7 @@ def test_it_sends_and_receives_what_a_rank_does(
             return Arrived()
         return message
 
-    module = importlib.import_module("hpcsolve.algorithms.held_karp.trial")  # the package has a function of this name
+    module = importlib.import_module("hpcsolve.algorithms.held_karp.solve")  # the package has a function of this name
     for way in bytes_of:
         monkeypatch.setattr(module._Undelivered, way, counted(way))
     before = device.allocated  # by tests that share the device

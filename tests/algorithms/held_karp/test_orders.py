@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from hpcsolve.algorithms.base import silent
-from hpcsolve.algorithms.held_karp.lattice.orders import run as orders
-from hpcsolve.algorithms.held_karp.lattice.orders.slices import Slices
+from hpcsolve.algorithms.held_karp.orders import run as orders
+from hpcsolve.algorithms.held_karp.orders.table import Slices
 from hpcsolve.algorithms.held_karp.problem import OrderProblem, order_problem, question_without_dearer
 from hpcsolve.algorithms.held_karp.question import ExtraAnswers
 from hpcsolve.answers.tour import NoTour, check_answer
@@ -264,7 +264,7 @@ def test_the_number_of_tours_saturates(device: Device) -> None:
     tsp = from_costs(np.ones((8, 8), np.int64), "equal")
     for most, number in ((2**64 - 1, 5040), (100, 100)):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("hpcsolve.algorithms.held_karp.lattice.orders.ranking.MOST_COUNTED", most)
+            patch.setattr("hpcsolve.algorithms.held_karp.orders.states.MOST_COUNTED", most)
             run = orders.run(tsp, TourQuestion, device, SerialComm(), silent, NONE, ExtraAnswers(count=True))
             assert run.answer.optimal_tours == number
 

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.held_karp.lattice.bound import quick_tour
-from hpcsolve.algorithms.held_karp.lattice.reduce import INFINITY, reduce_costs
+from hpcsolve.algorithms.held_karp.lattice.reduce import INFINITY, quick_tour, reduce_costs
 from hpcsolve.errors import InputError
 from hpcsolve.problems.tsp import FORBIDDEN
 from tests.oracles import brute_force, cost_of

@@ -9,15 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpcsolve.algorithms.held_karp.lattice import split as lattice
-from hpcsolve.algorithms.held_karp.lattice.plan import plan
-from hpcsolve.algorithms.held_karp.lattice.split import FEWEST_CITIES, Split, split_cities
+from hpcsolve.algorithms.held_karp.lattice import plan as lattice
+from hpcsolve.algorithms.held_karp.lattice.plan import FEWEST_SPLIT, Split, plan, split_cities
 
 splits = st.builds(Split, st.integers(5, 7), st.sampled_from([1, 3, 5]), st.integers(1, 5))
 ranks = st.integers(1, 9)
 
 
-@pytest.mark.parametrize("cities", range(FEWEST_CITIES, 47))
+@pytest.mark.parametrize("cities", range(FEWEST_SPLIT, 47))
 def test_split_covers_the_cities_and_has_a_middle(cities: int) -> None:
     split = split_cities(cities)
     assert split.low + split.mid + split.top == cities

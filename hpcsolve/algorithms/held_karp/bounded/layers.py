@@ -1,9 +1,10 @@
-"""The forward layers of states on all ranks (kernels: cuda_src/held_karp/layers.cu).
+"""States, and their forward layers on all ranks (kernels: cuda_src/held_karp/layers.cu, states.cuh).
 
-The states of a layer are spread over the ranks by the hash of their visited set: a bucket holds the sets whose hashes
-have the same leading bits, and rank r of R owns the buckets from 2^bits r / R on. Each rank extends its own states,
-merges equal ones, sends each bucket to its owner, and merges what it gets. Which states there are, and their values,
-follow from the problem, the multipliers and the width alone, unless the memory limits them.
+A state's key has bits of the visited cities, and the last city's number above. The states of a layer are spread over
+the ranks by the hash of their visited set: a bucket holds the sets whose hashes have the same leading bits, and rank r
+of R owns the buckets from 2^bits r / R on. Each rank extends its own states, merges equal ones, sends each bucket to
+its owner, and merges what it gets. Which states there are, and their values, follow from the problem, the multipliers
+and the width alone, unless the memory limits them.
 """
 
 from __future__ import annotations
@@ -13,10 +14,86 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.held_karp.bounded.keys import Keys, key_words, make_keys, masks_of, set_hash
 from hpcsolve.algorithms.held_karp.bounded.relaxation import INFINITY, Relaxation
+from hpcsolve.algorithms.held_karp.problem import key_words
 from hpcsolve.device.base import Argument, Buffer, Device, Kernel
 from hpcsolve.parallel.comm import Comm
+
+Keys = NDArray[np.uint64]
+"""Shape (states, words)."""
+LAST_SHIFT = {1: 58, 2: 57}
+"""Words of a key -> the bit in its last word where the last city's number begins."""
+
+
+def make_keys(visited: NDArray[np.bool_], last: NDArray[np.integer]) -> Keys:
+    """Return the keys of states.
+
+    Parameters
+    ----------
+    visited
+        Shape (states, m): which cities have been visited, the last one included.
+    last
+        Shape (states,): the last city.
+    """
+    keys = masks_of(visited, key_words(visited.shape[1]))
+    keys[:, -1] |= last.astype(np.uint64) << np.uint64(LAST_SHIFT[keys.shape[1]])
+    return keys
+
+
+def masks_of(members: NDArray[np.bool_], words: int) -> Keys:
+    """Return sets of cities as bits, shape (sets, words), from a table of shape (sets, m)."""
+    padded = np.zeros((len(members), 64 * words), bool)
+    padded[:, : members.shape[1]] = members
+    return np.packbits(padded, axis=1, bitorder="little").view(np.uint64)
+
+
+def last_cities(keys: Keys) -> NDArray[np.int64]:
+    """Return the last city of each state."""
+    return (keys[:, -1] >> np.uint64(LAST_SHIFT[keys.shape[1]])).astype(np.int64)
+
+
+def contains(keys: Keys, city: int) -> NDArray[np.bool_]:
+    """Return which states have visited a city."""
+    found: NDArray[np.bool_] = (keys[:, city >> 6] >> np.uint64(city & 63) & np.uint64(1)).astype(bool)
+    return found
+
+
+def visited(keys: Keys, cities: int) -> NDArray[np.bool_]:
+    """Return the visited cities of each state, shape (states, cities)."""
+    bits = np.unpackbits(np.ascontiguousarray(keys).view(np.uint8), axis=1, bitorder="little")
+    return bits[:, :cities].astype(bool)
+
+
+def set_hash(keys: Keys) -> NDArray[np.uint64]:
+    """Return the hash of each state's visited set, which says its bucket and rank."""
+    sets = keys.copy()
+    sets[:, -1] &= np.uint64((1 << LAST_SHIFT[keys.shape[1]]) - 1)
+    return hashed(sets)
+
+
+def hashed(keys: Keys) -> NDArray[np.uint64]:
+    """Return the hash of each key."""
+    x = np.zeros(len(keys), np.uint64)
+    for word in range(keys.shape[1]):
+        x = _mixed((x + np.uint64(0x9E3779B97F4A7C15)) ^ keys[:, word])
+    return x
+
+
+def _mixed(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    for _ in range(2):
+        x = (x ^ x >> np.uint64(32)) * np.uint64(0xD6E8FEB86659FD93)
+    return x ^ x >> np.uint64(32)
+
+
+def are_states(keys: Keys, cities: int, place: int) -> bool:
+    """Return whether all keys are those of states with so many of the cities, the last one among them."""
+    last = last_cities(keys)
+    if (last >= cities).any():
+        return False
+    members = visited(keys, LAST_SHIFT[keys.shape[1]] + 64 * (keys.shape[1] - 1))
+    fits = (members.sum(axis=1) == place) & members[np.arange(len(keys)), last] & ~members[:, cities:].any(axis=1)
+    return bool(fits.all())
+
 
 FILE = "held_karp/layers"
 THREADS = 128
@@ -38,7 +115,7 @@ class Layer:
     Attributes
     ----------
     keys
-        Shape (states, words), uint64 (keys.py), in the order of their buckets.
+        Shape (states, words), uint64, in the order of their buckets.
     values
         Shape (states,), uint32: the reduced cost of the best path from the depot.
     begin

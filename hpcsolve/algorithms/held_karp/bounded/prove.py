@@ -1,28 +1,82 @@
-"""The whole method: bounds with more and more slots, then searches of growing width until one is a proof."""
+"""The whole method: bounds with more and more slots, then searches of growing width until one is a proof.
+
+A proof may end early, by `[stop]` or an interruption, after rounds of bounds, levels and layers. A checkpoint keeps
+multipliers, memories, the arcs left, the best order, and the layers so far. The states of a layer are spread by the
+hash of their visited set, so any number of ranks can take them over.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from hpcsolve.algorithms.base import Report, silent
-from hpcsolve.algorithms.held_karp.bounded import canonical
-from hpcsolve.algorithms.held_karp.bounded.deal import Deal
-from hpcsolve.algorithms.held_karp.bounded.descent import Improver
-from hpcsolve.algorithms.held_karp.bounded.layers import Expander, Scratch
-from hpcsolve.algorithms.held_karp.bounded.places import PlaceCosts, halve
-from hpcsolve.algorithms.held_karp.bounded.potentials import Potentials
-from hpcsolve.algorithms.held_karp.bounded.proof import Proof
-from hpcsolve.algorithms.held_karp.bounded.relaxation import INFINITY, Relaxation, scale_for
-from hpcsolve.algorithms.held_karp.bounded.resume import first_upper, restore, saved_layers, state_of
-from hpcsolve.algorithms.held_karp.bounded.search import Budget, Searched, search
-from hpcsolve.algorithms.held_karp.bounded.tighten import STEP, Tightener, no_incumbent
-from hpcsolve.algorithms.held_karp.bounded.trace import Tracer
-from hpcsolve.algorithms.held_karp.bounded.watch import Watch
+from hpcsolve.algorithms.held_karp.bounded.layers import Expander, Scratch, are_states
+from hpcsolve.algorithms.held_karp.bounded.places import PlaceCosts, Potentials, halve
+from hpcsolve.algorithms.held_karp.bounded.relaxation import (
+    FEWEST_SLOTS,
+    INFINITY,
+    NO_ARC,
+    Deal,
+    Relaxation,
+    scale_for,
+    with_memory,
+)
+from hpcsolve.algorithms.held_karp.bounded.search import (
+    Budget,
+    Searched,
+    Tracer,
+    as_by_planes,
+    search,
+    smallest_last,
+    with_reversed,
+)
+from hpcsolve.algorithms.held_karp.bounded.tighten import STEP, Improver, Tightener, no_incumbent
+from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints, Wish, agreed
 from hpcsolve.checkpoint.saved import Saved
-from hpcsolve.checkpoint.state import State
+from hpcsolve.checkpoint.state import Part, State, part
 from hpcsolve.device.base import Device
 from hpcsolve.parallel.comm import Comm
+
+if TYPE_CHECKING:
+    from hpcsolve.algorithms.held_karp.bounded.places import PlaceCosts
+
+
+@dataclass
+class Proof:
+    """What is known in the end about the best order.
+
+    Attributes
+    ----------
+    value, order
+        The best order and its value; both None if there is none, or none is known.
+    lower
+        Proven lower bound. Of a proven order it is the value.
+    optimal
+        Whether it is proven that the order is best, or that there is none.
+    chosen
+        Whether the order is the one of all optimal orders that the lattice returns.
+    capped
+        Whether the search ended without a proof because layers were too wide for the memory.
+    last
+        The last search, for `/layers`.
+    states
+        States of all searches.
+    """
+
+    value: int | None
+    order: list[int] | None
+    lower: int
+    optimal: bool
+    last: Searched
+    states: int
+    chosen: bool = True
+    capped: bool = False
+
 
 LEVELS = (6, 8, 10, 12)
 """Slots of one level after another."""
@@ -282,5 +336,171 @@ class Prover:
         if optimal is None:
             return None
         if halved:
-            optimal = canonical.with_reversed(optimal, self.problem.cities)
-        return (canonical.as_by_planes if self.by_planes else canonical.smallest_last)(optimal)
+            optimal = with_reversed(optimal, self.problem.cities)
+        return (as_by_planes if self.by_planes else smallest_last)(optimal)
+
+
+@dataclass
+class Watch:
+    """Ends or saves a proof where that is possible: after rounds of bounds, levels and layers.
+
+    Attributes
+    ----------
+    seconds
+        Time limit since the start, or None.
+    target
+        A value, in scaled integers, that is good enough, or None.
+    ended
+        Why the proof ends early, in words, or "".
+    complete
+        False once an interruption has ended the proof.
+    """
+
+    comm: Comm
+    checkpoints: Checkpoints = NONE
+    seconds: float | None = None
+    target: int | None = None
+    ended: str = ""
+    complete: bool = True
+    started: float = field(default_factory=time.perf_counter)
+
+    def left(self) -> float | None:
+        """Return the seconds that are left, a little more than 0 at least, or None without a time limit."""
+        return None if self.seconds is None else max(1e-3, self.seconds - (time.perf_counter() - self.started))
+
+    def goes_on(self, upper: int | None, state: Callable[[], State] | None = None,
+                nbytes: Callable[[], int] = lambda: 0) -> bool:
+        """Save a checkpoint if one is due, and return whether the proof goes on. Collective.
+
+        Parameters
+        ----------
+        upper
+            The value of the best order so far, or None.
+        state, nbytes
+            What a checkpoint keeps, and about how many bytes that are of this rank. Without a state none is written
+            here, and an interruption is left for the next boundary that has one.
+        """
+        if self.ended:
+            return False
+        wish = agreed(self.comm.allgather(self.checkpoints.wish(nbytes())))
+        if state is not None and wish == Wish.SAVE:
+            self.checkpoints.save(state(), last=False)
+        if state is not None and wish == Wish.STOP:
+            self._interrupted(state())
+        self.ended = self.ended or self.comm.bcast(self._criterion(upper))
+        return not self.ended
+
+    def goes_on_inside(self, upper: int | None, before: State | None) -> bool:
+        """Return whether the proof goes on inside a piece of work, of which no state can be saved. Collective.
+
+        A run that is interrupted here saves the state before the piece, and does the piece again.
+
+        Parameters
+        ----------
+        before
+            What a checkpoint keeps: the state before this piece. Without one an interruption ends a run that has an
+            order, and no checkpoint is written.
+        """
+        if self.ended:
+            return False
+        wish = agreed(self.comm.allgather(self.checkpoints.wish()))
+        if wish == Wish.STOP and before is not None:
+            self._interrupted(before)
+        elif wish == Wish.STOP and upper is not None:
+            self.ended, self.complete = "interrupted in the first bounds", False
+        self.ended = self.ended or self.comm.bcast(self._criterion(upper))
+        return not self.ended
+
+    def _interrupted(self, state: State) -> None:
+        self.checkpoints.save(state, last=True)
+        self.ended, self.complete = f"interrupted {state.words}", False
+
+    def _criterion(self, upper: int | None) -> str:
+        """Return which criterion of `[stop]` is met, in words."""
+        if self.seconds is not None and time.perf_counter() - self.started >= self.seconds:
+            return f"[stop] seconds = {self.seconds:g}"
+        if self.target is not None and upper is not None and upper <= self.target:
+            return "[stop] target is reached"
+        return ""
+
+
+LEVEL = "level"
+"""A number that only checkpoints of a proof by bounds have."""
+MULTIPLIERS = range(-(2**61), 2**61)
+"""What multipliers may be: beyond that their sum with a cost would overflow."""
+FEW = ("order", "multiplier", "wishes", "colours", "memory", "arcs", "counts")
+"""Tables of rank 0, as int64 vectors."""
+
+
+def state_of(prover: Prover, bounds: Tightener, searched: Searched | None) -> State:
+    """Return this rank's share of what a proof must know to go on."""
+    best, slots = bounds.best, bounds.relaxation.slots
+    assert slots is not None and bounds.colours is not None
+    found = searched or Searched()
+    numbers = {
+        LEVEL: prover.level, "width": prover.width, "upper": best.upper, "lower": best.lower,
+        "ordered": int(best.order is not None), "states": prover.states, "slots": slots.count,
+        "first": prover.first_upper,
+        "layers": len(found.layers), "dropped": found.dropped,
+    }
+    tables = (best.order or [], bounds.multiplier, bounds.wishes, bounds.colours, slots.memory,
+              np.packbits(bounds.relaxation.scaled != NO_ARC), [*found.kept, *found.pruned])
+    # Copies, since the state may be written later, after rounds that change the wishes in place.
+    few = [part(name, 0, np.array(values, np.int64).reshape(-1)) for name, values in zip(FEW, tables, strict=True)]
+    parts = [*(few if prover.comm.rank == 0 else []), *_layers(found)]
+    at = f"at {len(found.layers)} of {bounds.problem.cities} cities, " if found.layers else ""
+    return State(numbers, parts, f"{at}with bounds {best.lower} to {best.upper}")
+
+
+def restore(saved: Saved, prover: Prover, bounds: Tightener) -> None:
+    """Bring a proof to where the checkpoint was written. The layers are read by `saved_layers`."""
+    m, best, relaxation = bounds.problem.cities, bounds.best, bounds.relaxation
+    slots, ordered = saved.integer("slots", FEWEST_SLOTS, max(prover.levels)), saved.integer("ordered", most=1)
+    of_problem = {  # lengths and values
+        "order": (ordered * m, range(m)), "multiplier": (m, MULTIPLIERS), "wishes": (m * m, range(2**62)),
+        "colours": (m, range(slots)), "memory": (m * slots, range(m + 1)),
+        "arcs": (-(-relaxation.scaled.size // 8), range(256)),
+    }
+    few = {name: saved.gathered(name, (), np.int64, range(length, length + 1), within)
+           for name, (length, within) in of_problem.items()}
+    prover.level = saved.integer(LEVEL, most=len(prover.levels))
+    prover.width, prover.states = saved.integer("width", 1), saved.integer("states")
+    best.upper = saved.integer("upper", -(2**62), no_incumbent(prover.problem).upper)
+    best.lower = saved.integer("lower", -(2**62), best.upper)
+    best.order = few["order"].tolist() if ordered else None
+    fits = len(set(few["order"].tolist())) == ordered * m
+    fits = fits and (best.order is None or prover.problem.value(best.order) == best.upper)
+    saved.require(fits, "its best order")
+    bounds.multiplier, bounds.wishes, bounds.colours = few["multiplier"], few["wishes"].reshape(m, m), few["colours"]
+    memory = few["memory"].reshape(m, slots).astype(np.uint8)
+    left = np.unpackbits(few["arcs"].astype(np.uint8), count=relaxation.scaled.size).astype(bool)
+    relaxation.scaled[~left.reshape(relaxation.scaled.shape)] = NO_ARC
+    relaxation.buffers["scaled"].upload(relaxation.scaled)
+    relaxation.remember(with_memory(bounds.problem, memory))
+
+
+def first_upper(saved: Saved, problem: PlaceCosts) -> int:
+    """Return the upper bound at the start of the run that wrote the checkpoint."""
+    return saved.integer("first", -(2**62), no_incumbent(problem).upper)
+
+
+def saved_layers(saved: Saved, expander: Expander) -> Searched:
+    """Return the layers of a checkpoint that this rank owns."""
+    m, any_number = expander.relaxation.problem.cities, range(2**62)
+    found, layers = Searched(dropped=saved.integer("dropped", most=INFINITY)), saved.integer("layers", most=m)
+    counts = saved.gathered("counts", (), np.int64, range(2 * layers, 2 * layers + 1), any_number).tolist()
+    found.kept, found.pruned = counts[:layers], counts[layers:]
+    for place, count in enumerate(found.kept, 1):
+        rows = range(count, count + 1)
+        keys = saved.gathered(f"keys of {place}", (expander.words,), np.uint64, rows)
+        saved.require(are_states(keys, m, place), f"a state of {place} cities")
+        found.layers.append(expander.owned(keys, saved.gathered(f"values of {place}", (), np.uint32, rows)))
+        found.seconds.append(0.0)
+        found.bytes_sent.append(0)
+    return found
+
+
+def _layers(found: Searched) -> Iterator[Part]:
+    for place, layer in enumerate(found.layers, 1):
+        yield part(f"keys of {place}", 0, layer.keys)
+        yield part(f"values of {place}", 0, layer.values)

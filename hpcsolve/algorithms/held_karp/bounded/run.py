@@ -8,22 +8,16 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Estimate, Outcome, Report, StopCriteria
-from hpcsolve.algorithms.held_karp.bounded.ants import good_order
-from hpcsolve.algorithms.held_karp.bounded.descent import FILE as DESCENT
-from hpcsolve.algorithms.held_karp.bounded.descent import quick_value
-from hpcsolve.algorithms.held_karp.bounded.keys import MOST_CITIES, key_words
 from hpcsolve.algorithms.held_karp.bounded.layers import FILE as LAYER_FILE
-from hpcsolve.algorithms.held_karp.bounded.places import of_orders
-from hpcsolve.algorithms.held_karp.bounded.potentials import potentials
-from hpcsolve.algorithms.held_karp.bounded.proof import Proof
-from hpcsolve.algorithms.held_karp.bounded.prove import LEVELS, Prover
+from hpcsolve.algorithms.held_karp.bounded.places import of_orders, potentials
+from hpcsolve.algorithms.held_karp.bounded.prove import LEVEL as LEVEL
+from hpcsolve.algorithms.held_karp.bounded.prove import LEVELS, Proof, Prover, Watch
 from hpcsolve.algorithms.held_karp.bounded.relaxation import FILE as BOUNDS
 from hpcsolve.algorithms.held_karp.bounded.relaxation import INFINITY
-from hpcsolve.algorithms.held_karp.bounded.resume import LEVEL as LEVEL
 from hpcsolve.algorithms.held_karp.bounded.search import STATE_BYTES, Budget, budget_of
-from hpcsolve.algorithms.held_karp.bounded.watch import Watch
+from hpcsolve.algorithms.held_karp.bounded.tighten import DESCENT_FILE, good_order, quick_value
 from hpcsolve.algorithms.held_karp.outcome import LAYERS
-from hpcsolve.algorithms.held_karp.problem import OrderProblem
+from hpcsolve.algorithms.held_karp.problem import KEY_CITIES, OrderProblem, key_words
 from hpcsolve.answers.dataset import Column, columns
 from hpcsolve.answers.tour import NoTour, Tour
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
@@ -34,7 +28,7 @@ from hpcsolve.memory import available_memory
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.tsp import Tsp
 
-FILES = (BOUNDS, LAYER_FILE, DESCENT)
+FILES = (BOUNDS, LAYER_FILE, DESCENT_FILE)
 ROOM = 4
 """How many times the value of a quick order must fit the values of bounds."""
 SHARE = 0.8
@@ -81,7 +75,7 @@ def estimate(tsp: Tsp, problem: OrderProblem, ranks: int, lattice: Callable[[], 
     }
 
     def largest(free: Sequence[int]) -> int:
-        most = (m for m in range(MOST_CITIES[2], 0, -1) if _table_bytes(m) + _host_bytes(m) <= min(free))
+        most = (m for m in range(KEY_CITIES[2], 0, -1) if _table_bytes(m) + _host_bytes(m) <= min(free))
         return next(most, 0) + ends
 
     device, host = (_table_bytes(m),) * ranks, (_host_bytes(m),) * ranks

@@ -1,17 +1,34 @@
-"""One search through all layers, with all states or with a limited width."""
+"""One search through all layers, with all states or with a limited width, and the search back for orders.
+
+From the last layer back to the first goes an order of least cost, or all of them as a graph of optimal states. A state
+(set, j) comes from (set without j, i) if the values differ by the cost of the arc from i to j. The ranks look for these
+states in the layers that they have kept. Of equally good orders the answer is the one that the lattice returns.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.held_karp.bounded.keys import Keys
-from hpcsolve.algorithms.held_karp.bounded.layers import Expander, Layer, Scratch
+from hpcsolve.algorithms.held_karp.bounded.layers import (
+    LAST_SHIFT,
+    Expander,
+    Keys,
+    Layer,
+    Scratch,
+    contains,
+    hashed,
+    last_cities,
+    masks_of,
+    set_hash,
+    visited,
+)
 from hpcsolve.algorithms.held_karp.bounded.relaxation import INFINITY, Relaxation
+from hpcsolve.algorithms.held_karp.lattice.plan import FEWEST_SPLIT, split_cities
 from hpcsolve.parallel.comm import Comm
 
 STATE_BYTES = {1: 12, 2: 20}
@@ -185,3 +202,262 @@ def _digit(digits: NDArray[np.uint16], room: int, comm: Comm) -> tuple[int, int]
     up_to = np.cumsum(counts)
     at = int(np.searchsorted(up_to, room, side="right"))
     return at, room - int(up_to[at] - counts[at])
+
+
+MOST_STATES = 5_000_000
+"""The most states of a graph of optimal orders."""
+
+
+@dataclass(frozen=True)
+class Optimal:
+    """The optimal states of all layers, and the arcs between them.
+
+    Attributes
+    ----------
+    keys
+        For each place 1 to m the keys of the states, at index place - 1.
+    arcs
+        For each place 2 to m, at index place - 2, an array of shape (2, arcs): indices of the states before and here.
+    """
+
+    keys: list[Keys]
+    arcs: list[NDArray[np.int64]]
+
+
+class Tracer:
+    """Looks for predecessors in the layers of all ranks.
+
+    Parameters
+    ----------
+    layers
+        This rank's layers, that of place k at index k - 1.
+    cost
+        Shape (m + 1, m, m), uint32: the reduced costs with which the layers were made.
+    """
+
+    def __init__(self, layers: list[Layer], cost: NDArray[np.uint32], comm: Comm) -> None:
+        self.layers, self.cost, self.comm, self.cities = layers, cost.astype(np.int64), comm, cost.shape[1]
+
+    def ends(self, single: bool) -> tuple[int, Keys, NDArray[np.int64]]:
+        """Return the least reduced cost of an order, and the keys and values of the last states of such orders.
+
+        If `single`, that is the one whose last city is the smallest. The cost is `INFINITY` if there is no order.
+        """
+        last = self.layers[-1]
+        total = last.values + self.cost[self.cities, last_cities(last.keys), 0]
+        least = min(self.comm.allgather(int(total.min(initial=INFINITY))))
+        mine = np.flatnonzero(total == least) if least < INFINITY else np.zeros(0, np.int64)
+        keys, values = self._together(last.keys[mine], last.values[mine].astype(np.int64))
+        order = np.argsort(last_cities(keys), kind="stable")[: 1 if single else None]
+        return least, keys[order], values[order]
+
+    def order(self) -> list[int]:
+        """Return an order of least cost: the one whose last city is the smallest, and so on backwards. Collective."""
+        _, keys, values = self.ends(single=True)
+        order = []
+        for place in range(self.cities, 0, -1):
+            order.append(int(last_cities(keys)[0]))
+            if place > 1:
+                keys, values, _ = self._before(keys, values, place)
+                first = last_cities(keys).argmin()
+                keys, values = keys[first : first + 1], values[first : first + 1]
+        return order[::-1]
+
+    def optimal(self) -> Optimal | None:
+        """Return all orders of least cost, or None if they have too many states. Collective."""
+        _, keys, values = self.ends(single=False)
+        found, arcs, states = [keys], [], len(keys)
+        for place in range(self.cities, 1, -1):
+            keys, values, pairs = self._before(keys, values, place)
+            states += len(keys)
+            if states > MOST_STATES:
+                return None
+            found.append(keys)
+            arcs.append(pairs)
+        return Optimal(found[::-1], arcs[::-1])
+
+    def _before(self, keys: Keys, values: NDArray[np.int64], place: int
+                ) -> tuple[Keys, NDArray[np.int64], NDArray[np.int64]]:
+        """Return the different states before some states of a place, with their values, and the arcs between them."""
+        state, wanted, needed = self._candidates(keys, values, place)
+        hits = self._lookup(self.layers[place - 2], wanted, needed)
+        states = np.concatenate(self.comm.allgather(hits))
+        _, first, number = np.unique(_names(wanted[states]), return_index=True, return_inverse=True)
+        if len(states) == 0 or len(set(state[states].tolist())) < len(keys):
+            raise AssertionError(f"a state of {place} cities has no state before it")
+        return (wanted[states][first], needed[states][first], np.stack([number.reshape(-1), state[states]]))
+
+    def _candidates(self, keys: Keys, values: NDArray[np.int64], place: int
+                    ) -> tuple[NDArray[np.int64], Keys, NDArray[np.int64]]:
+        """Return, for every state and every city that may come before, its index, the key and the value needed."""
+        last, words = last_cities(keys), keys.shape[1]
+        arcs = self.cost[place - 1][:, last].T  # (states, cities)
+        state, city = np.nonzero(visited(keys, self.cities) & (arcs < INFINITY))
+        other = city != last[state]
+        state, city = state[other], city[other]
+        wanted, shift = keys[state], np.uint64(LAST_SHIFT[words])
+        wanted[np.arange(len(state)), last[state] >> 6] ^= np.uint64(1) << (last[state] & 63).astype(np.uint64)
+        wanted[:, -1] ^= (last[state] ^ city).astype(np.uint64) << shift
+        return state, wanted, values[state] - arcs[state, city]
+
+    def _lookup(self, layer: Layer, wanted: Keys, needed: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return which of the wanted states are in this rank's layer with the value needed."""
+        if not len(wanted) or not len(layer.values):
+            return np.zeros(0, np.int64)
+        bucket = (set_hash(wanted) >> np.uint64(64 - layer.bits)).astype(np.int64)
+        buckets = np.unique(bucket)
+        begin, sizes = layer.begin[buckets], layer.begin[buckets + 1] - layer.begin[buckets]
+        rows = np.repeat(begin - np.cumsum(sizes) + sizes, sizes) + np.arange(sizes.sum())
+        if not len(rows):
+            return np.zeros(0, np.int64)
+        names = _names(layer.keys[rows])
+        order = np.argsort(names)
+        at = np.minimum(np.searchsorted(names, _names(wanted), sorter=order), len(rows) - 1)
+        row = rows[order[at]]
+        same = (layer.keys[row] == wanted).all(axis=1) & (layer.values[row] == needed)
+        return np.flatnonzero(same)
+
+    def _together(self, keys: Keys, values: NDArray[np.int64]) -> tuple[Keys, NDArray[np.int64]]:
+        parts = self.comm.allgather((keys, values))
+        return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
+
+
+def _names(keys: Keys) -> NDArray[np.uint64]:
+    """Return a number for each key that tells it from others: the key itself, or the hash of its two words.
+
+    Raises
+    ------
+    AssertionError
+        Two keys have one hash. With 10^6 states that happens once in 10^7 runs.
+    """
+    if keys.shape[1] == 1:
+        return keys[:, 0]
+    names = hashed(keys)
+    order = np.argsort(names, kind="stable")
+    alike = names[order][1:] == names[order][:-1]
+    if (keys[order][1:][alike] != keys[order][:-1][alike]).any():
+        raise AssertionError("two states have the same hash")
+    return names
+
+
+Alive = list[NDArray[np.bool_]]
+"""For each place 1 to m, at index place - 1, which optimal states are on an order that may still be chosen."""
+
+
+def with_reversed(found: Optimal, cities: int) -> Optimal:
+    """Return the graph of some optimal orders and of the same orders reversed.
+
+    The reversed order has the state (complement of the set, together with i; i) where the order has (set, i).
+    """
+    every = masks_of(np.ones((1, cities), bool), found.keys[0].shape[1])
+    single = masks_of(np.eye(cities, dtype=bool), every.shape[1])
+    keys: list[Keys] = []
+    numbers: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
+    for there, back in zip(found.keys, found.keys[::-1], strict=True):
+        turned = (back ^ every) ^ single[last_cities(back)]
+        both, inverse = np.unique(np.concatenate([there, turned]), axis=0, return_inverse=True)
+        number = inverse.reshape(-1)
+        keys.append(both)
+        numbers.append((number[: len(there)], number[len(there) :]))
+    arcs = []
+    for at, (own, other) in enumerate(zip(found.arcs, found.arcs[::-1], strict=True)):
+        pairs = [np.stack([numbers[at][0][own[0]], numbers[at + 1][0][own[1]]]),
+                 np.stack([numbers[at][1][other[1]], numbers[at + 1][1][other[0]]])]
+        arcs.append(np.unique(np.concatenate(pairs, axis=1), axis=1))
+    return Optimal(keys, arcs)
+
+
+def smallest_last(found: Optimal) -> list[int]:
+    """Return the order whose last city is the smallest, of these the one whose last but one is, and so on."""
+    return _smallest_last(found, _everything(found), 1, len(found.keys))[::-1]
+
+
+def as_by_planes(found: Optimal) -> list[int]:
+    """Return the order that the planes' rule chooses (`hpcsolve.algorithms.held_karp.lattice`).
+
+    It goes through the state in the middle with the smallest (top set, city, entry), and each half is chosen likewise.
+    """
+    cities = len(found.keys)
+    return _by_planes(found, _everything(found), 1, cities, list(range(cities)))
+
+
+def _everything(found: Optimal) -> Alive:
+    return [np.ones(len(keys), bool) for keys in found.keys]
+
+
+def _smallest_last(found: Optimal, alive: Alive, first: int, last: int) -> list[int]:
+    """Return the cities of the places `first` to `last`, backwards."""
+    order, candidates = [], alive[last - 1].copy()
+    for place in range(last, first - 1, -1):
+        here = np.flatnonzero(candidates)
+        state = here[last_cities(found.keys[place - 1][here]).argmin()]
+        order.append(int(last_cities(found.keys[place - 1][state : state + 1])[0]))
+        if place > first:
+            before, behind = found.arcs[place - 2]
+            candidates = np.zeros(len(alive[place - 2]), bool)
+            candidates[before[behind == state]] = True
+            candidates &= alive[place - 2]
+    return order
+
+
+def _by_planes(found: Optimal, alive: Alive, first: int, last: int, cities: list[int]) -> list[int]:
+    """Return the order at the places `first` to `last` of these cities, which are given in ascending order."""
+    if len(cities) < FEWEST_SPLIT:
+        return _smallest_last(found, alive, first, last)[::-1] if cities else []
+    place, state = _middle(found, alive, first, last, cities)
+    key = found.keys[place - 1][state : state + 1]
+    city = int(last_cities(key)[0])
+    before = [c for c in cities if c != city and contains(key, c)[0]]
+    after = [c for c in cities if c != city and c not in before]
+    left, right = _through(found, alive, place, state)
+    return [*_by_planes(found, left, first, place - 1, before), city,
+            *_by_planes(found, right, place + 1, last, after)]
+
+
+def _middle(found: Optimal, alive: Alive, first: int, last: int, cities: list[int]) -> tuple[int, int]:
+    """Return the place and the index of the state in the middle that the rule chooses."""
+    split = split_cities(len(cities))
+    low, mid, top = cities[: split.low], cities[split.low : -split.top], cities[-split.top :]
+    states = []
+    for place in range(first, last + 1):
+        rows = np.flatnonzero(alive[place - 1])
+        keys = found.keys[place - 1][rows]
+        in_mid = sum((contains(keys, c).astype(np.int64) for c in mid), np.zeros(len(keys), np.int64))
+        right = np.isin(last_cities(keys), mid) & (in_mid == split.middle + 1)  # the state's city is counted too
+        states.append((np.full(right.sum(), place), rows[right], keys[right]))
+    places, numbers, middles = (np.concatenate(parts) for parts in zip(*states, strict=True))
+    chosen = np.arange(len(numbers))
+    for having in _rule_digits(middles, low, mid, top):
+        absent = ~having[chosen]
+        chosen = chosen[absent] if absent.any() else chosen
+    return int(places[chosen[0]]), int(numbers[chosen[0]])
+
+
+def _rule_digits(keys: Keys, low: list[int], mid: list[int], top: list[int]) -> Iterator[NDArray[np.bool_]]:
+    """Yield the binary digits of the states' (top set, city, mid set without it, low set), the highest first."""
+    last = last_cities(keys)
+    for city in top[::-1]:
+        yield contains(keys, city)
+    for city in mid:  # a smaller city is chosen if any state has it
+        yield last != city
+    for city in [*mid[::-1], *low[::-1]]:
+        yield contains(keys, city) & (last != city)
+
+
+def _through(found: Optimal, alive: Alive, place: int, state: int) -> tuple[Alive, Alive]:
+    """Return which states are on orders through one state: those up to its place, and those from its place on."""
+    left, right = [one.copy() for one in alive], [one.copy() for one in alive]
+    for part in (left, right):
+        part[place - 1][:] = False
+        part[place - 1][state] = True
+    for at in range(place - 2, -1, -1):
+        before, behind = found.arcs[at]
+        reached = np.zeros(len(left[at]), bool)
+        reached[before[left[at + 1][behind]]] = True
+        left[at] &= reached
+    for at in range(place - 1, len(alive) - 1):
+        before, behind = found.arcs[at]
+        reached = np.zeros(len(right[at + 1]), bool)
+        reached[behind[right[at][before]]] = True
+        right[at + 1] &= reached
+    return left, right

@@ -1,25 +1,41 @@
-"""Better bounds: multipliers by the subgradient method, and memories where the relaxed tour repeats a city.
+"""Better bounds: multipliers by the subgradient method, memories where the relaxed tour repeats a city, good orders.
 
 All in integers, so that every rank and every machine has the same bounds. A round's bounds prove something only if no
 value that matters can be saturated (relaxation.py). Where it could be, the multipliers return to the best ones so far,
 and steps are halved.
+
+Good orders come from local search on the device, from relaxed tours, and, where the value of an order is the length of
+a tour, from ant colonies, which see reduced costs. Each level of the bounds begins with a colony of its own, which ends
+after a number of iterations. So a proof is the same however long it takes, and a search that a time limit ends has
+spent a part of its time on good tours.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.held_karp.bounded import slots as memories
-from hpcsolve.algorithms.held_karp.bounded.chains import chain_bound
-from hpcsolve.algorithms.held_karp.bounded.descent import Improver, repaired
-from hpcsolve.algorithms.held_karp.bounded.places import PlaceCosts
-from hpcsolve.algorithms.held_karp.bounded.relaxation import Relaxation, Relaxed
+from hpcsolve.algorithms import ant_colony
+from hpcsolve.algorithms.base import StopCriteria, silent
+from hpcsolve.algorithms.held_karp.bounded.layers import masks_of
+from hpcsolve.algorithms.held_karp.bounded.places import PlaceCosts, Potentials, chain_bound, complete_costs
+from hpcsolve.algorithms.held_karp.bounded.relaxation import (
+    Relaxation,
+    Relaxed,
+    colours,
+    first_wishes,
+    learn,
+    make_slots,
+)
+from hpcsolve.algorithms.held_karp.problem import OrderProblem
+from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints, without_writer
+from hpcsolve.device.base import Device
 from hpcsolve.errors import InputError
-from hpcsolve.problems.tsp import FORBIDDEN
+from hpcsolve.parallel.comm import SerialComm
+from hpcsolve.problems.tsp import FORBIDDEN, Tsp
 
 UNIT = 1 << 10
 """The unit of a direction's entries."""
@@ -98,7 +114,7 @@ class Tightener:
 
     def __post_init__(self) -> None:
         """Begin without multipliers, and with wishes for near cities."""
-        self.wishes = memories.first_wishes(self.problem)
+        self.wishes = first_wishes(self.problem)
         self.multiplier = np.zeros(self.problem.cities, np.int64)
 
     def level(self, count: int, rounds: int, step: int) -> bool:
@@ -115,8 +131,8 @@ class Tightener:
             Even without multipliers the costs are too far apart for 31 bits.
         """
         before, scale = self.best.upper, self.relaxation.scale
-        self.colours = memories.colours(self.wishes, count, self.colours)
-        self.relaxation.remember(memories.make_slots(self.problem, self.wishes, self.colours, count))
+        self.colours = colours(self.wishes, count, self.colours)
+        self.relaxation.remember(make_slots(self.problem, self.wishes, self.colours, count))
         top, kept, since = None, self.multiplier, 0
         direction = np.zeros(self.problem.cities, np.int64)
         looks = max(1, min(REPAIR_EVERY, WORK_BETWEEN_LOOKS // (self.problem.cities**3 << count - 1)))
@@ -139,7 +155,7 @@ class Tightener:
             self.best.raise_lower(-(-value // scale))
             if value == top and scale * self.best.upper - value <= scale >> NEAR:
                 break
-            memories.learn(self.wishes, self.problem, relaxed.path)
+            learn(self.wishes, self.problem, relaxed.path)
             if number % REPAIR_EVERY == REPAIR_EVERY - 1:
                 self.best.offer(self.improver.improve([repaired(self.problem, relaxed.path)]))
             if number % looks == looks - 1 and not self.goes_on():
@@ -191,3 +207,148 @@ def no_incumbent(problem: PlaceCosts) -> Incumbent:
     """Return the incumbent at the start: no order, and bounds from the dearest arcs and from precedences."""
     above = 1 + sum(int(costs[costs != FORBIDDEN].max(initial=0)) for costs in problem.cost)
     return Incumbent(above, None, min(above, chain_bound(problem)))
+
+
+DESCENT_FILE = "held_karp/descent"
+NEVER = 1 << 36
+"""The cost of a missing arc or a broken precedence in the kernel, above that of every order."""
+DESCENT_THREADS = 128
+STARTS = 8
+"""Orders with different first cities."""
+DESCENT_ROUNDS = 4
+"""Kicks of each of these orders, each followed by local search."""
+LONGEST = 3
+"""The longest segment that a move takes elsewhere if the costs of all places are proportional."""
+
+
+class Improver:
+    """Improves orders of one problem."""
+
+    def __init__(self, problem: PlaceCosts, device: Device) -> None:
+        m = problem.cities
+        self.problem, self.device = problem, device
+        lowest = problem.cost.min(axis=(1, 2), keepdims=True)  # so that no cost is negative
+        self.costs = np.where(problem.allowed, problem.cost - np.where(lowest == FORBIDDEN, 0, lowest), NEVER)
+        self.cost = device.upload(self.costs)
+        self.before = device.upload(masks_of(problem.before, 2))
+        self.longest = min(LONGEST, m) if _proportional(problem) else m
+
+    def improve(self, orders: list[list[int]], rounds: int = 0) -> tuple[int, list[int]] | None:
+        """Return the value and the best of the improved orders, or None if all break a constraint."""
+        m = self.problem.cities
+        improved, values = self.device.upload(np.array(orders, np.int32)), self.device.empty(len(orders), np.int64)
+        kernel = self.device.kernel(DESCENT_FILE, "descent_improve")
+        kernel(len(orders), DESCENT_THREADS, orders=improved, values=values,
+               problem={"cities": m, "longest": self.longest, "rounds": rounds, "key": m, "cost": self.cost,
+                        "before": self.before})
+        best = improved.download()[int(values.download().argmin())].tolist()
+        improved.free()
+        values.free()
+        value = self.problem.value(best)
+        return None if value is None else (value, best)
+
+    def from_nothing(self) -> tuple[int, list[int]] | None:
+        """Return the best of several orders that begin with different cities, each kicked and improved repeatedly."""
+        m = self.problem.cities
+        starts = [_greedy(self.problem, self.costs, m * start // STARTS) for start in range(min(STARTS, m))]
+        return self.improve(starts, DESCENT_ROUNDS)
+
+    def close(self) -> None:
+        """Free the tables on the device."""
+        self.cost.free()
+        self.before.free()
+
+
+def _greedy(problem: PlaceCosts, costs: NDArray[np.int64], first: int) -> list[int]:
+    """Return the nearest-neighbour order from a first city, which keeps to precedences as far as it can."""
+    order, left = [first], np.ones(problem.cities, bool)
+    left[first] = False
+    for place in range(1, problem.cities):
+        ready = left & ~(problem.before & left).any(axis=1)
+        ready = ready if ready.any() else left
+        order.append(int(np.where(ready, costs[place, order[-1]], FORBIDDEN).argmin()))
+        left[order[-1]] = False
+    return order
+
+
+def quick_value(problem: PlaceCosts) -> int | None:
+    """Return the value of a nearest-neighbour order, or None if it breaks a constraint."""
+    costs = np.where(problem.allowed, problem.cost, NEVER)
+    return problem.value(_greedy(problem, costs, 0)) if problem.cities else 0
+
+
+def _proportional(problem: PlaceCosts) -> bool:
+    """Return whether there is no precedence, and the costs of all places are those of one place times a factor."""
+    inner = problem.cost[1 : problem.cities]
+    allowed = inner != FORBIDDEN
+    if problem.before.any() or not len(inner) or (allowed != allowed[0]).any():
+        return False
+    costs = np.where(allowed, inner, 0)
+    largest = np.unravel_index(int(np.abs(costs[0]).argmax()), costs[0].shape)
+    return all(np.array_equal(place * costs[0][largest], costs[0] * place[largest]) for place in costs)
+
+
+def repaired(problem: PlaceCosts, path: list[int]) -> list[int]:
+    """Return an order of all cities made of a relaxed tour.
+
+    Its cities stand in the order of their first visits. Each missing one is inserted where it costs least.
+    """
+    order = list(dict.fromkeys(path))
+    cost = np.where(problem.allowed, problem.cost, NEVER)
+    for city in range(problem.cities):
+        if city not in order:
+            order.insert(_cheapest_gap(problem, cost, order, city), city)
+    return order
+
+
+def _cheapest_gap(problem: PlaceCosts, cost: NDArray[np.int64], order: list[int], city: int) -> int:
+    """Return the position of an incomplete order where inserting a city costs least, the first of equal ones."""
+    m, size, at = problem.cities, len(order), np.arange(len(order) + 1)
+    tail, head = np.append(0, order), np.append(order, 0)
+    place = np.minimum(at, m - 1)
+    enter = cost[place, np.where(at == 0, 0, tail), city]
+    leave = np.where(at == size, cost[m, city, 0], cost[np.minimum(at + 1, m - 1), city, head])
+    skipped = np.where((at > 0) & (at < size), cost[place, tail, head], 0)
+    own = np.array(order, np.int64)
+    wrong = np.append(0, np.cumsum(problem.before[own, city]))  # cities before the gap that must come after it
+    late = np.append(np.cumsum(problem.before[city, own][::-1])[::-1], 0)  # behind the gap, that must come before
+    return int((enter + leave - skipped + NEVER * (wrong + late)).argmin())
+
+
+ITERATIONS, STAGNATION = 2000, 500
+"""Iterations of the first colony, and those without a better tour after which it ends. Later ones have more."""
+
+
+def good_order(
+    problem: OrderProblem, reduced_by: Potentials | None, device: Device, seed: int, number: int = 0,
+    seconds: float | None = None, checkpoints: Checkpoints = NONE,
+) -> tuple[int, list[int]] | None:
+    """Return the value of a good order and the order, or None where ants cannot search.
+
+    Parameters
+    ----------
+    reduced_by
+        The potentials that reduce costs, or None.
+    number
+        Number of the colony, from 0. Its random numbers and its number of iterations depend on it.
+    seconds
+        The time that is left, or None.
+    checkpoints
+        Tells when the run is interrupted. Nothing is saved here.
+    """
+    m, cost, parameters = problem.m, complete_costs(problem), ant_colony.Parameters()
+    if cost is None:
+        return None
+    seen = [cost] if reduced_by is None else [reduced_by.reduced(cost), cost]
+    cities = (Tsp("", one, np.arange(m + 1)) for one in seen)
+    tsp = next((one for one in cities if ant_colony.ALGORITHM.fits(one, parameters)), None)
+    if tsp is None:
+        return None
+    stop = StopCriteria(seconds, iterations=ITERATIONS << number, stagnation=STAGNATION << number)
+    interruptions = replace(without_writer(checkpoints), begun=None)
+    found = ant_colony.run(tsp, device, SerialComm(), parameters, silent, stop, seed + (number << 63), interruptions)
+    tour = found.answer.tour.tolist()
+    first = tour.index(m)
+    order = [*tour[first + 1 :], *tour[:first]]
+    value = problem.value(order)
+    return None if value is None else (value, order)

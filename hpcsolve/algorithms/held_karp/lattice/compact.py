@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.base import WITHOUT_WORK, Estimate, Outcome, Report
-from hpcsolve.algorithms.held_karp.core import Core
-from hpcsolve.algorithms.held_karp.lattice.half_run import BLOCK_THREADS, FILE, cost_patterns
 from hpcsolve.algorithms.held_karp.lattice.plan import BINOMIAL, COST_STRIDE
+from hpcsolve.algorithms.held_karp.lattice.planes import BLOCK_THREADS, FILE, cost_patterns
 from hpcsolve.algorithms.held_karp.lattice.reduce import INFINITY, ReducedCosts
 from hpcsolve.algorithms.held_karp.outcome import outcome
+from hpcsolve.algorithms.held_karp.problem import Core
 from hpcsolve.device.base import Device, Timer
 from hpcsolve.errors import InputError
 from hpcsolve.parallel.comm import Comm

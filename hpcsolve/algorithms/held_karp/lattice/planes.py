@@ -1,34 +1,43 @@
 """The distributed dynamic program: two half runs that meet in the middle, on every rank's own device.
 
-A half run is a wave of steps. In each step every slice of the rank works on the next chunk of its layers, all in one
-launch. Then the planes of top cities go to other slices: those of the same rank read them where they are, other ranks
-get messages. cuda_src/held_karp/held_karp.cu describes the layout. Only the middle layer is kept. The tour is recovered
-from two problems of about half the cities.
+A half run is a wave of steps from the depot to the middle layer. In each step every slice of the rank works on the next
+chunk of its layers, all in one launch. Then the planes of top cities go to other slices: those of the same rank read
+them where they are, other ranks get messages. cuda_src/held_karp/held_karp.cu describes the layout. Only the middle
+layer is kept.
+
+A checkpoint has the last layer that is complete in all slices, one row per slice. A slice needs nothing else to go on:
+planes of top cities come from slices that work on the same layer. While a layer is computed, the one before stays in
+memory, so no step of the wave waits for a checkpoint. In the backward run of an asymmetric problem, the middle layer of
+the forward run is kept too.
 """
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hpcsolve.algorithms.base import Report
-from hpcsolve.algorithms.held_karp.lattice.half_run import (
-    BLOCK_THREADS,
-    FILE,
-    HalfBuffers,
-    HalfRun,
-    Statistics,
-    later_chunks,
+from hpcsolve.algorithms.held_karp.lattice.plan import (
+    BINOMIAL,
+    COST_STRIDE,
+    STRETCH,
+    Message,
+    Plan,
+    StreamSlots,
+    chunks,
 )
-from hpcsolve.algorithms.held_karp.lattice.plan import STRETCH, Plan
 from hpcsolve.algorithms.held_karp.lattice.reduce import ReducedCosts
-from hpcsolve.algorithms.held_karp.lattice.resume import LayerCheckpoints, layer_checkpoints, whole_layers
-from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
-from hpcsolve.device.base import Buffer, Device
-from hpcsolve.parallel.comm import Comm
+from hpcsolve.checkpoint.checkpoints import NONE, Boundary, Checkpoints
+from hpcsolve.checkpoint.saved import Saved
+from hpcsolve.checkpoint.state import Part, State
+from hpcsolve.device.base import Argument, Buffer, Device, Timer
+from hpcsolve.errors import HpcsolveError
+from hpcsolve.parallel.comm import Comm, Request
 
 
 @dataclass(frozen=True)
@@ -140,3 +149,272 @@ def _middle(plan: Plan, dtype: np.dtype[np.unsignedinteger], device: Device, for
     there = backward.view(partner - end, end - begin).download()[::-1]
     entry = begin + int((here.astype(np.int64) + there).argmin())
     return Meeting(int(values[winner]), plan.forward.slices[row], city, entry)
+
+
+NO_LAYER = -1
+"""Number that stands for no layer."""
+FORWARD, STORED = "forward", "stored"
+"""The tables of a checkpoint: the middle layer of a forward run that has ended, and the layer of the present run."""
+
+
+def whole_layers(chunks: NDArray[np.int32], lag: int, top: int) -> list[int | None]:
+    """Return for each step of a wave the layer that is complete in all slices after it, or None if there is none.
+
+    The slices with most top cities are behind the others by `lag * top` steps. A layer is complete from their last
+    chunk of it until the first slices begin the layer after the next one, which takes its memory.
+    """
+    layers = chunks[:, 0].tolist()
+    complete = [layer - 1 if layers[at + 1 : at + 2] == [layer] else layer for at, layer in enumerate(layers)]
+    found: list[int | None] = []
+    for step in range(len(layers) + lag * top):
+        behind, ahead = step - lag * top, layers[min(step, len(layers) - 1)]
+        done = complete[behind] if behind >= 0 else layers[0] - 1
+        found.append(done if ahead <= done + 1 else None)
+    return found
+
+
+@dataclass
+class LayerCheckpoints:
+    """The checkpoints of the half runs.
+
+    Attributes
+    ----------
+    half, layer
+        The half run with which this run begins, and its last layer that the checkpoint has, or `NO_LAYER`.
+    """
+
+    plan: Plan
+    boundary: Boundary
+    saved: Saved | None
+    half: int = 0
+    layer: int = NO_LAYER
+
+    def __post_init__(self) -> None:
+        """Find out where to begin."""
+        if self.saved is not None:
+            self.half = self.saved.integer("half", most=len(self.plan.half_runs()) - 1)
+            self.layer = self.saved.integer("layer", NO_LAYER, self.plan.split.middle)
+
+    def begin(self, half: int) -> int:
+        """Return the last layer of a half run that the checkpoint has, or `NO_LAYER`."""
+        if half == self.half:
+            return self.layer
+        return self.plan.split.middle if half < self.half else NO_LAYER
+
+    def load(self, half: int, memory: Sequence[Buffer]) -> None:
+        """Copy the last layer of a half run from the checkpoint to its buffers, one for even and one for odd layers.
+
+        If the half run had ended, that is the middle layer.
+        """
+        layer = self.begin(half)
+        if self.saved is None or layer == NO_LAYER:
+            return
+        table, parity = FORWARD if half < self.half else STORED, layer % 2
+        slices = self.plan.half_runs()[half].slices
+        for number, view in zip(slices, _rows(self.plan, slices, layer, memory[parity]), strict=True):
+            row = self.saved.rows(table, range(number, number + 1), view.shape, view.dtype)
+            view.upload(row.reshape(view.shape))
+
+    def reached(self, half: int, layer: int, memory: Sequence[Buffer], forward: Buffer | None) -> None:
+        """Save or stop if it is time, when a layer is complete. Collective.
+
+        Parameters
+        ----------
+        memory
+            The buffers of even and odd layers; empty on a rank without slices.
+        forward
+            The middle layer of the forward run, in a backward run.
+        """
+        def state() -> State:
+            parts = _parts(self.plan, STORED, half, layer, memory[layer % 2]) if memory and layer != NO_LAYER else []
+            if forward is not None:
+                parts += _parts(self.plan, FORWARD, 0, self.plan.split.middle, forward)
+            done = half * (self.plan.split.middle + 1) + layer + 1
+            layers = len(self.plan.half_runs()) * (self.plan.split.middle + 1)
+            return State({"half": half, "layer": layer}, parts, f"after {done} of {layers} layers")
+
+        self.boundary.reached(state, lambda: state().nbytes)
+
+
+def layer_checkpoints(
+    plan: Plan, device: Device, comm: Comm, checkpoints: Checkpoints = NONE
+) -> LayerCheckpoints:
+    """Return the checkpoints of the half runs of a rank."""
+    return LayerCheckpoints(plan, Boundary(comm, checkpoints, device.synchronize), checkpoints.saved)
+
+
+def _rows(plan: Plan, slices: Sequence[int], layer: int, memory: Buffer) -> list[Buffer]:
+    """Return a view of each slice's planes of a layer."""
+    stride, length = plan.split.stored(layer % 2), plan.split.mid * plan.split.plane(layer)
+    return [memory.view(row * stride, length) for row in range(len(slices))]
+
+
+def _parts(plan: Plan, table: str, half: int, layer: int, memory: Buffer) -> list[Part]:
+    slices = plan.half_runs()[half].slices
+    return [_part(table, number, view) for number, view in zip(slices, _rows(plan, slices, layer, memory), strict=True)]
+
+
+def _part(table: str, number: int, view: Buffer) -> Part:
+    return Part(table, number, (1, *view.shape), view.dtype, lambda: view.download()[None])
+
+
+FILE = "held_karp/held_karp"
+BLOCK_THREADS = 64
+"""Two warps: a third would find few sets of one size left (1, 2, 3, 2 and 1 pairs with 16-bit states)."""
+REPORT_SECONDS = 0.5
+
+
+@dataclass
+class Statistics:
+    """What a rank did, for `/layers` and `/ranks`."""
+
+    layer_timers: list[Timer] = field(default_factory=list)
+    middle_timer: list[Timer] = field(default_factory=list)
+    layer_bytes_sent: list[int] = field(default_factory=list)
+    seconds_copy: float = 0.0
+    seconds_wait: float = 0.0
+
+
+@dataclass(frozen=True)
+class HalfBuffers:
+    """A half run's buffers: the layers with an even and an odd number of mid cities, and the stream."""
+
+    even: Buffer
+    odd: Buffer
+    stream: Buffer
+
+
+class HalfRun:
+    """One wave from the depot to the middle layer."""
+
+    def __init__(self, plan: Plan, slots: StreamSlots, cost: NDArray[np.int64], reduced: ReducedCosts, device: Device,
+                 comm: Comm, buffers: HalfBuffers, layer: int = NO_LAYER) -> None:
+        self.plan, self.slots, self.device, self.comm, self.buffers = plan, slots, device, comm, buffers
+        self.chunks = later_chunks(plan, layer)
+        depot = np.full(1 << plan.split.low, reduced.infinity, reduced.dtype)
+        depot[0] = 0
+        arrays = {"binomial": BINOMIAL, "chunks": self.chunks, "slices": slots.table,
+                  "stage_start": slots.stage_start, "cost": cost_patterns(cost, reduced)}
+        self.tables = {name: device.upload(array) for name, array in arrays.items()}
+        self.depot = device.upload(depot)
+        self.kernel = device.kernel(FILE, f"held_karp_step_u{plan.itemsize}")
+        self.arguments = self._arguments()
+        largest = plan.chunk_size << plan.split.low
+        self.staging = [
+            {message: device.staging(message.count * largest, reduced.dtype)
+             for message in (*slots.outgoing, *slots.incoming)}
+            for _ in range(plan.lag)
+        ]
+        self.sends: list[list[Request]] = [[] for _ in range(plan.lag)]
+        self.receives: list[list[tuple[Request, Buffer, NDArray[np.unsignedinteger]]]] = [[] for _ in range(plan.lag)]
+
+    def run(self, statistics: Statistics, report: Report, reached: Callable[[int], None] = lambda layer: None) -> None:
+        """Run all steps. Afterwards the middle layer is complete on this rank.
+
+        Parameters
+        ----------
+        reached
+            Called with each layer once it is whole.
+        """
+        reported, whole = time.perf_counter(), whole_layers(self.chunks, self.plan.lag, self.plan.split.top)
+        for step, whole_layer in enumerate(whole):
+            self._arrive(step, statistics)
+            layer = int(self.chunks[min(step, len(self.chunks) - 1), 0])
+            timer = statistics.layer_timers[layer]
+            timer.start()
+            self.kernel(self.plan.slices * self.plan.chunk_size, BLOCK_THREADS, step=step, **self.arguments)
+            timer.stop()
+            self._depart(step, statistics)
+            if time.perf_counter() - reported > REPORT_SECONDS:
+                self.device.synchronize()
+                report((step + 1) / len(whole))
+                reported = time.perf_counter()
+            if whole_layer is not None:
+                self._reached(reached, step, whole_layer, statistics)
+        self._arrive_all(len(whole), statistics)
+        self.device.synchronize()
+        for table in (*self.tables.values(), self.depot):
+            table.free()
+
+    def _reached(self, reached: Callable[[int], None], step: int, layer: int, statistics: Statistics) -> None:
+        """Call `reached`. If the run stops there, wait for the messages under way first."""
+        try:
+            reached(layer)
+        except HpcsolveError:
+            self._arrive_all(step + 1, statistics)
+            raise
+
+    def _arrive_all(self, step: int, statistics: Statistics) -> None:
+        for turn in range(step, step + self.plan.lag):
+            self._arrive(turn, statistics)
+
+    def _arguments(self) -> dict[str, Argument]:
+        """Return the arguments that all steps' launches share."""
+        plan, split, own = self.plan, self.plan.split, self.buffers
+        return {
+            "split": {"low": split.low, "mid": split.mid, "top": split.top},
+            "wave": {"lag": plan.lag, "chunks": len(self.chunks), "chunk_size": plan.chunk_size,
+                     "slots": self.slots.count},
+            "tables": self.tables,
+            "states": {"even_size": split.stored(0), "odd_size": split.stored(1), "depot": self.depot,
+                       "even": own.even, "odd": own.odd, "stream": own.stream},
+        }
+
+    def _arrive(self, step: int, statistics: Statistics) -> None:
+        """Wait for the messages of `lag` steps ago, upload what has arrived, and so free their staging."""
+        started = time.perf_counter()
+        turn = step % self.plan.lag
+        for request in self.sends[turn]:
+            request.wait()
+        for request, _, _ in self.receives[turn]:
+            request.wait()
+        waited = time.perf_counter()
+        for _, target, array in self.receives[turn]:
+            target.upload(array)
+        self.sends[turn], self.receives[turn] = [], []
+        statistics.seconds_wait += waited - started
+        statistics.seconds_copy += time.perf_counter() - waited
+
+    def _depart(self, step: int, statistics: Statistics) -> None:
+        """Start the messages that carry this step's planes, in the order that both ends know."""
+        if not self.staging[0]:
+            return
+        started = time.perf_counter()
+        turn = step % self.plan.lag
+        for message, planes, _ in self._under_way(self.slots.incoming, step):
+            array = self.staging[turn][message][: planes.shape[0]]
+            self.receives[turn].append((self.comm.receive(array, message.peer), planes, array))
+        for message, planes, chunk in self._under_way(self.slots.outgoing, step):
+            array = planes.download(self.staging[turn][message][: planes.shape[0]])
+            self.sends[turn].append(self.comm.send(array, message.peer))
+            statistics.layer_bytes_sent[int(self.chunks[chunk, 0])] += array.nbytes
+        statistics.seconds_copy += time.perf_counter() - started
+
+    def _under_way(self, messages: list[Message], step: int) -> Iterator[tuple[Message, Buffer, int]]:
+        """Yield each message that has planes in this step, its part of the stream, and its chunk."""
+        plan = self.plan
+        for message in messages:
+            chunk = step - plan.lag * message.stage
+            if 0 <= chunk < len(self.chunks):
+                sets = int(self.chunks[chunk, 2])
+                slot = step % (plan.lag + 1) * self.slots.count + int(self.slots.stage_start[message.stage])
+                start = (slot * plan.chunk_size + message.first * sets) << plan.split.low
+                yield message, self.buffers.stream.view(start, message.count * sets << plan.split.low), chunk
+
+
+def later_chunks(plan: Plan, layer: int) -> NDArray[np.int32]:
+    """Return the chunks of a half run's layers after this one."""
+    table = chunks(plan.split, plan.chunk_size)
+    return table[table[:, 0] > layer]
+
+
+def cost_patterns(cost: NDArray[np.int64], reduced: ReducedCosts) -> NDArray[np.uint32]:
+    """Return the cost matrix as kernels read it, uint32 of shape (64 * 64,).
+
+    The depot's row is the last, and a 16-bit value stands twice in its word.
+    """
+    m = len(cost) - 1
+    square = np.full((COST_STRIDE, COST_STRIDE), reduced.infinity, np.uint32)
+    square[:m, :m] = cost[:m, :m]
+    square[-1, :m] = cost[m, :m]
+    return (square * np.uint32(0x10001) if reduced.itemsize == 2 else square).reshape(-1)

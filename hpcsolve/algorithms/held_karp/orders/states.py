@@ -1,0 +1,390 @@
+"""An order problem in the integers of a kernel, and what its states say: the best order, the best ones, their number.
+
+Integers have 32 bits wherever a bound proves that they suffice, else 64. A state is the value of the best path to a
+city through a set; the functions that read states get them from the filled table (`Read`).
+
+The number of optimal orders and the best orders in order of their value both go from the end of the orders to their
+beginning. A suffix of an order is a function of the value at which its first city is reached: max(value + added,
+least), if the value is at most `limit`. With the table's exact value of the best path to each state, the best order
+with each suffix is known at once, so nothing is looked at that is not used (A* with an exact bound).
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hpcsolve.algorithms.held_karp.problem import FREE, OrderProblem
+from hpcsolve.problems.order import LARGEST_VALUE
+from hpcsolve.problems.tsp import FORBIDDEN
+
+STRIDE, DEPOT = 32, 31
+"""Rows of a matrix of costs as kernels read it, and the depot's row."""
+NO_PATH = {4: 0x7FFFFFFF, 8: 2**62}
+"""For states of 4 and 8 bytes the value that means that there is no path."""
+
+
+@dataclass(frozen=True, eq=False)
+class Encoded:
+    """An order problem in the form that the kernels read.
+
+    Attributes
+    ----------
+    m
+        Number of cities beside the depot.
+    join
+        How a path and an arc are joined: "add", "multiply" (the arc's cost by the factor of the set) or "dearest".
+    cost
+        Shape (places, 32, 32): the costs by place, or one matrix for all places; row 31 leaves the depot.
+    back
+        Shape (m,): the costs of the arcs that return to the depot.
+    earliest, latest
+        Shape (32,): the window of each city. Without windows nobody waits and nobody is late.
+    depot_earliest, depot_latest
+        The window of the return.
+    before
+        Shape (32,), uint32: the cities that must precede each.
+    weight, factor
+        Shape (32,), and a number: an arc that is taken after set S counts factor + the sum of weight over S times.
+    values
+        For "dearest" the costs in ascending order: their positions are the kernel's integers, and 0 is no cost.
+    offset
+        The value of an order is that of the kernel plus this.
+    """
+
+    m: int
+    join: str
+    cost: NDArray[np.generic]
+    back: NDArray[np.generic]
+    earliest: NDArray[np.generic]
+    latest: NDArray[np.generic]
+    depot_earliest: int
+    depot_latest: int
+    before: NDArray[np.uint32]
+    weight: NDArray[np.generic]
+    factor: int = 1
+    values: tuple[int, ...] = ()
+    offset: int = 0
+
+    @property
+    def dtype(self) -> np.dtype[np.generic]:
+        """The type of a state."""
+        return self.cost.dtype
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of a state."""
+        return self.cost.dtype.itemsize
+
+    @property
+    def no_path(self) -> int:
+        """The value that means that there is no path."""
+        return NO_PATH[self.itemsize]
+
+    @property
+    def kernel(self) -> str:
+        """The name of the kernel that fills a layer."""
+        return f"orders_{self.join}_{self.dtype.kind}{self.itemsize}"
+
+    def decoded(self, value: int) -> int:
+        """Return the value of an order in the problem's scaled integers."""
+        return (self.values[value - 1] if value else 0) if self.join == "dearest" else value + self.offset
+
+    def place(self, k: int) -> int:
+        """Return which of the matrices of costs has the arcs of a place."""
+        return k if len(self.cost) > 1 else 0
+
+    def factor_after(self, cities: int) -> int:
+        """Return how often an arc counts that is taken after a set of cities, a bit mask."""
+        chosen = [int(self.weight[i]) for i in range(self.m) if cities >> i & 1]
+        return self.factor + sum(chosen) if self.join == "multiply" else 1
+
+    def joined(self, path: int, cost: int, factor: int) -> int:
+        """Return the value of a path with one more arc, at most `no_path`."""
+        if path >= self.no_path or cost >= self.no_path:
+            return self.no_path
+        return max(path, cost) if self.join == "dearest" else path + cost * factor
+
+
+def encode(problem: OrderProblem, least: int = 4) -> Encoded:
+    """Return a problem with at least one city in the integers of a kernel, `least` bytes or more for each sum."""
+    if problem.combine == "max":
+        return _dearest(problem)
+    if problem.weights is not None:
+        weights = problem.weights
+        whole = _encoded(problem, _layers(problem), "multiply", 8)
+        padded = _padded(-weights[:-1], 8, 0)
+        return replace(whole, weight=padded, factor=sum(map(int, weights)))
+    layers = _layers(problem)
+    lows, highs = _extremes(layers)
+    if problem.combine == "finish":
+        assert problem.earliest is not None
+        most = sum(max(0, high) for high in highs) + int(problem.earliest.max())
+        return _encoded(problem, layers, "add", 4 if most < NO_PATH[4] else 8)
+    if least == 4 and sum(high - low for low, high in zip(lows, highs)) < NO_PATH[4]:
+        shifted = [np.where(layer == FORBIDDEN, FORBIDDEN, layer - low) for layer, low in zip(layers, lows)]
+        return replace(_encoded(problem, shifted, "add", 4), offset=problem.offset + sum(lows))
+    return _encoded(problem, layers, "add", 8)
+
+
+def _layers(problem: OrderProblem) -> list[NDArray[np.int64]]:
+    """Return the arcs by place: from the depot, shape (m,), between cities, (m, m), and back, (m,)."""
+    m, cost = problem.m, problem.cost
+    return [cost[0, m, :m], *(cost[k, :m, :m] for k in range(1, m)), cost[m, :m, m]]
+
+
+def _extremes(layers: Sequence[NDArray[np.int64]]) -> tuple[list[int], list[int]]:
+    """Return the least and the largest cost of each place, 0 where there is no arc."""
+    known = [layer[layer != FORBIDDEN] for layer in layers]
+    return [int(k.min()) if len(k) else 0 for k in known], [int(k.max()) if len(k) else 0 for k in known]
+
+
+def _dearest(problem: OrderProblem) -> Encoded:
+    """Return the problem with positions among the ascending costs in place of costs."""
+    layers = _layers(problem)
+    every = np.unique(np.concatenate([layer.reshape(-1) for layer in layers]))
+    values = every[(every != FORBIDDEN) & (every != FREE)]
+    ranks = [np.where(layer == FORBIDDEN, FORBIDDEN,
+                      np.where(layer == FREE, 0, np.searchsorted(values, layer) + 1)) for layer in layers]
+    return replace(_encoded(problem, ranks, "dearest", 4), values=tuple(values.tolist()))
+
+
+def _encoded(problem: OrderProblem, layers: Sequence[NDArray[np.int64]], join: str, itemsize: int) -> Encoded:
+    m, none = problem.m, NO_PATH[itemsize]
+    dtype = np.dtype(f"{'i' if itemsize == 8 else 'u'}{itemsize}")
+    places = m if problem.by_place else 1
+    cost = np.full((places, STRIDE, STRIDE), none, np.int64)
+    cost[:, DEPOT, :m] = np.minimum(layers[0], none)
+    for k in range(places):
+        if m > 1:
+            cost[k, :m, :m] = np.minimum(layers[max(k, 1)], none)
+    lowest = -LARGEST_VALUE if itemsize == 8 else 0
+    earliest = np.full(m + 1, lowest) if problem.earliest is None else problem.earliest
+    latest = np.full(m + 1, none - 1) if problem.latest is None else np.minimum(problem.latest, none - 1)
+    return Encoded(
+        m, join, cost.astype(dtype), np.minimum(layers[m], none).astype(dtype), _padded(earliest[:m], itemsize, 0),
+        _padded(latest[:m], itemsize, 0), int(earliest[m]), int(latest[m]),
+        np.array([*problem.before, *[0] * (STRIDE - m)], np.uint32), _padded(np.zeros(m, np.int64), itemsize, 0),
+        offset=problem.offset,
+    )
+
+
+def _padded(values: NDArray[np.int64], itemsize: int, fill: int) -> NDArray[np.generic]:
+    padded = np.full(STRIDE, fill, np.int64)
+    padded[: len(values)] = values
+    return padded.astype(f"{'i' if itemsize == 8 else 'u'}{itemsize}")
+
+
+Read = Callable[[ArrayLike, ArrayLike], NDArray[np.int64]]
+"""Returns the states of sets and cities."""
+
+
+def arrivals(encoded: Encoded, read: Read, visited: int, city: int) -> list[tuple[int, int]]:
+    """Return the last cities of a set with the value of the best path through the set to the city after it.
+
+    Parameters
+    ----------
+    visited
+        The set, a bit mask that is not empty.
+    city
+        The city after the set, `encoded.m` for the depot.
+    """
+    m = encoded.m
+    members = [i for i in range(m) if visited >> i & 1]
+    paths = read([visited & ~(1 << i) for i in members], members).tolist()
+    costs = encoded.back if city == m else encoded.cost[encoded.place(len(members)), :, city]
+    factor = encoded.factor_after(visited)
+    return [(i, encoded.joined(path, int(costs[i]), factor)) for i, path in zip(members, paths)]
+
+
+def limit_before(encoded: Encoded, limit: int, visited: int, last: int, city: int) -> int:
+    """Return what a path to the last city of a set may take at most, if that to the city after it may take `limit`."""
+    if encoded.join == "dearest":
+        return limit
+    costs = encoded.back if city == encoded.m else encoded.cost[encoded.place(visited.bit_count()), :, city]
+    left = limit - int(costs[last]) * encoded.factor_after(visited)
+    return min(left, int(encoded.latest[last]))
+
+
+def best_value(encoded: Encoded, read: Read) -> int | None:
+    """Return the value of the best order in the kernel's integers, or None if there is no order."""
+    ends = [value for _, value in arrivals(encoded, read, (1 << encoded.m) - 1, encoded.m)]
+    value = max(min(ends), encoded.depot_earliest)
+    return None if min(ends) >= encoded.no_path or value > encoded.depot_latest else value
+
+
+def best_order(encoded: Encoded, read: Read) -> tuple[int, list[int]] | None:
+    """Return the best value in the kernel's integers and its order, or None if there is no order.
+
+    Of equally good orders it is the one whose last city is the smallest, and so on backwards.
+    """
+    value = best_value(encoded, read)
+    if value is None:
+        return None
+    limit, visited, city, order = value, (1 << encoded.m) - 1, encoded.m, list[int]()
+    while visited:
+        last = next(i for i, arrival in arrivals(encoded, read, visited, city) if arrival <= limit)
+        limit = limit_before(encoded, limit, visited, last, city)
+        order.append(last)
+        visited, city = visited & ~(1 << last), last
+    return value, order[::-1]
+
+
+MOST_COUNTED = 2**64 - 1
+"""The largest number of orders that is counted, which stands for that many or more."""
+END = np.dtype([("visited", np.uint32), ("city", np.int32), ("limit", np.int64), ("number", np.uint64)])
+"""Ends of optimal orders: the set of cities before them, their first city (or the depot), the largest value at which
+that may be reached, and how many ends these are, saturated."""
+Ends = NDArray[Any]
+"""Shape (ends,), of type `END`."""
+ENDS_AT_A_TIME = 1 << 16
+MOST_UNMERGED = 1 << 22
+"""Ends of orders that are looked at together, and above which equal ones are merged: some hundred MB of memory."""
+_NEVER = 2**63
+_LOW, _HALF = np.uint64(2**32 - 1), np.uint64(32)
+
+
+@dataclass(frozen=True, order=True)
+class Suffix:
+    """The end of orders. Suffixes are compared by the best value, then by the last city, the last but one, and so on.
+
+    Attributes
+    ----------
+    value
+        The value of the best order with this end.
+    backwards
+        Its cities, the last one first.
+    left
+        The set of the cities before it, a bit mask.
+    added, least, limit
+        The function of the value at its first city, as above.
+    """
+
+    value: int
+    backwards: tuple[int, ...]
+    left: int
+    added: int
+    least: int
+    limit: int
+
+
+def count_optimal(encoded: Encoded, read: Read) -> int:
+    """Return the number of optimal orders, 0 if there is none and at most `MOST_COUNTED`. Collective."""
+    value = best_value(encoded, read)
+    if value is None:
+        return 0
+    ends = _ends([(1 << encoded.m) - 1], [encoded.m], [value], [1])
+    for size in range(encoded.m, 0, -1):
+        longer = _ends([], [], [], [])
+        for at in range(0, len(ends), ENDS_AT_A_TIME):
+            longer = np.concatenate([longer, _with_city_before(encoded, read, size, ends[at : at + ENDS_AT_A_TIME])])
+            longer = _merged(longer) if len(longer) > MOST_UNMERGED else longer
+        ends = _merged(longer)
+    total = sum(map(int, ends["number"]))
+    return min(total, MOST_COUNTED)
+
+
+def _ends(visited: ArrayLike, city: ArrayLike, limit: ArrayLike, number: ArrayLike) -> Ends:
+    ends = np.empty(np.size(visited), END)
+    for name, values in (("visited", visited), ("city", city), ("limit", limit), ("number", number)):
+        ends[name] = values
+    return ends
+
+
+def _merged(ends: Ends) -> Ends:
+    """Return the ends with equal ones counted together."""
+    if not len(ends):
+        return ends
+    state = ends["visited"].astype(np.int64) << 5 | ends["city"]
+    order = np.lexsort([ends["limit"], state])
+    state, limit, number = state[order], ends["limit"][order], ends["number"][order]
+    first = np.flatnonzero(np.append(True, (np.diff(state) != 0) | (np.diff(limit) != 0)))
+    low = np.add.reduceat(number & _LOW, first)  # sums of 32-bit halves do not wrap
+    high = np.add.reduceat(number >> _HALF, first) + (low >> _HALF)
+    total = np.where(high > _LOW, np.uint64(MOST_COUNTED), high << _HALF | low & _LOW)
+    merged = ends[order[first]]
+    merged["number"] = np.minimum(total, np.uint64(MOST_COUNTED))
+    return merged
+
+
+def _with_city_before(encoded: Encoded, read: Read, size: int, ends: Ends) -> Ends:
+    """Return the ends with one more city before each, those alone that are ends of optimal orders.
+
+    Parameters
+    ----------
+    size
+        The number of cities before each of the ends, at least 1.
+    """
+    m, none, one = encoded.m, encoded.no_path, np.uint32(1)
+    inside = (ends["visited"][:, None] >> np.arange(m, dtype=np.uint32) & one).astype(bool)
+    end, last = np.nonzero(inside)
+    before = ends["visited"][end] & ~(one << last.astype(np.uint32))
+    paths = read(before, last)
+    arcs = encoded.back[last] if size == m else encoded.cost[encoded.place(size), last, ends["city"][end]]
+    costs = arcs.astype(np.int64)
+    reached = (paths < none) & (costs < none)
+    end, last, before, paths, costs = (column[reached] for column in (end, last, before, paths, costs))
+    limit = ends["limit"][end]
+    if encoded.join == "dearest":
+        kept = np.maximum(paths, costs) <= limit
+    else:
+        weight = encoded.weight[:m].astype(np.int64) if encoded.join == "multiply" else np.zeros(m, np.int64)
+        limit = limit - costs * (encoded.factor + inside @ weight)[end]
+        kept = paths <= limit
+        limit = np.minimum(limit, encoded.latest[last].astype(np.int64))
+    return _ends(before[kept], last[kept], limit[kept], ends["number"][end[kept]])
+
+
+def best_orders(encoded: Encoded, read: Read, most: int) -> list[tuple[int, list[int]]]:
+    """Return up to `most` best orders with their values in the kernel's integers. Collective.
+
+    Of equally good ones that with the smallest last city comes first, and so on backwards.
+    """
+    return list(islice(_in_order(encoded, read), most))
+
+
+def _in_order(encoded: Encoded, read: Read) -> Iterator[tuple[int, list[int]]]:
+    whole = (1 << encoded.m) - 1
+    waiting = _longer(encoded, read, Suffix(0, (), whole, 0, -_NEVER, _NEVER))
+    heapq.heapify(waiting)
+    while waiting:
+        suffix = heapq.heappop(waiting)
+        if not suffix.left:
+            yield suffix.value, list(suffix.backwards[::-1])
+            continue
+        for longer in _longer(encoded, read, suffix):
+            heapq.heappush(waiting, longer)
+
+
+def _longer(encoded: Encoded, read: Read, suffix: Suffix) -> list[Suffix]:
+    """Return the suffixes with one more city before, those alone that an order has."""
+    city = suffix.backwards[-1] if suffix.backwards else encoded.m
+    members = [i for i in range(encoded.m) if suffix.left >> i & 1]
+    paths = read([suffix.left & ~(1 << i) for i in members], members).tolist()
+    found = []
+    for last, path in zip(members, paths):
+        added, least, limit = _before(encoded, suffix, last, city)
+        if path < encoded.no_path and path <= limit:
+            value = max(path + added, least)
+            found.append(Suffix(value, (*suffix.backwards, last), suffix.left & ~(1 << last), added, least, limit))
+    return found
+
+
+def _before(encoded: Encoded, suffix: Suffix, last: int, city: int) -> tuple[int, int, int]:
+    """Return `added`, `least` and `limit` of a suffix with the city `last` put before its first city, `city`."""
+    end = city == encoded.m
+    cost = int(encoded.back[last] if end else encoded.cost[encoded.place(suffix.left.bit_count()), last, city])
+    if cost >= encoded.no_path:
+        return 0, 0, -_NEVER
+    if encoded.join == "dearest":
+        return 0, max(suffix.least, cost), _NEVER
+    cost *= encoded.factor_after(suffix.left)
+    earliest = encoded.depot_earliest if end else int(encoded.earliest[city])
+    latest = encoded.depot_latest if end else int(encoded.latest[city])
+    return suffix.added + cost, max(suffix.least, earliest + suffix.added), min(latest, suffix.limit) - cost
