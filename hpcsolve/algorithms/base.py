@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol
 import msgspec
 
 from hpcsolve.answers.base import AnswerType, Verdict, columns_of, distance_tables_of
-from hpcsolve.answers.dataset import Column, Group
-from hpcsolve.answers.table import DistanceTable
+from hpcsolve.answers.contents import Column, DistanceTable, Group
 from hpcsolve.checkpoint.checkpoints import Checkpoints
 
 if TYPE_CHECKING:
     from hpcsolve.algorithms.trial import Trial
+    from hpcsolve.answers.contents import Contents
     from hpcsolve.device.base import Device, DeviceInfo
-    from hpcsolve.output.contents import Contents
     from hpcsolve.parallel.comm import Comm
 
 WITHOUT_WORK = "ranks without work"

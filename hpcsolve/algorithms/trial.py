@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hpcsolve.algorithms.base import Outcome
-from hpcsolve.answers.table import DistanceTable
+from hpcsolve.answers.contents import DistanceTable
 
 
 @dataclass(frozen=True)

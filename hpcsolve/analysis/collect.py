@@ -16,9 +16,9 @@ import numpy as np
 
 from hpcsolve.analysis.load import Result
 from hpcsolve.analysis.table import Table, table_of
+from hpcsolve.answers.contents import Contents
 from hpcsolve.answers.rounding import bound_of, cost_of, exact_text
 from hpcsolve.errors import HpcsolveError, InputError, path_text
-from hpcsolve.output.contents import Contents
 from hpcsolve.output.reader import read_result
 from hpcsolve.output.schema import contradictions_refused, require_whole
 from hpcsolve.output.toml import value_text

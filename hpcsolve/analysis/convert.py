@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hpcsolve.answers.edges import Edges, names_of, places_of
+from hpcsolve.answers.base import Edges, coordinates_of, names_of
+from hpcsolve.answers.contents import Contents
 from hpcsolve.errors import EnvironmentFault, InputError
-from hpcsolve.output.contents import Contents
 from hpcsolve.output.schema import require_whole
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def to_networkx(contents: Contents, number: int | None) -> networkx.Graph[Any]:
         graph.add_edges_from(ends)
     else:
         graph.add_weighted_edges_from((a, b, weight) for (a, b), weight in zip(ends, found.weights.tolist()))
-    places = places_of(contents)
+    places = coordinates_of(contents)
     for vertex in found.vertices.tolist() if places else ():
         graph.nodes[names[vertex]].update({axis: float(values[vertex]) for axis, values in places.items()})
     for vertex in contents.value("instance", "terminal", ()):

@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from hpcsolve.analysis import convert
 from hpcsolve.analysis.save import save
 from hpcsolve.answers import paths, reductions, tree
+from hpcsolve.answers.contents import Contents
 from hpcsolve.answers.rounding import bound_of, cost_of, downward, error_of, is_optimal, rounded_to
-from hpcsolve.answers.tour_mixin import TourMixin
+from hpcsolve.answers.tour import TourMixin
 from hpcsolve.errors import InputError, path_text
-from hpcsolve.output.contents import Contents
 from hpcsolve.output.hdf5 import require_result_name
 from hpcsolve.output.reader import read_result
 from hpcsolve.output.schema import answer_in, contradictions_refused, require_whole

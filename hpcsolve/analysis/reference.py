@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from hpcsolve.analysis.collect import COLUMNS
-from hpcsolve.output.markdown import with_generated
+from hpcsolve.output.reference import with_generated
 
 BEGIN = "<!-- columns: made by `make docs` -->"
 END = "<!-- end of columns -->"

@@ -6,11 +6,10 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-from hpcsolve.output.chunks import chunks
-from hpcsolve.output.contents import Contents
+from hpcsolve.answers.contents import Contents
 from hpcsolve.output.hdf5 import write_result
-from hpcsolve.output.large_tables import write_with_tables
-from hpcsolve.output.versions import FORMAT_VERSION
+from hpcsolve.output.large_tables import receive_chunks, write_with_tables
+from hpcsolve.output.schema import FORMAT_VERSION
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.replacing import make_folder
 
@@ -28,5 +27,5 @@ def save(contents: Contents, path: Path) -> None:
     tables = {name: replace(table, values=whole[name], first=0, row_ranges=((0, table.total),))
               for name, table in contents.tables.items()}
     comm, threads = SerialComm(), len(os.sched_getaffinity(0))
-    write_with_tables(path, {name: (table, chunks(table, comm, threads)) for name, table in tables.items()},
+    write_with_tables(path, {name: (table, receive_chunks(table, comm, threads)) for name, table in tables.items()},
                       lambda: written)

@@ -7,12 +7,9 @@ distances.py  tables of distances from sources
 reductions.py what is kept of the distances from each source, in place of the table
 paths.py      a shortest path for each query
 tree.py       a Steiner tree with its lower bound
-base.py       `AnswerType`, the record of a kind of answer, and `Verdict`, the result of a check
-tour_mixin.py the part of `hpcsolve.Result` about tours
-vertices.py   the part of `hpcsolve.Result` about vertices and distances
-edges.py      the edges of an answer as arrays, for graph libraries and drawings
-dataset.py    the declaration of a dataset of the result file: type, dimensions, unit, meaning
-table.py      a table of which each rank has some rows
+rounding.py   what an answer is worth in the numbers before rounding
+base.py       `AnswerType`, the record of a kind of answer, and what all kinds have in common
+contents.py   the content of a result: datasets, tables, and `Contents`, the whole
 
 Each kind has one module with its datasets, its checks, the lines that are printed, and its part of `hpcsolve.Result`.
 An algorithm makes a record (`Tour`, `Distances`, `Reductions`, `Paths`, `Tree`) from arrays; the kind of answer follows

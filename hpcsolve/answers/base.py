@@ -1,8 +1,13 @@
-"""The record of a kind of answer, `AnswerType`, the result of a check, `Verdict`, and what only some results have."""
+"""What all kinds of answers have in common.
+
+`AnswerType` is the record of a kind of answer, and `Verdict` the result of a check. `Edges` are the edges of an answer
+as arrays, for graph libraries and drawings. `AnswerMixin` and `VertexMixin` are parts of `hpcsolve.Result`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -10,14 +15,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.answers.dataset import Column, Group, datasets, required
-from hpcsolve.answers.edges import Edges, Rows
-from hpcsolve.answers.table import DistanceTable
+from hpcsolve.answers.contents import Column, DistanceTable, Group, datasets, required
+from hpcsolve.errors import InputError
+from hpcsolve.problems.geographic import DEGREES_MINUTES
+from hpcsolve.problems.labels import positions_of
 from hpcsolve.problems.verify.distances import unreached_of
 from hpcsolve.wording import counted
 
 if TYPE_CHECKING:
-    from hpcsolve.output.contents import Contents
+    from hpcsolve.answers.contents import Contents
     from hpcsolve.parallel.comm import Comm
 
 
@@ -206,3 +212,94 @@ def _properties_of(kind: str, result: type) -> list[str]:
     members = {name: member for base in result.__mro__ for name, member in vars(base).items()}
     return sorted(name for name, member in members.items()
                   if isinstance(member, property) and member.fget and kind in _KINDS.get(member.fget, ()))
+
+
+Rows = Mapping[str, NDArray[Any]]
+"""Rows of a table: column name -> values, all of one length."""
+
+
+@dataclass(frozen=True)
+class Edges:
+    """The edges of a tour or tree, or the arcs of a shortest-path tree.
+
+    Attributes
+    ----------
+    tails, heads
+        Shape (edges,): positions of the ends. A tour's are in the order of travel.
+    weights
+        Shape (edges,), in the instance's own unit, or None if the result does not say them.
+    directed
+        Whether an edge leads from tail to head only.
+    vertices
+        Positions of the vertices that the answer has, with or without an edge.
+    """
+
+    tails: NDArray[np.int64]
+    heads: NDArray[np.int64]
+    weights: NDArray[Any] | None
+    directed: bool
+    vertices: NDArray[np.int64]
+
+
+def names_of(contents: Contents) -> NDArray[Any]:
+    """Return a name for each city or vertex, shape (n,): its name if all have different ones, else its number."""
+    names, numbers = shown_names(contents), np.asarray(contents.value("instance", "label"))
+    return names if len(set(names.tolist())) == len(numbers) else numbers
+
+
+def shown_names(contents: Contents) -> NDArray[Any]:
+    """Return the names of the cities or vertices, not always unique, or else their numbers, shape (n,)."""
+    names = contents.value("instance", "city_name", contents.value("instance", "vertex_name"))
+    return np.asarray(contents.value("instance", "label")) if names is None else np.asarray(names, object)
+
+
+def coordinates_of(contents: Contents, kind: str | None = None) -> dict[str, NDArray[np.float64]]:
+    """Return the coordinates of all cities or vertices as columns.
+
+    Latitudes and longitudes are `lat` and `lon`, in decimal degrees. Others are `x`, `y` and `z`. Without coordinates
+    there is no column.
+
+    Parameters
+    ----------
+    kind
+        Kind of the coordinates, as in `/instance/coordinates_kind`, which is the default.
+    """
+    axes = {axis: contents.value("instance", axis) for axis in "xyz"}
+    known = {axis: np.asarray(values) for axis, values in axes.items() if values is not None}
+    kind = contents.value("instance", "coordinates_kind", "") if kind is None else kind
+    if not kind or not known:
+        return known
+    decimal = decimal_degrees if kind == DEGREES_MINUTES else np.asarray
+    return {"lat": decimal(known["x"]), "lon": decimal(known["y"])}
+
+
+def decimal_degrees(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return degrees.minutes, as TSPLIB has them, in decimal degrees, to 9 decimals (a tenth of a millimetre)."""
+    minutes, degrees = np.modf(values)
+    return np.round(degrees + minutes * 5 / 3, 9)
+
+
+class VertexMixin(AnswerMixin):
+    """The part of `hpcsolve.Result` about vertices, for distances, paths and trees."""
+
+    def named(self, positions: Any) -> list[Any]:
+        """Return the names of the vertices at these positions, or their numbers in the instance's file.
+
+        Raises
+        ------
+        InputError
+            A position is not a whole number from 0, or no city or vertex has it.
+        """
+        names = shown_names(self.contents)
+        with suppress(TypeError, ValueError, OverflowError):
+            wanted = np.asarray(positions)
+            if not wanted.size or (wanted.dtype.kind in "iu" and 0 <= wanted.min() <= wanted.max() < len(names)):
+                found: list[Any] = names[wanted.astype(np.int64)].tolist()
+                return found
+        what = "is not a position or a list of positions"
+        raise InputError(f"{positions!r} {what}; positions are whole numbers from 0 to {len(names) - 1}")
+
+    def _position(self, vertex: Any) -> int:
+        labels, names = (self.contents.value("instance", name, ()) for name in ("label", "vertex_name"))
+        found = positions_of(np.asarray(labels), [vertex], "the result", "vertex", "vertices", list(map(str, names)))
+        return int(found[0])

@@ -11,17 +11,21 @@ from numpy.typing import NDArray
 
 from hpcsolve.answers.base import (
     AnswerType,
+    Edges,
     RowBlocks,
+    Rows,
     Verdict,
+    VertexMixin,
     distance_tables_of,
     first_failure,
+    names_of,
+    only_of,
     require,
+    shown_names,
     wrong_beside,
 )
-from hpcsolve.answers.dataset import Column, Dataset, datasets
-from hpcsolve.answers.edges import Edges, Rows, names_of, shown_names
+from hpcsolve.answers.contents import Column, Dataset, DistanceTable, datasets
 from hpcsolve.answers.rounding import declared, distance_bounds, rounding_group
-from hpcsolve.answers.table import DistanceTable
 from hpcsolve.errors import InputError
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.path_question import PathQuestion
@@ -30,7 +34,7 @@ from hpcsolve.problems.verify.distances import check_distances, roots, unreached
 from hpcsolve.problems.verify.host_paths import check_columns, smallest_predecessors
 
 if TYPE_CHECKING:
-    from hpcsolve.output.contents import Contents
+    from hpcsolve.answers.contents import Contents
     from hpcsolve.parallel.comm import Comm
 
 SHOWN = 12
@@ -281,6 +285,57 @@ def chosen(count: int, number: int | None, what: str) -> int:
         wrong = "choose one" if number is None else f"there is no number {number}"
         raise InputError(f"the result has {count} {what}, numbered from 0: {wrong}, with number=0 or --number 0")
     return number
+
+
+
+
+class DistancesMixin(VertexMixin):
+    """The part of `hpcsolve.Result` about distances."""
+
+    @property
+    @only_of("distances", "paths", "reductions")
+    def sources(self) -> list[Any]:
+        """The sources of shortest paths, by name or by number in the instance's file, one for each search or query."""
+        return self.named(self.contents.value("solution", "source", []))
+
+    @property
+    @only_of("distances", "paths", "reductions")
+    def targets(self) -> list[Any]:
+        """The targets by name or number, empty if there are distances to all vertices."""
+        return self.named(self.contents.value("solution", "target", []))
+
+    @property
+    @only_of("distances", "paths")
+    def distance(self) -> NDArray[np.float64]:
+        """Distances in the instance's own unit, `inf` where no path leads, as scipy has them.
+
+        Shape (searches, vertices), (searches, targets) or (queries,). The exact integers are
+        `contents.value("solution", "distance")`.
+        """
+        return own_distances(self.contents, np.asarray(self.contents.value("solution", "distance", np.empty((0, 0)))))
+
+    @property
+    @only_of("distances")
+    def predecessor(self) -> NDArray[np.int32]:
+        """The predecessors, shape (searches, vertices): positions, -1 for none, or empty if they were not asked for."""
+        return np.asarray(self.contents.value("solution", "predecessor", np.empty((0, 0))), dtype=np.int32)
+
+    def _path_between(self, source: Any, target: Any) -> list[Any]:
+        """Return the vertices of a shortest path, from a table of predecessors."""
+        start, path = self._position(source), [self._position(target)]
+        rows = np.flatnonzero(np.asarray(self.contents.value("solution", "source")) == start)
+        if not len(rows):
+            raise InputError(f"vertex {source!r} is not a source of the result")
+        before = self.predecessor
+        row = int(rows[0]) if len(before) > 1 else 0  # a single row serves all sources (voronoi)
+        distance = self.contents.value("solution", "distance")
+        if distance[row, path[0]] == unreached_of(distance.dtype):
+            return []
+        while (last := int(before[row, path[-1]])) >= 0:
+            path.append(last)
+        if path[-1] != start:
+            raise InputError(f"vertex {target!r} is nearer to another source, {self.named(path)[-1]!r}")
+        return self.named(path[::-1])
 
 
 DISTANCES = AnswerType("distances", (Distances,), check, verify, lines, summary, rows, edges,

@@ -11,12 +11,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.answers import distances
-from hpcsolve.answers.base import AnswerType, RowBlocks, Verdict, first_failure, require, wrong_beside
-from hpcsolve.answers.dataset import Column, Dataset, own_unit
-from hpcsolve.answers.distances import LENGTH_TYPES, SHOWN, UNREACHED
-from hpcsolve.answers.edges import Edges, Rows, names_of, shown_names
+from hpcsolve.answers.base import (
+    AnswerType,
+    Edges,
+    RowBlocks,
+    Rows,
+    Verdict,
+    first_failure,
+    names_of,
+    require,
+    shown_names,
+    wrong_beside,
+)
+from hpcsolve.answers.contents import Column, Dataset, own_unit
+from hpcsolve.answers.distances import LENGTH_TYPES, SHOWN, UNREACHED, DistancesMixin
 from hpcsolve.answers.rounding import declared, distance_bounds, exactly, rounding_group
-from hpcsolve.answers.vertices import DistancesMixin
 from hpcsolve.errors import InputError
 from hpcsolve.formats import queries_sha256
 from hpcsolve.problems.graph import Graph
@@ -28,7 +37,7 @@ from hpcsolve.problems.verify.pair_paths import PairPaths, check_pair_paths
 from hpcsolve.wording import counted
 
 if TYPE_CHECKING:
-    from hpcsolve.output.contents import Contents
+    from hpcsolve.answers.contents import Contents
     from hpcsolve.parallel.comm import Comm
 
 GROUPS = declared("error", "part", "distance")

@@ -11,20 +11,21 @@ from numpy.typing import NDArray
 
 from hpcsolve.answers.base import (
     AnswerType,
+    Edges,
     RowBlocks,
+    Rows,
     Verdict,
+    VertexMixin,
     distance_tables_of,
     first_failure,
+    names_of,
     only_of,
     require,
     wrong_beside,
 )
-from hpcsolve.answers.dataset import Dataset, datasets
+from hpcsolve.answers.contents import Dataset, DistanceTable, datasets, gathered, with_row_ranges
 from hpcsolve.answers.distances import GROUPS, LENGTH_TYPES, NO_VERTEX, UNREACHED, beside, own_distances
-from hpcsolve.answers.edges import Edges, Rows, names_of
 from hpcsolve.answers.rounding import distance_bounds
-from hpcsolve.answers.table import DistanceTable, gathered, with_row_ranges
-from hpcsolve.answers.vertices import VertexMixin
 from hpcsolve.errors import InputError
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.path_question import PathQuestion
@@ -33,7 +34,7 @@ from hpcsolve.problems.verify.reductions import check_reductions
 from hpcsolve.wording import counted
 
 if TYPE_CHECKING:
-    from hpcsolve.output.contents import Contents
+    from hpcsolve.answers.contents import Contents
     from hpcsolve.parallel.comm import Comm
 
 SEARCHED_AGAIN, BY_VERIFY = 4, 100

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hpcsolve.answers.dataset import Column, Dataset, Group, columns
+from hpcsolve.answers.contents import Column, Dataset, Group, columns
 from hpcsolve.problems.rounding import EXACT, decimals_of, own_decimal, unit_text
 from hpcsolve.problems.unrounded import Unrounded
 
 if TYPE_CHECKING:
-    from hpcsolve.output.contents import Contents
+    from hpcsolve.answers.contents import Contents
 
 _BEFORE = "in the numbers before rounding, an exact decimal in the instance's own unit"
 _MISSING = "missing if nothing is known"

@@ -1,4 +1,7 @@
-"""A travelling salesman's tour with its cost, or the statement that there is no tour."""
+"""A travelling salesman's tour with its cost, or the statement that there is no tour.
+
+Beside an optimal tour there may be the best tours, and for each arc the best tour through it.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +14,19 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.answers.base import AnswerType, RowBlocks, Verdict, wrong_beside
-from hpcsolve.answers.best_tours import wrong_arcs, wrong_best
-from hpcsolve.answers.dataset import Column, Dataset, columns, own_unit
-from hpcsolve.answers.edges import Edges, Rows, places_of, shown_names
+from hpcsolve.answers.base import (
+    AnswerMixin,
+    AnswerType,
+    Edges,
+    RowBlocks,
+    Rows,
+    Verdict,
+    coordinates_of,
+    only_of,
+    shown_names,
+    wrong_beside,
+)
+from hpcsolve.answers.contents import Column, Dataset, columns, own_unit
 from hpcsolve.answers.rounding import (
     arc_words,
     best_words,
@@ -32,7 +44,7 @@ from hpcsolve.problems.unrounded import Unrounded, slack_of, unrounded_costs, un
 from hpcsolve.wording import counted
 
 if TYPE_CHECKING:
-    from hpcsolve.output.contents import Contents
+    from hpcsolve.answers.contents import Contents
     from hpcsolve.parallel.comm import Comm
 
 LONGEST_TOUR = 200
@@ -281,7 +293,7 @@ def rows(contents: Contents) -> Iterator[Rows]:
     names = contents.value("instance", "city_name")
     if names is not None:
         table["name"] = np.asarray(names)[order]
-    table |= {axis: values[order] for axis, values in places_of(contents).items()}
+    table |= {axis: values[order] for axis, values in coordinates_of(contents).items()}
     legs = np.asarray(contents.value("legs", "cost", []), np.int64)
     missing = len(order) - len(legs)  # at the end of an open path
     if missing in (0, 1) and contents.value("legs", "cost") is not None:
@@ -314,6 +326,107 @@ def edges(contents: Contents, number: int | None = None) -> Edges:
 def is_open(contents: Contents) -> bool:
     """Return whether the tour is an open path, as the job asks."""
     return bool(_keys(contents).get("path") == "open")
+
+
+
+
+def wrong_best(tsp: Tsp, question: TourQuestion, answer: Tour) -> str:
+    """Return what is wrong with the best tours, `` if nothing is. That there are no better ones is not checked."""
+    if answer.best_costs is None or answer.best_tours is None:
+        return ""
+    tours, costs = np.asarray(answer.best_tours), np.asarray(answer.best_costs)
+    if len(tours) != tsp.n * len(costs) or not len(costs) or (np.diff(costs) < 0).any():
+        return "the best tours are not one for each cost, in ascending order"
+    orders = tours.reshape(len(costs), tsp.n)
+    if len(np.unique(orders, axis=0)) < len(orders) or not np.array_equal(orders[0], answer.tour):
+        return "the best tours are not all different, or the first is not the tour"
+    for number, (order, cost) in enumerate(zip(orders, costs.tolist())):
+        try:
+            found = check_order(tsp, order, question)
+        except ValueError as error:
+            return f"best tour {number}: {error}"
+        if found != cost:
+            return f"best tour {number} costs {found}, not {cost}"
+    return ""
+
+
+def wrong_arcs(tsp: Tsp, question: TourQuestion, answer: Tour) -> str:
+    """Return what is wrong with the values of arcs, `` if nothing is.
+
+    Every tour at hand is a witness: no arc of it may cost more than the tour, those of an optimal one exactly as much.
+    That there is a tour of each arc's cost is not checked.
+    """
+    if answer.arc_tails is None or answer.arc_heads is None or answer.arc_costs is None:
+        return ""
+    tails, heads, costs = (np.asarray(column).astype(np.int64) for column in
+                           (answer.arc_tails, answer.arc_heads, answer.arc_costs))
+    if not len(tails) == len(heads) == len(costs):
+        return "the arcs' tails, heads and costs are not equally many"
+    inside = ((tails >= 0) & (tails < tsp.n) & (heads >= 0) & (heads < tsp.n) & (tails != heads)).all()
+    number = tails * tsp.n + heads
+    if not inside or (np.diff(number) <= 0).any():
+        return "the arcs are not different pairs of cities in ascending order"
+    if (costs < answer.cost).any():
+        at = int(np.argmin(costs))
+        return f"the best tour through the arc {_arc(tsp, tails[at], heads[at])} costs {costs[at]}, less than the best"
+    found = dict(zip(number.tolist(), costs.tolist()))
+    tours = [(answer.cost, answer.tour)]
+    if answer.best_costs is not None and answer.best_tours is not None:
+        tours += zip(answer.best_costs.tolist(), np.asarray(answer.best_tours).reshape(-1, tsp.n))
+    for cost, tour in tours:
+        for a, b in zip(*(ends.tolist() for ends in leg_ends(np.asarray(tour).astype(np.int64), question.path))):
+            value = found.get(a * tsp.n + b)
+            if value is None or value > cost:
+                return f"a tour of cost {cost} uses the arc {_arc(tsp, a, b)}, through which the best is {value}"
+    return ""
+
+
+def _arc(tsp: Tsp, tail: int, head: int) -> str:
+    return f"from city {tsp.labels[tail]} to {tsp.labels[head]}"
+
+
+class TourMixin(AnswerMixin):
+    """The part of `hpcsolve.Result` about a tour."""
+
+    @property
+    @only_of("tour")
+    def tour(self) -> NDArray[np.int32]:
+        """The tour, shape (n,): positions of the cities from 0 in order, or empty if there is no tour."""
+        return np.asarray(self.contents.value("solution", "tour", []), dtype=np.int32)
+
+    @property
+    @only_of("tour")
+    def tour_labels(self) -> list[Any]:
+        """The cities in order, by name, or by their numbers in the instance's file."""
+        in_order: list[Any] = shown_names(self.contents)[self.tour].tolist()
+        return in_order
+
+    @property
+    @only_of("tour")
+    def optimal_tours(self) -> int | None:
+        """The number of optimal tours, or None if the job did not ask for it (`count`)."""
+        count = self.contents.value("solution", "optimal_tours")
+        return None if count is None else int(count)
+
+    @property
+    @only_of("tour")
+    def best_tours(self) -> NDArray[np.int32]:
+        """The best tours, shape (k, n), the best first: `tour` alone if the job did not ask for several (`best`)."""
+        several = np.asarray(self.contents.value("solution", "best_tours", self.tour), np.int32)
+        return several.reshape(-1, len(self.tour)) if len(self.tour) else several.reshape(0, 0)
+
+    @property
+    @only_of("tour")
+    def best_costs(self) -> NDArray[Any]:
+        """The costs of `best_tours`, shape (k,)."""
+        if self.contents.value("solution", "best_costs") is None:
+            return np.array([self.contents.attributes["cost"]][:len(self.best_tours)])
+        return np.asarray(self.contents.own("solution", "best_costs"))
+
+    @property
+    def infeasible(self) -> bool:
+        """Whether it is proven that no tour exists."""
+        return bool(self.contents.value("solution", "infeasible", False))
 
 
 TOUR = AnswerType("tour", (Tour, NoTour), check, verify, lines, summary, rows, edges,

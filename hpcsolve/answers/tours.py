@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.answers.base import AnswerType, RowBlocks, Verdict, wrong_beside
-from hpcsolve.answers.dataset import Column, Dataset
-from hpcsolve.answers.edges import Edges, Rows
+from hpcsolve.answers.base import AnswerType, Edges, RowBlocks, Rows, Verdict, wrong_beside
+from hpcsolve.answers.contents import Column, Dataset
 from hpcsolve.answers.rounding import batch_words, declared, rounded_to, rounding_group
 from hpcsolve.errors import InputError
 from hpcsolve.problems.order import TourQuestion
@@ -23,7 +22,7 @@ from hpcsolve.problems.unrounded import Unrounded, unrounded_tour
 from hpcsolve.wording import counted
 
 if TYPE_CHECKING:
-    from hpcsolve.output.contents import Contents
+    from hpcsolve.answers.contents import Contents
     from hpcsolve.parallel.comm import Comm
 
 

@@ -9,22 +9,30 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.answers.base import AnswerType, RowBlocks, Verdict, only_of, wrong_beside
-from hpcsolve.answers.dataset import Column, Dataset, columns, datasets, own_unit
-from hpcsolve.answers.edges import Edges, Rows, names_of
-from hpcsolve.answers.rounding import declared, rounding_group
-from hpcsolve.answers.table import DistanceTable
+from hpcsolve.answers.base import (
+    AnswerType,
+    Edges,
+    RowBlocks,
+    Rows,
+    Verdict,
+    VertexMixin,
+    names_of,
+    only_of,
+    shown_names,
+    wrong_beside,
+)
+from hpcsolve.answers.contents import Column, Dataset, DistanceTable, columns, datasets, own_unit
+from hpcsolve.answers.rounding import declared, exactly, rounding_group, tree_bounds
 from hpcsolve.answers.tour import COST
-from hpcsolve.answers.tree_text import DUAL, SEARCH, lines, summary, without_certificate
-from hpcsolve.answers.vertices import VertexMixin
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.steiner import check_tree
 from hpcsolve.problems.unrounded import unrounded_tree
 from hpcsolve.problems.verify.host_paths import check_columns
 from hpcsolve.problems.verify.steiner_bound import closure_bound, closure_spanning_tree, ratio_of, replayed
+from hpcsolve.wording import counted
 
 if TYPE_CHECKING:
-    from hpcsolve.output.contents import Contents
+    from hpcsolve.answers.contents import Contents
     from hpcsolve.parallel.comm import Comm
 
 ROWS_CHECKED = 256
@@ -261,6 +269,70 @@ class TreeMixin(VertexMixin):
     def terminals(self) -> list[Any]:
         """The terminals by name or by number in the instance's file, or empty."""
         return self.named(self.contents.value("instance", "terminal", []))
+
+
+
+
+SHOWN = 12
+"""Most edges of a tree that is printed in full."""
+DUAL, SEARCH = "dual", "search"
+"""The proofs of mode exact: the prices, or the search itself."""
+
+
+def lines(contents: Contents) -> Iterator[str]:
+    """Yield the size of the reduced graph, the tree, its cost and the lower bound."""
+    counts = {name: int(column.values) for name, column in contents.groups.get("reductions", {}).items()}
+    if counts:
+        of = {name: counts.get(name, 0) for name in ("contracted", "parallel", "ends", "passed")}
+        removed = (f"{counted(of['contracted'], 'edge')} of weight 0, {counted(of['parallel'], 'parallel edge')}, "
+                   f"{counted(of['ends'], 'leaf')}, {counted(of['passed'], 'vertex')} of degree 2")
+        if "lighter" in counts:
+            removed += (f", {counted(counts['special'], 'edge')} by the special distance, {counts['lighter']} that no "
+                        f"lighter tree has; contracted: {counted(counts['terminals'], 'edge')} at terminals")
+        yield f"reduced: {counts.get('vertices')} vertices, {counts.get('edges')} edges (removed: {removed})"
+    u, v = (np.asarray(contents.value("solution", name)) for name in ("u", "v"))
+    labels = shown_names(contents)
+    known = all(((end >= 0) & (end < len(labels))).all() for end in (u, v))
+    if len(u) == len(v) <= SHOWN and known:
+        yield f"tree:   {', '.join(f'{labels[a]} - {labels[b]}' for a, b in zip(u, v)) or 'one vertex'}"
+    else:
+        yield f"tree:   {len(u)} edges, /solution/u and /solution/v in the file"
+    yield f"cost:   {contents.attributes['cost']}{exactly(contents.value('rounding', 'cost'))}, {tree_bounds(contents)}"
+    if proof := how_proven(contents):
+        yield f"proof:  {proof}"
+    elif searched := _searched(contents):
+        yield f"search: {searched}"
+
+
+def how_proven(contents: Contents) -> str:
+    """Return how mode exact proved that the tree is the lightest one, or "" if it did not."""
+    if not contents.value("solution", "optimal"):
+        return ""
+    if contents.value("solution", "proof") == DUAL:
+        return "a dual ascent, /prices in the file"
+    return _searched(contents) or "reductions and bounds"
+
+
+def without_certificate(contents: Contents) -> str:
+    """Return what is said of a lower bound that a search proved."""
+    program = ", the bound rule and the separator rule" if _searched(contents) else " and bounds"
+    return (f"the lower bound was proven by search, by reductions{program}, and has no short certificate; "
+            "hpcsolve verify --again searches again with other rules")
+
+
+def _searched(contents: Contents) -> str:
+    """Return how many states and sets mode exact kept, or "" if it came to no sets."""
+    size, sets, states = (np.asarray(contents.value("layers", name, [])) for name in ("size", "sets", "states"))
+    if not len(size):
+        return ""
+    kept = f"{counted(int(states.sum()), 'state')} of {counted(int(sets.sum()), 'set')}"
+    return f"{kept} of up to {counted(int(size[-1]), 'terminal')}"
+
+
+def summary(contents: Contents) -> str:
+    """Return `cost 99, optimal; 400 vertices`."""
+    optimal = ", optimal" if contents.value("solution", "ratio") == 1 else ""
+    return f"cost {contents.attributes['cost']}{optimal}; {contents.value('instance', 'vertices')} vertices"
 
 
 TREE = AnswerType("tree", (Tree,), check, verify, lines, summary, rows, edges, GROUPS, beside)

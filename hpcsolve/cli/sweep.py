@@ -118,8 +118,7 @@ def _summary(sweep: Sweep, missing: Sequence[Run]) -> str:
 
 
 def _run_missing(sweep: Sweep, missing: Sequence[Run], options: argparse.Namespace) -> int:
-    from hpcsolve.output.log import Log
-    from hpcsolve.output.progress import Progress, duration
+    from hpcsolve.output.log import Log, Progress, duration
     from hpcsolve.sweep import cores, is_done, number_at_once, run_all
 
     log, started = Log(quiet=options.quiet), time.monotonic()

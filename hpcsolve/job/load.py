@@ -19,7 +19,8 @@ from hpcsolve.errors import InputError
 from hpcsolve.job import IN_MEMORY, Job, job_from_table
 from hpcsolve.job.convert import JobText
 from hpcsolve.job.generators import makers
-from hpcsolve.output.hdf5 import is_hdf5, read_job_text
+from hpcsolve.output.hdf5 import is_hdf5
+from hpcsolve.output.reader import read_job_text
 from hpcsolve.output.toml import DEEPEST, LARGEST_JOB, too_deep
 from hpcsolve.wording import unreadable
 

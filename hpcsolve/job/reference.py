@@ -20,7 +20,7 @@ from hpcsolve.job import Settings
 from hpcsolve.job.convert import in_words, keys_of
 from hpcsolve.job.docstrings import described
 from hpcsolve.job.generators import makers
-from hpcsolve.output.markdown import with_generated
+from hpcsolve.output.reference import with_generated
 
 BEGIN = "<!-- keys: made by `make docs` -->"
 END = "<!-- end of keys -->"

@@ -1,4 +1,4 @@
-"""Writes the result file: HDF5 with dimension scales and the attributes that the CF conventions name (versions.py).
+"""Writes the result file: HDF5 with dimension scales and the attributes that the CF conventions name (schema.py).
 
 One process makes the file in memory and writes it as plain bytes (`hpcsolve.replacing`). So a kill leaves the old file
 or the new one, and a full disk is an ordinary error. (On a full disk libhdf5 itself would leave a file that opens with
@@ -21,10 +21,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from hpcsolve.answers.dataset import Column, Dataset
+from hpcsolve.answers.contents import Column, Contents, Dataset
 from hpcsolve.errors import InputError
-from hpcsolve.output.contents import GROUPS, Contents, scale_of
-from hpcsolve.output.versions import FILL_VALUE, FORMAT_VERSION, SCALE_FACTOR
+from hpcsolve.output.schema import FILL_VALUE, FORMAT_VERSION, GROUPS, SCALE_FACTOR, scale_of
 from hpcsolve.replacing import require_replaceable, write_bytes
 
 if TYPE_CHECKING:
@@ -162,14 +161,6 @@ def _digest_in_seal(file: BinaryIO) -> bytes:
     file.seek(max(0, size - len(SEAL) - 32))
     seal = file.read()
     return seal[len(SEAL) :] if seal.startswith(SEAL) and len(seal) == len(SEAL) + 32 else b""
-
-
-def read_job_text(path: str) -> str:
-    """Return the TOML text of the effective job in a result file. Raises as `read_result`."""
-    from hpcsolve.output.reader import read_result
-
-    text = read_result(path, ("job",), tables=False).value("job", "toml", "")
-    return str(text)
 
 
 def _write_group(group: h5py.Group, columns: Mapping[str, Column], meaning: str, more: Mapping[str, int]) -> None:

@@ -1,12 +1,19 @@
-"""The lines of a run: rank 0 prints them on standard output, and with `--log-dir` each rank writes them to a file."""
+"""What a run prints: its lines, its progress, and in a long phase a line every few seconds.
+
+Rank 0 prints the lines on standard output, and with `--log-dir` each rank writes them to a file. Progress is a bar on a
+terminal, elsewhere a line every few seconds with the time that is left.
+"""
 
 from __future__ import annotations
 
 import os
+import sys
+import threading
 import time
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from hpcsolve.errors import EnvironmentFault
 from hpcsolve.parallel.printing import show, warn
@@ -79,3 +86,130 @@ def _open(path: Path) -> IO[str]:
         return open(handle, "a", encoding="utf-8", errors="backslashreplace")
     except OSError as error:
         raise EnvironmentFault(f"{path}: cannot be written: {error.strerror}; choose another --log-dir") from None
+
+
+INTERVAL = 5.0
+"""Seconds between two lines."""
+
+Say = Callable[[str], None]
+"""A function that takes a line and may print it, such as `Log.say`."""
+
+
+def say_nothing(line: str) -> None:
+    """Print nothing."""
+
+
+@contextmanager
+def heartbeat(say: Say, line: Callable[[float], str], interval: float = INTERVAL) -> Iterator[None]:
+    """Print a line every few seconds while the block runs, from a thread of its own.
+
+    Parameters
+    ----------
+    line
+        Returns the line, or "" for none, given the seconds since the block began. Called in that thread.
+    """
+    ended, started = threading.Event(), time.monotonic()
+
+    def beat() -> None:
+        while not ended.wait(interval):
+            text = line(time.monotonic() - started)
+            if text:
+                say(text)
+
+    thread = threading.Thread(target=beat, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+BAR, BAR_OF_UNKNOWN = "{percentage:3.0f}%|{bar}| {elapsed}<{remaining} {postfix}", "{elapsed} {postfix}"
+"""What tqdm shows where the amount of work is known, and where it is unknown."""
+
+
+class Progress:
+    """A `Report` (algorithms/base.py) that shows the progress. Most calls do nothing, so they are cheap.
+
+    Where no call comes for a while, the last one is shown again with the time that has passed.
+
+    Parameters
+    ----------
+    log
+        Prints the lines. A log that does not print shows no progress.
+    stream
+        If this is a terminal, a bar is drawn on it instead.
+    clock
+        Returns seconds that never run backwards.
+    """
+
+    def __init__(
+        self, log: Log, stream: IO[str] | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        stream = sys.stderr if stream is None else stream  # the present one, which programs may have replaced
+        self._log = log
+        self._clock = clock
+        self._started = self._shown = clock()
+        self._last = 0.0, ""
+        self._bar: Any = None
+        self._beats = ExitStack()
+        if log.prints and not log.quiet and stream is not None and stream.isatty():
+            from tqdm import tqdm
+
+            self._bar = tqdm(total=1.0, file=stream, leave=False, bar_format=BAR)
+        else:
+            self._beats.enter_context(heartbeat(log.say, lambda _: self._due()))
+
+    def __call__(self, done: float, message: str = "") -> None:
+        """Show that the fraction `done` of all work, 0 to 1 or `UNKNOWN`, is done."""
+        if self._bar is not None:
+            self._bar.bar_format = BAR if done >= 0 else BAR_OF_UNKNOWN
+            self._bar.set_postfix_str(message, refresh=False)
+            self._bar.update(max(0.0, min(done, 1.0) - self._bar.n))
+            return
+        self._last = done, message
+        if line := self._due():
+            self._log.say(line)
+
+    def _due(self) -> str:
+        """Return a line if it is time for one, else ""."""
+        now = self._clock()
+        if now - self._shown < INTERVAL:
+            return ""
+        self._shown = now
+        return progress_line(self._last[0], now - self._started, self._last[1])
+
+    def __enter__(self) -> Progress:
+        """Return the progress itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close it."""
+        self.close()
+
+    def close(self) -> None:
+        """Remove the bar, or end the lines."""
+        self._beats.close()
+        if self._bar is not None:
+            self._bar.close()
+
+
+def progress_line(done: float, seconds: float, message: str = "") -> str:
+    """Return `42 % after 12 s, about 17 s to go`, or `after 12 s` if `done` is `UNKNOWN`."""
+    end = f": {message}" if message else ""
+    if done < 0:
+        return f"after {duration(seconds)}{end}"
+    left = f", about {duration(seconds * (1 - done) / done)} to go" if 0 < done <= 1 else ""
+    return f"{100 * done:3.0f} % after {duration(seconds)}{left}{end}"
+
+
+def duration(seconds: float) -> str:
+    """Return a time in words: `0.031 s`, `12 s`, `3 min 20 s`, `2 h 05 min`."""
+    if seconds < 60:
+        return f"{seconds:.2g} s" if seconds < 10 else f"{seconds:.0f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest:02d} s"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02d} min" if hours < 100 else f"{hours / 24:.3g} days"

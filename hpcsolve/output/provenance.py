@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 
 import hpcsolve
-from hpcsolve.answers.dataset import Column, Dataset, columns
+from hpcsolve.answers.contents import Column, Dataset, columns
 from hpcsolve.device.base import DeviceInfo
 from hpcsolve.device.build import source_hash
 from hpcsolve.device.declaration import source_name

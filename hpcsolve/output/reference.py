@@ -14,11 +14,18 @@ from pathlib import Path
 
 from hpcsolve.algorithms.registry import NAMES, algorithm
 from hpcsolve.answers import ANSWERS
-from hpcsolve.answers.dataset import Dataset, Group, datasets, required
-from hpcsolve.output.contents import INSTANCE_GROUPS, JOB_GROUP, RANKS_GROUP, scale_of
-from hpcsolve.output.markdown import with_generated
+from hpcsolve.answers.contents import Dataset, Group, datasets, required
+from hpcsolve.errors import InputError
 from hpcsolve.output.provenance import PROVENANCE_GROUP, kernel_dataset
-from hpcsolve.output.versions import FILL_VALUE, FORMAT_VERSION, SCALE_FACTOR
+from hpcsolve.output.schema import (
+    FILL_VALUE,
+    FORMAT_VERSION,
+    INSTANCE_GROUPS,
+    JOB_GROUP,
+    RANKS_GROUP,
+    SCALE_FACTOR,
+    scale_of,
+)
 
 BEGIN, END = "<!-- datasets: made by `make docs` -->", "<!-- end of datasets -->"
 HEADER = ["| dataset | type | dimension | unit | content |", "|---|---|---|---|---|"]
@@ -117,3 +124,18 @@ def _line(row: Row) -> str:
 if __name__ == "__main__":
     document = Path(sys.argv[1])
     document.write_text(updated(document.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+def with_generated(text: str, begin: str, end: str, content: str) -> str:
+    """Return the text of a document with this content between its marker lines.
+
+    Raises
+    ------
+    InputError
+        The text has no such lines.
+    """
+    before, found_begin, rest = text.partition(begin)
+    _, found_end, after = rest.partition(end)
+    if not found_begin or not found_end:
+        raise InputError(f"there is no line {begin!r}, or none {end!r} after it")
+    return f"{before}{begin}\n\n{content}\n{end}{after}"

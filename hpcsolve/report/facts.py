@@ -13,7 +13,7 @@ from hpcsolve.analysis.phases import seconds_by_phase
 from hpcsolve.analysis.plot.needs import kind_of_answer
 from hpcsolve.analysis.plot.texts import number
 from hpcsolve.answers.rounding import at_most, bound_of, cost_of, downward, upward
-from hpcsolve.output.progress import duration
+from hpcsolve.output.log import duration
 from hpcsolve.output.schema import answer_in
 from hpcsolve.wording import counted, size
 

@@ -24,7 +24,7 @@ from hpcsolve.answers.rounding import (
 )
 from hpcsolve.answers.tour import VALUES, below_optimum, cost_suffix, is_open
 from hpcsolve.answers.tours import TOURS
-from hpcsolve.answers.tree_text import how_proven
+from hpcsolve.answers.tree import how_proven
 from hpcsolve.problems.geographic import DEGREES
 from hpcsolve.report.facts import name_of, percent, shown
 from hpcsolve.wording import counted

@@ -16,8 +16,7 @@ from hpcsolve.device.declaration import for_host
 from hpcsolve.device.select import list_gpus
 from hpcsolve.errors import ResourceError
 from hpcsolve.job import Job
-from hpcsolve.output.heartbeat import Say, heartbeat, say_nothing
-from hpcsolve.output.progress import duration
+from hpcsolve.output.log import Say, duration, heartbeat, say_nothing
 from hpcsolve.runner.checkpoints import CheckpointOptions
 from hpcsolve.runner.reading import say_source
 from hpcsolve.wording import counted

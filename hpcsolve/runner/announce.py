@@ -8,7 +8,7 @@ from pathlib import Path
 import hpcsolve
 from hpcsolve.algorithms.base import Outcome
 from hpcsolve.answers.base import Verdict
-from hpcsolve.output.contents import Contents
+from hpcsolve.answers.contents import Contents
 from hpcsolve.output.log import Log
 from hpcsolve.output.schema import answer_lines
 from hpcsolve.parallel.comm import Comm

@@ -12,10 +12,8 @@ from hpcsolve.algorithms.base import Outcome
 from hpcsolve.algorithms.registry import algorithm
 from hpcsolve.answers import answer_type_of_record
 from hpcsolve.answers.base import Verdict
-from hpcsolve.answers.dataset import Column, columns, own_unit
-from hpcsolve.answers.table import DistanceTable
-from hpcsolve.output.contents import FORMAT, JOB_GROUP, RANKS_GROUP, Contents
-from hpcsolve.output.versions import FORMAT_VERSION
+from hpcsolve.answers.contents import Column, Contents, DistanceTable, columns, own_unit
+from hpcsolve.output.schema import FORMAT, FORMAT_VERSION, JOB_GROUP, RANKS_GROUP
 from hpcsolve.runner.kinds import instance_columns
 from hpcsolve.runner.planned import PlannedRun
 

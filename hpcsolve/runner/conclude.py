@@ -16,17 +16,14 @@ import numpy as np
 
 from hpcsolve.algorithms.base import Outcome
 from hpcsolve.answers.base import Verdict
-from hpcsolve.answers.dataset import Column
-from hpcsolve.answers.table import DistanceTable, gathered, with_row_ranges
+from hpcsolve.answers.contents import Column, Contents, DistanceTable, gathered, with_row_ranges
 from hpcsolve.checkpoint.lease import LeaseGone, LeaseLost
 from hpcsolve.checkpoint.writer import Writer, remove_checkpoints
 from hpcsolve.device.base import DeviceInfo
 from hpcsolve.device.select import fair_share
 from hpcsolve.errors import EnvironmentFault, HpcsolveError, InputError, NotWritten
-from hpcsolve.output.chunks import chunks, send
-from hpcsolve.output.contents import Contents
 from hpcsolve.output.hdf5 import file_image
-from hpcsolve.output.large_tables import ChunkedTable, write_with_tables
+from hpcsolve.output.large_tables import ChunkedTable, receive_chunks, send_chunks, write_with_tables
 from hpcsolve.output.log import Log
 from hpcsolve.output.provenance import provenance, started_as
 from hpcsolve.parallel.comm import Comm
@@ -120,7 +117,7 @@ def _write_collectively(result_writer: _ResultWriter, comm: Comm, writer: Writer
     threads = _own_threads(result_writer.planned, comm) if tables else 0
 
     def attempt() -> bool:
-        arriving = {name: (table, chunks(table, comm, threads)) for name, table in tables.items()}
+        arriving = {name: (table, receive_chunks(table, comm, threads)) for name, table in tables.items()}
         try:
             return result_writer.attempt(arriving, writer)
         finally:
@@ -132,7 +129,7 @@ def _write_collectively(result_writer: _ResultWriter, comm: Comm, writer: Writer
     while not over:
         if comm.rank != 0:
             for table in tables.values():
-                send(table, comm, threads)
+                send_chunks(table, comm, threads)
         over = on_rank_0(comm, attempt)
 
 

@@ -16,7 +16,7 @@ from hpcsolve.errors import HpcsolveError
 from hpcsolve.formats import InstanceOf
 from hpcsolve.job import Job
 from hpcsolve.memory import available_memory
-from hpcsolve.output.heartbeat import Say, say_nothing
+from hpcsolve.output.log import Say, say_nothing
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.notes import notes_on
 from hpcsolve.runner.kinds import kind_of

@@ -13,9 +13,8 @@ from pathlib import Path
 from hpcsolve.algorithms.trial import Trial
 from hpcsolve.device.base import Device
 from hpcsolve.errors import HpcsolveError
-from hpcsolve.output.chunks import chunks
-from hpcsolve.output.log import Log
-from hpcsolve.output.progress import duration
+from hpcsolve.output.large_tables import receive_chunks
+from hpcsolve.output.log import Log, duration
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.runner.conclude import conclude
 from hpcsolve.runner.planned import PlannedRun
@@ -114,7 +113,7 @@ def _afterwards(planned: PlannedRun, trial: Trial, device: Device) -> tuple[floa
     writing = float(done.contents.value("ranks", "seconds_write")[0])
     begun = time.perf_counter()
     for table in tables:  # compressed again: only this part of writing grows with the rows
-        deque(chunks(table, comm, device.info.threads), maxlen=0)
+        deque(receive_chunks(table, comm, device.info.threads), maxlen=0)
     compressing = time.perf_counter() - begun
     included = 0.0 if trial.tables else min(writing, compressing)  # of it in `writing`
     return both - writing, writing - included + compressing * trial.row_ratio

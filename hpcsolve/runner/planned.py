@@ -11,13 +11,13 @@ from typing import Any
 from hpcsolve.algorithms.base import Algorithm
 from hpcsolve.algorithms.registry import algorithm
 from hpcsolve.answers.base import Verdict
+from hpcsolve.answers.contents import Contents
 from hpcsolve.errors import DamagedFileError, HpcsolveError, InputError
 from hpcsolve.formats import InstanceOf
 from hpcsolve.job import Job
 from hpcsolve.job.load import with_file_hashes
-from hpcsolve.output.contents import Contents
 from hpcsolve.output.hdf5 import has_seal, require_result_name
-from hpcsolve.output.heartbeat import Say, say_nothing
+from hpcsolve.output.log import Say, say_nothing
 from hpcsolve.output.reader import read_result
 from hpcsolve.output.schema import require_whole
 from hpcsolve.runner.kinds import kind_of, require_kind

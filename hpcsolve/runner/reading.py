@@ -9,8 +9,7 @@ from typing import Any
 
 from hpcsolve.formats import InstanceOf
 from hpcsolve.job import IN_MEMORY, Job
-from hpcsolve.output.heartbeat import Say, heartbeat
-from hpcsolve.output.progress import duration
+from hpcsolve.output.log import Say, duration, heartbeat
 from hpcsolve.runner.kinds import read_instance
 from hpcsolve.wording import size
 

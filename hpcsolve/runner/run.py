@@ -18,8 +18,7 @@ from hpcsolve.device.base import Device, DeviceInfo
 from hpcsolve.device.select import open_device
 from hpcsolve.errors import Stopped
 from hpcsolve.memory import peak_resident_memory
-from hpcsolve.output.log import Log
-from hpcsolve.output.progress import Progress
+from hpcsolve.output.log import Log, Progress
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.parallel.interrupts import CTRL_C, Interrupts, let_kill
 from hpcsolve.parallel.launch import STOPPED_EARLY, on_rank_0

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from hpcsolve.output.contents import Contents
-from hpcsolve.output.progress import duration
+from hpcsolve.answers.contents import Contents
+from hpcsolve.output.log import duration
 
 PHASES = ("read", "build", "run", "kernel", "copy", "wait", "write")
 

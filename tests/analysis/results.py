@@ -10,8 +10,7 @@ import networkx
 import numpy as np
 
 import hpcsolve
-from hpcsolve.answers.dataset import Column
-from hpcsolve.output.contents import Contents
+from hpcsolve.answers.contents import Column, Contents
 from hpcsolve.problems.generate.plane_graphs import road_graph
 from hpcsolve.problems.generate.steiner import road_steiner
 from hpcsolve.problems.generate.tsp import random_matrix, uniform_tsp

@@ -7,11 +7,11 @@ import pytest
 from hpcsolve.algorithms.registry import NAMES, algorithm
 from hpcsolve.answers import ANSWERS, answer_type_of_names, answer_type_of_record
 from hpcsolve.answers.base import columns_of
-from hpcsolve.answers.dataset import Dataset, columns, datasets, required
+from hpcsolve.answers.contents import Dataset, columns, datasets, required
 from hpcsolve.answers.tour import NoTour, Tour
-from hpcsolve.output.contents import GROUPS
 from hpcsolve.output.provenance import ENVIRONMENT
 from hpcsolve.output.reference import reference, scales
+from hpcsolve.output.schema import GROUPS
 from tests.docs.samples import make_samples
 
 

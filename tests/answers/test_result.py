@@ -200,7 +200,7 @@ def test_one_and_two_cities():
 def test_names_that_are_not_unique_are_replaced_by_numbers(results):
     import dataclasses
 
-    from hpcsolve.answers.dataset import Column
+    from hpcsolve.answers.contents import Column
 
     contents = results["tour"].contents
     twice = Column(np.array(["Springfield"] * 8, object), "", dimension="city")

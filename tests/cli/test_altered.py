@@ -11,7 +11,7 @@ import pytest
 
 from hpcsolve import cli
 from hpcsolve.errors import DamagedFileError
-from hpcsolve.output import trial
+from hpcsolve.output import reader
 from hpcsolve.output.hdf5 import has_seal
 from hpcsolve.output.reader import read_result
 from hpcsolve.replacing import make_folder, replacing
@@ -160,13 +160,13 @@ def test_a_file_without_its_end_says_so(hpcsolve, folder):
 @pytest.mark.parametrize(("program", "said"), [
     ("import os; os.abort()", "libhdf5 crashes when it reads it (SIGABRT)"),
     ("import time; time.sleep(60)", "libhdf5 did not read it within 1 s"),
-    (trial.PROGRAM.replace("read_all(name)", "while True: pass"), "libhdf5 did not read it within 1 s of CPU time"),
+    (reader.TRIAL.replace("read_all(name)", "while True: pass"), "libhdf5 did not read it within 1 s of CPU time"),
 ])
 def test_a_file_that_crashes_libhdf5_is_damaged(program, said, folder, monkeypatch):
     """Which bytes crash libhdf5 depends on its version, so the child does something else in this test."""
-    monkeypatch.setattr(trial, "PROGRAM", program)
-    monkeypatch.setattr(trial, "SECONDS", 1.0 if "sleep" in program else 60.0)
-    monkeypatch.setattr(trial, "CPU_SECONDS", 1)
+    monkeypatch.setattr(reader, "TRIAL", program)
+    monkeypatch.setattr(reader, "TRIAL_SECONDS", 1.0 if "sleep" in program else 60.0)
+    monkeypatch.setattr(reader, "TRIAL_CPU_SECONDS", 1)
     assert read_result(folder / "out.h5").attributes["complete"], "a file with its seal needs no trial"
     (folder / "out.h5").write_bytes((folder / "out.h5").read_bytes()[:-1])
     with pytest.raises(DamagedFileError) as error:

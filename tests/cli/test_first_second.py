@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from hpcsolve.device.build import HOST_FLAGS
-from hpcsolve.output.heartbeat import heartbeat
+from hpcsolve.output.log import heartbeat
 
 JOB = 'algorithm = "shortest-paths"\ninstance = "roads.gr"\noutput = "out.h5"\n[shortest-paths]\nsources = [1]\n'
 SLOW = """#!/bin/sh

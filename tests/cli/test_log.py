@@ -7,8 +7,7 @@ import pytest
 
 from hpcsolve.algorithms.base import UNKNOWN
 from hpcsolve.errors import EnvironmentFault
-from hpcsolve.output.log import Log
-from hpcsolve.output.progress import Progress, duration, progress_line
+from hpcsolve.output.log import Log, Progress, duration, progress_line
 from hpcsolve.output.provenance import command_line, git_commit, stored_variables
 from hpcsolve.wording import size
 

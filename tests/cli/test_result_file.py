@@ -12,13 +12,12 @@ import h5py
 import numpy as np
 import pytest
 
-from hpcsolve.answers.dataset import Column
+from hpcsolve.answers.contents import Column, Contents
 from hpcsolve.errors import DamagedFileError, EnvironmentFault, InputError, ResourceError
-from hpcsolve.output import storage
-from hpcsolve.output.contents import FORMAT, Contents
+from hpcsolve.output import reader
 from hpcsolve.output.hdf5 import file_image, sealed, write_result
 from hpcsolve.output.reader import read_own, read_result
-from hpcsolve.output.versions import FORMAT_VERSION
+from hpcsolve.output.schema import FORMAT, FORMAT_VERSION
 from hpcsolve.replacing import make_folder
 
 ATTRIBUTES = {
@@ -242,7 +241,7 @@ HOSTILE = {
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_files_are_refused_before_they_are_read(name, tmp_path, monkeypatch):
     change, message = HOSTILE[name]
-    monkeypatch.setattr(storage, "available_memory", lambda: 2**28)
+    monkeypatch.setattr(reader, "available_memory", lambda: 2**28)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with pytest.raises(DamagedFileError) as error:
         read_result(forged(tmp_path, change))
@@ -264,7 +263,7 @@ def one_text_for_all(file):
 @pytest.mark.parametrize("change", [one_text_for_all, dataset(shape=(2**26,), dtype="u1", compression="gzip",
                                                               data=np.zeros(2**26, "u1"))])
 def test_small_files_that_would_take_all_memory_are_refused(change, tmp_path, monkeypatch):
-    monkeypatch.setattr(storage, "available_memory", lambda: 2**26)
+    monkeypatch.setattr(reader, "available_memory", lambda: 2**26)
     path = forged(tmp_path, change)
     assert path.stat().st_size < 2**19
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -274,14 +273,14 @@ def test_small_files_that_would_take_all_memory_are_refused(change, tmp_path, mo
 
 
 def test_a_chunk_that_takes_more_than_may_be_read_at_once_is_no_damage(tmp_path, monkeypatch):
-    monkeypatch.setattr(storage, "available_memory", lambda: 2**28)
+    monkeypatch.setattr(reader, "available_memory", lambda: 2**28)
     message = r"r\.h5: /solution/x has chunks of 2147483648 bytes, which take more memory than may be read"
     with pytest.raises(ResourceError, match=message):
         read_result(forged(tmp_path, huge_chunk))
 
 
 def test_what_this_process_wrote_is_read_whatever_is_free(tmp_path, monkeypatch):
-    monkeypatch.setattr(storage, "available_memory", lambda: 0)
+    monkeypatch.setattr(reader, "available_memory", lambda: 0)
     write_result(tmp_path / "r.h5", contents())
     assert read_own(tmp_path / "r.h5").attributes["cost"] == 12
 

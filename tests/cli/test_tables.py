@@ -8,13 +8,17 @@ import h5py
 import numpy as np
 import pytest
 
-from hpcsolve.answers.dataset import Dataset
-from hpcsolve.answers.table import DistanceTable, gathered, with_row_ranges
+from hpcsolve.answers.contents import Contents, Dataset, DistanceTable, gathered, with_row_ranges
 from hpcsolve.errors import DamagedFileError
-from hpcsolve.output.chunks import chunk_shape, chunks, map_in_order, send, stored_chunk
-from hpcsolve.output.contents import Contents
-from hpcsolve.output.deflate import deflated
-from hpcsolve.output.large_tables import write_with_tables
+from hpcsolve.output.large_tables import (
+    chunk_shape,
+    deflated,
+    map_in_order,
+    receive_chunks,
+    send_chunks,
+    stored_chunk,
+    write_with_tables,
+)
 from hpcsolve.output.reader import read_result, row_blocks
 from hpcsolve.parallel.comm import SerialComm
 from tests.cli.test_result_file import contents
@@ -26,7 +30,7 @@ MEANING = Dataset("uint32", "Distances", "search, vertex", "m")
 def write(path, values, none=None):
     """Write a file with a table of one rank."""
     table = with_row_ranges(DistanceTable(values, 0, len(values), MEANING, none), SerialComm())
-    return write_with_tables(path, {"distance": (table, chunks(table, SerialComm(), 2))}, contents)
+    return write_with_tables(path, {"distance": (table, receive_chunks(table, SerialComm(), 2))}, contents)
 
 
 def said_of(found):
@@ -82,9 +86,9 @@ def written(path, values, bounds, threads=1):
         names = ("distance", "predecessor")
         if comm.rank:
             for _ in names:
-                send(table, comm, threads)
+                send_chunks(table, comm, threads)
         else:
-            write_with_tables(path, {name: (table, chunks(table, comm, threads)) for name in names}, contents)
+            write_with_tables(path, {name: (table, receive_chunks(table, comm, threads)) for name in names}, contents)
         return gathered(table, comm)
 
     first, *others = on_ranks(len(bounds) - 1, of_rank)
@@ -95,7 +99,7 @@ def written(path, values, bounds, threads=1):
 @pytest.mark.parametrize(("rows", "columns"), [(1, 4), (2, 10), (3, 10), (4, 10), (9, 10), (20, 10)])
 def test_ranks_and_threads_make_the_same_bytes(rows, columns, tmp_path, monkeypatch):
     """Chunks of part of a row, of a row, of several rows that end with a rank's rows or not, of all rows."""
-    monkeypatch.setattr("hpcsolve.output.chunks.CHUNK_BYTES", rows * columns * 4)
+    monkeypatch.setattr("hpcsolve.output.large_tables.CHUNK_BYTES", rows * columns * 4)
     values = np.random.default_rng(1).integers(0, 99, (9, 10)).astype(np.uint32)
     found = []
     for number, bounds in enumerate(SPLITS):
@@ -110,8 +114,8 @@ def test_ranks_and_threads_make_the_same_bytes(rows, columns, tmp_path, monkeypa
 
 def test_little_is_ready_before_it_is_taken(tmp_path, monkeypatch):
     """A rank that is far ahead of rank 0 waits: only as many of its messages as may be are under way."""
-    monkeypatch.setattr("hpcsolve.output.chunks.CHUNK_BYTES", 4000)
-    monkeypatch.setattr("hpcsolve.output.chunks.AHEAD_BYTES", 10_000)
+    monkeypatch.setattr("hpcsolve.output.large_tables.CHUNK_BYTES", 4000)
+    monkeypatch.setattr("hpcsolve.output.large_tables.AHEAD_BYTES", 10_000)
     values = np.random.default_rng(1).integers(0, 2**32, (50, 1000), dtype=np.uint32)
     counts = []
 
@@ -134,7 +138,7 @@ def test_little_is_ready_before_it_is_taken(tmp_path, monkeypatch):
             self.comm.under_way -= self.nbytes
 
     table = with_row_ranges(DistanceTable(values, 0, 50, MEANING), comm := Counting())
-    send(table, comm, 1)
+    send_chunks(table, comm, 1)
     assert comm.under_way == 0 and len(counts) == 100 and 8000 < max(counts) < 15_000
 
 

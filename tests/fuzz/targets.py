@@ -24,7 +24,7 @@ from hpcsolve.formats import read, read_graph
 from hpcsolve.formats.base import Format
 from hpcsolve.formats.known import GRAPH_FORMATS, TSP_FORMATS
 from hpcsolve.job.load import load_job
-from hpcsolve.output import trial
+from hpcsolve.output import reader
 from hpcsolve.output.reader import read_all
 from hpcsolve.output.schema import answer_lines
 from hpcsolve.problems.generate.plane_graphs import road_graph
@@ -182,19 +182,19 @@ def _damaged_result(path: str) -> None:
 
 @contextmanager
 def forked_trial() -> Iterator[None]:
-    """Let libhdf5 try a file in a forked child. It does what the child of trial.py does, but starts at once."""
+    """Let libhdf5 try a file in a forked child. It does what the child of reader.py does, but starts at once."""
 
     def failure(path: str, size: int, changed: int) -> str:
         child = os.fork()
         if child == 0:
             try:
                 read_all(path)
-            except BaseException:  # noqa: BLE001 (as in trial.py, only a signal counts)
+            except BaseException:  # noqa: BLE001 (as in reader.py, only a signal counts)
                 pass
             finally:
                 os._exit(0)
         _, status = os.waitpid(child, 0)
         return f"libhdf5 crashes when it reads it ({os.WTERMSIG(status)})" if os.WIFSIGNALED(status) else ""
 
-    with mock.patch.object(trial, "_failure", failure):
+    with mock.patch.object(reader, "_failure", failure):
         yield

@@ -54,7 +54,7 @@ from hpcsolve.algorithms.ant_colony.parameters import (
 )
 from hpcsolve.algorithms.base import NO_STOP, TO_FILL_GPUS, WITHOUT_WORK, Estimate, Outcome, Report, StopCriteria
 from hpcsolve.algorithms.trial import Stopwatch, Trial
-from hpcsolve.answers.dataset import Column, Dataset, columns
+from hpcsolve.answers.contents import Column, Dataset, columns
 from hpcsolve.answers.tour import Tour
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
 from hpcsolve.device.base import ONE_CORE, Buffer, Device, DeviceInfo

@@ -13,7 +13,7 @@ from hpcsolve.algorithms.held_karp.lattice.plan import Plan
 from hpcsolve.algorithms.held_karp.lattice.planes import Statistics
 from hpcsolve.algorithms.held_karp.orders.table import Slices
 from hpcsolve.algorithms.held_karp.problem import Core
-from hpcsolve.answers.dataset import Column, Dataset, columns
+from hpcsolve.answers.contents import Column, Dataset, columns
 from hpcsolve.answers.tour import NoTour, Tour
 from hpcsolve.parallel.comm import Comm
 

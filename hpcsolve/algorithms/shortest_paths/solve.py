@@ -34,7 +34,7 @@ from hpcsolve.algorithms.shortest_paths.reduce.answer import reductions_of, solv
 from hpcsolve.algorithms.shortest_paths.resume import SearchCheckpoints
 from hpcsolve.algorithms.shortest_paths.searcher import Searcher
 from hpcsolve.algorithms.shortest_paths.tables import SearchRows, answer_of, solve_table
-from hpcsolve.answers.dataset import Column, Dataset, columns
+from hpcsolve.answers.contents import Column, Dataset, columns
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
 from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo
 from hpcsolve.errors import InputError

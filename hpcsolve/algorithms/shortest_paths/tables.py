@@ -18,8 +18,8 @@ from hpcsolve.algorithms.shortest_paths.question import Parameters
 from hpcsolve.algorithms.shortest_paths.resume import WORK, RowTable, SearchCheckpoints, runs_of, solved_of, work_of
 from hpcsolve.algorithms.shortest_paths.searcher import Searcher
 from hpcsolve.algorithms.shortest_paths.searches import WANTS_DISTANCES, WANTS_PREDECESSORS, WANTS_TARGETS, row_searches
+from hpcsolve.answers.contents import DistanceTable
 from hpcsolve.answers.distances import NO_VERTEX, Distances, distance_table
-from hpcsolve.answers.table import DistanceTable
 from hpcsolve.device.base import DeviceInfo, batches_at_once
 from hpcsolve.problems.path_question import PathQuestion
 from hpcsolve.problems.verify.distances import roots, unreached_of

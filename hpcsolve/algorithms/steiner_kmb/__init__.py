@@ -43,7 +43,7 @@ from hpcsolve.algorithms.steiner_kmb.solve import (
     run,
 )
 from hpcsolve.algorithms.steiner_kmb.trial import trial
-from hpcsolve.answers.dataset import datasets
+from hpcsolve.answers.contents import datasets
 from hpcsolve.answers.tree import TREE, Prices
 from hpcsolve.problems.steiner import fits, largest_weight
 

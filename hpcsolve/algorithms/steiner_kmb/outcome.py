@@ -11,8 +11,7 @@ from hpcsolve.algorithms.steiner_kmb.dual_ascent import Bound
 from hpcsolve.algorithms.steiner_kmb.reductions.simple import Edges, ReducedGraph
 from hpcsolve.algorithms.steiner_kmb.trees import ClosureTree
 from hpcsolve.answers import tree
-from hpcsolve.answers.dataset import Column, Dataset, columns
-from hpcsolve.answers.table import DistanceTable
+from hpcsolve.answers.contents import Column, Dataset, DistanceTable, columns
 
 Tables = Mapping[str, Mapping[str, Column]]
 

@@ -42,7 +42,7 @@ from hpcsolve.algorithms.steiner_kmb.parameters import Parameters
 from hpcsolve.algorithms.steiner_kmb.reductions.shrink import Shrunk
 from hpcsolve.algorithms.steiner_kmb.reductions.simple import Edges, Indices, ReducedGraph, reduced
 from hpcsolve.algorithms.steiner_kmb.trees import ClosureTree, closure, improved, shortest_path_tree
-from hpcsolve.answers.tree_text import DUAL, SEARCH
+from hpcsolve.answers.tree import DUAL, SEARCH
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
 from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo
 from hpcsolve.device.host import HostDevice

@@ -21,7 +21,7 @@ from hpcsolve.algorithms.steiner_kmb.parameters import Parameters
 from hpcsolve.algorithms.steiner_kmb.row_choice import chosen_rows
 from hpcsolve.algorithms.steiner_kmb.solve import on_host, prepared, run
 from hpcsolve.algorithms.trial import Stopwatch, Trial
-from hpcsolve.answers.table import DistanceTable
+from hpcsolve.answers.contents import DistanceTable
 from hpcsolve.device.base import Device
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.graph import Graph

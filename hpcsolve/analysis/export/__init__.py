@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hpcsolve.analysis.export import geojson, tables, text
+from hpcsolve.answers.contents import Contents
 from hpcsolve.errors import DamagedFileError, InputError
-from hpcsolve.output.contents import Contents
 from hpcsolve.replacing import replacing
 
 

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.analysis.export.tables import records
-from hpcsolve.answers.edges import names_of, places_of
-from hpcsolve.output.contents import Contents
+from hpcsolve.answers.base import coordinates_of, names_of
+from hpcsolve.answers.contents import Contents
 from hpcsolve.output.schema import require_whole
 from hpcsolve.wording import visible
 
@@ -28,9 +28,9 @@ def no_lines(contents: Contents) -> str | None:
     """Return why an answer cannot be placed on the globe, or None if it can."""
     if contents.value("solution", "infeasible"):
         return "the answer states that there is no tour"
-    if "lon" in places_of(contents):
+    if "lon" in coordinates_of(contents):
         return None
-    if not places_of(contents):
+    if not coordinates_of(contents):
         return "the instance has no coordinates"
     if contents.value("instance", "coordinates_kind") is None:
         return "the file does not say whether its coordinates are latitudes and longitudes (run its job again for that)"
@@ -39,7 +39,7 @@ def no_lines(contents: Contents) -> str | None:
 
 def features(contents: Contents, number: int | None) -> Iterator[str]:
     """Yield a collection of features: lines of a tour, tree or paths, and points of cities, terminals or vertices."""
-    places = places_of(contents)
+    places = coordinates_of(contents)
     points = np.stack([places["lon"], places["lat"]], axis=1)
     found = {"tour": _tour, "tree": _tree, "paths": _paths, "distances": _distances}
     make = found[require_whole(contents).name]

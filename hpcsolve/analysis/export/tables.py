@@ -7,10 +7,10 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from hpcsolve.answers.edges import Rows
+from hpcsolve.answers.base import Rows
+from hpcsolve.answers.contents import Contents
 from hpcsolve.formats.cells import csv_line, harmless
 from hpcsolve.formats.decimal_text import shortest
-from hpcsolve.output.contents import Contents
 from hpcsolve.output.schema import require_whole
 
 

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from hpcsolve.answers import tour
-from hpcsolve.answers.edges import names_of
+from hpcsolve.answers.base import names_of
+from hpcsolve.answers.contents import Contents
 from hpcsolve.answers.tree import TREE
 from hpcsolve.errors import InputError
 from hpcsolve.formats import steiner_solution_lines, tour_lines
 from hpcsolve.formats.decimal_text import shortest
-from hpcsolve.output.contents import Contents
 from hpcsolve.output.schema import answer_in, require_whole
 from hpcsolve.wording import visible
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.answers import edges
+from hpcsolve.answers.base import coordinates_of
 from hpcsolve.problems.geographic import DEGREES_MINUTES, EARTH_RADIUS
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def places_of(result: Result, geographic: bool | None = None) -> Places | None:
     """
     stored = str(result.contents.value("instance", "coordinates_kind", ""))
     kind = stored if geographic is None else (stored or DEGREES_MINUTES) if geographic else ""
-    found = edges.places_of(result.contents, kind)
+    found = coordinates_of(result.contents, kind)
     axes = ("lon", "lat") if kind else ("x", "y")
     return Places(np.stack([found[axis] for axis in axes], axis=1), bool(kind)) if found else None
 

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from hpcsolve.algorithms.registry import algorithm
-from hpcsolve.answers.dataset import Column, columns
+from hpcsolve.answers.contents import Column, Contents, columns
 from hpcsolve.errors import DamagedFileError, InputError
 from hpcsolve.formats import InstanceOf
 from hpcsolve.job import IN_MEMORY, Job
 from hpcsolve.job.generators import makers
-from hpcsolve.output.contents import INSTANCE_GROUPS, Contents
+from hpcsolve.output.schema import INSTANCE_GROUPS
 from hpcsolve.problems.generate.by_name import call_generator
 from hpcsolve.problems.notes import notes_on
 from hpcsolve.problems.rounding import Precision, decimals_of

@@ -18,7 +18,7 @@ from hpcsolve.algorithms.held_karp.bounded.search import STATE_BYTES, Budget, bu
 from hpcsolve.algorithms.held_karp.bounded.tighten import DESCENT_FILE, good_order, quick_value
 from hpcsolve.algorithms.held_karp.outcome import LAYERS
 from hpcsolve.algorithms.held_karp.problem import KEY_CITIES, OrderProblem, key_words
-from hpcsolve.answers.dataset import Column, columns
+from hpcsolve.answers.contents import Column, columns
 from hpcsolve.answers.tour import NoTour, Tour
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
 from hpcsolve.device.base import Device

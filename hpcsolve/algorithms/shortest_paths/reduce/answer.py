@@ -17,8 +17,8 @@ from hpcsolve.algorithms.shortest_paths.resume import WORK, RowTable, SearchChec
 from hpcsolve.algorithms.shortest_paths.searcher import Searcher
 from hpcsolve.algorithms.shortest_paths.searches import row_searches
 from hpcsolve.algorithms.shortest_paths.tables import SearchRows, rows_at_once
+from hpcsolve.answers.contents import DistanceTable
 from hpcsolve.answers.reductions import Reductions, closeness_of, middle_of, reduction_table
-from hpcsolve.answers.table import DistanceTable
 from hpcsolve.errors import InputError, agree
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.graph import Graph

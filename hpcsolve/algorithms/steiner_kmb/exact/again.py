@@ -22,7 +22,7 @@ from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.graph import Graph
 
 if TYPE_CHECKING:
-    from hpcsolve.output.contents import Contents
+    from hpcsolve.answers.contents import Contents
 
 OTHER_SEED = 1_000
 """The seed of the second search, for its shakes and its ruin and recreate."""

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from hpcsolve.algorithms.steiner_kmb.reductions.simple import Indices
-from hpcsolve.answers.dataset import datasets
-from hpcsolve.answers.table import DistanceTable
+from hpcsolve.answers.contents import DistanceTable, datasets
 from hpcsolve.answers.tree import Tree
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.parallel.partition import even_shares

@@ -1,0 +1,247 @@
+"""The content of a result: the declaration of its datasets, their values, tables over ranks, and the whole, `Contents`.
+
+A `Dataset` is a declaration: types, dimensions, unit and meaning. A `Column` is a dataset with its values. An answer is
+a dataclass whose fields are annotated with their `Dataset`; other groups of the file map names to `Dataset`. Writing,
+the check of a file that is read, and the documentation all follow from these declarations.
+
+A `DistanceTable` is a two-dimensional table of `/solution` whose rows are distributed over the ranks.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any, get_type_hints
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from hpcsolve.parallel.comm import Comm
+
+NUMPY_TYPES = {"text": "O", "bool": "?"}
+"""numpy's types for the values that are not numbers."""
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """The declaration of a dataset.
+
+    Attributes
+    ----------
+    types
+        numpy's name of the type, "text" or "bool". "uint32|uint64" allows either.
+    description, unit
+        Attributes of the dataset in the file. The unit of pure numbers is "1".
+    dimension
+        Name of the dimension of a column; "" for a single value; of a table both names, such as "search, vertex".
+    none
+        Which value stands for "none" (unreached, no vertex), in words; "" if none does.
+    optional
+        Whether the dataset may be missing from its group.
+    scaled
+        Whether the values are costs or weights in scaled integers: the instance's own unit times /instance/scale.
+    """
+
+    types: str
+    description: str
+    dimension: str = ""
+    unit: str = "1"
+    none: str = ""
+    optional: bool = False
+    scaled: bool = False
+
+    @property
+    def dimensions(self) -> tuple[str, ...]:
+        """The names of the dimensions: an empty tuple for a single value, one name for a column, two for a table."""
+        return tuple(self.dimension.split(", ")) if self.dimension else ()
+
+    def column(self, values: Any, none: float | None = None) -> Column:
+        """Return the dataset with these values.
+
+        Parameters
+        ----------
+        none
+            The value that stands for "none", or None if no value does.
+
+        Raises
+        ------
+        TypeError
+            The values are of another type or number of dimensions than declared.
+        """
+        names = self.types.split("|")
+        if names == ["text"] or names == ["bool"]:
+            found = values if not self.dimension else np.asarray(values, NUMPY_TYPES[names[0]])
+        else:
+            found = np.asarray(values, None if len(names) > 1 or isinstance(values, np.ndarray) else names[0])
+            if found.dtype.name not in names:
+                raise TypeError(f"{self.description!r} takes {self.types}, not {found.dtype.name}")
+        if np.ndim(found) != len(self.dimensions):
+            raise TypeError(f"{self.description!r} has {len(self.dimensions)} dimensions, not {np.ndim(found)}")
+        return Column(found, self.description, self.unit, self.dimension, none, self.scaled)
+
+
+Group = Mapping[str, Dataset]
+"""The datasets of a group of the result file, by name."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A dataset of the result file with its values: a single value, a column, or a whole table."""
+
+    values: NDArray[Any] | int | float | bool | str
+    description: str
+    unit: str = "1"
+    dimension: str = ""
+    """As in `Dataset`."""
+    none: int | float | None = None
+    """The value that stands for "none" (unreached, no vertex), `_FillValue` in the file, or None if no value does."""
+    scaled: bool = False
+    """As in `Dataset`: whether the file gives the dataset the attribute `scale_factor`."""
+
+
+def columns(group: Group, values: Mapping[str, Any]) -> dict[str, Column]:
+    """Return datasets of a group with these values. A dataset whose value is None is left out.
+
+    Raises
+    ------
+    KeyError
+        The group has no dataset of that name.
+    TypeError
+        Values are of another type or dimension.
+    """
+    return {name: group[name].column(found) for name, found in values.items() if found is not None}
+
+
+@cache
+def datasets(record: type) -> Group:
+    """Return the datasets that the fields of a dataclass are annotated with, by name."""
+    hints = get_type_hints(record, include_extras=True)
+    found = {field.name: getattr(hints[field.name], "__metadata__", ()) for field in dataclasses.fields(record)}
+    return {name: extra[0] for name, extra in found.items() if extra and isinstance(extra[0], Dataset)}
+
+
+@cache
+def required(record: type) -> frozenset[str]:
+    """Return the names of the datasets that a dataclass always has, which are its fields without a default."""
+    without = {field.name for field in dataclasses.fields(record) if field.default is dataclasses.MISSING}
+    return frozenset(without & datasets(record).keys())
+
+
+def own_unit(cost: int | None, scale: int) -> int | float:
+    """Return a cost in the instance's own unit, or NaN if there is no cost."""
+    return float("nan") if cost is None else cost if scale == 1 else cost / scale
+
+
+@dataclass(frozen=True, eq=False)
+class DistanceTable:
+    """A table of which each rank has some rows. Algorithms make it, the output writes it, the reader returns it.
+
+    Attributes
+    ----------
+    values
+        Shape (rows of this rank, columns); no rows if the values are still in the result file.
+    first, total
+        Number of the first of these rows, and number of rows of the whole table.
+    dataset
+        The declaration: description, unit and dimensions.
+    none
+        The value that stands for "none" (unreached, no vertex), or None if no value does.
+    row_ranges
+        For each rank (first row, last row + 1); empty until `with_row_ranges` has filled it in.
+    """
+
+    values: NDArray[Any]
+    first: int
+    total: int
+    dataset: Dataset
+    none: int | float | None = None
+    row_ranges: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns of the whole table."""
+        return self.total, self.values.shape[1]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the values."""
+        return self.values.dtype
+
+    def own_rows(self, start: int, stop: int) -> NDArray[Any]:
+        """Return the rows from `start` up to, not including, `stop`, all of which this rank must have."""
+        return self.values[start - self.first : stop - self.first]
+
+
+def with_row_ranges(table: DistanceTable, comm: Comm) -> DistanceTable:
+    """Return the table with `row_ranges` of all ranks. Collective.
+
+    Raises
+    ------
+    ValueError
+        The ranks together do not have each row once, in the order of the ranks.
+    """
+    row_ranges = tuple(comm.allgather((table.first, table.first + len(table.values))))
+    behind = [0, *(stop for _, stop in row_ranges)]
+    if [start for start, _ in row_ranges] != behind[:-1] or behind[-1] != table.total:
+        raise ValueError(f"{table.dataset.description!r}: the ranks have {row_ranges} of {table.total} rows")
+    return replace(table, row_ranges=row_ranges)
+
+
+def gathered(table: DistanceTable, comm: Comm) -> NDArray[Any] | None:
+    """Return all rows of a table on rank 0, and None on other ranks. Collective.
+
+    The table must have its `row_ranges`.
+    """
+    if comm.rank != 0:
+        comm.send(np.ascontiguousarray(table.values), 0).wait()
+        return None
+    whole = np.empty(table.shape, table.dtype)
+    for rank, (start, stop) in enumerate(table.row_ranges):
+        if rank == 0:
+            whole[start:stop] = table.values
+        else:
+            comm.receive(whole[start:stop], rank).wait()
+    return whole
+
+
+@dataclass(frozen=True)
+class Contents:
+    """The content of a result file: root attributes, and datasets by group.
+
+    Attributes
+    ----------
+    attributes
+        Of the root: `format`, `format_version`, `created`, `complete`, `algorithm`, `cost`, `verified`.
+    groups
+        Group name -> dataset name -> column.
+    tables
+        The two-dimensional tables of `/solution`, by dataset name. Their values may still be in the file.
+    """
+
+    attributes: Mapping[str, Any]
+    groups: Mapping[str, Mapping[str, Column]]
+    tables: Mapping[str, DistanceTable] = field(default_factory=dict)
+
+    @property
+    def scale(self) -> int:
+        """The scale of all scaled integers, `/instance/scale`, or 1 if there is no instance."""
+        return int(self.value("instance", "scale", 1))
+
+    def own(self, group: str, name: str) -> Any:
+        """Return the values of one dataset in the instance's own unit, or None if there is no such dataset."""
+        column = self.groups.get(group, {}).get(name)
+        if column is None:
+            return None
+        return self.in_own_unit(np.asarray(column.values)) if column.scaled else column.values
+
+    def in_own_unit(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return scaled integers in the instance's own unit, as they are if the scale is 1."""
+        return values if self.scale == 1 else values / self.scale
+
+    def value(self, group: str, name: str, default: Any = None) -> Any:
+        """Return the values of one dataset, or the default."""
+        column = self.groups.get(group, {}).get(name)
+        return default if column is None else column.values
