@@ -2,24 +2,278 @@
 
 An algorithm whose ranks exchange messages at its boundaries anyway sends their wishes along (`Checkpoints.wish`), takes
 the common decision (`agreed`) and saves (`Checkpoints.save`). Others call `Boundary.reached` after each piece of work.
+All times are monotonic.
+
+`Pace` says when a checkpoint is due, and when a run must stop to be done before its deadline. A `Watchdog` ends a run
+that makes no progress, because one of its ranks is stopped or the network between them is cut: MPI does not notice
+either of them, and the other ranks would wait until the time limit of the job. A `Writer` writes a generation: a data
+file on each rank, then the manifest on rank 0.
 """
 
 from __future__ import annotations
 
+import faulthandler
+import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
+from pathlib import Path
 from typing import TypeVar
 
-from hpcsolve.checkpoint.lease import LeaseLost
-from hpcsolve.checkpoint.pace import Pace, next_agreement
+import hpcsolve
+from hpcsolve.checkpoint import store
 from hpcsolve.checkpoint.saved import Saved
-from hpcsolve.checkpoint.state import State
-from hpcsolve.checkpoint.watchdog import Watchdog
-from hpcsolve.checkpoint.writer import Writer
-from hpcsolve.errors import EnvironmentFault, Stopped
+from hpcsolve.checkpoint.store import Lease, LeaseLost, State
+from hpcsolve.errors import EnvironmentFault, InputError, Stopped, agree
 from hpcsolve.parallel.comm import Comm
+from hpcsolve.replacing import way_out
+
+SHARE = 0.02
+"""Share of the run's time that checkpoints take by default."""
+LEAST_INTERVAL = 30.0
+"""Default minimum of the seconds between two checkpoints."""
+FIRST_RATE = 2e8
+"""Assumed write rate of a rank in bytes per second, until its first checkpoint is measured."""
+SECONDS_BETWEEN = 0.1
+"""About how many seconds apart the ranks agree, if pieces of work are shorter than that."""
+SECONDS_TO_END = 2.0
+"""Assumed seconds from the end of the last checkpoint to the end of the process."""
+
+
+@dataclass
+class Pace:
+    """The clock of a run on rank 0.
+
+    Attributes
+    ----------
+    interval
+        Seconds between checkpoints; None: chosen so that checkpoints take `SHARE` of the time.
+    deadline
+        When the run must be over, on the same clock; None: never.
+    clock
+        Returns seconds that never run backwards.
+    last, looked
+        When the last checkpoint ended, and when `look` was last called.
+    gap
+        Longest time between two looks so far, which is the longest piece of work.
+    cost
+        Bytes and seconds of the last checkpoint; None: there was none yet.
+    """
+
+    interval: float | None = None
+    deadline: float | None = None
+    clock: Callable[[], float] = time.monotonic
+    last: float = field(init=False)
+    looked: float = field(init=False)
+    gap: float = 0.0
+    cost: tuple[int, float] | None = None
+
+    def __post_init__(self) -> None:
+        """Start the clock."""
+        self.last = self.looked = self.clock()
+
+    def look(self) -> float:
+        """Return the time, and note the longest time between two looks."""
+        now = self.clock()
+        self.gap, self.looked = max(self.gap, now - self.looked), now
+        return now
+
+    def note_save(self, nbytes: int, seconds: float) -> None:
+        """Note the size and the time of a checkpoint that has just ended."""
+        self.cost = nbytes, seconds
+        self.last = self.looked = self.clock()
+
+    def expected(self, nbytes: int) -> float:
+        """Return the expected seconds of a checkpoint with so many bytes of this rank."""
+        if self.cost is None:
+            return nbytes / FIRST_RATE
+        before, seconds = self.cost
+        return seconds * max(1.0, nbytes / max(before, 1))
+
+    def is_due(self, now: float, nbytes: int) -> bool:
+        """Return whether it is time for a checkpoint."""
+        wait = max(LEAST_INTERVAL, self.expected(nbytes) / SHARE) if self.interval is None else self.interval
+        return now - self.last >= wait
+
+    def must_stop(self, now: float, nbytes: int) -> bool:
+        """Return whether the run must stop now to meet its deadline, since the next piece of work may take too long."""
+        if self.deadline is None:
+            return False
+        return now + self.gap + self.expected(nbytes) + SECONDS_TO_END >= self.deadline
+
+
+def next_agreement(number: int, seconds: float) -> int:
+    """Return the number of the piece of work after which the ranks agree next, about `SECONDS_BETWEEN` later.
+
+    It is at most twice as far from the start as the present one, since the pace is not yet well known at the beginning.
+
+    Parameters
+    ----------
+    number
+        Number of the piece of work that has just ended, from 0.
+    seconds
+        Seconds since the start.
+    """
+    done = number + 1
+    return done + int(done * min(1.0, SECONDS_BETWEEN / max(seconds, 1e-9)))
+
+
+SECONDS_FOR_ERROR = 10.0
+"""Time that the error has to end all ranks. Then this process ends at once, whatever holds it up, with exit code 1."""
+STANDARD_ERROR = 2
+
+
+class Watchdog:
+    """A thread that raises an error, which ends all ranks (`launch.guard`), when there was no progress for too long.
+
+    Parameters
+    ----------
+    seconds
+        The longest time without progress.
+    name
+        This process, for the message.
+    """
+
+    def __init__(self, seconds: float, name: str) -> None:
+        self._seconds, self._name = seconds, name
+        self._last, self._over = time.monotonic(), threading.Event()
+
+    def note_progress(self) -> None:
+        """Begin to wait anew."""
+        self._last = time.monotonic()
+        # For calls that keep Python from running, such as a write to a disk that hangs.
+        faulthandler.dump_traceback_later(self._seconds + SECONDS_FOR_ERROR, exit=True, file=STANDARD_ERROR)
+
+    def start(self) -> None:
+        """Begin to wait for progress."""
+        self.note_progress()
+        threading.Thread(target=self._watch, name="watchdog", daemon=True).start()
+
+    def stop(self) -> None:
+        """Wait no longer."""
+        self._over.set()
+        faulthandler.cancel_dump_traceback_later()
+
+    def _watch(self) -> None:
+        """Print all stacks of this process and raise `EnvironmentFault` when there was no progress for too long."""
+        while (left := self._last + self._seconds - time.monotonic()) > 0:
+            if self._over.wait(left):
+                return
+        faulthandler.dump_traceback(file=STANDARD_ERROR)
+        raise EnvironmentFault(f"{self._name} has made no progress for {self._seconds:g} s (--hang-timeout): a rank or "
+                               "the network does not answer, or a piece of work takes longer; the stacks are above")
+
+
+@contextmanager
+def watched(seconds: float | None, name: str) -> Iterator[Watchdog | None]:
+    """Provide a watchdog for the block, or None if there is no limit to the seconds without progress."""
+    if seconds is None:
+        yield None
+        return
+    watchdog = Watchdog(seconds, name)
+    watchdog.start()
+    try:
+        yield watchdog
+    finally:
+        watchdog.stop()
+
+
+class Writer:
+    """Writes the checkpoints of a run into a folder. The constructor is collective.
+
+    Parameters
+    ----------
+    lease
+        The lease of the folder on rank 0, else None.
+    job
+        The hash of the job and its instance.
+    saved
+        The generation from which this run goes on, or None.
+    """
+
+    def __init__(self, folder: Path, comm: Comm, lease: Lease | None, job: str, saved: Saved | None) -> None:
+        self.folder, self._comm, self._lease, self._job = folder, comm, lease, job
+        self._kept = [saved.manifest] if saved else []
+        last = max(store.generations(folder), default=0) if comm.rank == 0 else 0
+        self._token, self._generation = comm.bcast((lease.token if lease else "", last))
+
+    @property
+    def has_any(self) -> bool:
+        """Whether there is a generation to go on from."""
+        return bool(self._kept)
+
+    def write(self, state: State) -> None:
+        """Write a generation, unless the last one has the same numbers, in which different states differ. Collective.
+
+        Raises
+        ------
+        LeaseLost
+            A later run of the job has taken over.
+        EnvironmentFault
+            The disk is full, the manifest's name is taken, ... The generations before remain.
+        """
+        if self._comm.bcast(bool(self._kept) and self._kept[-1].numbers == state.numbers):
+            return
+        self._generation += 1
+        name = store.data_name(self._generation, self._token, self._comm.rank)
+        fault, file = None, None
+        try:
+            file = store.write_data(self.folder, name, state.parts)
+        except OSError as error:
+            fault = _write_fault(self.folder, error)
+            with suppress(OSError):  # the first fault is the one to report
+                (self.folder / name).unlink()
+        agree(self._comm, fault)
+        files = self._comm.allgather(file)
+        manifest = store.Manifest(self._job, hpcsolve.__version__, self._generation, dict(state.numbers), state.words,
+                                  tuple(file for file in files if file is not None))
+        manifest = self._comm.bcast(manifest)
+        agree(self._comm, self._commit(manifest) if self._comm.rank == 0 else None)
+        self._kept = [*self._kept, manifest][-store.KEPT :]
+        if self._comm.rank == 0:
+            with suppress(OSError):  # tried again after the next checkpoint
+                store.forget(self.folder, self._kept)
+
+    def _commit(self, manifest: store.Manifest) -> EnvironmentFault | None:
+        """Write the manifest, and return the fault if that failed."""
+        try:
+            self.require_lease()
+            for file in manifest.files:
+                if (self.folder / file.name).stat().st_size != file.size:
+                    return EnvironmentFault(f"{self.folder / file.name}: its size is not that of what was written; "
+                                            "choose another --checkpoint-dir")
+            store.write_manifest(self.folder, manifest)
+        except FileNotFoundError:
+            return EnvironmentFault(f"{self.folder} is not the same folder on all hosts; choose another one with "
+                                    "--checkpoint-dir")
+        except OSError as error:
+            return _write_fault(self.folder, error)
+        except InputError:  # which is no mistake in the job, and must not end it
+            return EnvironmentFault(f"{self.folder}: what is no regular file has the name of the next manifest; choose "
+                                    "another --checkpoint-dir")
+        except EnvironmentFault as fault:
+            return fault
+        return None
+
+    def require_lease(self) -> None:
+        """Raise `LeaseLost` if a later run of the job has taken over. Called on rank 0."""
+        if self._lease is not None:
+            self._lease.require()
+
+
+def remove_checkpoints(folder: Path, warn: Callable[[str], None]) -> None:
+    """Remove all checkpoints in a folder. Called on rank 0."""
+    try:
+        store.remove(folder)
+    except OSError as error:
+        warn(f"hpcsolve: {folder}: cannot be removed: {error.strerror}; remove it yourself")
+
+
+def _write_fault(folder: Path, error: OSError) -> EnvironmentFault:
+    return EnvironmentFault(f"{folder}: {error.strerror}; {way_out(error, '--checkpoint-dir')}")
+
 
 T = TypeVar("T")
 

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from hpcsolve.checkpoint.state import Number
-from hpcsolve.checkpoint.store import DataFile, Manifest, Piece, check_data, generations, opened, read_manifest
+from hpcsolve.checkpoint.store import DataFile, Manifest, Number, Piece, check_data, generations, opened, read_manifest
 from hpcsolve.errors import DamagedFileError, LaunchError, ResourceError
 from hpcsolve.memory import available_memory
 

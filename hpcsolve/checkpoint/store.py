@@ -1,6 +1,6 @@
-"""The files of a checkpoint folder.
+"""What an algorithm hands over at a boundary of its work, and the files of a checkpoint folder that keep it.
 
-    lease                        the run that may write here (lease.py)
+    lease                        the run that may write here: the last that began; an older one must end
     00000007-<token>.<rank>.data what a rank handed over: the bytes of its parts, one part after the other
     00000007.manifest            what lies where in the data files, and the SHA-256 of each; then its own SHA-256
 
@@ -8,6 +8,9 @@ All ranks write their data files side by side. When these are on the disk, the m
 that the generation exists. So a kill at any moment leaves the generations before. The last two are kept. Nothing in
 them can lead to another file, as a link in HDF5 could: a manifest is JSON of a fixed schema, its files lie beside it,
 and none of them is a symbolic link.
+
+A scheduler may start a job again while the first one lives on, on a host that the network no longer reaches. Each run
+writes a random token into the folder when it begins, and reads it again before it writes anything else.
 """
 
 from __future__ import annotations
@@ -17,17 +20,80 @@ import hashlib
 import math
 import os
 import re
+import secrets
+import socket
 import stat
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, BinaryIO
+from typing import Annotated, Any, BinaryIO
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
-from hpcsolve.checkpoint.state import Number, Part
-from hpcsolve.errors import DamagedFileError
+from hpcsolve.errors import DamagedFileError, EnvironmentFault
 from hpcsolve.replacing import PART, write_bytes
+
+Number = int | float | str
+
+
+@dataclass(frozen=True)
+class Part:
+    """Consecutive rows of a table. Each rank hands over those that it has.
+
+    Attributes
+    ----------
+    name
+        Name of the table.
+    first
+        Number of the first of these rows in the table, or 0 if the rows of the table have no numbers.
+    shape, dtype
+        Shape (rows, ...) and type of the rows.
+    values
+        Returns the rows. Called only when they are written, so that a rank holds one part at a time.
+    """
+
+    name: str
+    first: int
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    values: Callable[[], NDArray[Any]]
+
+    @property
+    def nbytes(self) -> int:
+        """Size in bytes."""
+        return math.prod(self.shape) * self.dtype.itemsize
+
+
+def part(name: str, first: int, values: NDArray[Any]) -> Part:
+    """Return a part with the rows of an array."""
+    return Part(name, first, values.shape, values.dtype, lambda: values)
+
+
+@dataclass(frozen=True)
+class State:
+    """This rank's share of what a run must know to go on.
+
+    Attributes
+    ----------
+    numbers
+        Numbers and names that all ranks need. Those of rank 0 are kept.
+    parts
+        Rows of tables.
+    words
+        How far the run has come, for messages: "after 12 iterations".
+    """
+
+    numbers: Mapping[str, Number]
+    parts: Sequence[Part]
+    words: str
+
+    @property
+    def nbytes(self) -> int:
+        """Size of this rank's parts in bytes."""
+        return sum(one.nbytes for one in self.parts)
+
 
 KEPT = 2
 """Number of generations that are kept."""
@@ -224,3 +290,77 @@ def _ours(folder: Path) -> list[str]:
 
 def _names(folder: Path) -> list[str]:
     return os.listdir(folder) if folder.is_dir() else []
+
+
+LEASE = "lease"
+LARGEST_LEASE = 1 << 16
+"""Most bytes of a lease."""
+SLURM_VARIABLES = ("SLURM_JOB_ID", "SLURM_RESTART_COUNT")
+
+
+class LeaseLost(EnvironmentFault):
+    """A later run of the same job has taken over the checkpoint folder."""
+
+
+class LeaseGone(LeaseLost):
+    """The checkpoint folder has no lease: another run has ended and removed it, or somebody else did."""
+
+
+class Owner(msgspec.Struct, frozen=True):
+    """The run that has the lease.
+
+    Attributes
+    ----------
+    slurm
+        The variables `SLURM_VARIABLES` of its Slurm job, if it is part of one.
+    """
+
+    token: str
+    host: str
+    process: int
+    slurm: dict[str, str]
+
+    def __str__(self) -> str:
+        """Return one line for messages: "process 12 on node7 (Slurm job 34, restart 1)"."""
+        job, restart = (self.slurm.get(name, "") for name in SLURM_VARIABLES)
+        where = f" (Slurm job {job}{f', restart {restart}' if restart else ''})" if job else ""
+        return " ".join(f"process {self.process} on {self.host}{where}".split())
+
+
+@dataclass(frozen=True)
+class Lease:
+    """A lease that this run has taken."""
+
+    folder: Path
+    token: str
+
+    def require(self) -> None:
+        """Raise `LeaseLost` unless this run still has the lease, `LeaseGone` if no run has it."""
+        owner = _owner(self.folder / LEASE)
+        if owner is None:
+            raise LeaseGone(f"{self.folder}: the lease of this run is gone: another run of this job has ended, or the "
+                            "folder was removed")
+        if owner.token != self.token:
+            raise LeaseLost(f"{self.folder}: another run of this job, {owner}, has taken over; this one ends")
+
+
+def take_lease(folder: Path) -> Lease:
+    """Take the lease of a folder, which is made if need be, from any run that has it. Raises `EnvironmentFault`."""
+    token = secrets.token_hex(8)
+    slurm = {name: os.environ[name] for name in SLURM_VARIABLES if name in os.environ}
+    owner = Owner(token, socket.gethostname(), os.getpid(), slurm)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_bytes(folder / LEASE, msgspec.json.encode(owner))
+    except OSError as error:
+        raise EnvironmentFault(f"{folder}: no checkpoint can be written: {error.strerror}; choose another "
+                               "--checkpoint-dir, or --checkpoint-interval never") from None
+    return Lease(folder, token)
+
+
+def _owner(path: Path) -> Owner | None:
+    try:
+        with opened(path) as file:
+            return msgspec.json.decode(file.read(LARGEST_LEASE), type=Owner)
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):  # the last: nested too deep
+        return None

@@ -10,7 +10,7 @@ from typing import Any
 
 from hpcsolve.cli.options import add_command, add_set, on_rank_0, require_new
 from hpcsolve.errors import InputError
-from hpcsolve.parallel.printing import show
+from hpcsolve.wording import show
 
 
 def add_new(commands: Any) -> None:

@@ -15,8 +15,7 @@ from typing import Any, NoReturn
 
 from hpcsolve.errors import InputError
 from hpcsolve.parallel import environment
-from hpcsolve.parallel.printing import show
-from hpcsolve.wording import did_you_mean
+from hpcsolve.wording import did_you_mean, show
 
 DEVICES = "auto, cpu, cuda, cuda:1 or a GPU's UUID"
 

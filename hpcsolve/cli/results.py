@@ -7,8 +7,7 @@ from typing import Any
 
 from hpcsolve.cli.options import add_command, on_rank_0, require_new
 from hpcsolve.errors import HpcsolveError, InputError
-from hpcsolve.parallel.printing import show, warn
-from hpcsolve.wording import counted
+from hpcsolve.wording import counted, show, warn
 
 CHECK_FAILED = 1
 

@@ -21,7 +21,7 @@ from hpcsolve.cli.options import (
 )
 from hpcsolve.errors import HpcsolveError, agree
 from hpcsolve.parallel.interrupts import STOPPING
-from hpcsolve.parallel.printing import show
+from hpcsolve.wording import show
 
 if TYPE_CHECKING:
     from hpcsolve.job import Job

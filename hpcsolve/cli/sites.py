@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from hpcsolve.cli.options import DEVICES, add_command, add_job, at_least_one, not_negative, on_rank_0
 from hpcsolve.errors import EnvironmentFault, InputError
-from hpcsolve.parallel.printing import show, warn
+from hpcsolve.wording import show, warn
 
 if TYPE_CHECKING:
     from hpcsolve.job import Job

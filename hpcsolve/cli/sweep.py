@@ -19,8 +19,7 @@ from hpcsolve.cli.options import DEVICES, add_command, add_set, at_least_one, no
 from hpcsolve.errors import HpcsolveError, InputError
 from hpcsolve.isolated import python_command
 from hpcsolve.parallel import environment, launch
-from hpcsolve.parallel.printing import show, warn
-from hpcsolve.wording import counted
+from hpcsolve.wording import counted, show, warn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

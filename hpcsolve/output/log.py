@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from hpcsolve.errors import EnvironmentFault
-from hpcsolve.parallel.printing import show, warn
 from hpcsolve.replacing import require_replaceable
-from hpcsolve.wording import visible
+from hpcsolve.wording import show, visible, warn
 
 
 class Log:

@@ -1,8 +1,9 @@
-"""The communicator as algorithms see it, and its version for a single rank, which needs no MPI."""
+"""The communicator as algorithms see it, its version for a single rank, which needs no MPI, and shares of ranks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
@@ -99,3 +100,15 @@ class SerialComm:
 def agree_minimum(comm: Comm, value: int) -> int:
     """Return the smallest value of all ranks, on every rank. Integers may have any size."""
     return min(comm.allgather(value))
+
+
+def even_shares(n: int, size: int) -> list[range]:
+    """Return a contiguous range of the items 0..n-1 for each of `size` ranks, whose lengths differ by at most one.
+
+    The ranges are in order, the longer ones first. A rank without work gets an empty range.
+    """
+    if n < 0 or size < 1:
+        raise ValueError(f"cannot split {n} items among {size} ranks")
+    short, longer = divmod(n, size)
+    starts = [rank * short + min(rank, longer) for rank in range(size + 1)]
+    return [range(start, stop) for start, stop in pairwise(starts)]

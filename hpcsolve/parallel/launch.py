@@ -4,24 +4,39 @@ Under every launcher that we tried, a rank that raises an error leaves the other
 limit. So an error is either agreed on or ends all ranks at once. With `agree` and `on_rank_0` every rank raises the
 same error, one rank prints it in one line, and all exit with its code. Under `guard` any other exception prints its
 traceback, rank and host, and calls MPI_Abort.
+
+Ranks that were started with another version, other kernels, another job or other options would either wait for each
+other without end, or compute half of one answer and half of another. So each rank sends one small record when it joins,
+and all of them end with the same line if two differ. Devices, threads, logs and the variables of hosts may differ.
+
+Nothing here is imported with numpy or mpi4py: what runs before them must start without them.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import threading
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
+import hpcsolve
 from hpcsolve.errors import EnvironmentFault, HpcsolveError, Stopped, agree
 from hpcsolve.memory import lack_of_memory
 from hpcsolve.parallel import environment
-from hpcsolve.parallel.interrupts import Held, exit_code_of_signal, line_of
-from hpcsolve.parallel.printing import warn
-from hpcsolve.parallel.watch import RANK_0_HEAD_START, end_with_parent, limited_start
+from hpcsolve.parallel.interrupts import (
+    RANK_0_HEAD_START,
+    Held,
+    Terminated,
+    end_with_parent,
+    exit_code_of_signal,
+    limited_start,
+    line_of,
+)
+from hpcsolve.wording import warn
 
 if TYPE_CHECKING:
     from hpcsolve.parallel.comm import Comm
@@ -177,7 +192,6 @@ def _prepared(prepare: Callable[[], Mapping[str, Any] | None] | None) -> tuple[M
 
 def _agreed(comm: Comm, early: BaseException | None, held: Held, terms: Mapping[str, Any]) -> BaseException | None:
     """Return what ends the work of this rank before it begins, or None. All ranks agree on it, unless it is a bug."""
-    from hpcsolve.parallel.agreement import agree_at_start  # brings the compilers
 
     if early is None or isinstance(early, (HpcsolveError, KeyboardInterrupt)):
         try:
@@ -309,3 +323,80 @@ def _print_bug(comm: Comm, bug: BaseException | None) -> None:
 
 def _one_line(error: BaseException) -> str:
     return " ".join(str(error).split())
+
+
+LONGEST = 60
+"""A value of more characters is shortened in a record, to its beginning and a hash."""
+NOT_SET = "nothing"
+
+
+def agree_at_start(
+    comm: Comm, failure: HpcsolveError | KeyboardInterrupt | None, held: Held, terms: Mapping[str, Any]
+) -> None:
+    """Make sure that all ranks are ready to work on the same. Collective.
+
+    Parameters
+    ----------
+    failure
+        What has ended the work of this rank before it joined, or None.
+    held
+        The signals that have come meanwhile.
+    terms
+        What must be equal on all ranks: names and plain values, such as those of a job's table.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        A rank was asked to stop.
+    HpcsolveError
+        That of the lowest rank that has one. It names the rank unless all have the same.
+    EnvironmentFault
+        The terms, the version or the kernels of a rank differ from those of rank 0.
+    """
+    from hpcsolve.device.build import target_key  # brings the compilers
+
+    record: dict[str, str] = {}
+    if comm.size > 1 and failure is None:
+        try:
+            record = record_of({"version": hpcsolve.__version__, "kernels": target_key(), **terms})
+        except HpcsolveError as error:
+            failure = error
+    mine: dict[str, Any] = {"host": socket.gethostname(), "failure": failure or held.asked, "record": record}
+    reports = comm.allgather(mine)
+    failures = [report["failure"] for report in reports]
+    stops = [one for one in failures if isinstance(one, KeyboardInterrupt)]
+    if stops:
+        raise min(stops, key=lambda stop: isinstance(stop, Terminated))  # Ctrl-C before the others
+    if len({repr(one) for one in failures}) == 1 and failures[0] is not None:
+        raise failures[0]
+    for rank, report in enumerate(reports):
+        if report["failure"] is not None:
+            raise type(report["failure"])(f"rank {rank} on {report['host']}: {report['failure']}")
+    for rank, report in enumerate(reports):
+        if said := difference(report["record"], reports[0]["record"]):
+            raise EnvironmentFault(f"rank {rank} on {report['host']} differs from rank 0 in {said}; start all ranks "
+                                   "with the same command and installation")
+
+
+def record_of(terms: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
+    """Return short texts of values by name. Tables in tables have dotted names."""
+    import hashlib
+
+    found: dict[str, str] = {}
+    for name, value in terms.items():
+        if isinstance(value, Mapping):
+            found |= record_of(value, f"{prefix}{name}.")
+        elif value is not None:
+            text = json.dumps(value, ensure_ascii=False)
+            digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+            found[prefix + name] = text if len(text) <= LONGEST else f"{text[: LONGEST // 2]}... (SHA-256 {digest})"
+    return found
+
+
+def difference(record: Mapping[str, str], first: Mapping[str, str]) -> str:
+    """Return the first name whose value is not that of the first rank, with both values, or "" if there is none."""
+    names: Sequence[str] = [*first, *(name for name in record if name not in first)]
+    differing = next((name for name in names if record.get(name) != first.get(name)), None)
+    if differing is None:
+        return ""
+    return f"{differing}: {record.get(differing, NOT_SET)} instead of {first.get(differing, NOT_SET)}"

@@ -1,25 +1,35 @@
-"""The communicator through MPI. Only this module imports mpi4py, and only `MpiComm()` starts MPI."""
+"""The communicator through MPI. Only this module imports mpi4py, and only `MpiComm()` starts MPI.
+
+A rank waits for others mostly asleep: MPI itself waits by polling, which takes a core that the others may need.
+
+Large arrays in broadcast values lie in memory segments that the processes of a host share. One process fills a segment,
+and the others map it read-only. A segment is a Linux memfd, which has no name in any file system. So nothing is left
+behind however the processes end, it takes no room in /dev/shm, and it is freed with the last array in it. MPI's shared
+windows lack the last two properties: they lie in /dev/shm, which is small in containers (a process that touches a page
+beyond it is killed), and all ranks must free them together before MPI ends.
+"""
 
 from __future__ import annotations
 
 import ctypes
+import errno
 import math
+import mmap
 import os
 import sys
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import mpi4py
 import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.errors import HpcsolveError
-from hpcsolve.parallel import new_heap, shared_segments
-from hpcsolve.parallel.messages import Bytes, as_bytes, pieces
-from hpcsolve.parallel.waiting import wait_until
+from hpcsolve.memory import available_to_host
 
 mpi4py.rc.initialize = False
 mpi4py.rc.finalize = False
@@ -89,7 +99,7 @@ class MpiComm:
 
     def __init__(self, piece: int = PIECE, shared_from: int = SHARED_FROM) -> None:
         if not MPI.Is_initialized():
-            new_heap.start(_initialize)
+            call_with_own_heap(_initialize)
         self._world = MPI.COMM_WORLD.Dup()
         self._internal = MPI.COMM_WORLD.Dup()  # for messages that an algorithm's receive must not catch
         self._ends = MPI.COMM_WORLD.Dup()  # for `finish`, which a rank may call while others are in another collective
@@ -194,16 +204,16 @@ class MpiComm:
         """
         if not lengths or not group.hosts_shared:
             return []
-        host, nbytes = self._host.ranks, shared_segments.total(lengths)
-        segment = host.bcast(_or_none(shared_segments.reserve, nbytes) if self.local_rank == 0 else None)
-        reading = _or_none(shared_segments.readable, segment) if segment else None
-        filling = _or_none(shared_segments.writable, segment) if segment and self.local_rank == 0 else reading
+        host, nbytes = self._host.ranks, aligned_bytes(lengths)
+        segment = host.bcast(_or_none(reserve_segment, nbytes) if self.local_rank == 0 else None)
+        reading = _or_none(map_for_reading, segment) if segment else None
+        filling = _or_none(map_for_writing, segment) if segment and self.local_rank == 0 else reading
         seen = all(group.ranks.allgather(reading is not None and filling is not None))
         if segment and self.local_rank == 0:
             os.close(segment.descriptor)
         if not seen or reading is None or filling is None:
             return []
-        return list(zip(shared_segments.parts(filling, lengths), shared_segments.parts(reading, lengths), strict=True))
+        return list(zip(aligned_parts(filling, lengths), aligned_parts(reading, lengths), strict=True))
 
     def _pass_down(self, ranks: MPI.Comm, frame: Bytes) -> None:
         """Fill the frames of all ranks with that of the first one, along a binomial tree."""
@@ -272,7 +282,7 @@ def _library() -> ctypes.CDLL:
     """Return the MPI library of mpi4py, to start and end MPI where Python's other threads must run meanwhile.
 
     MPI_Init and MPI_Finalize may wait for a rank that never comes. mpi4py calls them without releasing Python's lock,
-    so the threads that end a rank then (watch.py) would wait too.
+    so the threads that end a rank then (interrupts.py) would wait too.
     """
     return ctypes.CDLL(MPI.__file__)
 
@@ -313,3 +323,141 @@ def _or_none(function: Callable[[U], T], argument: U) -> T | None:
         return function(argument)
     except (OSError, AttributeError):  # AttributeError: a Python built without memfd
         return None
+
+
+Bytes: TypeAlias = NDArray[np.uint8]
+
+
+def as_bytes(array: NDArray[Any]) -> Bytes:
+    """Return the bytes of a contiguous array, which are not copied. Raises `ValueError` if it is not contiguous."""
+    if not array.flags.c_contiguous:
+        raise ValueError("only contiguous arrays can be sent or received")
+    return array.reshape(-1).view(np.uint8)
+
+
+def pieces(data: Bytes, piece: int) -> list[Bytes]:
+    """Split data into pieces, at least one, so that an empty message is sent too."""
+    return [data[start : start + piece] for start in range(0, max(len(data), 1), piece)]
+
+
+def call_with_own_heap(initialize: Callable[[], object], environment: Mapping[str, str] = os.environ) -> None:
+    """Call a function that starts MPI, in a new thread if Slurm's PMI2 has started this process.
+
+    MPICH 5 sends 4 KiB of its heap with the address of each rank, and shortens runs of zeros. If other text lies there,
+    such as what a compiler has printed, lines get longer than the 1024 bytes that Slurm's PMI2 reads at once, and
+    MPI_Init fails ("value not properly terminated in client request") or hangs. The C library gives each thread a heap
+    of its own, and that of a new thread is empty.
+    """
+    if "PMI_FD" in environment and "SLURM_STEP_ID" in environment:
+        in_new_thread(initialize)
+    else:
+        initialize()
+
+
+def in_new_thread(function: Callable[[], object]) -> None:
+    """Call a function in a new thread, and raise here what it raises."""
+    raised: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            function()
+        except BaseException as error:  # noqa: BLE001 (the caller gets it)
+            raised.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    if raised:
+        raise raised[0]
+
+
+SECONDS_POLLING = 0.001
+"""How long a rank polls without a pause. Afterwards it sleeps between two polls."""
+
+LONGEST_SLEEP = 0.002
+"""Most seconds of such a sleep. It is short because a large message may need both ranks awake for each of its parts."""
+
+
+def wait_until(ended: Callable[[], bool]) -> None:
+    """Return once `ended` returns true, late by at most an eighth of the time waited, and at most `LONGEST_SLEEP`."""
+    started = time.perf_counter()
+    while not ended():
+        waited = time.perf_counter() - started
+        if waited < SECONDS_POLLING:
+            os.sched_yield()
+        else:
+            time.sleep(min(waited / 8, LONGEST_SLEEP))
+
+
+BOUNDARY = 64
+"""Bytes of a cache line. Every part of a segment begins on a multiple of it."""
+
+
+@dataclass(frozen=True)
+class Segment:
+    """What another process of the host needs to map a segment.
+
+    In another PID namespace the process number may belong to a stranger, which the inode reveals.
+    """
+
+    process: int
+    descriptor: int
+    inode: tuple[int, int]
+    nbytes: int
+
+
+def reserve_segment(nbytes: int) -> Segment:
+    """Make a new segment, whose descriptor stays open until the caller closes it with `os.close`.
+
+    Raises
+    ------
+    OSError
+        If the host has too little memory, or its kernel has no memfd.
+    """
+    if nbytes > available_to_host():
+        raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
+    descriptor = os.memfd_create("hpcsolve", os.MFD_CLOEXEC)
+    os.ftruncate(descriptor, nbytes)
+    return Segment(os.getpid(), descriptor, _inode(descriptor), nbytes)
+
+
+def map_for_writing(segment: Segment) -> NDArray[np.uint8]:
+    """Map a segment for writing, in the process that reserved it."""
+    return np.frombuffer(mmap.mmap(segment.descriptor, segment.nbytes), dtype=np.uint8)
+
+
+def map_for_reading(segment: Segment) -> NDArray[np.uint8]:
+    """Map a segment in any process of the host, protected from writing, by kernels too.
+
+    Raises
+    ------
+    OSError
+        If this process cannot open the segment.
+    """
+    descriptor = os.open(f"/proc/{segment.process}/fd/{segment.descriptor}", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        if _inode(descriptor) != segment.inode:
+            raise FileNotFoundError("the process number belongs to another process here")
+        return np.frombuffer(mmap.mmap(descriptor, segment.nbytes, prot=mmap.PROT_READ), dtype=np.uint8)
+    finally:
+        os.close(descriptor)
+
+
+def aligned_parts(memory: NDArray[np.uint8], lengths: Sequence[int]) -> list[NDArray[np.uint8]]:
+    """Return consecutive parts of the memory with these lengths in bytes, each aligned to `BOUNDARY`."""
+    starts = np.cumsum([0, *map(_padded, lengths)])
+    return [memory[start : start + length] for start, length in zip(starts, lengths)]
+
+
+def aligned_bytes(lengths: Sequence[int]) -> int:
+    """Return the number of bytes that `aligned_parts` of these lengths need."""
+    return sum(map(_padded, lengths))
+
+
+def _padded(length: int) -> int:
+    return -(-length // BOUNDARY) * BOUNDARY
+
+
+def _inode(descriptor: int) -> tuple[int, int]:
+    status = os.fstat(descriptor)
+    return status.st_dev, status.st_ino

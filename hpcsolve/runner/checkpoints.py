@@ -12,19 +12,16 @@ from pathlib import Path
 
 import hpcsolve
 from hpcsolve.checkpoint import store
-from hpcsolve.checkpoint.checkpoints import Checkpoints
-from hpcsolve.checkpoint.lease import LeaseLost, take_lease
-from hpcsolve.checkpoint.pace import Pace
+from hpcsolve.checkpoint.checkpoints import Checkpoints, Pace, Watchdog, Writer, remove_checkpoints
 from hpcsolve.checkpoint.saved import Saved, newest
-from hpcsolve.checkpoint.watchdog import Watchdog
-from hpcsolve.checkpoint.writer import Writer, remove_checkpoints
+from hpcsolve.checkpoint.store import LeaseLost, take_lease
 from hpcsolve.errors import DamagedFileError, InputError
 from hpcsolve.output.log import Log
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.parallel.interrupts import Interrupts
 from hpcsolve.parallel.launch import on_rank_0
-from hpcsolve.parallel.printing import warn
 from hpcsolve.runner.planned import PlannedRun
+from hpcsolve.wording import warn
 
 SLURM_END = "SLURM_JOB_END_TIME"
 """When Slurm will end the job, in seconds since 1970."""

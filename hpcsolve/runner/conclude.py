@@ -17,8 +17,8 @@ import numpy as np
 from hpcsolve.algorithms.base import Outcome
 from hpcsolve.answers.base import Verdict
 from hpcsolve.answers.contents import Column, Contents, DistanceTable, gathered, with_row_ranges
-from hpcsolve.checkpoint.lease import LeaseGone, LeaseLost
-from hpcsolve.checkpoint.writer import Writer, remove_checkpoints
+from hpcsolve.checkpoint.checkpoints import Writer, remove_checkpoints
+from hpcsolve.checkpoint.store import LeaseGone, LeaseLost
 from hpcsolve.device.base import DeviceInfo
 from hpcsolve.device.select import fair_share
 from hpcsolve.errors import EnvironmentFault, HpcsolveError, InputError, NotWritten
@@ -28,12 +28,12 @@ from hpcsolve.output.log import Log
 from hpcsolve.output.provenance import provenance, started_as
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.parallel.launch import STOPPED_EARLY, on_rank_0
-from hpcsolve.parallel.printing import warn
 from hpcsolve.replacing import write_bytes
 from hpcsolve.runner.announce import say_answer
 from hpcsolve.runner.check import check
 from hpcsolve.runner.collect import contents_of, groups_beside
 from hpcsolve.runner.planned import PlannedRun, holds_answer
+from hpcsolve.wording import warn
 
 CHECK_FAILED = 1
 

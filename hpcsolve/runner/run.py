@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from hpcsolve.algorithms.base import TO_FILL_GPUS, WITHOUT_WORK, Outcome, Report, silent
-from hpcsolve.checkpoint.checkpoints import Checkpoints
+from hpcsolve.checkpoint.checkpoints import Checkpoints, watched
 from hpcsolve.checkpoint.saved import contradictions_refused
-from hpcsolve.checkpoint.watchdog import watched
 from hpcsolve.device.base import Device, DeviceInfo
 from hpcsolve.device.select import open_device
 from hpcsolve.errors import Stopped

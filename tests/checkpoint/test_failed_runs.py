@@ -2,9 +2,8 @@
 
 import pytest
 
-from hpcsolve.checkpoint.checkpoints import Checkpoints
-from hpcsolve.checkpoint.lease import take_lease
-from hpcsolve.checkpoint.writer import Writer
+from hpcsolve.checkpoint.checkpoints import Checkpoints, Writer
+from hpcsolve.checkpoint.store import take_lease
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.runner.checkpoints import no_empty_folder_on_error
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import pytest
 
-from hpcsolve.checkpoint.pace import FIRST_RATE, SHARE, Pace
+from hpcsolve.checkpoint.checkpoints import FIRST_RATE, SHARE, Pace
 
 
 @pytest.mark.parametrize("rate", [0.1 * FIRST_RATE, FIRST_RATE, 10 * FIRST_RATE])

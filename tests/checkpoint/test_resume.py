@@ -16,11 +16,9 @@ import pytest
 from hpcsolve.algorithms.base import NO_STOP, Algorithm, Outcome, StopCriteria, silent
 from hpcsolve.algorithms.registry import algorithm
 from hpcsolve.algorithms.shortest_paths.engines.phast.sweeper import Shape
-from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
-from hpcsolve.checkpoint.lease import take_lease
-from hpcsolve.checkpoint.pace import Pace
+from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints, Pace, Writer
 from hpcsolve.checkpoint.saved import newest
-from hpcsolve.checkpoint.writer import Writer
+from hpcsolve.checkpoint.store import take_lease
 from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import Stopped
 from hpcsolve.problems.generate.graph import road_graph
@@ -109,7 +107,7 @@ def answer(outcomes: list[Outcome]) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("name", JOBS)
 def test_stopped_again_and_again(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hpcsolve.checkpoint.pace.SECONDS_BETWEEN", 0.0)  # the ranks agree at each boundary
+    monkeypatch.setattr("hpcsolve.checkpoint.checkpoints.SECONDS_BETWEEN", 0.0)  # the ranks agree at each boundary
     small_batches(monkeypatch)
     job = JOBS[name]
     expected = answer(on_ranks(1, job.run))

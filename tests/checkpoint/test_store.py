@@ -9,12 +9,9 @@ import numpy as np
 import pytest
 
 from hpcsolve.checkpoint import store
-from hpcsolve.checkpoint.checkpoints import Checkpoints
-from hpcsolve.checkpoint.lease import Lease, LeaseLost, take_lease
+from hpcsolve.checkpoint.checkpoints import Checkpoints, Writer, remove_checkpoints
 from hpcsolve.checkpoint.saved import Saved, newest
-from hpcsolve.checkpoint.state import State, part
-from hpcsolve.checkpoint.store import Manifest
-from hpcsolve.checkpoint.writer import Writer, remove_checkpoints
+from hpcsolve.checkpoint.store import Lease, LeaseLost, Manifest, State, part, take_lease
 from hpcsolve.errors import DamagedFileError, EnvironmentFault
 from hpcsolve.parallel.comm import SerialComm
 from tests.thread_comm import on_ranks

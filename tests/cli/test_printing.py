@@ -12,7 +12,7 @@ import pytest
 
 from hpcsolve import cli
 from hpcsolve.output import log
-from hpcsolve.parallel.printing import show
+from hpcsolve.wording import show
 
 MATRIX = "0 1 9\n9 0 1\n1 9 0\n"
 NAMED = """NAME : towns

@@ -15,7 +15,7 @@ from hpcsolve.device.base import Device
 from hpcsolve.device.select import open_device
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.parallel.launch import guard
-from hpcsolve.parallel.printing import show
+from hpcsolve.wording import show
 
 
 def main(comm: Comm, request: str, *words: str) -> int:

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 import hpcsolve
 from hpcsolve.__main__ import main as command_line
 from hpcsolve.device import build
-from hpcsolve.parallel import watch
+from hpcsolve.parallel import interrupts
 from hpcsolve.parallel.environment import announced_rank
 from hpcsolve.runner import ahead
 
@@ -29,7 +29,7 @@ NAMES = {"ahead": ahead, "build": build, "hpcsolve": hpcsolve, "os": os, "signal
 def main(arguments: Sequence[str]) -> int:
     """Run the command line behind the rank and the statement, and return the exit code."""
     rank, statement, *sys.argv[1:] = arguments
-    watch.SECONDS_TO_START = float(os.environ.get(SECONDS_TO_START, "60"))
+    interrupts.SECONDS_TO_START = float(os.environ.get(SECONDS_TO_START, "60"))
     if announced_rank(os.environ) == int(rank):
         exec(statement, NAMES)
     return command_line()

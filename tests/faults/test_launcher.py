@@ -34,7 +34,7 @@ VICTIMS = [("MPICH", "hydra_pmi_proxy"), ("MPICH", "mpiexec"), ("Open MPI", "prt
 
 @pytest.mark.parametrize(("name", "victim"), VICTIMS)
 def test_a_process_of_the_launcher_is_killed(name: str, victim: str, mpis: dict[str, Mpi], tmp_path: Path) -> None:
-    """Without `parallel/watch.py` ranks that look for a message in shared memory would do so forever."""
+    """Without `parallel/interrupts.py` ranks that look for a message in shared memory would do so forever."""
     command = require(mpis, name).command(3, "-c", PROGRAM)
     quiet = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
     with subprocess.Popen(command, cwd=tmp_path, text=True, **quiet) as process:

@@ -8,7 +8,7 @@ FOREIGN = {  # file -> attributes of objects of others that are looked for
     "hpcsolve/api.py": ["'allgather'", "'tolist'"],  # any object that is no comm, pandas
     "hpcsolve/analysis/plot/network.py": ["'is_directed'"],  # networkx
     "hpcsolve/device/select.py": ["'cuDeviceGetUuid_v2'"],  # a function that old drivers lack
-    "hpcsolve/parallel/printing.py": ["'encoding'"],  # of any stream
+    "hpcsolve/wording.py": ["'encoding'"],  # of any stream
     "hpcsolve/problems/data_frame.py": ["'columns'", "'index'", "'to_numpy'"],  # pandas
     "hpcsolve/problems/graph_convert.py": ["'tocoo'", "'name'"],  # scipy, networkx
     "hpcsolve/problems/tsp_matrix.py": ["'is_directed'"],  # networkx

@@ -13,9 +13,9 @@ from typing import Any
 from unittest import mock
 
 from hpcsolve import cli
-from hpcsolve.checkpoint import pace, store
-from hpcsolve.checkpoint.lease import NAME, Lease, LeaseLost
+from hpcsolve.checkpoint import checkpoints, store
 from hpcsolve.checkpoint.saved import ANY_COUNT, Saved, newest
+from hpcsolve.checkpoint.store import LEASE, Lease, LeaseLost
 from hpcsolve.errors import DamagedFileError
 from hpcsolve.formats import write_steinlib
 from hpcsolve.parallel.comm import SerialComm
@@ -78,7 +78,7 @@ def states_of(folder: Path, text: str) -> list[dict[str, bytes]]:
     write_steinlib(hypercube(6, 14, high=102), str(folder / "cube.stp"))
     place, found = folder / FOLDER, dict[Any, list[dict[str, bytes]]]()
     with mock.patch("hpcsolve.runner.conclude.remove_checkpoints"), mock.patch.object(store, "forget"), \
-            mock.patch.object(pace, "SECONDS_BETWEEN", 0.0):
+            mock.patch.object(checkpoints, "SECONDS_BETWEEN", 0.0):
         assert resumed(folder, "0") == 0
     for number in sorted(store.generations(place)):
         manifest = store.read_manifest(place, number)
@@ -133,7 +133,7 @@ def samples_of(name: str, files: Mapping[str, bytes]) -> list[Sample]:
         Sample("checkpoint", f"{place}/{last}", files[last], detecting(files, last), has_lines=False),
         Sample("checkpoint", f"{place}/{data}", files[data], detecting(files, data), has_lines=False),
         Sample("manifest", f"{place}/{last}", files[last][:-66], lying(files, last), has_lines=False),
-        Sample("lease", f"{place}/{NAME}", files[NAME], leased(files[NAME]), has_lines=False),
+        Sample("lease", f"{place}/{LEASE}", files[LEASE], leased(files[LEASE]), has_lines=False),
     ]
 
 

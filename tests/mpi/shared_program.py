@@ -9,7 +9,7 @@ import sys
 import numpy as np
 
 from hpcsolve.errors import InputError
-from hpcsolve.parallel import shared_segments
+from hpcsolve.parallel import mpi
 from hpcsolve.parallel.launch import guard
 from hpcsolve.parallel.mpi import MpiComm
 
@@ -108,14 +108,14 @@ def after_the_end(comm):
 
 def refused(comm):
     """Check that every rank gets its own copy where a host has no shared memory or a rank cannot map it."""
-    functions = {"reserve": 0, "readable": comm.size - 1}
+    functions = {"reserve_segment": 0, "map_for_reading": comm.size - 1}
     for name, rank in functions.items():
-        real = getattr(shared_segments, name)
+        real = getattr(mpi, name)
         if comm.rank == rank:
-            setattr(shared_segments, name, no_memory)
+            setattr(mpi, name, no_memory)
         compare(value_of(1), comm.bcast(value_of(1) if comm.rank == 0 else None))
         compare(value_of(comm.rank % HOSTS), comm.once_per_host(lambda: value_of(comm.rank)))
-        setattr(shared_segments, name, real)
+        setattr(mpi, name, real)
 
 
 def no_memory(_):

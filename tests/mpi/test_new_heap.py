@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from hpcsolve.parallel.new_heap import start
+mpi = pytest.importorskip("hpcsolve.parallel.mpi", reason="no mpi4py (extra `local`)")
 
 PMI2 = {"PMI_FD": "5", "SLURM_STEP_ID": "0"}
 
@@ -14,11 +14,11 @@ PMI2 = {"PMI_FD": "5", "SLURM_STEP_ID": "0"}
 @pytest.mark.parametrize(("environment", "same"), [(PMI2, False), ({"PMI_FD": "5"}, True), ({}, True)])
 def test_a_new_thread_under_pmi2_only(environment: dict[str, str], same: bool) -> None:
     threads: list[threading.Thread] = []
-    start(lambda: threads.append(threading.current_thread()), environment)
+    mpi.call_with_own_heap(lambda: threads.append(threading.current_thread()), environment)
     assert len(threads) == 1 and (threads[0] is threading.current_thread()) == same
 
 
 @pytest.mark.parametrize("environment", [PMI2, {}])
 def test_errors_come_through(environment: dict[str, str]) -> None:
     with pytest.raises(ZeroDivisionError):
-        start(lambda: 1 / 0, environment)
+        mpi.call_with_own_heap(lambda: 1 / 0, environment)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpcsolve.parallel.partition import even_shares
+from hpcsolve.parallel.comm import even_shares
 
 
 @given(n=st.integers(0, 10_000), size=st.integers(1, 200))

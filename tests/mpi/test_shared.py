@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hpcsolve.parallel import shared_segments
 from hpcsolve.parallel.comm import SerialComm
 
+mpi = pytest.importorskip("hpcsolve.parallel.mpi", reason="no mpi4py (extra `local`)")
 PROGRAM = Path(__file__).with_name("shared_program.py")
 RANKS_AND_HOSTS = [(1, 1), (2, 1), (3, 1), (2, 2), (5, 2), (4, 3)]
 
@@ -27,7 +27,7 @@ def start(start_ranks, ranks, hosts, scenario):
 @pytest.fixture
 def hosts_of(mpiexec_path):
     """Return a function that skips a test for several hosts where MPI cannot pretend them."""
-    library = pytest.importorskip("hpcsolve.parallel.mpi", reason="no mpi4py (extra `local`)").mpi_library()
+    library = mpi.mpi_library()
 
     def check(hosts):
         if hosts > 1 and "MPICH" not in library:
@@ -79,23 +79,23 @@ def test_a_single_rank_gets_its_own_array():
 
 def test_more_memory_than_the_host_has_is_refused():
     with pytest.raises(OSError):
-        shared_segments.reserve(1 << 55)
+        mpi.reserve_segment(1 << 55)
 
 
 def test_a_segment_of_another_process_is_not_taken_for_ours():
-    segment = shared_segments.reserve(4096)
-    other = shared_segments.Segment(segment.process, segment.descriptor, (segment.inode[0], segment.inode[1] + 1), 4096)
+    segment = mpi.reserve_segment(4096)
+    other = mpi.Segment(segment.process, segment.descriptor, (segment.inode[0], segment.inode[1] + 1), 4096)
     with pytest.raises(FileNotFoundError):
-        shared_segments.readable(other)
-    shared_segments.writable(segment)[:] = 7
-    read = shared_segments.readable(segment)
+        mpi.map_for_reading(other)
+    mpi.map_for_writing(segment)[:] = 7
+    read = mpi.map_for_reading(segment)
     os.close(segment.descriptor)
     assert read.tolist() == [7] * 4096 and not read.flags.writeable
 
 
 def test_parts_lie_on_boundaries():
-    memory = np.zeros(shared_segments.total([1, 64, 65]), np.uint8)
+    memory = np.zeros(mpi.aligned_bytes([1, 64, 65]), np.uint8)
     assert len(memory) == 64 + 64 + 128
-    found = shared_segments.parts(memory, [1, 64, 65])
+    found = mpi.aligned_parts(memory, [1, 64, 65])
     assert [len(part) for part in found] == [1, 64, 65]
     assert [part.ctypes.data - memory.ctypes.data for part in found] == [0, 64, 128]

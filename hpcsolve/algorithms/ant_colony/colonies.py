@@ -18,10 +18,9 @@ from numpy.typing import NDArray
 
 from hpcsolve.algorithms.ant_colony.instance import AntInstance, tour_at
 from hpcsolve.algorithms.base import Report, StopCriteria
-from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints, Wish, agreed
-from hpcsolve.checkpoint.pace import next_agreement
+from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints, Wish, agreed, next_agreement
 from hpcsolve.checkpoint.saved import ANY_COUNT, Saved
-from hpcsolve.checkpoint.state import Part, State, part
+from hpcsolve.checkpoint.store import Part, State, part
 from hpcsolve.device.base import Buffer
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.wording import counted

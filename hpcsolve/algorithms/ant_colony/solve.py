@@ -59,8 +59,7 @@ from hpcsolve.answers.tour import Tour
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
 from hpcsolve.device.base import ONE_CORE, Buffer, Device, DeviceInfo
 from hpcsolve.device.select import on_all_ranks
-from hpcsolve.parallel.comm import Comm, SerialComm
-from hpcsolve.parallel.partition import even_shares
+from hpcsolve.parallel.comm import Comm, SerialComm, even_shares
 from hpcsolve.problems.tsp import Tsp
 from hpcsolve.wording import counted
 

@@ -14,8 +14,7 @@ from hpcsolve.algorithms.held_karp.lattice.planes import BLOCK_THREADS
 from hpcsolve.answers.tours import Tours
 from hpcsolve.device.base import Device, DeviceInfo, Timer
 from hpcsolve.errors import InputError, ResourceError
-from hpcsolve.parallel.comm import Comm
-from hpcsolve.parallel.partition import even_shares
+from hpcsolve.parallel.comm import Comm, even_shares
 from hpcsolve.problems.order import TourQuestion
 from hpcsolve.problems.tsp import FORBIDDEN
 from hpcsolve.problems.tsp_batch import TspBatch

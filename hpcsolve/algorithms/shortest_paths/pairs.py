@@ -16,8 +16,7 @@ from hpcsolve.algorithms.shortest_paths.resume import QueryTable, SearchCheckpoi
 from hpcsolve.algorithms.shortest_paths.searcher import Searcher
 from hpcsolve.algorithms.shortest_paths.searches import WANTS_PATHS, WANTS_TARGETS, query_searches
 from hpcsolve.answers.paths import Paths
-from hpcsolve.parallel.comm import Comm
-from hpcsolve.parallel.partition import even_shares
+from hpcsolve.parallel.comm import Comm, even_shares
 
 SOURCES_A_BATCH = 64
 """Searches of one batch, per block. Many, since most are short."""

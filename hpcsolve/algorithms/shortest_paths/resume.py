@@ -13,7 +13,7 @@ from hpcsolve.algorithms.shortest_paths.batch import Rows, Solved
 from hpcsolve.answers.distances import NO_VERTEX
 from hpcsolve.checkpoint.checkpoints import NONE, Boundary, Checkpoints
 from hpcsolve.checkpoint.saved import ANY_COUNT, Saved
-from hpcsolve.checkpoint.state import Number, Part, State, part
+from hpcsolve.checkpoint.store import Number, Part, State, part
 from hpcsolve.parallel.comm import Comm, SerialComm
 
 T = TypeVar("T")

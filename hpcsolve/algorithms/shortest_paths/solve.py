@@ -38,9 +38,8 @@ from hpcsolve.answers.contents import Column, Dataset, columns
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
 from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo
 from hpcsolve.errors import InputError
-from hpcsolve.parallel.comm import Comm
+from hpcsolve.parallel.comm import Comm, even_shares
 from hpcsolve.parallel.launch import on_rank_0
-from hpcsolve.parallel.partition import even_shares
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.path_question import PathQuestion
 

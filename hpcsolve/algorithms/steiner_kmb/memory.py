@@ -27,7 +27,7 @@ from hpcsolve.algorithms.steiner_kmb.parameters import Parameters
 from hpcsolve.algorithms.steiner_kmb.reductions.simple import WORTHWHILE
 from hpcsolve.algorithms.steiner_kmb.row_choice import attempt_of
 from hpcsolve.device.base import DeviceInfo, batches_at_once
-from hpcsolve.parallel.partition import even_shares
+from hpcsolve.parallel.comm import even_shares
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.steiner import exact_sum
 

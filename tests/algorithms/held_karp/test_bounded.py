@@ -26,7 +26,7 @@ from hpcsolve.algorithms.held_karp.problem import order_problem
 from hpcsolve.algorithms.held_karp.solve import is_bounded
 from hpcsolve.answers.tour import Tour
 from hpcsolve.checkpoint.checkpoints import Checkpoints
-from hpcsolve.checkpoint.state import State
+from hpcsolve.checkpoint.store import State
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 from hpcsolve.parallel.comm import Comm, SerialComm

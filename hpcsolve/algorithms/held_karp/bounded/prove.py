@@ -38,7 +38,7 @@ from hpcsolve.algorithms.held_karp.bounded.search import (
 from hpcsolve.algorithms.held_karp.bounded.tighten import STEP, Improver, Tightener, no_incumbent
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints, Wish, agreed
 from hpcsolve.checkpoint.saved import Saved
-from hpcsolve.checkpoint.state import Part, State, part
+from hpcsolve.checkpoint.store import Part, State, part
 from hpcsolve.device.base import Device
 from hpcsolve.parallel.comm import Comm
 

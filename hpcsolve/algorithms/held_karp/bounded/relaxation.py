@@ -22,8 +22,7 @@ from numpy.typing import NDArray
 
 from hpcsolve.algorithms.held_karp.bounded.places import PlaceCosts
 from hpcsolve.device.base import Argument, Buffer, Device
-from hpcsolve.parallel.comm import Comm, Request, SerialComm
-from hpcsolve.parallel.partition import even_shares
+from hpcsolve.parallel.comm import Comm, Request, SerialComm, even_shares
 from hpcsolve.problems.tsp import FORBIDDEN
 
 WISH = 1 << 20

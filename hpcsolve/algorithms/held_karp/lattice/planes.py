@@ -34,7 +34,7 @@ from hpcsolve.algorithms.held_karp.lattice.plan import (
 from hpcsolve.algorithms.held_karp.lattice.reduce import ReducedCosts
 from hpcsolve.checkpoint.checkpoints import NONE, Boundary, Checkpoints
 from hpcsolve.checkpoint.saved import Saved
-from hpcsolve.checkpoint.state import Part, State
+from hpcsolve.checkpoint.store import Part, State
 from hpcsolve.device.base import Argument, Buffer, Device, Timer
 from hpcsolve.errors import HpcsolveError
 from hpcsolve.parallel.comm import Comm, Request

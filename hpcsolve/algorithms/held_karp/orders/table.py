@@ -21,7 +21,7 @@ from hpcsolve.algorithms.held_karp.lattice.plan import BINOMIAL
 from hpcsolve.algorithms.held_karp.lattice.planes import BLOCK_THREADS, NO_LAYER, Statistics
 from hpcsolve.algorithms.held_karp.orders.states import STRIDE, Encoded
 from hpcsolve.checkpoint.checkpoints import NONE, Boundary, Checkpoints
-from hpcsolve.checkpoint.state import Part, State
+from hpcsolve.checkpoint.store import Part, State
 from hpcsolve.device.base import Argument, Buffer, Device
 from hpcsolve.parallel.comm import Comm
 

@@ -18,8 +18,7 @@ from hpcsolve.algorithms.shortest_paths.engines.row_engine import RowSearch, fil
 from hpcsolve.algorithms.shortest_paths.keys import Keys
 from hpcsolve.algorithms.steiner_kmb.best.node_tree import FILE, Candidates, PlacedTree
 from hpcsolve.device.host import Given, HostDevice
-from hpcsolve.parallel.comm import Comm, agree_minimum
-from hpcsolve.parallel.partition import even_shares
+from hpcsolve.parallel.comm import Comm, agree_minimum, even_shares
 
 PANEL = 32
 """Columns that lie together in memory (`panel` in one_steiner.cpp)."""

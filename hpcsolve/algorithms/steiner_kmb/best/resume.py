@@ -13,7 +13,7 @@ from hpcsolve.algorithms.steiner_kmb.best.rounds import NO_VERTICES, Rounds
 from hpcsolve.algorithms.steiner_kmb.network import Network
 from hpcsolve.algorithms.steiner_kmb.reductions.simple import Indices
 from hpcsolve.checkpoint.saved import ANY_COUNT, Saved
-from hpcsolve.checkpoint.state import Part, State, part
+from hpcsolve.checkpoint.store import Part, State, part
 from hpcsolve.wording import counted
 
 PANELS_AT_ONCE = 256

@@ -16,7 +16,7 @@ from hpcsolve.algorithms.steiner_kmb.best.node_table import NodeTable
 from hpcsolve.algorithms.steiner_kmb.best.node_tree import Candidates, NodeTree, PlacedTree, merged
 from hpcsolve.algorithms.steiner_kmb.reductions.simple import Indices
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints, Wish, agreed
-from hpcsolve.checkpoint.state import State
+from hpcsolve.checkpoint.store import State
 from hpcsolve.parallel.comm import Comm
 
 NO_VERTICES = np.empty(0, np.uint32)

@@ -22,7 +22,7 @@ from hpcsolve.algorithms.steiner_kmb.network import Network, edge_numbers
 from hpcsolve.algorithms.steiner_kmb.reductions.reduced_cost import Arcs
 from hpcsolve.algorithms.steiner_kmb.reductions.simple import Indices
 from hpcsolve.checkpoint.saved import Saved
-from hpcsolve.checkpoint.state import State, part
+from hpcsolve.checkpoint.store import State, part
 from hpcsolve.device.host import Given
 
 FILE = "host/ruin"

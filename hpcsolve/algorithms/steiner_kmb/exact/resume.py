@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hpcsolve.algorithms.steiner_kmb.exact.families import Families
 from hpcsolve.algorithms.steiner_kmb.exact.program import Program
 from hpcsolve.checkpoint.saved import ANY_COUNT, Saved
-from hpcsolve.checkpoint.state import State, part
+from hpcsolve.checkpoint.store import State, part
 from hpcsolve.wording import counted
 
 

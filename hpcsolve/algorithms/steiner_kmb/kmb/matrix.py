@@ -11,8 +11,7 @@ from numpy.typing import DTypeLike, NDArray
 from hpcsolve.algorithms.steiner_kmb.reductions.simple import Indices
 from hpcsolve.answers.contents import DistanceTable, datasets
 from hpcsolve.answers.tree import Tree
-from hpcsolve.parallel.comm import Comm
-from hpcsolve.parallel.partition import even_shares
+from hpcsolve.parallel.comm import Comm, even_shares
 
 
 @dataclass(frozen=True)

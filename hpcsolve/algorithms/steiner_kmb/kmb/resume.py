@@ -13,7 +13,7 @@ from hpcsolve.algorithms.steiner_kmb.kmb.matrix import Matrix
 from hpcsolve.algorithms.steiner_kmb.reductions.simple import Indices
 from hpcsolve.checkpoint.checkpoints import NONE, Boundary, Checkpoints
 from hpcsolve.checkpoint.saved import ANY_COUNT
-from hpcsolve.checkpoint.state import Part, State, part
+from hpcsolve.checkpoint.store import Part, State, part
 from hpcsolve.parallel.comm import Comm, SerialComm
 
 if TYPE_CHECKING:

@@ -40,7 +40,7 @@ from hpcsolve.algorithms.steiner_kmb.reductions.simple import Indices
 from hpcsolve.algorithms.steiner_kmb.row_choice import chosen_rows
 from hpcsolve.algorithms.steiner_kmb.trees import ClosureTree
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
-from hpcsolve.checkpoint.state import State
+from hpcsolve.checkpoint.store import State
 from hpcsolve.device.base import Device
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.graph import Graph
