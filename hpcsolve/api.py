@@ -17,8 +17,7 @@ from hpcsolve.analysis.collect import collect
 from hpcsolve.analysis.load import Result, load
 from hpcsolve.errors import InputError, NotWritten, in_notebooks, path_text
 from hpcsolve.formats import InstanceOf
-from hpcsolve.job import IN_MEMORY, Job, job_from_table
-from hpcsolve.job.load import with_files_from
+from hpcsolve.job import IN_MEMORY, Job, job_from_table, with_files_from
 from hpcsolve.output.hdf5 import require_result_name
 from hpcsolve.output.log import Log
 from hpcsolve.parallel.comm import SerialComm

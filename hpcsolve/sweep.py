@@ -36,9 +36,8 @@ import msgspec
 from hpcsolve.algorithms.registry import NAMES, algorithm
 from hpcsolve.device.select import list_gpus, requested_threads
 from hpcsolve.errors import HpcsolveError, InputError, ResourceError
-from hpcsolve.job import Job, Settings
+from hpcsolve.job import Job, Settings, absolute_files, job_of_table, read_table
 from hpcsolve.job.convert import JobText, keys_of
-from hpcsolve.job.load import absolute_files, job_of_table, read_table
 from hpcsolve.output.toml import value_text
 from hpcsolve.runner.planned import plan_run
 from hpcsolve.wording import counted

@@ -165,3 +165,8 @@ def _silence(stream: IO[str]) -> None:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())
         os.close(nowhere)
+
+
+def shown(token: str) -> str:
+    """Return a token as error messages quote it, printable and short."""
+    return repr(token if len(token) <= 40 else token[:37] + "...")

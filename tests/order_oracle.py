@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.problems.order import TourQuestion, Windows, legs
+from hpcsolve.problems.questions import TourQuestion, Windows, legs
 from hpcsolve.problems.tsp import FORBIDDEN, Tsp, from_costs
 
 OBJECTIVES = ("sum", "latency", "position", "bottleneck", "lexicographic", "finish")

@@ -11,8 +11,7 @@ from hpcsolve.algorithms.steiner_kmb.reductions.incumbent import Incumbent
 from hpcsolve.algorithms.steiner_kmb.reductions.shrink import Effort, Shrunk
 from hpcsolve.algorithms.steiner_kmb.reductions.simple import ReducedGraph
 from hpcsolve.algorithms.steiner_kmb.trees import improved, shortest_path_tree
-from hpcsolve.problems.graph import Graph
-from hpcsolve.problems.graph_build import from_edges
+from hpcsolve.problems.graph import Graph, from_edges
 from tests.oracles import least_distances
 
 

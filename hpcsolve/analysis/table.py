@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.errors import EnvironmentFault, InputError
-from hpcsolve.formats.cells import csv_line, harmless
+from hpcsolve.formats.tables import csv_line, harmless
 from hpcsolve.replacing import require_new, write_bytes
 from hpcsolve.wording import visible
 

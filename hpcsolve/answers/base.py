@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from hpcsolve.answers.contents import Column, DistanceTable, Group, datasets, required
 from hpcsolve.errors import InputError
+from hpcsolve.problems.check_distances import unreached_of
 from hpcsolve.problems.geographic import DEGREES_MINUTES
 from hpcsolve.problems.labels import positions_of
-from hpcsolve.problems.verify.distances import unreached_of
 from hpcsolve.wording import counted
 
 if TYPE_CHECKING:

@@ -27,11 +27,11 @@ from hpcsolve.answers.base import (
 from hpcsolve.answers.contents import Column, Dataset, DistanceTable, datasets
 from hpcsolve.answers.rounding import declared, distance_bounds, rounding_group
 from hpcsolve.errors import InputError
+from hpcsolve.problems.check_distances import check_distances, roots, unreached_of
 from hpcsolve.problems.graph import Graph
-from hpcsolve.problems.path_question import PathQuestion
+from hpcsolve.problems.questions import PathQuestion
+from hpcsolve.problems.search_again import check_columns, smallest_predecessors
 from hpcsolve.problems.unrounded import unrounded_paths
-from hpcsolve.problems.verify.distances import check_distances, roots, unreached_of
-from hpcsolve.problems.verify.host_paths import check_columns, smallest_predecessors
 
 if TYPE_CHECKING:
     from hpcsolve.answers.contents import Contents

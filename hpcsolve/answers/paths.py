@@ -28,12 +28,11 @@ from hpcsolve.answers.distances import LENGTH_TYPES, SHOWN, UNREACHED, Distances
 from hpcsolve.answers.rounding import declared, distance_bounds, exactly, rounding_group
 from hpcsolve.errors import InputError
 from hpcsolve.formats import queries_sha256
+from hpcsolve.problems.check_distances import PairPaths, check_pair_paths, unreached_of
 from hpcsolve.problems.graph import Graph
-from hpcsolve.problems.path_question import PathQuestion
+from hpcsolve.problems.questions import PathQuestion
+from hpcsolve.problems.search_again import check_shortest
 from hpcsolve.problems.unrounded import unrounded_length, unrounded_paths
-from hpcsolve.problems.verify.distances import unreached_of
-from hpcsolve.problems.verify.host_paths import check_shortest
-from hpcsolve.problems.verify.pair_paths import PairPaths, check_pair_paths
 from hpcsolve.wording import counted
 
 if TYPE_CHECKING:

@@ -27,10 +27,10 @@ from hpcsolve.answers.contents import Dataset, DistanceTable, datasets, gathered
 from hpcsolve.answers.distances import GROUPS, LENGTH_TYPES, NO_VERTEX, UNREACHED, beside, own_distances
 from hpcsolve.answers.rounding import distance_bounds
 from hpcsolve.errors import InputError
+from hpcsolve.problems.check_distances import unreached_of
 from hpcsolve.problems.graph import Graph
-from hpcsolve.problems.path_question import PathQuestion
-from hpcsolve.problems.verify.distances import unreached_of
-from hpcsolve.problems.verify.reductions import check_reductions
+from hpcsolve.problems.questions import PathQuestion
+from hpcsolve.problems.search_again import check_reductions
 from hpcsolve.wording import counted
 
 if TYPE_CHECKING:

@@ -38,7 +38,7 @@ from hpcsolve.answers.rounding import (
     rounded_to,
     rounding_group,
 )
-from hpcsolve.problems.order import TourQuestion, check_order, dearest_leg, departures_of, leg_ends, legs_of
+from hpcsolve.problems.questions import TourQuestion, check_order, dearest_leg, departures_of, leg_ends, legs_of
 from hpcsolve.problems.tsp import Tsp
 from hpcsolve.problems.unrounded import Unrounded, slack_of, unrounded_costs, unrounded_tour
 from hpcsolve.wording import counted

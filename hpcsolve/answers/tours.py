@@ -15,9 +15,9 @@ from hpcsolve.answers.base import AnswerType, Edges, RowBlocks, Rows, Verdict, w
 from hpcsolve.answers.contents import Column, Dataset
 from hpcsolve.answers.rounding import batch_words, declared, rounded_to, rounding_group
 from hpcsolve.errors import InputError
-from hpcsolve.problems.order import TourQuestion
+from hpcsolve.problems.questions import TourQuestion
 from hpcsolve.problems.rounding import own_decimal
-from hpcsolve.problems.tsp_batch import TspBatch, check_tours
+from hpcsolve.problems.tsp import TspBatch, check_tours
 from hpcsolve.problems.unrounded import Unrounded, unrounded_tour
 from hpcsolve.wording import counted
 

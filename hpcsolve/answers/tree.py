@@ -25,10 +25,9 @@ from hpcsolve.answers.contents import Column, Dataset, DistanceTable, columns, d
 from hpcsolve.answers.rounding import declared, exactly, rounding_group, tree_bounds
 from hpcsolve.answers.tour import COST
 from hpcsolve.problems.graph import Graph
-from hpcsolve.problems.steiner import check_tree
+from hpcsolve.problems.search_again import check_columns
+from hpcsolve.problems.steiner import check_tree, closure_bound, closure_spanning_tree, ratio_of, replayed
 from hpcsolve.problems.unrounded import unrounded_tree
-from hpcsolve.problems.verify.host_paths import check_columns
-from hpcsolve.problems.verify.steiner_bound import closure_bound, closure_spanning_tree, ratio_of, replayed
 from hpcsolve.wording import counted
 
 if TYPE_CHECKING:

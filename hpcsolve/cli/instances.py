@@ -22,8 +22,8 @@ def add_new(commands: Any) -> None:
 
 def _new(options: argparse.Namespace) -> int:
     def new() -> int:
+        from hpcsolve.job import read_table
         from hpcsolve.job.examples import examples, write_example
-        from hpcsolve.job.load import read_table
         from hpcsolve.sweep import axes_of
 
         if options.example is None:
@@ -64,7 +64,7 @@ def add_generate(commands: Any) -> None:
 
 def _generate(options: argparse.Namespace) -> int:
     def generate() -> int:
-        from hpcsolve.job.load import parsed_value
+        from hpcsolve.job import parsed_value
         from hpcsolve.runner.kinds import generated, kind, kind_of_generator
 
         require_new(options)

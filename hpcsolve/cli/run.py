@@ -79,7 +79,7 @@ def _run(options: argparse.Namespace) -> int:
     def prepare() -> dict[str, Any]:
         say = show_on_rank_0(options.quiet)
         say(f"job:    {options.job}")  # before the imports, which take seconds where the disk is slow
-        from hpcsolve.job.load import load_job
+        from hpcsolve.job import load_job
         from hpcsolve.runner.ahead import prepare_run, terms_of
         from hpcsolve.sweep import require_one_job
 
@@ -226,7 +226,7 @@ def _estimate(options: argparse.Namespace) -> int:
     seconds_build: list[float] = []
 
     def prepare() -> None:
-        from hpcsolve.job.load import load_job
+        from hpcsolve.job import load_job
         from hpcsolve.runner.ahead import prepare_run
         from hpcsolve.sweep import require_one_job
 

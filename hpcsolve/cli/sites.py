@@ -55,7 +55,7 @@ def _slurm(options: argparse.Namespace) -> int:
     seconds_build: list[float] = []
 
     def prepare() -> None:
-        from hpcsolve.job.load import load_job
+        from hpcsolve.job import load_job
         from hpcsolve.runner.ahead import prepare_run
         from hpcsolve.sweep import require_one_job
 
@@ -240,7 +240,7 @@ def _describe(action: argparse.Action, file: Any, folder: Any) -> None:
     """Tell shtab how to complete an argument: with one of some names, with a file, or with a folder."""
     from hpcsolve.algorithms.registry import NAMES
     from hpcsolve.job.examples import examples
-    from hpcsolve.job.generators import makers
+    from hpcsolve.problems.generate import makers
     from hpcsolve.runner.kinds import MODULES
 
     if action.dest == "algorithm":

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.errors import InputError
-from hpcsolve.formats.base import Format, opened, read_instance, write_instance
+from hpcsolve.formats import Format, opened, read_instance, write_instance
 from hpcsolve.formats.files import write_file
 from hpcsolve.formats.known import GRAPH_FORMATS, TSP_FORMATS
-from hpcsolve.formats.tsp.city_names import with_names
+from hpcsolve.formats.tsplib import with_names
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.tsp import FORBIDDEN, Tsp
 from hpcsolve.wording import counted

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
+import json
 import lzma
 import re
 import sys
@@ -14,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import IO
+from typing import IO, Any
 
 from hpcsolve.errors import InputError, ResourceError
 from hpcsolve.memory import available_memory
@@ -234,3 +235,18 @@ def _decompressed(raw: bytes, name: str) -> bytes:
         return raw
     except (OSError, EOFError, zlib.error, lzma.LZMAError) as problem:
         raise InputError(f"is damaged and cannot be decompressed: {problem}", name) from None
+
+
+def json_of(file: InputFile) -> Any:
+    """Return the content of a JSON file. Raises `InputError` with file and line."""
+    try:
+        return json.loads(decode(file.content), parse_constant=_refuse_constant)
+    except json.JSONDecodeError as problem:
+        raise file.error(f"is not JSON: {problem.msg}", problem.lineno) from None
+    except (ValueError, RecursionError) as problem:  # NaN, thousands of digits, thousands of brackets
+        what = "it is nested too deep" if isinstance(problem, RecursionError) else str(problem).split(";")[0]
+        raise file.error(f"is not JSON that can be read: {what}", file.first_line) from None
+
+
+def _refuse_constant(text: str) -> float:
+    raise ValueError(f"{text} is not a number")

@@ -5,36 +5,35 @@ A new format is a new file and a record here. Messages and the table in docs/job
 
 from __future__ import annotations
 
-from hpcsolve.formats.base import Format
-from hpcsolve.formats.graph.dimacs import looks_like_dimacs, read_dimacs, write_dimacs
-from hpcsolve.formats.graph.edge_list import (
+from hpcsolve.formats import Format
+from hpcsolve.formats.dimacs import looks_like_dimacs, read_dimacs, write_dimacs
+from hpcsolve.formats.edge_list import (
     has_edge_titles,
     looks_like_edge_list,
     read_edge_list,
     write_edge_list,
 )
-from hpcsolve.formats.graph.geojson import looks_like_geojson, read_geojson
-from hpcsolve.formats.graph.matrix_market import looks_like_matrix_market, read_matrix_market, write_matrix_market
-from hpcsolve.formats.graph.metis import read_metis, write_metis
-from hpcsolve.formats.graph.networkx_files import (
+from hpcsolve.formats.geojson import looks_like_geojson, read_geojson
+from hpcsolve.formats.matrix_market import looks_like_matrix_market, read_matrix_market, write_matrix_market
+from hpcsolve.formats.metis import read_metis, write_metis
+from hpcsolve.formats.networkx_files import (
     looks_like_gml,
     looks_like_graphml,
     looks_like_node_link,
     read_gml,
     read_graphml,
     read_node_link,
+    write_gml,
+    write_graphml,
+    write_node_link,
 )
-from hpcsolve.formats.graph.networkx_write import write_gml, write_graphml, write_node_link
-from hpcsolve.formats.graph.pace import looks_like_pace, read_pace
-from hpcsolve.formats.graph.sparse_npz import read_sparse_npz
-from hpcsolve.formats.graph.steinlib import looks_like_steinlib, read_steinlib, write_steinlib
-from hpcsolve.formats.npy import is_npy, is_zip
-from hpcsolve.formats.tsp.dense_npy import read_npy, write_npy
-from hpcsolve.formats.tsp.places import looks_like_places, read_places, write_places
-from hpcsolve.formats.tsp.text_matrix import looks_like_text_matrix, read_text_matrix, write_text_matrix
-from hpcsolve.formats.tsp.tsplib import read_tsplib
-from hpcsolve.formats.tsp.tsplib_sections import looks_like_tsplib
-from hpcsolve.formats.tsp.tsplib_write import write_tsplib
+from hpcsolve.formats.npy import is_npy, is_zip, read_npy, read_sparse_npz, write_npy
+from hpcsolve.formats.pace import looks_like_pace, read_pace
+from hpcsolve.formats.places import looks_like_places, read_places, write_places
+from hpcsolve.formats.steinlib import looks_like_steinlib, read_steinlib, write_steinlib
+from hpcsolve.formats.text_matrix import looks_like_text_matrix, read_text_matrix, write_text_matrix
+from hpcsolve.formats.tsplib import looks_like_tsplib, read_tsplib
+from hpcsolve.formats.tsplib_write import write_tsplib
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.tsp import Tsp
 

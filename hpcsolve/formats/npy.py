@@ -1,21 +1,46 @@
-"""Reads arrays that `numpy.save` and `numpy.savez` wrote, without ever running code from the file."""
+"""Arrays that numpy and scipy wrote: cost matrices, batches of them, sparse matrices. No code from a file is ever run.
+
+A cost matrix is a `.npy` file. An entry is the cost from the row's city to the column's, or `inf` if there is no arc.
+The diagonal is ignored. A batch of small instances is an array of matrices in a `.npz` or `.npy` file, a folder of
+instances, or a list. A graph is what `scipy.sparse.save_npz` wrote: a zip file of arrays, with an arc from u to v for
+each entry.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import io
 import lzma
 import math
+import os
 import tokenize
 import warnings
 import zipfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.formats.files import InputFile, read_bounded
+from hpcsolve.errors import InputError
+from hpcsolve.formats import Instance
+from hpcsolve.formats.files import InputFile, memory_checked, open_file, read_bounded, write_file
+from hpcsolve.formats.records import require_plausible
+from hpcsolve.problems.graph import Graph, assembled
+from hpcsolve.problems.rounding import BadNumber, Costs, Precision, costs_from_floats, exact_weights
+from hpcsolve.problems.tsp import (
+    FORBIDDEN,
+    Tsp,
+    TspBatch,
+    at_scale,
+    batch_of,
+    from_matrix,
+    largest_cost,
+    roundings_by_instance,
+    roundings_of,
+)
 
 
 def is_npy(content: bytes) -> bool:
@@ -107,3 +132,192 @@ def _require_numbers(file: InputFile, shape: Sequence[int], dtype: np.dtype[Any]
     needed = math.prod(shape) * dtype.itemsize
     if needed != available or min(shape, default=0) < 0:
         raise file.error(f"the header says {needed} bytes (shape {tuple(shape)}, {dtype}), but there are {available}")
+
+
+def read_npy(file: InputFile, precision: Precision | None = None) -> Tsp:
+    """Return the problem of a square matrix of integers or floats, with the errors of `npy_array` and `from_matrix`."""
+    # With the path as its name, so that errors begin with the path.
+    tsp = from_matrix(npy_array(file), file.name, precision=precision)
+    return replace(tsp, name=file.stem or "matrix")
+
+
+def write_npy(tsp: Tsp, path: str) -> None:
+    """Write the cost matrix with zeros on the diagonal, as floats if costs have decimals, else as integers.
+
+    Raises
+    ------
+    EnvironmentFault
+        The file cannot be written.
+    """
+    stream, cost = io.BytesIO(), tsp.cost.copy()
+    if tsp.scale != 1:
+        cost = np.where(cost == FORBIDDEN, np.inf, cost / tsp.scale)
+    np.fill_diagonal(cost, 0)
+    np.save(stream, cost)
+    write_file(stream.getvalue(), path)
+
+
+Read = Callable[[str], Instance]
+
+
+def read_batch(source: str | Sequence[str], read: Read, precision: Precision | None = None) -> tuple[TspBatch, str]:
+    """Return a batch, and the SHA-256 of all its files.
+
+    Parameters
+    ----------
+    source
+        A `.npz` or `.npy` file of arrays of shape (instances, n, n), a folder, or a list of files.
+    read
+        Reads one instance from a file of a folder or list.
+    precision
+        How to round floats in arrays that are no exact integers; by default they are refused.
+
+    Raises
+    ------
+    InputError
+        There is no instance, an array has another shape, or as `read`.
+    ResourceError
+        It takes more memory than is free.
+    """
+    if isinstance(source, str) and not os.path.isdir(source):
+        with memory_checked(source):
+            return _arrays(open_file(source), precision)
+    files = source if not isinstance(source, str) else sorted(
+        os.path.join(source, name) for name in os.listdir(source) if not name.startswith("."))
+    if not files:
+        raise InputError(f"instance.batch: {source or 'the list'} has no files; give a folder or a list of instances")
+    found = [read(file) for file in files]
+    name = os.path.basename(os.path.normpath(source)) if isinstance(source, str) else f"{len(files)} files"
+    digest = hashlib.sha256("".join(instance.sha256 for instance in found).encode()).hexdigest()
+    return batch_of([instance.problem for instance in found], name), digest
+
+
+def _arrays(file: InputFile, precision: Precision | None) -> tuple[TspBatch, str]:
+    if is_npy(file.content):
+        arrays = [npy_array(file)]
+    else:
+        if not is_zip(file.content):
+            raise file.error("is no .npz file of numpy.savez, no .npy file and no folder")
+        archive = Archive(file)
+        arrays = [archive.array(name) for name in archive.names]
+    return batch_of_arrays(file, arrays, precision), file.sha256
+
+
+def batch_of_arrays(
+    file: InputFile, arrays: Sequence[NDArray[np.generic]], precision: Precision | None = None
+) -> TspBatch:
+    """Return the batch of arrays of shape (instances, n, n). `file` is named in the messages.
+
+    Parameters
+    ----------
+    precision
+        As in `read_batch`.
+
+    Raises
+    ------
+    InputError
+        There is no instance, an array has another shape, or a cost is too large or no number.
+    """
+    if not sum(map(len, arrays)):
+        raise file.error("has no instance; an array must have shape (instances, n, n)")
+    for array in arrays:
+        if array.ndim != 3 or array.shape[1] != array.shape[2] or not array.shape[1]:
+            raise file.error(f"an array has shape {array.shape}; it must be (instances, n, n), from row to column")
+    made = [_costs_as_integers(file, array, precision) for array in arrays if len(array)]
+    scale = max(found.scale for found in made)
+    costs = tuple(at_scale(found.values, found.scale, scale, file.name) for found in made)
+    roundings = [one for found in made for one in roundings_by_instance(found)]
+    return TspBatch(file.stem or "batch", costs, scale, roundings_of(roundings))
+
+
+def _costs_as_integers(file: InputFile, array: NDArray[np.generic], precision: Precision | None) -> Costs:
+    """Return an array as integers, in its own shape. The diagonals are ignored."""
+    n, limit = array.shape[1], largest_cost(array.shape[1])
+    if array.dtype.kind == "f":
+        floats = array.astype(np.float64)
+        floats[:, np.arange(n), np.arange(n)] = np.inf
+        flat = floats.reshape(-1)
+        try:
+            found = costs_from_floats(flat, n, limit, precision, file.name)
+        except BadNumber as problem:
+            number, row, column = np.unravel_index(problem.index, array.shape)
+            what = f"the cost from city {row} to city {column} of instance {number} {problem.reason}"
+            raise file.error(what) from None
+        return found._replace(values=found.values.reshape(array.shape))
+    cost = array.astype(np.int64)
+    cost[:, np.arange(n), np.arange(n)] = FORBIDDEN
+    beyond = (np.abs(cost) > limit) & (cost != FORBIDDEN)
+    if beyond.any():
+        raise file.error(f"a cost of instance {int(np.argmax(beyond.any(axis=(1, 2))))} exceeds {limit}")
+    return Costs(cost, 1)
+
+
+_FORMATS = {b"csr": ("indptr", "indices"), b"csc": ("indptr", "indices"), b"coo": ("row", "col")}
+
+
+def read_sparse_npz(file: InputFile, directed: bool | None = None) -> Graph:
+    """Return the graph of a matrix in the format csr, csc or coo, with the labels 0..n-1.
+
+    Parameters
+    ----------
+    directed
+        False takes each entry as an edge; by default True.
+
+    Raises
+    ------
+    InputError
+        The file is damaged, the matrix has another format or is not square, an index is out of range, or a weight is
+        one that `exact_weights` refuses.
+    """
+    archive = Archive(file)
+    kind = _kind(archive)
+    shape = _integers(archive, "shape")[:3].tolist()
+    values = archive.array("data.npy")
+    first, second = (_integers(archive, name) for name in _FORMATS[kind])
+    if len(shape) != 2 or shape[0] != shape[1]:
+        raise file.error(f"the matrix has shape {tuple(shape)}; a graph needs a square one")
+    n = shape[0]
+    require_plausible(file, n, None, 8 * (len(first) + len(second)))
+    try:
+        if kind != b"coo":
+            first = _expanded(file, first, n, len(second))
+        rows, columns = (second, first) if kind == b"csc" else (first, second)
+        _require_indices(file, n, rows, columns, values)
+        weights, scale = exact_weights(values, n)
+    except BadNumber as problem:
+        raise file.error(f"the weight of entry {problem.index} {problem.reason}") from None
+    return assembled(file.stem or "graph", n, rows, columns, weights, directed=directed is not False, scale=scale)
+
+
+def _kind(archive: Archive) -> bytes:
+    """Return the matrix format, a word that numpy saved as bytes (scipy before 1.0: four bytes for each letter)."""
+    word = archive.content("format.npy").split(b"\n", 1)[-1].replace(b"\0", b"")
+    if word not in _FORMATS:
+        text = word[:20].decode("latin-1")
+        raise archive.file.error(f"the sparse format is {text!r}; save csr, csc or coo, for example matrix.tocsr()")
+    return word
+
+
+def _integers(archive: Archive, name: str) -> NDArray[np.int64]:
+    table = archive.array(f"{name}.npy")
+    if table.ndim != 1 or table.dtype.kind not in "iu":
+        raise archive.file.error(f"{name} is {table.dtype} of shape {table.shape}; it must be a list of integers")
+    return table.astype(np.int64)
+
+
+def _expanded(file: InputFile, offsets: NDArray[np.int64], n: int, entries: int) -> NDArray[np.int64]:
+    """Return the row of each entry, from the offsets of the rows."""
+    ends = (offsets[0], offsets[-1]) if len(offsets) else (None, None)
+    if len(offsets) != n + 1 or ends != (0, entries) or (np.diff(offsets) < 0).any():
+        raise file.error(f"indptr does not divide {entries} entries into {n} rows; the file is damaged")
+    return np.repeat(np.arange(n), np.diff(offsets))
+
+
+def _require_indices(file: InputFile, n: int, *arrays: NDArray[Any]) -> None:
+    rows, columns, values = arrays
+    if not rows.shape == columns.shape == values.shape:
+        raise file.error(f"indices and data have shapes {rows.shape}, {columns.shape}, {values.shape}")
+    for ends in (rows, columns):
+        if ends.size and (ends.min() < 0 or ends.max() >= n):
+            index = int(np.argmax((ends < 0) | (ends >= n)))
+            raise InputError(f"entry {index}: vertex {ends[index]} is out of range 0 to {n - 1}", file.name)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from hpcsolve.errors import InputError
-from hpcsolve.formats.base import Format
+from hpcsolve.formats import Format
 from hpcsolve.formats.known import GRAPH_FORMATS, TSP_FORMATS
 
 BEGIN = "<!-- formats: made by `make docs` -->"

@@ -1,20 +1,25 @@
-"""A job as frozen structs, with all its keys checked. The error for a mistake is one line with file, line and key.
+"""A job as frozen structs, read from a TOML file or a result file with the command line's changes, all keys checked.
 
-load.py        reads a job from a TOML file or a result file
+The error for a mistake is one line with file, line and key.
+
 convert.py     converts TOML tables to structs, and finds the line of a mistake
-docstrings.py  reads the meanings of keys from docstrings
 examples.py    the example jobs that come with hpcsolve
-generators.py  the generators of instances, by name
 reference.py   generates docs/jobs.md from the docstrings of the structs
 """
 
 from __future__ import annotations
 
+import codecs
 import hashlib
+import inspect
 import json
 import math
-from collections.abc import Mapping
+import os
+import re
+import stat
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
@@ -24,9 +29,12 @@ from hpcsolve.algorithms.registry import NAMES, algorithm
 from hpcsolve.device.select import check_request
 from hpcsolve.errors import InputError
 from hpcsolve.job.convert import JobText, convert, keys_of
-from hpcsolve.output.toml import toml_text
+from hpcsolve.output.hdf5 import is_hdf5
+from hpcsolve.output.reader import read_job_text
+from hpcsolve.output.toml import DEEPEST, LARGEST_JOB, toml_text, too_deep
+from hpcsolve.problems.generate import makers
 from hpcsolve.problems.rounding import decimals_of
-from hpcsolve.wording import nearest
+from hpcsolve.wording import nearest, unreadable
 
 Seed = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 Threads = Annotated[int, msgspec.Meta(ge=1, le=65536)]
@@ -212,3 +220,251 @@ def _set_keys(table: dict[str, Any]) -> dict[str, Any]:
     """Return a table without keys whose value is None, and without tables that become empty."""
     kept = {key: _set_keys(value) if isinstance(value, dict) else value for key, value in table.items()}
     return {key: value for key, value in kept.items() if value is not None and value != {}}
+
+
+LONGEST_SHOWN = 120
+"""Characters of the longest line of a job file that a message shows mended."""
+FILES = ("file", "coordinates", "terminals", "batch")
+"""Keys of the table `instance = { ... }` that may name files."""
+TOML_ERRORS = (msgspec.DecodeError, ValueError)
+"""What msgspec raises for a text that is not TOML: its own error (no ValueError up to msgspec 0.20), and ValueError for
+an integer of thousands of digits."""
+
+
+def load_job(path: str, overrides: Sequence[str] = (), **replaced: str | None) -> Job:
+    """Read a job file, or the job of a result file.
+
+    Parameters
+    ----------
+    path
+        A TOML file or a result file.
+    overrides
+        Texts `key=value`, where the value is TOML or a plain word: `held-karp.path=open`. Names of files are relative
+        to the working directory here, but to the job file's folder in the job file.
+    replaced
+        New values of `output` and `device`. None keeps the value of the file.
+
+    Raises
+    ------
+    InputError
+        One line with file and line, or the key.
+    """
+    table, text = read_table(path, overrides)
+    return job_of_table(table, text, **replaced)
+
+
+def read_table(path: str, overrides: Sequence[str] = ()) -> tuple[dict[str, Any], JobText]:
+    """Return the table of a job file or a result file with the command line's changes, and its text.
+
+    Parameters and errors are those of `load_job`, but the keys are not checked yet.
+    """
+    text = _read_text(path)
+    table = _parse(text, path)
+    return table, JobText(path, text, dict.fromkeys(apply_overrides(table, overrides), "--set"))
+
+
+def job_of_table(table: Mapping[str, Any], text: JobText, **replaced: str | None) -> Job:
+    """Return the checked job of a table that `read_table` returned. Parameters and errors are those of `load_job`."""
+    options = {key: value for key, value in replaced.items() if value is not None}
+    changed = {**text.overridden, **{key: f"--{key}" for key in options}}
+    whole = {"output": f"results/{Path(text.file).stem}.h5", **table, **options}
+    _forget_changed_files(whole, changed)
+    job, folder = job_from_table(whole, replace(text, overridden=changed)), Path(text.file).parent
+    return with_files_from(folder, job).with_settings(instance=_instance_in_full(job, folder))
+
+
+def with_files_from(folder: Path, job: Job) -> Job:
+    """Return the job with absolute paths of the files that its parameters name."""
+    paths = {key: os.path.abspath(folder / name) for key, name in named_files(job).items()}
+    return replace(job, parameters=msgspec.structs.replace(job.parameters, **paths))
+
+
+def named_files(job: Job) -> dict[str, str]:
+    """Return the files that the job's parameters name: key -> path."""
+    values = msgspec.structs.asdict(job.parameters)
+    return {key: values[key] for key in algorithm(job.settings.algorithm).file_keys if isinstance(values[key], str)}
+
+
+def with_file_hashes(job: Job) -> Job:
+    """Return the job with the SHA-256 of each file that its parameters name.
+
+    The answer depends on the content of the files, not on their names.
+
+    Raises
+    ------
+    InputError
+        A file cannot be read or has another SHA-256 than the job says, or there is a SHA-256 without a file.
+    """
+    solver, values = algorithm(job.settings.algorithm), msgspec.structs.asdict(job.parameters)
+    named, found = named_files(job), {}
+    for key, sha256_of in solver.file_keys.items():
+        expected = values[f"{key}_sha256"]
+        if key in named:
+            found[f"{key}_sha256"] = sha256_of(named[key], expected)
+        elif expected is not None:
+            raise InputError(f"{solver.name}.{key}-sha256: {key} does not name a file; remove this key")
+    return replace(job, parameters=msgspec.structs.replace(job.parameters, **found))
+
+
+def _forget_changed_files(table: dict[str, Any], changed: Mapping[str, str]) -> None:
+    """Drop the SHA-256 of a file from the job of a result, where the command line names another file."""
+    name = str(table.get("algorithm"))
+    for key in algorithm(name).file_keys if name in NAMES else ():
+        if f"{name}.{key}" in changed:
+            table[name].pop(f"{key}-sha256", None)
+
+
+def parsed_value(text: str) -> Any:
+    """Return the TOML value that a text stands for. Text that is not a TOML value is taken as a string.
+
+    Raises
+    ------
+    InputError
+        The text is in brackets, but no list or table of TOML: most often the shell took its quotes.
+    """
+    if too_deep(text):
+        return text.strip()
+    try:
+        table = msgspec.toml.decode(f"value = {text.strip()}")
+    except TOML_ERRORS:
+        if re.fullmatch(r"\[.*\]|\{.*\}", text.strip(), re.DOTALL):
+            what = "is not TOML: texts need double quotes, which the shell removes without single quotes around all"
+            raise InputError(f"{text.strip()} {what}, as in --set 'KEY={_quoted(text.strip())}'", "--set") from None
+        return text.strip()
+    return table["value"] if len(table) == 1 else text.strip()
+
+
+def _instance_in_full(job: Job, folder: Path) -> str | dict[str, Any]:
+    """Return the key `instance` with absolute paths, or with the defaults of its generator filled in.
+
+    Mistakes in it are found later, when the instance is read.
+    """
+    instance: str | dict[str, Any] = absolute_files(["instance"], job.settings.instance, folder)
+    if isinstance(instance, str) or "file" in instance or "batch" in instance:
+        return instance
+    maker = makers(algorithm(job.settings.algorithm).kind).get(str(instance.get("generate", "")))
+    keys = inspect.signature(maker).parameters.values() if inspect.isfunction(maker) else ()
+    defaults = {key.name: key.default for key in keys if isinstance(key.default, (int, str))}
+    return {**instance, **{key: value for key, value in defaults.items() if key not in instance}}
+
+
+def absolute_files(keys: Sequence[str], value: Any, folder: Path) -> Any:
+    """Return a value of a key, given as the parts of its dotted path, with absolute paths of the files that it names.
+
+    Paths are relative to the folder.
+    """
+    files = [["instance"], *(["instance", key] for key in FILES)]
+    if keys[0] in NAMES:
+        files += [[keys[0], key] for key in algorithm(keys[0]).file_keys]
+    if list(keys) == ["instance", "batch"] and isinstance(value, list):
+        return [absolute_files(keys, inner, folder) for inner in value]
+    if list(keys) in files and isinstance(value, str):
+        return value if value in ("-", IN_MEMORY) else os.path.abspath(folder / value)
+    if list(keys) == ["instance"] and isinstance(value, dict):
+        return {key: absolute_files(["instance", key], inner, folder) for key, inner in value.items()}
+    return value
+
+
+def _read_text(path: str) -> str:
+    try:
+        mode = os.stat(path).st_mode
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # a job is read several times, a pipe only once
+            raise InputError("is a pipe or a device; write the job to a file", path)
+        with open(path, "rb") as file:
+            content = file.read(LARGEST_JOB + 1).removeprefix(codecs.BOM_UTF8)
+    except OSError as error:
+        raise InputError(unreadable(path, error), path) from None
+    if is_hdf5(content):
+        return read_job_text(path)
+    if len(content) > LARGEST_JOB:
+        raise InputError(f"is not a job file: larger than {LARGEST_JOB} bytes{_instance_hint(path)}", path)
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise InputError(f"is not text in UTF-8{_hint(path, '')}", path, line) from None
+
+
+def _parse(text: str, path: str) -> dict[str, Any]:
+    if line := too_deep(text):
+        what = f"lists, tables or the parts of a key are nested more than {DEEPEST} deep"
+        raise InputError(f"not a valid TOML file: {what}{_hint(path, text)}", path, line)
+    try:
+        table: dict[str, Any] = msgspec.toml.decode(text)
+    except TOML_ERRORS as error:
+        message, line = _toml_mistake(text, error)
+        cure = _hint(path, text) or _toml_cure(text.split("\n")[line - 1])
+        raise InputError(f"not a valid TOML file: {message}{cure}", path, line) from None
+    return table
+
+
+def _toml_mistake(text: str, error: Exception) -> tuple[str, int]:
+    """Return what is wrong with a text that is not TOML, and on which line."""
+    message = " ".join(str(error).split()).replace("Cannot overwrite a value", "this key is given twice, remove one")
+    found = re.match(r"(.*) \(at line (\d+), column (\d+)\)", message)
+    if found:
+        return f"{found[1]} at column {found[3]}", int(found[2])
+    long = re.search(r"[\d_]{4000}", text)
+    if long and "digits" in message:
+        return "an integer of thousands of digits", text.count("\n", 0, long.start()) + 1
+    return message, text.rstrip().count("\n") + 1
+
+
+def _toml_cure(line: str) -> str:
+    """Return how a line would be TOML, if it is a key with a value that is nearly right, or ""."""
+    found = re.fullmatch(r"\s*([\w.\"'-]+)\s*(=|:|\s)\s*([^#]*?)\s*(#.*)?", line[:LONGEST_SHOWN])
+    if found is None or not found[3] or len(line) > LONGEST_SHOWN:
+        return ""
+    key, value = found[1], found[3]
+    if value.lower() in ("true", "false"):
+        value = value.lower()
+    elif re.fullmatch(r"[^\d\[{\"'+-][^\"']*", value):
+        value = f'"{value}"'
+    elif re.fullmatch(r"\[.*\]", value):
+        value = _quoted(value)
+    return "" if found[2] == "=" and value == found[3] else f"; write {key} = {value}"
+
+
+def _quoted(value: str) -> str:
+    """Return the text of a list or table with double quotes around its bare words."""
+    bare = r"(?<![\w\"'.-])(?!(?:true|false)\b)([A-Za-z_][\w.-]*)(?![\w\"'.-]|\s*=)"
+    return re.sub(bare, r'"\1"', value)
+
+
+def _hint(path: str, text: str) -> str:
+    """Return a hint if a file is not a job file but may be an instance, which is sometimes given by mistake."""
+    instance = re.search(r"(?im)^\s*(DIMENSION\s*:|33D32945\s|SECTION\s|p\s+(sp|tw)\s|%%MatrixMarket)", text)
+    return _instance_hint(path) if instance or not path.endswith(".toml") else ""
+
+
+def _instance_hint(path: str) -> str:
+    """Return the end of a message about a file that may be an instance."""
+    return f"; is it an instance? hpcsolve solve {path}"
+
+
+def apply_overrides(table: dict[str, Any], overrides: Sequence[str]) -> set[str]:
+    """Change the table, and return the dotted keys that were changed.
+
+    Raises
+    ------
+    InputError
+        A text is not `key=value`, or its key is in no table.
+    """
+    changed = set()
+    for override in overrides:
+        path, equals, value = override.partition("=")
+        keys = [key.strip() for key in path.split(".")]
+        if not equals or not all(keys):
+            raise InputError(f"{override!r} is not KEY=VALUE, for example held-karp.path=open", "--set")
+        if len(keys) > DEEPEST:
+            raise InputError(f"{path[:20]}...: a key of {len(keys)} parts; no job has such a key", "--set")
+        inner = table
+        if len(keys) > 1 and keys[0] == "instance" and isinstance(table.get("instance"), str):
+            table["instance"] = {"file": table["instance"]}
+        for key in keys[:-1]:
+            inner = inner.setdefault(key, {})
+            if not isinstance(inner, dict):
+                raise InputError(f"{override}: {key} is not a table in the job", "--set")
+        inner[keys[-1]] = absolute_files(keys, parsed_value(value), Path())  # from the working directory
+        changed |= {".".join(keys[:length]) for length in range(1, len(keys) + 1)}
+    return changed

@@ -1,7 +1,11 @@
-"""Converts TOML tables to structs. The error for a mistake is one line with file, line and key."""
+"""Converts TOML tables to structs. The error for a mistake is one line with file, line and key, and says what is meant.
+
+The meaning of a key is read from the docstring of its struct.
+"""
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 from collections.abc import Mapping
@@ -12,8 +16,23 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 import msgspec
 
 from hpcsolve.errors import InputError
-from hpcsolve.job.docstrings import in_short
 from hpcsolve.wording import did_you_mean, nearest, not_solved
+
+
+def described(docstring: str, section: str) -> dict[str, str]:
+    """Return name -> meaning from a section of a numpydoc docstring, where `a, b` share one meaning."""
+    found = re.search(rf"{section}\n-+\n(.*?)(?:\n\n|\Z)", docstring, re.S)
+    meanings: dict[str, str] = {}
+    for names, text in re.findall(r"(?m)^(\w[\w, ]*)\n((?:[ ]+.*(?:\n|\Z))+)", found[1] if found else ""):
+        meanings |= dict.fromkeys(names.split(", "), " ".join(text.split()))
+    return meanings
+
+
+def in_short(struct: type, name: str) -> str:
+    """Return the first sentence of an attribute's meaning, without parentheses and what follows a semicolon."""
+    meaning = described(inspect.getdoc(struct) or "", "Attributes").get(name, "")
+    return re.split(r"[.;](?: |$)", re.sub(r" \([^)]*\)", "", meaning))[0]
+
 
 LONGEST_VALUE = 60
 """Characters of a wrong value that a message shows."""

@@ -17,10 +17,9 @@ import msgspec
 from hpcsolve.algorithms.base import StopCriteria
 from hpcsolve.algorithms.registry import NAMES, algorithm
 from hpcsolve.job import Settings
-from hpcsolve.job.convert import in_words, keys_of
-from hpcsolve.job.docstrings import described
-from hpcsolve.job.generators import makers
+from hpcsolve.job.convert import described, in_words, keys_of
 from hpcsolve.output.reference import with_generated
+from hpcsolve.problems.generate import makers
 
 BEGIN = "<!-- keys: made by `make docs` -->"
 END = "<!-- end of keys -->"

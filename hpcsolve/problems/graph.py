@@ -1,22 +1,31 @@
 """Weighted graphs in compressed sparse rows (CSR): the arcs that leave a vertex stand together, their heads ascend.
 
 Of parallel arcs the lightest one is kept, and loops are dropped, since no shortest path or tree needs them; both are
-counted. An undirected graph holds each edge as two arcs.
+counted. An undirected graph holds each edge as two arcs. Graphs are built from lists of arcs or edges, and given again
+with rounded weights, with their arcs reversed, or with their vertices in another order.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hpcsolve.errors import InputError
 from hpcsolve.problems.labels import positions_of
-from hpcsolve.problems.rounding import Rounding
-from hpcsolve.problems.weights import Weights
+from hpcsolve.problems.rounding import (
+    BadNumber,
+    Precision,
+    Rounding,
+    Weights,
+    exact_weights,
+    narrowed,
+    number_table,
+    rounded_weights,
+)
 
 LARGEST_ORDER = 2**31 - 1
 """Largest number of vertices, since positions are 32-bit integers."""
@@ -33,7 +42,7 @@ class Graph:
     heads
         Shape (m,), int32: positions 0..n-1, strictly ascending in each row.
     weights
-        Shape (m,), uint32, uint64 or float64 (see `problems.weights`); in the input's own unit `weights / scale`.
+        Shape (m,), uint32, uint64 or float64 (see `problems.rounding`); in the input's own unit `weights / scale`.
     directed
         If False, each edge stands in both directions, with the same weight.
     labels
@@ -131,3 +140,356 @@ def require_in_range(values: NDArray[np.int64], n: int, name: str, message: str)
     if values.size and (values.min() < 0 or values.max() >= n):
         index = int(np.argmax((values < 0) | (values >= n)))
         raise InputError(message.format(index=index, value=values[index]), name)
+
+
+EITHER_WEIGHT = (
+    "say directed = true to keep both, or directed = false for the lighter one; a Steiner problem knows false alone"
+)
+"""The way out where edges have another weight each way, and the input does not say whether it has arcs or edges."""
+
+
+def from_edges(
+    tails: ArrayLike,
+    heads: ArrayLike,
+    weights: ArrayLike | None = None,
+    *,
+    n: int | None = None,
+    directed: bool | None = False,
+    labels: ArrayLike | None = None,
+    coordinates: ArrayLike | None = None,
+    terminals: ArrayLike | None = None,
+    name: str = "graph",
+    comment: str = "",
+    vertex_names: tuple[str, ...] = (),
+) -> Graph:
+    """Return the graph with these arcs or edges, given in any order.
+
+    Parameters
+    ----------
+    tails, heads
+        Shape (m,), integers 0..n-1. An edge of an undirected graph is given once, with either end first; given twice,
+        it is two parallel edges.
+    weights
+        Shape (m,), numbers of at least 0; by default 1 each.
+    n
+        Number of vertices, by default the largest end plus 1.
+    directed
+        None: the input has edges, but may mean arcs. Then opposite edges with different weights are refused.
+    labels
+        Shape (n,), by default 0..n-1.
+    terminals
+        Positions 0..n-1; repeated ones are dropped.
+
+    Raises
+    ------
+    InputError
+        Shapes differ, an end is out of range, or a weight is negative, NaN, infinite or too large; or as `directed`.
+    """
+    a, b = _ends(tails, "tails", name), _ends(heads, "heads", name)
+    size = max(int(a.max(initial=-1)), int(b.max(initial=-1))) + 1 if n is None else n
+    require_order(size, name)
+    values = np.ones(len(a), dtype=np.uint32) if weights is None else _weights(weights, name)
+    if not a.shape == b.shape == values.shape:
+        message = f"tails, heads, weights have shapes {a.shape}, {b.shape}, {values.shape}; give three of one length"
+        raise InputError(message, name)
+    for ends in (a, b):
+        require_in_range(ends, size, name, f"an end of arc {{index}} is {{value}}, out of range 0 to {size - 1}")
+
+    def in_words(arc: int) -> str:
+        known = vertex_names or (range(size) if labels is None else np.asarray(labels).tolist())
+        return f"arc {arc} ({known[a[arc]]} to {known[b[arc]]})"
+
+    try:
+        final, scale = exact_weights(values, size)
+    except BadNumber as problem:
+        raise InputError(f"the weight of {in_words(problem.index)} {problem.reason}", name) from None
+    opposite = opposite_arcs(size, a, b, final) if directed is None else None
+    if opposite is not None:
+        one, other = (f"{in_words(arc)} weighs {float(values[arc]):.15g}" for arc in opposite)
+        raise InputError(f"{one}, but {other}; {EITHER_WEIGHT}", name)
+    return assembled(
+        name, size, a, b, final, directed=bool(directed), scale=scale, comment=comment, vertex_names=vertex_names,
+        labels=_table(labels, (size,), np.int64, "labels", name),
+        coordinates=_table(coordinates, (size, 2), np.float64, "coordinates", name),
+        terminals=None if terminals is None else _ends(terminals, "terminals", name),
+    )
+
+
+def assembled(
+    name: str,
+    n: int,
+    tails: NDArray[np.int64],
+    heads: NDArray[np.int64],
+    weights: Weights,
+    *,
+    directed: bool,
+    labels: NDArray[np.int64] | None = None,
+    terminals: NDArray[np.int64] | None = None,
+    **fields: Any,
+) -> Graph:
+    """Return the graph of arcs that have been checked, without loops and the heavier ones of parallel arcs.
+
+    Parameters
+    ----------
+    fields
+        Other fields of `Graph`.
+
+    Raises
+    ------
+    InputError
+        A terminal is out of range.
+    """
+    proper = tails != heads
+    loops = len(tails) - int(np.count_nonzero(proper))
+    if loops:
+        tails, heads, weights = tails[proper], heads[proper], weights[proper]
+    if not directed:
+        tails, heads = np.concatenate([tails, heads]), np.concatenate([heads, tails])
+        weights = np.concatenate([weights, weights])
+    offsets, row_heads, row_weights = _rows(n, tails, heads, weights)
+    dropped = len(tails) - len(row_heads)
+    graph = Graph(
+        name, offsets, row_heads, narrowed(row_weights), directed,
+        np.arange(n, dtype=np.int64) if labels is None else labels,
+        parallel_arcs=dropped if directed else dropped // 2, loops=loops, **fields,
+    )
+    if terminals is None:
+        return graph
+    require_in_range(terminals, n, name, f"terminal {{value}} is out of range 0 to {n - 1}")
+    return with_terminals_at(graph, terminals)
+
+
+def opposite_arcs(
+    n: int, tails: NDArray[np.int64], heads: NDArray[np.int64], weights: Weights
+) -> tuple[int, int] | None:
+    """Return the first two arcs between the same vertices, one each way, that make undirected edges ambiguous, or None.
+
+    They are the lightest ones of their directions, and have different weights.
+    """
+    up, down = tails < heads, tails > heads
+    if not up.any() or not down.any() or weights.min() == weights.max():
+        return None
+    keys = (np.minimum(tails, heads) * n + np.maximum(tails, heads)).view(np.uint64)
+    (one, least), (other, other_least) = (_least_of_parallel(keys[way], weights[way], n) for way in (up, down))
+    place = np.minimum(np.searchsorted(one, other), len(one) - 1)
+    ambiguous = (one[place] == other) & (least[place] != other_least)
+    if not ambiguous.any():
+        return None
+    first = int(np.argmax(np.isin(keys, other[ambiguous]) & (up | down)))
+    between = np.flatnonzero(keys == keys[first])
+    lightest = [way[np.argmin(weights[way])] for way in (between[up[between]], between[down[between]])]
+    return int(min(lightest)), int(max(lightest))
+
+
+def fitted_graph(graph: Graph, precision: Precision, whole: bool) -> Graph:
+    """Return the graph that an algorithm takes: with rounded weights where they do not fit or where the job says so.
+
+    Parameters
+    ----------
+    whole
+        Whether the algorithm takes integers only, and not floats.
+
+    Raises
+    ------
+    InputError
+        The weights do not fit, and the job forbids rounding; or as in `rounding.rounded`.
+    """
+    floats = graph.weights.dtype.kind == "f"
+    if floats and precision.exact:
+        way_out = "remove exact, or set round in its place"
+        raise InputError(f"exact = true, but weights are not decimals of at most nine places; {way_out}", graph.name)
+    if floats and not whole and precision.decimals is None:
+        return graph
+    if not floats and not precision.rounds(graph):
+        return graph
+    found = rounded_weights(graph.weights, graph.scale, (graph.n, graph.edges), precision, graph.name)
+    return replace(graph, weights=found[0], scale=found[1], rounding=found[2])
+
+
+def with_rows(graph: Graph, tails: NDArray[np.int64], heads: NDArray[np.int64], **changed: Any) -> Graph:
+    """Return the graph with new tails and heads for its arcs, of which no two may be parallel.
+
+    Its `rounding` is gone, whose given weights stand in the order of the old arcs.
+    """
+    offsets, row_heads, weights = _rows(graph.n, tails, heads, graph.weights)
+    return replace(graph, offsets=offsets, heads=row_heads, weights=weights, rounding=None, **changed)
+
+
+def _rows(
+    n: int, tails: NDArray[np.int64], heads: NDArray[np.int64], weights: Weights
+) -> tuple[NDArray[np.int64], NDArray[np.int32], Weights]:
+    """Return offsets, heads and weights of the rows, with the lightest one of parallel arcs."""
+    keys = (tails * max(n, 1) + heads).view(np.uint64)
+    if len(keys) and not (keys[1:] > keys[:-1]).all():
+        keys, weights = _least_of_parallel(keys, weights, n)
+    # Not divmod, which is slower for unsigned integers than these two.
+    rows = (keys // np.uint64(max(n, 1))).view(np.int64)
+    offsets = np.zeros(n + 1, dtype=np.int64)
+    np.cumsum(np.bincount(rows, minlength=n)[:n], out=offsets[1:])
+    return offsets, (keys.view(np.int64) - rows * n).astype(np.int32), weights
+
+
+def _least_of_parallel(
+    keys: NDArray[np.uint64], weights: Weights, n: int
+) -> tuple[NDArray[np.uint64], Weights]:
+    """Return each key once, in ascending order, with the least of its weights."""
+    bits = int(weights.max()).bit_length() if weights.dtype.kind == "u" else 64
+    if (n * n - 1).bit_length() + bits <= 64:
+        # Key and weight in one word: numpy's sort is ten times as fast as its argsort.
+        both = np.sort(keys << np.uint64(bits) | weights.astype(np.uint64))
+        keys = both >> np.uint64(bits)
+        first = _first_of_runs(keys)
+        least = (both[first] & np.uint64((1 << bits) - 1)).astype(weights.dtype)
+        return keys[first], cast(Weights, least)
+    # The order of equal keys does not matter: the minimum of their weights is taken.
+    order = np.argsort(keys)
+    keys, weights = keys[order], weights[order]
+    first = _first_of_runs(keys)
+    return keys[first], cast(Weights, np.minimum.reduceat(weights, first))
+
+
+def _first_of_runs(keys: NDArray[np.uint64]) -> NDArray[np.int64]:
+    return np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]]))
+
+
+def _ends(values: ArrayLike, what: str, name: str) -> NDArray[np.int64]:
+    table = np.asarray(values)
+    if table.size == 0:
+        table = table.astype(np.int64)
+    if table.ndim != 1 or table.dtype.kind not in "iu":
+        raise InputError(f"{what} are {table.dtype} of shape {table.shape}; give a list of integers", name)
+    return table.astype(np.int64)
+
+
+def _weights(values: ArrayLike, name: str) -> NDArray[Any]:
+    try:
+        return number_table(values)
+    except BadNumber as problem:
+        raise InputError(f"the weight of arc {problem.index} {problem.reason}", name) from None
+
+
+def _table(values: ArrayLike | None, shape: tuple[int, ...], kind: Any, what: str, name: str) -> NDArray[Any] | None:
+    """Return an array of that shape (3 columns in place of 2 are allowed), or None."""
+    if values is None:
+        return None
+    table = np.ascontiguousarray(values, dtype=kind)
+    if table.shape not in (shape, (*shape[:-1], 3)):
+        raise InputError(f"{what} have shape {table.shape}; {shape} is needed", name)
+    return table
+
+
+def reversed_graph(graph: Graph) -> Graph:
+    """Return the graph with every arc reversed. An undirected graph is its own reverse."""
+    if not graph.directed:
+        return graph
+    return with_rows(graph, graph.heads.astype(np.int64), graph.tails().astype(np.int64))
+
+
+def same_arcs(graph: Graph, other: Graph) -> bool:
+    """Return whether two graphs have the same arcs, with the same weights."""
+    pairs = ((graph.offsets, other.offsets), (graph.heads, other.heads), (graph.weights, other.weights))
+    return all(np.array_equal(own, others) for own, others in pairs)
+
+
+def undirected(graph: Graph) -> Graph:
+    """Return a graph that has every arc in both directions, with the same weight, as an undirected one.
+
+    Raises
+    ------
+    InputError
+        An arc has no reverse of the same weight. The message names its ends.
+    """
+    lone = arc_without_reverse(graph)
+    if lone is None:
+        return replace(graph, directed=False)
+    a, b = graph.labels[list(lone)]
+    message = f"the arcs between the vertices {a} and {b} differ in the two directions"
+    raise InputError(f"{message}; an undirected graph is needed", graph.name)
+
+
+def arc_without_reverse(graph: Graph) -> tuple[int, int] | None:
+    """Return the ends (positions) of the first arc that has no reverse of the same weight, or None."""
+    back = reversed_graph(graph)
+    tails, others = graph.tails(), back.tails()
+    same = (tails == others) & (graph.heads == back.heads) & (graph.weights == back.weights)
+    if same.all():
+        return None
+    index = int(np.argmin(same))
+    tail, head = min((tails[index], graph.heads[index]), (others[index], back.heads[index]))
+    return int(tail), int(head)
+
+
+def spatial_order(graph: Graph) -> NDArray[np.int64]:
+    """Return an order of the vertices in which neighbours stand near each other, for `permuted`.
+
+    Returns
+    -------
+    order
+        Shape (n,), int64: the position of the vertex that comes k-th. It follows a Z-order curve through the first two
+        coordinates; without coordinates it is reverse Cuthill-McKee (scipy). Ties are broken by position.
+    """
+    if graph.coordinates is not None:
+        return z_order(graph.coordinates)
+    if graph.arcs == 0 or graph.arcs > np.iinfo(np.int32).max:
+        return np.arange(graph.n, dtype=np.int64)
+    from scipy.sparse import csr_matrix
+    from scipy.sparse.csgraph import reverse_cuthill_mckee
+
+    pattern = np.ones(graph.arcs, dtype=np.int8)
+    rows = csr_matrix((pattern, graph.heads, graph.offsets.astype(np.int32)), shape=(graph.n, graph.n))
+    return np.asarray(reverse_cuthill_mckee(rows, symmetric_mode=not graph.directed), dtype=np.int64)
+
+
+def z_order(points: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return the order of points along a Z-order curve, by the bits of x and y in turn, with ties broken by position.
+
+    Parameters
+    ----------
+    points
+        Shape (n, 2 or more), finite; the first two columns count, in 2^31 steps of the longer side.
+    """
+    if not len(points):
+        return np.empty(0, dtype=np.int64)
+    low = points[:, :2].min(axis=0)
+    side = float((points[:, :2].max(axis=0) - low).max())
+    steps = ((points[:, :2] - low) * ((2**31 - 1) / side) if side > 0 else points[:, :2] * 0).astype(np.uint64)
+    return np.argsort(_spread(steps[:, 0]) | _spread(steps[:, 1]) << np.uint64(1), kind="stable")
+
+
+def permuted(graph: Graph, order: ArrayLike, labels: NDArray[np.int64] | None = None) -> Graph:
+    """Return the graph with its vertices in another order. Labels, coordinates and terminals move with them.
+
+    Parameters
+    ----------
+    order
+        Shape (n,): the position in `graph` of the vertex that comes k-th; `order[p]` maps new positions back.
+    labels
+        Labels of the vertices in their new order, by default their old ones.
+
+    Raises
+    ------
+    ValueError
+        The order is no permutation of 0..n-1.
+    """
+    old = np.asarray(order, dtype=np.int64)
+    if old.shape != (graph.n,) or not np.array_equal(np.sort(old), np.arange(graph.n)):
+        raise ValueError(f"the order must be a permutation of 0 to {graph.n - 1}")
+    new = np.empty(graph.n, dtype=np.int64)
+    new[old] = np.arange(graph.n)
+    names = graph.vertex_names
+    return with_rows(
+        graph, new[graph.tails()], new[graph.heads], labels=graph.labels[old] if labels is None else labels,
+        coordinates=None if graph.coordinates is None else graph.coordinates[old],
+        terminals=None if graph.terminals is None else new[graph.terminals],
+        vertex_names=tuple(names[position] for position in old) if names else (),
+    )
+
+
+def _spread(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return the lower 32 bits of each value, with a zero bit between any two."""
+    for shift, mask in (
+        (16, 0x0000FFFF0000FFFF), (8, 0x00FF00FF00FF00FF), (4, 0x0F0F0F0F0F0F0F0F), (2, 0x3333333333333333),
+        (1, 0x5555555555555555),
+    ):
+        values = (values | values << np.uint64(shift)) & np.uint64(mask)
+    return values

@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hpcsolve.errors import InputError
-from hpcsolve.problems.decimals import shown
-from hpcsolve.wording import nearest
+from hpcsolve.wording import nearest, shown
 
 MOST_COMPARED = 10_000
 """Number of names that are searched for a similar one, at most: each takes some 10 microseconds."""

@@ -10,12 +10,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from hpcsolve.problems.decimals import shown
 from hpcsolve.problems.geographic import DEGREES, DEGREES_MINUTES, great_circle
 from hpcsolve.problems.graph import Graph
-from hpcsolve.problems.tsp import FORBIDDEN, Tsp
-from hpcsolve.problems.tsp_batch import TspBatch
-from hpcsolve.wording import counted, not_solved
+from hpcsolve.problems.tsp import FORBIDDEN, Tsp, TspBatch
+from hpcsolve.wording import counted, not_solved, shown
 
 FAR = 10
 """A place may be a mistake if it is more than this many times as far from the median place as the farthest of the

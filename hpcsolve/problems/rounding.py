@@ -1,14 +1,23 @@
-"""Costs rounded to a power of ten, where exact decimals do not fit an algorithm's integers, or where a job asks for it.
+"""Costs and weights become integers with one power of ten as their scale: exactly where they fit, else rounded.
 
-Every number is rounded to the nearest multiple of the unit (of two equally near ones to the even one) from its exact
-value, which of a float is its shortest decimal form. So no cost differs from the input by more than half a unit, and of
-two numbers the smaller one is never rounded to the larger value. What follows for answers and for what is proven of
-them is in unrounded.py.
+This is the one place where that happens, and where overflow is judged. Texts and floats have the same way: the value of
+a float is its shortest decimal form that reads back as the same float (`repr`), so that 0.1 is a tenth and not
+0.1000000000000000055. Costs whose decimals fit the limit of an algorithm are exact.
+
+Else, or where a job asks for it, every number is rounded to the nearest multiple of a unit, a power of ten (of two
+equally near ones to the even one), from its exact value. So no cost differs from the input by more than half a unit,
+and of two numbers the smaller one is never rounded to the larger value. What follows for answers and for what is proven
+of them is in unrounded.py.
+
+Weights of arcs have the form that the engines take: unsigned integers up to 2 ** 64 - 2 where possible. Decimals of at
+most nine places become integers unless the length of a path could then overflow. All other weights become doubles,
+whose order is that of their bit patterns. The form depends on the instance alone.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, ROUND_HALF_EVEN, Context, Decimal, Inexact
@@ -16,20 +25,194 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from hpcsolve.errors import InputError
-from hpcsolve.problems.decimals import (
-    FORBIDDEN,
-    MAXIMUM_DECIMALS,
-    BadNumber,
-    TooManyDigits,
-    exact_from_floats,
-    exact_from_texts,
-    parsed,
-    too_large,
-)
-from hpcsolve.wording import counted
+from hpcsolve.wording import counted, shown
+
+FORBIDDEN = np.iinfo(np.int64).max
+"""The cost of an arc that does not exist, and the value on the diagonal of a cost matrix."""
+
+MAXIMUM_DECIMALS = 18
+"""10 ** 18 is the largest power of ten below 2 ** 62, the bound of all sums of costs."""
+
+_NUMBER = re.compile(r"([+-]?)(?=\.?\d)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d{1,5}))?", re.ASCII)
+_INFINITY = frozenset(("", "inf", "+inf", "infinity", "+infinity"))
+_LONGEST_TOKEN = 400
+_PROBE = 4096
+
+
+class BadNumber(ValueError):
+    """Raised for an entry that cannot be a cost or a weight.
+
+    Attributes
+    ----------
+    index
+        Position of the entry in the flattened input.
+    reason
+        The end of a sentence that begins with the entry: "is NaN; give a number".
+    """
+
+    def __init__(self, index: int, reason: str) -> None:
+        super().__init__(reason)
+        self.index = index
+        self.reason = reason
+
+
+class TooManyDigits(BadNumber):
+    """Raised for a number whose decimals do not fit, so that rounding would help."""
+
+
+class ExactDecimal(NamedTuple):
+    """The decimal number `mantissa * 10 ** exponent`, whose mantissa has no trailing zeros."""
+
+    mantissa: int
+    exponent: int
+
+
+def is_number(token: str) -> bool:
+    """Return whether a text is a finite decimal number, an infinity or NaN. The last two may be refused later."""
+    word = token.lower()
+    return _NUMBER.fullmatch(token) is not None or (word in _INFINITY and word != "") or word in ("nan", "-inf")
+
+
+
+
+def exact_from_texts(tokens: Sequence[str], limit: int) -> tuple[NDArray[np.int64], int]:
+    """Turn decimal texts into integers with one common scale.
+
+    Parameters
+    ----------
+    tokens
+        Decimal numbers. `inf` or an empty text is a forbidden arc.
+    limit
+        Largest magnitude allowed after scaling.
+
+    Returns
+    -------
+    values, scale
+        int64, one for each token, `FORBIDDEN` where there is no arc, and a power of ten. The value of a token is
+        `values / scale`.
+
+    Raises
+    ------
+    BadNumber
+        For the first token that is not a number, or that has too many digits.
+    """
+    known: dict[str, ExactDecimal | None] = {}
+    decimals = 0
+    for index, token in enumerate(tokens):
+        if token in known:
+            continue
+        value = known[token] = parsed(token, index)
+        if value is not None:
+            decimals = max(decimals, -value.exponent)
+            # Checked at once, not after millions of numbers, since more decimals never make a value fit.
+            _scaled(value, token, decimals, limit, index)
+    scaled = {token: _final(token, value, decimals, limit, tokens) for token, value in known.items()}
+    return np.fromiter((scaled[token] for token in tokens), dtype=np.int64, count=len(tokens)), 10**decimals
+
+
+def exact_from_floats(values: NDArray[np.floating[Any]], limit: int) -> tuple[NDArray[np.int64], int]:
+    """Turn floats into integers with one common scale, by their shortest decimal form.
+
+    `inf` is a forbidden arc. Parameters, results and errors are those of `exact_from_texts`.
+    """
+    finite = np.isfinite(values)
+    for index in np.flatnonzero(~finite):
+        if not values[index] > 0:
+            raise BadNumber(int(index), _not_a_cost(str(values[index])))
+    if values.dtype == np.float64:
+        quick = few_decimals(values[finite], limit)
+        if quick is not None:
+            result = np.full(len(values), FORBIDDEN, dtype=np.int64)
+            result[finite] = quick[0]
+            return result, quick[1]
+    for part in (values[:_PROBE], values):  # usually the first numbers show that the decimals do not fit
+        texts = [repr(x) for x in part.tolist()] if values.dtype == np.float64 else [str(x) for x in part]
+        found = exact_from_texts(texts, limit)
+    return found
+
+
+def few_decimals(values: NDArray[np.float64], limit: int) -> tuple[NDArray[np.int64], int] | None:
+    """Turn finite floats with at most nine decimals into integers with one common scale, by float arithmetic alone.
+
+    An integer below 2 ** 53 divided by a power of ten up to 10 ** 22 is rounded once, so the quotient is the float
+    nearest to that decimal. Equality with a value therefore proves that this decimal is the value's shortest form.
+
+    Returns
+    -------
+    (values, scale) or None
+        As of `exact_from_texts`, or None if a value has more decimals or is too large for exact arithmetic.
+    """
+    bound = min(float(limit), 2.0**50)
+    for decimals in range(10):
+        power = float(10**decimals)
+        if values.size and np.abs(values).max() >= bound / power:
+            return None
+        scaled = np.rint(values * power)
+        if np.array_equal(scaled / power, values):
+            return scaled.astype(np.int64), 10**decimals
+    return None
+
+
+def _not_a_cost(text: str) -> str:
+    """Return why a text cannot be a cost."""
+    word = text.lower()
+    if word in ("nan", "+nan", "-nan"):
+        return "is NaN; give a number, or inf if the arc does not exist"
+    if word in ("-inf", "-infinity"):
+        return "is -inf; a forbidden arc has the cost inf"
+    return f"is not a number: {shown(text)}"
+
+
+def parsed(token: str, index: int) -> ExactDecimal | None:
+    """Return the exact value of a token, or None for a forbidden arc. Raises `BadNumber` if it is not a number."""
+    if token.lower() in _INFINITY:
+        return None
+    if len(token) > _LONGEST_TOKEN:
+        raise BadNumber(index, f"has too many digits: {shown(token)}")
+    found = _NUMBER.fullmatch(token)
+    if found is None:
+        raise BadNumber(index, _not_a_cost(token))
+    sign, whole, part, exponent = found.groups(default="")
+    digits = (whole + part).rstrip("0")
+    if not digits.strip("0"):
+        return ExactDecimal(0, 0)
+    zeros = len(whole) + len(part) - len(digits)
+    return ExactDecimal(int(sign + digits), int(exponent or "0") - len(part) + zeros)
+
+
+def _final(token: str, value: ExactDecimal | None, decimals: int, limit: int, tokens: Sequence[str]) -> int:
+    if value is None:
+        return FORBIDDEN
+    try:
+        return _scaled(value, token, decimals, limit, 0)
+    except BadNumber as problem:
+        raise type(problem)(tokens.index(token), problem.reason) from None
+
+
+def _scaled(value: ExactDecimal, token: str, decimals: int, limit: int, index: int) -> int:
+    """Return the value times 10 ** decimals, which must fit the limit and 18 decimals."""
+    if decimals > MAXIMUM_DECIMALS:
+        reason = f"has too many digits: {shown(token)} needs {decimals} decimals, and at most {MAXIMUM_DECIMALS} fit"
+        raise TooManyDigits(index, reason + "; round the costs")
+    zeros = value.exponent + decimals
+    if zeros <= MAXIMUM_DECIMALS:
+        result = value.mantissa * int(10**zeros)
+        if abs(result) <= limit:
+            return result
+    if decimals == 0:
+        raise BadNumber(index, too_large(token, limit))
+    reason = f"has too many digits: {shown(token)} times 10^{decimals} (the decimals of the costs) exceeds {limit}"
+    raise TooManyDigits(index, reason + "; round the costs to fewer decimals")
+
+
+def too_large(token: str, limit: int) -> str:
+    """Return why a cost is refused: sums of such costs would not fit 62 bits."""
+    quoted = shown(token)[1:-1]
+    return f"is too large: {quoted} exceeds {limit}, so that a tour's cost may overflow; scale the costs down"
+
 
 ExactValue = Callable[[int], Decimal]
 """Function that returns the exact value of the number with an index (from 0)."""
@@ -296,3 +479,123 @@ def decimals_of(unit: float) -> int | None:
 def unit_text(decimals: int) -> str:
     """Return a unit in its shortest form: 0.001, 1e-6."""
     return f"{10.0**-decimals:g}" if decimals < 4 else f"1e-{decimals}"
+
+
+Weights = NDArray[np.uint32] | NDArray[np.uint64] | NDArray[np.float64]
+
+LARGEST_WEIGHT = 2**64 - 2
+"""2 ** 64 - 1 marks vertices that are not reached."""
+
+_EXACT_FLOATS = 2.0**53
+
+
+def exact_weights(values: ArrayLike, n: int) -> tuple[Weights, int]:
+    """Check the weights of a graph's arcs and bring them into their final form.
+
+    Parameters
+    ----------
+    values
+        Shape (m,): integers, floats or booleans of at least 0. The exact value of a float32 counts.
+    n
+        Number of vertices, which bounds the number of arcs of a path.
+
+    Returns
+    -------
+    weights, scale
+        uint32 where all weights fit, else uint64, or float64 without -0.0, and a power of ten, which is 1 for float64.
+        The values are `weights / scale`.
+
+    Raises
+    ------
+    BadNumber
+        For the first value that is negative, NaN, infinite, too large or not a number.
+    """
+    table = number_table(values)
+    if table.dtype.kind == "f":
+        return _of_floats(table.astype(np.float64, copy=False), n)
+    if table.dtype.kind == "i":
+        _refuse(table < 0, table, "is negative")
+    whole = table.astype(np.uint64, copy=False)
+    _refuse(whole > np.uint64(LARGEST_WEIGHT), table, f"is too large, above {LARGEST_WEIGHT}")
+    return narrowed(whole), 1
+
+
+def rounded_weights(
+    weights: Weights, scale: int, size: tuple[int, int], precision: Precision, name: str
+) -> tuple[Weights, int, Rounding | None]:
+    """Return weights rounded to fewer decimals, their scale, and how they were rounded, None if they are exact.
+
+    Parameters
+    ----------
+    weights, scale
+        As `exact_weights` returns them.
+    size
+        The numbers of vertices and of edges (arcs, if the graph is directed).
+
+    Raises
+    ------
+    InputError
+        As `rounding.rounded`.
+    """
+    if weights.dtype.kind == "u":
+        found = rounded(weights / scale, exact_integers(weights, scale), size, precision, name)
+    else:
+        numbers = weights.astype(np.float64, copy=False)
+        found = rounded(numbers, exact_floats(numbers), size, precision, name)
+        if (found.values < _EXACT_FLOATS).all() and np.array_equal(found.values / float(found.scale), numbers):
+            found = found._replace(rounding=None)  # exact after all: floats only since they have ten decimals or more
+    return narrowed(found.values.astype(np.uint64)), found.scale, found.rounding
+
+
+def number_table(values: ArrayLike) -> NDArray[Any]:
+    """Return the array of integers or floats that numpy would make, but with Python's integers kept exact.
+
+    Raises
+    ------
+    BadNumber
+        For anything but numbers, and for integers that do not fit 64 bits.
+    """
+    try:
+        table = np.asarray(values)
+        items = np.asarray(values, dtype=object) if table.dtype.kind in "fO" and table is not values else table
+    except (ValueError, TypeError):
+        raise BadNumber(0, "is not a number: the weights are not a table of numbers") from None
+    if items.dtype == object and all(isinstance(item, int) for item in items.flat):
+        # numpy turns lists with an integer of 2 ** 63 or more into floats.
+        table = _of_integers(items)
+    if table.dtype.kind not in "biuf":
+        raise BadNumber(0, f"is not a number: the weights are {table.dtype}; give integers or floats")
+    return table.astype(np.uint8) if table.dtype.kind == "b" else table
+
+
+def _of_integers(items: NDArray[Any]) -> NDArray[np.uint64]:
+    _refuse(np.asarray(items < 0, dtype=bool), items, "is negative")
+    _refuse(np.asarray(items > LARGEST_WEIGHT, dtype=bool), items, f"is too large, above {LARGEST_WEIGHT}")
+    return items.astype(np.uint64)
+
+
+def _of_floats(values: NDArray[np.float64], n: int) -> tuple[Weights, int]:
+    _refuse(np.isnan(values), values, "is NaN; give a number")
+    _refuse(values < 0, values, "is negative")
+    _refuse(np.isinf(values), values, "is infinite; leave out arcs that do not exist")
+    if values.size == 0 or (values.max() < _EXACT_FLOATS and np.array_equal(np.rint(values), values)):
+        return narrowed(values.astype(np.uint64)), 1
+    scaled = few_decimals(values, (2**63 - 1) // max(n, 1))
+    if scaled is None:
+        return values + 0.0, 1
+    return narrowed(scaled[0].astype(np.uint64)), scaled[1]
+
+
+def _refuse(bad: NDArray[np.bool_], values: NDArray[Any], reason: str) -> None:
+    """Raise a BadNumber for the first bad value, if there is any."""
+    if bad.any():
+        index = int(np.argmax(bad))
+        value = values[index]
+        raise BadNumber(index, f"{reason}: {value:.17g}" if values.dtype.kind == "f" else f"{reason}: {value}")
+
+
+def narrowed(values: Weights) -> Weights:
+    """Return integers as uint32 if all of them fit, other values unchanged."""
+    if values.dtype != np.uint64 or (values.size and values.max() >= 2**32):
+        return values
+    return values.astype(np.uint32)

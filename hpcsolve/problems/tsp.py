@@ -1,4 +1,4 @@
-"""Travelling salesman problems with exact integer costs, and the check of a tour.
+"""Travelling salesman problems with exact integer costs, alone or in batches, and the check of their tours.
 
 Decimal costs are kept exactly as integers with a common scale, or rounded (see `problems.rounding`). A cost in the
 unit of the instance is `cost / scale`.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
@@ -17,10 +18,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from hpcsolve.errors import InputError
 from hpcsolve.memory import require_free
-from hpcsolve.problems.decimals import FORBIDDEN as FORBIDDEN
-from hpcsolve.problems.decimals import too_large
 from hpcsolve.problems.labels import positions_of
-from hpcsolve.problems.rounding import Costs, Precision, Rounding, costs_from_integers
+from hpcsolve.problems.rounding import FORBIDDEN as FORBIDDEN
+from hpcsolve.problems.rounding import (
+    BadNumber,
+    Costs,
+    Precision,
+    Rounding,
+    costs_from_floats,
+    costs_from_integers,
+    costs_from_texts,
+    too_large,
+)
 from hpcsolve.wording import counted
 
 Location = Callable[[int, int], tuple[str, int]]
@@ -76,7 +85,7 @@ class Tsp:
         return bool(np.array_equal(self.cost, self.cost.T))
 
 
-def fitted(tsp: Tsp, precision: Precision) -> Tsp:
+def fitted_tsp(tsp: Tsp, precision: Precision) -> Tsp:
     """Return the instance that an algorithm takes: with rounded costs where they do not fit or where the job says so.
 
     Raises
@@ -221,3 +230,243 @@ def check_permutation(tsp: Tsp, cities: NDArray[Any], path: str, start: int | No
     for word, required, city in (("starts", start, int(cities[0])), ("ends", end, int(cities[-1]))):
         if required is not None and required != city:
             raise ValueError(f"the tour {word} at position {city}, not at {required}")
+
+
+BYTES_BY_KIND = {"i": BYTES_A_COST, "u": BYTES_A_COST, "f": 40, "O": 100}
+"""Bytes for each entry that an instance takes beside the matrix that it is made of, by the kind of its numbers.
+
+Decimals are scaled and compared, and Python objects become texts before.
+"""
+
+
+def from_matrix(
+    matrix: ArrayLike, name: str = "matrix", *, city_names: Sequence[str] = (), precision: Precision | None = None
+) -> Tsp:
+    """Build an instance from a square table of integers, floats or decimals.
+
+    Parameters
+    ----------
+    matrix
+        Shape (n, n): costs from row to column. `inf`, or `FORBIDDEN` among integers, is a forbidden arc. The diagonal
+        is ignored. Decimals are scaled exactly by a power of ten. Cities are labelled 0..n-1.
+    precision
+        How to round decimals that are too many for that; by default they are refused.
+
+    Raises
+    ------
+    InputError
+        If the table is not square, or an entry is not a number, is NaN, is too large or has too many digits.
+    """
+    table = _square(matrix, name)
+    n = len(table)
+    require_memory(n, BYTES_BY_KIND[table.dtype.kind])
+    if len(city_names) not in (0, n):
+        what = f"{counted(len(city_names), 'city name')} for {counted(n, 'city')}"
+        raise InputError(f"{what}; give one name for each city", name)
+    try:
+        cost, scale, rounding = _costs(table, precision, name)
+    except BadNumber as problem:
+        row, column = divmod(problem.index, n)
+        raise InputError(f"the cost from city {row} to city {column} {problem.reason}", name) from None
+    return from_costs(cost.reshape(n, n), name, scale=scale, rounding=rounding, city_names=city_names)
+
+
+def _no_square(given: Any, shape: tuple[int, ...]) -> str:
+    """Return what is wrong with something that is not a square table, and what may have been meant."""
+    if hasattr(given, "is_directed"):
+        return "a graph of networkx has no tours; take networkx.to_numpy_array(graph, nonedge=numpy.inf) as the costs"
+    if shape in ((), (0,)):
+        shown = "an empty list" if shape else type(given).__name__
+        return f"{shown} is no problem; give costs from row to column, a DataFrame with lat and lon, a graph, or a file"
+    several = ", a batch a numpy array of shape (instances, n, n)" if len(shape) == 3 else ""
+    if len(shape) == 2 and shape[1] in (2, 3):
+        several = "; of points take scipy.spatial.distance.cdist(points, points)"
+    return f"the cost matrix has shape {shape}; it must be (n, n), from row to column{several}"
+
+
+def _square(matrix: ArrayLike, name: str) -> NDArray[Any]:
+    if isinstance(matrix, np.ma.MaskedArray):
+        raise InputError("the cost matrix is a masked array; fill it with numpy.inf where there is no arc", name)
+    try:
+        table = np.asarray(matrix)
+    except (ValueError, TypeError) as problem:
+        raise InputError(f"the cost matrix is not a table of numbers: {problem}", name) from None
+    if table.ndim != 2 or table.shape[0] != table.shape[1] or table.shape[0] == 0:
+        raise InputError(_no_square(matrix, table.shape), name)
+    if table.dtype.kind not in "iufO":
+        raise InputError(f"the cost matrix holds {table.dtype}; it must hold integers or floats", name)
+    return table
+
+
+def _costs(table: NDArray[Any], precision: Precision | None, name: str) -> Costs:
+    """Return the flattened table as integers, whatever its diagonal holds."""
+    n = len(table)
+    limit = largest_cost(n)
+    if table.dtype.kind in "iu":
+        # These alone would change sign as int64; from_costs checks the others.
+        beyond = np.flatnonzero(table > np.asarray(FORBIDDEN, dtype=np.uint64)) if table.dtype == np.uint64 else ()
+        for index in beyond:
+            if index % (n + 1):
+                raise BadNumber(int(index), too_large(str(table.flat[index]), limit))
+        return Costs(table.astype(np.int64, order="C").reshape(-1), 1)
+    flat = table.flatten()
+    flat[:: n + 1] = np.inf
+    if table.dtype.kind == "f":
+        return costs_from_floats(flat, n, limit, precision, name)
+    texts = [_text_of(value, index) for index, value in enumerate(flat)]
+    return costs_from_texts(texts, n, limit, precision, name)
+
+
+def _text_of(value: object, index: int) -> str:
+    """Return the decimal form of a Python number in an array of objects."""
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+        if abs(int(value)) > FORBIDDEN:
+            raise BadNumber(index, "is too large: it does not fit 64 bits")
+        return "inf" if value == FORBIDDEN else str(value)
+    if isinstance(value, (float, np.floating, Decimal)):
+        return str(value)
+    raise BadNumber(index, f"is not a number: {type(value).__name__}")
+
+
+@dataclass(frozen=True, eq=False)
+class TspBatch:
+    """Instances of the travelling salesman problem.
+
+    Attributes
+    ----------
+    costs
+        Arrays of shape (instances, n, n), int64, as in `Tsp`; the instances are numbered through all arrays.
+    scale
+        A power of ten. A cost in the unit of the instances is `cost / scale`.
+    roundings
+        How the costs of each instance were rounded, None where they are exact; empty if those of all are.
+    """
+
+    name: str
+    costs: tuple[NDArray[np.int64], ...]
+    scale: int = 1
+    roundings: tuple[Rounding | None, ...] = ()
+
+    @property
+    def count(self) -> int:
+        """Number of instances."""
+        return sum(map(len, self.costs))
+
+    @cached_property
+    def cities(self) -> NDArray[np.int32]:
+        """Shape (instances,): the number of cities of each."""
+        return np.repeat([c.shape[1] for c in self.costs], [len(c) for c in self.costs]).astype(np.int32)
+
+    @cached_property
+    def offset(self) -> NDArray[np.int64]:
+        """Shape (instances + 1,): where each tour begins in an array of all tours, and the end of the last."""
+        return np.concatenate([[0], np.cumsum(self.cities, dtype=np.int64)])
+
+    def instance(self, number: int) -> Tsp:
+        """Return one of the instances."""
+        rounding, at = self.roundings[number] if self.roundings else None, number
+        for costs in self.costs:
+            if at < len(costs):
+                labels = np.arange(len(costs[at]))
+                return Tsp(f"{self.name}-{number}", costs[at], labels, self.scale, rounding=rounding)
+            at -= len(costs)
+        raise IndexError(number)
+
+
+def batch_of(instances: Sequence[Tsp], name: str) -> TspBatch:
+    """Return instances of any sizes as a batch, at their common scale. Raises as `at_scale`."""
+    scale = max(tsp.scale for tsp in instances)
+    costs = tuple(at_scale(tsp.cost[None], tsp.scale, scale, tsp.name) for tsp in instances)
+    return TspBatch(name, costs, scale, roundings_of([tsp.rounding for tsp in instances]))
+
+
+def roundings_of(roundings: Sequence[Rounding | None]) -> tuple[Rounding | None, ...]:
+    """Return the roundings of all instances, or an empty tuple if there is none."""
+    return tuple(roundings) if any(roundings) else ()
+
+
+def fitted_batch(batch: TspBatch, precision: Precision) -> TspBatch:
+    """Return the batch that an algorithm takes: with rounded costs where they do not fit or where the job says so.
+
+    Raises
+    ------
+    InputError
+        As `fitted_tsp` and `at_scale`.
+    """
+    if not precision.rounds(batch):
+        return batch
+    made, number = [], 0
+    for costs in batch.costs:
+        before = batch.roundings[number : number + len(costs)]
+        number += len(costs)
+        found = Costs(costs, batch.scale)
+        if not any(before):  # else they were rounded when they were read
+            found = costs_from_integers(Costs(costs.reshape(-1), batch.scale), costs.shape[1], precision, batch.name)
+            found = found._replace(values=found.values.reshape(costs.shape))
+        made.append((found, before if any(before) else roundings_by_instance(found)))
+    scale = max(found.scale for found, _ in made)
+    whole = tuple(at_scale(found.values, found.scale, scale, batch.name) for found, _ in made)
+    return TspBatch(batch.name, whole, scale, roundings_of([one for _, own in made for one in own]))
+
+
+def roundings_by_instance(costs: Costs) -> list[Rounding | None]:
+    """Return how each instance of an array of costs, shape (instances, n, n), was rounded."""
+    count, n = costs.values.shape[:2]
+    if costs.rounding is None or costs.rounding.exact is None:
+        return [None] * count
+    exact = costs.rounding.exact
+    return [Rounding(costs.rounding.error, lambda index, first=number * n * n: exact(first + index))  # type: ignore[misc]
+            for number in range(count)]
+
+
+def at_scale(costs: NDArray[np.int64], own: int, scale: int, name: str) -> NDArray[np.int64]:
+    """Return costs, shape (instances, n, n), at a greater scale than their own.
+
+    Raises
+    ------
+    InputError
+        They do not fit 62 bits at that scale.
+    """
+    largest = int(np.abs(costs[costs != FORBIDDEN]).max(initial=0))
+    if largest * (scale // own) > largest_cost(costs.shape[1]):
+        decimals = len(str(scale)) - 1
+        what = f"costs up to {largest / own:.6g} are too large to be kept with {decimals} decimals, as another instance"
+        raise InputError(f"{what} of the batch has; round the costs, or solve this instance alone", name)
+    return times(costs, scale // own)
+
+
+def check_tours(batch: TspBatch, tours: NDArray[np.int32], costs: NDArray[np.int64], found: NDArray[np.bool_],
+                closed: bool) -> None:
+    """Check the tours of all instances and their costs.
+
+    Parameters
+    ----------
+    tours
+        All tours, one after the other, as `TspBatch.offset` says, -1 where an instance has no tour.
+    costs, found
+        Shape (instances,): the cost of each tour, and whether there is one.
+
+    Raises
+    ------
+    ValueError
+        A tour is not an order of all cities, uses a forbidden arc, or has another cost. The message names the
+        instance.
+    """
+    at, place = 0, 0
+    for table in batch.costs:
+        count, n = len(table), table.shape[1]
+        own = slice(at, at + count)
+        orders = tours[place : place + count * n].reshape(count, n).astype(np.int64)
+        legs = n if closed and n > 1 else n - 1
+        tails, heads = orders[:, :legs], np.roll(orders, -1, axis=1)[:, :legs]
+        values = table[np.arange(count)[:, None], np.maximum(tails, 0), np.maximum(heads, 0)]
+        wrong = {
+            "is not an order of its cities": (np.sort(orders, axis=1) != np.arange(n)).any(axis=1),
+            "takes a forbidden arc": (values == FORBIDDEN).any(axis=1),
+            "has another cost": np.where(values == FORBIDDEN, 0, values).sum(axis=1) != costs[own],
+        }
+        for what, where in wrong.items():
+            bad = np.flatnonzero(where & found[own])
+            if len(bad):
+                raise ValueError(f"the tour of instance {at + int(bad[0])} {what}")
+        at, place = at + count, place + count * n

@@ -57,7 +57,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.problems.graph import Graph
-from hpcsolve.problems.order import LARGEST_VALUE, TourQuestion, leg_ends, legs, legs_of, times_of, value_of
+from hpcsolve.problems.questions import LARGEST_VALUE, TourQuestion, leg_ends, legs, legs_of, times_of, value_of
 from hpcsolve.problems.rounding import EXACT, own_decimal
 from hpcsolve.problems.tsp import Tsp
 

@@ -17,12 +17,10 @@ from typing import Any
 from hpcsolve.algorithms.held_karp.solve import MOST_CITIES
 from hpcsolve.algorithms.registry import NAMES
 from hpcsolve.errors import InputError
-from hpcsolve.formats import InstanceOf
-from hpcsolve.formats.base import OtherKindError
+from hpcsolve.formats import InstanceOf, OtherKindError
 from hpcsolve.formats.files import write_text
-from hpcsolve.job import Job
+from hpcsolve.job import Job, apply_overrides, job_of_table
 from hpcsolve.job.convert import JobText
-from hpcsolve.job.load import apply_overrides, job_of_table
 from hpcsolve.output.hdf5 import is_hdf5
 from hpcsolve.output.toml import LARGEST_JOB, toml_text
 from hpcsolve.problems.graph import Graph

@@ -25,8 +25,7 @@ from hpcsolve.job.convert import keys_of
 from hpcsolve.memory import available_memory
 from hpcsolve.parallel.environment import announced_size
 from hpcsolve.problems.graph import Graph
-from hpcsolve.problems.tsp import Tsp
-from hpcsolve.problems.tsp_batch import TspBatch
+from hpcsolve.problems.tsp import Tsp, TspBatch
 from hpcsolve.wording import counted, size
 
 SECONDS = 60.0

@@ -14,8 +14,7 @@ from hpcsolve.answers.base import Verdict
 from hpcsolve.answers.contents import Contents
 from hpcsolve.errors import DamagedFileError, HpcsolveError, InputError
 from hpcsolve.formats import InstanceOf
-from hpcsolve.job import Job
-from hpcsolve.job.load import with_file_hashes
+from hpcsolve.job import Job, with_file_hashes
 from hpcsolve.output.hdf5 import has_seal, require_result_name
 from hpcsolve.output.log import Say, say_nothing
 from hpcsolve.output.reader import read_result

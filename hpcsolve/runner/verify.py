@@ -16,8 +16,7 @@ from hpcsolve.answers.base import AnswerType, Verdict
 from hpcsolve.answers.contents import Column, Contents, datasets
 from hpcsolve.errors import DamagedFileError, InputError
 from hpcsolve.formats import InstanceOf
-from hpcsolve.job import IN_MEMORY, Job, hash_of
-from hpcsolve.job.load import load_job, named_files, with_file_hashes
+from hpcsolve.job import IN_MEMORY, Job, hash_of, load_job, named_files, with_file_hashes
 from hpcsolve.output.hdf5 import has_seal
 from hpcsolve.output.reader import read_result, row_blocks
 from hpcsolve.output.schema import require_whole

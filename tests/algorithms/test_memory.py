@@ -12,9 +12,8 @@ import pytest
 from hpcsolve.algorithms.base import StopCriteria, silent
 from hpcsolve.algorithms.registry import algorithm
 from hpcsolve.device.host import HostDevice
-from hpcsolve.job.generators import makers
 from hpcsolve.parallel.comm import SerialComm
-from hpcsolve.problems.generate.by_name import call_generator
+from hpcsolve.problems.generate import call_generator, makers
 
 ROADS = ("road-graph", {"n": 30000})
 POWER = ("rmat-graph", {"scale": 13, "edge_factor": 16})

@@ -83,7 +83,7 @@ def test_steiner_trees_of_gpus_equal_the_cpus(
 THREADS = """
 import hpcsolve
 from hpcsolve.algorithms.steiner_kmb import solve
-from hpcsolve.problems.generate.steiner import power_law_steiner
+from hpcsolve.problems.generate.graph import power_law_steiner
 opened = []
 class Noted(solve.HostDevice):
     def __init__(self, threads):

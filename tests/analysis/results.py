@@ -11,10 +11,10 @@ import numpy as np
 
 import hpcsolve
 from hpcsolve.answers.contents import Column, Contents
-from hpcsolve.problems.generate.plane_graphs import road_graph
-from hpcsolve.problems.generate.steiner import road_steiner
+from hpcsolve.problems.generate.graph import road_steiner
+from hpcsolve.problems.generate.plane import road_graph
 from hpcsolve.problems.generate.tsp import random_matrix, uniform_tsp
-from hpcsolve.problems.tsp_matrix import from_matrix
+from hpcsolve.problems.tsp import from_matrix
 from tests.steiner_oracle import hypercube
 
 HOSTILE = (

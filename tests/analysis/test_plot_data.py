@@ -9,8 +9,8 @@ from hpcsolve.analysis import plot
 from hpcsolve.analysis.plot.palette import GREY, SERIES, SKY
 from hpcsolve.errors import InputError
 from hpcsolve.formats import write_graph
-from hpcsolve.problems.generate.plane_graphs import road_graph
-from hpcsolve.problems.generate.steiner import road_steiner
+from hpcsolve.problems.generate.graph import road_steiner
+from hpcsolve.problems.generate.plane import road_graph
 from tests.analysis.results import FRIENDS, changed, solved
 
 

@@ -16,7 +16,7 @@ from scipy.sparse.csgraph import dijkstra
 import hpcsolve
 from hpcsolve.answers.tour import TOUR
 from hpcsolve.errors import EnvironmentFault, HpcsolveError, InputError
-from hpcsolve.problems.generate.plane_graphs import road_graph
+from hpcsolve.problems.generate.plane import road_graph
 from hpcsolve.problems.geographic import from_places
 from hpcsolve.problems.steiner import with_terminals
 from hpcsolve.runner.verify import verify_file

@@ -11,7 +11,7 @@ from hpcsolve.algorithms import steiner_kmb
 from hpcsolve.algorithms.base import Outcome
 from hpcsolve.answers.tree import Tree, tree_from_edges
 from hpcsolve.formats import write_graph
-from hpcsolve.problems.graph_build import from_edges
+from hpcsolve.problems.graph import from_edges
 from hpcsolve.runner.verify import verify_file
 
 STAR = from_edges([0, 0, 0, 1, 2, 1], [1, 2, 3, 2, 3, 3], [2, 2, 2, 3, 3, 3], terminals=[1, 2, 3])

@@ -17,8 +17,8 @@ import pytest
 from hpcsolve.algorithms.steiner_kmb import Parameters
 from hpcsolve.algorithms.steiner_kmb.kmb.tree import Pairs
 from hpcsolve.device.host import HostDevice
-from hpcsolve.problems.generate.steiner import power_law_steiner
-from hpcsolve.problems.verify.steiner_bound import closure_spanning_tree
+from hpcsolve.problems.generate.graph import power_law_steiner
+from hpcsolve.problems.steiner import closure_spanning_tree
 from jobs.benchmarks.common.answers import WrongAnswerError
 from jobs.benchmarks.steiner import searches, variants, with_scipy
 from jobs.benchmarks.steiner.instances import Instance, read_instance, weight_of

@@ -21,8 +21,8 @@ from hpcsolve.checkpoint.saved import newest
 from hpcsolve.checkpoint.store import take_lease
 from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import Stopped
-from hpcsolve.problems.generate.graph import road_graph
-from hpcsolve.problems.generate.steiner import road_steiner
+from hpcsolve.problems.generate.graph import road_steiner
+from hpcsolve.problems.generate.plane import road_graph
 from hpcsolve.problems.generate.tsp import random_matrix, uniform_tsp
 from tests.steiner_oracle import hypercube
 from tests.thread_comm import ThreadComm, on_ranks

@@ -7,7 +7,7 @@ import pytest
 
 import hpcsolve
 from hpcsolve.errors import InputError
-from hpcsolve.job.load import load_job
+from hpcsolve.job import load_job
 from hpcsolve.output.reader import read_result
 from hpcsolve.problems.generate.tsp import random_matrix
 from tests.cli.lines import error_line

@@ -19,7 +19,7 @@ from hpcsolve.algorithms.registry import algorithm
 from hpcsolve.device.base import ONE_CORE
 from hpcsolve.errors import InputError, ResourceError
 from hpcsolve.job import job_from_table
-from hpcsolve.problems.generate.steiner import road_steiner
+from hpcsolve.problems.generate.graph import road_steiner
 from hpcsolve.problems.generate.tsp import random_matrix, uniform_tsp
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.tsp import Tsp, from_costs

@@ -18,7 +18,7 @@ import hpcsolve
 from hpcsolve import cli
 from hpcsolve.analysis.table import table_of
 from hpcsolve.errors import InputError
-from hpcsolve.formats.cells import harmless
+from hpcsolve.formats.tables import harmless
 
 NAMES = (
     "\x1b[31mred", "\x9b2Jgone", "abc\u202etxt.exe", "\u2066left\u2069", "one\nhpcsolve: error: all is lost",

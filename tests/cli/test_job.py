@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpcsolve.errors import InputError
-from hpcsolve.job import job_from_table
-from hpcsolve.job.load import load_job, parsed_value, with_file_hashes
+from hpcsolve.job import job_from_table, load_job, parsed_value, with_file_hashes
 from hpcsolve.output.toml import toml_text, too_deep
 
 JOBS = Path(__file__).resolve().parents[2] / "jobs"

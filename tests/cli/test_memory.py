@@ -14,14 +14,11 @@ from hpcsolve.algorithms.base import Estimate
 from hpcsolve.errors import ResourceError
 from hpcsolve.formats.files import as_text, open_file
 from hpcsolve.formats.known import GRAPH_FORMATS, TSP_FORMATS
-from hpcsolve.job.load import load_job
+from hpcsolve.job import load_job
 from hpcsolve.output.reader import read_result
-from hpcsolve.problems.generate.by_name import call_generator
-from hpcsolve.problems.generate.graph import graph_generators
-from hpcsolve.problems.generate.steiner import steiner_generators
-from hpcsolve.problems.generate.tsp import tsp_generators
+from hpcsolve.problems.generate import call_generator, graph_generators, steiner_generators, tsp_generators
 from hpcsolve.problems.geographic import from_places
-from hpcsolve.problems.tsp_matrix import from_matrix
+from hpcsolve.problems.tsp import from_matrix
 from hpcsolve.runner.ahead import build_for
 from hpcsolve.runner.forecast import parsed_size
 from hpcsolve.runner.memory import RankMemory, check_memory, free_bytes, memory_line
@@ -204,7 +201,7 @@ PEAKS = """
 import numpy as np
 from hpcsolve import memory
 from hpcsolve.problems.generate import graph, tsp
-from hpcsolve.problems.tsp_matrix import from_matrix
+from hpcsolve.problems.tsp import from_matrix
 needed = []
 import hpcsolve.problems.tsp, hpcsolve.problems.generate.random_integers
 for module in (hpcsolve.problems.tsp, hpcsolve.problems.generate.random_integers):

@@ -8,8 +8,8 @@ import pytest
 import hpcsolve
 from hpcsolve.errors import InputError
 from hpcsolve.formats import read
-from hpcsolve.problems.graph_build import from_edges
-from hpcsolve.problems.tsp_matrix import from_matrix
+from hpcsolve.problems.graph import from_edges
+from hpcsolve.problems.tsp import from_matrix
 
 CITIES = from_matrix([[0, 1, 2, 3], [4, 0, 6, 7], [8, 9, 0, 1], [3, 2, 1, 0]], city_names=("Oslo", "Rome", "Bonn", "3"))
 TOWN = from_edges([0, 1, 2, 3], [1, 2, 3, 0], [2, 3, 4, 5], name="town",

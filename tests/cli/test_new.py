@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from hpcsolve.errors import InputError
+from hpcsolve.job import load_job, named_files
 from hpcsolve.job.examples import examples, write_example
-from hpcsolve.job.load import load_job, named_files
 from hpcsolve.runner.kinds import read_instance
 from tests.cli.lines import error_line
 from tests.frame.source import REPOSITORY

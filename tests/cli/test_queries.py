@@ -12,8 +12,8 @@ import hpcsolve as package
 from hpcsolve.algorithms.shortest_paths.engines.known import EngineName
 from hpcsolve.errors import InputError
 from hpcsolve.output.reader import read_result
+from hpcsolve.problems.check_distances import unreached_of
 from hpcsolve.problems.generate.graph import random_graph
-from hpcsolve.problems.verify.distances import unreached_of
 from hpcsolve.wording import counted
 from tests.cli.lines import error_line
 from tests.cli.stored import solution

@@ -14,9 +14,10 @@ import hpcsolve
 from hpcsolve.answers.reductions import middle_of
 from hpcsolve.errors import InputError
 from hpcsolve.output.hdf5 import sealed
-from hpcsolve.problems.generate.graph import generate_graph, road_graph
-from hpcsolve.problems.graph_build import from_edges
-from hpcsolve.problems.graph_convert import to_scipy
+from hpcsolve.problems.generate import generate_graph
+from hpcsolve.problems.generate.plane import road_graph
+from hpcsolve.problems.graph import from_edges
+from hpcsolve.problems.libraries import to_scipy
 from tests.conftest import Start
 
 JOB = """\

@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import dijkstra
 from hpcsolve.formats import write_coordinates, write_dimacs
 from hpcsolve.output.reader import read_result
 from hpcsolve.problems.generate.graph import grid_graph
-from hpcsolve.problems.graph_convert import to_scipy
+from hpcsolve.problems.libraries import to_scipy
 from tests.cli.lines import error_line
 from tests.cli.stored import solution
 from tests.cli.wrong_solver import require_found_out

@@ -8,7 +8,7 @@ from scipy.sparse.csgraph import dijkstra
 import hpcsolve as package
 from hpcsolve.errors import InputError
 from hpcsolve.problems.generate.graph import random_graph
-from hpcsolve.problems.graph_convert import to_networkx, to_scipy
+from hpcsolve.problems.libraries import to_networkx, to_scipy
 
 
 def test_from_python(test_device):

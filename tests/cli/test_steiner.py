@@ -11,8 +11,8 @@ import hpcsolve as package
 from hpcsolve.errors import DamagedFileError, InputError
 from hpcsolve.formats import write_steinlib
 from hpcsolve.output.reader import read_result
-from hpcsolve.problems.generate.steiner import road_steiner
-from hpcsolve.problems.graph_build import from_edges
+from hpcsolve.problems.generate.graph import road_steiner
+from hpcsolve.problems.graph import from_edges
 from hpcsolve.runner.verify import verify_file
 from tests.cli.lines import error_line
 

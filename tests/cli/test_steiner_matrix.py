@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 import hpcsolve as package
-from hpcsolve.problems.generate.steiner import power_law_steiner
-from hpcsolve.problems.graph_build import from_edges
+from hpcsolve.problems.generate.graph import power_law_steiner
+from hpcsolve.problems.graph import from_edges
 from tests.cli.lines import error_line
 from tests.cli.stored import solution
 from tests.oracles import least_distances

@@ -20,7 +20,7 @@ import pytest
 from hpcsolve.device import build, compiler
 from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import EnvironmentFault
-from hpcsolve.job.load import load_job
+from hpcsolve.job import load_job
 from hpcsolve.runner.ahead import build_for
 
 COMPILER = """#!/bin/sh

@@ -13,7 +13,7 @@ import networkx as nx
 import numpy as np
 
 import hpcsolve
-from hpcsolve.job.generators import makers
+from hpcsolve.problems.generate import makers
 from tests.frame.source import REPOSITORY
 from tests.steiner_oracle import hypercube
 

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from hpcsolve import errors
-from hpcsolve.job.load import load_job
+from hpcsolve.job import load_job
 from hpcsolve.parallel.interrupts import INTERRUPTED
 from hpcsolve.parallel.launch import STOPPED_EARLY
 from tests.docs.pages import blocks, pages

@@ -14,8 +14,8 @@ import numpy as np
 import scipy.sparse
 
 from hpcsolve.formats import read, read_graph, read_queries, read_terminals, read_tour
-from hpcsolve.job.load import load_job
-from hpcsolve.problems.graph_build import from_edges
+from hpcsolve.job import load_job
+from hpcsolve.problems.graph import from_edges
 from hpcsolve.sweep import expand
 
 LATTICE = from_edges([0, 1, 2, 3], [1, 2, 3, 4], n=5, directed=False, labels=[1, 2, 3, 4, 5], name="lattice")

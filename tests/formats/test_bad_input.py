@@ -16,7 +16,7 @@ import pytest
 
 from hpcsolve.errors import InputError, ResourceError
 from hpcsolve.formats import files, read, read_graph, read_tour
-from hpcsolve.formats.tsp.batch import read_batch
+from hpcsolve.formats.npy import read_batch
 
 COORDINATES = ("NAME: t\nTYPE: TSP\nDIMENSION: 3\nEDGE_WEIGHT_TYPE: EUC_2D\nNODE_COORD_SECTION\n"
                "1 0 0\n2 3 0\n3 0 4\nEOF\n")
@@ -302,7 +302,7 @@ def test_a_reader_that_runs_out_of_memory_is_refused_in_one_line(tmp_path):
     program = "import resource, sys; from hpcsolve import cli, memory, formats; from hpcsolve.formats import known;" \
               "limit = 24 * 2**20 + int(open('/proc/self/statm').read().split()[0]) * 4096;" \
               "resource.setrlimit(resource.RLIMIT_AS, (limit, limit)); formats.files.LARGEST_PART = 1;" \
-              "formats.base.require_free = lambda *_: None;" \
+              "formats.require_free = lambda *_: None;" \
               "formats.read_graph('a.gr.xz')"
     done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=60)
     said = done.stderr.splitlines()[-1]

@@ -10,7 +10,7 @@ from hpcsolve.errors import InputError
 from hpcsolve.formats import read, read_graph
 from hpcsolve.formats.convert import convert
 from hpcsolve.formats.known import GRAPH_FORMATS, TSP_FORMATS
-from hpcsolve.formats.tsp.city_names import with_names
+from hpcsolve.formats.tsplib import with_names
 from hpcsolve.problems.tsp import FORBIDDEN
 from tests.formats.samples import samples
 

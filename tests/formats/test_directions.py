@@ -11,7 +11,7 @@ from hpcsolve.cli import main
 from hpcsolve.errors import InputError
 from hpcsolve.formats import read_graph
 from hpcsolve.formats.known import GRAPH_FORMATS
-from hpcsolve.problems.graph_build import from_edges, opposite_arcs
+from hpcsolve.problems.graph import from_edges, opposite_arcs
 from tests.formats.samples import GEOJSON, GRAPHML
 
 STEINLIB = "SECTION Graph\nNodes 2\nEdges 2\nE 1 2 50\nE 2 1 30\nEND\nSECTION Terminals\nTerminals 1\nT 1\nEND\nEOF\n"

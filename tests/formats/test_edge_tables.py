@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hpcsolve.errors import InputError
 from hpcsolve.formats import read_graph, write_graph
-from hpcsolve.problems.graph_build import from_edges
+from hpcsolve.problems.graph import from_edges
 
 names = st.text(st.characters(codec="utf-8", categories=["L", "N", "P", "S", "Zs"]), min_size=1, max_size=6).map(
     lambda text: unicodedata.normalize("NFC", " ".join(text.split()))).filter(bool)

@@ -13,11 +13,10 @@ from hypothesis import strategies as st
 
 from hpcsolve.errors import InputError
 from hpcsolve.formats import read_graph, write_coordinates, write_dimacs, write_graph, write_steinlib
-from hpcsolve.formats.graph import lines as line_reader
-from hpcsolve.formats.graph.lines import numbers_of
-from hpcsolve.problems.graph_build import from_edges
-from hpcsolve.problems.graph_convert import from_scipy
-from hpcsolve.problems.graph_order import undirected
+from hpcsolve.formats import records as line_reader
+from hpcsolve.formats.records import numbers_of
+from hpcsolve.problems.graph import from_edges, undirected
+from hpcsolve.problems.libraries import from_scipy
 
 numbers = st.one_of(
     st.integers(0, 2**64 - 2), st.integers(0, 5), st.sampled_from([2**31, 2**32 - 1, 2**32, 2**63 - 1, 2**63 + 1])

@@ -13,8 +13,8 @@ from scipy.sparse.csgraph import dijkstra
 
 from hpcsolve.errors import InputError
 from hpcsolve.formats import read, read_graph
-from hpcsolve.problems.graph_convert import to_scipy
-from hpcsolve.problems.graph_order import permuted, reversed_graph, same_arcs, spatial_order, undirected
+from hpcsolve.problems.graph import permuted, reversed_graph, same_arcs, spatial_order, undirected
+from hpcsolve.problems.libraries import to_scipy
 from tests.road_networks import REFERENCES, splitmix_weights
 
 

@@ -6,8 +6,7 @@ from dataclasses import replace
 import pytest
 
 from hpcsolve.errors import InputError
-from hpcsolve.formats import read, read_graph, write, write_graph
-from hpcsolve.formats.base import Format, recognised
+from hpcsolve.formats import Format, read, read_graph, recognised, write, write_graph
 from hpcsolve.formats.files import as_text, open_file
 from hpcsolve.formats.known import GRAPH_FORMATS, TSP_FORMATS
 from hpcsolve.formats.reference import BEGIN, reference, updated

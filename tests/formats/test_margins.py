@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from hpcsolve.errors import InputError
 from hpcsolve.formats import read, write
-from hpcsolve.problems.tsp import FORBIDDEN, from_costs
-from hpcsolve.problems.tsp_matrix import from_matrix
+from hpcsolve.problems.tsp import FORBIDDEN, from_costs, from_matrix
 
 labels = st.lists(st.integers(-3, 12) | st.integers(-(10**17), 10**17), min_size=2, max_size=6, unique=True)
 names = st.text(st.characters(codec="utf-8", categories=["L", "N", "P", "S", "Zs"]), max_size=8).map(

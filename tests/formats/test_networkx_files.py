@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import hpcsolve
 from hpcsolve.errors import InputError
 from hpcsolve.formats import read_graph, write_graph
-from hpcsolve.problems.graph_build import from_edges
+from hpcsolve.problems.graph import from_edges
 from tests.formats.samples import GRAPHML, samples
 
 names = st.text("abcXYZ éß<&>\"'", min_size=1, max_size=5).filter(lambda text: text == " ".join(text.split()))

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from hpcsolve.errors import InputError
 from hpcsolve.formats import read, write
-from hpcsolve.formats.decimal_text import shortest
-from hpcsolve.formats.tsp.places import write_places
+from hpcsolve.formats.places import write_places
+from hpcsolve.formats.tables import shortest
 from hpcsolve.problems.geographic import EARTH_RADIUS, from_places
 
 latitudes, longitudes = st.floats(-90, 90), st.floats(-180, 180)

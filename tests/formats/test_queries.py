@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hpcsolve.errors import InputError
 from hpcsolve.formats import queries_sha256, read_queries
-from hpcsolve.problems.graph_build import from_edges
+from hpcsolve.problems.graph import from_edges
 from tests.formats.samples import LATTICE
 
 LABEL = st.one_of(st.integers(0, 20), st.integers(0, 2**63 - 1))

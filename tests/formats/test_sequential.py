@@ -10,7 +10,7 @@ import pytest
 import hpcsolve
 from hpcsolve import formats
 from hpcsolve.errors import InputError
-from hpcsolve.problems.order import TourQuestion
+from hpcsolve.problems.questions import TourQuestion
 from hpcsolve.problems.tsp import FORBIDDEN
 from tests.order_oracle import best_order
 

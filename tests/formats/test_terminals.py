@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 import hpcsolve
 from hpcsolve.errors import InputError
 from hpcsolve.formats import read_terminals
-from hpcsolve.problems.graph_build import from_edges
+from hpcsolve.problems.graph import from_edges
 from hpcsolve.problems.steiner import with_terminals
 
 PATH = from_edges([0, 1, 2], [1, 2, 3], [3, 4, 1], n=4, directed=False, name="path", labels=[10, 20, 30, 40])

@@ -9,9 +9,8 @@ FOREIGN = {  # file -> attributes of objects of others that are looked for
     "hpcsolve/analysis/plot/network.py": ["'is_directed'"],  # networkx
     "hpcsolve/device/select.py": ["'cuDeviceGetUuid_v2'"],  # a function that old drivers lack
     "hpcsolve/wording.py": ["'encoding'"],  # of any stream
-    "hpcsolve/problems/data_frame.py": ["'columns'", "'index'", "'to_numpy'"],  # pandas
-    "hpcsolve/problems/graph_convert.py": ["'tocoo'", "'name'"],  # scipy, networkx
-    "hpcsolve/problems/tsp_matrix.py": ["'is_directed'"],  # networkx
+    "hpcsolve/problems/libraries.py": ["'tocoo'", "'name'", "'columns'", "'index'", "'to_numpy'"],  # scipy, pandas
+    "hpcsolve/problems/tsp.py": ["'is_directed'"],  # networkx
     "hpcsolve/runner/kinds/graph.py": ["'tocoo'", "'is_directed'"],  # scipy, networkx
 }
 

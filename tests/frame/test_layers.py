@@ -31,7 +31,7 @@ HOMES = {  # library -> the only places that may import it
     "h5py": ("hpcsolve.output.", "hpcsolve.analysis."),
     "matplotlib": ("hpcsolve.analysis.",),
     "scipy": ("hpcsolve.algorithms.", "hpcsolve.analysis.", "hpcsolve.formats.", "hpcsolve.problems."),
-    "networkx": ("hpcsolve.analysis.", "hpcsolve.formats.graph.networkx_files."),
+    "networkx": ("hpcsolve.analysis.", "hpcsolve.formats.networkx_files."),
     "pandas": ("hpcsolve.analysis.",),
 }
 FORBIDDEN = {"tsplib95", "vrplib"}

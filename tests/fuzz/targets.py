@@ -20,15 +20,14 @@ from unittest import mock
 import hpcsolve
 from hpcsolve.analysis.collect import collected
 from hpcsolve.errors import InputError
-from hpcsolve.formats import read, read_graph
-from hpcsolve.formats.base import Format
+from hpcsolve.formats import Format, read, read_graph
 from hpcsolve.formats.known import GRAPH_FORMATS, TSP_FORMATS
-from hpcsolve.job.load import load_job
+from hpcsolve.job import load_job
 from hpcsolve.output import reader
 from hpcsolve.output.reader import read_all
 from hpcsolve.output.schema import answer_lines
-from hpcsolve.problems.generate.plane_graphs import road_graph
-from hpcsolve.problems.generate.steiner import road_steiner
+from hpcsolve.problems.generate.graph import road_steiner
+from hpcsolve.problems.generate.plane import road_graph
 from hpcsolve.problems.generate.tsp import random_matrix, uniform_tsp
 from hpcsolve.runner.kinds import read_instance
 from hpcsolve.runner.verify import verify_file

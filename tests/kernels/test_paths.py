@@ -9,7 +9,7 @@ from hpcsolve.algorithms.shortest_paths.batch import batch_on
 from hpcsolve.algorithms.shortest_paths.searcher import searcher
 from hpcsolve.algorithms.shortest_paths.searches import WANTS_DISTANCES, row_searches
 from hpcsolve.device.base import Device
-from hpcsolve.problems.graph_build import from_edges
+from hpcsolve.problems.graph import from_edges
 
 NONE = 2**32 - 1
 

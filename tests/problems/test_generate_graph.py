@@ -17,10 +17,9 @@ from hpcsolve.algorithms.shortest_paths.keys import first_keys
 from hpcsolve.algorithms.shortest_paths.search_graph import lay_out
 from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import InputError, ResourceError
-from hpcsolve.problems.generate.graph import generate_graph, graph_generators
-from hpcsolve.problems.generate.plane_graphs import SIDE
-from hpcsolve.problems.generate.tsp import generate_tsp
-from hpcsolve.problems.graph_convert import to_scipy
+from hpcsolve.problems.generate import generate_graph, generate_tsp, graph_generators
+from hpcsolve.problems.generate.plane import SIDE
+from hpcsolve.problems.libraries import to_scipy
 
 SMALL = {
     "road-graph": {"n": 500},

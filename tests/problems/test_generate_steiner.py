@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from hpcsolve.errors import InputError
-from hpcsolve.problems.generate.by_name import call_generator
-from hpcsolve.problems.generate.steiner import power_law_steiner, road_steiner, steiner_generators
+from hpcsolve.problems.generate import call_generator, steiner_generators
+from hpcsolve.problems.generate.graph import power_law_steiner, road_steiner
 from hpcsolve.problems.steiner import require_problem
 
 SMALL = {

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from hpcsolve.errors import InputError, ResourceError
-from hpcsolve.problems.generate.tsp import clustered_tsp, generate_tsp, random_matrix, uniform_tsp
+from hpcsolve.problems.generate import generate_tsp
+from hpcsolve.problems.generate.tsp import clustered_tsp, random_matrix, uniform_tsp
 from hpcsolve.problems.tsp import FORBIDDEN
 
 

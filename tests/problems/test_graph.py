@@ -12,12 +12,18 @@ from hypothesis import strategies as st
 from scipy.sparse.csgraph import dijkstra, reverse_cuthill_mckee
 
 from hpcsolve.errors import InputError
-from hpcsolve.problems.generate.graph import generate_graph
-from hpcsolve.problems.graph import vertex_positions
-from hpcsolve.problems.graph_build import from_edges
-from hpcsolve.problems.graph_convert import from_networkx, from_scipy, to_networkx, to_scipy
-from hpcsolve.problems.graph_order import permuted, reversed_graph, spatial_order, undirected, z_order
-from hpcsolve.problems.weights import exact_weights
+from hpcsolve.problems.generate import generate_graph
+from hpcsolve.problems.graph import (
+    from_edges,
+    permuted,
+    reversed_graph,
+    spatial_order,
+    undirected,
+    vertex_positions,
+    z_order,
+)
+from hpcsolve.problems.libraries import from_networkx, from_scipy, to_networkx, to_scipy
+from hpcsolve.problems.rounding import exact_weights
 
 
 def arcs_of(graph):

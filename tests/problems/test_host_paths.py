@@ -8,11 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpcsolve.problems.graph_build import from_edges
-from hpcsolve.problems.verify import pair_paths
-from hpcsolve.problems.verify.distances import unreached_of
-from hpcsolve.problems.verify.host_paths import check_columns, check_shortest, distance_rows, smallest_predecessors
-from hpcsolve.problems.verify.pair_paths import PairPaths, check_pair_paths
+from hpcsolve.problems import check_distances
+from hpcsolve.problems.check_distances import PairPaths, check_pair_paths, unreached_of
+from hpcsolve.problems.graph import from_edges
+from hpcsolve.problems.search_again import check_columns, check_shortest, distance_rows, smallest_predecessors
 from tests.oracles import least_distances
 from tests.oracles import smallest_predecessors as textbook_predecessors
 
@@ -128,7 +127,7 @@ PLANTED = {
 @pytest.mark.parametrize("block", [1, 3, 1 << 18])
 @pytest.mark.parametrize("name", PLANTED)
 def test_what_is_wrong_is_named(name, block, monkeypatch):
-    monkeypatch.setattr(pair_paths, "_BLOCK", block)
+    monkeypatch.setattr(check_distances, "_BLOCK", block)
     change, message = PLANTED[name]
     graph = graph_of(SMALL, directed=False)
     right = answered(graph, PAIRS)

@@ -9,13 +9,12 @@ import hpcsolve
 from hpcsolve.cli import main
 from hpcsolve.errors import InputError
 from hpcsolve.formats import read
-from hpcsolve.problems.data_frame import from_data_frame
 from hpcsolve.problems.generate.tsp import random_matrix
 from hpcsolve.problems.geographic import from_places
-from hpcsolve.problems.graph_build import from_edges
+from hpcsolve.problems.graph import from_edges
+from hpcsolve.problems.libraries import from_data_frame
 from hpcsolve.problems.notes import notes_on
-from hpcsolve.problems.tsp_batch import batch_of
-from hpcsolve.problems.tsp_matrix import from_matrix
+from hpcsolve.problems.tsp import batch_of, from_matrix
 
 NORTH = [48.19, 48.2, 48.2, 48.21, 48.22, 48.23]
 EAST = [16.36, 16.38, 16.37, 16.37, 16.35, 16.39]

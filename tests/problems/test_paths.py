@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpcsolve.problems.graph_build import from_edges
-from hpcsolve.problems.verify.distances import check_distances, unreached_of
+from hpcsolve.problems.check_distances import check_distances, unreached_of
+from hpcsolve.problems.graph import from_edges
 
 
 def search(graph, seeds, cutoff=math.inf):

@@ -13,10 +13,10 @@ from scipy.spatial.distance import cdist
 from hpcsolve.algorithms.registry import NAMES, algorithm
 from hpcsolve.answers.rounding import at_most
 from hpcsolve.errors import InputError
-from hpcsolve.problems.decimals import FORBIDDEN, BadNumber
-from hpcsolve.problems.graph_build import fitted as fitted_graph
-from hpcsolve.problems.graph_build import from_edges
+from hpcsolve.problems.graph import fitted_graph, from_edges
 from hpcsolve.problems.rounding import (
+    FORBIDDEN,
+    BadNumber,
     Costs,
     Precision,
     costs_from_floats,
@@ -27,8 +27,7 @@ from hpcsolve.problems.rounding import (
     rounded,
     unit_text,
 )
-from hpcsolve.problems.tsp import check_tour, fitted
-from hpcsolve.problems.tsp_matrix import from_matrix
+from hpcsolve.problems.tsp import check_tour, fitted_tsp, from_matrix
 
 FINE = 2**62 - 1
 
@@ -39,7 +38,7 @@ def precision(largest=2**30, fits=False, exact=False, decimals=None):
 
 def made(table, wanted):
     """Return a table's problem as the runner makes it."""
-    return fitted(from_matrix(table, precision=wanted), wanted)
+    return fitted_tsp(from_matrix(table, precision=wanted), wanted)
 
 
 def nearest(number, decimals):
@@ -174,7 +173,7 @@ def test_an_asked_unit_rounds_what_has_more_decimals_and_nothing_else():
 
 def test_whole_numbers_are_left_to_the_algorithm():
     tsp = from_matrix([[0, 2**40], [2**40, 0]])
-    assert fitted(tsp, precision(2**30, fits=False)) is tsp
+    assert fitted_tsp(tsp, precision(2**30, fits=False)) is tsp
 
 
 REFUSED = [

@@ -10,11 +10,16 @@ import pytest
 from hypothesis import given
 
 from hpcsolve.errors import InputError
-from hpcsolve.problems.graph import Graph
-from hpcsolve.problems.graph_build import from_edges
-from hpcsolve.problems.graph_convert import to_networkx
-from hpcsolve.problems.steiner import check_tree, exact_sum, require_problem
-from hpcsolve.problems.verify.steiner_bound import closure_bound, closure_spanning_tree, replayed
+from hpcsolve.problems.graph import Graph, from_edges
+from hpcsolve.problems.libraries import to_networkx
+from hpcsolve.problems.steiner import (
+    check_tree,
+    closure_bound,
+    closure_spanning_tree,
+    exact_sum,
+    replayed,
+    require_problem,
+)
 from tests.published import published
 from tests.steiner_oracle import least_tree, steiner_graphs
 

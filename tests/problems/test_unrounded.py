@@ -12,11 +12,10 @@ import hpcsolve
 from hpcsolve.answers.rounding import at_most, exact_text, upward
 from hpcsolve.formats import read
 from hpcsolve.output.schema import answer_lines
-from hpcsolve.problems.graph_build import fitted, from_edges
-from hpcsolve.problems.order import TourQuestion
+from hpcsolve.problems.graph import fitted_graph, from_edges
+from hpcsolve.problems.questions import TourQuestion
 from hpcsolve.problems.rounding import Precision
-from hpcsolve.problems.tsp import fitted as fitted_tsp
-from hpcsolve.problems.tsp_matrix import from_matrix
+from hpcsolve.problems.tsp import fitted_tsp, from_matrix
 from hpcsolve.problems.unrounded import most_edges, times_counted, unrounded_paths, unrounded_tour, unrounded_tree
 from tests.rounding_study import FAMILIES, HERE, table
 
@@ -76,7 +75,7 @@ def test_given_numbers_stay_on_the_rank_that_has_read_them():
 
 def graph_of(*edges, directed=True, n=None):
     ends = list(zip(*edges))
-    return fitted(from_edges(*ends, directed=directed, n=n), TENTHS, whole=True)
+    return fitted_graph(from_edges(*ends, directed=directed, n=n), TENTHS, whole=True)
 
 
 def test_a_path_of_many_short_arcs_is_not_hidden_behind_one_arc():

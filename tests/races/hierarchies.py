@@ -26,9 +26,8 @@ from hpcsolve.algorithms.shortest_paths.searches import (
 )
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
-from hpcsolve.problems.graph import Graph
-from hpcsolve.problems.graph_build import from_edges
-from hpcsolve.problems.verify.reductions import Reduction
+from hpcsolve.problems.graph import Graph, from_edges
+from hpcsolve.problems.questions import Reduction
 
 
 def hierarchies(device: Device) -> None:

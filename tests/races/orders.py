@@ -16,9 +16,8 @@ from hpcsolve.algorithms.held_karp.question import NO_EXTRA_ANSWERS, ExtraAnswer
 from hpcsolve.checkpoint.checkpoints import NONE
 from hpcsolve.device.base import Device
 from hpcsolve.parallel.comm import SerialComm
-from hpcsolve.problems.order import TourQuestion
-from hpcsolve.problems.tsp import FORBIDDEN
-from hpcsolve.problems.tsp_batch import TspBatch
+from hpcsolve.problems.questions import TourQuestion
+from hpcsolve.problems.tsp import FORBIDDEN, TspBatch
 from tests.order_oracle import best_order, random_question
 
 

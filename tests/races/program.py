@@ -51,12 +51,10 @@ from hpcsolve.device import build
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice, HostKernel
 from hpcsolve.parallel.comm import SerialComm
-from hpcsolve.problems.generate.steiner import power_law_steiner
-from hpcsolve.problems.graph import Graph
-from hpcsolve.problems.graph_build import from_edges
-from hpcsolve.problems.steiner import check_tree
+from hpcsolve.problems.generate.graph import power_law_steiner
+from hpcsolve.problems.graph import Graph, from_edges
+from hpcsolve.problems.steiner import check_tree, closure_spanning_tree
 from hpcsolve.problems.tsp import FORBIDDEN, Tsp
-from hpcsolve.problems.verify.steiner_bound import closure_spanning_tree
 from tests.races.ants import ant_colonies, ant_samplers
 from tests.races.bounded import bounded_orders, extended_states
 from tests.races.hierarchies import hierarchies

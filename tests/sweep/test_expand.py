@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpcsolve.errors import InputError
-from hpcsolve.job.load import load_job
+from hpcsolve.job import load_job
 from hpcsolve.output.toml import toml_text
 from hpcsolve.sweep import axes_of, expand
 

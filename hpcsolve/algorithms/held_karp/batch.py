@@ -15,9 +15,8 @@ from hpcsolve.answers.tours import Tours
 from hpcsolve.device.base import Device, DeviceInfo, Timer
 from hpcsolve.errors import InputError, ResourceError
 from hpcsolve.parallel.comm import Comm, even_shares
-from hpcsolve.problems.order import TourQuestion
-from hpcsolve.problems.tsp import FORBIDDEN
-from hpcsolve.problems.tsp_batch import TspBatch
+from hpcsolve.problems.questions import TourQuestion
+from hpcsolve.problems.tsp import FORBIDDEN, TspBatch
 
 FILE = "held_karp/batch"
 MOST_CITIES = 15

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from hpcsolve.algorithms.held_karp.question import Parameters, asked
 from hpcsolve.errors import InputError, ResourceError
-from hpcsolve.problems.order import LARGEST_VALUE, TourQuestion, legs
+from hpcsolve.problems.questions import LARGEST_VALUE, TourQuestion, legs
 from hpcsolve.problems.tsp import FORBIDDEN, Tsp, times
 
 

@@ -12,11 +12,9 @@ from numpy.typing import NDArray
 
 from hpcsolve.errors import InputError
 from hpcsolve.formats.files import open_file
-from hpcsolve.formats.tsp.leg_costs import read_leg_costs
-from hpcsolve.formats.tsp.windows import read_windows
-from hpcsolve.problems.order import LARGEST_VALUE, Objective, TourQuestion, Windows, legs
-from hpcsolve.problems.tsp import FORBIDDEN, Tsp, positions
-from hpcsolve.problems.tsp_batch import TspBatch
+from hpcsolve.formats.order_files import read_leg_costs, read_windows
+from hpcsolve.problems.questions import LARGEST_VALUE, Objective, TourQuestion, Windows, legs
+from hpcsolve.problems.tsp import FORBIDDEN, Tsp, TspBatch, positions
 
 City = int | str
 """A city by its label or name."""

@@ -30,8 +30,7 @@ from hpcsolve.errors import HpcsolveError, InputError
 from hpcsolve.parallel.comm import Comm, Request, SerialComm
 from hpcsolve.parallel.launch import on_rank_0
 from hpcsolve.problems.generate.tsp import random_matrix
-from hpcsolve.problems.tsp import Tsp
-from hpcsolve.problems.tsp_batch import TspBatch
+from hpcsolve.problems.tsp import Tsp, TspBatch
 
 LATTICE_CITIES, ORDERED_CITIES = 28, 20
 """The most cities for which `method = "auto"` takes the lattice: for plain sums, and for other questions.

@@ -23,7 +23,7 @@ from hpcsolve.algorithms.shortest_paths.searcher import workspace
 from hpcsolve.algorithms.shortest_paths.tables import rows_at_once
 from hpcsolve.device.base import DeviceInfo, batches_at_once, nbytes_of
 from hpcsolve.problems.graph import Graph
-from hpcsolve.problems.path_question import PathQuestion
+from hpcsolve.problems.questions import PathQuestion
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ from hpcsolve.errors import InputError
 from hpcsolve.memory import give_back_freed_memory
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.graph import Graph
-from hpcsolve.problems.path_question import PathQuestion
+from hpcsolve.problems.questions import PathQuestion
 from hpcsolve.wording import counted
 
 

@@ -14,8 +14,7 @@ from hpcsolve.algorithms.shortest_paths.engines.known import ENGINES, TableEngin
 from hpcsolve.errors import InputError
 from hpcsolve.formats import read_queries
 from hpcsolve.problems.graph import Graph, vertex_positions
-from hpcsolve.problems.path_question import PathQuestion
-from hpcsolve.problems.verify.reductions import Reduction
+from hpcsolve.problems.questions import PathQuestion, Reduction
 
 Vertex = int | str
 """A vertex by its label or name."""

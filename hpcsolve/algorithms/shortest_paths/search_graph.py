@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from hpcsolve.algorithms.shortest_paths.keys import Keys
 from hpcsolve.errors import InputError
-from hpcsolve.problems.graph import Graph
-from hpcsolve.problems.graph_order import reversed_graph, same_arcs, spatial_order
+from hpcsolve.problems.graph import Graph, reversed_graph, same_arcs, spatial_order
 
 
 @dataclass(frozen=True)

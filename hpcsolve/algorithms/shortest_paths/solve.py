@@ -41,7 +41,7 @@ from hpcsolve.errors import InputError
 from hpcsolve.parallel.comm import Comm, even_shares
 from hpcsolve.parallel.launch import on_rank_0
 from hpcsolve.problems.graph import Graph
-from hpcsolve.problems.path_question import PathQuestion
+from hpcsolve.problems.questions import PathQuestion
 
 KERNEL_FILES = (*kernel_files(ENGINES), sweeper.FILE, plateaus.FILE, reducer.FILE, contraction.FILE, hierarchy.FILE)
 SEARCHES = {

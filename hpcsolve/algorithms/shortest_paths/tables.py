@@ -21,8 +21,8 @@ from hpcsolve.algorithms.shortest_paths.searches import WANTS_DISTANCES, WANTS_P
 from hpcsolve.answers.contents import DistanceTable
 from hpcsolve.answers.distances import NO_VERTEX, Distances, distance_table
 from hpcsolve.device.base import DeviceInfo, batches_at_once
-from hpcsolve.problems.path_question import PathQuestion
-from hpcsolve.problems.verify.distances import roots, unreached_of
+from hpcsolve.problems.check_distances import roots, unreached_of
+from hpcsolve.problems.questions import PathQuestion
 
 OUTPUT_BYTES = 1 << 32
 """The most bytes of rows on a GPU, including rows that are being copied to the host."""

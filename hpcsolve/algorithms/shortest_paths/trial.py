@@ -22,7 +22,7 @@ from hpcsolve.algorithms.trial import Stopwatch, Trial
 from hpcsolve.device.base import Device, DeviceInfo
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.graph import Graph
-from hpcsolve.problems.path_question import PathQuestion
+from hpcsolve.problems.questions import PathQuestion
 from hpcsolve.wording import counted
 
 ARCS = 1 << 24

@@ -49,8 +49,7 @@ from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import InputError
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.graph import Graph
-from hpcsolve.problems.steiner import require_problem
-from hpcsolve.problems.verify.steiner_bound import closure_bound
+from hpcsolve.problems.steiner import closure_bound, require_problem
 
 HOST_FILES = (TREE_FILE, dual_ascent.FILE, key_path.FILE, ruin.FILE, node_tree.FILE, REDUCTIONS_FILE, layer.FILE,
               contraction.FILE, hierarchy.FILE)

@@ -9,8 +9,7 @@ from typing import Any
 
 from hpcsolve.answers.base import Rows
 from hpcsolve.answers.contents import Contents
-from hpcsolve.formats.cells import csv_line, harmless
-from hpcsolve.formats.decimal_text import shortest
+from hpcsolve.formats.tables import csv_line, harmless, shortest
 from hpcsolve.output.schema import require_whole
 
 

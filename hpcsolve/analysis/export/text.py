@@ -12,7 +12,7 @@ from hpcsolve.answers.contents import Contents
 from hpcsolve.answers.tree import TREE
 from hpcsolve.errors import InputError
 from hpcsolve.formats import steiner_solution_lines, tour_lines
-from hpcsolve.formats.decimal_text import shortest
+from hpcsolve.formats.tables import shortest
 from hpcsolve.output.schema import answer_in, require_whole
 from hpcsolve.wording import visible
 

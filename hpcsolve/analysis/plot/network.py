@@ -12,7 +12,7 @@ from hpcsolve.analysis.plot.canvas import RASTER_FROM
 from hpcsolve.analysis.plot.palette import GREY
 from hpcsolve.errors import InputError
 from hpcsolve.problems.graph import Graph
-from hpcsolve.problems.graph_convert import from_networkx, from_scipy
+from hpcsolve.problems.libraries import from_networkx, from_scipy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-
 import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.errors import InputError
-from hpcsolve.problems.generate.by_name import call_generator
-from hpcsolve.problems.generate.graph import graph_generators
 from hpcsolve.problems.generate.random_integers import first_words, integers_below, require_integers
 from hpcsolve.problems.tsp import Tsp, from_costs, largest_cost, require_memory
 
@@ -17,30 +13,8 @@ BYTES_A_RANDOM_COST = 24
 """As `tsp.BYTES_A_COST`, with the random words from which the costs are computed."""
 
 
-def generate_tsp(name: str, **keys: object) -> Tsp:
-    """Generate an instance by the name of a generator and the keys that it has in job files.
-
-    Parameters
-    ----------
-    name
-        A key of `tsp_generators()`.
-    keys
-        The arguments of that generator.
-
-    Raises
-    ------
-    InputError
-        If there is no such generator or key (with the nearest name), n is missing, or a value has the wrong type or is
-        out of range.
-    """
-    if name in graph_generators():
-        raise InputError(f"{name} generates a graph, not a travelling salesman problem")
-    return call_generator(tsp_generators(), name, keys)
 
 
-def tsp_generators() -> Mapping[str, Callable[..., Tsp]]:
-    """Return the generators of travelling salesman problems by their names in job files."""
-    return {"uniform-tsp": uniform_tsp, "clustered-tsp": clustered_tsp, "random-matrix": random_matrix}
 
 
 def uniform_tsp(n: int, seed: int = 1, extent: int = 1000) -> Tsp:

@@ -18,9 +18,8 @@ from hpcsolve.answers.contents import Column, Contents, columns
 from hpcsolve.errors import DamagedFileError, InputError
 from hpcsolve.formats import InstanceOf
 from hpcsolve.job import IN_MEMORY, Job
-from hpcsolve.job.generators import makers
 from hpcsolve.output.schema import INSTANCE_GROUPS
-from hpcsolve.problems.generate.by_name import call_generator
+from hpcsolve.problems.generate import call_generator, makers
 from hpcsolve.problems.notes import notes_on
 from hpcsolve.problems.rounding import Precision, decimals_of
 from hpcsolve.wording import did_you_mean

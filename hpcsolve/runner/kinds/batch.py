@@ -14,11 +14,10 @@ from hpcsolve import formats
 from hpcsolve.errors import InputError
 from hpcsolve.formats import InstanceOf
 from hpcsolve.formats.files import InputFile
-from hpcsolve.formats.tsp.batch import batch_of_arrays, read_batch
+from hpcsolve.formats.npy import batch_of_arrays, read_batch
 from hpcsolve.problems import tsp
 from hpcsolve.problems.rounding import Precision
-from hpcsolve.problems.tsp import Tsp
-from hpcsolve.problems.tsp_batch import TspBatch, fitted
+from hpcsolve.problems.tsp import Tsp, TspBatch, fitted_batch
 from hpcsolve.runner.kinds import ProblemKind
 from hpcsolve.wording import counted
 
@@ -30,11 +29,11 @@ def read_source(source: Any, precision: Precision) -> InstanceOf[TspBatch]:
 
     def read_one(file: str) -> InstanceOf[Tsp]:
         found = formats.read(file, precision)
-        return replace(found, problem=tsp.fitted(found.problem, precision))
+        return replace(found, problem=tsp.fitted_tsp(found.problem, precision))
 
     batch, digest = read_batch(source, read_one, precision)
     path = os.path.abspath(source) if isinstance(source, str) else ""
-    return InstanceOf(fitted(batch, precision), path, digest, "batch")
+    return InstanceOf(fitted_batch(batch, precision), path, digest, "batch")
 
 
 def read(path: str, options: Mapping[str, Any], precision: Precision) -> InstanceOf[TspBatch]:
@@ -44,7 +43,7 @@ def read(path: str, options: Mapping[str, Any], precision: Precision) -> Instanc
 
 def given(problem: Any, options: Mapping[str, Any], precision: Precision) -> TspBatch:
     """Return the batch of an array of shape (instances, n, n). Raises as `batch_of_arrays`."""
-    return fitted(batch_of_arrays(InputFile("batch", b"", ""), [np.asarray(problem)], precision), precision)
+    return fitted_batch(batch_of_arrays(InputFile("batch", b"", ""), [np.asarray(problem)], precision), precision)
 
 
 def write(problem: TspBatch, path: str) -> None:

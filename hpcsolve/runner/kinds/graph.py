@@ -12,9 +12,8 @@ import numpy as np
 
 from hpcsolve.errors import InputError
 from hpcsolve.formats import GraphInstance, read_graph, read_terminals, write_graph
-from hpcsolve.problems.graph import Graph, with_terminals_at
-from hpcsolve.problems.graph_build import fitted
-from hpcsolve.problems.graph_convert import from_networkx, from_scipy
+from hpcsolve.problems.graph import Graph, fitted_graph, with_terminals_at
+from hpcsolve.problems.libraries import from_networkx, from_scipy
 from hpcsolve.problems.rounding import Precision
 from hpcsolve.problems.steiner import with_terminals
 from hpcsolve.runner.kinds import ProblemKind
@@ -49,7 +48,7 @@ def read(path: str, options: Mapping[str, Any], precision: Precision, whole: boo
     if not isinstance(terminals, (str, list, type(None))):
         raise InputError("instance: terminals must be a list of vertices, or the name of a file with one per line")
     found = read_graph(path, coordinates, directed=directed, weight=weight)
-    found = replace(found, problem=fitted(found.problem, precision, whole))
+    found = replace(found, problem=fitted_graph(found.problem, precision, whole))
     return found if terminals is None else replace(found, problem=_with_terminals(found.problem, terminals))
 
 
@@ -88,7 +87,7 @@ def given(problem: Any, options: Mapping[str, Any], precision: Precision, whole:
         raise InputError(f"{type(problem).__name__} is not a graph; give {what}; {how}")
     if "weight" in options and not hasattr(problem, "is_directed"):
         raise InputError(f"weight= names an attribute of networkx's edges, and {type(problem).__name__} has none")
-    graph = fitted(graph, precision, whole)
+    graph = fitted_graph(graph, precision, whole)
     return with_terminals(graph, options["terminals"]) if "terminals" in options else graph
 
 

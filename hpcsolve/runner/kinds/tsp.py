@@ -12,21 +12,20 @@ import numpy as np
 from hpcsolve import formats
 from hpcsolve.errors import InputError
 from hpcsolve.formats import Instance
-from hpcsolve.formats.tsp.city_names import with_names
-from hpcsolve.problems.data_frame import from_data_frame, is_data_frame
+from hpcsolve.formats.tsplib import with_names
 from hpcsolve.problems.geographic import DEGREES
+from hpcsolve.problems.libraries import from_data_frame, is_data_frame
 from hpcsolve.problems.rounding import Precision
-from hpcsolve.problems.tsp import Tsp, fitted
-from hpcsolve.problems.tsp_matrix import from_matrix
+from hpcsolve.problems.tsp import Tsp, fitted_tsp, from_matrix
 from hpcsolve.runner.kinds import ProblemKind
 from hpcsolve.wording import counted
 
 
 def read(path: str, options: Mapping[str, Any], precision: Precision) -> Instance:
-    """Read a TSPLIB file or a matrix. Raises as `formats.read` and `fitted`."""
+    """Read a TSPLIB file or a matrix. Raises as `formats.read` and `fitted_tsp`."""
     _refuse_options(options)
     found = formats.read(path, precision)
-    return replace(found, problem=fitted(with_names(found.problem), precision))
+    return replace(found, problem=fitted_tsp(with_names(found.problem), precision))
 
 
 def _refuse_options(options: Mapping[str, Any]) -> None:
@@ -51,10 +50,10 @@ def headline(problem: Tsp) -> str:
 def given(problem: Any, options: Mapping[str, Any], precision: Precision) -> Tsp:
     """Return the instance that a program gave, or that of a matrix or DataFrame.
 
-    Raises as `from_matrix` and `fitted`.
+    Raises as `from_matrix` and `fitted_tsp`.
     """
     _refuse_options(options)
-    return fitted(_made(problem, precision), precision)
+    return fitted_tsp(_made(problem, precision), precision)
 
 
 def _made(problem: Any, precision: Precision) -> Tsp:

@@ -13,11 +13,11 @@ from scipy.sparse.csgraph import dijkstra
 
 from hpcsolve.errors import InputError
 from hpcsolve.formats import read, read_graph, write, write_steinlib
-from hpcsolve.problems.generate.graph import generate_graph
-from hpcsolve.problems.generate.steiner import power_law_steiner, road_steiner
+from hpcsolve.problems.generate import generate_graph
+from hpcsolve.problems.generate.graph import power_law_steiner, road_steiner
 from hpcsolve.problems.generate.tsp import clustered_tsp, random_matrix, uniform_tsp
 from hpcsolve.problems.graph import Graph, with_terminals_at
-from hpcsolve.problems.graph_convert import to_scipy
+from hpcsolve.problems.libraries import to_scipy
 from hpcsolve.problems.tsp import Tsp, from_costs
 
 TSPLIB = ("burma14", "br17", "gr17", "ulysses16", "gr21", "ulysses22", "gr24", "fri26", "bayg29", "bays29", "ftv33",

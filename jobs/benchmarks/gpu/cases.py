@@ -13,8 +13,7 @@ from typing import Any
 from hpcsolve.algorithms.base import NO_STOP, StopCriteria
 from hpcsolve.algorithms.held_karp.lattice.plan import split_cities
 from hpcsolve.errors import InputError
-from hpcsolve.job.generators import makers
-from hpcsolve.problems.generate.by_name import call_generator
+from hpcsolve.problems.generate import call_generator, makers
 from jobs.benchmarks.ants.instances import read_or_generate
 from jobs.benchmarks.held_karp.peak import min_adds
 from jobs.benchmarks.shortest_paths.graphs import NEW_YORK, read_graph_named

@@ -18,7 +18,7 @@ from scipy.sparse.csgraph import dijkstra
 from hpcsolve.analysis.load import Result, load
 from hpcsolve.errors import EnvironmentFault
 from hpcsolve.problems.graph import Graph
-from hpcsolve.problems.graph_convert import to_scipy
+from hpcsolve.problems.libraries import to_scipy
 from jobs.benchmarks.common.answers import require_equal
 from jobs.benchmarks.common.table import markdown
 from jobs.benchmarks.shortest_paths.graphs import job_instance, read_graph_named

@@ -30,9 +30,9 @@ from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import InputError
 from hpcsolve.formats import read_graph
-from hpcsolve.problems.generate.graph import generate_graph
+from hpcsolve.problems.generate import generate_graph
 from hpcsolve.problems.graph import Graph
-from hpcsolve.problems.graph_convert import to_scipy
+from hpcsolve.problems.libraries import to_scipy
 
 NEW_YORK = "new-york"
 FILES = {NEW_YORK: "USA-road-d.NY"}

@@ -15,7 +15,7 @@ from scipy.sparse.csgraph import connected_components
 
 from hpcsolve.errors import InputError
 from hpcsolve.formats import read_graph
-from hpcsolve.problems.generate.steiner import steiner_generators
+from hpcsolve.problems.generate import steiner_generators
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.steiner import require_problem
 from jobs.benchmarks.common.answers import WrongAnswerError

@@ -12,7 +12,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import dijkstra, minimum_spanning_tree
 
 from hpcsolve.problems.graph import Graph
-from hpcsolve.problems.graph_convert import to_scipy
+from hpcsolve.problems.libraries import to_scipy
 
 BATCH = 64
 """Searches in a call of scipy's dijkstra: the distances of one batch are kept, and the predecessors of all."""

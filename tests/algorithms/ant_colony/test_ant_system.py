@@ -12,7 +12,7 @@ from hpcsolve.algorithms.ant_colony.instance import ant_instance, heuristic_tabl
 from hpcsolve.algorithms.ant_colony.solve import open_search, powers
 from hpcsolve.device.host import HostDevice
 from hpcsolve.problems.generate.tsp import clustered_tsp, random_matrix, uniform_tsp
-from hpcsolve.problems.tsp_matrix import from_matrix
+from hpcsolve.problems.tsp import from_matrix
 from tests.ant_model import Model, philox
 
 KEY = (123456789, 987654321)

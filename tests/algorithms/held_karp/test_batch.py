@@ -17,13 +17,11 @@ from hpcsolve.algorithms.held_karp import Parameters
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import InputError, ResourceError
-from hpcsolve.formats.tsp.batch import read_batch
-from hpcsolve.job.load import load_job
+from hpcsolve.formats.npy import read_batch
+from hpcsolve.job import load_job
 from hpcsolve.parallel.comm import SerialComm
-from hpcsolve.problems.order import TourQuestion
-from hpcsolve.problems.tsp import FORBIDDEN
-from hpcsolve.problems.tsp_batch import TspBatch, batch_of, check_tours
-from hpcsolve.problems.tsp_matrix import from_matrix
+from hpcsolve.problems.questions import TourQuestion
+from hpcsolve.problems.tsp import FORBIDDEN, TspBatch, batch_of, check_tours, from_matrix
 from hpcsolve.runner.kinds import read_instance
 from hpcsolve.runner.verify import verify_file
 from tests.order_oracle import best_order

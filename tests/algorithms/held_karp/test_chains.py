@@ -16,7 +16,7 @@ from hpcsolve.algorithms.held_karp.bounded.tighten import no_incumbent
 from hpcsolve.algorithms.held_karp.problem import order_problem
 from hpcsolve.device.base import Device
 from hpcsolve.parallel.comm import SerialComm
-from hpcsolve.problems.order import TourQuestion
+from hpcsolve.problems.questions import TourQuestion
 from hpcsolve.problems.tsp import FORBIDDEN, from_costs
 
 

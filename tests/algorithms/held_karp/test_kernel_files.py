@@ -9,7 +9,7 @@ import pytest
 from hpcsolve.algorithms import held_karp
 from hpcsolve.algorithms.base import NO_STOP, silent
 from hpcsolve.device.host import HostDevice
-from hpcsolve.job.load import load_job
+from hpcsolve.job import load_job
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.generate.tsp import random_matrix
 

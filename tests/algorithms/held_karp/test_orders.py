@@ -23,7 +23,7 @@ from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import ResourceError
 from hpcsolve.parallel.comm import Comm, SerialComm
-from hpcsolve.problems.order import TourQuestion, Windows, check_order, legs
+from hpcsolve.problems.questions import TourQuestion, Windows, check_order, legs
 from hpcsolve.problems.tsp import FORBIDDEN, Tsp, from_costs
 from tests.order_oracle import MISSING, OBJECTIVES, best_order, numpy_program, random_question, tours_of, values_of
 from tests.thread_comm import ThreadComm, on_ranks

@@ -19,7 +19,7 @@ from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 from hpcsolve.device.select import open_device
 from hpcsolve.parallel.comm import SerialComm
-from hpcsolve.problems.generate.plane_graphs import road_graph
+from hpcsolve.problems.generate.plane import road_graph
 from hpcsolve.problems.graph import Graph
 
 PIECE = 1000

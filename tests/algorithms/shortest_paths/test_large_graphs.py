@@ -20,9 +20,9 @@ from hpcsolve.algorithms.shortest_paths.searcher import searcher
 from hpcsolve.algorithms.shortest_paths.searches import WANTS_DISTANCES, WANTS_PREDECESSORS, row_searches
 from hpcsolve.device.host import HostDevice
 from hpcsolve.formats import read_graph
-from hpcsolve.problems.generate.graph import generate_graph
+from hpcsolve.problems.generate import generate_graph
 from hpcsolve.problems.graph import Graph
-from hpcsolve.problems.graph_convert import to_scipy
+from hpcsolve.problems.libraries import to_scipy
 from tests.road_networks import REFERENCES, splitmix_weights
 
 ENGINES: tuple[EngineName, ...] = ("near-far-block", "near-far-grid", "dijkstra")

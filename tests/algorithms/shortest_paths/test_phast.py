@@ -31,10 +31,9 @@ from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import InputError
 from hpcsolve.formats import read_graph
-from hpcsolve.problems.generate.graph import generate_graph
-from hpcsolve.problems.graph import Graph
-from hpcsolve.problems.graph_build import from_edges
-from hpcsolve.problems.graph_convert import to_scipy
+from hpcsolve.problems.generate import generate_graph
+from hpcsolve.problems.graph import Graph, from_edges
+from hpcsolve.problems.libraries import to_scipy
 from tests.oracles import least_distances
 from tests.road_networks import REFERENCES
 

@@ -14,9 +14,8 @@ from hpcsolve.algorithms.shortest_paths.engines.phast import choice
 from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import InputError
 from hpcsolve.parallel.comm import SerialComm
-from hpcsolve.problems.generate.graph import generate_graph
-from hpcsolve.problems.graph import Graph
-from hpcsolve.problems.graph_build import from_edges
+from hpcsolve.problems.generate import generate_graph
+from hpcsolve.problems.graph import Graph, from_edges
 from tests.algorithms.shortest_paths.test_phast import roads
 from tests.algorithms.shortest_paths.test_shortest_paths_run import outcomes_of
 

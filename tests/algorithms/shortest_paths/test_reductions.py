@@ -21,8 +21,8 @@ from hpcsolve.algorithms.shortest_paths.searcher import Searcher, searcher
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 from hpcsolve.problems.graph import Graph
-from hpcsolve.problems.graph_convert import to_scipy
-from hpcsolve.problems.verify.reductions import Reduction
+from hpcsolve.problems.libraries import to_scipy
+from hpcsolve.problems.questions import Reduction
 from tests.algorithms.shortest_paths.test_phast import GRAPHS, hierarchy_of, random_graph, roads
 
 

@@ -20,8 +20,7 @@ from hpcsolve.algorithms.shortest_paths.searcher import Searcher, Solved, search
 from hpcsolve.algorithms.shortest_paths.searches import WANTS_DISTANCES, WANTS_PREDECESSORS, row_searches
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
-from hpcsolve.problems.graph import Graph
-from hpcsolve.problems.graph_build import from_edges
+from hpcsolve.problems.graph import Graph, from_edges
 from tests.oracles import least_distances, smallest_predecessors
 
 ENGINES = get_args(EngineName)

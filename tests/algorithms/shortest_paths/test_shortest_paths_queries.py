@@ -19,7 +19,8 @@ from hpcsolve.algorithms.shortest_paths.searcher import searcher
 from hpcsolve.algorithms.shortest_paths.searches import WANTS_DISTANCES, WANTS_TARGETS, row_searches
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
-from hpcsolve.problems.generate.graph import grid_graph, rmat_graph, road_graph
+from hpcsolve.problems.generate.graph import grid_graph, rmat_graph
+from hpcsolve.problems.generate.plane import road_graph
 from hpcsolve.problems.graph import Graph
 from tests.algorithms.shortest_paths.test_shortest_paths import NEAR, graphs, random_graph, rows
 from tests.oracles import least_distances, smallest_predecessors

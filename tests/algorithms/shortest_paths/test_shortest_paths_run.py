@@ -12,8 +12,7 @@ from hpcsolve.algorithms.shortest_paths.question import RandomSources, question
 from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import InputError
 from hpcsolve.parallel.comm import SerialComm
-from hpcsolve.problems.graph import Graph
-from hpcsolve.problems.graph_build import from_edges
+from hpcsolve.problems.graph import Graph, from_edges
 from tests.oracles import least_distances
 from tests.thread_comm import ThreadComm, on_ranks
 

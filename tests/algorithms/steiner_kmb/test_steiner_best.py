@@ -31,9 +31,8 @@ from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import InputError
 from hpcsolve.parallel.comm import SerialComm
-from hpcsolve.problems.generate.steiner import power_law_steiner, road_steiner
-from hpcsolve.problems.graph import Graph
-from hpcsolve.problems.graph_build import from_edges
+from hpcsolve.problems.generate.graph import power_law_steiner, road_steiner
+from hpcsolve.problems.graph import Graph, from_edges
 from tests.oracles import least_distances
 from tests.published import published
 from tests.steiner_oracle import hardly_shrunk, hypercube, least_tree, steiner_graphs

@@ -36,9 +36,8 @@ from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 from hpcsolve.formats import read_graph
 from hpcsolve.parallel.comm import SerialComm
-from hpcsolve.problems.generate.steiner import road_steiner
-from hpcsolve.problems.graph import Graph
-from hpcsolve.problems.graph_build import from_edges
+from hpcsolve.problems.generate.graph import road_steiner
+from hpcsolve.problems.graph import Graph, from_edges
 from tests.steiner_oracle import hypercube, least_weight, tiny_graph
 from tests.thread_comm import on_ranks
 

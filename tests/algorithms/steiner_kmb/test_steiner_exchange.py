@@ -16,7 +16,7 @@ from hpcsolve.algorithms.steiner_kmb.reductions.simple import reduced
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 from hpcsolve.parallel.comm import SerialComm
-from hpcsolve.problems.generate.steiner import power_law_steiner
+from hpcsolve.problems.generate.graph import power_law_steiner
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.steiner import check_tree
 from tests.oracles import least_distances

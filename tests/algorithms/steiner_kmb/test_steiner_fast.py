@@ -21,11 +21,10 @@ from hpcsolve.answers.tree import check_answer
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 from hpcsolve.parallel.comm import SerialComm
-from hpcsolve.problems.generate.steiner import power_law_steiner, road_steiner
-from hpcsolve.problems.graph import Graph
-from hpcsolve.problems.graph_build import from_edges
+from hpcsolve.problems import steiner
+from hpcsolve.problems.generate.graph import power_law_steiner, road_steiner
+from hpcsolve.problems.graph import Graph, from_edges
 from hpcsolve.problems.steiner import check_tree
-from hpcsolve.problems.verify import steiner_bound
 from tests.published import published
 from tests.steiner_oracle import least_tree, steiner_graphs
 from tests.thread_comm import on_ranks
@@ -51,7 +50,7 @@ def test_trees_of_all_kinds_of_graphs(device: Device) -> None:
         assert int(outcome.solution["lower_bound"].values) <= optimum <= outcome.cost
         prices = outcome.groups["prices"]
         raises = list(zip(prices["terminal"].values.tolist(), prices["price"].values.tolist()))
-        proven = steiner_bound.replayed(graph, int(prices["root"].values), raises)
+        proven = steiner.replayed(graph, int(prices["root"].values), raises)
         assert proven == sum(price for _, price in raises) <= optimum
 
     check()
@@ -60,7 +59,7 @@ def test_trees_of_all_kinds_of_graphs(device: Device) -> None:
 def test_the_closure_is_the_verifiers(host: HostDevice) -> None:
     @given(steiner_graphs())
     def check(graph: Graph) -> None:
-        smaller, known = closure(network(reduced(graph).graph, host)), steiner_bound.closure_spanning_tree(graph)
+        smaller, known = closure(network(reduced(graph).graph, host)), steiner.closure_spanning_tree(graph)
         assert (smaller.weight, smaller.bottleneck) == (known.weight, known.bottleneck)
 
     check()

@@ -9,7 +9,7 @@ import pytest
 
 from hpcsolve.algorithms.base import StopCriteria
 from hpcsolve.device.base import Device
-from hpcsolve.problems.generate.steiner import road_steiner
+from hpcsolve.problems.generate.graph import road_steiner
 from tests.algorithms.steiner_kmb.test_steiner_best import SHRUNK, run_within, solved
 from tests.steiner_oracle import hardly_shrunk
 

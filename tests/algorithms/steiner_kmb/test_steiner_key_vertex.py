@@ -16,8 +16,7 @@ from hpcsolve.algorithms.steiner_kmb.network import Network, network, spanning_t
 from hpcsolve.algorithms.steiner_kmb.reductions.simple import reduced
 from hpcsolve.algorithms.steiner_kmb.trees import improved
 from hpcsolve.device.host import HostDevice
-from hpcsolve.problems.graph import Graph
-from hpcsolve.problems.graph_build import from_edges
+from hpcsolve.problems.graph import Graph, from_edges
 from hpcsolve.problems.steiner import check_tree
 from tests.oracles import least_distances
 from tests.steiner_oracle import hypercube, least_weight, tiny_graph

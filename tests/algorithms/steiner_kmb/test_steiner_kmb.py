@@ -19,10 +19,9 @@ from hpcsolve.answers.tree import check_answer
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 from hpcsolve.parallel.comm import SerialComm
-from hpcsolve.problems.generate.steiner import power_law_steiner, road_steiner
-from hpcsolve.problems.graph import Graph
-from hpcsolve.problems.graph_build import from_edges
-from hpcsolve.problems.graph_convert import to_networkx
+from hpcsolve.problems.generate.graph import power_law_steiner, road_steiner
+from hpcsolve.problems.graph import Graph, from_edges
+from hpcsolve.problems.libraries import to_networkx
 from tests.published import published
 from tests.steiner_oracle import least_tree, steiner_graphs
 from tests.thread_comm import on_ranks

@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hpcsolve.algorithms.steiner_kmb.network import network, spanning_tree
 from hpcsolve.algorithms.steiner_kmb.reductions.simple import ReducedGraph, reduced
 from hpcsolve.device.host import HostDevice
-from hpcsolve.problems.graph import Graph
-from hpcsolve.problems.graph_build import from_edges
+from hpcsolve.problems.graph import Graph, from_edges
 from hpcsolve.problems.steiner import check_tree
 from tests.steiner_oracle import least_tree, steiner_graphs
 

@@ -20,8 +20,7 @@ from hpcsolve.algorithms.steiner_kmb.reductions.special import too_long
 from hpcsolve.algorithms.steiner_kmb.reductions.terminals import contractible
 from hpcsolve.algorithms.steiner_kmb.trees import closure, nearest
 from hpcsolve.device.host import HostDevice
-from hpcsolve.problems.graph import Graph
-from hpcsolve.problems.graph_build import from_edges
+from hpcsolve.problems.graph import Graph, from_edges
 from hpcsolve.problems.steiner import check_tree
 from tests.steiner_oracle import least_weight, tiny_graph
 

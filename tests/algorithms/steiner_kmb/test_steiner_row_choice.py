@@ -14,8 +14,8 @@ from hpcsolve.algorithms.steiner_kmb import Parameters
 from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import InputError
 from hpcsolve.parallel.comm import SerialComm
-from hpcsolve.problems.generate.graph import generate_graph
-from hpcsolve.problems.generate.steiner import power_law_steiner
+from hpcsolve.problems.generate import generate_graph
+from hpcsolve.problems.generate.graph import power_law_steiner
 from hpcsolve.problems.graph import Graph
 from tests.thread_comm import ThreadComm, on_ranks
 

@@ -22,7 +22,7 @@ from hpcsolve.algorithms.steiner_kmb.kmb import tree as kmb
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 from hpcsolve.parallel.comm import SerialComm
-from hpcsolve.problems.generate.steiner import power_law_steiner, road_steiner
+from hpcsolve.problems.generate.graph import power_law_steiner, road_steiner
 from hpcsolve.problems.graph import Graph
 from tests.algorithms.shortest_paths.test_shortest_paths import graphs
 from tests.oracles import least_distances

@@ -22,8 +22,8 @@ from hpcsolve.algorithms.steiner_kmb.reductions.simple import reduced
 from hpcsolve.algorithms.steiner_kmb.trees import improved
 from hpcsolve.device.host import HostDevice
 from hpcsolve.parallel.comm import Comm, SerialComm
-from hpcsolve.problems.generate.steiner import road_steiner
-from hpcsolve.problems.graph_build import from_edges
+from hpcsolve.problems.generate.graph import road_steiner
+from hpcsolve.problems.graph import from_edges
 from hpcsolve.problems.steiner import check_tree
 from tests.algorithms.steiner_kmb.test_steiner_key_vertex import poor_tree
 from tests.steiner_oracle import hypercube, least_weight, tiny_graph

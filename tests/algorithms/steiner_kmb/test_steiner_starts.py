@@ -20,8 +20,7 @@ from hpcsolve.algorithms.steiner_kmb.reductions.simple import reduced
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 from hpcsolve.parallel.comm import Comm, SerialComm
-from hpcsolve.problems.graph import Graph
-from hpcsolve.problems.graph_build import from_edges
+from hpcsolve.problems.graph import Graph, from_edges
 from tests.algorithms.steiner_kmb.test_steiner_best import Impatient, is_right
 from tests.algorithms.steiner_kmb.test_steiner_key_vertex import poor_tree
 from tests.algorithms.steiner_kmb.test_steiner_ruin import search, setting_for, weighed

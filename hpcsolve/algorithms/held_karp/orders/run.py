@@ -37,7 +37,7 @@ from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
 from hpcsolve.device.base import Device
 from hpcsolve.errors import InputError, ResourceError
 from hpcsolve.parallel.comm import Comm
-from hpcsolve.problems.order import TourQuestion
+from hpcsolve.problems.questions import TourQuestion
 from hpcsolve.problems.tsp import Tsp
 
 MOST_CITIES = 31

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hpcsolve.algorithms.held_karp.problem import FREE, OrderProblem
-from hpcsolve.problems.order import LARGEST_VALUE
+from hpcsolve.problems.questions import LARGEST_VALUE
 from hpcsolve.problems.tsp import FORBIDDEN
 
 STRIDE, DEPOT = 32, 31

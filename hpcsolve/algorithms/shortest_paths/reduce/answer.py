@@ -22,8 +22,7 @@ from hpcsolve.answers.reductions import Reductions, closeness_of, middle_of, red
 from hpcsolve.errors import InputError, agree
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.graph import Graph
-from hpcsolve.problems.path_question import PathQuestion
-from hpcsolve.problems.verify.reductions import Reduction
+from hpcsolve.problems.questions import PathQuestion, Reduction
 
 SWEEPS_A_BATCH = 4
 """Number of sweeps of all groups between two points where a checkpoint may be written."""

@@ -10,7 +10,7 @@ from hpcsolve.algorithms.shortest_paths.reduce.summary import layout_of
 from hpcsolve.algorithms.shortest_paths.resume import WORK
 from hpcsolve.answers.reductions import PER_SOURCE
 from hpcsolve.device.base import DeviceInfo, batches_at_once, nbytes_of
-from hpcsolve.problems.path_question import PathQuestion
+from hpcsolve.problems.questions import PathQuestion
 
 COUNTERS = 60
 """Bytes on a device for each search, besides its results: seed, table, counters."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from hpcsolve.algorithms.shortest_paths.keys import Keys
 from hpcsolve.algorithms.shortest_paths.reduce.summary import layout_of
 from hpcsolve.device.base import Argument, Buffer, Device, DeviceInfo
-from hpcsolve.problems.verify.reductions import Reduction
+from hpcsolve.problems.questions import Reduction
 
 FILE = "paths/summaries"
 THREADS = 256

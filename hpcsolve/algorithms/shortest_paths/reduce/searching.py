@@ -16,7 +16,7 @@ from hpcsolve.algorithms.shortest_paths.reduce.reducer import SEARCHED_WIDTH, Re
 from hpcsolve.algorithms.shortest_paths.searcher import Searcher
 from hpcsolve.algorithms.shortest_paths.searches import WANTS_DISTANCES, WANTS_TARGETS, Searches
 from hpcsolve.device.base import Buffer
-from hpcsolve.problems.verify.reductions import Reduction
+from hpcsolve.problems.questions import Reduction
 
 
 @dataclass(frozen=True)

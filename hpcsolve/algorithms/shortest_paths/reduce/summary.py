@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.shortest_paths.keys import Keys
-from hpcsolve.problems.verify.reductions import Reduction
+from hpcsolve.problems.questions import Reduction
 
 REACHED, SUMS, FARTHEST, WITHIN = 0, 1, 4, 6
 """Where entries of a summary begin: targets reached, three digits of the sum, farthest target, counts by cutoff."""

@@ -24,9 +24,8 @@ from hpcsolve.algorithms.steiner_kmb.reductions.simple import Indices, ReducedGr
 from hpcsolve.algorithms.steiner_kmb.trees import closure
 from hpcsolve.checkpoint.checkpoints import without_writer
 from hpcsolve.device.select import on_all_ranks
-from hpcsolve.problems.graph import Graph
-from hpcsolve.problems.graph_build import assembled
-from hpcsolve.problems.weights import narrowed
+from hpcsolve.problems.graph import Graph, assembled
+from hpcsolve.problems.rounding import narrowed
 
 BEST_EFFORT = Effort(1 << 24, 8)
 """The work of a round of reductions in mode best."""

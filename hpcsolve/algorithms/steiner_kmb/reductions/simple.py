@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.problems.graph import Graph
-from hpcsolve.problems.graph_build import assembled
-from hpcsolve.problems.weights import narrowed
+from hpcsolve.problems.graph import Graph, assembled
+from hpcsolve.problems.rounding import narrowed
 
 WORTHWHILE = 64
 """Rounds end with the first one that removes less than one edge in so many."""

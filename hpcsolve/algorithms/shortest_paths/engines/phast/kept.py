@@ -35,9 +35,8 @@ from hpcsolve.algorithms.shortest_paths.search_graph import SearchGraph, lay_out
 from hpcsolve.device import array_cache
 from hpcsolve.device.build import source_hash
 from hpcsolve.device.host import HostDevice
-from hpcsolve.problems import graph_order
-from hpcsolve.problems.graph import Graph
-from hpcsolve.problems.graph_order import spatial_order
+from hpcsolve.problems import graph as graph_order
+from hpcsolve.problems.graph import Graph, spatial_order
 
 KEPT_FROM = 1 << 16
 """Hierarchies of graphs with fewer vertices and arcs are not kept: they are made in some hundredths of a second."""

@@ -1,1 +1,0 @@
-"""Formats of graphs, and of what goes with a graph: coordinates, terminals, queries, a Steiner tree."""

@@ -1,0 +1,120 @@
+"""Files that a question about the order of cities names: time windows, and costs that depend on the leg of a tour.
+
+Windows are a CSV table, with a line for each city: `city,earliest,latest`, optionally `service`. A city is its label or
+name in the instance. An empty `earliest` is 0, an empty `latest` has no limit, an empty or missing `service` is 0.
+Cities without a line may be served at any time. Times are in the unit of the costs. Costs by leg are a `.npy` array of
+shape (legs, n, n), in that unit too.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsolve.errors import InputError
+from hpcsolve.formats.files import InputFile, as_text, decode, open_file
+from hpcsolve.formats.npy import is_npy, npy_array
+from hpcsolve.formats.tables import cells_of, delimiter_of, listed
+from hpcsolve.problems.questions import LARGEST_VALUE, Windows
+from hpcsolve.problems.rounding import is_number
+from hpcsolve.problems.tsp import FORBIDDEN, Tsp, largest_cost, positions
+from hpcsolve.wording import shown
+
+COLUMNS = ("city", "earliest", "latest", "service")
+
+
+def read_windows(path: str, tsp: Tsp) -> Windows:
+    """Return the time windows of a table, in the instance's scaled integers.
+
+    Raises
+    ------
+    InputError
+        With file and line: a column is missing, a city is unknown or there twice, a time is not a number of the
+        costs' decimals, or a window ends before it begins.
+    """
+    file = as_text(open_file(path))
+    rows = [(number, text) for number, text in enumerate(decode(file.content).split("\n"), 1) if text.strip()]
+    if not rows:
+        raise file.error("is empty; the first line must be city,earliest,latest")
+    delimiter = delimiter_of(rows[0][1]) or ","
+    titles = [title.lower() for title in cells_of(rows[0][1], delimiter)]
+    if not set(COLUMNS[:3]) <= set(titles) or set(titles) - set(COLUMNS) or len(set(titles)) < len(titles):
+        what = f"the columns are {listed(titles)}; they must be city, earliest, latest and optionally service"
+        raise file.error(what, rows[0][0])
+    times = {name: np.full(tsp.n, LARGEST_VALUE if name == "latest" else 0) for name in COLUMNS[1:]}
+    seen: dict[int, int] = {}
+    for line, text in rows[1:]:
+        cells = dict(zip(titles, _cells(file, line, text, delimiter, len(titles))))
+        city = _city(file, line, tsp, cells["city"])
+        if city in seen:
+            raise file.error(f"city {cells['city']} is given twice, first on line {seen[city]}", line)
+        seen[city] = line
+        for name in titles:
+            if name != "city" and cells[name]:
+                times[name][city] = _scaled(file, line, cells[name], tsp.scale)
+        if times["earliest"][city] > times["latest"][city]:
+            what = f"{cells['earliest']} is after {cells['latest']}; earliest must not be later than latest"
+            raise file.error(f"the window of city {cells['city']} is empty: {what}", line)
+    return Windows(**times)
+
+
+def _cells(file: InputFile, line: int, text: str, delimiter: str, width: int) -> list[str]:
+    cells = cells_of(text, delimiter)
+    if len(cells) != width:
+        raise file.error(f"{len(cells)} cells, but the first line has {width}", line)
+    return cells
+
+
+def _city(file: InputFile, line: int, tsp: Tsp, cell: str) -> int:
+    try:
+        number = cell.lstrip("-").isdigit() and cell not in tsp.city_names
+        return int(positions(tsp, [int(cell) if number else cell])[0])
+    except InputError as error:
+        raise file.error(str(error), line) from None
+
+
+def _scaled(file: InputFile, line: int, cell: str, scale: int) -> int:
+    """Return a time in scaled integers, at least 0 and at most `LARGEST_VALUE`."""
+    if not is_number(cell):
+        raise file.error(f"expected a time as a number, in the unit of the costs, found {shown(cell)}", line)
+    if cell.lower().lstrip("+").startswith("inf"):
+        return LARGEST_VALUE
+    value = Fraction(cell) * scale if cell.lower() != "nan" and len(cell) < 40 else None
+    if value is None or value.denominator != 1 or not 0 <= value <= LARGEST_VALUE:
+        what = f"{shown(cell)} is not a time of at least 0 with the costs' number of decimals"
+        raise file.error(f"{what} (scale {scale})", line)
+    return int(value)
+
+
+def read_leg_costs(path: str, tsp: Tsp, legs: int) -> NDArray[np.int64]:
+    """Return the costs of each leg, shape (legs, n, n), in the instance's scaled integers.
+
+    `inf` (among integers the largest int64) is a forbidden arc; the diagonals are ignored.
+
+    Raises
+    ------
+    InputError
+        The file is no array of this shape, or an entry is too large or has more decimals than the instance's costs.
+    """
+    file = open_file(path)
+    if not is_npy(file.content):
+        raise file.error("is not a .npy file; numpy.save writes one")
+    table = npy_array(file)
+    if table.shape != (legs, tsp.n, tsp.n):
+        what = f"has shape {table.shape}; a tour of this instance has {legs} legs among {tsp.n} cities"
+        raise file.error(f"{what}, so it must have shape {(legs, tsp.n, tsp.n)}")
+    missing = np.broadcast_to(np.eye(tsp.n, dtype=bool), table.shape).copy()
+    missing |= np.isposinf(table) if table.dtype.kind == "f" else table == FORBIDDEN
+    limit = largest_cost(tsp.n)
+    known = table[~missing]
+    if not np.isfinite(known).all() or (len(known) and max(abs(int(known.max())), abs(int(known.min()))) * tsp.scale
+                                        > limit):
+        raise file.error(f"a cost is not a number or too large: times the instance's scale it may be {limit} at most")
+    scaled = np.rint(known * float(tsp.scale)).astype(np.int64) if table.dtype.kind == "f" else known * tsp.scale
+    if table.dtype.kind == "f" and not np.array_equal(scaled / tsp.scale, known):
+        raise file.error(f"a cost has more decimals than the instance's costs (scale {tsp.scale}); round the costs")
+    costs = np.full(table.shape, FORBIDDEN)
+    costs[~missing] = scaled
+    return costs

@@ -1,1 +1,0 @@
-"""Formats of travelling salesman problems and their tours."""

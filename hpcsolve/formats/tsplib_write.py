@@ -1,0 +1,165 @@
+"""Writing TSPLIB files: instances and tours. Names of cities, for which TSPLIB has no place, stand in the comment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hpcsolve.errors import InputError
+from hpcsolve.formats.files import write_text
+from hpcsolve.formats.tables import decimal, shortest
+from hpcsolve.formats.tsplib_costs import distance_matrix
+from hpcsolve.problems.geographic import DEGREES_MINUTES
+from hpcsolve.problems.tsp import FORBIDDEN, Tsp, largest_cost
+
+
+def write_tsplib(tsp: Tsp, path: str) -> None:
+    """Write an instance, completely or not at all, so that `read` returns the same costs.
+
+    It is written as EUC_2D (or GEO) if that gives the same costs from the coordinates, else as EXPLICIT FULL_MATRIX.
+    Cities of a matrix without coordinates are numbered from 1. Names of cities stand in the comment. Decimal costs are
+    written as decimals, which TSPLIB itself does not have.
+
+    Parameters
+    ----------
+    path
+        "-" is standard output.
+
+    Raises
+    ------
+    InputError
+        Arcs are forbidden, which TSPLIB cannot express.
+    EnvironmentFault
+        The file cannot be written.
+    """
+    write_text(tsplib_text(tsp), path)
+
+
+def write_tour(labels: ArrayLike, path: str, *, name: str = "tour", comment: str = "") -> None:
+    """Write a TOUR file: the labels of the cities in their order, one on each line.
+
+    Raises
+    ------
+    EnvironmentFault
+        The file cannot be written.
+    """
+    write_text("".join(tour_lines(labels, name=name, comment=comment)), path)
+
+
+def tour_lines(labels: ArrayLike, *, name: str = "tour", comment: str = "") -> Iterator[str]:
+    """Yield the lines that `write_tour` writes."""
+    cities = np.asarray(labels, dtype=np.int64)
+    head = [f"NAME : {_one_line(name)}", *_comments(comment), "TYPE : TOUR", f"DIMENSION : {len(cities)}"]
+    yield from (f"{line}\n" for line in [*head, "TOUR_SECTION", *map(str, cities.tolist()), "-1", "EOF"])
+
+
+def tsplib_text(tsp: Tsp) -> str:
+    """Return the text that `write_tsplib` writes."""
+    forbidden = tsp.cost == FORBIDDEN
+    np.fill_diagonal(forbidden, False)
+    if tsp.precedences:
+        first, second = np.array(tsp.precedences).T
+        forbidden[second, first] = False
+    if forbidden.any():
+        row, column = np.argwhere(forbidden)[0]
+        what = f"{tsp.name} has no arc from city {tsp.labels[row]} to {tsp.labels[column]}"
+        raise InputError(f"{what}, which TSPLIB cannot express; write it as {tsp.name}.npy")
+    weight_type = "GEO" if tsp.coordinates_kind == DEGREES_MINUTES else "EUC_2D"
+    from_coordinates = _is_distance(tsp, weight_type)
+    labels = tsp.labels if from_coordinates or _is_drawable(tsp) else np.arange(1, tsp.n + 1)
+    head = [f"NAME : {_one_line(tsp.name)}", *_comments(with_comment(tsp, labels))]
+    head += [f"TYPE : {'TSP' if tsp.symmetric else 'ATSP'}", f"DIMENSION : {tsp.n}"]
+    if tsp.precedences:
+        head[-2] = "TYPE : SOP"
+        tsp, from_coordinates = costs_with_precedences(tsp), False
+    body = _coordinate_lines(tsp, weight_type) if from_coordinates else _matrix_lines(tsp)
+    return "\n".join([*head, *body, "EOF", ""])
+
+
+def _is_distance(tsp: Tsp, weight_type: str) -> bool:
+    """Return whether TSPLIB's distances between the coordinates are the costs."""
+    points = tsp.coordinates
+    if points is None or points.shape[1] != 2 or tsp.scale != 1 or tsp.labels.min() < 0:
+        return False
+    cost = distance_matrix(points, weight_type, largest_cost(tsp.n))
+    if cost is None:
+        return False
+    np.fill_diagonal(cost, FORBIDDEN)
+    return np.array_equal(cost, tsp.cost)
+
+
+def _coordinate_lines(tsp: Tsp, weight_type: str) -> Iterator[str]:
+    yield f"EDGE_WEIGHT_TYPE : {weight_type}"
+    yield "NODE_COORD_SECTION"
+    assert tsp.coordinates is not None
+    yield from _points(tsp.labels, tsp.coordinates)
+
+
+def _matrix_lines(tsp: Tsp) -> Iterator[str]:
+    yield "EDGE_WEIGHT_TYPE : EXPLICIT"
+    yield "EDGE_WEIGHT_FORMAT : FULL_MATRIX"
+    if _is_drawable(tsp):
+        yield "DISPLAY_DATA_TYPE : TWOD_DISPLAY"
+    yield "EDGE_WEIGHT_SECTION"
+    for row in range(tsp.n):
+        costs = tsp.cost[row].tolist()
+        costs[row] = 0
+        yield " ".join(decimal(cost, tsp.scale) for cost in costs)
+    if _is_drawable(tsp) and tsp.coordinates is not None:
+        yield "DISPLAY_DATA_SECTION"
+        yield from _points(tsp.labels, tsp.coordinates)
+
+
+def _is_drawable(tsp: Tsp) -> bool:
+    """Return whether a matrix is written with coordinates to draw it, which also keep the labels."""
+    plane = tsp.coordinates is not None and tsp.coordinates.shape[1] == 2 and not tsp.coordinates_kind
+    return plane and bool(tsp.labels[0] >= 0 and (np.diff(tsp.labels) > 0).all())
+
+
+def _points(labels: NDArray[np.int64], points: NDArray[np.float64]) -> Iterator[str]:
+    """Yield a line for each city, with the shortest decimals that are read as the same floats."""
+    for label, point in zip(labels.tolist(), points.tolist(), strict=True):
+        yield f"{label} " + " ".join(map(shortest, point))
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _comments(text: str) -> list[str]:
+    return [f"COMMENT : {_one_line(line)}" for line in text.splitlines() if line.strip()]
+
+
+
+
+
+
+def with_comment(tsp: Tsp, labels: NDArray[np.int64]) -> str:
+    """Return the comment of an instance with the lines that name its cities, given their labels in the file."""
+    lines = [f"CITY {label} {' '.join(name.split())}" for label, name in zip(labels.tolist(), tsp.city_names)]
+    return "\n".join([*lines, tsp.comment])
+
+
+
+
+
+
+
+
+def costs_with_precedences(tsp: Tsp) -> Tsp:
+    """Return an instance whose costs have -1 where the column's city comes before the row's.
+
+    Raises
+    ------
+    InputError
+        A cost is negative, so that it could be taken for a precedence.
+    """
+    if (tsp.cost < 0).any():
+        raise InputError(f"{tsp.name} has negative costs, which a SOP file cannot express beside precedences")
+    cost = tsp.cost.copy()
+    for a, b in tsp.precedences:
+        cost[b, a] = -tsp.scale
+    return replace(tsp, cost=cost)

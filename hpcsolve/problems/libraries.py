@@ -1,0 +1,298 @@
+"""Instances from objects of other libraries and back: networkx, sparse matrices of scipy, DataFrames of pandas.
+
+Networkx and pandas are not imported here unless an instance is turned into one of networkx.
+"""
+
+from __future__ import annotations
+
+import importlib
+import numbers
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsolve.errors import InputError
+from hpcsolve.problems.geographic import (
+    DEGREES,
+    LATITUDE,
+    LONGITUDE,
+    from_places,
+    has_place_columns,
+    out_of_range,
+    place_columns,
+)
+from hpcsolve.problems.graph import Graph, from_edges
+from hpcsolve.problems.notes import ONE_WAY, not_used, one_way_notes, read_note
+from hpcsolve.problems.rounding import Precision
+from hpcsolve.problems.tsp import Tsp, from_matrix
+from hpcsolve.wording import shown
+
+
+def node_places(graph: Any) -> tuple[NDArray[np.float64] | None, str]:
+    """Return the coordinates of the nodes of a graph of networkx, shape (n, 2 or 3), and their kind.
+
+    They are `lat` and `lon`; or `x` and `y`, which are degrees if the attribute `crs` of the graph says so, as OSMnx
+    writes it; or `pos`. The coordinates are None if a node has none.
+
+    Raises
+    ------
+    InputError
+        Latitudes or longitudes are out of range.
+    """
+    nodes = [data for _, data in graph.nodes(data=True)]
+    for north in LATITUDE:
+        for east in LONGITUDE:
+            places = _table([[data.get(north), data.get(east)] for data in nodes])
+            if places is not None:
+                return _degrees(places), DEGREES
+    places = _table([[data.get("x"), data.get("y")] for data in nodes])
+    if places is not None:
+        degrees = any(mark in str(graph.graph.get("crs", "")).lower() for mark in ("4326", "crs84"))
+        return (_degrees(places[:, ::-1].copy()), DEGREES) if degrees else (places, "")
+    return _table([data.get("pos") for data in nodes]), ""
+
+
+def _table(rows: Sequence[Any]) -> NDArray[np.float64] | None:
+    """Return numbers as an array, or None if one is missing or something else."""
+    if not rows or not all(isinstance(row, (list, tuple, np.ndarray)) and len(row) in (2, 3) for row in rows):
+        return None
+    if len({len(row) for row in rows}) > 1 or not all(_is_number(cell) for row in rows for cell in row):
+        return None
+    table = np.array([[float(cell) for cell in row] for row in rows])
+    return table if np.isfinite(table).all() else None
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+
+
+def _degrees(places: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return latitudes and longitudes. Raises `InputError` if they cannot be degrees."""
+    for place in places.tolist():
+        for value, what in zip(place, ("latitude", "longitude")):
+            wrong = out_of_range(value, what)
+            if wrong:
+                raise InputError(wrong)
+    return places
+
+
+def from_scipy(matrix: Any, *, directed: bool | None = True, name: str = "graph") -> Graph:
+    """Return the graph of a sparse matrix. Stored zeros are arcs of weight 0, as in `scipy.sparse.csgraph`.
+
+    Parameters
+    ----------
+    matrix
+        Shape (n, n), in any of scipy's sparse formats; entry (u, v) is the weight of the arc from u to v.
+    directed
+        If False, each stored entry is an edge, and the least one of (u, v) and (v, u) counts; if None it is an edge,
+        too, but (u, v) and (v, u) must not differ.
+
+    Raises
+    ------
+    InputError
+        The matrix is not sparse or not square; or as in `from_edges`.
+    """
+    if not hasattr(matrix, "tocoo"):
+        raise InputError(f"from_scipy takes a sparse matrix, not {type(matrix).__name__}", name)
+    if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise InputError(f"the matrix has shape {matrix.shape}; it must be square", name)
+    entries = matrix.tocoo()
+    return from_edges(entries.row, entries.col, entries.data, n=int(matrix.shape[0]), directed=directed, name=name)
+
+
+def to_scipy(graph: Graph) -> Any:
+    """Return a `scipy.sparse.csr_array` of shape (n, n), with the weights in the unit of the input."""
+    from scipy.sparse import csr_array
+
+    weights = graph.weights if graph.scale == 1 else graph.weights / graph.scale
+    fits = graph.arcs <= np.iinfo(np.int32).max
+    offsets = graph.offsets.astype(np.int32) if fits else graph.offsets
+    return csr_array((weights, graph.heads, offsets), shape=(graph.n, graph.n))
+
+
+def from_networkx(
+    graph: Any, weight: str | None = "weight", *, directed: bool | None = None, name: str = "", file: bool = False,
+    stated: bool = True,
+) -> Graph:
+    """Return the graph of a networkx graph, directed or not, with or without parallel edges.
+
+    If all nodes are integers, they are the labels; else the labels are 0..n-1, and the nodes' texts are the names.
+    Coordinates are what `node_places` finds.
+
+    Parameters
+    ----------
+    weight
+        The attribute with the weights, which every edge must have. None: each edge weighs 1, and so it does by default
+        if no edge has any attribute that is a number, as in networkx.
+    directed
+        False takes each arc as an edge, whose weight is the smaller one of both directions; by default as the graph is.
+    file
+        Whether the graph was read from a file, so that messages name the key of a job.
+    stated
+        Whether the file says if it has arcs or edges. If not, `graph` has them as arcs, which are taken as edges.
+
+    Raises
+    ------
+    InputError
+        Edges lack the attribute, or it is not a number; the graph has edges, and `directed` is true; or as in
+        `from_edges`. The message names an edge.
+    """
+    if directed and not graph.is_directed():
+        raise InputError("a graph with edges, not arcs, is undirected; remove directed = true", name)
+    title = name or str(getattr(graph, "name", "")) or "graph"
+    nodes = list(graph.nodes)
+    position = {node: index for index, node in enumerate(nodes)}
+    tails, heads, attributes = zip(*graph.edges(data=True)) if graph.size() else ((), (), ())
+    values = _edge_values(tails, heads, attributes, weight, title, file)
+    coordinates, kind = node_places(graph)
+    arcs = directed if directed is not None else graph.is_directed() if stated else None
+    labelled = all(isinstance(node, (int, np.integer)) and not isinstance(node, bool) for node in nodes)
+    converted = from_edges(
+        [position[node] for node in tails], [position[node] for node in heads], values,
+        n=len(nodes), directed=arcs, name=title,
+        labels=[int(node) for node in nodes] if labelled else None,
+        vertex_names=() if labelled else tuple(map(str, nodes)),
+    )
+    one_way = [data[ONE_WAY] for data in attributes if ONE_WAY in data]
+    notes = () if graph.is_directed() and stated else one_way_notes("attribute", one_way, directed, stated)
+    if weight and tails and not values:
+        notes += (read_note("each edge weighs 1, since edges have no numbers"),)
+    return replace(converted, coordinates=coordinates, coordinates_kind=kind, notes=notes)
+
+
+def _edge_values(
+    tails: Sequence[Any], heads: Sequence[Any], attributes: Sequence[Mapping[str, Any]], weight: str | None, name: str,
+    file: bool,
+) -> list[Any] | None:
+    """Return the weight of each edge, or None if each one weighs 1."""
+    values = [] if weight is None else [data[weight] for data in attributes if weight in data]
+    if len(values) == len(attributes):
+        for index, value in enumerate(values):
+            if not isinstance(value, numbers.Number):
+                what = "is None" if value is None else f"is a {type(value).__name__}, {value!r:.40}"
+                raise InputError(f"{weight!r} of the edge {tails[index]} - {heads[index]} {what}; give a number", name)
+        return values or None
+    if values:
+        index = next(index for index, data in enumerate(attributes) if weight not in data)
+        what = f"the edge {tails[index]} - {heads[index]} has no attribute {weight!r}, which other edges have"
+        raise InputError(f"{what}; give it to every edge, or choose another one with weight{'' if file else '='}", name)
+    if weight is not None:
+        _refuse_other_weights(attributes, weight, name, file)
+    return None
+
+
+def _refuse_other_weights(attributes: Sequence[Mapping[str, Any]], weight: str, name: str, file: bool) -> None:
+    """Refuse a weight that no edge has, unless it is the default and edges have no numbers at all."""
+    found = {key: value for data in attributes for key, value in data.items() if _is_real(value)}
+    if not found and weight == "weight":
+        return
+    others = sorted(found, key=lambda key: (isinstance(found[key], numbers.Integral), key))  # lengths before ids
+    has = f"edges have {', '.join(others)}" if found else "edges have no attribute that is a number"
+    if file:
+        choice = f"choose with weight, as in --set instance.weight={others[0]}" if found else "leave weight out"
+    else:
+        choice = f'choose with weight=, as in weight="{others[0]}"' if found else "remove weight="
+        choice += ", or weight=None for 1 each"
+    raise InputError(f"no edge has the attribute {weight!r}; {has}: {choice}", name)
+
+
+def _is_real(value: object) -> bool:
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
+
+
+def to_networkx(graph: Graph) -> Any:
+    """Return a `networkx.Graph` or `DiGraph` whose nodes are names or labels, with weights in the unit of the input.
+
+    Raises
+    ------
+    InputError
+        networkx is not installed.
+    """
+    try:
+        # Imported by name, since networkx is optional and only this function needs it.
+        networkx = importlib.import_module("networkx")
+    except ImportError:
+        raise InputError("networkx is not installed: pip install networkx") from None
+    result = networkx.DiGraph() if graph.directed else networkx.Graph()
+    nodes = list(graph.vertex_names) or graph.labels.tolist()
+    result.add_nodes_from(nodes)
+    tails, once = graph.tails(), np.arange(graph.arcs)
+    if not graph.directed:
+        once = np.flatnonzero(tails <= graph.heads)
+    weights = graph.weights[once] if graph.scale == 1 else graph.weights[once] / graph.scale
+    ends = zip(tails[once].tolist(), graph.heads[once].tolist(), weights.tolist(), strict=True)
+    result.add_weighted_edges_from((nodes[a], nodes[b], value) for a, b, value in ends)
+    return result
+
+
+def is_data_frame(problem: object) -> bool:
+    """Return whether an object is a table with an index and columns, as pandas has it."""
+    return hasattr(problem, "columns") and hasattr(problem, "index") and hasattr(problem, "to_numpy")
+
+
+def from_data_frame(frame: Any, precision: Precision | None = None, name: str = "DataFrame") -> Tsp:
+    """Return the problem of a DataFrame.
+
+    Parameters
+    ----------
+    frame
+        Either a square matrix of costs, from the row's city to the column's, whose index equals its columns: integers
+        are the labels of the cities, other values their names. Or a table with columns of latitudes and longitudes, as
+        in `formats.places`, where an index of texts gives the names if no column does.
+    precision
+        As in `from_matrix`.
+
+    Raises
+    ------
+    InputError
+        Index and columns differ, or as in `from_matrix` and `from_places`.
+    """
+    if has_place_columns(list(frame.columns)):
+        return _places(frame, name)
+    labels = _labels(frame, name)
+    if _integers(labels):
+        tsp = from_matrix(frame.to_numpy(), name, precision=precision)
+        return replace(tsp, labels=np.array(labels, dtype=np.int64))
+    return from_matrix(frame.to_numpy(), name, city_names=[str(label) for label in labels], precision=precision)
+
+
+def _labels(frame: Any, name: str) -> list[Any]:
+    """Return the labels of the rows, which must be those of the columns in the same order, each one once."""
+    rows, columns = list(frame.index), list(frame.columns)
+    if rows == columns:
+        if _integers(rows) and len(set(rows)) < len(rows):
+            raise InputError("two cities have the same number in the index of the DataFrame; give each its own", name)
+        return rows
+    if len(rows) != len(columns):
+        raise InputError(f"the DataFrame has {len(rows)} rows and {len(columns)} columns; the matrix is square", name)
+    first = next(i for i, (row, column) in enumerate(zip(rows, columns)) if row != column)
+    what = f"row {first} of the DataFrame is {shown(str(rows[first]))}, column {first} {shown(str(columns[first]))}"
+    cure = "order them with df.loc[df.columns]" if set(rows) == set(columns) else "set df.index = df.columns"
+    raise InputError(f"{what}; the cities must be the same in both: {cure}", name)
+
+
+def _integers(labels: Sequence[Any]) -> bool:
+    return all(isinstance(label, (int, np.integer)) and not isinstance(label, bool) for label in labels)
+
+
+def _places(frame: Any, name: str) -> Tsp:
+    try:
+        columns = place_columns(list(frame.columns))
+    except ValueError as problem:
+        raise InputError(str(problem), name) from None
+    latitude, longitude = (frame.iloc[:, column].to_numpy() for column in (columns.latitude, columns.longitude))
+    index = frame.index.tolist()
+    names = index if all(isinstance(label, str) for label in index) else []
+    if columns.name is not None:
+        names = frame.iloc[:, columns.name].tolist()
+    ids = [] if columns.label is None else frame.iloc[:, columns.label].tolist()
+    for position, text in enumerate(names):
+        if text is None or text != text or not str(text).strip():
+            raise InputError(f"place {position} has no name", name)
+    return from_places(
+        latitude, longitude, name, city_names=[str(text) for text in names],
+        labels=ids if ids and _integers(ids) else None, notes=not_used(columns.unused(list(frame.columns))),
+    )

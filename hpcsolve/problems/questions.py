@@ -1,0 +1,268 @@
+"""What a job asks: of a tour its objective and its constraints, with the check of an order, and of a graph which paths.
+
+The check is plain numpy on the instance, and uses nothing of a solver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hpcsolve.problems.tsp import FORBIDDEN, Tsp, check_permutation
+
+Objective = Literal["sum", "latency", "position", "bottleneck", "lexicographic", "finish"]
+LARGEST_VALUE = 2**62 - 1
+"""The largest magnitude of an objective's value, and of each partial sum of it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Windows:
+    """When cities may be served: int64 of shape (n,), each in scaled integers.
+
+    A traveller who arrives before `earliest` waits; service begins by `latest` and takes `service`. The return to the
+    first city must be by its `latest` too.
+    """
+
+    earliest: NDArray[np.int64]
+    latest: NDArray[np.int64]
+    service: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class TourQuestion:
+    """What tour a job asks for. Cities are positions in the instance.
+
+    Attributes
+    ----------
+    path
+        "cycle", or "open" for a path through all cities.
+    start, end
+        The first and the last city. None: any city of an open path; a cycle begins at city 0.
+    objective
+        "sum" of the legs' costs; "latency", the sum of weight * arrival over the cities, where the return to the first
+        city of a cycle counts too; "position", the sum of the legs' costs, which depend on their place; "bottleneck",
+        the dearest leg; "lexicographic", the sum among tours whose dearest leg is least; "finish", the earliest end.
+    weights
+        int64, or None where all are 1: for "latency" of the cities, shape (n,); for "position" of the legs.
+    leg_costs
+        For "position", shape (legs, n, n), int64: the costs of each leg in place of the instance's, or None.
+    windows
+        For "finish" alone, or None.
+    precedences
+        Pairs (a, b): a comes before b.
+    places
+        Shape (n, n), bool: [city, place] is whether the city may stand at that place of the tour, both from 0. None:
+        anywhere.
+    forbidden
+        Pairs (a, b): no leg leads from a to b.
+    """
+
+    path: str = "cycle"
+    start: int | None = None
+    end: int | None = None
+    objective: Objective = "sum"
+    weights: NDArray[np.int64] | None = None
+    leg_costs: NDArray[np.int64] | None = None
+    windows: Windows | None = None
+    precedences: tuple[tuple[int, int], ...] = ()
+    places: NDArray[np.bool_] | None = None
+    forbidden: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def plain(self) -> bool:
+        """Whether a tour's value is the sum of its legs' costs and no constraint is about places.
+
+        Forbidden legs are allowed: they are arcs that do not exist.
+        """
+        return self.objective == "sum" and not self.precedences and self.places is None
+
+    @property
+    def constrained(self) -> bool:
+        """Whether not every order with these ends may be taken."""
+        return bool(self.precedences or self.forbidden) or self.places is not None or self.windows is not None
+
+
+def legs(n: int, path: str) -> int:
+    """Return the number of legs of a tour of n cities. A single city has none."""
+    return 0 if n == 1 else n if path == "cycle" else n - 1
+
+
+def check_order(tsp: Tsp, tour: ArrayLike, question: TourQuestion) -> int:
+    """Check a tour against a question and return its value.
+
+    Parameters
+    ----------
+    tour
+        Shape (n,), integers: positions 0..n-1 in the order in which they are visited.
+
+    Raises
+    ------
+    ValueError
+        As `check_permutation`; or a leg has no arc or is forbidden, a city stands at a forbidden place or before one
+        that must precede it, or a window is missed.
+    """
+    order = np.asarray(tour)
+    check_permutation(tsp, order, question.path, question.start, question.end)
+    tails, heads = leg_ends(order.astype(np.int64), question.path)
+    values = legs_of(tsp, order, question)
+    _require_legs(tsp, tails, heads, values, question)
+    _require_places(tsp, order.astype(np.int64), question)
+    whole = values.tolist()
+    _require_windows(tsp, order.tolist(), whole, question)
+    return int(value_of(question, order, whole))
+
+
+def value_of(question: TourQuestion, tour: ArrayLike, values: Sequence[Any]) -> Any:
+    """Return the value of a tour whose legs have these costs, integers or decimals in the unit of the windows."""
+    if question.objective == "bottleneck":
+        return max(values, default=0)
+    if question.objective == "latency":
+        heads = leg_ends(np.asarray(tour), question.path)[1].tolist()
+        weights = [1] * len(heads) if question.weights is None else question.weights[heads].tolist()
+        return sum(weight * arrival for weight, arrival in zip(weights, accumulate(values), strict=True))
+    if question.objective == "finish":
+        assert question.windows is not None
+        cities, times = np.asarray(tour).tolist(), times_of(question, tour, values)
+        return times[-1] + (int(question.windows.service[cities[-1]]) if len(times) == len(cities) else 0)
+    if question.objective == "position" and question.weights is not None:
+        return sum(weight * value for weight, value in zip(question.weights.tolist(), values, strict=True))
+    return sum(values)
+
+
+def times_of(question: TourQuestion, tour: ArrayLike, values: Sequence[Any]) -> list[Any]:
+    """Return when service begins at each city of a tour with time windows, then when a cycle is back in the first."""
+    windows, times, time = question.windows, [], 0
+    assert windows is not None
+    for city, travel in zip(np.asarray(tour).tolist(), [0, *values]):
+        times.append(max(time + travel, int(windows.earliest[city])))
+        time = times[-1] + int(windows.service[city])
+    return [*times, time + values[-1]] if len(values) == len(times) else times
+
+
+def legs_of(tsp: Tsp, tour: ArrayLike, question: TourQuestion) -> NDArray[np.int64]:
+    """Return the cost of each leg of a tour, without weights."""
+    tails, heads = leg_ends(np.asarray(tour).astype(np.int64), question.path)
+    values: NDArray[np.int64] = _leg_table(tsp, question)[np.arange(len(tails)), tails, heads]
+    return values
+
+
+def departures_of(tsp: Tsp, tour: ArrayLike, question: TourQuestion) -> NDArray[np.int64] | None:
+    """Return when the traveller leaves each city that a leg leads from, or None without time windows."""
+    windows, order = question.windows, np.asarray(tour).astype(np.int64)
+    if windows is None:
+        return None
+    count = legs(tsp.n, question.path)
+    begins = np.array(times_of(question, order, legs_of(tsp, order, question).tolist())[:count], np.int64)
+    return begins + windows.service[order[:count]]
+
+
+def dearest_leg(tsp: Tsp, tour: ArrayLike, path: str) -> int:
+    """Return the cost of a tour's dearest leg, 0 for a single city."""
+    tails, heads = leg_ends(np.asarray(tour).astype(np.int64), path)
+    return int(tsp.cost[tails, heads].max()) if len(tails) else 0
+
+
+def _leg_table(tsp: Tsp, question: TourQuestion) -> NDArray[np.int64]:
+    """Return the costs by leg, shape (legs, n, n)."""
+    table = tsp.cost if question.leg_costs is None else question.leg_costs
+    return np.broadcast_to(table, (legs(tsp.n, question.path), tsp.n, tsp.n))
+
+
+def leg_ends(order: NDArray[np.int64], path: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the cities where each leg begins and ends."""
+    if len(order) < 2:
+        return order[:0], order[:0]
+    return (order, np.roll(order, -1)) if path == "cycle" else (order[:-1], order[1:])
+
+
+def _require_windows(tsp: Tsp, cities: list[int], values: list[int], question: TourQuestion) -> None:
+    if question.windows is None:
+        return
+    for place, (city, time) in enumerate(zip([*cities, cities[0]], times_of(question, cities, values))):
+        if time > question.windows.latest[city]:
+            what = "is served" if place < len(cities) else "is reached again"
+            raise ValueError(f"city {tsp.labels[city]} {what} at {time}, after its window ends at "
+                             f"{question.windows.latest[city]}")
+
+
+def _require_legs(tsp: Tsp, tails: NDArray[Any], heads: NDArray[Any], values: NDArray[Any],
+                  question: TourQuestion) -> None:
+    missing = values == FORBIDDEN
+    if missing.any():
+        leg = int(np.argmax(missing))
+        raise ValueError(f"leg {leg + 1}: no arc from city {tsp.labels[tails[leg]]} to {tsp.labels[heads[leg]]}")
+    taken = set(zip(tails.tolist(), heads.tolist(), strict=True))
+    for a, b in question.forbidden:
+        if (a, b) in taken:
+            raise ValueError(f"the tour goes from city {tsp.labels[a]} to {tsp.labels[b]}, which is forbidden")
+
+
+def _require_places(tsp: Tsp, order: NDArray[np.int64], question: TourQuestion) -> None:
+    place = np.argsort(order)
+    for a, b in question.precedences:
+        if place[a] >= place[b]:
+            raise ValueError(f"city {tsp.labels[a]} must come before city {tsp.labels[b]}, and comes after it")
+    if question.places is not None:
+        wrong = ~question.places[order, np.arange(len(order))]
+        if wrong.any():
+            at = int(np.argmax(wrong))
+            raise ValueError(f"city {tsp.labels[order[at]]} stands at place {at + 1}, which is forbidden")
+
+
+@dataclass(frozen=True)
+class PathQuestion:
+    """What a job asks of a graph: distances from sources, or the paths of queries.
+
+    Attributes
+    ----------
+    sources
+        Shape (sources,), int64: positions of the sources in the order of the job, for queries one per query.
+    seeds
+        The sources where each search begins: one array per search, of one source or of all; empty if there are queries.
+    targets
+        Shape (targets,), int64: positions of the targets, or None for all vertices.
+    pairs
+        Shape (queries, 2), int64: positions of source and target of each query in the order of the job, or None.
+    pairs_sha256
+        SHA-256 of the labels in `pairs`, where `pairs` itself was not read from its file.
+    cutoff
+        Distance, times the scale, beyond which a vertex counts as unreached, or None.
+    reduction
+        What is kept of the row of each source, or None for the whole row.
+    """
+
+    sources: NDArray[np.int64]
+    seeds: tuple[NDArray[np.int64], ...]
+    targets: NDArray[np.int64] | None
+    pairs: NDArray[np.int64] | None = None
+    pairs_sha256: str | None = None
+    cutoff: float | None = None
+    reduction: Reduction | None = None
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """What is kept of each row of distances in place of the row itself.
+
+    Attributes
+    ----------
+    cutoffs
+        The number of targets within each of these distances is kept. In the unit of `graph.weights`.
+    nearest
+        Number of nearest targets that are kept.
+    sums, farthest
+        Whether the sum of the distances is kept, and the farthest target.
+    whole
+        Whether all vertices are sources and targets, so that radius, diameter and centre of the graph are known.
+    """
+
+    cutoffs: tuple[int | float, ...] = ()
+    nearest: int = 0
+    sums: bool = False
+    farthest: bool = False
+    whole: bool = False
