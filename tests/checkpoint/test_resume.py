@@ -15,7 +15,7 @@ import pytest
 
 from hpcsolve.algorithms.base import NO_STOP, Algorithm, Outcome, StopCriteria, silent
 from hpcsolve.algorithms.registry import algorithm
-from hpcsolve.algorithms.shortest_paths.engines.phast.sweeper import Shape
+from hpcsolve.algorithms.shortest_paths.engines.phast import Shape
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints, Pace, Writer
 from hpcsolve.checkpoint.saved import newest
 from hpcsolve.checkpoint.store import take_lease
@@ -131,9 +131,9 @@ LAYERED = ("symmetric", "asymmetric", "bounded", "exact")
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make many pieces of work out of small problems."""
     monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.tables.rows_at_once", lambda *_: 4)
-    monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.reduce.answer.rows_at_once", lambda *_: 4)
-    monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.reduce.answer.SWEEPS_A_BATCH", 1)
-    monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.prepare.shape_for", lambda *_: Shape(16, 1))
+    monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.reductions.rows_at_once", lambda *_: 4)
+    monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.reductions.SWEEPS_A_BATCH", 1)
+    monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.choice.shape_for", lambda *_: Shape(16, 1))
     monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.pairs.SOURCES_A_BATCH", 4)
-    monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.engines.tile.TileRows.at_once", 8)
-    monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.rows.BATCH", 4)
+    monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.engines.rows.TileRows.at_once", 8)
+    monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.engines.rows.SEARCHES_A_BLOCK", 4)

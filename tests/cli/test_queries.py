@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import hpcsolve as package
-from hpcsolve.algorithms.shortest_paths.engines.known import EngineName
+from hpcsolve.algorithms.shortest_paths.engines import EngineName
 from hpcsolve.errors import InputError
 from hpcsolve.output.reader import read_result
 from hpcsolve.problems.check_distances import unreached_of

@@ -8,9 +8,8 @@ from hpcsolve.algorithms.ant_colony.max_min import TOUR_THREADS
 from hpcsolve.algorithms.held_karp.bounded import layers, relaxation
 from hpcsolve.algorithms.held_karp.bounded.tighten import DESCENT_THREADS
 from hpcsolve.algorithms.held_karp.lattice.planes import BLOCK_THREADS
-from hpcsolve.algorithms.shortest_paths.engines import p_pull, tile, tuning
-from hpcsolve.algorithms.shortest_paths.engines.phast import sweeper
-from hpcsolve.algorithms.shortest_paths.reduce import reducer
+from hpcsolve.algorithms.shortest_paths import reductions, searches
+from hpcsolve.algorithms.shortest_paths.engines import p_pull, phast, rows
 
 THREADS = {
     "ant_system": ant_system.CITY_THREADS,
@@ -28,15 +27,15 @@ THREADS = {
     "bounds_walk": 32,
     "descent": DESCENT_THREADS,
     "layers": layers.THREADS,
-    "bellman_ford": tuning.BLOCK_THREADS,
+    "bellman_ford": searches.BLOCK_THREADS,
     "batch": BLOCK_THREADS,
-    "dijkstra": tuning.BLOCK_THREADS,
-    "near_far": tuning.BLOCK_THREADS,
+    "dijkstra": searches.BLOCK_THREADS,
+    "near_far": searches.BLOCK_THREADS,
     "p_pull": p_pull.STRETCH,
-    "phast": sweeper.THREADS,
-    "plateaus": sweeper.THREADS,
-    "tile": tile.THREADS,
-    "summaries": reducer.THREADS,
+    "phast": phast.THREADS,
+    "plateaus": phast.THREADS,
+    "tile": rows.TILE_THREADS,
+    "summaries": reductions.THREADS,
 }
 """Threads of a block by the beginning of the kernel's name. The longest one that fits counts."""
 

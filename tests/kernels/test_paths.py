@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hpcsolve.algorithms.shortest_paths.batch import batch_on
-from hpcsolve.algorithms.shortest_paths.searcher import searcher
-from hpcsolve.algorithms.shortest_paths.searches import WANTS_DISTANCES, row_searches
+from hpcsolve.algorithms.shortest_paths.engines import searcher
+from hpcsolve.algorithms.shortest_paths.searches import WANTS_DISTANCES, batch_on, row_searches
 from hpcsolve.device.base import Device
 from hpcsolve.problems.graph import from_edges
 

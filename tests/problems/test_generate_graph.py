@@ -11,10 +11,8 @@ from scipy.sparse.csgraph import connected_components, dijkstra
 from scipy.spatial import cKDTree
 
 from hpcsolve import memory
-from hpcsolve.algorithms.shortest_paths.engines.phast.choice import UNLIMITED
-from hpcsolve.algorithms.shortest_paths.engines.phast.contraction import Contraction, contracted
-from hpcsolve.algorithms.shortest_paths.keys import first_keys
-from hpcsolve.algorithms.shortest_paths.search_graph import lay_out
+from hpcsolve.algorithms.shortest_paths.engines.hierarchy import UNLIMITED, Contraction, contracted
+from hpcsolve.algorithms.shortest_paths.search_graph import first_keys, lay_out
 from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import InputError, ResourceError
 from hpcsolve.problems.generate import generate_graph, generate_tsp, graph_generators

@@ -8,22 +8,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.base import silent
-from hpcsolve.algorithms.shortest_paths.engines.phast.choice import UNLIMITED
-from hpcsolve.algorithms.shortest_paths.engines.phast.contraction import Contraction, contracted
-from hpcsolve.algorithms.shortest_paths.engines.phast.hierarchy import Hierarchy, hierarchy
-from hpcsolve.algorithms.shortest_paths.engines.phast.restriction import restriction_above
-from hpcsolve.algorithms.shortest_paths.engines.phast.sweeper import WIDTHS, Shape, Sweeper
-from hpcsolve.algorithms.shortest_paths.keys import LONG, WORD, Keys
-from hpcsolve.algorithms.shortest_paths.reduce.answer import solve_summaries
-from hpcsolve.algorithms.shortest_paths.resume import SearchCheckpoints
-from hpcsolve.algorithms.shortest_paths.search_graph import SearchGraph, lay_out
-from hpcsolve.algorithms.shortest_paths.searcher import searcher
+from hpcsolve.algorithms.shortest_paths.engines import searcher
+from hpcsolve.algorithms.shortest_paths.engines.hierarchy import (
+    UNLIMITED,
+    Contraction,
+    Hierarchy,
+    contracted,
+    hierarchy,
+    restriction_above,
+)
+from hpcsolve.algorithms.shortest_paths.engines.phast import WIDTHS, Shape, Sweeper
+from hpcsolve.algorithms.shortest_paths.reductions import solve_summaries
+from hpcsolve.algorithms.shortest_paths.search_graph import LONG, WORD, Keys, SearchGraph, lay_out
 from hpcsolve.algorithms.shortest_paths.searches import (
     WANTS_DISTANCES,
     WANTS_PREDECESSORS,
     WANTS_TARGETS,
     row_searches,
 )
+from hpcsolve.algorithms.shortest_paths.tables import SearchCheckpoints
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 from hpcsolve.problems.graph import Graph, from_edges

@@ -29,12 +29,10 @@ from hpcsolve.algorithms.held_karp.lattice import planes
 from hpcsolve.algorithms.held_karp.lattice.plan import Split, plan
 from hpcsolve.algorithms.held_karp.lattice.planes import Statistics
 from hpcsolve.algorithms.held_karp.lattice.reduce import INFINITY, ReducedCosts
-from hpcsolve.algorithms.shortest_paths.engines.known import NEAR_FAR, ROW_ENGINES, EngineName
-from hpcsolve.algorithms.shortest_paths.engines.phast.rows import SweptRows
-from hpcsolve.algorithms.shortest_paths.engines.tile import TileRows
-from hpcsolve.algorithms.shortest_paths.keys import LONG, REAL, WORD, Keys
-from hpcsolve.algorithms.shortest_paths.rows import row_search
-from hpcsolve.algorithms.shortest_paths.searcher import searcher
+from hpcsolve.algorithms.shortest_paths.engines import NEAR_FAR, ROW_ENGINES, EngineName, row_search, searcher
+from hpcsolve.algorithms.shortest_paths.engines.phast import SweptRows
+from hpcsolve.algorithms.shortest_paths.engines.rows import TileRows
+from hpcsolve.algorithms.shortest_paths.search_graph import LONG, REAL, WORD, Keys
 from hpcsolve.algorithms.shortest_paths.searches import (
     WANTS_DISTANCES,
     WANTS_PATHS,

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.base import Report
-from hpcsolve.algorithms.shortest_paths.batch import Solved
-from hpcsolve.algorithms.shortest_paths.keys import Keys
-from hpcsolve.algorithms.shortest_paths.resume import QueryTable, SearchCheckpoints, solved_of, work_of
-from hpcsolve.algorithms.shortest_paths.searcher import Searcher
-from hpcsolve.algorithms.shortest_paths.searches import WANTS_PATHS, WANTS_TARGETS, query_searches
+from hpcsolve.algorithms.shortest_paths.search_graph import Keys
+from hpcsolve.algorithms.shortest_paths.searches import WANTS_PATHS, WANTS_TARGETS, Searcher, Solved, query_searches
+from hpcsolve.algorithms.shortest_paths.tables import COUNTERS, WORK, SearchCheckpoints, solved_of, work_of
 from hpcsolve.answers.paths import Paths
+from hpcsolve.checkpoint.saved import ANY_COUNT
+from hpcsolve.checkpoint.store import Part, part
 from hpcsolve.parallel.comm import Comm, even_shares
 
 SOURCES_A_BATCH = 64
@@ -98,7 +98,7 @@ def _batches(pairs: NDArray[np.int64], sources: int) -> list[NDArray[np.int64]]:
     return np.split(np.arange(len(pairs)), cuts)[::-1] if len(pairs) else []
 
 
-def answer_of(mine: QueryAnswers, keys: Keys, pairs: NDArray[np.int64], comm: Comm) -> Paths | None:
+def paths_of(mine: QueryAnswers, keys: Keys, pairs: NDArray[np.int64], comm: Comm) -> Paths | None:
     """Return the answer on rank 0, with the queries in their own order, elsewhere None. Collective."""
     parts = _gathered(mine, comm)
     if parts is None:
@@ -130,3 +130,57 @@ def _gathered(mine: QueryAnswers, comm: Comm) -> list[tuple[NDArray[Any], NDArra
             comm.receive(array, rank).wait()
         parts.append((arrays[0], arrays[1], arrays[2]))
     return parts
+
+
+@dataclass
+class QueryTable:
+    """The answers to the queries of a rank.
+
+    Attributes
+    ----------
+    keys, length
+        Distance and number of vertices of the path of each query.
+    path
+        The path of each query.
+    work
+        Counters (`WORK`) of the searches, in any order.
+    finished
+        Whether each query is answered, shape (queries,).
+    """
+
+    noun: ClassVar = "queries"
+    keys: NDArray[Any]
+    length: NDArray[np.int64]
+    path: list[NDArray[np.int32]]
+    work: list[NDArray[np.uint64]]
+    finished: NDArray[np.bool_]
+
+    def load(self, kept: SearchCheckpoints, n: int) -> None:
+        """Take the answers of a checkpoint, for n vertices, and on rank 0 the counters of all searches."""
+        if kept.saved is None:
+            return
+        query = kept.saved.gathered("query", (), np.int64, ANY_COUNT)
+        count = range(len(query), len(query) + 1)
+        length = kept.saved.gathered("length", (), np.int64, count, range(n + 1))
+        ends, every = np.cumsum(length), int(length.sum())
+        keys = kept.saved.gathered("keys", (), self.keys.dtype, count)
+        path = kept.saved.gathered("path", (), np.int32, range(every, every + 1), range(n))
+        for at in np.flatnonzero((query >= kept.first) & (query < kept.first + len(self.keys))).tolist():
+            here = int(query[at]) - kept.first
+            self.keys[here], self.length[here], self.finished[here] = keys[at], length[at], True
+            self.path[here] = path[int(ends[at] - length[at]) : int(ends[at])]
+        if kept.comm.rank == 0:
+            self.work.append(kept.saved.gathered("work", (WORK,), np.uint64, ANY_COUNT, COUNTERS))
+
+    def nbytes(self) -> int:
+        """Return the bytes of the answers."""
+        return int(self.length.sum()) * 4 + int(self.finished.sum()) * (16 + self.keys.itemsize)
+
+    def parts(self, first: int) -> list[Part]:
+        """Return the answered queries."""
+        query = np.flatnonzero(self.finished)
+        path = np.concatenate([np.empty(0, np.int32), *(self.path[at] for at in query.tolist())])
+        work = np.concatenate([np.empty((0, WORK), np.uint64), *self.work])
+        arrays = {"query": first + query, "keys": self.keys[query], "length": self.length[query], "path": path,
+                  "work": work}
+        return [part(name, 0, values) for name, values in arrays.items()]

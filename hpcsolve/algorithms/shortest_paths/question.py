@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.shortest_paths.engines.known import ENGINES, TableEngineName, described
+from hpcsolve.algorithms.shortest_paths.engines import ENGINES, TableEngineName, described
 from hpcsolve.errors import InputError
 from hpcsolve.formats import read_queries
 from hpcsolve.problems.graph import Graph, vertex_positions

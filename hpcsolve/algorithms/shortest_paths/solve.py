@@ -1,24 +1,19 @@
-"""What the runner calls: `estimate` before anything is allocated, `run`, and `check`."""
+"""What the runner calls: `estimate` before anything is allocated, `run`, `check`, and `trial`, which estimates time."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Estimate, Outcome, Report, StopCriteria
-from hpcsolve.algorithms.shortest_paths import pairs
-from hpcsolve.algorithms.shortest_paths.engines.known import ENGINES, NEAR_FAR, PHAST, PUSH, kernel_files
-from hpcsolve.algorithms.shortest_paths.engines.phast import contraction, hierarchy, plateaus, sweeper
-from hpcsolve.algorithms.shortest_paths.engines.phast.choice import workers
-from hpcsolve.algorithms.shortest_paths.engines.phast.sweeper import Sweeper
-from hpcsolve.algorithms.shortest_paths.keys import KINDS, LONG, Keys, first_keys, wider
-from hpcsolve.algorithms.shortest_paths.memory import memory
-from hpcsolve.algorithms.shortest_paths.pairs import QueryAnswers, by_source, shares, solve_pairs
-from hpcsolve.algorithms.shortest_paths.prepare import (
+from hpcsolve.algorithms.shortest_paths.choice import (
     Way,
     engine_of,
     kept_everywhere,
@@ -26,24 +21,70 @@ from hpcsolve.algorithms.shortest_paths.prepare import (
     prepared_on,
     way_by,
     way_of,
+    workers,
     workers_of_all,
 )
+from hpcsolve.algorithms.shortest_paths.engines import ENGINES, NEAR_FAR, PHAST, PUSH, chosen_engine, kernel_files
+from hpcsolve.algorithms.shortest_paths.engines.hierarchy import (
+    CONTRACTION_FILE,
+    HIERARCHY_FILE,
+    PLATEAUS_FILE,
+    Refusal,
+    contraction_bytes,
+    hierarchy_bytes,
+    most_arcs,
+    restriction_bytes,
+    weighing_bytes,
+)
+from hpcsolve.algorithms.shortest_paths.engines.kept import cached_contraction
+from hpcsolve.algorithms.shortest_paths.engines.phast import PHAST_FILE, Shape, Sweeper, shape_for
+from hpcsolve.algorithms.shortest_paths.engines.phast import sweep_workspace as sweep_workspace
+from hpcsolve.algorithms.shortest_paths.pairs import (
+    PATH_ROOM,
+    SOURCES_A_BATCH,
+    QueryAnswers,
+    by_source,
+    paths_of,
+    shares,
+    solve_pairs,
+)
 from hpcsolve.algorithms.shortest_paths.question import Parameters, question
-from hpcsolve.algorithms.shortest_paths.reduce import reducer
-from hpcsolve.algorithms.shortest_paths.reduce.answer import reductions_of, solve_summaries
-from hpcsolve.algorithms.shortest_paths.resume import SearchCheckpoints
-from hpcsolve.algorithms.shortest_paths.searcher import Searcher
-from hpcsolve.algorithms.shortest_paths.tables import SearchRows, answer_of, solve_table
+from hpcsolve.algorithms.shortest_paths.reductions import (
+    SUMMARIES_FILE,
+    reductions_of,
+    searched_bytes,
+    solve_summaries,
+    swept_bytes,
+)
+from hpcsolve.algorithms.shortest_paths.search_graph import (
+    KINDS,
+    LONG,
+    Keys,
+    first_keys,
+    layout_bytes,
+    search_graph_bytes,
+    wider,
+)
+from hpcsolve.algorithms.shortest_paths.searches import Searcher, workspace
+from hpcsolve.algorithms.shortest_paths.tables import (
+    SearchCheckpoints,
+    SearchRows,
+    distances_of,
+    rows_at_once,
+    solve_table,
+)
+from hpcsolve.algorithms.trial import Stopwatch, Trial
 from hpcsolve.answers.contents import Column, Dataset, columns
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
-from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo
+from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo, batches_at_once, nbytes_of
 from hpcsolve.errors import InputError
-from hpcsolve.parallel.comm import Comm, even_shares
+from hpcsolve.parallel.comm import Comm, SerialComm, even_shares
 from hpcsolve.parallel.launch import on_rank_0
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.questions import PathQuestion
+from hpcsolve.wording import counted
 
-KERNEL_FILES = (*kernel_files(ENGINES), sweeper.FILE, plateaus.FILE, reducer.FILE, contraction.FILE, hierarchy.FILE)
+KERNEL_FILES = (*kernel_files(ENGINES), PHAST_FILE, PLATEAUS_FILE, SUMMARIES_FILE, CONTRACTION_FILE, HIERARCHY_FILE)
 SEARCHES = {
     "relaxed": Dataset("int64", "Number of arcs relaxed; Dijkstra's algorithm relaxes each once", "search"),
     "rounds": Dataset("int64", "Number of rounds, each of which must wait for the one before", "search"),
@@ -178,10 +219,10 @@ def _outcome(
     tables = {"searches": _searches(mine, comm)}
     if isinstance(mine, QueryAnswers):
         assert asked.pairs is not None
-        return Outcome(pairs.answer_of(mine, keys, asked.pairs, comm), tables, rank)
+        return Outcome(paths_of(mine, keys, asked.pairs, comm), tables, rank)
     if asked.reduction is not None:
         return Outcome(reductions_of(mine, keys, share, asked, graph, comm), tables, rank)
-    return Outcome(answer_of(mine, keys, share, asked, parameters), tables, rank)
+    return Outcome(distances_of(mine, keys, share, asked, parameters), tables, rank)
 
 
 def _searches(mine: SearchRows | QueryAnswers, comm: Comm) -> Mapping[str, Column]:
@@ -191,3 +232,142 @@ def _searches(mine: SearchRows | QueryAnswers, comm: Comm) -> Mapping[str, Colum
     parts: list[Any] = comm.gather(own) or [own]
     relaxed, rounds = (np.concatenate([part[i] for part in parts]).astype(np.int64) for i in (0, 1))
     return columns(SEARCHES, {"relaxed": relaxed, "rounds": rounds})
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Bytes of each rank on the device and on the host, and of what the ranks of a host share."""
+
+    device: tuple[int, ...]
+    host: tuple[int, ...]
+    shared: int
+
+
+def memory(graph: Graph, keys: Keys, asked: PathQuestion, parameters: Parameters, way: Way, sizes: Sequence[int],
+           info: DeviceInfo) -> Memory:
+    """Return the peak memory of a run, given the number of searches, or queries, of each rank.
+
+    For engine "phast" it covers the largest hierarchy that may be made, and Near-Far if none is made.
+    """
+    swept = way.engine == PHAST
+    of_rank = _sweep_bytes if swept else _search_bytes
+    need = [of_rank(graph, keys, asked, parameters, size, info) if size else (0, 0) for size in sizes]
+    plain = search_graph_bytes(graph.n, graph.arcs, graph.directed, keys)
+    shared, before = plain, layout_bytes(graph.n, graph.arcs, graph.directed, keys)
+    if swept:
+        kept = way.attempt.kept if way.attempt else None
+        most = kept.arcs if kept else most_arcs(graph.n, graph.arcs)
+        shared = plain + hierarchy_bytes(graph.n, graph.directed, most, keys)
+        building = 0 if kept else contraction_bytes(graph.n, graph.arcs)
+        if not (kept and kept.weighed):
+            building = max(building, weighing_bytes(graph.n, graph.directed, most, keys))
+        before = max(before, plain + building)
+    # Rank 0 makes what is shared before it takes memory for searches and answers, so the larger of the two counts.
+    before -= shared + (need[0][0] if info.kind == "cpu" else 0)
+    need[0] = need[0][0], max(need[0][1], before)
+    device, host = (tuple(part[i] for part in need) for i in (0, 1))
+    return Memory(device, host, shared)
+
+
+def _search_bytes(graph: Graph, keys: Keys, asked: PathQuestion, parameters: Parameters, size: int, info: DeviceInfo
+                  ) -> tuple[int, int]:
+    """Return the bytes on the device and on the host of a rank that makes `size` searches, or queries, one by one."""
+    engine = chosen_engine(parameters.engine, graph, size, info)
+    at_once = engine.at_once(size, info)
+    shapes = workspace(graph.n, at_once, engine.room(graph.n), graph.weights.min(initial=1) == 0, keys)
+    device = nbytes_of(shapes.values()) + engine.bytes_a_vertex * graph.n
+    if asked.pairs is not None:
+        batch = min(size, SOURCES_A_BATCH * at_once)
+        paths = 4 * (graph.n + PATH_ROOM * batch)
+        return device + paths + 60 * batch, paths + size * (keys.dtype.itemsize + 12 + 8 * PATH_ROOM)
+    if asked.reduction is not None:
+        found = searched_bytes(graph.n, asked, size, rows_at_once(graph.n, keys, info), info, keys)
+        return device + found[0], found[1]
+    columns = graph.n if asked.targets is None else len(asked.targets)
+    row = columns * keys.dtype.itemsize + 4 * graph.n * (parameters.predecessors or parameters.voronoi)
+    batch = min(size, rows_at_once(graph.n, keys, info) * batches_at_once(info))
+    nearest = 4 * graph.n * size if parameters.voronoi else 0
+    in_place = info.kind == "cpu" and asked.targets is None
+    return device + (0 if in_place else batch * row) + 64 * batch, size * row + nearest
+
+
+def _sweep_bytes(graph: Graph, keys: Keys, asked: PathQuestion, parameters: Parameters, size: int, info: DeviceInfo
+                 ) -> tuple[int, int]:
+    """Return the bytes on the device and on the host of a rank that sweeps for `size` sources.
+
+    If no hierarchy is made, the rank searches one by one instead. The larger of both needs counts.
+    """
+    shape = shape_for(graph.n, size, info, keys, parameters.predecessors)
+    device = nbytes_of(sweep_workspace(graph.n, shape, _members(graph), parameters.predecessors, keys).values())
+    columns = graph.n if asked.targets is None else len(asked.targets)
+    if asked.targets is not None:
+        device += restriction_bytes(graph.n, most_arcs(graph.n, graph.arcs), keys)
+    if asked.reduction is not None:
+        reduced = swept_bytes(graph.n, asked, size, shape, info, keys)
+        found = _search_bytes(graph, keys, asked, parameters, size, info)
+        return max(device + reduced[0], found[0]), max(reduced[1], found[1])
+    row = columns * keys.dtype.itemsize + 4 * graph.n * parameters.predecessors
+    batch = min(size, shape.width * shape.groups)
+    in_place = info.kind == "cpu"
+    device += 4 * columns + 24 * batch + (0 if in_place else batch * batches_at_once(info) * row)
+    found = _search_bytes(graph, keys, asked, parameters, size, info)
+    return max(device, found[0]), max(size * row + _copied(shape, asked, row), found[1])
+
+
+def _copied(shape: Shape, asked: PathQuestion, row: int) -> int:
+    """Return the bytes of the rows of targets that are copied into the table."""
+    return 0 if asked.targets is None else shape.width * shape.groups * row
+
+
+def _members(graph: Graph) -> int:
+    """Return the number of vertices at the ends of arcs of weight 0."""
+    free = np.flatnonzero(graph.weights == 0)
+    return len(np.unique(np.concatenate([graph.tails()[free], graph.heads[free]]))) if len(free) else 0
+
+
+ARCS = 1 << 24
+"""A block makes searches one after the other until their arcs are so many, at least one: some tenths of a second."""
+
+
+def trial(graph: Graph, parameters: Parameters, criteria: StopCriteria, ranks: int, device: Device, seed: int) -> Trial:
+    """Make some of the job's searches, evenly spaced among all."""
+    asked = question(graph, parameters)
+    total = searches(asked)
+    busiest = -(-total // ranks)  # searches of the rank that has most
+    parameters = _with_engine(graph, parameters, asked, ranks, device.info)
+    at_once = _at_once(graph, parameters, busiest, device.info)
+    count = min(busiest, at_once * -(-ARCS // max(1, graph.arcs)))
+    some = _some(graph, parameters, asked, np.linspace(0, total, count, endpoint=False).astype(np.int64))
+    watch = Stopwatch()
+    outcome = run(graph, device, SerialComm(), some, watch, NO_STOP, seed)
+    ratio = busiest / count
+    measured_on = f"{count} of {counted(total, 'search')}"
+    return Trial(graph, some, outcome, watch.setup, (watch.seconds() - watch.setup) * ratio, measured_on, ratio)
+
+
+def _with_engine(graph: Graph, parameters: Parameters, asked: PathQuestion, ranks: int, info: DeviceInfo
+                 ) -> Parameters:
+    """Return the parameters with the engine that all searches of the job will be made with, whatever their number."""
+    way = way_of(graph, parameters, asked, ranks * workers(info), partial(kept_here, graph, info))
+    if way.attempt is None:
+        return msgspec.structs.replace(parameters, engine=way.engine)
+    refused = isinstance(cached_contraction(graph, first_keys(graph), way.attempt.worth), Refusal)
+    return msgspec.structs.replace(parameters, engine=NEAR_FAR if refused else way.engine)
+
+
+def _at_once(graph: Graph, parameters: Parameters, searches: int, info: DeviceInfo) -> int:
+    """Return how many searches a device works on at the same time."""
+    if parameters.engine == PHAST:
+        shape = shape_for(graph.n, searches, info, first_keys(graph), parameters.predecessors)
+        return shape.width * shape.groups
+    return chosen_engine(parameters.engine, graph, searches, info).at_once(searches, info)
+
+
+def _some(graph: Graph, parameters: Parameters, asked: PathQuestion, numbers: NDArray[np.int64]) -> Parameters:
+    """Return the parameters that ask only for the searches with these numbers."""
+    if asked.pairs is not None:
+        pairs = asked.pairs[np.isin(asked.pairs[:, 0], np.unique(asked.pairs[:, 0])[numbers])]
+        queries = [(int(source), int(target)) for source, target in graph.labels[pairs]]
+        return msgspec.structs.replace(parameters, queries=queries, queries_sha256=None)
+    sources = asked.sources if parameters.voronoi else asked.sources[numbers]
+    return msgspec.structs.replace(parameters, sources=graph.labels[sources].tolist())

@@ -1,28 +1,173 @@
-"""The answer to sources: one row of distances per search, with predecessors or nearest sources if wanted."""
+"""The answer to sources: one row of distances per search, with predecessors or nearest sources if wanted.
+
+Finished rows are kept in checkpoints.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.base import Report
-from hpcsolve.algorithms.shortest_paths.batch import Solved
-from hpcsolve.algorithms.shortest_paths.engines.phast.sweeper import Sweeper
-from hpcsolve.algorithms.shortest_paths.engines.tuning import concurrent_blocks
-from hpcsolve.algorithms.shortest_paths.keys import Keys
+from hpcsolve.algorithms.shortest_paths.engines.launches import concurrent_blocks
+from hpcsolve.algorithms.shortest_paths.engines.phast import Sweeper
 from hpcsolve.algorithms.shortest_paths.question import Parameters
-from hpcsolve.algorithms.shortest_paths.resume import WORK, RowTable, SearchCheckpoints, runs_of, solved_of, work_of
-from hpcsolve.algorithms.shortest_paths.searcher import Searcher
-from hpcsolve.algorithms.shortest_paths.searches import WANTS_DISTANCES, WANTS_PREDECESSORS, WANTS_TARGETS, row_searches
+from hpcsolve.algorithms.shortest_paths.search_graph import Keys
+from hpcsolve.algorithms.shortest_paths.searches import (
+    WANTS_DISTANCES,
+    WANTS_PREDECESSORS,
+    WANTS_TARGETS,
+    Rows,
+    Searcher,
+    Solved,
+    row_searches,
+)
 from hpcsolve.answers.contents import DistanceTable
 from hpcsolve.answers.distances import NO_VERTEX, Distances, distance_table
+from hpcsolve.checkpoint.checkpoints import NONE, Boundary, Checkpoints
+from hpcsolve.checkpoint.saved import Saved
+from hpcsolve.checkpoint.store import Number, Part, State, part
 from hpcsolve.device.base import DeviceInfo, batches_at_once
+from hpcsolve.parallel.comm import Comm, SerialComm
 from hpcsolve.problems.check_distances import roots, unreached_of
 from hpcsolve.problems.questions import PathQuestion
+
+if TYPE_CHECKING:
+    from hpcsolve.algorithms.shortest_paths.pairs import QueryTable
+
+T = TypeVar("T")
+COUNTERS = range(2**48)
+"""What counters may be: the sum of those of many searches fits 64 bits."""
+WORK = 4
+"""Number of counters that are kept of a search: wrong entries, cut arcs, relaxed arcs, rounds."""
+
+
+@dataclass
+class SearchCheckpoints:
+    """The checkpoints of a rank's searches.
+
+    Attributes
+    ----------
+    first
+        Number of this rank's first row, or first query of those sorted by source.
+    saved
+        The checkpoint from which the searches go on, or None.
+    numbers, parts
+        Further numbers and parts of the state.
+    """
+
+    comm: Comm = field(default_factory=SerialComm)
+    checkpoints: Checkpoints = NONE
+    first: int = 0
+    saved: Saved | None = None
+    numbers: Mapping[str, Number] = field(default_factory=dict)
+    parts: Sequence[Part] = ()
+    boundary: Boundary = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Begin to count the pieces of work, between which checkpoints are written."""
+        self.boundary = Boundary(self.comm, self.checkpoints)
+
+    def while_any(self, waiting: list[T], rows: RowTable | QueryTable) -> Iterator[T]:
+        """Take and yield this rank's pieces of work, the last one first, until no rank has any. Collective."""
+        return self.boundary.while_any(waiting, lambda: self._state(rows), rows.nbytes)
+
+    def _state(self, table: RowTable | QueryTable) -> State:
+        parts = table.parts(self.first)
+        done, count = int(table.finished.sum()), len(table.finished)
+        before = self.saved.integer("pieces") if self.saved else 0
+        numbers = {**self.numbers, "pieces": before + self.boundary.number + 1}  # differs from state to state
+        return State(numbers, [*self.parts, *parts], f"after {done} of {count} {table.noun} of rank 0")
+
+
+@dataclass
+class RowTable:
+    """The rows of a rank, one for each search.
+
+    Attributes
+    ----------
+    keys, before, work
+        Distances, predecessors and counters (`WORK`) of each search.
+    finished
+        Whether each row is finished, shape (rows,).
+    under_way
+        Rows that are being copied from the device.
+    """
+
+    noun: ClassVar = "searches"
+    keys: NDArray[Any]
+    before: NDArray[np.uint32]
+    work: NDArray[np.uint64]
+    finished: NDArray[np.bool_]
+    under_way: tuple[slice, Rows] | None = None
+
+    def begin(self, part: slice, rows: Rows) -> None:
+        """Note that rows are being copied, after waiting for those before."""
+        self.arrive()
+        self.under_way = part, rows
+
+    def arrive(self) -> None:
+        """Wait for the rows that are being copied."""
+        if self.under_way is not None:
+            part, rows = self.under_way
+            self.under_way = None
+            rows.wait()
+            self.finished[part] = True
+
+    def unfinished(self, most: int) -> list[slice]:
+        """Return the unfinished rows as slices of consecutive rows, each of at most `most`."""
+        return [slice(first, min(first + most, run.stop))
+                for run in runs_of(~self.finished) for first in range(run.start, run.stop, most)]
+
+    def load(self, kept: SearchCheckpoints) -> None:
+        """Load the finished rows of a checkpoint. A row has a predecessor for each vertex, or none."""
+        if kept.saved is None:
+            return
+        for found in kept.saved.ranges("work", range(kept.first, kept.first + len(self.keys))):
+            here = slice(found.start - kept.first, found.stop - kept.first)
+            for name, table in self._tables().items():
+                within = COUNTERS if name == "work" else None
+                table[here] = kept.saved.rows(name, found, table.shape[1:], table.dtype, within)
+            before = self.before[here].view(np.int32)
+            kept.saved.require(bool(((before >= NO_VERTEX) & (before < before.shape[1])).all()), "a predecessor")
+            self.finished[here] = True
+
+    def nbytes(self) -> int:
+        """Return the bytes of the finished rows."""
+        return int(self.finished.sum()) * sum(table[:1].nbytes for table in self._tables().values())
+
+    def parts(self, first: int) -> list[Part]:
+        """Return the finished rows, after waiting for those that are being copied."""
+        self.arrive()
+        return [part(name, first + own.start, table[own.start : own.stop])
+                for own in runs_of(self.finished) for name, table in self._tables().items()]
+
+    def _tables(self) -> dict[str, NDArray[Any]]:
+        return {"keys": self.keys, "before": self.before, "work": self.work}
+
+
+def runs_of(flags: NDArray[np.bool_]) -> list[range]:
+    """Return the ranges of consecutive flags that are set."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], flags.astype(np.int8), [0]]))).tolist()
+    return [range(start, stop) for start, stop in zip(edges[::2], edges[1::2], strict=True)]
+
+
+def work_of(solved: Solved) -> NDArray[np.uint64]:
+    """Return the counters of searches, shape (searches, WORK)."""
+    return np.stack([solved.wrong.astype(np.uint64), solved.cut.astype(np.uint64), solved.relaxed, solved.rounds], 1)
+
+
+def solved_of(work: NDArray[np.uint64]) -> Solved:
+    """Return searches of which only these counters are known, shape (searches, WORK)."""
+    none = np.empty(0, np.uint64)
+    wrong, cut, relaxed, rounds = work.T
+    return Solved(wrong.astype(np.int64), cut.astype(np.uint32), relaxed, rounds, none, none, none.astype(np.uint32),
+                  none.astype(np.uint32))
+
 
 OUTPUT_BYTES = 1 << 32
 """The most bytes of rows on a GPU, including rows that are being copied to the host."""
@@ -66,16 +211,16 @@ def solve_table(
     step = prepared.batch if isinstance(prepared, Sweeper) else rows_at_once(n, prepared.keys, prepared.device.info)
     if targets is not None and isinstance(prepared, Searcher):
         step *= batches_at_once(prepared.device.info)
-    for part in kept.while_any(table.unfinished(step)[::-1], table):
-        searches = row_searches(seeds[part], targets, places)
+    for some in kept.while_any(table.unfinished(step)[::-1], table):
+        searches = row_searches(seeds[some], targets, places)
         if targets is None:
-            solved, rows = prepared.start(searches, whole, keys[part], before[part] if predecessors else None)
-            table.begin(part, rows)  # they are copied during the next searches
+            solved, rows = prepared.start(searches, whole, keys[some], before[some] if predecessors else None)
+            table.begin(some, rows)  # they are copied during the next searches
         else:
             solved = prepared.solve(searches, WANTS_TARGETS)
-            keys[part] = solved.target_keys.reshape(len(searches), -1)
-            table.finished[part] = True
-        batches[part.start], table.work[part] = solved, work_of(solved)
+            keys[some] = solved.target_keys.reshape(len(searches), -1)
+            table.finished[some] = True
+        batches[some.start], table.work[some] = solved, work_of(solved)
         report(float(table.finished.mean()))
     table.arrive()
     restricted = isinstance(prepared, Sweeper) and prepared.restriction is not None
@@ -90,7 +235,7 @@ def rows_at_once(n: int, keys: Keys, info: DeviceInfo) -> int:
     return max(1, min(concurrent_blocks(info), most))
 
 
-def answer_of(rows: SearchRows, keys: Keys, share: range, asked: PathQuestion, parameters: Parameters) -> Distances:
+def distances_of(rows: SearchRows, keys: Keys, share: range, asked: PathQuestion, parameters: Parameters) -> Distances:
     """Return this rank's part of the answer."""
     column = "vertex" if asked.targets is None else "target"
 

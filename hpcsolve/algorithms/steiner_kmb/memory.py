@@ -11,15 +11,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hpcsolve.algorithms.shortest_paths.engines.known import AUTO, PHAST, TILE, chosen_engine
-from hpcsolve.algorithms.shortest_paths.engines.phast.choice import workers
-from hpcsolve.algorithms.shortest_paths.engines.phast.contraction import Refusal, contraction_bytes, most_arcs
-from hpcsolve.algorithms.shortest_paths.engines.phast.hierarchy import hierarchy_bytes, weighing_bytes
-from hpcsolve.algorithms.shortest_paths.engines.row_engine import RowRequest
-from hpcsolve.algorithms.shortest_paths.keys import LONG, WORD, Keys
-from hpcsolve.algorithms.shortest_paths.rows import batch_rows, row_bytes
-from hpcsolve.algorithms.shortest_paths.search_graph import layout_bytes, search_graph_bytes
-from hpcsolve.algorithms.shortest_paths.searcher import workspace
+from hpcsolve.algorithms.shortest_paths.choice import workers
+from hpcsolve.algorithms.shortest_paths.engines import AUTO, PHAST, TILE, batch_rows, chosen_engine, row_bytes
+from hpcsolve.algorithms.shortest_paths.engines.hierarchy import (
+    Refusal,
+    contraction_bytes,
+    hierarchy_bytes,
+    most_arcs,
+    weighing_bytes,
+)
+from hpcsolve.algorithms.shortest_paths.engines.rows import RowRequest
+from hpcsolve.algorithms.shortest_paths.search_graph import LONG, WORD, Keys, layout_bytes, search_graph_bytes
+from hpcsolve.algorithms.shortest_paths.searches import workspace
 from hpcsolve.algorithms.steiner_kmb.best.node_table import PANEL, capacity, table_bytes
 from hpcsolve.algorithms.steiner_kmb.exact.layer import pair_bytes
 from hpcsolve.algorithms.steiner_kmb.order import shares_of_walk

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hpcsolve.algorithms.shortest_paths.engines.tile import GROUP
+from hpcsolve.algorithms.shortest_paths.engines.rows import TILE_SOURCES
 from hpcsolve.algorithms.steiner_kmb.network import Network
 from hpcsolve.algorithms.steiner_kmb.reductions.simple import Indices
 from hpcsolve.algorithms.steiner_kmb.trees import ClosureTree
@@ -39,6 +39,6 @@ def depth_first(count: int, first: Indices, second: Indices) -> Indices:
 
 def shares_of_walk(terminals: int, ranks: int) -> list[Indices]:
     """Return each rank's places in the walk: whole groups of the engine "tile", dealt in turn for even loads."""
-    group = max(1, min(GROUP, -(-terminals // ranks)))
+    group = max(1, min(TILE_SOURCES, -(-terminals // ranks)))
     owner = np.arange(terminals) // group % ranks
     return [np.flatnonzero(owner == rank) for rank in range(ranks)]

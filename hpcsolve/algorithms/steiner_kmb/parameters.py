@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from hpcsolve.algorithms.shortest_paths.engines.known import ROW_ENGINES, TerminalEngineName, described
+from hpcsolve.algorithms.shortest_paths.engines import ROW_ENGINES, TerminalEngineName, described
 from hpcsolve.answers.tree import TreeQuestion
 from hpcsolve.problems.graph import Graph
 

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hpcsolve.algorithms.shortest_paths.engines.known import AUTO, PHAST, TILE, RowEngineName
-from hpcsolve.algorithms.shortest_paths.engines.phast.choice import Attempt, required, worth_trying
-from hpcsolve.algorithms.shortest_paths.engines.phast.contraction import Refusal
-from hpcsolve.algorithms.shortest_paths.engines.phast.hierarchy import Hierarchy
-from hpcsolve.algorithms.shortest_paths.keys import Keys
-from hpcsolve.algorithms.shortest_paths.prepare import agreed_hierarchy, described, workers_of_all
+from hpcsolve.algorithms.shortest_paths.choice import (
+    Attempt,
+    agreed_hierarchy,
+    described,
+    required,
+    workers_of_all,
+    worth_trying,
+)
+from hpcsolve.algorithms.shortest_paths.engines import AUTO, PHAST, TILE, RowEngineName
+from hpcsolve.algorithms.shortest_paths.engines.hierarchy import Hierarchy, Refusal
+from hpcsolve.algorithms.shortest_paths.search_graph import Keys
 from hpcsolve.algorithms.steiner_kmb.parameters import Parameters
 from hpcsolve.device.base import Device
 from hpcsolve.parallel.comm import Comm

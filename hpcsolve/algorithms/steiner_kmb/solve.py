@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Estimate, Outcome, Report, StopCriteria
-from hpcsolve.algorithms.shortest_paths.engines.known import (
+from hpcsolve.algorithms.shortest_paths.engines import (
     AUTO,
     BLOCK,
     ENGINES,
@@ -21,7 +21,7 @@ from hpcsolve.algorithms.shortest_paths.engines.known import (
     TILE,
     kernel_files,
 )
-from hpcsolve.algorithms.shortest_paths.engines.phast import contraction, hierarchy
+from hpcsolve.algorithms.shortest_paths.engines.hierarchy import CONTRACTION_FILE, HIERARCHY_FILE
 from hpcsolve.algorithms.steiner_kmb import dual_ascent, key_path
 from hpcsolve.algorithms.steiner_kmb.best import node_tree, ruin
 from hpcsolve.algorithms.steiner_kmb.best.node_table import sent_bytes
@@ -52,7 +52,7 @@ from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.steiner import closure_bound, require_problem
 
 HOST_FILES = (TREE_FILE, dual_ascent.FILE, key_path.FILE, ruin.FILE, node_tree.FILE, REDUCTIONS_FILE, layer.FILE,
-              contraction.FILE, hierarchy.FILE)
+              CONTRACTION_FILE, HIERARCHY_FILE)
 """What runs on the host's cores whatever the job's device is."""
 KERNEL_FILES = (*HOST_FILES, *kernel_files((*ENGINES, *ROW_ENGINES)))
 

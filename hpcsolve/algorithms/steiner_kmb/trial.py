@@ -8,11 +8,9 @@ import msgspec
 import numpy as np
 
 from hpcsolve.algorithms.base import NO_STOP, StopCriteria, silent
-from hpcsolve.algorithms.shortest_paths.engines.known import AUTO, row_engine
-from hpcsolve.algorithms.shortest_paths.engines.tile import GROUP
-from hpcsolve.algorithms.shortest_paths.engines.tuning import concurrent_blocks
-from hpcsolve.algorithms.shortest_paths.rows import row_search
-from hpcsolve.algorithms.shortest_paths.searcher import searcher
+from hpcsolve.algorithms.shortest_paths.engines import AUTO, row_engine, row_search, searcher
+from hpcsolve.algorithms.shortest_paths.engines.launches import concurrent_blocks
+from hpcsolve.algorithms.shortest_paths.engines.rows import TILE_SOURCES
 from hpcsolve.algorithms.steiner_kmb.kmb.matrix import Matrix
 from hpcsolve.algorithms.steiner_kmb.kmb.tree import cutoff_of, keys_for, path_edges, sources_of, spanned_rows
 from hpcsolve.algorithms.steiner_kmb.network import network
@@ -80,7 +78,7 @@ def _searched(graph: Graph, parameters: Parameters, ranks: int, device: Device) 
         k, keys = len(net.terminals), keys_for(smaller.graph, cutoff)
         share = len(shares_of_walk(k, ranks)[0])
         together = parameters.engine == AUTO or row_engine(parameters.engine)
-        a_block = GROUP if together else 1  # searches that a block makes together
+        a_block = TILE_SOURCES if together else 1  # searches that a block makes together
         count = min(share, a_block * concurrent_blocks(info) * -(-ARCS // max(1, smaller.graph.arcs)))
         matrix = Matrix(smaller.member, range(count), np.zeros((count, len(smaller.member)), keys.dtype))
         sources = sources_of(walk(net, tree), SerialComm(), matrix) if parameters.matrix else walk(net, tree)[:count]

@@ -15,9 +15,9 @@ from typing import Any
 from unittest import mock
 
 from hpcsolve.algorithms.held_karp.lattice import planes
-from hpcsolve.algorithms.shortest_paths import prepare
-from hpcsolve.algorithms.shortest_paths.engines import tile, tuning
-from hpcsolve.algorithms.shortest_paths.searcher import Searcher, searcher
+from hpcsolve.algorithms.shortest_paths import choice
+from hpcsolve.algorithms.shortest_paths.engines import launches, rows, searcher
+from hpcsolve.algorithms.shortest_paths.searches import Searcher
 from hpcsolve.algorithms.steiner_kmb.kmb import tree as kmb
 from hpcsolve.device.base import Device
 from hpcsolve.device.select import open_device
@@ -57,13 +57,13 @@ def _threads_of_searches(value: int) -> AbstractContextManager[Any]:
         prepared.threads = value
         return prepared
 
-    return mock.patch.object(prepare, "searcher", made)
+    return mock.patch.object(choice, "searcher", made)
 
 
 def _threads_of_tiles(value: int) -> AbstractContextManager[Any]:
     def started(*arguments: Any) -> AbstractContextManager[Any]:
         search = row_search(*arguments)
-        assert isinstance(search, tile.TileRows)
+        assert isinstance(search, rows.TileRows)
         search.threads = value
         return search
 
@@ -81,7 +81,7 @@ SWEEPS = {
                        _constant(planes, "BLOCK_THREADS")),
     "near-far": Sweep("new-york-1584", "new-york-24", "threads a block", THREADS, _threads_of_searches),
     "near-far-blocks": Sweep("new-york-1584", "new-york-24", "blocks a multiprocessor", (1, 2, 4, 6, 8),
-                             _constant(tuning, "BLOCKS_A_MULTIPROCESSOR")),
+                             _constant(launches, "BLOCKS_A_MULTIPROCESSOR")),
     "near-far-grid": Sweep("rmat-20", "rmat-9", "threads a block", THREADS, _threads_of_searches),
     "tile": Sweep("kmb-G103", "kmb-small", "threads a block", (64, 128, 256, 512, 1024), _threads_of_tiles),
 }

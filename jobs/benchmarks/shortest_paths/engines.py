@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from hpcsolve.algorithms.base import silent
 from hpcsolve.algorithms.shortest_paths import ALGORITHM
-from hpcsolve.algorithms.shortest_paths.engines.known import AUTO, NEAR_FAR, PHAST
+from hpcsolve.algorithms.shortest_paths.engines import AUTO, NEAR_FAR, PHAST
 from hpcsolve.algorithms.shortest_paths.question import Parameters
 from hpcsolve.device import array_cache
 from hpcsolve.device.host import HostDevice

@@ -14,16 +14,15 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 
-from hpcsolve.algorithms.shortest_paths.batch import Solved
-from hpcsolve.algorithms.shortest_paths.engines.known import EngineName
-from hpcsolve.algorithms.shortest_paths.keys import Keys, first_keys
-from hpcsolve.algorithms.shortest_paths.search_graph import SearchGraph, lay_out
-from hpcsolve.algorithms.shortest_paths.searcher import Searcher, searcher
+from hpcsolve.algorithms.shortest_paths.engines import EngineName, searcher
+from hpcsolve.algorithms.shortest_paths.search_graph import Keys, SearchGraph, first_keys, lay_out
 from hpcsolve.algorithms.shortest_paths.searches import (
     UNCHECKED,
     WANTS_DISTANCES,
     WANTS_PREDECESSORS,
+    Searcher,
     Searches,
+    Solved,
     row_searches,
 )
 from hpcsolve.device.base import Device

@@ -11,16 +11,14 @@ from math import ceil
 import numpy as np
 from scipy.sparse.csgraph import dijkstra
 
-from hpcsolve.algorithms.shortest_paths.batch import Solved
-from hpcsolve.algorithms.shortest_paths.engines.phast.choice import UNLIMITED, Attempt, build_hierarchy
-from hpcsolve.algorithms.shortest_paths.engines.phast.contraction import Refusal
-from hpcsolve.algorithms.shortest_paths.engines.phast.hierarchy import Hierarchy
-from hpcsolve.algorithms.shortest_paths.engines.phast.sweeper import Sweeper, shape_for, workspace
+from hpcsolve.algorithms.shortest_paths.engines.hierarchy import Hierarchy, Refusal, build_hierarchy
+from hpcsolve.algorithms.shortest_paths.engines.phast import Sweeper, shape_for, sweep_workspace
 from hpcsolve.algorithms.shortest_paths.searches import (
     UNCHECKED,
     WANTS_DISTANCES,
     WANTS_PREDECESSORS,
     WANTS_TARGETS,
+    Solved,
     row_searches,
 )
 from hpcsolve.device.host import HostDevice
@@ -97,7 +95,7 @@ def measure(network: Network, counts: Sequence[int], repeats: int) -> Times:
     swept = {count: _swept(network, given, count, repeats, keys) for count in counts}
     distances = np.asarray(dijkstra(network.in_file_order, indices=network.sources[0]))
     shape = shape_for(network.graph.n, min(MOST_ROWS, max(counts)), HostDevice(1).info, network.keys, trees=False)
-    shapes = workspace(network.graph.n, shape, 0, False, network.keys).values()
+    shapes = sweep_workspace(network.graph.n, shape, 0, False, network.keys).values()
     working = sum(math.prod(each) * np.dtype(dtype).itemsize for each, dtype in shapes)
     return Times(single, swept, rival_times(network, distances), _bytes_of(given), working)
 
@@ -109,7 +107,7 @@ def _bytes_of(given: Hierarchy) -> int:
 
 
 def _hierarchy(network: Network) -> Hierarchy:
-    found = build_hierarchy(network.search_graph, network.keys, Attempt(UNLIMITED), False, 1)
+    found = build_hierarchy(network.search_graph, network.keys, False, 1)
     if isinstance(found, Refusal):
         raise InputError(found.reason, network.name)
     return found

@@ -7,10 +7,8 @@ from functools import partial
 
 import numpy as np
 
-from hpcsolve.algorithms.shortest_paths.engines.phast.choice import UNLIMITED, Attempt, build_hierarchy
-from hpcsolve.algorithms.shortest_paths.engines.phast.contraction import Refusal
-from hpcsolve.algorithms.shortest_paths.engines.phast.restriction import restriction_above
-from hpcsolve.algorithms.shortest_paths.engines.phast.sweeper import Sweeper, shape_for
+from hpcsolve.algorithms.shortest_paths.engines.hierarchy import Refusal, build_hierarchy, restriction_above
+from hpcsolve.algorithms.shortest_paths.engines.phast import Sweeper, shape_for
 from hpcsolve.algorithms.shortest_paths.searches import UNCHECKED, WANTS_TARGETS, row_searches
 from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import InputError
@@ -33,7 +31,7 @@ def restricted(network: Network, counts: Sequence[int], repeats: int) -> list[st
     WrongAnswerError
         The distances differ.
     """
-    given = build_hierarchy(network.search_graph, network.keys, Attempt(UNLIMITED), False, 1)
+    given = build_hierarchy(network.search_graph, network.keys, False, 1)
     if isinstance(given, Refusal):
         raise InputError(given.reason, network.name)
     device, places, rng = HostDevice(1), given.graph.places(), np.random.default_rng(1)

@@ -15,11 +15,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.shortest_paths.batch import batch_on
-from hpcsolve.algorithms.shortest_paths.engines import grid
-from hpcsolve.algorithms.shortest_paths.engines.tuning import default_delta
-from hpcsolve.algorithms.shortest_paths.searcher import Searcher
-from hpcsolve.algorithms.shortest_paths.searches import WANTS_DISTANCES, WANTS_TARGETS, Searches, query_searches
+from hpcsolve.algorithms.shortest_paths.engines.launches import RELAXED, ROUNDS, default_delta, search_by_grid
+from hpcsolve.algorithms.shortest_paths.searches import (
+    WANTS_DISTANCES,
+    WANTS_TARGETS,
+    Searcher,
+    Searches,
+    batch_on,
+    query_searches,
+)
 from hpcsolve.errors import InputError
 from jobs.benchmarks.common.answers import require_equal
 from jobs.benchmarks.common.charts import file_part, save
@@ -108,11 +112,11 @@ def _near_far(network: Network, query: Query, searches: Searches) -> Iterator[Sp
 def _searched(title: str, network: Network, query: Query, prepared: Searcher, searches: Searches, wanted: int) -> Space:
     """Search with early exit. The row of keys then holds the settled vertices alone, in the order of the layout."""
     batch = batch_on(prepared.device, searches, wanted, prepared.keys.dtype)
-    state = grid.search(prepared, batch.only(0, prepared.graph.n))
+    state = search_by_grid(prepared, batch.only(0, prepared.graph.n))
     batch.solved()
     keys = prepared.work["keys"].download().ravel()[network.places]
     settled = _checked(network, query, prepared, keys)
-    return _space(title, network, settled, int(state[grid.RELAXED]), int(state[grid.ROUNDS]))
+    return _space(title, network, settled, int(state[RELAXED]), int(state[ROUNDS]))
 
 
 def _checked(network: Network, query: Query, prepared: Searcher, keys: NDArray[Any]) -> NDArray[np.bool_]:

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.shortest_paths.engines.known import EngineName
-from hpcsolve.algorithms.shortest_paths.engines.tuning import TuningInput, default_delta
-from hpcsolve.algorithms.shortest_paths.searcher import Searcher
+from hpcsolve.algorithms.shortest_paths.engines import EngineName
+from hpcsolve.algorithms.shortest_paths.engines.launches import TuningInput, default_delta
+from hpcsolve.algorithms.shortest_paths.searches import Searcher
 from hpcsolve.device.base import ONE_CORE
 from hpcsolve.device.host import HostDevice, HostKernel
 from jobs.benchmarks.common.answers import require_equal

@@ -10,11 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.base import silent
-from hpcsolve.algorithms.shortest_paths.engines.phast.choice import UNLIMITED, Attempt, build_hierarchy
-from hpcsolve.algorithms.shortest_paths.engines.phast.contraction import Refusal
-from hpcsolve.algorithms.shortest_paths.rows import row_search
+from hpcsolve.algorithms.shortest_paths.engines import row_search, searcher
+from hpcsolve.algorithms.shortest_paths.engines.hierarchy import Refusal, build_hierarchy
 from hpcsolve.algorithms.shortest_paths.search_graph import lay_out
-from hpcsolve.algorithms.shortest_paths.searcher import searcher
 from hpcsolve.algorithms.steiner_kmb.kmb.tree import cutoff_of, keys_for, spanned_rows
 from hpcsolve.algorithms.steiner_kmb.network import network
 from hpcsolve.algorithms.steiner_kmb.order import walk
@@ -56,7 +54,7 @@ def measure(instance: Instance, halt: str, repeats: int) -> Row:
         found: dict[str, NDArray[np.int64]] = {}
 
         def search(engine: str) -> None:
-            given = build_hierarchy(laid_out, keys, Attempt(UNLIMITED), False, 1) if engine == "phast" else None
+            given = build_hierarchy(laid_out, keys, False, 1) if engine == "phast" else None
             if isinstance(given, Refusal):
                 return
             with searcher(graph, host, keys, cutoff=cutoff, search_graph=laid_out, searches=k) as ready:

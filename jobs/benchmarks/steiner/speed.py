@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import get_args
 
 from hpcsolve.algorithms.base import StopCriteria
-from hpcsolve.algorithms.shortest_paths.engines.known import RowEngineName
+from hpcsolve.algorithms.shortest_paths.engines import RowEngineName
 from hpcsolve.algorithms.steiner_kmb import Parameters
 from hpcsolve.device.host import HostDevice
 from jobs.benchmarks.common.table import markdown

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hpcsolve.algorithms.shortest_paths.searcher import searcher
+from hpcsolve.algorithms.shortest_paths.engines import searcher
 from hpcsolve.algorithms.shortest_paths.searches import WANTS_TARGETS, Searches, row_searches
 from hpcsolve.algorithms.steiner_kmb import Parameters
 from hpcsolve.device.base import Device

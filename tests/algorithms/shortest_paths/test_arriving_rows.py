@@ -11,10 +11,8 @@ from numpy.typing import NDArray
 
 from hpcsolve.algorithms.base import silent
 from hpcsolve.algorithms.shortest_paths import tables
-from hpcsolve.algorithms.shortest_paths.engines.known import ROW_ENGINES, EngineName
-from hpcsolve.algorithms.shortest_paths.engines.row_engine import filled_rows
-from hpcsolve.algorithms.shortest_paths.rows import row_search
-from hpcsolve.algorithms.shortest_paths.searcher import searcher
+from hpcsolve.algorithms.shortest_paths.engines import ROW_ENGINES, EngineName, row_search, searcher
+from hpcsolve.algorithms.shortest_paths.engines.rows import filled_rows
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 from hpcsolve.device.select import open_device

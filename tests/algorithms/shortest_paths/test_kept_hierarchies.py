@@ -13,13 +13,13 @@ import pytest
 
 from hpcsolve.algorithms import shortest_paths
 from hpcsolve.algorithms.base import silent
-from hpcsolve.algorithms.shortest_paths import Parameters, prepare
-from hpcsolve.algorithms.shortest_paths.engines.phast import contraction, kept
-from hpcsolve.algorithms.shortest_paths.engines.phast.choice import UNLIMITED, Attempt, Kept
-from hpcsolve.algorithms.shortest_paths.engines.phast.contraction import Refusal
-from hpcsolve.algorithms.shortest_paths.engines.phast.hierarchy import Hierarchy
-from hpcsolve.algorithms.shortest_paths.keys import LONG, WORD, Keys
-from hpcsolve.algorithms.shortest_paths.search_graph import lay_out
+from hpcsolve.algorithms.shortest_paths import Parameters, choice
+from hpcsolve.algorithms.shortest_paths.choice import Attempt
+from hpcsolve.algorithms.shortest_paths.engines import hierarchy as hierarchies
+from hpcsolve.algorithms.shortest_paths.engines import kept
+from hpcsolve.algorithms.shortest_paths.engines.hierarchy import UNLIMITED, Hierarchy, Refusal
+from hpcsolve.algorithms.shortest_paths.engines.kept import Kept
+from hpcsolve.algorithms.shortest_paths.search_graph import LONG, WORD, Keys, lay_out
 from hpcsolve.device import array_cache
 from hpcsolve.device.host import HostDevice
 from hpcsolve.parallel.comm import SerialComm
@@ -144,8 +144,8 @@ def test_a_refusal_is_kept_for_what_it_was_worth(made: list[str]) -> None:
 
 def test_a_graph_that_outgrows_its_memory_is_never_tried_again(made: list[str], monkeypatch: pytest.MonkeyPatch
                                                                ) -> None:
-    monkeypatch.setattr(contraction, "ROOM", 1)
-    monkeypatch.setattr(contraction, "LEAST_ROOM", 1)
+    monkeypatch.setattr(hierarchies, "ROOM", 1)
+    monkeypatch.setattr(hierarchies, "LEAST_ROOM", 1)
     refused = hierarchy_of(roads(300))
     assert isinstance(refused, Refusal) and "more than 1 list entries" in refused.reason
     assert hierarchy_of(roads(300)) == refused and made == ["lay_out", "contracted"]
@@ -201,7 +201,7 @@ def test_a_host_that_gives_up_decides_for_all() -> None:
             assert value is None
             return [value, Refusal("too much work")]
 
-    found = prepare.agreed_hierarchy(roads(300), WORD, Attempt(UNLIMITED, 70), HostDevice(1).info, Gathered())
+    found = choice.agreed_hierarchy(roads(300), WORD, Attempt(UNLIMITED, 70), HostDevice(1).info, Gathered())
     assert found == Refusal("too much work")
 
 

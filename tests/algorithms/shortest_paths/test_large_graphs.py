@@ -15,8 +15,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import dijkstra
 
-from hpcsolve.algorithms.shortest_paths.engines.known import EngineName
-from hpcsolve.algorithms.shortest_paths.searcher import searcher
+from hpcsolve.algorithms.shortest_paths.engines import EngineName, searcher
 from hpcsolve.algorithms.shortest_paths.searches import WANTS_DISTANCES, WANTS_PREDECESSORS, row_searches
 from hpcsolve.device.host import HostDevice
 from hpcsolve.formats import read_graph

@@ -11,21 +11,21 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.shortest_paths.engines.phast.choice import (
+from hpcsolve.algorithms.shortest_paths.choice import Attempt, required, worth_trying
+from hpcsolve.algorithms.shortest_paths.engines import searcher
+from hpcsolve.algorithms.shortest_paths.engines.hierarchy import (
+    AHEAD,
     UNLIMITED,
-    Attempt,
-    Kept,
+    Contraction,
+    Hierarchy,
+    Refusal,
     build_hierarchy,
-    required,
-    worth_trying,
+    contracted,
+    restriction_above,
 )
-from hpcsolve.algorithms.shortest_paths.engines.phast.contraction import Contraction, Refusal, contracted
-from hpcsolve.algorithms.shortest_paths.engines.phast.hierarchy import AHEAD, Hierarchy
-from hpcsolve.algorithms.shortest_paths.engines.phast.restriction import restriction_above
-from hpcsolve.algorithms.shortest_paths.engines.phast.sweeper import WIDTHS, Shape, Sweeper
-from hpcsolve.algorithms.shortest_paths.keys import LONG, WORD, Keys, first_keys
-from hpcsolve.algorithms.shortest_paths.search_graph import lay_out
-from hpcsolve.algorithms.shortest_paths.searcher import searcher
+from hpcsolve.algorithms.shortest_paths.engines.kept import Kept
+from hpcsolve.algorithms.shortest_paths.engines.phast import WIDTHS, Shape, Sweeper
+from hpcsolve.algorithms.shortest_paths.search_graph import LONG, WORD, Keys, first_keys, lay_out
 from hpcsolve.algorithms.shortest_paths.searches import WANTS_DISTANCES, WANTS_PREDECESSORS, WANTS_TARGETS, row_searches
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
@@ -82,7 +82,7 @@ def swept(given: Hierarchy, device: Device, keys: Keys, sources: NDArray[np.int6
 
 def hierarchy_of(graph: Graph, keys: Keys, in_levels: bool) -> Hierarchy:
     """Return the hierarchy of a graph, however much work it takes."""
-    found = build_hierarchy(lay_out(graph, keys), keys, Attempt(UNLIMITED), in_levels, 1)
+    found = build_hierarchy(lay_out(graph, keys), keys, in_levels, 1)
     assert isinstance(found, Hierarchy)
     return found
 

@@ -9,8 +9,7 @@ import pytest
 
 from hpcsolve.algorithms import shortest_paths
 from hpcsolve.algorithms.base import silent
-from hpcsolve.algorithms.shortest_paths import Parameters
-from hpcsolve.algorithms.shortest_paths.engines.phast import choice
+from hpcsolve.algorithms.shortest_paths import Parameters, choice
 from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import InputError
 from hpcsolve.parallel.comm import SerialComm

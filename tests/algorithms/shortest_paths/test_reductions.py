@@ -11,13 +11,20 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import dijkstra
 
 from hpcsolve.algorithms.base import silent
-from hpcsolve.algorithms.shortest_paths.engines.phast.sweeper import WIDTHS, Shape, Sweeper
-from hpcsolve.algorithms.shortest_paths.keys import LONG, REAL, WORD, Keys
-from hpcsolve.algorithms.shortest_paths.reduce.answer import solve_summaries
-from hpcsolve.algorithms.shortest_paths.reduce.reducer import Reducer
-from hpcsolve.algorithms.shortest_paths.reduce.summary import FARTHEST, REACHED, WITHIN, layout_of, sums_of
-from hpcsolve.algorithms.shortest_paths.resume import SearchCheckpoints
-from hpcsolve.algorithms.shortest_paths.searcher import Searcher, searcher
+from hpcsolve.algorithms.shortest_paths.engines import searcher
+from hpcsolve.algorithms.shortest_paths.engines.phast import WIDTHS, Shape, Sweeper
+from hpcsolve.algorithms.shortest_paths.reductions import (
+    FARTHEST,
+    REACHED,
+    WITHIN,
+    Reducer,
+    layout_of,
+    solve_summaries,
+    sums_of,
+)
+from hpcsolve.algorithms.shortest_paths.search_graph import LONG, REAL, WORD, Keys
+from hpcsolve.algorithms.shortest_paths.searches import Searcher
+from hpcsolve.algorithms.shortest_paths.tables import SearchCheckpoints
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 from hpcsolve.problems.graph import Graph

@@ -13,11 +13,16 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import hpcsolve
-from hpcsolve.algorithms.shortest_paths.engines.known import EngineName
-from hpcsolve.algorithms.shortest_paths.keys import LONG, REAL, WORD, Keys
+from hpcsolve.algorithms.shortest_paths.engines import EngineName, searcher
 from hpcsolve.algorithms.shortest_paths.question import Parameters, question
-from hpcsolve.algorithms.shortest_paths.searcher import Searcher, Solved, searcher
-from hpcsolve.algorithms.shortest_paths.searches import WANTS_DISTANCES, WANTS_PREDECESSORS, row_searches
+from hpcsolve.algorithms.shortest_paths.search_graph import LONG, REAL, WORD, Keys
+from hpcsolve.algorithms.shortest_paths.searches import (
+    WANTS_DISTANCES,
+    WANTS_PREDECESSORS,
+    Searcher,
+    Solved,
+    row_searches,
+)
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 from hpcsolve.problems.graph import Graph, from_edges

@@ -12,10 +12,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.base import silent
-from hpcsolve.algorithms.shortest_paths.engines import grid
-from hpcsolve.algorithms.shortest_paths.engines.known import EngineName
+from hpcsolve.algorithms.shortest_paths.engines import EngineName, launches, searcher
 from hpcsolve.algorithms.shortest_paths.pairs import by_source, shares, solve_pairs
-from hpcsolve.algorithms.shortest_paths.searcher import searcher
 from hpcsolve.algorithms.shortest_paths.searches import WANTS_DISTANCES, WANTS_TARGETS, row_searches
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
@@ -98,8 +96,8 @@ def test_paths_that_find_no_room_are_asked_again(device: Device, monkeypatch: py
 @pytest.mark.parametrize("room", [1, 30])
 def test_a_full_far_queue_is_handed_to_the_grid(room: int, device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     handed: list[int] = []
-    solve = grid.solve
-    monkeypatch.setattr(grid, "solve", lambda *given: (handed.append(given[2]), solve(*given)))
+    solve = launches.solve_by_grid
+    monkeypatch.setattr(launches, "solve_by_grid", lambda *given: (handed.append(given[2]), solve(*given)))
     graph, seeds = random_graph(300, 1200, 40, least=1), [[0], [17], [250]]
     with searcher(graph, device, searches=3) as right, searcher(graph, device, searches=3, delta=1) as small:
         small.room = room

@@ -15,8 +15,8 @@ from hypothesis import given, settings
 import hpcsolve
 from hpcsolve.algorithms import steiner_kmb
 from hpcsolve.algorithms.base import NO_STOP, Outcome, StopCriteria, silent
-from hpcsolve.algorithms.shortest_paths.engines.tile import TileRows
-from hpcsolve.algorithms.shortest_paths.keys import LONG, WORD, Keys
+from hpcsolve.algorithms.shortest_paths.engines.rows import TileRows
+from hpcsolve.algorithms.shortest_paths.search_graph import LONG, WORD, Keys
 from hpcsolve.algorithms.steiner_kmb import Parameters
 from hpcsolve.algorithms.steiner_kmb.best.node_table import PANEL, NodeTable, capacity
 from hpcsolve.algorithms.steiner_kmb.best.node_tree import Candidates, NodeTree

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 
 from hpcsolve.algorithms import steiner_kmb
 from hpcsolve.algorithms.base import Outcome, silent
-from hpcsolve.algorithms.shortest_paths.engines.known import RowEngineName
+from hpcsolve.algorithms.shortest_paths.engines import RowEngineName
 from hpcsolve.algorithms.steiner_kmb import Parameters
 from hpcsolve.answers.tree import check_answer
 from hpcsolve.device.base import Device
@@ -87,8 +87,8 @@ def test_ranks_engines_halts_and_order_do_not_matter(graph: Graph, device: Devic
 def test_small_batches_do_not_matter(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     graph = power_law_steiner(200, 600, 75, low=1, high=5)
     first = stored(solved(graph, device))
-    monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.rows.BATCH", 1)
-    monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.engines.tile.GROUPS_A_BLOCK", 1)
+    monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.engines.rows.SEARCHES_A_BLOCK", 1)
+    monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.engines.rows.GROUPS_A_BLOCK", 1)
     monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.kmb.tree.MOST_PAIRS", 3)
     for engine in ("near-far", "tile", "p-pull"):
         assert stored(solved(graph, HostDevice(1), engine=engine, at_once=3)) == first

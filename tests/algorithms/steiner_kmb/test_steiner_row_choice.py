@@ -82,8 +82,8 @@ def test_by_name_it_is_made_whatever_it_costs() -> None:
 
 
 def test_by_name_a_hopeless_graph_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.engines.phast.contraction.ROOM", 1)
-    monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.engines.phast.contraction.LEAST_ROOM", 1)
+    monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.engines.hierarchy.ROOM", 1)
+    monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.engines.hierarchy.LEAST_ROOM", 1)
     with pytest.raises(InputError, match=r"no small separators.*choose \"tile\""):
         solved(strip(50, 25, 25), mode="kmb", engine="phast")
 

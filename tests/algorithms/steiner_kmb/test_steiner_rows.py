@@ -12,11 +12,9 @@ from hypothesis import strategies as st
 
 from hpcsolve.algorithms import steiner_kmb
 from hpcsolve.algorithms.base import silent
-from hpcsolve.algorithms.shortest_paths.engines.known import RowEngineName
-from hpcsolve.algorithms.shortest_paths.engines.tile import TileRows
-from hpcsolve.algorithms.shortest_paths.keys import LONG, WORD, Keys
-from hpcsolve.algorithms.shortest_paths.rows import row_search
-from hpcsolve.algorithms.shortest_paths.searcher import searcher
+from hpcsolve.algorithms.shortest_paths.engines import RowEngineName, row_search, searcher
+from hpcsolve.algorithms.shortest_paths.engines.rows import TileRows
+from hpcsolve.algorithms.shortest_paths.search_graph import LONG, WORD, Keys
 from hpcsolve.algorithms.steiner_kmb import Parameters
 from hpcsolve.algorithms.steiner_kmb.kmb import tree as kmb
 from hpcsolve.device.base import Device

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.shortest_paths.engines.row_engine import Finish, RowEngine, RowRequest, RowSearch
-from hpcsolve.algorithms.shortest_paths.keys import Keys
+from hpcsolve.algorithms.shortest_paths.engines.rows import Finish, RowEngine, RowRequest, RowSearch
+from hpcsolve.algorithms.shortest_paths.search_graph import Keys
 from hpcsolve.device.base import Buffer, DeviceInfo
 
 if TYPE_CHECKING:
-    from hpcsolve.algorithms.shortest_paths.searcher import Searcher
+    from hpcsolve.algorithms.shortest_paths.searches import Searcher
 
 SWEEPS = 3
 """Sweeps per launch (k in the paper)."""
@@ -92,4 +92,4 @@ def _shapes(request: RowRequest, _: DeviceInfo, keys: Keys) -> dict[str, tuple[A
     return dict.fromkeys(("device", "host", "rows"), ((request.n, request.p), keys.dtype))
 
 
-ROWS = RowEngine(_start, _batch, _shapes)
+P_PULL_ROWS = RowEngine(_start, _batch, _shapes)

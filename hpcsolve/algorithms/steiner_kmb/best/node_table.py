@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.shortest_paths.engines.row_engine import RowSearch, filled_rows
-from hpcsolve.algorithms.shortest_paths.keys import Keys
+from hpcsolve.algorithms.shortest_paths.engines.rows import RowSearch, filled_rows
+from hpcsolve.algorithms.shortest_paths.search_graph import Keys
 from hpcsolve.algorithms.steiner_kmb.best.node_tree import FILE, Candidates, PlacedTree
 from hpcsolve.device.host import Given, HostDevice
 from hpcsolve.parallel.comm import Comm, agree_minimum, even_shares

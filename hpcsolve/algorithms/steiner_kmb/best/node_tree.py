@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.shortest_paths.keys import Keys
+from hpcsolve.algorithms.shortest_paths.search_graph import Keys
 from hpcsolve.algorithms.steiner_kmb.order import depth_first
 from hpcsolve.algorithms.steiner_kmb.reductions.simple import Indices
 from hpcsolve.device.host import Given, HostDevice

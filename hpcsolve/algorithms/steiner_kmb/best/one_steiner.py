@@ -15,10 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.base import Report
-from hpcsolve.algorithms.shortest_paths.keys import Keys
-from hpcsolve.algorithms.shortest_paths.rows import row_search
-from hpcsolve.algorithms.shortest_paths.search_graph import lay_out
-from hpcsolve.algorithms.shortest_paths.searcher import Searcher, searcher
+from hpcsolve.algorithms.shortest_paths.engines import row_search, searcher
+from hpcsolve.algorithms.shortest_paths.search_graph import Keys, lay_out
+from hpcsolve.algorithms.shortest_paths.searches import Searcher
 from hpcsolve.algorithms.steiner_kmb.best.key_vertex import locally_best
 from hpcsolve.algorithms.steiner_kmb.best.node_table import NodeTable, capacity
 from hpcsolve.algorithms.steiner_kmb.best.node_tree import Candidates, NodeTree, node_tree

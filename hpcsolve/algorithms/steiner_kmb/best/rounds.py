@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.base import Report, StopCriteria
-from hpcsolve.algorithms.shortest_paths.engines.row_engine import RowSearch
+from hpcsolve.algorithms.shortest_paths.engines.rows import RowSearch
 from hpcsolve.algorithms.steiner_kmb.best.node_table import NodeTable
 from hpcsolve.algorithms.steiner_kmb.best.node_tree import Candidates, NodeTree, PlacedTree, merged
 from hpcsolve.algorithms.steiner_kmb.reductions.simple import Indices

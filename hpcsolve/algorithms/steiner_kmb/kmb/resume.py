@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hpcsolve.algorithms.shortest_paths.resume import SearchCheckpoints
+from hpcsolve.algorithms.shortest_paths.tables import SearchCheckpoints
 from hpcsolve.algorithms.steiner_kmb.kmb.matrix import Matrix
 from hpcsolve.algorithms.steiner_kmb.reductions.simple import Indices
 from hpcsolve.checkpoint.checkpoints import NONE, Boundary, Checkpoints

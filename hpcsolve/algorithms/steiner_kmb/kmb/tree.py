@@ -24,13 +24,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.base import Report
-from hpcsolve.algorithms.shortest_paths.engines.row_engine import RowSearch, filled_rows
-from hpcsolve.algorithms.shortest_paths.keys import LONG, WORD, Keys
+from hpcsolve.algorithms.shortest_paths.engines import row_search, searcher
+from hpcsolve.algorithms.shortest_paths.engines.rows import RowSearch, filled_rows
 from hpcsolve.algorithms.shortest_paths.pairs import shares, solve_pairs
-from hpcsolve.algorithms.shortest_paths.resume import SearchCheckpoints
-from hpcsolve.algorithms.shortest_paths.rows import row_search
-from hpcsolve.algorithms.shortest_paths.search_graph import lay_out
-from hpcsolve.algorithms.shortest_paths.searcher import Searcher, searcher
+from hpcsolve.algorithms.shortest_paths.search_graph import LONG, WORD, Keys, lay_out
+from hpcsolve.algorithms.shortest_paths.searches import Searcher
+from hpcsolve.algorithms.shortest_paths.tables import SearchCheckpoints
 from hpcsolve.algorithms.steiner_kmb.kmb.matrix import Matrix
 from hpcsolve.algorithms.steiner_kmb.kmb.resume import KmbCheckpoints
 from hpcsolve.algorithms.steiner_kmb.network import Network, edge_numbers, forest, spanning_tree

@@ -7,12 +7,13 @@ so that a second run does not try again for less. The names of all files begin w
 that a look for what is kept of a graph (`look_up`) reads the graph only if there may be anything.
 
 Caches of several hosts may differ. What is made of a graph does not depend on the cache, and whether it is made follows
-from what all hosts have (prepare.py).
+from what all hosts have (choice.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,18 +21,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.shortest_paths import search_graph
-from hpcsolve.algorithms.shortest_paths.engines.phast import contraction as contraction_module
-from hpcsolve.algorithms.shortest_paths.engines.phast import hierarchy as hierarchy_module
-from hpcsolve.algorithms.shortest_paths.engines.phast.choice import UNLIMITED, Kept
-from hpcsolve.algorithms.shortest_paths.engines.phast.contraction import (
+from hpcsolve.algorithms.shortest_paths.engines import hierarchy as hierarchy_module
+from hpcsolve.algorithms.shortest_paths.engines.hierarchy import (
+    AHEAD,
+    CONTRACTION_FILE,
+    HIERARCHY_FILE,
+    UNLIMITED,
     Contraction,
+    Hierarchy,
     Refusal,
     contracted,
+    hierarchy,
     too_much_work,
 )
-from hpcsolve.algorithms.shortest_paths.engines.phast.hierarchy import Hierarchy, hierarchy
-from hpcsolve.algorithms.shortest_paths.keys import Keys
-from hpcsolve.algorithms.shortest_paths.search_graph import SearchGraph, lay_out
+from hpcsolve.algorithms.shortest_paths.search_graph import Keys, SearchGraph, lay_out
 from hpcsolve.device import array_cache
 from hpcsolve.device.build import source_hash
 from hpcsolve.device.host import HostDevice
@@ -54,7 +57,7 @@ def look_up(graph: Graph, keys: Keys, in_levels: bool) -> Kept | None:
     key = _hierarchy_key(graph, topology, keys, in_levels)
     found = array_cache.shapes(key)
     if found is not None:
-        arcs = found["up_arcs"][0] // 2 - hierarchy_module.AHEAD  # two numbers for each arc, and AHEAD arcs as padding
+        arcs = found["up_arcs"][0] // 2 - AHEAD  # two numbers for each arc, and AHEAD arcs as padding
         return Kept(arcs, True, key)
     found = array_cache.shapes(topology)
     return None if found is None else Kept(found["head"][0], weighed=False)
@@ -170,8 +173,8 @@ def _hierarchy_key(graph: Graph, topology: str, keys: Keys, in_levels: bool) -> 
 
 def _code() -> Iterator[str]:
     """Yield the code that makes hierarchies and keeps them: the hashes of kernels, and the texts of modules."""
-    yield from (source_hash(file) for file in (contraction_module.FILE, hierarchy_module.FILE))
-    for module in (contraction_module, hierarchy_module, search_graph, graph_order):
+    yield from (source_hash(file) for file in (CONTRACTION_FILE, HIERARCHY_FILE))
+    for module in (hierarchy_module, search_graph, graph_order):
         yield Path(str(module.__file__)).read_text(encoding="utf-8")
     yield Path(__file__).read_text(encoding="utf-8")
 
@@ -190,3 +193,22 @@ def _hierarchy(kept: dict[str, NDArray[Any]]) -> Hierarchy:
     levels, plateaus = map(int, kept["numbers"])
     graph = SearchGraph(**{name: arrays[name] for name in _GRAPH}, plateaus=bool(plateaus))
     return Hierarchy(graph, **{name: arrays[name] for name in _LEVELS}, levels=levels)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What the cache has of a graph.
+
+    Attributes
+    ----------
+    arcs
+        Number of arcs of its hierarchy, or of its contraction if that has no weights yet.
+    weighed
+        Whether the hierarchy has the graph's own weights, so that it can be used as it is.
+    name
+        The hierarchy's name in the cache, which takes a hash of the graph.
+    """
+
+    arcs: int
+    weighed: bool
+    name: str = field(default="", compare=False)

@@ -1,0 +1,368 @@
+"""Contraction hierarchies: order and arcs, weights, and the parts of them that sweeps need.
+
+The order and the arcs follow from the graph's topology (cuda_src/host/contraction.cpp), then the arcs get weights, with
+which one sweep finds distances (cuda_src/host/hierarchy.cpp). Across arcs of weight 0 predecessors need a rule of their
+own (cuda_src/paths/plateaus.cu). If distances to some targets are wanted alone, a sweep goes over the part of a
+hierarchy above them (RPHAST: Delling, Goldberg, Werneck: Faster Batched Shortest Paths in Road Networks, ATMOS 2011).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsolve.algorithms.shortest_paths.search_graph import Keys, SearchGraph, gathered, renumbered
+from hpcsolve.device.host import Given, HostDevice
+
+CONTRACTION_FILE = "host/contraction"
+STACKS = 1 << 16
+"""Number of stacks (`most_keys` in contraction.cpp)."""
+TOO_MUCH_WORK, OUT_OF_ROOM = 1, 2
+"""How contraction may end besides 0, finished (`ending` in contraction.cpp)."""
+DENSEST = 4
+"""Graphs with more arcs per vertex, on average, are not contracted at all."""
+ROOM = 12
+"""Entries of the lists of neighbours per vertex and arc."""
+LEAST_ROOM = 1 << 18
+"""The least number of entries, which is enough for any graph of two hundred vertices."""
+
+
+@dataclass(frozen=True)
+class Contraction:
+    """An order of the vertices of a `SearchGraph`, and the arcs of a hierarchy in that order.
+
+    Attributes
+    ----------
+    order
+        Shape (n,), uint32: the vertex of each rank, which is contracted after those of lower ranks.
+    first, head
+        Shapes (n + 1,) and (arcs,), uint32: the ranks of the higher neighbours of each rank, ascending.
+    work
+        Steps that contraction has taken, as contraction.cpp counts them.
+    """
+
+    order: NDArray[np.uint32]
+    first: NDArray[np.uint32]
+    head: NDArray[np.uint32]
+    work: int
+
+    def rank(self) -> NDArray[np.uint32]:
+        """Return the rank of each vertex, shape (n,)."""
+        found = np.empty_like(self.order)
+        found[self.order] = np.arange(len(self.order), dtype=np.uint32)
+        return found
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why no hierarchy is made of a graph, in words for the log.
+
+    Attributes
+    ----------
+    forever
+        Whether there is none however much work it may take.
+    """
+
+    reason: str
+    forever: bool = False
+
+
+def room_for(n: int, arcs: int) -> int:
+    """Return the most entries that all lists of neighbours may have together."""
+    return min(max(ROOM * (n + arcs), LEAST_ROOM), 2**32 - 2)
+
+
+def most_arcs(n: int, arcs: int) -> int:
+    """Return the most arcs that the hierarchy of a graph may have."""
+    return room_for(n, arcs) // 2
+
+
+def contraction_bytes(n: int, arcs: int) -> int:
+    """Return the most bytes that `contracted` takes: lists, the arcs twice, and words for vertices and arcs."""
+    return 4 * room_for(n, arcs) + 8 * most_arcs(n, arcs) + 4 * (15 * n + 2 * arcs) + 4 * STACKS
+
+
+def too_dense(n: int, arcs: int) -> Refusal | None:
+    """Return a refusal if the graph has too many arcs for contraction to be tried, else None."""
+    if arcs <= DENSEST * n and n:
+        return None
+    return Refusal(f"{arcs / max(n, 1):.1f} arcs per vertex, more than {DENSEST}: such graphs have no small separators")
+
+
+def contracted(graph: SearchGraph, worth: int, host: HostDevice) -> Contraction | Refusal:
+    """Return the contraction of a graph, or a refusal if it takes too much work or memory.
+
+    Parameters
+    ----------
+    worth
+        Contraction is given up as soon as the rest of it would take more steps. Its memory is limited by `room_for`.
+    host
+        The CPU.
+    """
+    n, arcs = graph.n, len(graph.arcs) // 2
+    order, report = np.empty(n, np.uint32), np.empty(2, np.uint64)
+    entering: dict[str, Given] = {"in_offsets": None, "tails": None}
+    if graph.in_arcs is not graph.arcs:
+        entering = {"in_offsets": graph.in_offsets, "tails": _ends(graph.in_arcs)}
+    found = host.call(
+        CONTRACTION_FILE, "contraction_contract", worth=worth, room=room_for(n, arcs), most=most_arcs(n, arcs),
+        order=order, report=report, graph={"n": n, "offsets": graph.offsets, "heads": _ends(graph.arcs), **entering})
+    ending, work = map(int, report)
+    if ending == TOO_MUCH_WORK:
+        return too_much_work(worth, n, arcs)
+    if ending == OUT_OF_ROOM:
+        return Refusal(_no_separators(f"{ROOM} list entries"), forever=True)
+    return Contraction(order, found["first"], found["head"], work)
+
+
+def too_much_work(worth: int, n: int, arcs: int) -> Refusal:
+    """Return the refusal of a graph whose contraction takes more steps than it is worth."""
+    return Refusal(_no_separators(f"{worth / (n + arcs):.3g} steps"))
+
+
+def _no_separators(limit: str) -> str:
+    """Return why a graph is refused whose contraction exceeds a limit."""
+    return f"no small separators: contraction takes more than {limit} per vertex and arc"
+
+
+def _ends(arcs: NDArray[Any]) -> NDArray[np.uint32]:
+    """Return the other ends of (end, weight) pairs."""
+    return arcs[0::2].astype(np.uint32)
+
+
+HIERARCHY_FILE = "host/hierarchy"
+AHEAD = 12
+"""Number of arcs of padding behind the last one, because a sweep prefetches this far (`ahead` in phast.cu)."""
+
+
+@dataclass(frozen=True)
+class Hierarchy:
+    """A hierarchy whose vertices are numbered from the top down.
+
+    Attributes
+    ----------
+    graph
+        The graph itself, with the vertices of the hierarchy.
+    level
+        Shape (levels + 1,), uint32: the first vertex of each level; (2,) if the vertices are in depth-first order.
+    up_offsets, up_arcs
+        Shapes (n + 1,), uint32, and (2 (arcs + AHEAD),), keys: the arcs from each vertex to higher ones, as
+        (head, weight), and `AHEAD` arcs of padding.
+    down_offsets, down_arcs
+        The arcs to each vertex from higher ones, as (tail, weight); in an undirected graph the same arrays.
+    levels
+        Number of levels.
+    """
+
+    graph: SearchGraph
+    level: NDArray[np.uint32]
+    up_offsets: NDArray[np.uint32]
+    up_arcs: NDArray[Any]
+    down_offsets: NDArray[np.uint32]
+    down_arcs: NDArray[Any]
+    levels: int
+
+
+@dataclass(frozen=True)
+class _Weighted:
+    """The arcs of a contraction with weights, by rank. `kept` has bit 0 set for arcs up that stay, bit 1 for down."""
+
+    up: NDArray[Any]
+    down: NDArray[Any]
+    kept: NDArray[np.uint8]
+
+
+def weighing_bytes(n: int, directed: bool, filled: int, keys: Keys) -> int:
+    """Return the most bytes that `hierarchy` takes for a contraction of `filled` arcs, these arcs included."""
+    return filled * (17 + (3 + directed) * keys.dtype.itemsize) + 48 * n + hierarchy_bytes(n, directed, filled, keys)
+
+
+def hierarchy_bytes(n: int, directed: bool, filled: int, keys: Keys) -> int:
+    """Return the most bytes of a hierarchy without its graph, for a contraction of `filled` arcs."""
+    return (1 + directed) * (4 * (n + 1) + 2 * keys.dtype.itemsize * (filled + AHEAD)) + 4 * (n + 1)
+
+
+def hierarchy(graph: SearchGraph, contraction: Contraction, keys: Keys, host: HostDevice, in_levels: bool) -> Hierarchy:
+    """Return the hierarchy of a graph that has been contracted.
+
+    Parameters
+    ----------
+    host
+        The CPU.
+    in_levels
+        Whether vertices are numbered by level, as a GPU wants them, or depth first, which suits caches.
+    """
+    weighted = _weighted(graph, contraction, keys, host)
+    place, level, levels = _arranged(contraction, weighted, host, in_levels)
+    up = _rows(contraction, place, weighted.up, weighted.kept & 1 != 0)
+    down = up if weighted.down is weighted.up else _rows(contraction, place, weighted.down, weighted.kept & 2 != 0)
+    new = np.empty_like(place)  # the new number of each vertex of the graph
+    new[contraction.order] = place
+    return Hierarchy(renumbered(graph, new), level, *up, *down, levels)
+
+
+def _weighted(graph: SearchGraph, contraction: Contraction, keys: Keys, host: HostDevice) -> _Weighted:
+    """Return the arcs of a contraction with their weights, customised and pruned."""
+    count = len(contraction.head)
+    up = np.empty(count, keys.dtype)
+    found = _Weighted(up, up if graph.in_arcs is graph.arcs else np.empty_like(up), np.empty(count, np.uint8))
+    host.call(
+        HIERARCHY_FILE, f"hierarchy_weigh_{keys.code}", h=_arcs(contraction), ties=not graph.plateaus, up=found.up,
+        graph={"offsets": graph.offsets, "arcs": graph.arcs, "rank": contraction.rank()},
+        down=None if found.down is up else found.down, kept=found.kept)
+    return found
+
+
+def _arranged(contraction: Contraction, weighted: _Weighted, host: HostDevice, in_levels: bool
+              ) -> tuple[NDArray[np.uint32], NDArray[np.uint32], int]:
+    """Return the place of each rank in the new numbering, where levels begin in it, and their number."""
+    n = len(contraction.order)
+    place = np.empty(n, np.uint32)
+    level = host.call(HIERARCHY_FILE, "hierarchy_arrange", h=_arcs(contraction), kept=weighted.kept,
+                      in_levels=in_levels, place=place)["level"]
+    return place, level if in_levels else np.array([0, n], np.uint32), len(level) - 1
+
+
+def _arcs(contraction: Contraction) -> dict[str, Given]:
+    """Return the functions' group `h`."""
+    return {"n": len(contraction.order), "first": contraction.first, "head": contraction.head}
+
+
+def _rows(contraction: Contraction, place: NDArray[np.uint32], weights: NDArray[Any], stays: NDArray[np.bool_]
+          ) -> tuple[NDArray[np.uint32], NDArray[Any]]:
+    """Return the offsets and arcs that stay, by the place of their lower ends, as (higher end, weight) pairs."""
+    before = np.concatenate([[0], np.cumsum(stays)])[contraction.first]  # arcs kept of all lower ranks
+    order = np.empty(len(place), np.int64)  # the rank at each place
+    order[place] = np.arange(len(place))
+    arc, offsets = gathered(before, order)
+    arcs = np.zeros((len(arc) + AHEAD, 2), weights.dtype)
+    arcs[: len(arc), 0], arcs[: len(arc), 1] = place[contraction.head[stays]][arc], weights[stays][arc]
+    return offsets.astype(np.uint32), arcs.reshape(-1)
+
+
+UNLIMITED = 2**63
+
+
+def build_hierarchy(
+    graph: SearchGraph, keys: Keys, in_levels: bool, threads: int
+) -> Hierarchy | Refusal:
+    """Return a new hierarchy of a graph, however much work it takes, or a refusal if it takes too much memory.
+
+    It is not cached. `kept.cached_hierarchy` takes one that an earlier run has built.
+    """
+    with HostDevice(threads) as host:
+        found = contracted(graph, UNLIMITED, host)
+        return found if isinstance(found, Refusal) else hierarchy(graph, found, keys, host, in_levels)
+
+
+PLATEAUS_FILE = "paths/plateaus"
+NO_MEMBER = np.uint32(2**32 - 1)
+
+
+@dataclass(frozen=True)
+class Plateaus:
+    """The vertices at the ends of arcs of weight 0, called members.
+
+    Attributes
+    ----------
+    vertex
+        Shape (members,), uint32: ascending.
+    offsets, tail
+        Shapes (members + 1,) and (arcs,), uint32: the arcs of weight 0 that enter each member, in the graph's order.
+    """
+
+    vertex: NDArray[np.uint32]
+    offsets: NDArray[np.uint32]
+    tail: NDArray[np.uint32]
+
+    def members(self, vertices: NDArray[np.uint32]) -> NDArray[np.uint32]:
+        """Return the member number of each vertex, `NO_MEMBER` for vertices that are no members."""
+        if not len(self.vertex):
+            return np.full(vertices.shape, NO_MEMBER)
+        at = np.minimum(np.searchsorted(self.vertex, vertices), len(self.vertex) - 1)
+        return np.where(self.vertex[at] == vertices, at, NO_MEMBER).astype(np.uint32)
+
+
+def plateaus_of(graph: SearchGraph) -> Plateaus:
+    """Return the plateaus of a graph."""
+    pairs = graph.in_arcs.reshape(-1, 2)
+    free = np.flatnonzero(pairs[:, 1] == 0)
+    tail = pairs[free, 0].astype(np.uint32)
+    head = (np.searchsorted(graph.in_offsets, free, side="right") - 1).astype(np.uint32)
+    vertex = np.unique(np.concatenate([head, tail]))
+    starts = np.searchsorted(head, np.append(vertex, 2**32))
+    return Plateaus(vertex, starts.astype(np.uint32), np.searchsorted(vertex, tail).astype(np.uint32))
+
+
+MOST_SWEPT = 0.5
+"""A sweep that would still go over more than this part of the hierarchy's arcs is not restricted: it saves little."""
+
+
+@dataclass(frozen=True)
+class Restriction:
+    """The vertices from which the targets are reached downwards, and the arcs that enter them.
+
+    Attributes
+    ----------
+    vertex
+        Shape (vertices,), uint32: ascending.
+    level
+        Shape (levels + 1,), uint32: where each level begins in `vertex`.
+    down_offsets, down_arcs
+        The arcs to each of these vertices, as in `Hierarchy`.
+    """
+
+    vertex: NDArray[np.uint32]
+    level: NDArray[np.uint32]
+    down_offsets: NDArray[np.uint32]
+    down_arcs: NDArray[Any]
+
+
+def restriction_above(hierarchy: Hierarchy, targets: NDArray[np.uint32], keys: Keys) -> Restriction | None:
+    """Return the part of a hierarchy above targets, or None if the sweep should go over all of it.
+
+    A restricted sweep does not see all vertices, so nothing tells whether a distance has become too large for the keys.
+    Where that could happen, all of the hierarchy is swept.
+
+    Parameters
+    ----------
+    targets
+        Vertices of the hierarchy.
+    """
+    if not _fits(hierarchy, keys):
+        return None
+    above = _above(hierarchy, targets)
+    arc, offsets = gathered(hierarchy.down_offsets, above)
+    if len(arc) > MOST_SWEPT * int(hierarchy.down_offsets[-1]):
+        return None
+    arcs = np.zeros((len(arc) + AHEAD, 2), keys.dtype)
+    arcs[: len(arc)] = hierarchy.down_arcs.reshape(-1, 2)[arc]
+    vertex, level = above.astype(np.uint32), np.searchsorted(above, hierarchy.level).astype(np.uint32)
+    return Restriction(vertex, level, offsets.astype(np.uint32), arcs.reshape(-1))
+
+
+def restriction_bytes(n: int, arcs: int, keys: Keys) -> int:
+    """Return the most bytes of a restriction of a hierarchy with so many vertices and arcs, and of making it."""
+    return 17 * n + int(MOST_SWEPT * arcs) * (2 * keys.dtype.itemsize + 8)
+
+
+def _fits(hierarchy: Hierarchy, keys: Keys) -> bool:
+    """Return whether every distance fits the keys: no path has more arcs up, or down, than there are levels."""
+    heaviest = max(int(arcs[1::2].max(initial=0)) for arcs in (hierarchy.up_arcs, hierarchy.down_arcs))
+    return 2 * hierarchy.levels * heaviest <= keys.limit
+
+
+def _above(hierarchy: Hierarchy, targets: NDArray[np.uint32]) -> NDArray[np.int64]:
+    """Return the vertices from which a target is reached downwards, the targets among them, ascending."""
+    found = np.zeros(hierarchy.graph.n, bool)
+    new = np.unique(targets).astype(np.int64)
+    tails = hierarchy.down_arcs[0::2]
+    while len(new):
+        found[new] = True
+        arc, _ = gathered(hierarchy.down_offsets, new)
+        above = np.unique(tails[arc]).astype(np.int64)
+        new = above[~found[above]]
+    return np.flatnonzero(found)
