@@ -1,13 +1,14 @@
 """`hpcsolve.load` and `hpcsolve.Result`: a result as a Python object, with arrays for numpy and tables for pandas.
 
 The properties that depend on the kind of answer are in `hpcsolve.answers`, in classes that `Result` inherits from.
+pandas and networkx are optional.
 """
 
 from __future__ import annotations
 
 import math
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from html import escape
 from pathlib import Path
@@ -16,17 +17,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.analysis import convert
-from hpcsolve.analysis.save import save
 from hpcsolve.answers import paths, reductions, tree
+from hpcsolve.answers.base import Edges, coordinates_of, names_of
 from hpcsolve.answers.contents import Contents
 from hpcsolve.answers.rounding import bound_of, cost_of, downward, error_of, is_optimal, rounded_to
 from hpcsolve.answers.tour import TourMixin
-from hpcsolve.errors import InputError, path_text
-from hpcsolve.output.hdf5 import require_result_name
+from hpcsolve.errors import EnvironmentFault, InputError, path_text
+from hpcsolve.output.hdf5 import require_result_name, write_result
+from hpcsolve.output.large_tables import receive_chunks, write_with_tables
 from hpcsolve.output.reader import read_result
-from hpcsolve.output.schema import answer_in, contradictions_refused, require_whole
-from hpcsolve.replacing import require_new
+from hpcsolve.output.schema import FORMAT_VERSION, answer_in, contradictions_refused, require_whole
+from hpcsolve.parallel.comm import SerialComm
+from hpcsolve.replacing import make_folder, require_new
 from hpcsolve.wording import visible
 
 if TYPE_CHECKING:
@@ -168,7 +170,7 @@ class Result(TourMixin, paths.PathsMixin, reductions.ReductionsMixin, tree.TreeM
         EnvironmentFault
             pandas is not installed.
         """
-        return convert.to_pandas(self.contents)
+        return to_pandas(self.contents)
 
     def to_networkx(self, number: int | None = None) -> networkx.Graph[Any]:
         """Return the answer as a graph of networkx, whose nodes are names, or numbers where names are not unique.
@@ -189,7 +191,7 @@ class Result(TourMixin, paths.PathsMixin, reductions.ReductionsMixin, tree.TreeM
         EnvironmentFault
             networkx is not installed.
         """
-        return convert.to_networkx(self.contents, number)
+        return to_networkx(self.contents, number)
 
     def to_csr(self, number: int | None = None) -> csr_array[Any]:
         """Return the answer as a sparse matrix of scipy, shape (n, n), whose entries are weights of arcs.
@@ -208,7 +210,7 @@ class Result(TourMixin, paths.PathsMixin, reductions.ReductionsMixin, tree.TreeM
         InputError
             As in `to_networkx`, or the result does not have the weights.
         """
-        return convert.to_csr(self.contents, number)
+        return to_csr(self.contents, number)
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the result file. With several ranks, one of them should call it.
@@ -223,7 +225,7 @@ class Result(TourMixin, paths.PathsMixin, reductions.ReductionsMixin, tree.TreeM
         name = path_text(path, "save")
         require_result_name(name)
         require_new(name, overwrite)
-        save(self.contents, Path(name))
+        save_contents(self.contents, Path(name))
 
     def _repr_html_(self) -> str:
         """Return a short table for notebooks."""
@@ -264,3 +266,68 @@ def load(path: str | os.PathLike[str]) -> Result:
     with contradictions_refused(name):
         require_whole(contents, name).summary(contents)
     return Result(contents)
+
+
+def to_pandas(contents: Contents) -> pandas.DataFrame:
+    """Return the answer as a table. Raises as `hpcsolve.Result.to_pandas`."""
+    try:
+        import pandas
+    except ModuleNotFoundError:
+        raise EnvironmentFault("pandas is not installed: pip install pandas") from None
+    blocks = [pandas.DataFrame(dict(block)) for block in require_whole(contents).rows(contents)]
+    return blocks[0] if len(blocks) == 1 else pandas.concat(blocks, ignore_index=True)
+
+
+def to_networkx(contents: Contents, number: int | None) -> networkx.Graph[Any]:
+    """Return the answer as a graph. Raises as `hpcsolve.Result.to_networkx`."""
+    try:
+        import networkx
+    except ModuleNotFoundError:
+        raise EnvironmentFault("networkx is not installed: pip install networkx") from None
+    found, names = edges_of(contents, number), names_of(contents).tolist()
+    graph = networkx.DiGraph() if found.directed else networkx.Graph()
+    graph.add_nodes_from(names[vertex] for vertex in found.vertices.tolist())
+    ends = zip([names[vertex] for vertex in found.tails.tolist()], [names[vertex] for vertex in found.heads.tolist()])
+    if found.weights is None:
+        graph.add_edges_from(ends)
+    else:
+        graph.add_weighted_edges_from((a, b, weight) for (a, b), weight in zip(ends, found.weights.tolist()))
+    places = coordinates_of(contents)
+    for vertex in found.vertices.tolist() if places else ():
+        graph.nodes[names[vertex]].update({axis: float(values[vertex]) for axis, values in places.items()})
+    for vertex in contents.value("instance", "terminal", ()):
+        graph.nodes[names[vertex]]["terminal"] = True
+    return graph
+
+
+def to_csr(contents: Contents, number: int | None) -> csr_array[Any]:
+    """Return the answer as a sparse matrix. Raises as `hpcsolve.Result.to_csr`."""
+    from scipy.sparse import csr_array
+
+    found = edges_of(contents, number)
+    if found.weights is None:
+        raise InputError("the result does not have the weights of these edges; to_networkx() gives the edges alone")
+    n = len(contents.value("instance", "label"))
+    return csr_array((found.weights, (found.tails, found.heads)), shape=(n, n))
+
+
+def edges_of(contents: Contents, number: int | None) -> Edges:
+    """Return the edges of the answer. Raises `InputError` if it has none, or `number` is missing or wrong."""
+    return require_whole(contents).edges(contents, number)
+
+
+def save_contents(contents: Contents, path: Path) -> None:
+    """Write a result file, in the present format version. Raises as `write_result`."""
+    attributes = {**contents.attributes, "format_version": FORMAT_VERSION}
+    solution = {name: column for name, column in contents.groups["solution"].items() if name not in contents.tables}
+    written = replace(contents, attributes=attributes, groups={**contents.groups, "solution": solution})
+    make_folder(path)
+    if not contents.tables:
+        write_result(path, written)
+        return
+    whole = {name: contents.value("solution", name) for name in contents.tables}
+    tables = {name: replace(table, values=whole[name], first=0, row_ranges=((0, table.total),))
+              for name, table in contents.tables.items()}
+    comm, threads = SerialComm(), len(os.sched_getaffinity(0))
+    write_with_tables(path, {name: (table, receive_chunks(table, comm, threads)) for name, table in tables.items()},
+                      lambda: written)

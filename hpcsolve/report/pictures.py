@@ -11,14 +11,10 @@ import numpy as np
 
 from hpcsolve.analysis import plot
 from hpcsolve.analysis.load import Result
-from hpcsolve.analysis.plot.distances import MOST_LINES
-from hpcsolve.analysis.plot.needs import kind_of_answer
-from hpcsolve.analysis.plot.paths import MOST_PATHS
-from hpcsolve.analysis.plot.places import has_coordinates, places_of
-from hpcsolve.analysis.plot.reductions import quantity_of
-from hpcsolve.analysis.plot.svg import svg
-from hpcsolve.report.facts import answer_of, ranks_of
-from hpcsolve.report.markup import Markup, element
+from hpcsolve.analysis.plot.canvas import kind_of_answer
+from hpcsolve.analysis.plot.distances import MOST_LINES, MOST_PATHS, quantity_of
+from hpcsolve.analysis.plot.maps import has_coordinates, places_of
+from hpcsolve.report.words import answer_of, ranks_of
 from hpcsolve.wording import counted
 
 WIDTH, HEIGHT = 4.8, 3.1
@@ -36,20 +32,6 @@ class Picture:
     size: tuple[float, float] = (WIDTH, HEIGHT)
     is_map: bool = False
 
-
-def figure(result: Result, picture: Picture, name: str) -> Markup:
-    """Return a picture as a figure with caption, or the reason why it cannot be drawn.
-
-    Parameters
-    ----------
-    name
-        As in `analysis.plot.svg.svg`.
-    """
-    try:
-        drawn = Markup(svg(partial(picture.draw, result), picture.size, name, picture.text))
-    except (ArithmeticError, LookupError, TypeError, ValueError) as error:  # the file may hold anything
-        drawn = element("p", f"This cannot be drawn, the result is damaged: {error}", class_="warning")
-    return element("figure", drawn, element("figcaption", picture.text), class_="map" if picture.is_map else "chart")
 
 
 def answer_pictures(result: Result) -> Iterator[Picture]:

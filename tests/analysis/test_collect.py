@@ -11,8 +11,7 @@ import pytest
 
 import hpcsolve as hpcsolve_package
 from hpcsolve.algorithms.registry import NAMES
-from hpcsolve.analysis.collect import COLUMNS
-from hpcsolve.analysis.table import table_of
+from hpcsolve.analysis.collect import COLUMNS, table_of
 from hpcsolve.errors import EnvironmentFault, InputError
 from hpcsolve.job import Settings
 from hpcsolve.job.convert import keys_of

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hpcsolve.analysis import plot
-from hpcsolve.analysis.plot.places import emptiest_corner, round_length
+from hpcsolve.analysis.plot.maps import emptiest_corner, round_length
 from hpcsolve.problems.generate.tsp import clustered_tsp, uniform_tsp
 from hpcsolve.problems.tsp import from_costs
 from tests.analysis.results import changed, solved

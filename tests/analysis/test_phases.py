@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hpcsolve.analysis.phases import OTHER, diagnosis, seconds_by_phase
+from hpcsolve.analysis.plot.run import OTHER, diagnosis, seconds_by_phase
 from tests.analysis.results import changed
 
 NONE = {"read": 0, "build": 0, "copy": 0, "kernel": 0, "wait": 0, "check": 0, "write": 0, "run": 0}

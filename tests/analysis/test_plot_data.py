@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hpcsolve.analysis import plot
-from hpcsolve.analysis.plot.palette import GREY, SERIES, SKY
+from hpcsolve.analysis.plot.canvas import GREY, SERIES, SKY
 from hpcsolve.errors import InputError
 from hpcsolve.formats import write_graph
 from hpcsolve.problems.generate.graph import road_steiner

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hpcsolve.analysis.collect import table_of
 from hpcsolve.analysis.statistics import compare, groups, scaling, summary
-from hpcsolve.analysis.table import table_of
 from hpcsolve.errors import InputError
 
 

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from hpcsolve.analysis.table import table_of
+from hpcsolve.analysis.collect import table_of
 from hpcsolve.errors import InputError
 
 pytest.importorskip("matplotlib", reason="no matplotlib: pip install matplotlib (extra `plot`)")
 
 from matplotlib.figure import Figure
 
-from hpcsolve.analysis.sweep_plots import plot_box, plot_scaling
+from hpcsolve.analysis.statistics import plot_box, plot_scaling
 
 SIZES = [8, 8, 8, 10, 10, 10, 12, 12, 12]
 

@@ -16,7 +16,7 @@ import pytest
 
 import hpcsolve
 from hpcsolve import cli
-from hpcsolve.analysis.table import table_of
+from hpcsolve.analysis.collect import table_of
 from hpcsolve.errors import InputError
 from hpcsolve.formats.tables import harmless
 

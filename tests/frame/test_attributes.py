@@ -6,7 +6,7 @@ from tests.frame.source import REPOSITORY, in_files, package_files, parsed, show
 
 FOREIGN = {  # file -> attributes of objects of others that are looked for
     "hpcsolve/api.py": ["'allgather'", "'tolist'"],  # any object that is no comm, pandas
-    "hpcsolve/analysis/plot/network.py": ["'is_directed'"],  # networkx
+    "hpcsolve/analysis/plot/maps.py": ["'is_directed'"],  # networkx
     "hpcsolve/device/select.py": ["'cuDeviceGetUuid_v2'"],  # a function that old drivers lack
     "hpcsolve/wording.py": ["'encoding'"],  # of any stream
     "hpcsolve/problems/libraries.py": ["'tocoo'", "'name'", "'columns'", "'index'", "'to_numpy'"],  # scipy, pandas

@@ -1,22 +1,11 @@
 """Pictures of results, drawn with matplotlib (extra `plot`). Each function takes a `Result` and returns the axes.
 
-tour.py       a tour
+tour.py       a tour, and the costs of a batch's tours
 tree.py       a Steiner tree over its network
-distances.py  distances from a source, the nearest source, a table of distances
-reductions.py a quantity of each source
-batch.py      costs of a batch's tours
-paths.py      shortest paths between pairs
-network.py    edges, those of the network in grey
-search.py     how an answer came about: convergence, colonies of ants, layers of Held-Karp
-ranks.py      time by phase and rank
-canvas.py     where a picture is drawn, and its title
-needs.py      what a result must have to be drawn
-texts.py      texts and numbers as pictures show them
-places.py     where cities and vertices are drawn: coordinates, axis labels, aspect, scale bar
-names.py      names that do not overlap
-radial.py     places for a tree without coordinates
-palette.py    colours
-svg.py        a picture as SVG for a page
+distances.py  shortest paths, distances and their reductions
+run.py        how an answer came about, and where the time of the run went
+maps.py       what maps share: places, scale bar, network, names
+canvas.py     what all pictures share: what a result must have, axes, texts, colours, SVG
 """
 
 from __future__ import annotations
@@ -25,15 +14,18 @@ import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from hpcsolve.analysis.plot.batch import plot_batch
-from hpcsolve.analysis.plot.distances import MOST_LINES, plot_distances, plot_matrix, plot_voronoi
-from hpcsolve.analysis.plot.needs import kind_of_answer
-from hpcsolve.analysis.plot.paths import plot_path
-from hpcsolve.analysis.plot.places import has_coordinates
-from hpcsolve.analysis.plot.ranks import plot_ranks
-from hpcsolve.analysis.plot.reductions import plot_reductions
-from hpcsolve.analysis.plot.search import plot_colonies, plot_convergence, plot_layers
-from hpcsolve.analysis.plot.tour import plot_tour
+from hpcsolve.analysis.plot.canvas import kind_of_answer
+from hpcsolve.analysis.plot.distances import (
+    MOST_LINES,
+    plot_distances,
+    plot_matrix,
+    plot_path,
+    plot_reductions,
+    plot_voronoi,
+)
+from hpcsolve.analysis.plot.maps import has_coordinates
+from hpcsolve.analysis.plot.run import plot_colonies, plot_convergence, plot_layers, plot_ranks
+from hpcsolve.analysis.plot.tour import plot_batch, plot_tour
 from hpcsolve.analysis.plot.tree import plot_tree
 from hpcsolve.errors import InputError
 from hpcsolve.wording import did_you_mean

@@ -1,25 +1,136 @@
-"""Draws distances: as a field over the vertices of one search, the cells of the nearest sources, and a whole table."""
+"""Draws shortest paths and distances.
+
+Distances are drawn as a field over the vertices of one search, as the cells of the nearest sources, and as a whole
+table. Of their reductions a quantity of each source is drawn, as colours on a map, or its distribution as a line.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.analysis.plot.canvas import RASTER_FROM, axes_for, set_title
-from hpcsolve.analysis.plot.names import with_names, write_names
-from hpcsolve.analysis.plot.needs import column, positions, require_answer
-from hpcsolve.analysis.plot.network import draw_network
-from hpcsolve.analysis.plot.palette import DISTANCE_MAP, FIELD_INK, FIELD_PAPER, GREY, SERIES, VERMILION
-from hpcsolve.analysis.plot.places import Places, add_note, finish_map, places_of
-from hpcsolve.analysis.plot.texts import clean
+from hpcsolve.analysis.plot.canvas import (
+    BLUE,
+    DISTANCE_MAP,
+    FIELD_INK,
+    FIELD_PAPER,
+    GREY,
+    RASTER_FROM,
+    SERIES,
+    VERMILION,
+    axes_for,
+    clean,
+    column,
+    kind_of_answer,
+    number,
+    positions,
+    require_answer,
+    set_title,
+)
+from hpcsolve.analysis.plot.maps import Places, add_note, draw_network, finish_map, places_of, with_names, write_names
+from hpcsolve.answers.distances import own_distances
 from hpcsolve.errors import InputError
+from hpcsolve.wording import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from hpcsolve.analysis.load import Result
+
+MOST_PATHS = len(SERIES)
+"""Paths that are drawn if the caller does not say which."""
+STYLES = ("-", "--", ":")
+"""Line styles, which tell apart the paths that share a colour."""
+
+
+def plot_path(
+    result: Result, axes: Axes | None = None, *, queries: Sequence[int] | None = None,
+    ends: tuple[Any, Any] | None = None, geographic: bool | None = None, network: object = True,
+) -> Axes:
+    """Draw shortest paths over the network, each in its own colour.
+
+    Vertices without coordinates are drawn in a row for each path.
+
+    Parameters
+    ----------
+    axes, geographic, network
+        As in `plot_tree`.
+    queries
+        Numbers of queries from 0; by default the first six.
+    ends
+        Source and target, by name or number, in a result with `predecessors = true`.
+
+    Raises
+    ------
+    InputError
+        The result has no paths, or no such query or vertex.
+    EnvironmentFault
+        matplotlib is not installed.
+    """
+    paths, names = _paths_of(result, queries, ends)
+    axes, places = axes_for(axes), places_of(result, geographic)
+    if places is None:
+        return _plot_rows(result, axes, paths, names)
+    draw_network(axes, result, places.points, network)
+    for index, (path, name) in enumerate(zip(paths, names)):
+        line, color = places.points[path], SERIES[index % len(SERIES)]
+        style = STYLES[index // len(SERIES) % len(STYLES)]
+        axes.plot(line[:, 0], line[:, 1], style, color=color, linewidth=2, zorder=2, label=name)
+        if len(path):
+            axes.plot(line[[0, -1], 0], line[[0, -1], 1], "o", color=color, markersize=5, zorder=3)
+    _finish(result, axes, paths, places)
+    return axes
+
+
+def _paths_of(result: Result, queries: Sequence[int] | None, ends: tuple[Any, Any] | None
+              ) -> tuple[list[NDArray[np.int64]], list[str]]:
+    """Return the positions along each path, and what to call it."""
+    labels = np.array(result.named(range(result.n)), dtype=object)
+    if ends is not None:
+        where = {name: position for position, name in enumerate(labels.tolist())}
+        along = np.array([where[name] for name in result.path(*ends)], np.int64)
+        return [along], [f"{clean(ends[0])} to {clean(ends[1])}"]
+    if kind_of_answer(result) != "paths":
+        raise InputError("plot_path draws the paths of queries; in a result with predecessors = true give "
+                         f"ends=(source, target); this result of {result.algorithm} has no queries")
+    path, offset = positions(result, "solution", "path", "plot_path"), column(result, "solution", "offset", "plot_path")
+    chosen = range(min(MOST_PATHS, len(offset) - 1)) if queries is None else queries
+    if wrong := [query for query in chosen if not 0 <= query < len(offset) - 1]:
+        raise InputError(f"plot_path: there is no query {wrong[0]}; they are numbered 0 to {len(offset) - 2}")
+    pairs, lengths = list(zip(result.sources, result.targets)), result.distance
+    names = [f"{clean(a)} to {clean(b)}: " for a, b in (pairs[query] for query in chosen)]
+    said = ["not reached" if np.isinf(lengths[query]) else number(lengths[query]) for query in chosen]
+    return [path[offset[query] : offset[query + 1]] for query in chosen], [a + b for a, b in zip(names, said)]
+
+
+def _finish(result: Result, axes: Axes, paths: list[NDArray[np.int64]], places: Places) -> None:
+    total = len(result.distance) if kind_of_answer(result) == "paths" else 1
+    above = 13.0 * -(-len(paths) // 2) + 8  # room for the legend
+    set_title(axes, result, counted(len(paths), "shortest path"), pad=above)
+    finish_map(axes, places)
+    if len(paths) < total:
+        add_note(axes, f"{len(paths)} of {total} queries")
+    legend = axes.legend(fontsize="small", loc="lower left", bbox_to_anchor=(0.08, 1), ncols=2, frameon=False)
+    for text in legend.get_texts():
+        text.set_parse_math(False)
+
+
+def _plot_rows(result: Result, axes: Axes, paths: list[NDArray[np.int64]], names: list[str]) -> Axes:
+    """Draw each path as a row of its vertices."""
+    places = Places(np.empty((0, 2)), note="without coordinates: a row for each path, one unit per edge")
+    stops = [np.stack([np.arange(len(path)), np.full(len(path), -row)], axis=1) for row, path in enumerate(paths)]
+    for index, (line, name) in enumerate(zip(stops, names)):
+        axes.plot(line[:, 0], line[:, 1], "o-", color=SERIES[index % len(SERIES)], markersize=4, label=name)
+    _finish(result, axes, paths, places)
+    axes.set_aspect("auto")
+    axes.set_ylim(0.7 - len(paths), 1.2)
+    points = np.concatenate([*stops, np.empty((0, 2))])
+    write_names(axes, points, result.named(np.concatenate([*paths, np.empty(0, np.int64)])), points, points)
+    return axes
+
 
 MOST_LINES = 8
 """Most searches that are drawn as lines in one picture."""
@@ -221,3 +332,94 @@ def _label_sides(axes: Axes, rows: list[Any], columns: list[Any], words: tuple[s
             if turn:
                 axes.tick_params("x", rotation=turn)
         set_label(word if few else f"{word} (number in the file, from 0)", fontsize="small")
+
+
+def plot_reductions(
+    result: Result, axes: Axes | None = None, *, quantity: str | None = None, geographic: bool | None = None,
+    network: object = False,
+) -> Axes:
+    """Draw a quantity of every source, as colours at their coordinates.
+
+    Without coordinates it draws the distribution instead: how many sources have at most each value.
+
+    Parameters
+    ----------
+    axes, geographic
+        As in `plot_tour`.
+    quantity
+        "closeness", "farthest", "nearest" (the distance of the farthest of the `k` nearest targets), "count" (targets
+        within the last cutoff) or "reached"; by default the first of these that the result has.
+    network
+        As in `plot_tree`, but False by default.
+
+    Raises
+    ------
+    InputError
+        The result has no reductions, or no such quantity.
+    EnvironmentFault
+        matplotlib is not installed.
+    """
+    require_answer(result, "reductions", "plot_reductions")
+    label, values = quantity_of(result, quantity)
+    axes, places = axes_for(axes), places_of(result, geographic)
+    set_title(axes, result, f"{label} of {len(values)} sources")
+    if places is None:
+        return _plot_values(axes, label, values)
+    sources = positions(result, "solution", "source", "plot_reductions")
+    draw_network(axes, result, places.points, network)
+    draw_field(axes, Places(places.points[sources], places.geographic), values, label)
+    finish_map(axes, places, FIELD_INK)
+    _note_missing(axes, values, "crosses")
+    return axes
+
+
+def quantity_of(result: Result, name: str | None = None) -> tuple[str, NDArray[np.float64]]:
+    """Return a quantity of each source in words, and its values, `inf` where no target is reached.
+
+    Parameters
+    ----------
+    name
+        As in `plot_reductions`.
+
+    Raises
+    ------
+    InputError
+        The result has no such quantity.
+    """
+    found = _quantities(result)
+    if name is not None and name not in found:
+        raise InputError(f"plot_reductions: the result has no {name!r}; it has {', '.join(found)}")
+    label, values = found[name or next(iter(found))]
+    return label, np.asarray(values, np.float64)
+
+
+def _quantities(result: Result) -> dict[str, tuple[str, NDArray[np.float64]]]:
+    """Return the quantities of a result by name, in the order in which they are preferred."""
+    contents = result.contents
+    found = {"closeness": ("closeness", result.closeness),
+             "farthest": ("distance of the farthest target", result.eccentricity)}
+    nearest, count = (contents.value("solution", name) for name in ("nearest_distance", "count"))
+    if nearest is not None:
+        which = f"farthest of the {nearest.shape[1]} nearest targets" if nearest.shape[1] > 1 else "nearest target"
+        found["nearest"] = f"distance of the {which}", own_distances(contents, np.asarray(nearest[:, -1]))
+    if count is not None:
+        cutoff = contents.in_own_unit(np.asarray(contents.value("solution", "cutoff")))[-1]
+        found["count"] = f"targets within {cutoff:.10g}", count[:, -1]
+    found["reached"] = "targets reached", np.asarray(contents.value("solution", "reached"))
+    return {name: (label, values) for name, (label, values) in found.items() if len(values)}
+
+
+def _plot_values(axes: Axes, label: str, values: NDArray[np.float64]) -> Axes:
+    """Draw how many sources have at most each value."""
+    within = np.sort(values[np.isfinite(values)])
+    axes.step(within, np.arange(1, len(within) + 1), where="post", color=BLUE)
+    axes.set_xlabel(label)
+    axes.set_ylabel(f"sources with at most this value, of {len(values)}")
+    _note_missing(axes, values, "not drawn")
+    return axes
+
+
+def _note_missing(axes: Axes, values: NDArray[np.float64], where: str) -> None:
+    """Note on the picture how many sources reach no target, and where it shows them: "crosses", or "not drawn"."""
+    if missing := int((~np.isfinite(values)).sum()):
+        add_note(axes, f"{where}: {missing} of {len(values)} sources reach no target")

@@ -1,4 +1,4 @@
-"""Draws a tour."""
+"""Draws a tour, and the costs of a batch's tours."""
 
 from __future__ import annotations
 
@@ -6,13 +6,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hpcsolve.analysis.plot.canvas import RASTER_FROM, axes_for, set_title
-from hpcsolve.analysis.plot.names import with_names, write_names
-from hpcsolve.analysis.plot.needs import positions, require_answer
-from hpcsolve.analysis.plot.palette import BLUE, GREEN, VERMILION
-from hpcsolve.analysis.plot.places import finish_map, on_a_ring, places_of
-from hpcsolve.analysis.plot.texts import number
+from hpcsolve.analysis.plot.canvas import (
+    BLUE,
+    GREEN,
+    RASTER_FROM,
+    VERMILION,
+    axes_for,
+    number,
+    positions,
+    require_answer,
+    set_title,
+)
+from hpcsolve.analysis.plot.maps import add_note, finish_map, on_a_ring, places_of, with_names, write_names
 from hpcsolve.answers.tour import is_open
+from hpcsolve.answers.tours import costs_of
 from hpcsolve.errors import InputError
 from hpcsolve.wording import counted
 
@@ -65,4 +72,31 @@ def plot_tour(
     finish_map(axes, places)
     if with_names(names, len(tour), NAMED_UP_TO):
         write_names(axes, stops, result.tour_labels, stops, line)
+    return axes
+
+
+def plot_batch(result: Result, axes: Axes | None = None) -> Axes:
+    """Draw how many instances of a batch have a tour of at most each cost.
+
+    Parameters
+    ----------
+    axes
+        As in `plot_tour`.
+
+    Raises
+    ------
+    InputError
+        The result is not of a batch.
+    EnvironmentFault
+        matplotlib is not installed.
+    """
+    require_answer(result, "tours of a batch", "plot_batch")
+    costs, count = np.sort(costs_of(result.contents)), int(result.contents.value("instance", "instances"))
+    axes = axes_for(axes)
+    set_title(axes, result, f"costs of {counted(len(costs), 'tour')}")
+    axes.step(costs, np.arange(1, len(costs) + 1), where="post", color=BLUE)
+    axes.set_xlabel("cost of the best tour")
+    axes.set_ylabel(f"instances with at most this cost, of {count}")
+    if len(costs) < count:
+        add_note(axes, f"not drawn: {counted(count - len(costs), 'instance')} without a tour")
     return axes

@@ -1,4 +1,8 @@
-"""Draws how an answer came about: convergence, colonies of an ant colony, states by the size of their sets."""
+"""Draws how an answer came about, and says where the time of the run went.
+
+Pictures: the best cost over time, the colonies of an ant colony, states by the size of their sets, and the time of the
+run by phase and rank.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +12,21 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.analysis.plot.canvas import axes_for, set_title
-from hpcsolve.analysis.plot.needs import column, kind_of_answer
-from hpcsolve.analysis.plot.palette import BLUE, GREEN, GREY, ORANGE, SKY, VERMILION
-from hpcsolve.analysis.plot.texts import number
+from hpcsolve.analysis.plot.canvas import (
+    BLACK,
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    PURPLE,
+    SKY,
+    VERMILION,
+    axes_for,
+    column,
+    kind_of_answer,
+    number,
+    set_title,
+)
 from hpcsolve.errors import InputError
 from hpcsolve.wording import counted
 
@@ -180,3 +195,111 @@ def _draw_seconds(axes: Axes, sizes: NDArray[Any], seconds: NDArray[Any]) -> Non
     right.plot(sizes, seconds, "o-", color=VERMILION, linewidth=1, markersize=4, label="seconds")
     right.set_ylabel("kernel seconds (dots)")
     right.set_ylim(bottom=0)
+
+
+Seconds = NDArray[np.float64]
+OTHER = "other work"
+"""The algorithm's time outside kernels, copies and waiting: Python, numpy and messages."""
+PHASES = {
+    "read": "reading", "build": "compiling or loading kernels", "kernel": "kernels", "copy": "copies",
+    "wait": "waiting", OTHER: OTHER, "check": "checking the answer", "write": "writing",
+}
+"""Phase -> its name in words, in the order of drawing."""
+MUCH_WAITING = 0.25
+"""Fraction of the algorithm's time from which a rank's waiting is reported."""
+
+
+def seconds_by_phase(result: Result) -> dict[str, Seconds]:
+    """Return the seconds of each phase, arrays of shape (ranks,), which add up to the time of each rank.
+
+    Raises
+    ------
+    InputError
+        The result has no `/ranks`.
+    """
+    table = result.table("ranks")
+    none = np.zeros(len(table["seconds_run"]))  # old files have no seconds_check
+    found = {name: np.asarray(table.get(f"seconds_{name}", none), float) for name in PHASES if name != OTHER}
+    inside = found["kernel"] + found["copy"] + found["wait"]
+    found[OTHER] = np.maximum(np.asarray(table["seconds_run"], float) - inside, 0)
+    return {name: found[name] for name in PHASES}
+
+
+def diagnosis(result: Result) -> str:
+    """Return one line that says where the time went: `82 % of the time is in kernels`.
+
+    Percentages are of the time summed over all ranks.
+    """
+    phases = seconds_by_phase(result)
+    total = sum(float(seconds.sum()) for seconds in phases.values())
+    if total <= 0:
+        return "no time was measured"
+    largest = max(phases, key=lambda name: float(phases[name].sum()))
+    part = float(phases[largest].sum()) / total
+    text = f"{100 * part:.0f} % of the time is {PHASES[largest] if largest != 'kernel' else 'in kernels'}"
+    if largest == "build":
+        text += "; a later run finds them in the cache"
+    return "; ".join([text, *_waiting(phases)])
+
+
+def _waiting(phases: dict[str, Seconds]) -> list[str]:
+    """Return one text about the ranks that wait long for others, or none."""
+    run = phases["kernel"] + phases["copy"] + phases["wait"] + phases[OTHER]
+    part = np.divide(phases["wait"], run, out=np.zeros_like(run), where=run > 0)
+    worst = int(np.argmax(part))
+    if len(part) < 2 or part[worst] < MUCH_WAITING:
+        return []
+    many = int((part >= MUCH_WAITING).sum())
+    others = f", and {many - 1} more {'ranks wait' if many > 2 else 'rank waits'} long" if many > 1 else ""
+    return [f"rank {worst} waits {100 * part[worst]:.0f} % of the algorithm's time for other ranks{others}"]
+
+
+COLORS = {
+    "read": PURPLE, "build": ORANGE, "kernel": BLUE, "copy": SKY, "wait": VERMILION, OTHER: GREY, "check": BLACK,
+    "write": GREEN,
+}
+NAMED_RANKS = 16
+"""Ranks up to which each has a tick."""
+
+
+def plot_ranks(result: Result, axes: Axes | None = None) -> Axes:
+    """Draw a bar for each rank, divided by the phases of the run.
+
+    Parameters
+    ----------
+    axes
+        Where to draw; by default a new figure of pyplot.
+
+    Raises
+    ------
+    InputError
+        The result has no `/ranks`.
+    EnvironmentFault
+        matplotlib is not installed.
+    """
+    phases, axes = seconds_by_phase(result), axes_for(axes)
+    ranks = len(phases["read"])
+    half = 0.4 if ranks <= NAMED_RANKS else 0.5
+    edges = np.stack([np.arange(ranks) - half, np.arange(ranks) + half], axis=1).reshape(-1)
+    below = np.zeros(ranks)
+    for name, seconds in phases.items():
+        if not seconds.any():
+            continue
+        # Between the bars, base and height are equal: one area per phase serves thousands of ranks.
+        bottom, top = (_with_gaps(values) for values in (below, below + seconds))
+        axes.stairs(top, edges, baseline=bottom, fill=True, color=COLORS[name], label=PHASES[name])
+        below = below + seconds
+    if ranks <= NAMED_RANKS:
+        axes.set_xticks(range(ranks))
+    axes.set_xlabel("rank")
+    axes.set_ylabel("seconds")
+    axes.set_ylim(0, None)
+    handles, labels = axes.get_legend_handles_labels()
+    axes.legend(handles[::-1], labels[::-1], fontsize="small", loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
+    set_title(axes, result, f"time of {counted(ranks, 'rank')}")
+    return axes
+
+
+def _with_gaps(values: np.ndarray) -> np.ndarray:
+    """Return the values of the bars with a zero between each two, shape (2 * bars - 1,)."""
+    return np.stack([values, np.zeros_like(values)], axis=1).reshape(-1)[:-1]
