@@ -26,14 +26,12 @@ from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.rounding import Precision
 from hpcsolve.problems.tsp import Tsp
 from hpcsolve.runner.ahead import build_for
-from hpcsolve.runner.checkpoints import NO_CHECKPOINTS, CheckpointOptions
 from hpcsolve.runner.choose import Source, in_words, kind_of_file, method_and_instance, read_once
-from hpcsolve.runner.kinds import kind_of, precision_of, read_instance
-from hpcsolve.runner.kinds.graph import is_graph
+from hpcsolve.runner.kinds import is_graph, kind_of
 from hpcsolve.runner.method import owner_of, resources_here
 from hpcsolve.runner.planned import PlannedRun, with_earlier, with_instance
-from hpcsolve.runner.reading import instance_file, reporting_progress, say_source
-from hpcsolve.runner.run import run_job
+from hpcsolve.runner.reading import instance_file, precision_of, read_instance, reporting_progress, say_source
+from hpcsolve.runner.run import NO_CHECKPOINTS, CheckpointOptions, run_job
 from hpcsolve.wording import counted
 
 if TYPE_CHECKING:

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from hpcsolve.job import Job
     from hpcsolve.output.log import Log
     from hpcsolve.parallel.comm import Comm
-    from hpcsolve.runner.checkpoints import CheckpointOptions
     from hpcsolve.runner.choose import Chosen
     from hpcsolve.runner.conclude import Finished
     from hpcsolve.runner.planned import PlannedRun
+    from hpcsolve.runner.run import CheckpointOptions
 
 
 def add_run(commands: Any) -> None:
@@ -64,7 +64,7 @@ def add_checkpoint_options(parser: argparse.ArgumentParser) -> None:
 
 def checkpoint_options(options: argparse.Namespace) -> CheckpointOptions:
     """Return what the options say about checkpoints."""
-    from hpcsolve.runner.checkpoints import CheckpointOptions
+    from hpcsolve.runner.run import CheckpointOptions
 
     return CheckpointOptions(options.checkpoint_dir, options.checkpoint_interval, options.deadline,
                              options.hang_timeout, options.overwrite)

@@ -241,14 +241,14 @@ def _describe(action: argparse.Action, file: Any, folder: Any) -> None:
     from hpcsolve.algorithms.registry import NAMES
     from hpcsolve.job.examples import examples
     from hpcsolve.problems.generate import makers
-    from hpcsolve.runner.kinds import MODULES
+    from hpcsolve.runner.kinds import KINDS
 
     if action.dest == "algorithm":
         action.choices = NAMES
     elif action.dest == "example":
         action.choices = list(examples())
     elif action.metavar == "KIND":
-        action.choices = [name for kind in MODULES for name in makers(kind)]
+        action.choices = [name for kind in KINDS for name in makers(kind)]
     elif action.metavar in FILES:
         action.complete = file  # type: ignore[attr-defined]  # where shtab looks
     elif action.metavar in FOLDERS:

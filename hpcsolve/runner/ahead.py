@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hpcsolve.algorithms.registry import NAMES, algorithm
 from hpcsolve.device import build
@@ -17,9 +17,11 @@ from hpcsolve.device.select import list_gpus
 from hpcsolve.errors import ResourceError
 from hpcsolve.job import Job
 from hpcsolve.output.log import Say, duration, heartbeat, say_nothing
-from hpcsolve.runner.checkpoints import CheckpointOptions
 from hpcsolve.runner.reading import say_source
 from hpcsolve.wording import counted
+
+if TYPE_CHECKING:
+    from hpcsolve.runner.run import CheckpointOptions
 
 SECONDS_A_FILE = {"cpu": 1.0, "gpu": 1.25}
 """Mean seconds that a file takes on an idle core, with g++ 12 and nvcc 13."""

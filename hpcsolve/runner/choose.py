@@ -27,8 +27,8 @@ from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.rounding import Precision
 from hpcsolve.problems.tsp import Tsp
 from hpcsolve.replacing import require_replaceable
-from hpcsolve.runner.kinds import precision_of, read_instance
 from hpcsolve.runner.method import Method, Resources, as_named, method_for, owner_of, resources_here, stop_in_words
+from hpcsolve.runner.reading import precision_of, read_instance
 from hpcsolve.wording import counted
 
 MOST_AMBIGUOUS_ROWS = 4

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import os
 import socket
 import tempfile
@@ -15,8 +16,10 @@ from typing import Any
 import numpy as np
 
 from hpcsolve.algorithms.base import Outcome
-from hpcsolve.answers.base import Verdict
-from hpcsolve.answers.contents import Column, Contents, DistanceTable, gathered, with_row_ranges
+from hpcsolve.algorithms.registry import algorithm
+from hpcsolve.answers import ANSWERS, answer_type_of_record
+from hpcsolve.answers.base import Verdict, first_failure
+from hpcsolve.answers.contents import Column, Contents, DistanceTable, columns, gathered, own_unit, with_row_ranges
 from hpcsolve.checkpoint.checkpoints import Writer, remove_checkpoints
 from hpcsolve.checkpoint.store import LeaseGone, LeaseLost
 from hpcsolve.device.base import DeviceInfo
@@ -24,14 +27,13 @@ from hpcsolve.device.select import fair_share
 from hpcsolve.errors import EnvironmentFault, HpcsolveError, InputError, NotWritten
 from hpcsolve.output.hdf5 import file_image
 from hpcsolve.output.large_tables import ChunkedTable, receive_chunks, send_chunks, write_with_tables
-from hpcsolve.output.log import Log
+from hpcsolve.output.log import Log, duration
 from hpcsolve.output.provenance import provenance, started_as
+from hpcsolve.output.schema import FORMAT, FORMAT_VERSION, JOB_GROUP, RANKS_GROUP, answer_lines
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.parallel.launch import STOPPED_EARLY, on_rank_0
 from hpcsolve.replacing import write_bytes
-from hpcsolve.runner.announce import say_answer
-from hpcsolve.runner.check import check
-from hpcsolve.runner.collect import contents_of, groups_beside
+from hpcsolve.runner.kinds import instance_columns
 from hpcsolve.runner.planned import PlannedRun, holds_answer
 from hpcsolve.wording import warn
 
@@ -76,7 +78,7 @@ def conclude(planned: PlannedRun, outcome: Outcome, row: dict[str, Any], info: D
         A later run of the job has taken over. Nothing is written.
     """
     started = time.perf_counter()
-    verdict = check(planned, outcome, comm)
+    verdict = check_answer(planned, outcome, comm)
     row["seconds_check"] = time.perf_counter() - started
     rows = comm.gather(row)
     tables = {name: with_row_ranges(table, comm) for name, table in outcome.rows.items()}
@@ -270,6 +272,100 @@ def _own_threads(planned: PlannedRun, comm: Comm) -> int:
 
 def _with_tables(contents: Contents, kept: Mapping[str, Column | None]) -> Contents:
     """Return the contents with the values of the tables in `/solution`."""
-    columns = {name: column for name, column in kept.items() if column is not None}
-    solution = {**contents.groups["solution"], **columns}
+    whole = {name: column for name, column in kept.items() if column is not None}
+    solution = {**contents.groups["solution"], **whole}
     return replace(contents, groups={**contents.groups, "solution": solution})
+
+
+def check_answer(planned: PlannedRun, outcome: Outcome, comm: Comm) -> Verdict:
+    """Return the verdict on a run's answer, which is the same on every rank. Collective.
+
+    The algorithm's own check comes first, then the check of the kind of answer.
+    """
+    job, problem = planned.job, planned.instance.problem
+    solver, parameters = algorithm(job.settings.algorithm), job.parameters
+    wrong = first_failure(comm, solver.check(problem, parameters, outcome))
+    if wrong is not None:
+        return wrong
+    # Rank 0 always has an answer. Other ranks may have no part of it.
+    number = comm.bcast(ANSWERS.index(answer_type_of_record(type(outcome.answer))) if comm.rank == 0 else 0)
+    # Files that the parameters name need not be on the hosts of other ranks.
+    question = on_rank_0(comm, lambda: solver.asked(problem, parameters))
+    return ANSWERS[number].check(problem, question, outcome.answer, comm)
+
+
+def contents_of(
+    planned: PlannedRun, outcome: Outcome, verdict: Verdict, ranks: Sequence[Mapping[str, Any]],
+    provenance: Mapping[str, Column], tables: Mapping[str, DistanceTable], beside: Mapping[str, Mapping[str, Column]],
+) -> Contents:
+    """Return the whole content of the result file. `beside` are the groups of `groups_beside`."""
+    attributes = {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "created": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        "complete": outcome.complete,
+        "algorithm": planned.job.settings.algorithm,
+        "cost": own_unit(outcome.cost, planned.instance.problem.scale),
+        "verified": verdict.passed is True,
+    }
+    groups = {
+        "job": columns(JOB_GROUP, {"toml": planned.job.text(), "hash": planned.hash}),
+        "instance": instance_columns(planned.job, planned.instance),
+        "solution": outcome.solution,
+        **beside,
+        **outcome.groups,
+        "ranks": rank_table(ranks),
+        "provenance": provenance,
+    }
+    return Contents(attributes, groups, tables)
+
+
+def groups_beside(planned: PlannedRun, outcome: Outcome) -> Mapping[str, Mapping[str, Column]]:
+    """Return the groups that belong to the kind of answer, of an answer that has not failed its check."""
+    problem, solver = planned.instance.problem, algorithm(planned.job.settings.algorithm)
+    asked = solver.asked(problem, planned.job.parameters)
+    return answer_type_of_record(type(outcome.answer)).beside(problem, asked, outcome.answer)
+
+
+def rank_table(rows: Sequence[Mapping[str, Any]]) -> dict[str, Column]:
+    """Return `/ranks` with one row per rank. Numbers that an algorithm does not give are 0."""
+    types = {"text": object, "int64": np.int64, "float64": np.float64}
+    found = {name: [row.get(name, 0) for row in rows] for name in RANKS_GROUP}
+    values = {name: np.array(found[name], types[dataset.types]) for name, dataset in RANKS_GROUP.items()}
+    return columns(RANKS_GROUP, values)
+
+
+PHASES = ("read", "build", "run", "kernel", "copy", "wait", "write")
+
+
+def seconds_line(contents: Contents) -> str:
+    """Return a line with the time of each phase, on the rank where that phase took longest."""
+    read, build, run, kernel, copy, wait, write = (duration(_slowest(contents, f"seconds_{phase}")) for phase in PHASES)
+    return f"time:   read {read}, build {build}, run {run} (kernel {kernel}, copy {copy}, wait {wait}), write {write}"
+
+
+def _slowest(contents: Contents, name: str) -> float:
+    values: Any = contents.value("ranks", name, [0.0])
+    return float(max(values, default=0.0))
+
+
+def say_answer(planned: PlannedRun, contents: Contents, verdict: Verdict, log: Log, file: Path | None) -> None:
+    """Print the answer, the verdict on it, the times and the file. Called on rank 0.
+
+    Parameters
+    ----------
+    file
+        Where the result is, or None if it was not written.
+    """
+    for line in answer_lines(contents, str(planned.output)):
+        log.answer(line)
+    log.answer(f"check:  {verdict}")
+    log.say(seconds_line(contents))
+    if file is None:
+        return
+    if planned.keeps_earlier(contents):
+        assert planned.earlier is not None
+        log.answer(f"file:   {planned.output} keeps the result of an earlier run ({planned.earlier.in_words})")
+    else:
+        rest = "" if contents.attributes["complete"] else ", not complete: the same job will run again and replace it"
+        log.answer(f"file:   {file}{rest if str(file) == planned.output else ''}")

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from hpcsolve.algorithms.registry import algorithm
+from hpcsolve.errors import InputError
 from hpcsolve.formats import InstanceOf
 from hpcsolve.job import IN_MEMORY, Job
 from hpcsolve.output.log import Say, duration, heartbeat
-from hpcsolve.runner.kinds import read_instance
-from hpcsolve.wording import size
+from hpcsolve.problems.generate import call_generator, makers
+from hpcsolve.problems.rounding import Precision, decimals_of
+from hpcsolve.runner.kinds import BATCH, KINDS, kind_of, read_batch_source
+from hpcsolve.wording import did_you_mean, size
 
 
 def say_source(job: Job, say: Say) -> None:
@@ -67,3 +71,83 @@ def _bytes_read() -> int:
             return next(int(line.split()[1]) for line in file if line.startswith("rchar:"))
     except (OSError, StopIteration):
         return 0
+
+
+def precision_of(job: Job) -> Precision:
+    """Return how costs become integers: by the limits of the job's algorithm, and by its keys `exact` and `round`."""
+    solver, settings = algorithm(job.settings.algorithm), job.settings
+    decimals = None if settings.round is None else decimals_of(settings.round)
+
+    def fits(problem: Any) -> bool:
+        return solver.fits(problem, job.parameters)
+
+    return Precision(solver.name, solver.largest_cost, fits, settings.exact, decimals)
+
+
+def kind_of_generator(name: str) -> str:
+    """Return the name of the kind of problem that a generator makes.
+
+    Raises
+    ------
+    InputError
+        There is no such generator.
+    """
+    kinds = {generator: kind for kind in KINDS for generator in makers(kind)}
+    if name not in kinds:
+        hint = did_you_mean(name, kinds, f"; the generators are {', '.join(kinds)}")
+        raise InputError(f"unknown generator {name!r}{hint}")
+    return kinds[name]
+
+
+def read_instance(job: Job, file: str | None = None, precision: Precision | None = None) -> InstanceOf[Any]:
+    """Return the instance that a job names: a file, a table with a file, or a table for a generator.
+
+    Parameters
+    ----------
+    file
+        Read this file instead of the one that the job names.
+    precision
+        By default that of the job.
+
+    Raises
+    ------
+    InputError
+        One line with file and line, or key.
+    """
+    named, own, precision = job.settings.instance, kind_of(job), precision or precision_of(job)
+    if file is None and named in (IN_MEMORY, {BATCH: IN_MEMORY}):
+        key = "instance" if named == IN_MEMORY else "instance.batch"
+        raise InputError(f"the instance was in the memory of a Python program: name its file, --set {key}=FILE")
+    if isinstance(named, str):
+        return own.read(file or named, {}, precision)
+    keys = dict(named)
+    if BATCH in keys:
+        source = keys.pop(BATCH)
+        if keys:
+            raise InputError(f"instance: no key {next(iter(keys))!r} beside batch; remove it")
+        return read_batch_source(file or source, precision)
+    path = keys.pop("file", None)
+    if file is not None or isinstance(path, str):
+        keys.pop("generate", None)
+        return own.read(file or str(path), keys, precision)
+    name = keys.pop("generate", None)
+    if not isinstance(name, str):
+        example = next(iter(makers(algorithm(job.settings.algorithm).kind)))
+        text = f'a table needs generate, for example {{ generate = "{example}", n = 24, seed = 1 }}'
+        raise job.error("instance", text)
+    try:
+        problem = own.given(generated(algorithm(job.settings.algorithm).kind, name, keys), {}, precision)
+    except InputError as error:
+        raise job.error("instance", str(error)) from None
+    return InstanceOf(problem, "", own.content_hash(problem), "generated")
+
+
+def generated(name: str, generator: str, keys: Mapping[str, Any]) -> Any:
+    """Return the problem that a generator of this kind of problem makes.
+
+    Raises
+    ------
+    InputError
+        Unknown generator or key, a missing key, a bad value.
+    """
+    return call_generator(makers(name), generator, keys)

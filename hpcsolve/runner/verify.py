@@ -20,8 +20,8 @@ from hpcsolve.job import IN_MEMORY, Job, hash_of, load_job, named_files, with_fi
 from hpcsolve.output.hdf5 import has_seal
 from hpcsolve.output.reader import read_result, row_blocks
 from hpcsolve.output.schema import require_whole
-from hpcsolve.runner.kinds import instance_columns, kind_of, read_instance, require_kind
-from hpcsolve.runner.reading import instance_file
+from hpcsolve.runner.kinds import instance_columns, kind_of, require_kind
+from hpcsolve.runner.reading import instance_file, read_instance
 
 COMPARED = (
     "label", "city_name", "vertex_name", "n", "vertices", "arcs", "symmetric", "directed", "scale", "rounded_to",

@@ -5,7 +5,7 @@ import pytest
 from hpcsolve.checkpoint.checkpoints import Checkpoints, Writer
 from hpcsolve.checkpoint.store import take_lease
 from hpcsolve.parallel.comm import SerialComm
-from hpcsolve.runner.checkpoints import no_empty_folder_on_error
+from hpcsolve.runner.run import no_empty_folder_on_error
 
 
 @pytest.mark.parametrize("taken_over", [False, True])

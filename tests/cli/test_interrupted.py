@@ -145,7 +145,7 @@ def test_ranks_agree_without_a_criterion_that_needs_it(mpiexec_path: str, folder
 
 def test_a_second_ctrl_c_ends_at_once(folder: Path) -> None:
     """Even where checking and writing would take long."""
-    program = "import sys, time, hpcsolve.runner.conclude as c; c.check = lambda *_: time.sleep(60); "
+    program = "import sys, time, hpcsolve.runner.conclude as c; c.check_answer = lambda *_: time.sleep(60); "
     program += "from hpcsolve.cli import main; sys.exit(main(sys.argv[1:]))"
     command = [sys.executable, "-c", program, "run", "ants.toml", "--device", "cpu"]
     started = time.monotonic()

@@ -144,19 +144,19 @@ def solved(in_process, tmp_path, monkeypatch):
 
     def solve(job, fault, *options):
         (tmp_path / "job.toml").write_text(JOBS[job])
-        check = conclude.check
+        check = conclude.check_answer
 
         def late(*arguments):
             fault(tmp_path)
             return check(*arguments)
 
-        monkeypatch.setattr(conclude, "check", late)
+        monkeypatch.setattr(conclude, "check_answer", late)
         try:
             return in_process("run", "job.toml", "--device", "cpu", "--quiet", *options, cwd=tmp_path)
         finally:
             if os.getuid() == 0:
                 os.seteuid(0)
-            monkeypatch.setattr(conclude, "check", check)
+            monkeypatch.setattr(conclude, "check_answer", check)
 
     return solve
 
@@ -217,16 +217,16 @@ def test_the_checkpoints_vanish_with_the_output(solved, tmp_path):
 
 def test_python_gets_the_answer_that_could_not_be_written(tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    costs, check = np.arange(16).reshape(4, 4), conclude.check
+    costs, check = np.arange(16).reshape(4, 4), conclude.check_answer
 
     def late(*arguments):
         shutil.rmtree(tmp_path / "out")
         return check(*arguments)
 
-    monkeypatch.setattr(conclude, "check", late)
+    monkeypatch.setattr(conclude, "check_answer", late)
     with pytest.raises(NotWritten) as lost:
         hpcsolve.solve(costs, "held-karp", device="cpu", output=tmp_path / "out" / "r.h5")
     result = lost.value.result
     assert result.verified and load(next(tmp_path.glob("*/r.h5"))).tour.tolist() == result.tour.tolist()
-    monkeypatch.setattr(conclude, "check", check)
+    monkeypatch.setattr(conclude, "check_answer", check)
     assert hpcsolve.solve(costs, "held-karp", device="cpu").cost == result.cost

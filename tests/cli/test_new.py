@@ -7,7 +7,7 @@ import pytest
 from hpcsolve.errors import InputError
 from hpcsolve.job import load_job, named_files
 from hpcsolve.job.examples import examples, write_example
-from hpcsolve.runner.kinds import read_instance
+from hpcsolve.runner.reading import read_instance
 from tests.cli.lines import error_line
 from tests.frame.source import REPOSITORY
 

@@ -15,7 +15,7 @@ instance = { generate = "uniform-tsp", n = 50, seed = 1 }
 [stop]
 seconds = 1.0
 """
-WALL_CLOCKS = {"time.time": "hpcsolve/runner/checkpoints.py", "datetime.datetime.now": "hpcsolve/runner/collect.py"}
+WALL_CLOCKS = {"time.time": "hpcsolve/runner/run.py", "datetime.datetime.now": "hpcsolve/runner/conclude.py"}
 """The only places that look at the wall clock: the end of the Slurm job, and when a result was made."""
 
 

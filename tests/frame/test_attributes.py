@@ -11,7 +11,7 @@ FOREIGN = {  # file -> attributes of objects of others that are looked for
     "hpcsolve/wording.py": ["'encoding'"],  # of any stream
     "hpcsolve/problems/libraries.py": ["'tocoo'", "'name'", "'columns'", "'index'", "'to_numpy'"],  # scipy, pandas
     "hpcsolve/problems/tsp.py": ["'is_directed'"],  # networkx
-    "hpcsolve/runner/kinds/graph.py": ["'tocoo'", "'is_directed'"],  # scipy, networkx
+    "hpcsolve/runner/kinds.py": ["'tocoo'", "'is_directed'"],  # scipy, networkx
 }
 
 

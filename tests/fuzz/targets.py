@@ -29,7 +29,7 @@ from hpcsolve.output.schema import answer_lines
 from hpcsolve.problems.generate.graph import road_steiner
 from hpcsolve.problems.generate.plane import road_graph
 from hpcsolve.problems.generate.tsp import random_matrix, uniform_tsp
-from hpcsolve.runner.kinds import read_instance
+from hpcsolve.runner.reading import read_instance
 from hpcsolve.runner.verify import verify_file
 from tests.formats.samples import Sample, samples
 from tests.fuzz import checkpoints, results

@@ -23,7 +23,8 @@ from hpcsolve.job import IN_MEMORY, job_from_table
 from hpcsolve.problems.geographic import DEGREES_MINUTES, EARTH_RADIUS
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.libraries import from_networkx, from_scipy
-from hpcsolve.runner.kinds import kind_of, read_instance
+from hpcsolve.runner.kinds import kind_of
+from hpcsolve.runner.reading import read_instance
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -22,7 +22,7 @@ from hpcsolve.job import load_job
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.questions import TourQuestion
 from hpcsolve.problems.tsp import FORBIDDEN, TspBatch, batch_of, check_tours, from_matrix
-from hpcsolve.runner.kinds import read_instance
+from hpcsolve.runner.reading import read_instance
 from hpcsolve.runner.verify import verify_file
 from tests.order_oracle import best_order
 from tests.thread_comm import ThreadComm, on_ranks

@@ -13,7 +13,7 @@ from hpcsolve.algorithms import held_karp
 from hpcsolve.algorithms.base import silent
 from hpcsolve.algorithms.held_karp import question
 from hpcsolve.device.host import HostDevice
-from hpcsolve.runner.check import check
+from hpcsolve.runner.conclude import check_answer
 from tests.order_oracle import random_question
 from tests.thread_comm import ThreadComm, on_ranks
 
@@ -45,7 +45,7 @@ def test_other_ranks_read_no_files(objective: str, method: str, tmp_path: Path,
             outcome = held_karp.run(tsp, device, comm, parameters, silent)
         job = SimpleNamespace(settings=SimpleNamespace(algorithm="held-karp"), parameters=parameters)
         planned = SimpleNamespace(job=job, instance=SimpleNamespace(problem=tsp))
-        return check(planned, outcome, comm).passed, outcome.answer.cost
+        return check_answer(planned, outcome, comm).passed, outcome.answer.cost
 
     found = on_ranks(3, work)
     assert [passed for passed, _ in found] == [True] * 3 and len(set(found)) == 1 and readings
