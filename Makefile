@@ -19,7 +19,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK ?= 1
 .ONESHELL:
 .SHELLFLAGS = -euc
 .DEFAULT_GOAL = help
-.PHONY: help run test test-equal test-faults fuzz test-gpu test-slurm test-oldest lint check-cuda gpu-budget check-races
+.PHONY: help run test test-planted test-equal test-faults fuzz test-gpu test-slurm test-oldest lint check-cuda gpu-budget check-races
 .PHONY: check-ptx bench docs clean
 .PHONY: compiler pycuda pycuda-built openmpi
 .PHONY: study-held-karp study-near-far study-ants study-kmb
@@ -33,6 +33,9 @@ run: compiler $(INSTALLED)  ## prove the shortest round trip through the EU capi
 # Three tests at a time, also on two cores: most wait for the disk and for the processes that they start.
 test: compiler $(INSTALLED) pycuda openmpi  ## every test that needs no GPU
 	@$(BIN)/python -m pytest -q -n 3 --dist loadfile
+
+test-planted: compiler $(INSTALLED)  ## plants some 45 faults, one after the other, and looks whether their tests find them
+	@$(BIN)/python -m tests.planted
 
 test-faults: compiler $(INSTALLED) pycuda openmpi  ## every fault, each rank's under both MPIs, 200 kills and 200 signals: two hours
 	@export HPCSOLVE_KILLS=$${HPCSOLVE_KILLS:-200} HPCSOLVE_FAULTS=all

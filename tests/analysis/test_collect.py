@@ -15,6 +15,7 @@ from hpcsolve.analysis.collect import COLUMNS, table_of
 from hpcsolve.errors import EnvironmentFault, InputError
 from hpcsolve.job import Settings
 from hpcsolve.job.convert import keys_of
+from tests.steiner_oracle import hypercube
 
 SQUARE = [[0, 3, 4, 9], [3, 0, 9, 4], [4, 9, 0, 3], [9, 4, 3, 0]]
 LARGE = "0,{0},{0}\n{0},0,{0}\n{0},{0},0\n".format("12345678901234.567")
@@ -65,6 +66,16 @@ def test_answers_and_bounds(runs):
     assert (paths["cost"], paths["bound"], paths["gap"], paths["verified"]) == (None, None, None, True)
     assert tree["cost"] == 7 and tree["bound"] <= 7 and tree["gap"] == (7 - tree["bound"]) / tree["bound"]
     assert runs["verified"].dtype == bool and runs["verified"].all() and runs["complete"].all()
+
+
+def test_a_gap_is_a_part_of_the_bound(tmp_path):
+    """Of a hypercube whose 8 terminals lie at even distances, the fast mode proves less than it finds."""
+    found = hpcsolve_package.solve(hypercube(4, 8), "steiner-kmb", mode="kmb", device="cpu", threads=1)
+    found.save(tmp_path / "tree.h5")
+    cost, bound = found.cost, found.lower_bound
+    assert 0 < bound < cost
+    tree = hpcsolve_package.collect(tmp_path / "tree.h5").rows[0]
+    assert (tree["cost"], tree["bound"], tree["gap"]) == (cost, bound, (cost - bound) / bound)
 
 
 def test_all_keys_of_the_jobs_are_columns(runs):

@@ -113,6 +113,7 @@ def test_the_numbers_of_a_tree(files, results):
     text, tree = said(files, "tree of names"), results("tree of names")
     assert tree.cost == 10 and "The tree costs 10 and has 4 edges." in text  # Ann-Bob-Cleo-Dan and Bob-Eve, by hand
     assert f"lower bound {tree.lower_bound} upper bound (this answer) 10" in text
+    assert "an undirected graph of 5 vertices and 4 edges" in text
     assert "joins 3 terminals" in text and "Cleo Dan 4" in text
 
 

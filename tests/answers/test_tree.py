@@ -52,6 +52,7 @@ def test_a_proof_takes_the_place_of_prices(solve):
 
 @pytest.mark.parametrize(("wrong", "message"), [
     (exact(lower_bound=7), "lower_bound is 7; closure_mst proves 5, and the tree weighs 6"),
+    (exact(lower_bound=4), "lower_bound is 4; closure_mst proves 5, and the tree weighs 6"),
     (exact(cost=5), "cost is 5, not 6"),
     (exact((SPOKES[0][:2], SPOKES[1][:2], SPOKES[2][:2]), 4), "no path leads"),
 ])

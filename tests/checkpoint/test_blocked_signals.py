@@ -1,8 +1,11 @@
 """Signals are blocked before anything is imported and while a compiler is started, and come again if they are lost."""
 
+import signal
 import sys
 
 import pytest
+
+from hpcsolve.parallel.interrupts import Held
 
 PROGRAM = """
 import signal, sys, types
@@ -60,3 +63,10 @@ def test_a_signal_that_another_thread_takes_ends_a_read(run_process):
     """Nothing wakes the main thread then, as where a signal comes in the moment before a call that waits."""
     done = run_process([sys.executable, "-c", LOST], timeout=30)
     assert (done.stdout, done.stderr) == ("SIGTERM\n", "")
+
+
+def test_ctrl_c_counts_more_than_a_signal_before_it():
+    held = Held()
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1):
+        held.note(number)
+    assert type(held.asked) is KeyboardInterrupt

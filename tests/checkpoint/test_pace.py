@@ -34,3 +34,16 @@ def test_checkpoints_take_two_percent(rate: float, growth: float, piece: float) 
     assert saving <= SHARE * clock[0] * first_guess
     if saves > 100:
         assert saving <= SHARE * clock[0]
+
+
+def test_a_piece_of_work_a_checkpoint_and_the_end_must_fit_before_the_deadline() -> None:
+    """The longest piece took 30 s, the last checkpoint 5 s, and the process takes 2 s to end."""
+    clock = [0.0]
+    pace = Pace(deadline=1000.0, clock=lambda: clock[0])
+    for clock[0] in (10.0, 40.0, 41.0):
+        pace.look()
+    pace.note_save(1000, 5.0)
+    assert [pace.must_stop(now, 1000) for now in (962.9, 963.0)] == [False, True]
+    assert [pace.must_stop(now, 2000) for now in (957.9, 958.0)] == [False, True]
+    pace.deadline = None
+    assert not pace.must_stop(1e9, 1000)

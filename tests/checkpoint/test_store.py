@@ -143,6 +143,17 @@ def test_rows_come_back_on_other_ranks(tmp_path: Path) -> None:
         saved.gathered("pairs", (2,), np.uint32, range(4), range(2))
 
 
+@pytest.mark.parametrize("firsts", [(0, 0), (0, 2), (0, 4)])
+def test_rows_that_are_stored_twice_or_not_at_all_are_refused(firsts: tuple[int, int], tmp_path: Path) -> None:
+    """Six rows are stored of the six that are wanted, but not each of them."""
+    parts = [part("table", first, np.zeros((3, 2), np.int64)) for first in firsts]
+    Writer(tmp_path, SerialComm(), take_lease(tmp_path), JOB, None).write(State({}, parts, ""))
+    saved, _ = found(tmp_path)
+    assert saved is not None
+    with pytest.raises(DamagedFileError, match="the stored rows of table do not fill rows 0 to 5 once each"):
+        saved.rows("table", range(6), (2,), np.int64)
+
+
 def test_numbers_that_no_run_writes_are_refused(tmp_path: Path) -> None:
     """Integers beyond their bounds, texts that are not known, times that are none, and what is of another kind."""
     for value in (-1, 5, 2.5, "2", -0.5, 1e300):

@@ -107,6 +107,12 @@ def test_the_closure_is_that_of_all_distances(graph: Graph) -> None:
     assert closure_bound(found.weight, len(terminals)) <= optimum <= found.weight
 
 
+@pytest.mark.parametrize(("weight", "terminals", "bound"), [(5, 3, 4), (6, 4, 4), (7, 4, 5), (7, 2, 7), (9, 1, 0)])
+def test_the_bound_of_the_closure_is_rounded_up(weight: int, terminals: int, bound: int) -> None:
+    """It is the weight over 2 - 2 / terminals, and optima are whole numbers."""
+    assert closure_bound(weight, terminals) == bound
+
+
 def test_the_closure_beyond_doubles() -> None:
     far = graph_of([2**60, 2**60 + 1, 1, 2**58], [0, 2, 4])
     found = closure_spanning_tree(far)

@@ -81,6 +81,11 @@ def test_the_loop_is_that_of_the_shipped_script():
     assert loop(script_of(Request(1, 1, 1, 0, 1, 600, ["true"]))) == loop(shipped)
 
 
+@pytest.mark.parametrize(("seconds", "warning"), [(40, 10), (600, 150), (1200, 300), (86400, 300)])
+def test_a_signal_comes_five_minutes_before_the_end_or_a_quarter_of_the_time(seconds, warning):
+    assert f"--signal=B:USR1@{warning}\n" in script_of(Request(1, 1, 1, 0, 1, seconds, ["true"]))
+
+
 @pytest.mark.parametrize(("text", "seconds"), [
     ("90", 5400), ("90:30", 5430), ("1:30:00", 5400), ("2-03", 183600), ("2-03:30", 185400), ("1-00:00:01", 86401)])
 def test_times_as_slurm_reads_them(text, seconds):

@@ -11,7 +11,7 @@ import pytest
 
 from hpcsolve.analysis.load import load
 from hpcsolve.isolated import search_path
-from hpcsolve.sweep import number_ranges
+from hpcsolve.sweep import expand, number_ranges, run_all
 from tests.conftest import REPOSITORY
 
 SIZES = """
@@ -70,6 +70,15 @@ def test_a_failure_does_not_stop_the_others(folder, hpcsolve):
     assert errors[0].startswith("hpcsolve: instance.n=0,instance.seed=1: exit code 2: ")
     assert errors[2].startswith("hpcsolve: instance.n=60,instance.seed=1: exit code 3: ")
     assert "2 of 6 runs solved" in done.stdout
+
+
+def test_a_run_that_is_killed_has_the_exit_code_of_a_shell(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    runs = expand("sizes.toml").runs[:2]
+    killed = [sys.executable, "-c", "import os; os.kill(os.getpid(), 9)"]
+    failures = run_all(runs, 2, killed, lambda fraction, text: None)
+    assert [one.run for one in failures] == list(runs)
+    assert {(one.exit_code, one.reason) for one in failures} == {(137, "killed by SIGKILL")}
 
 
 def test_the_result_of_another_job_is_kept_unless_told_otherwise(folder, hpcsolve):

@@ -15,6 +15,7 @@ from hpcsolve.algorithms.shortest_paths.choice import Attempt, required, worth_t
 from hpcsolve.algorithms.shortest_paths.engines import searcher
 from hpcsolve.algorithms.shortest_paths.engines.hierarchy import (
     AHEAD,
+    OUT_OF_ROOM,
     UNLIMITED,
     Contraction,
     Hierarchy,
@@ -256,6 +257,19 @@ def test_contraction_ends_when_it_does_not_pay() -> None:
     made = contracted(lay_out(road, WORD), 360 * (road.n + road.arcs), host)
     assert isinstance(made, Contraction) and made.work < 360 * (road.n + road.arcs)
     assert isinstance(contracted(lay_out(road, WORD), made.work // 2, host), Refusal)
+
+
+def test_lists_of_neighbours_keep_to_their_room(host: HostDevice) -> None:
+    """A path takes the places that its lists begin with, two entries each. The hub of a star takes more."""
+    report, outcomes = np.empty(2, np.uint64), []
+    for graph in (generate_graph("path-graph", n=40), generate_graph("star-graph", n=40)):
+        arcs = {"n": graph.n, "offsets": graph.offsets.astype(np.uint32), "heads": graph.heads.astype(np.uint32),
+                "in_offsets": None, "tails": None}
+        for room in (80, 79, 1000):
+            host.call("host/contraction", "contraction_contract", worth=UNLIMITED, room=room, most=1000,
+                      order=np.empty(graph.n, np.uint32), report=report, graph=arcs)
+            outcomes.append(int(report[0]))
+    assert outcomes == [0, OUT_OF_ROOM, 0, OUT_OF_ROOM, OUT_OF_ROOM, 0]
 
 
 def first_arcs(graph: Graph, count: int) -> Graph:

@@ -12,6 +12,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ from hpcsolve.algorithms.base import NO_STOP, Outcome, StopCriteria, silent
 from hpcsolve.algorithms.steiner_kmb import Parameters
 from hpcsolve.algorithms.steiner_kmb.best.rounds import RoundStop
 from hpcsolve.algorithms.steiner_kmb.exact.again import search_again
+from hpcsolve.algorithms.steiner_kmb.exact.meeting import Meeting
 from hpcsolve.algorithms.steiner_kmb.exact.program import Program
 from hpcsolve.algorithms.steiner_kmb.exact.search import _without_heavy
 from hpcsolve.algorithms.steiner_kmb.exact.space import several_ascents, space_of
@@ -191,6 +193,15 @@ def test_ranks_and_threads_do_not_matter() -> None:
     layers = alone.groups["layers"]
     assert layers["size"].values.tolist() == [1, 2, 3, 4, 5, 6] and (layers["states"].values > 0).all()
     assert (alone.answer.optimal, alone.answer.proof) == (True, "search")
+
+
+def test_the_lightest_meeting_of_all_ranks_counts_and_of_equal_ones_the_first() -> None:
+    weights, ids = (9, 4, 4, 3), ((1, 2, 3, 4), (5, 6, 7, 9), (5, 6, 7, 8), None)
+
+    def agreed(comm: Any) -> tuple[int, tuple[int, ...] | None]:
+        return Meeting(None, None, comm, weights[comm.rank], ids[comm.rank]).agreed()  # type: ignore[arg-type]
+
+    assert on_ranks(4, agreed) == [(4, (5, 6, 7, 8))] * 4
 
 
 def test_relabelled_graphs_have_the_same_weight() -> None:

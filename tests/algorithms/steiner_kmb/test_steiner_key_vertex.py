@@ -122,3 +122,12 @@ def test_a_hub_is_replaced_by_a_ring(host: HostDevice) -> None:
     star = np.flatnonzero(net.edges.tails == 0)
     assert moves(net, star) == [] and [move.gain for move in eliminations(net, star)] == [1]
     assert net.weight(locally_best(net, star)) == 14
+
+
+def test_a_path_between_parts_may_lie_within_the_region_of_the_hub(host: HostDevice) -> None:
+    """Vertices 4 to 7 are nearer to the hub than to the ends of its paths, and join these by 13 each, not 20."""
+    edges = [(0, 1, 10), (0, 2, 10), (0, 3, 10), (0, 4, 5), (0, 5, 5), (0, 6, 5), (0, 7, 5),
+             (1, 4, 6), (4, 5, 1), (2, 5, 6), (2, 6, 6), (6, 7, 1), (3, 7, 6)]
+    net = network(from_edges(*zip(*edges), terminals=[1, 2, 3]), host)
+    star = np.flatnonzero((net.edges.tails == 0) & (net.edges.heads <= 3))
+    assert [move.gain for move in eliminations(net, star)] == [30 - 26]
