@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hpcsolve.algorithms.ant_colony import ant_system, max_min
+from hpcsolve.algorithms.ant_colony import Parameters, ant_system, max_min
 from hpcsolve.algorithms.ant_colony.instance import ANT_THREADS
 from hpcsolve.algorithms.ant_colony.max_min import TOUR_THREADS
 from hpcsolve.algorithms.held_karp.bounded import layers, relaxation
@@ -22,7 +22,7 @@ THREADS = {
     "min_add": BLOCK_THREADS,
     "minplus": BLOCK_THREADS,
     "orders": BLOCK_THREADS,
-    "roulette": ant_system.Strategy.threads,
+    "roulette": Parameters().block_threads,
     "bounds": relaxation.THREADS,
     "bounds_walk": 32,
     "descent": DESCENT_THREADS,

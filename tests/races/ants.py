@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from hpcsolve.algorithms import ant_colony
-from hpcsolve.algorithms.ant_colony.instance import ant_instance
-from hpcsolve.algorithms.ant_colony.max_min import KINDS, candidate_lists
-from hpcsolve.algorithms.ant_colony.solve import open_search, powers
+from hpcsolve.algorithms.ant_colony.instance import ant_instance, powers
+from hpcsolve.algorithms.ant_colony.max_min import KINDS
+from hpcsolve.algorithms.ant_colony.solve import SEARCHES
 from hpcsolve.algorithms.base import StopCriteria, silent
 from hpcsolve.device.base import Device
 from hpcsolve.parallel.comm import SerialComm
@@ -40,11 +40,11 @@ def ant_samplers(device: Device, tsp: Tsp) -> None:
     step = {"n": n, "here": 3, "samples": 9, "key": 7, "open": bits, "chosen": chosen}
     for variant in ("ant-system", "mmas"):
         parameters = ant_colony.Parameters(variant=variant, strategy="st-group", ants=2)
-        search = open_search(device, instance, parameters, powers(instance, parameters), keys)
+        search = SEARCHES[variant](device, instance, parameters, powers(instance, parameters), keys)
         own = search.buffers
         if variant == "mmas":
             kernel = device.kernel("ants/max_min", "max_min_sample")
-            kernel(2, 32, **step, candidates=candidate_lists(own), cost=own["cost"])
+            kernel(2, 32, **step, candidates=search.candidates(), cost=own["cost"])
         else:
             kernel = device.kernel("ants/head_tail", "head_tail_sample")
             kernel(2, 32, **step, tables=search.tables())

@@ -14,17 +14,9 @@ colonies.py    colonies over ranks: iterations, incumbents, stop criteria, check
 solve.py       `estimate`, `run`, the outcome of a run, and `trial`
 """
 
+from hpcsolve.algorithms.ant_colony.colonies import COLONIES, HISTORY, IMPROVEMENTS
 from hpcsolve.algorithms.ant_colony.parameters import LARGEST_COST, Parameters, fits
-from hpcsolve.algorithms.ant_colony.solve import (
-    COLONIES,
-    HISTORY,
-    IMPROVEMENTS,
-    KERNEL_FILES,
-    STOPS,
-    estimate,
-    run,
-    trial,
-)
+from hpcsolve.algorithms.ant_colony.solve import KERNEL_FILES, STOPS, estimate, run, trial
 from hpcsolve.algorithms.base import Algorithm
 from hpcsolve.answers.tour import TOUR
 

@@ -9,60 +9,148 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.ant_colony.instance import AntInstance, tour_at
-from hpcsolve.algorithms.base import Report, StopCriteria
+from hpcsolve.algorithms.ant_colony.instance import AntInstance, Powers, Shapes, allocated, unit_of
+from hpcsolve.algorithms.ant_colony.parameters import Parameters, ants_of, rho_of
+from hpcsolve.algorithms.base import Outcome, Report, StopCriteria
+from hpcsolve.answers.contents import Column, Dataset, columns
+from hpcsolve.answers.tour import Tour
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints, Wish, agreed, next_agreement
 from hpcsolve.checkpoint.saved import ANY_COUNT, Saved
 from hpcsolve.checkpoint.store import Part, State, part
-from hpcsolve.device.base import Buffer
+from hpcsolve.device.base import Argument, Buffer, Device
 from hpcsolve.parallel.comm import Comm
+from hpcsolve.problems.tsp import Tsp
 from hpcsolve.wording import counted
 
 NO_TOUR = 2**62
 """A length above that of any tour."""
 MOST_ROWS = 1024
 """Rows of the history above which every other one is dropped."""
+MOST_ITERATIONS = 2**32 - 1
+"""The random numbers of the kernels count iterations in 32 bits."""
+
+_OF_BEST = "Of the colonies' best, in the instance's own unit"
+COLONIES = {
+    "colony": Dataset("int64", "Its number: random numbers depend on it and on the seed", "colony"),
+    "cost": Dataset(
+        "int64", "Best tour, in exact integers: the instance's own unit times /instance/scale", "colony", scaled=True,
+    ),
+    "iteration": Dataset("int64", "Iteration that found it, from 0", "colony"),
+    "iterations": Dataset("int64", "Iterations of every colony"),
+    "mean": Dataset("float64", _OF_BEST),
+    "median": Dataset("float64", _OF_BEST),
+    "minimum": Dataset("float64", _OF_BEST),
+    "maximum": Dataset("float64", _OF_BEST),
+    "deviation": Dataset("float64", "Sample standard deviation of the colonies' best; 0 for one colony"),
+    "gap": Dataset(
+        "float64", "(cost - optimum) / optimum, with the optimum that the job names", "colony", optional=True
+    ),
+}
+"""The group `/colonies`. `gap` is there if the job names the optimum."""
+IMPROVEMENTS = {
+    "colony": Dataset("int64", "Number of the colony; the rows are sorted by colony and iteration", "improvement"),
+    "iteration": Dataset("int64", "Iteration that found a better tour than any before in this colony", "improvement"),
+    "cost": Dataset("int64", "That tour, times /instance/scale, in exact integers", "improvement", scaled=True),
+}
+"""The group `/improvements`."""
+HISTORY = {
+    "step": Dataset("int64", "Iteration, from 0", "row"),
+    "seconds": Dataset("float64", "Since the start", "row", "s"),
+    "best": Dataset("float64", "Best so far of all colonies, in the instance's own unit", "row"),
+    "mean": Dataset("float64", "Mean of the iteration's tours, in the instance's own unit", "row"),
+}
+"""The group `/history`."""
 
 
-class Search(Protocol):
+class Search(ABC):
     """The colonies of one rank on its device.
 
     Attributes
     ----------
-    instance
-        The instance.
+    powers
+        What rank 0 has computed for all ranks.
+    keys
+        Shape (colonies, 2), uint32: the keys of the colonies' random numbers.
+    ants
+        Ants of a colony.
+    unit
+        The unit of pheromone.
     buffers
-        By name; among them `tours`, uint16 (colonies, ants, n), in the numbers of `AntInstance`.
+        By name; among them `tours`, uint16 (colonies, ants, n), in the numbers of `AntInstance`, and `pheromone`.
+    kept
+        The names of the buffers from which `remade` makes all others that `learn` leaves for the next iteration. They
+        have a row for each colony.
     """
 
-    instance: AntInstance
-    buffers: dict[str, Buffer]
+    kept: tuple[str, ...]
 
-    @property
-    def kept(self) -> tuple[str, ...]:
-        """The names of the buffers from which `remade` makes all others that `learn` leaves for the next iteration.
+    def __init__(self, device: Device, instance: AntInstance, parameters: Parameters, powers: Powers,
+                 keys: NDArray[np.uint32]) -> None:
+        self.device, self.instance, self.parameters, self.powers = device, instance, parameters, powers
+        self.keys, self.ants, self.timer = keys, ants_of(parameters, instance.n), device.timer()
+        depositors = self.ants if parameters.variant == "ant-system" else 1
+        self.unit = unit_of(instance.greedy_length, instance.bound, instance.n, depositors, rho_of(parameters))
+        self.buffers = allocated(device, self.shapes(instance.n, len(keys), self.ants, parameters))
+        self.buffers["cost"].upload(instance.cost)
+        self.buffers["keys"].upload(keys)
+        first = np.full(self.buffers["pheromone"].shape, self.unit.first_pheromone, np.uint64)
+        self.buffers["pheromone"].upload(first)
 
-        They have a row for each colony.
-        """
-
-    def rows(self) -> Mapping[str, NDArray[Any]]:
-        """Return the arrays of the host that `learn` changes in place, with a row for each colony."""
+    @staticmethod
+    @abstractmethod
+    def shapes(n: int, colonies: int, ants: int, parameters: Parameters) -> Shapes:
+        """Return the shapes and types of all buffers, by name."""
 
     def construct(self, iteration: int) -> NDArray[np.uint64]:
         """Construct the tours of all ants, and return their lengths, shape (colonies, ants)."""
+        self.timer.start()
+        self.construct_on_device(iteration)
+        self.timer.stop()
+        return self.buffers["lengths"].download()
 
+    @abstractmethod
+    def construct_on_device(self, iteration: int) -> None:
+        """Construct the tours of all ants in the buffers."""
+
+    @abstractmethod
+    def learn(self, iteration: int, lengths: NDArray[np.uint64], incumbents: Incumbents) -> None:
+        """Change the pheromone after an iteration."""
+
+    @abstractmethod
     def remade(self, incumbents: Incumbents) -> bool:
         """Make what follows from the buffers that are kept. Return False if no run of this job leaves such buffers."""
 
-    def learn(self, iteration: int, lengths: NDArray[np.uint64], incumbents: Incumbents) -> None:
-        """Change the pheromone after an iteration."""
+    def rows(self) -> Mapping[str, NDArray[Any]]:
+        """Return the arrays of the host that `learn` changes in place, with a row for each colony."""
+        return {}
+
+    def tour(self, colony: int, ant: int) -> Buffer:
+        """Return an ant's tour, uint16 (n,), which shares the memory of all tours."""
+        n = self.instance.n
+        return self.buffers["tours"].view((colony * self.ants + ant) * n, n)
+
+    def construction(self, iteration: int) -> dict[str, dict[str, Argument]]:
+        """Return the kernels' arguments `sizes`, `random` and `out` (cuda_src/ants/construction.cuh)."""
+        own = self.buffers
+        return {"sizes": self.sizes(), "random": {"iteration": iteration, "keys": own["keys"]},
+                "out": {name: own[name] for name in ("open", "tours", "lengths")}}
+
+    def sizes(self) -> dict[str, Argument]:
+        """Return the kernels' argument `sizes`."""
+        return {"n": self.instance.n, "ants": self.ants, "colonies": len(self.keys)}
+
+    def close(self) -> None:
+        """Give the device's memory back."""
+        for buffer in self.buffers.values():
+            buffer.free()
 
 
 @dataclass
@@ -87,12 +175,12 @@ class Incumbents:
     iteration: NDArray[np.int64]
     improvements: list[tuple[int, int, int]] = field(default_factory=list)
 
-    def note(self, iteration: int, lengths: NDArray[np.uint64], buffers: dict[str, Buffer]) -> None:
+    def note(self, iteration: int, lengths: NDArray[np.uint64], search: Search) -> None:
         """Replace incumbents by an iteration's best tours, the first of equal ones, where these are better."""
         for colony, ant in enumerate(lengths.argmin(axis=1).tolist()):
             if lengths[colony, ant] < self.length[colony]:
                 self.length[colony] = lengths[colony, ant]
-                self.tour[colony] = tour_at(buffers, colony, ant).download()
+                self.tour[colony] = search.tour(colony, ant).download()
                 self.iteration[colony] = iteration
                 self.improvements.append((int(self.numbers[colony]), iteration, int(self.length[colony])))
 
@@ -131,6 +219,13 @@ class History:
         if len(self.rows) > MOST_ROWS and not last:
             self.step *= 2
             self.rows = [row for row in self.rows if row[0] % self.step == 0]
+
+
+def merged(histories: Sequence[History]) -> tuple[list[tuple[int, int, int]], list[float]]:
+    """Return all ranks' rows together, (iteration, best so far, sum of lengths), and the seconds of the first rank."""
+    rows = [(at[0][0], min(row[2] for row in at), sum(row[3] for row in at))
+            for at in zip(*(history.rows for history in histories))]
+    return rows, [row[1] for row in histories[0].rows]
 
 
 @dataclass
@@ -239,7 +334,7 @@ def explore(
         if migration and iteration and iteration % migration == 0:
             migrate(search, incumbents, lengths, stop)
         if search:
-            incumbents.note(iteration, lengths, search.buffers)
+            incumbents.note(iteration, lengths, search)
         best = int(incumbents.length.min(initial=NO_TOUR))
         last = stop.is_last(iteration, best)
         history.note(iteration, stop.seconds(), best, int(lengths.sum()), last)
@@ -266,11 +361,7 @@ def migrate(search: Search | None, incumbents: Incumbents, lengths: NDArray[np.u
         ant = int(lengths[row].argmax())
         lengths[row, ant] = length[number - 1]
         if search:
-            tour_at(search.buffers, row, ant).upload(tour[number - 1])
-
-
-MOST_ITERATIONS = 2**32 - 1
-"""The random numbers of the kernels count iterations in 32 bits."""
+            search.tour(row, ant).upload(tour[number - 1])
 
 
 def kept_bytes(search: Search | None) -> int:
@@ -284,13 +375,16 @@ def state_of(
     """Return this rank's share of the state after so many iterations, with their pheromone updates. Collective."""
     numbers = {"iterations": iterations, "seconds": stop.seconds(), "best": stop.best, "improved": stop.improved,
                "step": history.step}
-    parts = _history_parts(stop.comm.gather(history))
+    parts: list[Part] = []
+    if histories := stop.comm.gather(history):
+        rows, seconds = merged(histories)
+        parts += [part("history", 0, np.array(rows, np.int64).reshape(-1, 3)), part("seconds", 0, np.array(seconds))]
     if search:
         first = int(incumbents.numbers[0])
-        better = np.array(incumbents.improvements, np.int64).reshape(-1, 3)
-        parts.append(part("improvements", 0, better))
+        parts.append(part("improvements", 0, np.array(incumbents.improvements, np.int64).reshape(-1, 3)))
         parts += [part(name, first, values) for name, values in _rows(search, incumbents).items()]
-        parts += [_buffer_part(name, first, search.buffers[name]) for name in search.kept]
+        kept = [(name, search.buffers[name]) for name in search.kept]
+        parts += [Part(name, first, buffer.shape, buffer.dtype, buffer.download) for name, buffer in kept]
     return State(numbers, parts, f"after {counted(iterations, 'iteration')}")
 
 
@@ -336,15 +430,56 @@ def _rows(search: Search, incumbents: Incumbents) -> Mapping[str, NDArray[Any]]:
     return {"length": incumbents.length, "tour": incumbents.tour, "found": incumbents.iteration, **search.rows()}
 
 
-def _buffer_part(name: str, first: int, buffer: Buffer) -> Part:
-    return Part(name, first, buffer.shape, buffer.dtype, buffer.download)
+def outcome(
+    tsp: Tsp, instance: AntInstance, incumbents: Incumbents, history: History, stop: ColonyStop, iterations: int,
+    parameters: Parameters, rank: Mapping[str, float | int],
+) -> Outcome:
+    """Return the outcome, whose tables are on rank 0 only. Collective."""
+    parts, shift = stop.comm.allgather(incumbents), tsp.n * instance.offset
+    best = min((part for part in parts if len(part.numbers)), key=lambda part: int(part.length.min()))
+    row = int(best.length.argmin())
+    tour = instance.order[best.tour[row]]
+    tour = np.roll(tour, -int(tour.argmin()))  # from city 0
+    tables: dict[str, Mapping[str, Column]] = {}
+    if histories := stop.comm.gather(history):
+        better = np.array(sorted(row for part in parts for row in part.improvements), np.int64)
+        tables = {
+            "colonies": _colonies_table(parts, shift, tsp.scale, iterations, parameters.optimum),
+            "improvements": columns(IMPROVEMENTS, {
+                "colony": better[:, 0], "iteration": better[:, 1], "cost": better[:, 2] + shift,
+            }),
+            "history": _history_table(histories, parameters.colonies * ants_of(parameters, tsp.n), shift, tsp.scale),
+        }
+    answer = Tour(int(best.length[row]) + shift, tour.astype(np.int32), False)
+    return Outcome(answer, tables, rank, stop.reason, stop.complete)
 
 
-def _history_parts(histories: list[History] | None) -> list[Part]:
-    """Return the history of all colonies together, on rank 0."""
-    if histories is None:
-        return []
-    merged = [(at[0][0], min(row[2] for row in at), sum(row[3] for row in at))
-              for at in zip(*(history.rows for history in histories))]
-    seconds = np.array([row[1] for row in histories[0].rows], np.float64)
-    return [part("history", 0, np.array(merged, np.int64).reshape(-1, 3)), part("seconds", 0, seconds)]
+def _colonies_table(
+    parts: list[Incumbents], shift: int, scale: int, iterations: int, optimum: float | None
+) -> dict[str, Column]:
+    lengths = np.concatenate([part.length for part in parts]) + shift
+    own = lengths / scale
+    return columns(COLONIES, {
+        "colony": np.concatenate([part.numbers for part in parts]),
+        "cost": lengths,
+        "iteration": np.concatenate([part.iteration for part in parts]),
+        "iterations": iterations,
+        "mean": own.mean(),
+        "median": np.median(own),
+        "minimum": own.min(),
+        "maximum": own.max(),
+        "deviation": own.std(ddof=1) if len(own) > 1 else 0.0,
+        "gap": (own - optimum) / abs(optimum) if optimum else None,
+    })
+
+
+def _history_table(histories: list[History], tours: int, shift: int, scale: int) -> dict[str, Column]:
+    rows, seconds = merged(histories)
+    best = np.array([row[1] for row in rows], np.int64)
+    assert (best < NO_TOUR).all()
+    return columns(HISTORY, {
+        "step": np.array([row[0] for row in rows], np.int64),
+        "seconds": np.array(seconds),
+        "best": (best + shift) / scale,
+        "mean": (np.array([row[2] / tours for row in rows]) + shift) / scale,
+    })

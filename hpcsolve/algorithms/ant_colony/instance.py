@@ -17,17 +17,22 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from hpcsolve.device.base import Argument, Buffer, Device
+from hpcsolve.algorithms.ant_colony.parameters import HEAD, Parameters, local_search_of
+from hpcsolve.device.base import Buffer, Device
 from hpcsolve.problems.tsp import FORBIDDEN, Tsp
 
-HEAD = 32
-"""Cities in the head of a row (cuda_src/ants/head_tail_tables.cuh), and the most candidates."""
 MOST_LISTED = 128
 """The most cities in a list of nearest cities."""
 HEURISTIC_BITS = 30
 GUARD = 0.1
 """Added to every cost before a division by it, since costs may be 0."""
 ROWS_AT_ONCE = 256
+LEAST_PHEROMONE = 1 << 16
+"""The least that an arc keeps (`least_pheromone` in cuda_src/ants/pheromone.cuh)."""
+MOST_RATIO = 1024
+"""The deposit stops growing where a tour is shorter than the nearest-neighbour tour by more than this factor."""
+ANT_THREADS = 32
+"""Threads of a block that constructs tours. A warp is one ant."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +80,9 @@ def ant_instance(tsp: Tsp) -> AntInstance:
     np.fill_diagonal(cost, 0)
     nearest = nearest_cities(cost)
     greedy = int(np.take_along_axis(cost, np.roll(np.arange(tsp.n), -1)[:, None], axis=1).sum(dtype=np.int64))
-    bound = _bound(cost, nearest, tsp.symmetric)
+    # A tour costs half the two cheapest arcs of every city at least, or the cheapest one if costs are asymmetric.
+    arcs = np.take_along_axis(cost, nearest[:, : 2 if tsp.symmetric else 1].astype(np.int64), axis=1)
+    bound = max(1, int(arcs.sum(dtype=np.int64)) // int(arcs.shape[1]))
     return AntInstance(order, cost, offset, tsp.symmetric, nearest, max(1, greedy), bound)
 
 
@@ -105,11 +112,48 @@ def nearest_cities(cost: NDArray[np.int32]) -> NDArray[np.uint16]:
     return nearest
 
 
+def _stripes(n: int) -> Iterator[slice]:
+    return (slice(first, min(first + ROWS_AT_ONCE, n)) for first in range(0, n, ROWS_AT_ONCE))
+
+
+@dataclass(frozen=True)
+class Powers:
+    """Numbers from powers of floats, whose last bits differ between machines, so that rank 0 computes them for all.
+
+    Attributes
+    ----------
+    heuristic
+        Of ant-system `heuristic_table`; of mmas shape (n, 32), uint32: that of the arcs to the candidates, 0 where
+        there are fewer.
+    lowest_share
+        Of mmas: the lower bound of pheromone, in units of 2^-32 of the upper bound. With local search it is 1 / 2n of
+        the upper one. Without it, it is such that a colony that has converged constructs its best tour with
+        probability 0.05.
+    """
+
+    heuristic: NDArray[np.uint32]
+    lowest_share: int = 0
+
+
+def powers(instance: AntInstance, parameters: Parameters) -> Powers:
+    """Return the heuristic and the bounds of pheromone of a job. Called on rank 0 alone."""
+    n, candidates = instance.n, parameters.candidates
+    if parameters.variant == "ant-system":
+        return Powers(heuristic_table(instance, parameters.beta))
+    nearest = instance.nearest[:, :HEAD].astype(np.int64)
+    table = _nearness(instance, slice(None), np.take_along_axis(instance.cost, nearest, axis=1), parameters.beta)
+    table[:, min(candidates, n - 1) :] = 0
+    if local_search_of(parameters, instance.symmetric) != "none":
+        return Powers(table, 2**32 // (2 * n))
+    right = 0.05 ** (1 / n)  # the probability of the right choice at every step
+    share = (1 - right) / (right * (candidates + 1) / 2)
+    return Powers(table, min(2**32, int(share * 2**32)))
+
+
 def heuristic_table(instance: AntInstance, beta: float) -> NDArray[np.uint32]:
     """Return the heuristic of all arcs, shape (n, n): (cheapest of the row / cost) ^ beta in 30 bits.
 
     It is at least 1, and 0 on the diagonal.
-    Powers come from a library whose last bits differ between machines, so rank 0 makes the table for all.
     """
     table = np.empty((instance.n, instance.n), np.uint32)
     for rows in _stripes(instance.n):
@@ -118,34 +162,10 @@ def heuristic_table(instance: AntInstance, beta: float) -> NDArray[np.uint32]:
     return table
 
 
-def candidate_heuristic(instance: AntInstance, beta: float, candidates: int) -> NDArray[np.uint32]:
-    """Return the heuristic of the arcs to the candidates, shape (n, 32), 0 where there are fewer."""
-    nearest = instance.nearest[:, :HEAD].astype(np.int64)
-    table = _nearness(instance, slice(None), np.take_along_axis(instance.cost, nearest, axis=1), beta)
-    table[:, min(candidates, instance.n - 1) :] = 0
-    return table
-
-
 def _nearness(instance: AntInstance, rows: slice, cost: NDArray[np.int32], beta: float) -> NDArray[np.uint32]:
     cheapest = np.take_along_axis(instance.cost[rows], instance.nearest[rows, :1].astype(np.int64), axis=1)
     nearness = ((cheapest + GUARD) / (cost + GUARD)) ** beta * 2.0**HEURISTIC_BITS
     return np.clip(np.floor(nearness), 1, 2**HEURISTIC_BITS).astype(np.uint32)
-
-
-def _bound(cost: NDArray[np.int32], nearest: NDArray[np.uint16], symmetric: bool) -> int:
-    """Return a lower bound of any tour: half the two cheapest arcs of every city, or the cheapest one if asymmetric."""
-    arcs = np.take_along_axis(cost, nearest[:, : 2 if symmetric else 1].astype(np.int64), axis=1)
-    return max(1, int(arcs.sum(dtype=np.int64)) // int(arcs.shape[1]))
-
-
-def _stripes(n: int) -> Iterator[slice]:
-    return (slice(first, min(first + ROWS_AT_ONCE, n)) for first in range(0, n, ROWS_AT_ONCE))
-
-
-LEAST_PHEROMONE = 1 << 16
-"""The least that an arc keeps (`least_pheromone` in cuda_src/ants/pheromone.cuh)."""
-MOST_RATIO = 1024
-"""The deposit stops growing where a tour is shorter than the nearest-neighbour tour by more than this factor."""
 
 
 @dataclass(frozen=True)
@@ -215,9 +235,6 @@ def unit_of(reference: int, bound: int, n: int, depositors: int, rho: float) -> 
     return Unit(bits, reference, shortest, exact)
 
 
-ANT_THREADS = 32
-"""Threads of a block that constructs tours. A warp is one ant."""
-
 Shapes = Mapping[str, tuple[tuple[int, ...], DTypeLike]]
 
 
@@ -229,19 +246,3 @@ def nbytes(shapes: Shapes) -> int:
 def allocated(device: Device, shapes: Shapes) -> dict[str, Buffer]:
     """Return the buffers, with undefined content."""
     return {name: device.empty(shape, dtype) for name, (shape, dtype) in shapes.items()}
-
-
-def tour_at(buffers: dict[str, Buffer], colony: int, ant: int) -> Buffer:
-    """Return an ant's tour, uint16 (n,), which shares the memory of all tours."""
-    _, ants, n = buffers["tours"].shape
-    return buffers["tours"].view((colony * ants + ant) * n, n)
-
-
-def iteration_keys(buffers: dict[str, Buffer], iteration: int) -> dict[str, Argument]:
-    """Return the kernels' argument `random`: the colonies' keys in an iteration (cuda_src/ants/construction.cuh)."""
-    return {"iteration": iteration, "keys": buffers["keys"]}
-
-
-def tour_memory(buffers: dict[str, Buffer]) -> dict[str, Argument]:
-    """Return the kernels' argument `out`: where ants write their tours (cuda_src/ants/construction.cuh)."""
-    return {name: buffers[name] for name in ("open", "tours", "lengths")}

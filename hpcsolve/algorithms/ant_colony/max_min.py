@@ -7,29 +7,26 @@ is improved by local search, in place (kernels: cuda_src/ants/max_min.cu, local_
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.ant_colony.colonies import NO_TOUR, Incumbents
+from hpcsolve.algorithms.ant_colony.colonies import NO_TOUR, Incumbents, Search
 from hpcsolve.algorithms.ant_colony.instance import (
     ANT_THREADS,
-    HEAD,
     AntInstance,
+    Powers,
     Shapes,
-    Unit,
     allocated,
-    iteration_keys,
     list_width,
     nbytes,
-    tour_at,
-    tour_memory,
 )
-from hpcsolve.device.base import Argument, Buffer, Device, DeviceInfo, Timer
+from hpcsolve.algorithms.ant_colony.parameters import HEAD, Parameters, local_search_of
+from hpcsolve.device.base import Argument, Buffer, Device, DeviceInfo
 
 ROW_THREADS = 128
 BEST_OF_RESTART = ((25, 25), (75, 5), (125, 3), (250, 2))
@@ -40,73 +37,19 @@ CHECK_EVERY, RESTART_AFTER = 100, 250
 """Iterations between tests for a restart, and iterations without a better tour that a restart requires."""
 BRANCHING = Fraction(200002, 100000)
 """A colony has converged if its cities' mean branching factor is below this. A single tour has 2."""
-
-
-def shapes(n: int, colonies: int, ants: int) -> Shapes:
-    """Return the shapes and types of all buffers, by name."""
-    return {
-        "cost": ((n, n), np.int32),
-        "nearest": ((n, list_width(n)), np.uint16),
-        "heuristic": ((n, HEAD), np.uint32),
-        "keys": ((colonies, 2), np.uint32),
-        "pheromone": ((colonies, n, HEAD), np.uint64),
-        "weights": ((colonies, n, HEAD), np.uint32),
-        "sums": ((colonies, n, HEAD), np.uint32),
-        "branches": ((colonies, n), np.uint32),
-        "adjacent": ((colonies, n), np.uint32),
-        "amounts": ((colonies,), np.uint64),
-        "bounds": ((colonies, 2), np.uint64),
-        "depositing": ((colonies, n), np.uint16),
-        "incumbents": ((colonies, n), np.uint16),
-        "open": ((colonies, ants, -(-n // 32)), np.uint32),
-        "tours": ((colonies, ants, n), np.uint16),
-        "lengths": ((colonies, ants), np.uint64),
-    }
-
-
-def candidate_lists(buffers: dict[str, Buffer]) -> dict[str, Argument]:
-    """Return the kernels' argument `candidates` (cuda_src/ants/max_min.cu)."""
-    lists = {name: buffers[name] for name in ("nearest", "weights", "sums")}
-    return {"width": buffers["nearest"].shape[1], **lists}
-
-
-class Improver(Protocol):
-    """A local search on the buffers of a `MaxMin`."""
-
-    def improve(self, incumbents: Buffer | None) -> None:
-        """Improve all tours in place, and set their lengths. Each colony has an incumbent that is improved already."""
-
-    def close(self) -> None:
-        """Free its own memory."""
-
-
-@dataclass(frozen=True)
-class Rules:
-    """How pheromone is bounded.
-
-    Attributes
-    ----------
-    lowest_share
-        The lower bound of pheromone, in units of 2^-32 of the upper bound.
-    local
-        Whether tours are improved by local search; then the restart's best tours deposit sooner.
-    """
-
-    lowest_share: int
-    local: bool
-
-
-def rules(n: int, candidates: int, local: bool) -> Rules:
-    """Return the rules of an instance. They need powers of floats, so rank 0 makes them.
-
-    With local search the lower bound is 1 / 2n of the upper one. Without it, it is such that a colony that has
-    converged constructs its best tour with probability 0.05.
-    """
-    if local:
-        return Rules(2**32 // (2 * n), local)
-    right = 0.05 ** (1 / n)  # the probability of the right choice at every step
-    share = (1 - right) / (right * (candidates + 1) / 2)
-    return Rules(min(2**32, int(share * 2**32)), local)
+LOCAL_SEARCH_FILE = "ants/local_search"
+KINDS = {"2-opt": "two_opt", "3-opt": "three_opt", "4-opt": "four_opt", "insertion": "insertion"}
+"""Kinds of search and their kernels. "insertion" reverses no segment, so it is for asymmetric costs too."""
+BREADTH = 8
+"""Neighbours of a city that local search tries."""
+TOUR_THREADS = 32
+"""Threads of a block, which improves one tour, where there are tours enough for the whole device."""
+ITEMS = {"2-opt": 2, "3-opt": 4, "4-opt": 4, "insertion": 1}
+"""Items of work for each neighbour of a city, by kind."""
+MOST_PARTS = 8
+"""The most threads that share an item."""
+TOURS_A_MULTIPROCESSOR = 32
+"""Blocks that a multiprocessor holds at a time, as the machine code has it."""
 
 
 @dataclass
@@ -127,72 +70,66 @@ class Restarts:
     tour: NDArray[np.uint16]
 
 
-@dataclass
-class MaxMin:
-    """The colonies of one rank on its device.
+class MaxMin(Search):
+    """The colonies of one rank on its device."""
 
-    Attributes
-    ----------
-    keys
-        Shape (colonies, 2), uint32: the keys of the colonies' random numbers.
-    heuristic
-        Shape (n, 32), uint32: that of the arcs to the candidates; 0 where there are fewer.
-    improver
-        Returns the local search on these buffers; None for no local search.
-    """
-
-    device: Device
-    instance: AntInstance
-    unit: Unit
-    rules: Rules
-    ants: int
-    keys: NDArray[np.uint32]
-    heuristic: NDArray[np.uint32]
-    improver: Callable[[dict[str, Buffer]], Improver] | None = None
-    timer: Timer = field(init=False)
-    buffers: dict[str, Buffer] = field(init=False)
-    local: Improver | None = field(init=False)
-    since: Restarts = field(init=False)
     kept = ("pheromone", "weights", "sums", "branches")
 
-    def __post_init__(self) -> None:
-        """Allocate and upload the buffers, and make the tables of the first iteration."""
-        n, colonies = self.instance.n, len(self.keys)
-        self.timer = self.device.timer()
-        self.buffers = allocated(self.device, shapes(n, colonies, self.ants))
-        first = np.full((colonies, n, HEAD), self.unit.first_pheromone, np.uint64)
-        for name, values in (("cost", self.instance.cost), ("nearest", self.instance.nearest), ("keys", self.keys),
-                             ("heuristic", self.heuristic), ("pheromone", first)):
-            self.buffers[name].upload(values)
+    def __init__(self, device: Device, instance: AntInstance, parameters: Parameters, powers: Powers,
+                 keys: NDArray[np.uint32]) -> None:
+        super().__init__(device, instance, parameters, powers, keys)
+        n, colonies, own = instance.n, len(keys), self.buffers
+        own["nearest"].upload(instance.nearest)
+        own["heuristic"].upload(powers.heuristic)
         zeros = np.zeros(colonies, np.int64)
         self.since = Restarts(zeros, zeros.copy(), np.full(colonies, NO_TOUR), np.zeros((colonies, n), np.uint16))
-        self.local = self.improver(self.buffers) if self.improver else None
+        kind = local_search_of(parameters, instance.symmetric)
+        self.local = None if kind == "none" else LocalSearch(
+            device, own["cost"], own["nearest"], own["tours"], own["lengths"], kind, BREADTH)
         self._update(np.tile(np.arange(n, dtype=np.uint16), (colonies, 1)), [0] * colonies,
-                  [(self.unit.first_pheromone, self.unit.first_pheromone)] * colonies)
+                     [(self.unit.first_pheromone, self.unit.first_pheromone)] * colonies)
 
-    def construct(self, iteration: int) -> NDArray[np.uint64]:
-        """Construct and improve the tours of all ants, and return their lengths, shape (colonies, ants)."""
-        colonies, own = len(self.keys), self.buffers
-        self.timer.start()
-        kernel = self.device.kernel("ants/max_min", "max_min_construct")
-        sizes = {"n": self.instance.n, "ants": self.ants, "colonies": colonies}
-        kernel(colonies * self.ants, ANT_THREADS, sizes=sizes, random=iteration_keys(own, iteration),
-               candidates=candidate_lists(own), cost=own["cost"], out=tour_memory(own))
+    @staticmethod
+    def shapes(n: int, colonies: int, ants: int, parameters: Parameters) -> Shapes:
+        """Return the shapes and types of all buffers, by name."""
+        return {
+            "cost": ((n, n), np.int32),
+            "nearest": ((n, list_width(n)), np.uint16),
+            "heuristic": ((n, HEAD), np.uint32),
+            "keys": ((colonies, 2), np.uint32),
+            "pheromone": ((colonies, n, HEAD), np.uint64),
+            "weights": ((colonies, n, HEAD), np.uint32),
+            "sums": ((colonies, n, HEAD), np.uint32),
+            "branches": ((colonies, n), np.uint32),
+            "adjacent": ((colonies, n), np.uint32),
+            "amounts": ((colonies,), np.uint64),
+            "bounds": ((colonies, 2), np.uint64),
+            "depositing": ((colonies, n), np.uint16),
+            "incumbents": ((colonies, n), np.uint16),
+            "open": ((colonies, ants, -(-n // 32)), np.uint32),
+            "tours": ((colonies, ants, n), np.uint16),
+            "lengths": ((colonies, ants), np.uint64),
+        }
+
+    def construct_on_device(self, iteration: int) -> None:
+        """Construct and improve the tours of all ants in the buffers."""
+        own, kernel = self.buffers, self.device.kernel("ants/max_min", "max_min_construct")
+        kernel(len(self.keys) * self.ants, ANT_THREADS, candidates=self.candidates(), cost=own["cost"],
+               **self.construction(iteration))
         if self.local:
             self.local.improve(own["incumbents"] if iteration else None)
-        self.timer.stop()
-        return own["lengths"].download()
 
     def learn(self, iteration: int, lengths: NDArray[np.uint64], incumbents: Incumbents) -> None:
         """Let one tour of each colony deposit: the iteration's best, the restart's best, or the incumbent."""
         since, depositing, amounts, bounds = self.since, [], [], []
         stuck = self._stuck(iteration)
         for colony, ant in enumerate(lengths.argmin(axis=1).tolist()):
-            length, tour = int(lengths[colony, ant]), tour_at(self.buffers, colony, ant).download()
+            length, tour = int(lengths[colony, ant]), self.tour(colony, ant).download()
             if length < since.length[colony]:
                 since.length[colony], since.tour[colony], since.improved[colony] = length, tour, iteration
-            if self._turn_of_best(colony, iteration):
-                late = iteration - since.improved[colony] > INCUMBENT_AFTER and self._period(colony, iteration) == 1
+            period = self._period(colony, iteration)
+            if (iteration + 1) % period == 0:
+                late = iteration - since.improved[colony] > INCUMBENT_AFTER and period == 1
                 length = int(incumbents.length[colony] if late else since.length[colony])
                 tour = incumbents.tour[colony] if late else since.tour[colony]
             depositing.append(tour)
@@ -208,7 +145,7 @@ class MaxMin:
         self.buffers["incumbents"].upload(incumbents.tour)
         weights, sums, branches = (self.buffers[name].download() for name in ("weights", "sums", "branches"))
         totals = np.cumsum(weights, axis=2, dtype=np.uint64)
-        arcs = (weights > 0) == (self.heuristic > 0)
+        arcs = (weights > 0) == (self.powers.heuristic > 0)
         return bool(arcs.all() and (totals == sums).all() and (totals < 2**31).all() and (branches <= HEAD).all())
 
     def rows(self) -> Mapping[str, NDArray[Any]]:
@@ -219,22 +156,23 @@ class MaxMin:
         """Give the device's memory back."""
         if self.local:
             self.local.close()
-        for buffer in self.buffers.values():
-            buffer.free()
+        super().close()
+
+    def candidates(self) -> dict[str, Argument]:
+        """Return the kernels' argument `candidates` (cuda_src/ants/max_min.cu)."""
+        lists = {name: self.buffers[name] for name in ("nearest", "weights", "sums")}
+        return {"width": self.buffers["nearest"].shape[1], **lists}
 
     def _period(self, colony: int, iteration: int) -> int:
         age = iteration - int(self.since.begun[colony])
-        if not self.rules.local:
+        if not self.local:
             return BEST_OF_RESTART[0][1]
         return next((period for until, period in BEST_OF_RESTART if age < until), 1)
-
-    def _turn_of_best(self, colony: int, iteration: int) -> bool:
-        return (iteration + 1) % self._period(colony, iteration) == 0
 
     def _bounds(self, best: int) -> tuple[int, int]:
         """Return the bounds of pheromone, whose upper one is the limit if the best tour deposits in every iteration."""
         largest = int(self.unit.deposit(best) / self.unit.rho)
-        return largest * self.rules.lowest_share >> 32, largest
+        return largest * self.powers.lowest_share >> 32, largest
 
     def _update(self, tours: NDArray[np.uint16], amounts: list[int], bounds: list[tuple[int, int]]) -> None:
         n, colonies, own = self.instance.n, len(self.keys), self.buffers
@@ -251,7 +189,7 @@ class MaxMin:
             **{name: own[name] for name in ("adjacent", "amounts", "bounds")},
         }
         kernel(-(-n * colonies * 32 // ROW_THREADS), ROW_THREADS, n=n, colonies=colonies, ants=deposits,
-               heuristic=own["heuristic"], candidates=candidate_lists(own), pheromone=own["pheromone"],
+               heuristic=own["heuristic"], candidates=self.candidates(), pheromone=own["pheromone"],
                branches=own["branches"])
         self.timer.stop()
 
@@ -262,19 +200,6 @@ class MaxMin:
         branches = self.buffers["branches"].download().sum(axis=1, dtype=np.int64)
         converged = [int(count) < self.instance.n * BRANCHING for count in branches]
         return np.array(converged) & (iteration - self.since.improved > RESTART_AFTER)
-
-
-LOCAL_SEARCH_FILE = "ants/local_search"
-KINDS = {"2-opt": "two_opt", "3-opt": "three_opt", "4-opt": "four_opt", "insertion": "insertion"}
-"""Kinds of search and their kernels. "insertion" reverses no segment, so it is for asymmetric costs too."""
-TOUR_THREADS = 32
-"""Threads of a block, which improves one tour, where there are tours enough for the whole device."""
-ITEMS = {"2-opt": 2, "3-opt": 4, "4-opt": 4, "insertion": 1}
-"""Items of work for each neighbour of a city, by kind."""
-MOST_PARTS = 8
-"""The most threads that share an item."""
-TOURS_A_MULTIPROCESSOR = 32
-"""Blocks that a multiprocessor holds at a time, as the machine code has it."""
 
 
 def threads_for(kind: str, breadth: int, tours: int, info: DeviceInfo) -> int:

@@ -7,10 +7,11 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from hpcsolve.algorithms.ant_colony.instance import HEAD
 from hpcsolve.errors import InputError
 from hpcsolve.problems.tsp import FORBIDDEN, Tsp
 
+HEAD = 32
+"""Cities in the head of a row (cuda_src/ants/head_tail_tables.cuh), and the most candidates."""
 FEWEST_CITIES = 4
 MOST_CITIES = 65535
 LARGEST_COST = 1 << 30

@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import ks_2samp
 
-from hpcsolve.algorithms.ant_colony.ant_system import AntSystem, Strategy
+from hpcsolve.algorithms.ant_colony import Parameters
+from hpcsolve.algorithms.ant_colony.ant_system import AntSystem
 from hpcsolve.algorithms.ant_colony.colonies import no_incumbents
-from hpcsolve.algorithms.ant_colony.instance import ant_instance, heuristic_table, unit_of
+from hpcsolve.algorithms.ant_colony.instance import ant_instance, powers
 from hpcsolve.device.host import HostDevice
 from jobs.benchmarks.ants.instances import Instance
 from jobs.benchmarks.common.table import markdown
@@ -28,12 +29,12 @@ def table(instances: list[Instance], iterations: list[int]) -> list[str]:
 
 def _rows(instance: Instance, iterations: list[int]) -> list[list[str]]:
     renumbered, n = ant_instance(instance.tsp), instance.tsp.n
-    unit = unit_of(renumbered.greedy_length, renumbered.bound, n, n, 0.5)
-    weights, rows, done = heuristic_table(renumbered, 2.0), [], 0
+    rows, done = [], 0
     with HostDevice(1) as device:
         ours, oracle = (
-            AntSystem(device, renumbered, unit, n, np.array([[seed, 0]], np.uint32), weights, Strategy(name))
-            for seed, name in enumerate(("head-tail", ORACLE))
+            AntSystem(device, renumbered, parameters, powers(renumbered, parameters), np.array([[seed, 0]], np.uint32))
+            for seed, parameters in enumerate(Parameters(variant="ant-system", strategy=name)
+                                              for name in ("head-tail", ORACLE))
         )
         for until in sorted(iterations):
             for iteration in range(done, until):

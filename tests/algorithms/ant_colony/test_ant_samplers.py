@@ -5,9 +5,8 @@ import pytest
 
 from hpcsolve.algorithms.ant_colony import Parameters
 from hpcsolve.algorithms.ant_colony.ant_system import AntSystem
-from hpcsolve.algorithms.ant_colony.instance import ant_instance, heuristic_table, unit_of
-from hpcsolve.algorithms.ant_colony.max_min import candidate_lists
-from hpcsolve.algorithms.ant_colony.solve import open_search, powers
+from hpcsolve.algorithms.ant_colony.instance import ant_instance, heuristic_table, powers
+from hpcsolve.algorithms.ant_colony.max_min import MaxMin
 from hpcsolve.problems.generate.tsp import uniform_tsp
 
 CITIES, SAMPLES = 200, 100_000
@@ -19,8 +18,8 @@ SMALLEST_P = 1e-4
 def colony(device):
     """A colony after 40 iterations, when the pheromone of unused arcs is at its least."""
     instance = ant_instance(uniform_tsp(CITIES, seed=8, extent=10**6))
-    unit = unit_of(instance.greedy_length, instance.bound, CITIES, CITIES, 0.5)
-    search = AntSystem(device, instance, unit, CITIES, np.array([[5, 6]], np.uint32), heuristic_table(instance, 2.0))
+    parameters = Parameters(variant="ant-system")
+    search = AntSystem(device, instance, parameters, powers(instance, parameters), np.array([[5, 6]], np.uint32))
     for iteration in range(40):
         search.learn(iteration, search.construct(iteration), None)
     yield search
@@ -30,7 +29,7 @@ def colony(device):
 def exact_weights(search):
     """Return the weights as Python's integers, shape (n, n)."""
     pheromone = search.buffers["pheromone"].download()[0, :, :CITIES].astype(object)
-    return -(-(pheromone * search.heuristic.astype(object)) // 2**32)
+    return -(-(pheromone * search.powers.heuristic.astype(object)) // 2**32)
 
 
 def cases(weights, nearest):
@@ -95,7 +94,7 @@ def roulette(search, listed, tiled):
     device = search.device
     kernel = device.kernel("ants/roulette", "roulette_sample")
     tables = {"stride": search.buffers["heuristic"].shape[1], "pheromone": search.buffers["pheromone"],
-              "heuristic": device.upload(search.heuristic)}
+              "heuristic": device.upload(search.powers.heuristic)}
 
     def sample(city, rest, key):
         chosen = device.empty(SAMPLES, np.uint16)
@@ -121,14 +120,14 @@ def test_candidates(device):
     """Candidates are chosen in proportion to their weights. Where none is open, the nearest city is."""
     instance = ant_instance(uniform_tsp(CITIES, seed=8, extent=10**6))
     parameters = Parameters(local_search="none", rho=0.1)
-    search = open_search(device, instance, parameters, powers(instance, parameters), np.array([[5, 6]], np.uint32))
+    search = MaxMin(device, instance, parameters, powers(instance, parameters), np.array([[5, 6]], np.uint32))
     own = search.buffers
     weights = own["weights"].download()[0]
     kernel = device.kernel("ants/max_min", "max_min_sample")
     tested = 0
     for key, (city, rest) in enumerate(cases(heuristic_table(instance, 2.0).astype(object), instance.nearest)):
         chosen = device.empty(SAMPLES, np.uint16)
-        kernel(64, 32, n=CITIES, here=city, samples=SAMPLES, key=key, candidates=candidate_lists(own),
+        kernel(64, 32, n=CITIES, here=city, samples=SAMPLES, key=key, candidates=search.candidates(),
                cost=own["cost"], open=device.upload(bits_of(rest)), chosen=chosen)
         result = chosen.download()
         free = [k for k, j in enumerate(instance.nearest[city, :20].tolist()) if j in set(rest.tolist())]

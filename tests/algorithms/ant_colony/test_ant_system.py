@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpcsolve.algorithms.ant_colony import Parameters
-from hpcsolve.algorithms.ant_colony.ant_system import AntSystem, Strategy
+from hpcsolve.algorithms.ant_colony.ant_system import AntSystem
 from hpcsolve.algorithms.ant_colony.colonies import no_incumbents
-from hpcsolve.algorithms.ant_colony.instance import ant_instance, heuristic_table, unit_of
-from hpcsolve.algorithms.ant_colony.solve import open_search, powers
+from hpcsolve.algorithms.ant_colony.instance import ant_instance, powers, unit_of
+from hpcsolve.algorithms.ant_colony.solve import SEARCHES
 from hpcsolve.device.host import HostDevice
 from hpcsolve.problems.generate.tsp import clustered_tsp, random_matrix, uniform_tsp
 from hpcsolve.problems.tsp import from_matrix
@@ -34,10 +34,10 @@ def instances():
 
 def prepared(tsp, device, ants, rho=0.5, keys=(KEY,), **strategy):
     instance = ant_instance(tsp)
-    unit = unit_of(instance.greedy_length, instance.bound, tsp.n, ants, rho)
-    table = heuristic_table(instance, 2.0)
-    search = AntSystem(device, instance, unit, ants, np.array(keys, np.uint32), table, Strategy(**strategy))
-    return instance, unit, table, search
+    parameters = Parameters(variant="ant-system", ants=ants, rho=rho, **strategy)
+    made = powers(instance, parameters)
+    search = AntSystem(device, instance, parameters, made, np.array(keys, np.uint32))
+    return instance, search.unit, made.heuristic, search
 
 
 def test_random_numbers_are_those_of_the_paper():
@@ -78,12 +78,12 @@ def test_block_sizes_do_not_matter(strategy, device, monkeypatch):
     parameters = Parameters(ants=ants, **variant)
 
     def tours(searching_on):
-        search = open_search(searching_on, instance, parameters, powers(instance, parameters),
-                             np.array([KEY], np.uint32))
+        search = SEARCHES[parameters.variant](searching_on, instance, parameters, powers(instance, parameters),
+                                              np.array([KEY], np.uint32))
         kept = no_incumbents(range(1), tsp.n)
         for iteration in range(2):
             lengths = search.construct(iteration)
-            kept.note(iteration, lengths, search.buffers)
+            kept.note(iteration, lengths, search)
             search.learn(iteration, lengths, kept)
         found = [search.buffers[name].download().tobytes() for name in ("tours", "pheromone", "lengths")]
         search.close()
@@ -98,9 +98,9 @@ def test_block_sizes_do_not_matter(strategy, device, monkeypatch):
 
 def test_roulette_gives_the_same_tours_for_all_launches(device):
     found = {}
-    for launch in ({}, {"launch": "step"}, {"threads": 1}, {"threads": 1000, "tiled": False},
-                   {"name": "st-dynamic", "threads": 256}):
-        *_, search = prepared(random_matrix(50, seed=3), device, 4, **{"name": "st-group", **launch})
+    for launch in ({}, {"launch": "step"}, {"block_threads": 1}, {"block_threads": 1000, "tiled": False},
+                   {"strategy": "st-dynamic", "block_threads": 256}):
+        *_, search = prepared(random_matrix(50, seed=3), device, 4, **{"strategy": "st-group", **launch})
         search.learn(0, search.construct(0), None)
         search.construct(1)
         found[str(launch)] = search.buffers["tours"].download().tobytes()
