@@ -5,12 +5,10 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
-from hpcsolve.algorithms.steiner_kmb.key_path import exchanged
-from hpcsolve.algorithms.steiner_kmb.network import Network, network
-from hpcsolve.algorithms.steiner_kmb.reductions.incumbent import Incumbent
-from hpcsolve.algorithms.steiner_kmb.reductions.shrink import Effort, Shrunk
-from hpcsolve.algorithms.steiner_kmb.reductions.simple import ReducedGraph
-from hpcsolve.algorithms.steiner_kmb.trees import improved, shortest_path_tree
+from hpcsolve.algorithms.steiner_kmb.local_search import exchanged
+from hpcsolve.algorithms.steiner_kmb.network import Network, improved, network, shortest_path_tree
+from hpcsolve.algorithms.steiner_kmb.reduced_graph import ReducedGraph
+from hpcsolve.algorithms.steiner_kmb.reductions import Effort, Incumbent, Shrunk
 from hpcsolve.problems.graph import Graph, from_edges
 from tests.oracles import least_distances
 

@@ -15,7 +15,7 @@
 //   vertices nearer than a. Beyond a, no state is needed: the rest of the tree can be joined nearer to the set. So a
 //   search ends when it settles another terminal, and does not go on through it.
 // Values are always weights of real trees, so both rules together are safe. No state says where it comes from; the caller
-// finds that again (hpcsolve/algorithms/steiner_kmb/exact/recover.py).
+// finds that again (hpcsolve/algorithms/steiner_kmb/subset_program.py).
 //
 // pair: lists the pairs of families whose union has a given size and which meet below the limit. Unions are dealt to
 // ranks by their hash, and to passes if there is no room for all pairs. grow: merges the pairs of each set, searches,

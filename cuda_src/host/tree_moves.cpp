@@ -3,7 +3,7 @@
 // path joins two of them. A move takes a key path out of the tree, or a key vertex that is no terminal with all key
 // paths that end there, and joins the parts that are left by the shortest paths between them. A pass finds the best move
 // of each key path, or of each key vertex. The caller makes those moves that share no vertex
-// (hpcsolve/algorithms/steiner_kmb/key_path.py) and asks again, until there is none.
+// (hpcsolve/algorithms/steiner_kmb/local_search.py) and asks again, until there is none.
 //
 // Paths between parts come from regions: of every vertex the distance to the tree, the nearest vertex there (its base),
 // and the neighbour on the path. A path between two parts is then an arc between two regions, with the paths from its

@@ -18,7 +18,8 @@
 //   due at the middle's distance alone                  10.1       2.1      1.2  10.9    78
 //   both, as here                                        8.1       2.0      1.3   2.3   4.6
 //   the first of these, sources in the graph's order    14.8      12.5     12.8  11.4   8.6
-// The sources come in the order of a walk through the minimum spanning tree of their distances (steiner_kmb/order.py).
+// The sources come in the order of a walk through the minimum spanning tree of their distances
+// (steiner_kmb/terminal_rows.py).
 // On one core (Zen 3, AVX2) all searches of mode kmb, with everything about them, take 0.17, 0.48, 1.5, 2.2 and 8.2 s;
 // with one source at a time (near_far.cu) lin37 takes 0.43, alue7080 4.4, es10000 42, and G103 25 s.
 //

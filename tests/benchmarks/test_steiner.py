@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from hpcsolve.algorithms.steiner_kmb import Parameters
-from hpcsolve.algorithms.steiner_kmb.kmb.tree import Pairs
+from hpcsolve.algorithms.steiner_kmb.kmb import Pairs
 from hpcsolve.device.host import HostDevice
 from hpcsolve.problems.generate.graph import power_law_steiner
 from hpcsolve.problems.steiner import closure_spanning_tree

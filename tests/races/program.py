@@ -41,10 +41,10 @@ from hpcsolve.algorithms.shortest_paths.searches import (
     query_searches,
     row_searches,
 )
-from hpcsolve.algorithms.steiner_kmb.exact.program import Program
-from hpcsolve.algorithms.steiner_kmb.exact.space import several_ascents, space_of
 from hpcsolve.algorithms.steiner_kmb.network import network
-from hpcsolve.algorithms.steiner_kmb.reductions.simple import reduced
+from hpcsolve.algorithms.steiner_kmb.reduced_graph import reduced
+from hpcsolve.algorithms.steiner_kmb.subset_program import Program
+from hpcsolve.algorithms.steiner_kmb.subset_states import several_ascents, space_of
 from hpcsolve.device import build
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice, HostKernel

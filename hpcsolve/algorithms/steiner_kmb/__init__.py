@@ -10,39 +10,39 @@ twice.
 The tree follows from the graph alone (in mode best, from the seed too). Ties are broken by a total order of weights and
 positions, so the tree is the same for any order of the edges in the file, number of ranks, and device.
 
-Modes kmb, best and exact have a folder each; mode fast is trees.py, then key_path.py:
-
-parameters.py   the job's table
-solve.py        what the runner calls
-network.py      a problem as the functions of cuda_src/host read it
-trees.py        trees by single searches (cuda_src/host/steiner_tree.cpp)
-key_path.py     local search by key-path exchange (cuda_src/host/tree_moves.cpp)
-dual_ascent.py  the lower bound (cuda_src/host/dual_ascent.cpp)
-reductions/     the graph made smaller: for every mode (simple.py), and by searches and bounds for modes best and exact
-kmb/            mode kmb: the tree of Kou, Markowsky and Berman, by one search per terminal
-best/           mode best: reductions, iterated 1-Steiner, ruin and recreate
-exact/          mode exact: then a program over sets of terminals (cuda_src/host/subset_program.cpp)
-order.py        the order of the terminals in searches from all of them
-row_choice.py   the engine of these searches
-outcome.py      what a run returns
-memory.py       the memory of a run
-trial.py        the time of a job, from mode fast and some searches
+setting.py         the job's table, and what a run works with on each rank
+reduced_graph.py   the graph made smaller, for every mode
+network.py         a problem as the functions of cuda_src/host read it, and trees by single searches
+local_search.py    key-path exchange and key-vertex elimination
+dual_ascent.py     the lower bound, and what it says about edges
+terminal_rows.py   rows of distances from the terminals: their order, and the engine
+kmb.py             mode kmb: the tree of Kou, Markowsky and Berman, by one search per terminal
+reductions.py      the graph made smaller by searches and bounds, for modes best and exact
+nodes.py           the nodes of iterated 1-Steiner, their tree and their table of distances
+one_steiner.py     iterated 1-Steiner
+best.py            mode best: reductions, iterated 1-Steiner, ruin and recreate
+subset_states.py   states of a program over sets of terminals, and its dual ascents
+subset_program.py  the program
+exact.py           mode exact: mode best, then the program
+solve.py           what the runner calls; mode fast is network.py, then local_search.py
+estimate.py        the memory and the time of a run
 """
 
 from hpcsolve.algorithms.base import Algorithm
-from hpcsolve.algorithms.steiner_kmb.exact.again import search_again
-from hpcsolve.algorithms.steiner_kmb.outcome import HISTORY, LAYERS, REDUCTIONS
-from hpcsolve.algorithms.steiner_kmb.parameters import Parameters, asked
+from hpcsolve.algorithms.steiner_kmb.estimate import estimate, trial
+from hpcsolve.algorithms.steiner_kmb.exact import search_again
+from hpcsolve.algorithms.steiner_kmb.setting import Parameters, asked
 from hpcsolve.algorithms.steiner_kmb.solve import (
+    HISTORY,
     KERNEL_FILES,
+    LAYERS,
+    REDUCTIONS,
     STOPS,
     can_resume,
     can_stop,
-    estimate,
     files_of,
     run,
 )
-from hpcsolve.algorithms.steiner_kmb.trial import trial
 from hpcsolve.answers.contents import datasets
 from hpcsolve.answers.tree import TREE, Prices
 from hpcsolve.problems.steiner import fits, largest_weight

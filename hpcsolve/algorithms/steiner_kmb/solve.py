@@ -1,16 +1,17 @@
-"""What the runner calls: `estimate` before anything is allocated, and `run`."""
+"""What the runner calls to run a job, and what a run returns: a tree with its lower bound, and the tables beside it."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Estimate, Outcome, Report, StopCriteria
+from hpcsolve.algorithms.base import NO_STOP, Outcome, Report, StopCriteria
 from hpcsolve.algorithms.shortest_paths.engines import (
     AUTO,
     BLOCK,
@@ -22,36 +23,120 @@ from hpcsolve.algorithms.shortest_paths.engines import (
     kernel_files,
 )
 from hpcsolve.algorithms.shortest_paths.engines.hierarchy import CONTRACTION_FILE, HIERARCHY_FILE
-from hpcsolve.algorithms.steiner_kmb import dual_ascent, key_path
-from hpcsolve.algorithms.steiner_kmb.best import node_tree, ruin
-from hpcsolve.algorithms.steiner_kmb.best.node_table import sent_bytes
-from hpcsolve.algorithms.steiner_kmb.best.polish import polished, shrunk_for_best
-from hpcsolve.algorithms.steiner_kmb.best.rounds import RoundStop
-from hpcsolve.algorithms.steiner_kmb.best.setting import Setting
-from hpcsolve.algorithms.steiner_kmb.dual_ascent import Bound, best_bound, own_bound
-from hpcsolve.algorithms.steiner_kmb.exact import layer
-from hpcsolve.algorithms.steiner_kmb.exact.search import FREE_PART, searched
-from hpcsolve.algorithms.steiner_kmb.key_path import exchanged
-from hpcsolve.algorithms.steiner_kmb.kmb.matrix import Matrix, empty_matrix
-from hpcsolve.algorithms.steiner_kmb.kmb.tree import Work, keys_for, kmb_tree
-from hpcsolve.algorithms.steiner_kmb.memory import distance_keys, left_of, memory
-from hpcsolve.algorithms.steiner_kmb.network import REDUCTIONS_FILE, TREE_FILE, Network, network, spanning_tree
-from hpcsolve.algorithms.steiner_kmb.order import shares_of_walk
-from hpcsolve.algorithms.steiner_kmb.outcome import Certified, Tables, history_of, layers_of, tables_of
-from hpcsolve.algorithms.steiner_kmb.parameters import Parameters
-from hpcsolve.algorithms.steiner_kmb.reductions.shrink import Shrunk
-from hpcsolve.algorithms.steiner_kmb.reductions.simple import Edges, Indices, ReducedGraph, reduced
-from hpcsolve.algorithms.steiner_kmb.trees import ClosureTree, closure, improved, shortest_path_tree
+from hpcsolve.algorithms.steiner_kmb.best import RUIN_FILE, polished, shrunk_for_best
+from hpcsolve.algorithms.steiner_kmb.dual_ascent import DUAL_ASCENT_FILE, Bound, best_bound, own_bound
+from hpcsolve.algorithms.steiner_kmb.exact import searched
+from hpcsolve.algorithms.steiner_kmb.kmb import Matrix, empty_matrix, keys_for, kmb_tree
+from hpcsolve.algorithms.steiner_kmb.local_search import MOVES_FILE, exchanged
+from hpcsolve.algorithms.steiner_kmb.network import (
+    REDUCTIONS_FILE,
+    TREE_FILE,
+    ClosureTree,
+    Network,
+    closure,
+    improved,
+    network,
+    shortest_path_tree,
+    spanning_tree,
+)
+from hpcsolve.algorithms.steiner_kmb.nodes import ONE_STEINER_FILE
+from hpcsolve.algorithms.steiner_kmb.reduced_graph import Edges, Indices, ReducedGraph, reduced
+from hpcsolve.algorithms.steiner_kmb.reductions import Shrunk
+from hpcsolve.algorithms.steiner_kmb.setting import Parameters, RoundStop, Setting, Work
+from hpcsolve.algorithms.steiner_kmb.subset_program import PROGRAM_FILE
+from hpcsolve.answers import tree
+from hpcsolve.answers.contents import Column, Dataset, DistanceTable, columns
 from hpcsolve.answers.tree import DUAL, SEARCH
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
-from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo
+from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
-from hpcsolve.errors import InputError
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.graph import Graph
-from hpcsolve.problems.steiner import closure_bound, require_problem
+from hpcsolve.problems.steiner import closure_bound
 
-HOST_FILES = (TREE_FILE, dual_ascent.FILE, key_path.FILE, ruin.FILE, node_tree.FILE, REDUCTIONS_FILE, layer.FILE,
+Tables = Mapping[str, Mapping[str, Column]]
+
+REDUCTIONS = {
+    "vertices": Dataset("int64", "Vertices after the reductions"),
+    "edges": Dataset("int64", "Edges after the reductions"),
+    "contracted": Dataset("int64", "Edges of weight 0 that were contracted"),
+    "parallel": Dataset("int64", "Parallel edges and loops that were dropped"),
+    "ends": Dataset("int64", "Leaves that were dropped: vertices with one neighbour"),
+    "passed": Dataset("int64", "Vertices with two neighbours that became part of an edge"),
+    "terminals": Dataset("int64", "Of modes best and exact: edges in some lightest tree, which were contracted",
+                         optional=True),
+    "special": Dataset("int64", "Of modes best and exact: edges in no lightest tree, by the special distance",
+                       optional=True),
+    "lighter": Dataset("int64", "Of modes best and exact: edges in no tree lighter than the best one at that time",
+                       optional=True),
+}
+"""The group `/reductions`."""
+HISTORY = {
+    "step": Dataset("int64", "Number of rounds before it", "row"),
+    "seconds": Dataset("float64", "Since the start", "row", "s"),
+    "best": Dataset("float64", "Weight of the best tree so far, in the instance's own unit", "row"),
+}
+"""The group `/history` of modes best and exact: a row for each better tree, and one for the best at the end."""
+LAYERS = {
+    "size": Dataset("int64", "Number of terminals in the sets", "layer"),
+    "sets": Dataset("int64", "Sets of which states were kept", "layer"),
+    "states": Dataset("int64", "States (a set and a vertex) that were kept", "layer"),
+}
+"""The group `/layers` of mode exact: a row for each size of sets. It is empty if reductions and bounds were enough."""
+
+
+@dataclass(frozen=True)
+class Certified:
+    """A tree in the graph as it was read, with a lower bound on the weight of any tree.
+
+    Attributes
+    ----------
+    optimal, proof
+        As in `answers.tree.Tree`.
+    """
+
+    edges: Edges
+    closure: ClosureTree
+    lower_bound: int
+    optimal: bool | None = None
+    proof: str | None = None
+
+    def answer(self, matrix: DistanceTable | None) -> tree.Tree:
+        """Return the answer, with this rank's part of the matrix if there is one."""
+        edges = self.edges.tails, self.edges.heads, self.edges.weights
+        return tree.tree_from_edges(edges, self.lower_bound, self.closure.weight, self.closure.bottleneck, self.proof,
+                                    matrix, self.optimal)
+
+
+def tables_of(bound: Bound, smaller: ReducedGraph) -> Tables:
+    """Return the groups `/prices` and `/reductions`."""
+    prices = tree.Prices(bound.root, bound.terminals.astype(np.int32), bound.duals.astype(np.int64))
+    sizes = {"vertices": smaller.graph.n, "edges": smaller.graph.edges}
+    return {"prices": prices.group(), "reductions": columns(REDUCTIONS, {**sizes, **smaller.counts})}
+
+
+def layers_of(sets: Sequence[int], states: Sequence[int]) -> Tables:
+    """Return the group `/layers` with the numbers of sets and states of each size, from 1."""
+    return {"layers": columns(LAYERS, {"size": np.arange(1, len(sets) + 1), "sets": np.array(sets, np.int64),
+                                       "states": np.array(states, np.int64)})}
+
+
+def history_of(rows: Sequence[tuple[int, float, int]], scale: int) -> Tables:
+    """Return the group `/history` with these rows (`Work.history`), or no group if there are none.
+
+    Parameters
+    ----------
+    scale
+        A weight in the instance's own unit is weight / scale.
+    """
+    if not rows:
+        return {}
+    steps, seconds, weights = zip(*rows)
+    best = np.array(weights, np.int64) / scale
+    return {"history": columns(HISTORY, {"step": steps, "seconds": seconds, "best": best})}
+
+
+HOST_FILES = (TREE_FILE, DUAL_ASCENT_FILE, MOVES_FILE, RUIN_FILE, ONE_STEINER_FILE, REDUCTIONS_FILE, PROGRAM_FILE,
               CONTRACTION_FILE, HIERARCHY_FILE)
 """What runs on the host's cores whatever the job's device is."""
 KERNEL_FILES = (*HOST_FILES, *kernel_files((*ENGINES, *ROW_ENGINES)))
@@ -77,35 +162,6 @@ def can_stop(parameters: Parameters, key: str) -> bool:
 def can_resume(parameters: Parameters) -> bool:
     """Return whether the mode writes checkpoints. Mode "fast" takes no longer than reading the graph."""
     return parameters.mode != "fast"
-
-
-def estimate(graph: Graph, parameters: Parameters, ranks: int, info: DeviceInfo = ONE_CORE) -> Estimate:
-    """Return what a run will need on `ranks` ranks with such a device each.
-
-    Raises
-    ------
-    InputError
-        The graph's terminals cannot be joined, or `matrix` is set in a mode that makes none.
-    """
-    if parameters.matrix and parameters.mode != "kmb":
-        raise InputError(f'steiner-kmb.matrix: mode "{parameters.mode}" makes no matrix; set mode = "kmb"')
-    require_problem(graph)
-    assert graph.terminals is not None
-    k, need = len(graph.terminals), memory(graph, parameters, ranks, info)
-
-    def largest(free: Sequence[int]) -> int:
-        parts = zip(free, need.host, need.device)
-        return int(min(most / ((a + b + need.shared) / graph.n) for most, a, b in parts))
-
-    alone = parameters.mode == "fast"
-    idle = ranks - 1 if alone else sum(not len(share) for share in shares_of_walk(k, ranks))
-    details: dict[str, int | str] = {"terminals": k, WITHOUT_WORK: idle}
-    if parameters.mode == "exact":
-        details["states"] = f"as many as it takes, up to [stop] memory, or else {FREE_PART:.0%} of the free memory"
-    width = distance_keys(graph, parameters).dtype.itemsize
-    sent = sent_bytes(left_of(graph).n, k, ranks, width) if parameters.mode in ("best", "exact") else [0] * ranks
-    work = graph.arcs * (1 if alone else k)
-    return Estimate(need.device, need.host, work, "arc of Dijkstra's", tuple(sent), details, largest, need.shared)
 
 
 def run(

@@ -18,7 +18,7 @@ from hpcsolve.algorithms.held_karp.lattice import planes
 from hpcsolve.algorithms.shortest_paths import choice
 from hpcsolve.algorithms.shortest_paths.engines import launches, rows, searcher
 from hpcsolve.algorithms.shortest_paths.searches import Searcher
-from hpcsolve.algorithms.steiner_kmb.kmb import tree as kmb
+from hpcsolve.algorithms.steiner_kmb import kmb
 from hpcsolve.device.base import Device
 from hpcsolve.device.select import open_device
 from hpcsolve.errors import ResourceError

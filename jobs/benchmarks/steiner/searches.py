@@ -13,12 +13,11 @@ from hpcsolve.algorithms.base import silent
 from hpcsolve.algorithms.shortest_paths.engines import row_search, searcher
 from hpcsolve.algorithms.shortest_paths.engines.hierarchy import Refusal, build_hierarchy
 from hpcsolve.algorithms.shortest_paths.search_graph import lay_out
-from hpcsolve.algorithms.steiner_kmb.kmb.tree import cutoff_of, keys_for, spanned_rows
+from hpcsolve.algorithms.steiner_kmb.kmb import cutoff_of, keys_for, spanned_rows
 from hpcsolve.algorithms.steiner_kmb.network import network
-from hpcsolve.algorithms.steiner_kmb.order import walk
-from hpcsolve.algorithms.steiner_kmb.parameters import Parameters
-from hpcsolve.algorithms.steiner_kmb.row_choice import chosen_rows
+from hpcsolve.algorithms.steiner_kmb.setting import Parameters
 from hpcsolve.algorithms.steiner_kmb.solve import prepared
+from hpcsolve.algorithms.steiner_kmb.terminal_rows import chosen_rows, walk
 from hpcsolve.device.host import HostDevice
 from hpcsolve.parallel.comm import SerialComm
 from jobs.benchmarks.common.answers import require_equal

@@ -18,14 +18,12 @@ from hpcsolve.algorithms.base import NO_STOP, Outcome, StopCriteria, silent
 from hpcsolve.algorithms.shortest_paths.engines.rows import TileRows
 from hpcsolve.algorithms.shortest_paths.search_graph import LONG, WORD, Keys
 from hpcsolve.algorithms.steiner_kmb import Parameters
-from hpcsolve.algorithms.steiner_kmb.best.node_table import PANEL, NodeTable, capacity
-from hpcsolve.algorithms.steiner_kmb.best.node_tree import Candidates, NodeTree
-from hpcsolve.algorithms.steiner_kmb.best.one_steiner import terminal_tree
-from hpcsolve.algorithms.steiner_kmb.best.rounds import RoundStop
-from hpcsolve.algorithms.steiner_kmb.memory import left_of
-from hpcsolve.algorithms.steiner_kmb.network import network
-from hpcsolve.algorithms.steiner_kmb.reductions.simple import reduced
-from hpcsolve.algorithms.steiner_kmb.trees import closure
+from hpcsolve.algorithms.steiner_kmb.estimate import left_of
+from hpcsolve.algorithms.steiner_kmb.network import closure, network
+from hpcsolve.algorithms.steiner_kmb.nodes import PANEL, Candidates, NodeTable, NodeTree, capacity
+from hpcsolve.algorithms.steiner_kmb.one_steiner import terminal_tree
+from hpcsolve.algorithms.steiner_kmb.reduced_graph import reduced
+from hpcsolve.algorithms.steiner_kmb.setting import RoundStop
 from hpcsolve.answers.tree import check_answer
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
@@ -38,7 +36,7 @@ from tests.published import published
 from tests.steiner_oracle import hardly_shrunk, hypercube, least_tree, steiner_graphs
 from tests.thread_comm import on_ranks
 
-SHRUNK = "hpcsolve.algorithms.steiner_kmb.best.polish.shrunk"  # it proves small road networks, before any search
+SHRUNK = "hpcsolve.algorithms.steiner_kmb.best.shrunk"  # it proves small road networks, before any search
 
 
 def solved(graph: Graph, device: Device, comm: Any = None, mode: str = "best") -> Outcome:
@@ -278,7 +276,7 @@ def test_rows_that_are_sent_are_counted(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_a_full_table_takes_no_more_nodes(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     graph = power_law_steiner(200, 500, 40)
-    monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.best.one_steiner.capacity", lambda terminals: terminals + 2)
+    monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.one_steiner.capacity", lambda terminals: terminals + 2)
     assert is_right(graph, solved(graph, device))
 
 

@@ -22,16 +22,13 @@ from scipy.sparse.csgraph import dijkstra
 from hpcsolve.algorithms import steiner_kmb
 from hpcsolve.algorithms.base import NO_STOP, Outcome, StopCriteria, silent
 from hpcsolve.algorithms.steiner_kmb import Parameters
-from hpcsolve.algorithms.steiner_kmb.best.rounds import RoundStop
-from hpcsolve.algorithms.steiner_kmb.exact.again import search_again
-from hpcsolve.algorithms.steiner_kmb.exact.meeting import Meeting
-from hpcsolve.algorithms.steiner_kmb.exact.program import Program
-from hpcsolve.algorithms.steiner_kmb.exact.search import _without_heavy
-from hpcsolve.algorithms.steiner_kmb.exact.space import several_ascents, space_of
-from hpcsolve.algorithms.steiner_kmb.kmb.tree import Work
+from hpcsolve.algorithms.steiner_kmb.exact import _without_heavy, search_again
 from hpcsolve.algorithms.steiner_kmb.network import network, spanning_tree
-from hpcsolve.algorithms.steiner_kmb.reductions.shrink import Shrunk
-from hpcsolve.algorithms.steiner_kmb.reductions.simple import ReducedGraph, reduced
+from hpcsolve.algorithms.steiner_kmb.reduced_graph import ReducedGraph, reduced
+from hpcsolve.algorithms.steiner_kmb.reductions import Shrunk
+from hpcsolve.algorithms.steiner_kmb.setting import RoundStop, Work
+from hpcsolve.algorithms.steiner_kmb.subset_program import Meeting, Program
+from hpcsolve.algorithms.steiner_kmb.subset_states import several_ascents, space_of
 from hpcsolve.answers.base import Verdict
 from hpcsolve.answers.tree import check_answer
 from hpcsolve.device.base import Device
@@ -94,8 +91,8 @@ def test_the_program_finds_the_optimum_of_tiny_graphs(device: Device) -> None:
 @pytest.mark.parametrize("small", [True, False])
 def test_mode_exact_on_tiny_graphs(small: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """With all reductions: weights of 0, ties, one terminal and two. As in small graphs and in large ones."""
-    for module in ("space", "search"):
-        monkeypatch.setattr(f"hpcsolve.algorithms.steiner_kmb.exact.{module}.is_small", lambda k, edges: small)
+    for module in ("subset_states", "exact"):
+        monkeypatch.setattr(f"hpcsolve.algorithms.steiner_kmb.{module}.is_small", lambda k, edges: small)
     bad, sizes = [], set()
     for seed in range(GRAPHS):
         graph = tiny_graph(seed)
@@ -160,7 +157,7 @@ def test_against_the_dense_program(device: Device) -> None:
 def test_ascents_remove_edges_and_lose_no_lighter_tree(small: bool, host: HostDevice, monkeypatch: pytest.MonkeyPatch
                                                        ) -> None:
     """Before the program, edges go that are in no lighter tree. The ascents hold for what is left, chains included."""
-    monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.exact.space.is_small", lambda k, edges: small)
+    monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.subset_states.is_small", lambda k, edges: small)
     gone = 0
     for seed in range(max(GRAPHS // 4, 10)):
         graph = road_steiner(200, 7, seed=seed)
@@ -229,7 +226,7 @@ def test_stops_leave_a_tree_and_a_valid_bound() -> None:
 def test_a_stop_acts_within_reductions_and_ascents(monkeypatch: pytest.MonkeyPatch) -> None:
     """The clock of each rank counts how often it was looked at, so that every piece of work is the last one once."""
     graph, least = hypercube(6, 13, high=102), 1712
-    monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.best.polish.best_tree", no_tree)
+    monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.best.best_tree", no_tree)
     ends = set()
     for looks in (0.5, 3, 25, 100, 165, 190):
         for ranks in (1, 2) if looks in {25, 165} else (1,):
@@ -268,7 +265,7 @@ def counting() -> Callable[[RoundStop], float]:
 
 def test_more_terminals_than_a_set_can_hold(monkeypatch: pytest.MonkeyPatch) -> None:
     """The answer is the tree and the bound so far, and the outcome says why it is not proven."""
-    monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.exact.search.MOST_TERMINALS", 12)
+    monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.exact.MOST_TERMINALS", 12)
     outcome = solved(hypercube(6, 13, high=102))
     assert outcome.ended == "the reductions left 13 terminals, and mode exact can go on with 12 at most"
     assert outcome.complete and not outcome.answer.optimal
@@ -278,7 +275,7 @@ def test_more_terminals_than_a_set_can_hold(monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_layer_travels_in_several_messages(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = hypercube(5, 12, high=100)
     alone = on_ranks(2, lambda c: solved(graph, comm=c))[0]
-    monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.exact.layer.MESSAGE", 3000)
+    monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.subset_program.MESSAGE", 3000)
     found = on_ranks(2, lambda c: solved(graph, comm=c))[0]
     assert (found.cost, found.answer.u.tolist()) == (alone.cost, alone.answer.u.tolist())
     assert found.groups["layers"]["states"].values.tolist() == alone.groups["layers"]["states"].values.tolist()

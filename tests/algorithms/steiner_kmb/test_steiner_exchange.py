@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from hpcsolve.algorithms import steiner_kmb
 from hpcsolve.algorithms.base import silent
-from hpcsolve.algorithms.steiner_kmb.key_path import exchanged, found_moves, moves
+from hpcsolve.algorithms.steiner_kmb.local_search import exchanged, exchanges, found_moves
 from hpcsolve.algorithms.steiner_kmb.network import Network, network, spanning_tree
-from hpcsolve.algorithms.steiner_kmb.reductions.simple import reduced
+from hpcsolve.algorithms.steiner_kmb.reduced_graph import reduced
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 from hpcsolve.parallel.comm import SerialComm
@@ -73,7 +73,7 @@ def test_every_exchange_is_the_best_for_its_path(host: HostDevice) -> None:
         if not len(tree):
             return
         expected = sorted(gain for path in key_paths(net, tree) if (gain := gain_of(smaller, net, tree, path)) > 0)
-        found = moves(net, tree)
+        found = exchanges(net, tree)
         assert sorted(move.gain for move in found) == expected
         for move in found:
             after = np.union1d(np.setdiff1d(tree, move.removed), move.added)
@@ -82,7 +82,7 @@ def test_every_exchange_is_the_best_for_its_path(host: HostDevice) -> None:
         last = exchanged(net, tree)
         edges = net.edges.part(last)
         assert check_tree(smaller, edges.tails, edges.heads, edges.weights) >= least_tree(smaller)
-        assert not moves(net, last)
+        assert not exchanges(net, last)
 
     check()
 
@@ -90,7 +90,7 @@ def test_every_exchange_is_the_best_for_its_path(host: HostDevice) -> None:
 def test_what_finds_no_room_is_found_later(host: HostDevice) -> None:
     net = network(reduced(power_law_steiner(200, 600, 100)).graph, host)
     tree = spanning_tree(net, np.arange(len(net.edges)))
-    many = moves(net, tree)
+    many = exchanges(net, tree)
     few = found_moves(net, tree, "paths", 20)
     assert 0 < len(few) < len(many) and {m.gain for m in few} <= {m.gain for m in many}
 

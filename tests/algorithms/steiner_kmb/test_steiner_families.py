@@ -7,7 +7,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from hpcsolve.algorithms.steiner_kmb.exact.families import Families, from_states, joined, stacked
+from hpcsolve.algorithms.steiner_kmb.subset_states import Families, from_states, joined, stacked
 
 
 def some_parts(count: int, families: int, states: int, words: int) -> list[Families]:

@@ -14,9 +14,8 @@ from hpcsolve.algorithms import steiner_kmb
 from hpcsolve.algorithms.base import Outcome, silent
 from hpcsolve.algorithms.steiner_kmb import Parameters
 from hpcsolve.algorithms.steiner_kmb.dual_ascent import ascent_bound
-from hpcsolve.algorithms.steiner_kmb.network import network
-from hpcsolve.algorithms.steiner_kmb.reductions.simple import reduced
-from hpcsolve.algorithms.steiner_kmb.trees import closure, improved, shortest_path_tree
+from hpcsolve.algorithms.steiner_kmb.network import closure, improved, network, shortest_path_tree
+from hpcsolve.algorithms.steiner_kmb.reduced_graph import reduced
 from hpcsolve.answers.tree import check_answer
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice

@@ -10,11 +10,16 @@ import os
 
 import numpy as np
 
-from hpcsolve.algorithms.steiner_kmb.best.key_vertex import BUDGET, eliminations, locally_best
-from hpcsolve.algorithms.steiner_kmb.key_path import exchanged, found_moves, moves
-from hpcsolve.algorithms.steiner_kmb.network import Network, network, spanning_tree
-from hpcsolve.algorithms.steiner_kmb.reductions.simple import reduced
-from hpcsolve.algorithms.steiner_kmb.trees import improved
+from hpcsolve.algorithms.steiner_kmb.local_search import (
+    BUDGET,
+    eliminations,
+    exchanged,
+    exchanges,
+    found_moves,
+    locally_best,
+)
+from hpcsolve.algorithms.steiner_kmb.network import Network, improved, network, spanning_tree
+from hpcsolve.algorithms.steiner_kmb.reduced_graph import reduced
 from hpcsolve.device.host import HostDevice
 from hpcsolve.problems.graph import Graph, from_edges
 from hpcsolve.problems.steiner import check_tree
@@ -99,7 +104,7 @@ def test_local_search_ends_where_neither_move_helps(host: HostDevice) -> None:
         last = locally_best(net, tree)
         edges = net.edges.part(last)
         assert check_tree(graph, edges.tails, edges.heads, edges.weights) == net.weight(last) <= net.weight(tree)
-        assert net.weight(last) >= least_weight(graph) and not (len(last) and moves(net, last))
+        assert net.weight(last) >= least_weight(graph) and not (len(last) and exchanges(net, last))
         found = eliminations(net, last) if len(last) else []
         assert not found, (seed, [move.gain for move in found])
         lighter += net.weight(last) < net.weight(exchanged(net, tree))
@@ -120,7 +125,7 @@ def test_a_hub_is_replaced_by_a_ring(host: HostDevice) -> None:
     hub = from_edges([0, 0, 0, 1, 2], [1, 2, 3, 2, 3], [5, 5, 5, 7, 7], terminals=[1, 2, 3])
     net = network(hub, host)
     star = np.flatnonzero(net.edges.tails == 0)
-    assert moves(net, star) == [] and [move.gain for move in eliminations(net, star)] == [1]
+    assert exchanges(net, star) == [] and [move.gain for move in eliminations(net, star)] == [1]
     assert net.weight(locally_best(net, star)) == 14
 
 

@@ -89,7 +89,7 @@ def test_small_batches_do_not_matter(device: Device, monkeypatch: pytest.MonkeyP
     first = stored(solved(graph, device))
     monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.engines.rows.SEARCHES_A_BLOCK", 1)
     monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.engines.rows.GROUPS_A_BLOCK", 1)
-    monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.kmb.tree.MOST_PAIRS", 3)
+    monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.kmb.MOST_PAIRS", 3)
     for engine in ("near-far", "tile", "p-pull"):
         assert stored(solved(graph, HostDevice(1), engine=engine, at_once=3)) == first
 

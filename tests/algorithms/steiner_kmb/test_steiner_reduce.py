@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 from hpcsolve.algorithms.steiner_kmb.network import network, spanning_tree
-from hpcsolve.algorithms.steiner_kmb.reductions.simple import ReducedGraph, reduced
+from hpcsolve.algorithms.steiner_kmb.reduced_graph import ReducedGraph, reduced
 from hpcsolve.device.host import HostDevice
 from hpcsolve.problems.graph import Graph, from_edges
 from hpcsolve.problems.steiner import check_tree

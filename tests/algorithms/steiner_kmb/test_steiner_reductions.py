@@ -13,12 +13,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hpcsolve.algorithms.steiner_kmb.network import network
-from hpcsolve.algorithms.steiner_kmb.reductions.shrink import ALL_RULES, KINDS, Effort, Rules, Shrunk, shrunk
-from hpcsolve.algorithms.steiner_kmb.reductions.simple import reduced
-from hpcsolve.algorithms.steiner_kmb.reductions.special import too_long
-from hpcsolve.algorithms.steiner_kmb.reductions.terminals import contractible
-from hpcsolve.algorithms.steiner_kmb.trees import closure, nearest
+from hpcsolve.algorithms.steiner_kmb.network import closure, nearest, network
+from hpcsolve.algorithms.steiner_kmb.reduced_graph import reduced
+from hpcsolve.algorithms.steiner_kmb.reductions import (
+    ALL_RULES,
+    KINDS,
+    Effort,
+    Rules,
+    Shrunk,
+    contractible,
+    shrunk,
+    too_long,
+)
 from hpcsolve.device.host import HostDevice
 from hpcsolve.problems.graph import Graph, from_edges
 from hpcsolve.problems.steiner import check_tree
@@ -53,7 +59,7 @@ def weak(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
 
     def weaken(seed: int) -> None:
         monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.dual_ascent.MOST_WORK", 1 << 20 if seed % 3 else 30)
-        monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.reductions.shrink._offer_trees", poor_tree)
+        monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.reductions._offer_trees", poor_tree)
 
     return weaken
 

@@ -15,8 +15,7 @@ from hpcsolve.algorithms.base import silent
 from hpcsolve.algorithms.shortest_paths.engines import RowEngineName, row_search, searcher
 from hpcsolve.algorithms.shortest_paths.engines.rows import TileRows
 from hpcsolve.algorithms.shortest_paths.search_graph import LONG, WORD, Keys
-from hpcsolve.algorithms.steiner_kmb import Parameters
-from hpcsolve.algorithms.steiner_kmb.kmb import tree as kmb
+from hpcsolve.algorithms.steiner_kmb import Parameters, kmb
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 from hpcsolve.parallel.comm import SerialComm

@@ -12,14 +12,10 @@ import numpy as np
 import pytest
 
 from hpcsolve.algorithms.base import NO_STOP, silent
-from hpcsolve.algorithms.steiner_kmb.best.rounds import RoundStop
-from hpcsolve.algorithms.steiner_kmb.best.ruin import Ruin, factor_of, ruin_from, work_of_shake
-from hpcsolve.algorithms.steiner_kmb.best.setting import Setting
-from hpcsolve.algorithms.steiner_kmb.kmb.tree import Work
-from hpcsolve.algorithms.steiner_kmb.network import Network, network
-from hpcsolve.algorithms.steiner_kmb.parameters import Parameters
-from hpcsolve.algorithms.steiner_kmb.reductions.simple import reduced
-from hpcsolve.algorithms.steiner_kmb.trees import improved
+from hpcsolve.algorithms.steiner_kmb.best import Ruin, factor_of, ruin_from, work_of_shake
+from hpcsolve.algorithms.steiner_kmb.network import Network, improved, network
+from hpcsolve.algorithms.steiner_kmb.reduced_graph import reduced
+from hpcsolve.algorithms.steiner_kmb.setting import Parameters, RoundStop, Setting, Work
 from hpcsolve.device.host import HostDevice
 from hpcsolve.parallel.comm import Comm, SerialComm
 from hpcsolve.problems.generate.graph import road_steiner
@@ -87,7 +83,7 @@ def test_each_tree_is_one_and_the_best_is_never_heavier(host: HostDevice) -> Non
 def test_a_large_shake_takes_more_launches(host: HostDevice, monkeypatch: pytest.MonkeyPatch) -> None:
     net = network(reduced(hypercube(6, 20)).graph, host)
     tree = poor_tree(net, 1)
-    monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.best.ruin.WORK_OF_LAUNCH", work_of_shake(net) / 4.5)
+    monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.best.WORK_OF_LAUNCH", work_of_shake(net) / 4.5)
     found = search(net, tree, shakes=3)
     assert found.number == found.launches == 15 and weighed(net, found.best()) == found.weight < net.weight(tree)
 

@@ -11,12 +11,11 @@ import pytest
 from hpcsolve.algorithms import steiner_kmb
 from hpcsolve.algorithms.base import NO_STOP, Outcome, StopCriteria, silent
 from hpcsolve.algorithms.steiner_kmb import Parameters
-from hpcsolve.algorithms.steiner_kmb.best.polish import recombined
-from hpcsolve.algorithms.steiner_kmb.best.ruin import Ruin, Start, ruin_from
-from hpcsolve.algorithms.steiner_kmb.kmb.tree import Work
+from hpcsolve.algorithms.steiner_kmb.best import Ruin, Start, recombined, ruin_from
 from hpcsolve.algorithms.steiner_kmb.network import Network, edge_numbers, network
-from hpcsolve.algorithms.steiner_kmb.reductions.shrink import Shrunk
-from hpcsolve.algorithms.steiner_kmb.reductions.simple import reduced
+from hpcsolve.algorithms.steiner_kmb.reduced_graph import reduced
+from hpcsolve.algorithms.steiner_kmb.reductions import Shrunk
+from hpcsolve.algorithms.steiner_kmb.setting import Work
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 from hpcsolve.parallel.comm import Comm, SerialComm

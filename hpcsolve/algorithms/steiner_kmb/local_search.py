@@ -1,4 +1,4 @@
-"""Local search by key-path exchange, in passes. Each pass makes all moves that share no vertex.
+"""Local search: key-path exchange, and key-vertex elimination after it. A pass makes all moves that share no vertex.
 
 See cuda_src/host/tree_moves.cpp.
 """
@@ -11,11 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.steiner_kmb.network import Network, edge_numbers, spanning_tree
-from hpcsolve.algorithms.steiner_kmb.reductions.simple import Indices
-from hpcsolve.algorithms.steiner_kmb.trees import improved, vertices_of
+from hpcsolve.algorithms.steiner_kmb.network import Network, edge_numbers, improved, spanning_tree, vertices_of
+from hpcsolve.algorithms.steiner_kmb.reduced_graph import Indices
 
-FILE = "host/tree_moves"
+MOVES_FILE = "host/tree_moves"
 
 
 @dataclass(frozen=True)
@@ -46,14 +45,14 @@ def never() -> bool:
 def exchanged(net: Network, tree: Indices, is_over: Callable[[], bool] = never) -> Indices:
     """Return the tree after passes of exchanges, which end when none makes it lighter, or when the search is over."""
     while len(tree) and not is_over():
-        candidate = after(net, tree, untouched(net, moves(net, tree)))
+        candidate = after_moves(net, tree, untouched(net, exchanges(net, tree)))
         if candidate is None:
             return tree
         tree = improved(net, candidate)
     return tree
 
 
-def moves(net: Network, tree: Indices) -> list[Move]:
+def exchanges(net: Network, tree: Indices) -> list[Move]:
     """Return the best move of each key path that has one, the greatest gain first."""
     return found_moves(net, tree, "paths", 8 * net.n)
 
@@ -68,7 +67,7 @@ def found_moves(net: Network, tree: Indices, of: str, room: int, **more: int) ->
     room
         The most edges in all moves of a pass. A move that does not fit is left to the next pass.
     """
-    made = net.device.call(FILE, f"tree_moves_{of}", net=net.group(), root=int(net.terminals[0]), edges=len(tree),
+    made = net.device.call(MOVES_FILE, f"tree_moves_{of}", net=net.group(), root=int(net.terminals[0]), edges=len(tree),
                            edge=tree.astype(np.uint32), room=room, **more)
     pairs = made["pairs"].reshape(-1, 2)
     edges, found, begin = edge_numbers(net, pairs[:, 0], pairs[:, 1]), [], 0
@@ -89,7 +88,7 @@ def untouched(net: Network, found: list[Move]) -> list[Move]:
     return chosen
 
 
-def after(net: Network, tree: Indices, chosen: list[Move]) -> Indices | None:
+def after_moves(net: Network, tree: Indices, chosen: list[Move]) -> Indices | None:
     """Return a lighter tree after all of these moves, or else the first half, quarter, ... of them, or None."""
     weight = net.weight(tree)
     while chosen:
@@ -101,3 +100,25 @@ def after(net: Network, tree: Indices, chosen: list[Move]) -> Indices | None:
             return candidate
         chosen = chosen[: len(chosen) // 2]
     return None
+
+
+BUDGET = 1 << 22
+"""The most arcs and vertices that a pass may look at. In a graph where it would look at more, it does nothing: little
+would be gained for the time."""
+
+
+def locally_best(net: Network, tree: Indices, is_over: Callable[[], bool] = never) -> Indices:
+    """Return the tree after key-path exchange and key-vertex elimination, until neither makes it lighter."""
+    while True:
+        tree = exchanged(net, tree, is_over)
+        if not len(tree) or is_over():
+            return tree
+        candidate = after_moves(net, tree, untouched(net, eliminations(net, tree)))
+        if candidate is None:
+            return tree
+        tree = improved(net, candidate)
+
+
+def eliminations(net: Network, tree: Indices) -> list[Move]:
+    """Return the best move of each key vertex that has one, the greatest gain first."""
+    return found_moves(net, tree, "vertices", 4 * net.n, budget=BUDGET)

@@ -1,33 +1,48 @@
-"""Mode exact: mode best, more reductions by the weight of its tree, and the program on what is left."""
+"""Mode exact: mode best, more reductions by the weight of its tree, and the subset program on what is left.
+
+A checkpoint keeps the families of all sizes that are finished. `hpcsolve verify --again` searches again, with other
+roots and rules.
+"""
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
-from hpcsolve.algorithms.base import UNKNOWN, Report
-from hpcsolve.algorithms.steiner_kmb.best.polish import BEST_EFFORT, agreed, lighter_and_last, polished, with_tree
-from hpcsolve.algorithms.steiner_kmb.best.setting import Setting
-from hpcsolve.algorithms.steiner_kmb.exact.program import Program
-from hpcsolve.algorithms.steiner_kmb.exact.resume import resume, state_of
-from hpcsolve.algorithms.steiner_kmb.exact.space import (
+from hpcsolve.algorithms.base import NO_STOP, UNKNOWN, Report, silent
+from hpcsolve.algorithms.steiner_kmb.best import BEST_EFFORT, agreed_reductions, lighter_and_last, polished, with_tree
+from hpcsolve.algorithms.steiner_kmb.network import network
+from hpcsolve.algorithms.steiner_kmb.reduced_graph import Mask, ReducedGraph, joins_terminals, reduced, reduced_again
+from hpcsolve.algorithms.steiner_kmb.reductions import ALL_RULES, Effort, Rules, Shrunk, shrunk, shrunk_further
+from hpcsolve.algorithms.steiner_kmb.setting import Parameters, RoundStop, Setting, Work
+from hpcsolve.algorithms.steiner_kmb.subset_program import Program
+from hpcsolve.algorithms.steiner_kmb.subset_states import (
     BOUND_RULE,
     MOST_TERMINALS,
     SEPARATOR_RULE,
     Cuts,
+    Families,
     is_small,
     several_ascents,
     space_of,
 )
-from hpcsolve.algorithms.steiner_kmb.kmb.tree import Work
-from hpcsolve.algorithms.steiner_kmb.network import network
-from hpcsolve.algorithms.steiner_kmb.reductions.apply import joins_terminals, reduced_again
-from hpcsolve.algorithms.steiner_kmb.reductions.shrink import ALL_RULES, Effort, Rules, Shrunk, shrunk, shrunk_further
-from hpcsolve.algorithms.steiner_kmb.reductions.simple import Mask, ReducedGraph
+from hpcsolve.answers.base import Verdict
 from hpcsolve.checkpoint.checkpoints import Wish, without_writer
+from hpcsolve.checkpoint.saved import ANY_COUNT, Saved
+from hpcsolve.checkpoint.store import State, part
+from hpcsolve.device.host import HostDevice
+from hpcsolve.parallel.comm import SerialComm
+from hpcsolve.problems.graph import Graph
 from hpcsolve.wording import counted
+
+if TYPE_CHECKING:
+    from hpcsolve.answers.contents import Contents
 
 QUICK, THOROUGH = Effort(1 << 24, 16, 5), Effort(1 << 26, 16)
 """The work of reductions: `QUICK` in large graphs that the program can take, because it discards states by the same
@@ -100,14 +115,15 @@ def searched(
     rules, root = strategy.reductions, strategy.first_root
     many = len(smaller.graph.terminals) > FEW  # type: ignore[arg-type]
     effort = replace(BEST_EFFORT if many else effort_for(smaller), is_over=run.stop.is_due)
-    now = agreed(run.comm.once_per_host(partial(shrunk, smaller, run.whole, effort, rules, root)), run)
+    now = agreed_reductions(run.comm.once_per_host(partial(shrunk, smaller, run.whole, effort, rules, root)), run)
     now, work = replace(now, bound=min(now.weight, max(now.bound, least))), Work(0, 0.0)
     if many:
         now, work = polished(now, run)
     work = replace(work, history=work.history or [(0, run.stop.seconds(), now.weight)])
     if many and not (now.proven or run.stop.met or run.stop.broken_off):
         effort = replace(effort_for(now.smaller), is_over=run.stop.is_due)
-        now = agreed(run.comm.once_per_host(partial(shrunk_further, now, run.whole, effort, rules, root)), run)
+        further = partial(shrunk_further, now, run.whole, effort, rules, root)
+        now = agreed_reductions(run.comm.once_per_host(further), run)
     if not now.ended_early:
         run.stop.offset = now.smaller.offset
     if now.proven or now.ended_early or run.stop.is_over(now.weight - now.smaller.offset):
@@ -181,12 +197,12 @@ def _by_program(now: Shrunk, work: Work, memory: int | None, run: Setting, strat
         run.report(UNKNOWN, f"{_step(program)}, {counted(len(program.layers.families.vertices), 'state')} so far")
         over = end.is_over(nbytes)
         if stop.wish != Wish.GO_ON and (stop.broken_off or not over):
-            stop.checkpoints.save(state_of(program, stop.seconds()), last=over)
+            stop.checkpoints.save(state_of_program(program, stop.seconds()), last=over)
         return over
 
     program = Program(space, run.comm, now.weight - offset, is_over)
     if stop.checkpoints.saved is not None:
-        resume(stop.checkpoints.saved, program)
+        resume_program(stop.checkpoints.saved, program)
         stop.started -= stop.checkpoints.saved.seconds()
     program.run()
     return _outcome(program, now, work, end, run)
@@ -229,3 +245,68 @@ def _step(program: Program) -> str:
     """Return which step of the program is under way: `sets of 3 terminals (12 at most)`, or the last step."""
     size, half = len(program.layers.sizes) + 1, program.space.half
     return f"sets of {counted(size, 'terminal')} ({half} at most)" if size <= half else "the meeting of three sets"
+
+
+OTHER_SEED = 1_000
+"""The seed of the second search, for its shakes and its ruin and recreate."""
+
+
+def search_again(graph: Graph, parameters: Parameters, contents: Contents) -> Verdict:
+    """Return the verdict of a second search on a tree that a result claims to be lightest.
+
+    It takes other roots for the dual ascents, and leaves out the reductions at terminals and by the special distance.
+    """
+    if not contents.value("solution", "optimal"):
+        return Verdict(None, "no second search was made, since the result does not claim that its tree is the lightest")
+    cost, comm = int(contents.value("solution", "cost")), SerialComm()
+    strategy = Strategy(replace(ALL_RULES, terminals=False, special=False), len(graph.terminals) // 2)  # type: ignore[arg-type]
+    with HostDevice(len(os.sched_getaffinity(0))) as host:
+        exact = msgspec.structs.replace(parameters, mode="exact")
+        stop = RoundStop(comm, NO_STOP, None)
+        setting = Setting(network(graph, host), host, host, comm, exact, silent, stop, OTHER_SEED)
+        search = searched(reduced(graph), 0, None, setting, strategy)
+    found = search.found
+    if found.weight < cost:
+        return Verdict(False, f"a second search found a tree that weighs {found.weight}, less than {cost}")
+    if not found.proven:
+        return Verdict(None, f"a second search ended before it was complete: {search.ended}")
+    if found.weight > cost:
+        return Verdict(False, f"a second search proved that the lightest tree weighs {found.weight}, not {cost}")
+    return Verdict(True, "a second search with other roots and without two of the reductions found no lighter tree")
+
+
+def state_of_program(program: Program, seconds: float) -> State:
+    """Return the state of a program after this many seconds. Rank 0 writes the families, which all ranks have."""
+    own, sizes = program.layers.families, program.layers.sizes
+    parts = []
+    if program.comm.rank == 0:
+        arrays: dict[str, NDArray[Any]] = {
+            "sets": own.sets, "begin": own.begin, "vertices": own.vertices, "weights": own.weights, "least": own.least,
+            "sizes": np.array(sizes, np.int64),
+        }
+        parts = [part(name, 0, values) for name, values in arrays.items()]
+    return State({"limit": program.limit, "seconds": seconds}, parts,
+                 f"with {counted(len(own.vertices), 'state')} of sets of up to {counted(len(sizes), 'terminal')}")
+
+
+def resume_program(saved: Saved, program: Program) -> None:
+    """Give a program the families of a checkpoint, unless they were found for another weight limit."""
+    if saved.integer("limit") != program.limit:
+        return
+    words = program.space.words
+    sets = saved.gathered("sets", (words,), np.uint64, ANY_COUNT)
+    count, begin = len(sets), saved.gathered("begin", (), np.uint64, range(len(sets) + 1, len(sets) + 2))
+    states = range(int(begin[-1]), int(begin[-1]) + 1)
+    whole = Families(sets, begin, saved.gathered("vertices", (), np.uint32, states, range(program.space.net.n)),
+                     saved.gathered("weights", (), np.uint64, states),
+                     saved.gathered("least", (), np.uint64, range(count, count + 1)))
+    sizes = saved.gathered("sizes", (), np.int64, range(program.space.terminals + 1), range(count + 1)).tolist()
+    members = np.unpackbits(np.ascontiguousarray(sets).view(np.uint8), axis=1, bitorder="little")
+    fits = sum(sizes) == count and begin[0] == 0 and bool((begin[1:] > begin[:-1]).all())
+    fits = fits and not members[:, program.space.terminals :].any()
+    saved.require(fits and members.sum(axis=1).tolist() == np.repeat(np.arange(1, len(sizes) + 1), sizes).tolist(),
+                  "a set of terminals")
+    first = 0
+    for size in sizes:
+        program.add(whole.part(first, first + size))
+        first += size

@@ -4,6 +4,9 @@ Edges of weight 0 are contracted first. Then rounds follow. Each removes loops, 
 (of equal ones the first stays), and leaves that are no terminals; and makes one edge of each chain of vertices of
 degree 2 that are no terminals. A round is a few passes of numpy over all edges. The rounds end with the first one that
 removes less than one edge in `WORTHWHILE`. More rounds would rarely find more (a ladder that collapses rung by rung).
+
+Every mode begins with these reductions. Modes best and exact go on with those of reductions.py, which remove or
+contract more edges, and reduce the graph again.
 """
 
 from __future__ import annotations
@@ -275,3 +278,42 @@ def assembled_part(graph: Graph, kept: Indices, edges: Edges, terminal: Mask) ->
         labels=graph.labels[kept], terminals=np.flatnonzero(terminal),
         coordinates=None if graph.coordinates is None else graph.coordinates[kept],
     )
+
+
+def reduced_again(smaller: ReducedGraph, removed: Mask, contracted: Indices, counts: Mapping[str, int]) -> ReducedGraph:
+    """Return a reduced graph without some of its edges and with others contracted, reduced again.
+
+    Parameters
+    ----------
+    removed
+        Shape (edges,): which edges are removed.
+    contracted
+        The numbers of the edges to be contracted, which make a forest. The two ends of each become one terminal.
+    counts
+        How many edges this removes, by kind, to be added to the counts.
+    """
+    graph, total = smaller.graph, dict(smaller.counts)
+    assert graph.terminals is not None
+    for kind, count in counts.items():
+        total[kind] = total.get(kind, 0) + count
+    joined = smallest_joined(graph.n, smaller.edges.part(contracted))
+    stays = ~removed
+    stays[contracted] = False
+    edges, first = kept_edges(smaller.edges, stays)
+    edges = Edges(joined[edges.tails], joined[edges.heads], edges.weights)
+    terminal = np.zeros(graph.n, dtype=bool)
+    terminal[joined[graph.terminals]] = terminal[joined[smaller.edges.tails[contracted]]] = True
+    edges, near = component_of(graph.n, edges, joined[graph.terminals[0]])
+    kept, edges, origins = reduced_in_rounds(edges, terminal, total)
+    member = np.searchsorted(kept[terminal[kept]], joined[graph.terminals])[smaller.member]
+    return ReducedGraph(
+        assembled_part(graph, kept, edges, terminal[kept]), edges, smaller.original, member,
+        smaller.restored(contracted), (*smaller.origins, first, near, *origins), total,
+    )
+
+
+def joins_terminals(smaller: ReducedGraph, removed: Mask) -> bool:
+    """Return whether the terminals are in one connected component even without the removed edges."""
+    assert smaller.graph.terminals is not None
+    component = connected_components(smaller.graph.n, smaller.edges.part(~removed))[smaller.graph.terminals]
+    return bool((component == component[0]).all())

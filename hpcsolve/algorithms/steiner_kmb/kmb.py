@@ -1,27 +1,27 @@
-"""The tree of Kou, Markowsky and Berman, by one search per terminal. The searches are dealt to the ranks.
+"""Mode kmb: the tree of Kou, Markowsky and Berman, by one search per terminal. The searches are dealt to the ranks.
 
-Each rank searches from groups of terminals that are near each other (order.py). Of all pairs that it sees it keeps a
-spanning forest: an edge that is not in the minimum spanning tree of some pairs is not in that of all pairs (the cycle
-property). So a rank never holds more than a batch of rows, and sends at most k - 1 pairs, of which rank 0 makes the
-tree. Paths come from a second search from the first terminal of each chosen pair, back by predecessors, so no table of
-predecessors is kept. Pairs are ordered by (distance, terminal, terminal), each found from its smaller terminal: the
+Each rank searches from groups of terminals that are near each other (terminal_rows.py). Of all pairs that it sees it
+keeps a spanning forest: an edge that is not in the minimum spanning tree of some pairs is not in that of all pairs (the
+cycle property). So a rank never holds more than a batch of rows, and sends at most k - 1 pairs, of which rank 0 makes
+the tree. Paths come from a second search from the first terminal of each chosen pair, back by predecessors, so no table
+of predecessors is kept. Pairs are ordered by (distance, terminal, terminal), each found from its smaller terminal: the
 tree is the same however the work is dealt.
 
 No edge of the tree is longer than the bottleneck of the terminal distance graph, which one search from all terminals
-finds (trees.py), so a search may end at that distance or, as published, when it has settled the last terminal.
+finds (network.py), so a search may end at that distance or, as published, when it has settled the last terminal.
 (Engines that search from many terminals at once do not look for the last one: 98 to 100 % of the vertices are settled
 by then.)
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from hpcsolve.algorithms.base import Report
 from hpcsolve.algorithms.shortest_paths.engines import row_search, searcher
@@ -30,19 +30,61 @@ from hpcsolve.algorithms.shortest_paths.pairs import shares, solve_pairs
 from hpcsolve.algorithms.shortest_paths.search_graph import LONG, WORD, Keys, lay_out
 from hpcsolve.algorithms.shortest_paths.searches import Searcher
 from hpcsolve.algorithms.shortest_paths.tables import SearchCheckpoints
-from hpcsolve.algorithms.steiner_kmb.kmb.matrix import Matrix
-from hpcsolve.algorithms.steiner_kmb.kmb.resume import KmbCheckpoints
-from hpcsolve.algorithms.steiner_kmb.network import Network, edge_numbers, forest, spanning_tree
-from hpcsolve.algorithms.steiner_kmb.order import shares_of_walk, walk
-from hpcsolve.algorithms.steiner_kmb.parameters import Parameters
-from hpcsolve.algorithms.steiner_kmb.reductions.simple import Indices
-from hpcsolve.algorithms.steiner_kmb.row_choice import chosen_rows
-from hpcsolve.algorithms.steiner_kmb.trees import ClosureTree
-from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
-from hpcsolve.checkpoint.store import State
+from hpcsolve.algorithms.steiner_kmb.network import ClosureTree, Network, edge_numbers, forest, spanning_tree
+from hpcsolve.algorithms.steiner_kmb.reduced_graph import Indices
+from hpcsolve.algorithms.steiner_kmb.setting import Parameters, Work
+from hpcsolve.algorithms.steiner_kmb.terminal_rows import chosen_rows, shares_of_walk, walk
+from hpcsolve.answers.contents import DistanceTable, datasets
+from hpcsolve.answers.tree import Tree
+from hpcsolve.checkpoint.checkpoints import NONE, Boundary, Checkpoints
+from hpcsolve.checkpoint.saved import ANY_COUNT
+from hpcsolve.checkpoint.store import Part, State, part
 from hpcsolve.device.base import Device
-from hpcsolve.parallel.comm import Comm
+from hpcsolve.parallel.comm import Comm, SerialComm, even_shares
 from hpcsolve.problems.graph import Graph
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """This rank's rows of the table.
+
+    Attributes
+    ----------
+    member
+        Shape (terminals,): the number that each terminal has in the reduced graph, where contraction may join several.
+    share
+        The terminals of this rank's rows.
+    rows
+        Shape (len(share), terminals), 0 at first.
+    """
+
+    member: Indices
+    share: range
+    rows: NDArray[Any]
+
+    @property
+    def own(self) -> Indices:
+        """The numbers, in the reduced graph, of the terminals of this rank's rows."""
+        return self.member[self.share.start : self.share.stop]
+
+    def take(self, sources: Indices, found: NDArray[Any]) -> None:
+        """Take over found rows: distances from these terminals of the reduced graph to all of its terminals."""
+        place = np.full(int(self.member.max()) + 1, -1)
+        place[sources] = np.arange(len(sources))
+        here = place[self.own]
+        self.rows[here >= 0] = found[here[here >= 0]][:, self.member]
+
+    def as_table(self) -> DistanceTable:
+        """Return the rows as this rank's part of the answer."""
+        dataset = datasets(Tree)["matrix"]
+        return DistanceTable(self.rows, self.share.start, len(self.member), dataset)
+
+
+def empty_matrix(member: Indices, dtype: DTypeLike, comm: Comm) -> Matrix:
+    """Return this rank's rows, to be filled."""
+    share = even_shares(len(member), comm.size)[comm.rank]
+    return Matrix(member, share, np.zeros((len(share), len(member)), dtype))
+
 
 MOST_PAIRS = 1 << 16
 """The most pairs that a rank examines at a time, or collects before it reduces them to a spanning forest."""
@@ -59,24 +101,6 @@ class Pairs:
     def part(self, which: NDArray[np.bool_] | Indices) -> Pairs:
         """Return some of the pairs."""
         return Pairs(self.first[which], self.second[which], self.distance[which])
-
-
-@dataclass(frozen=True)
-class Work:
-    """The work of a rank: arcs relaxed, seconds in kernels and in copies, bytes of rows sent, rounds (in mode best).
-
-    Attributes
-    ----------
-    history
-        Of mode best on rank 0: (rounds, seconds, weight) of each better tree, and of the best at the end.
-    """
-
-    relaxed: int
-    seconds: float
-    seconds_copy: float = 0.0
-    sent: int = 0
-    rounds: int = 0
-    history: Sequence[tuple[int, float, int]] = ()
 
 
 def kmb_tree(
@@ -222,3 +246,98 @@ def path_edges(
     inside[np.cumsum(found.length)[:-1] - 1] = False  # from the end of a path to the beginning of the next
     edges = edge_numbers(net, found.path[:-1][inside], found.path[1:][inside])
     return np.unique(edges), int(sum(batch.relaxed.sum() for batch in found.batches))
+
+
+ROWS, PATHS = 1, 2
+"""The two phases: the rows of distances, from which the pairs follow, and the paths of the chosen pairs."""
+
+
+@dataclass
+class KmbCheckpoints:
+    """The checkpoints of a rank in mode kmb.
+
+    Attributes
+    ----------
+    done
+        Terminals whose rows are finished. On rank 0 also those of the checkpoint.
+    filled
+        Which rows of this rank's part of the matrix are finished.
+    """
+
+    comm: Comm = field(default_factory=SerialComm)
+    checkpoints: Checkpoints = NONE
+    matrix: Matrix | None = None
+    boundary: Boundary = field(init=False)
+    done: list[Indices] = field(default_factory=list)
+    filled: Indices = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Take the rows of the matrix from the checkpoint."""
+        self.boundary = Boundary(self.comm, self.checkpoints)
+        own, saved = range(0) if self.matrix is None else self.matrix.share, self.checkpoints.saved
+        self.filled = np.zeros(len(own), np.int64)
+        if saved is not None:
+            self.filled[:] = saved.rows("filled", own, (), np.int64, range(2))
+            if self.matrix is not None:
+                rows = self.matrix.rows
+                rows[:] = saved.rows("matrix", own, rows.shape[1:], rows.dtype)
+
+    def left(self, sources: Indices) -> Indices:
+        """Return the terminals of this rank from which it must still search."""
+        saved = self.checkpoints.saved
+        if saved is None:
+            return sources
+        done = saved.gathered("done", (), np.int64, ANY_COUNT)
+        if self.comm.rank == 0:
+            self.done.append(done)
+        if saved.integer("phase", ROWS, PATHS) == PATHS:
+            return sources[:0]
+        missing = np.empty(0, np.int64) if self.matrix is None else self.matrix.own[self.filled == 0]
+        return sources[~np.isin(sources, done) | np.isin(sources, missing)]
+
+    def pairs(self, terminals: int) -> Indices:
+        """Return the pairs of the checkpoint on rank 0, elsewhere none, with columns first, second and distance."""
+        saved = self.checkpoints.saved
+        if saved is None or self.comm.rank:
+            return np.empty((0, 3), np.int64)
+        found = saved.gathered("pairs", (3,), np.int64, ANY_COUNT, range(2**63))
+        ends = found[:, :2]
+        saved.require(bool((ends < terminals).all() and (ends[:, 0] < ends[:, 1]).all()), "a pair of terminals")
+        return found
+
+    def note(self, batch: Indices) -> None:
+        """Note that the rows of these terminals are finished."""
+        self.done.append(batch)
+        if self.matrix is not None:
+            self.filled[np.isin(self.matrix.own, batch)] = 1
+
+    def state(self, pairs: Pairs) -> State:
+        """Return the state in the phase of rows, with this rank's pairs."""
+        done = np.concatenate([np.empty(0, np.int64), *self.done])
+        saved = self.checkpoints.saved
+        pieces = self.boundary.number + 1 + (saved.integer("pieces") if saved else 0)
+        return State({"phase": ROWS, "pieces": pieces}, [*self.parts(pairs), part("done", 0, done)],
+                     f"after the rows of {len(done)} terminals of rank 0")
+
+    def parts(self, pairs: Pairs) -> list[Part]:
+        """Return the parts of the state that both phases keep."""
+        first = self.matrix.share.start if self.matrix else 0
+        table = np.stack([pairs.first, pairs.second, pairs.distance.astype(np.int64)], axis=1)
+        found = [part("pairs", 0, table), part("filled", first, self.filled)]
+        return found if self.matrix is None else [*found, part("matrix", first, self.matrix.rows)]
+
+    def searches(self, first: int, chosen: Pairs) -> SearchCheckpoints:
+        """Return the checkpoints in the phase of paths, where this rank's pairs begin with number `first`."""
+        saved = self.checkpoints.saved
+        here = saved if saved is not None and saved.integer("phase", ROWS, PATHS) == PATHS else None
+        on_rank_0 = np.full(len(chosen.first), self.comm.rank == 0)
+        parts = self.parts(chosen.part(on_rank_0))
+        return SearchCheckpoints(self.comm, self.checkpoints, first, here, {"phase": PATHS}, parts)
+
+    def each(self, batches: list[Indices], state: Callable[[], State]) -> Iterator[Indices]:
+        """Yield batches of this rank's terminals until no rank has any. Collective."""
+        return self.boundary.while_any(batches[::-1], state, self.matrix_bytes)
+
+    def matrix_bytes(self) -> int:
+        """Return the approximate bytes of this rank's share of a checkpoint."""
+        return 0 if self.matrix is None else self.matrix.rows.nbytes

@@ -1,31 +1,167 @@
-"""Ruin and recreate: parts of the tree of mode best are taken out and joined again, by perturbed lengths.
+"""Mode best: reductions, iterated 1-Steiner on what they leave, then ruin and recreate, whose trees are recombined.
 
-See cuda_src/host/ruin.cpp. Several searches begin with the same tree and go their own ways (starts). They are dealt
-to the ranks and their threads, and advance in launches. After each the run may be stopped or saved.
+Mode exact begins with all of this, too. Ruin and recreate takes parts of the tree out and joins the rest again, by
+perturbed lengths (cuda_src/host/ruin.cpp). Several searches begin with the same tree and go their own ways (starts).
+They are dealt to the ranks and their threads, and advance in launches. After each the run may be stopped or saved.
 """
 
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, reduce
+from functools import cached_property, partial, reduce
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.steiner_kmb.best.key_vertex import locally_best
-from hpcsolve.algorithms.steiner_kmb.best.resume import saved_history, saved_tree
-from hpcsolve.algorithms.steiner_kmb.best.setting import Setting
-from hpcsolve.algorithms.steiner_kmb.kmb.tree import Work
-from hpcsolve.algorithms.steiner_kmb.network import Network, edge_numbers
-from hpcsolve.algorithms.steiner_kmb.reductions.reduced_cost import Arcs
-from hpcsolve.algorithms.steiner_kmb.reductions.simple import Indices
+from hpcsolve.algorithms.base import Report
+from hpcsolve.algorithms.steiner_kmb.dual_ascent import Arcs
+from hpcsolve.algorithms.steiner_kmb.local_search import locally_best
+from hpcsolve.algorithms.steiner_kmb.network import Network, closure, edge_numbers, network
+from hpcsolve.algorithms.steiner_kmb.one_steiner import best_tree, saved_history, saved_tree
+from hpcsolve.algorithms.steiner_kmb.reduced_graph import Indices, ReducedGraph, reduced
+from hpcsolve.algorithms.steiner_kmb.reductions import Effort, Incumbent, Shrunk, shrunk
+from hpcsolve.algorithms.steiner_kmb.setting import Setting, Work
+from hpcsolve.checkpoint.checkpoints import without_writer
 from hpcsolve.checkpoint.saved import Saved
 from hpcsolve.checkpoint.store import State, part
 from hpcsolve.device.host import Given
+from hpcsolve.device.select import on_all_ranks
+from hpcsolve.problems.graph import Graph, assembled
+from hpcsolve.problems.rounding import narrowed
 
-FILE = "host/ruin"
+BEST_EFFORT = Effort(1 << 24, 8)
+"""The work of a round of reductions in mode best."""
+
+
+def agreed_reductions(now: Shrunk, run: Setting) -> Shrunk:
+    """Return what the reductions have found, the same on all ranks. Collective.
+
+    If they had to end early on any host, it is the tree and the bound of rank 0.
+    """
+    if not any(run.comm.allgather(now.ended_early)):
+        return now
+    tree, weight, bound, offset = run.comm.bcast((now.tree, now.weight, now.bound, now.smaller.offset))
+    run.stop.offset = offset
+    run.stop.is_over(weight - offset)
+    return replace(now, tree=np.asarray(tree), weight=weight, bound=bound, ended_early=True)
+
+
+def shrunk_for_best(smaller: ReducedGraph, run: Setting) -> Shrunk:
+    """Return what all reductions leave, as much as mode best needs. Collective."""
+    effort = replace(BEST_EFFORT, is_over=run.stop.is_due)
+    return agreed_reductions(run.comm.once_per_host(partial(shrunk, smaller, run.whole, effort)), run)
+
+
+def polished(now: Shrunk, run: Setting) -> tuple[Shrunk, Work]:
+    """Return the reductions with the best tree of all searches, if it is lighter, and the work. Collective."""
+    now, work, ruin = _searched(now, run)
+    return (now, work) if ruin is None or run.parameters.starts == 1 else recombined(now, work, ruin, run)
+
+
+def _searched(now: Shrunk, run: Setting) -> tuple[Shrunk, Work, Ruin | None]:
+    """Return the reductions with the best tree, the work, and the searches unless the run ended early. Collective."""
+    first = (0, run.stop.seconds(), now.weight)
+    if now.ended_early:
+        return now, Work(0, 0.0, history=[first]), None
+    run.stop.offset = now.smaller.offset
+    if now.proven or run.stop.meets_target(now.weight - run.stop.offset):
+        return now, Work(0, 0.0, history=[first]), None
+    net, saved, work = network(now.smaller.graph, run.host), run.stop.checkpoints.saved, Work(0, 0.0)
+    if saved is not None and saved_in_ruin(saved):
+        ruin = on_all_ranks(run.comm, partial(resumed_ruin, net, run, saved))
+    else:
+        closure_tree = run.comm.once_per_host(partial(closure, net))
+        own_tree, work = best_tree(now.smaller.graph, net, closure_tree, run.device, run.comm, run.parameters,
+                                   run.report, run.stop, run.seed)
+        tree = run.comm.bcast(own_tree)
+        if run.stop.met or run.stop.broken_off or tree is None:
+            return with_tree(now, tree, run), _after(work, first), None
+        ruin = ruin_from(net, run, tree, work)
+    started = time.perf_counter()
+    ruin.run(now.smaller.graph.scale)
+    seconds = work.seconds + time.perf_counter() - started
+    work = replace(work, seconds=seconds, rounds=ruin.number, history=ruin.history)
+    return with_tree(now, ruin.best(), run), _after(work, first), ruin if ruin.launches == ruin.total else None
+
+
+def _after(work: Work, first: tuple[int, float, int]) -> Work:
+    """Return the work with the history after its first row."""
+    return replace(work, history=lighter_and_last([first, *work.history]))
+
+
+def recombined(now: Shrunk, work: Work, ruin: Ruin, run: Setting) -> tuple[Shrunk, Work]:
+    """Return the reductions with the best tree on the edges of the starts' trees, and the work. Collective.
+
+    The edges of all trees are a smaller problem. It is solved as the whole one was, with as many starts, and so on, as
+    long as trees become lighter (tour merging: W. Cook, P. Seymour, INFORMS Journal on Computing 15, 2003). A
+    checkpoint has the searches in the whole graph.
+    """
+    checkpoints, run.stop.checkpoints = run.stop.checkpoints, without_writer(run.stop.checkpoints)
+    edges = now.smaller.restored(ruin.edges())
+    more: Ruin | None = ruin
+    while more is not None and len(edges) > len(now.tree):
+        graph = _part(now.smaller.graph, run.whole, edges)
+        part = replace(run, whole=network(graph, run.host), report=partial(_of_recombination, run.report))
+        found, further, more = _searched(shrunk_for_best(reduced(graph), part), part)
+        work = _joined(work, further)
+        if found.weight >= now.weight:
+            break
+        now = replace(now, tree=edges[found.tree], weight=found.weight)
+        if more is not None:
+            edges = edges[found.smaller.restored(more.edges())]
+    run.stop.checkpoints = checkpoints
+    if run.stop.broken_off:
+        checkpoints.save(ruin.state(), last=True)
+    return now, work
+
+
+def _part(graph: Graph, whole: Network, edges: Indices) -> Graph:
+    """Return the graph as it was read with some of its edges alone. `graph` is a reduced form of it."""
+    part = whole.edges.part(edges)
+    return assembled(graph.name, whole.n, part.tails, part.heads, narrowed(part.weights), directed=False,
+                     scale=graph.scale, terminals=whole.terminals.astype(np.int64))
+
+
+def _of_recombination(report: Report, done: float, message: str = "") -> None:
+    """Report what is under way in the recombination of trees."""
+    report(0.9, f"trees recombined: {message}")
+
+
+def _joined(work: Work, more: Work) -> Work:
+    """Return the sum of some work and of what came after it."""
+    history = [*work.history, *((work.rounds + number, seconds, weight) for number, seconds, weight in more.history)]
+    return Work(work.relaxed + more.relaxed, work.seconds + more.seconds, work.seconds_copy + more.seconds_copy,
+                work.sent + more.sent, work.rounds + more.rounds, lighter_and_last(history))
+
+
+def with_tree(now: Shrunk, tree: Indices | None, run: Setting) -> Shrunk:
+    """Return the reductions with a tree of the reduced graph (given on rank 0) if it is lighter. Collective."""
+    found: tuple[Indices, int] | None = None
+    if tree is not None:
+        best = Incumbent(run.whole, now.tree, now.weight)
+        best.offer(now.smaller, tree)
+        found = best.tree, best.weight
+    edges, weight = run.comm.bcast(found) or (now.tree, now.weight)
+    return replace(now, tree=np.asarray(edges), weight=weight, bound=min(weight, now.bound))
+
+
+def lighter_and_last(rows: Sequence[tuple[int, float, int]]) -> list[tuple[int, float, int]]:
+    """Return the rows (rounds, seconds, weight) of each lighter tree, and one with the lightest weight at the end."""
+    found: list[tuple[int, float, int]] = []
+    for row in rows:
+        if found and row[0] == found[-1][0] and row[2] < found[-1][2]:
+            found[-1] = row
+        elif not found or row[2] < found[-1][2]:
+            found.append(row)
+    if rows[-1][0] > found[-1][0]:
+        found.append((*rows[-1][:2], found[-1][2]))
+    return found
+
+
+RUIN_FILE = "host/ruin"
 LAUNCHES_A_SHAKE, WORK_OF_LAUNCH = 2, 1 << 28
 """A shake takes `LAUNCHES_A_SHAKE` launches, and more if a launch would take more work than `WORK_OF_LAUNCH`: three to
 six seconds, for which signals wait."""
@@ -84,7 +220,7 @@ class Ruin:
     number
         Number of rounds of iterated 1-Steiner and launches so far.
     history
-        As in `kmb.tree.Work`. On ranks other than 0 it begins with the first launch.
+        As in `Work`. On ranks other than 0 it begins with the first launch.
     launches
         Number of launches so far.
     """
@@ -185,7 +321,7 @@ class Ruin:
         arcs: Given = {"tails": self._arcs.tails, "back": self._arcs.back, "edge": self._arcs.edge.astype(np.uint32)}
         rise, work = np.empty((len(starts), net.n), np.uint32), np.empty(len(starts), np.uint64)
         net.device.call(
-            FILE, "ruin_recreate", net=net.group(), threads=net.device.info.threads, searches=len(starts),
+            RUIN_FILE, "ruin_recreate", net=net.group(), threads=net.device.info.threads, searches=len(starts),
             root=int(net.terminals[0]), how=plan, all=arcs, row=chosen.shape[1] // 32,
             chosen=np.packbits(chosen, bitorder="little").view(np.uint32), seeds=np.array(seeds, np.uint64),
             begin=np.array([one.work for one in starts], np.uint64), rise=rise, work=work,
@@ -217,7 +353,7 @@ def ruin_from(net: Network, setting: Setting, tree: Indices, work: Work) -> Ruin
     return Ruin(net, setting, own, weight, work.rounds, list(work.history))
 
 
-def resumed(net: Network, setting: Setting, saved: Saved) -> Ruin:
+def resumed_ruin(net: Network, setting: Setting, saved: Saved) -> Ruin:
     """Return the searches of a checkpoint."""
     own = []
     for number in _own_numbers(setting):

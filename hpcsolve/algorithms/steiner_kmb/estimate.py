@@ -1,18 +1,31 @@
-"""Estimates the memory of a run from the arrays that exist at the same time, as tests/algorithms/test_memory.py checks.
+"""The memory of a run, from the arrays that exist at the same time, and its time, from mode fast and some searches.
 
-What the reductions (reductions/simple.py) leave of a graph is known only after them. An estimate from the degrees of
-the vertices is right within a few per cent, and takes hardly any time.
+What the reductions (reduced_graph.py) leave of a graph is known only after them. An estimate from the degrees of the
+vertices is right within a few per cent, and takes hardly any time. tests/algorithms/test_memory.py checks the memory.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
+from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Estimate, StopCriteria, silent
 from hpcsolve.algorithms.shortest_paths.choice import workers
-from hpcsolve.algorithms.shortest_paths.engines import AUTO, PHAST, TILE, batch_rows, chosen_engine, row_bytes
+from hpcsolve.algorithms.shortest_paths.engines import (
+    AUTO,
+    PHAST,
+    TILE,
+    batch_rows,
+    chosen_engine,
+    row_bytes,
+    row_engine,
+    row_search,
+    searcher,
+)
 from hpcsolve.algorithms.shortest_paths.engines.hierarchy import (
     Refusal,
     contraction_bytes,
@@ -20,19 +33,26 @@ from hpcsolve.algorithms.shortest_paths.engines.hierarchy import (
     most_arcs,
     weighing_bytes,
 )
-from hpcsolve.algorithms.shortest_paths.engines.rows import RowRequest
+from hpcsolve.algorithms.shortest_paths.engines.launches import concurrent_blocks
+from hpcsolve.algorithms.shortest_paths.engines.rows import TILE_SOURCES, RowRequest
 from hpcsolve.algorithms.shortest_paths.search_graph import LONG, WORD, Keys, layout_bytes, search_graph_bytes
 from hpcsolve.algorithms.shortest_paths.searches import workspace
-from hpcsolve.algorithms.steiner_kmb.best.node_table import PANEL, capacity, table_bytes
-from hpcsolve.algorithms.steiner_kmb.exact.layer import pair_bytes
-from hpcsolve.algorithms.steiner_kmb.order import shares_of_walk
-from hpcsolve.algorithms.steiner_kmb.parameters import Parameters
-from hpcsolve.algorithms.steiner_kmb.reductions.simple import WORTHWHILE
-from hpcsolve.algorithms.steiner_kmb.row_choice import attempt_of
-from hpcsolve.device.base import DeviceInfo, batches_at_once
-from hpcsolve.parallel.comm import even_shares
+from hpcsolve.algorithms.steiner_kmb.exact import FREE_PART
+from hpcsolve.algorithms.steiner_kmb.kmb import Matrix, cutoff_of, keys_for, path_edges, sources_of, spanned_rows
+from hpcsolve.algorithms.steiner_kmb.network import network
+from hpcsolve.algorithms.steiner_kmb.nodes import PANEL, capacity, sent_bytes, table_bytes
+from hpcsolve.algorithms.steiner_kmb.reduced_graph import WORTHWHILE
+from hpcsolve.algorithms.steiner_kmb.setting import Parameters
+from hpcsolve.algorithms.steiner_kmb.solve import on_host, prepared, run
+from hpcsolve.algorithms.steiner_kmb.subset_program import pair_bytes
+from hpcsolve.algorithms.steiner_kmb.terminal_rows import attempt_of, chosen_rows, shares_of_walk, walk
+from hpcsolve.algorithms.trial import Stopwatch, Trial
+from hpcsolve.answers.contents import DistanceTable
+from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo, batches_at_once
+from hpcsolve.errors import InputError
+from hpcsolve.parallel.comm import SerialComm, even_shares
 from hpcsolve.problems.graph import Graph
-from hpcsolve.problems.steiner import exact_sum
+from hpcsolve.problems.steiner import exact_sum, require_problem
 
 LINKS_A_VERTEX = 8
 """Links that are held for each vertex at most: road-like graphs have 3 or 4, and for a moment they are held twice."""
@@ -188,3 +208,106 @@ def _table_bytes(left: Sizes, k: int, parameters: Parameters, ranks: int, keys: 
     if parameters.mode not in ("best", "exact"):
         return [len(share) * k * width * parameters.matrix for share in even_shares(k, ranks)]
     return table_bytes(left.n, k, ranks, width)
+
+
+def estimate(graph: Graph, parameters: Parameters, ranks: int, info: DeviceInfo = ONE_CORE) -> Estimate:
+    """Return what a run will need on `ranks` ranks with such a device each.
+
+    Raises
+    ------
+    InputError
+        The graph's terminals cannot be joined, or `matrix` is set in a mode that makes none.
+    """
+    if parameters.matrix and parameters.mode != "kmb":
+        raise InputError(f'steiner-kmb.matrix: mode "{parameters.mode}" makes no matrix; set mode = "kmb"')
+    require_problem(graph)
+    assert graph.terminals is not None
+    k, need = len(graph.terminals), memory(graph, parameters, ranks, info)
+
+    def largest(free: Sequence[int]) -> int:
+        parts = zip(free, need.host, need.device)
+        return int(min(most / ((a + b + need.shared) / graph.n) for most, a, b in parts))
+
+    alone = parameters.mode == "fast"
+    idle = ranks - 1 if alone else sum(not len(share) for share in shares_of_walk(k, ranks))
+    details: dict[str, int | str] = {"terminals": k, WITHOUT_WORK: idle}
+    if parameters.mode == "exact":
+        details["states"] = f"as many as it takes, up to [stop] memory, or else {FREE_PART:.0%} of the free memory"
+    width = distance_keys(graph, parameters).dtype.itemsize
+    sent = sent_bytes(left_of(graph).n, k, ranks, width) if parameters.mode in ("best", "exact") else [0] * ranks
+    work = graph.arcs * (1 if alone else k)
+    return Estimate(need.device, need.host, work, "arc of Dijkstra's", tuple(sent), details, largest, need.shared)
+
+
+ARCS = 1 << 22
+"""Roughly the arcs that each block scans in the trial, by one search or several."""
+ENDS = {
+    "best": 'mode "best" goes on until no vertex makes its tree lighter, and then with ruin and recreate',
+    "exact": 'mode "exact" ends when the lightest tree is proven',
+}
+"""When the modes end whose time is not known beforehand, in words."""
+NO_LIMIT = {"best": "", "exact": ", and how many states that takes cannot be foreseen"}
+
+
+def trial(graph: Graph, parameters: Parameters, criteria: StopCriteria, ranks: int, device: Device, seed: int) -> Trial:
+    """Return a trial: a run of mode fast (a second for half a million vertices) and, for mode kmb, some searches."""
+    given = msgspec.structs.replace(parameters, mode="fast", matrix=False, halt="bottleneck")
+    watch = Stopwatch()
+    outcome = run(graph, device, SerialComm(), given, silent, NO_STOP, seed)
+    setup = watch.seconds()
+    if parameters.mode == "fast":
+        return Trial(graph, given, outcome, setup, 0.0, "the job itself")
+    if parameters.mode == "kmb":
+        searched = _searched(graph, parameters, ranks, device)
+        return Trial(graph, given, outcome, setup, searched.seconds, searched.measured_on,
+                     searched.row_ratio, tables=searched.tables)
+    limit = None if criteria.seconds is None else max(0.0, criteria.seconds - setup)
+    open_end = f"{NO_LIMIT[parameters.mode]}; [stop] seconds would end it"
+    why = ENDS[parameters.mode] + (open_end if limit is None else ", or soon after that time")
+    return Trial(graph, given, outcome, setup, limit, "mode fast", open_end=why)
+
+
+@dataclass(frozen=True)
+class _Searched:
+    """What some searches of mode kmb say about all of them.
+
+    Attributes
+    ----------
+    seconds
+        Estimated seconds of all searches of a rank.
+    measured_on, row_ratio, tables
+        As in `Trial`.
+    """
+
+    seconds: float
+    measured_on: str
+    row_ratio: float
+    tables: tuple[DistanceTable, ...]
+
+
+def _searched(graph: Graph, parameters: Parameters, ranks: int, device: Device) -> _Searched:
+    """Make some searches of mode kmb, from terminals near each other, and find some of the paths."""
+    with on_host(device) as host:
+        smaller, tree = prepared(graph, host)
+        net, info, cutoff = network(smaller.graph, host), device.info, cutoff_of(tree, parameters)
+        k, keys = len(net.terminals), keys_for(smaller.graph, cutoff)
+        share = len(shares_of_walk(k, ranks)[0])
+        together = parameters.engine == AUTO or row_engine(parameters.engine)
+        a_block = TILE_SOURCES if together else 1  # searches that a block makes together
+        count = min(share, a_block * concurrent_blocks(info) * -(-ARCS // max(1, smaller.graph.arcs)))
+        matrix = Matrix(smaller.member, range(count), np.zeros((count, len(smaller.member)), keys.dtype))
+        sources = sources_of(walk(net, tree), SerialComm(), matrix) if parameters.matrix else walk(net, tree)[:count]
+        watch = Stopwatch()
+        choice, p = chosen_rows(smaller.graph, keys, parameters, device, SerialComm()), parameters.at_once
+        with searcher(smaller.graph, device, keys, choice.engine, cutoff=cutoff, searches=count) as ready:
+            targets = net.terminals.astype(np.int64)
+            with row_search(ready, smaller.graph, choice.engine, p, targets, count, choice.hierarchy) as rows:
+                before = watch.seconds()
+                spanned_rows(net, sources, tree.bottleneck, rows, keys, silent, matrix if parameters.matrix else None)
+            ends = np.stack([tree.first, tree.second], axis=1).astype(np.int64)
+            ends = ends[np.argsort(ends[:, 0], kind="stable")][: max(1, (k - 1) * count // k)]
+            path_edges(net, ready, ends, SerialComm(), silent)
+        ratio = share / count
+        tables = (matrix.as_table(),) if parameters.matrix else ()
+        return _Searched(before + (watch.seconds() - before) * ratio, f"mode fast, and {count} of {k} searches", ratio,
+                         tables)

@@ -1,8 +1,14 @@
-"""Chooses how rows of distances from terminals are made: by a hierarchy (engine "phast") or by the engine "tile"."""
+"""Rows of distances from the terminals: in which order they are searched from, and by which engine.
+
+Terminals near each other in their spanning tree stand together. Rows are made by a hierarchy (engine "phast") or by the
+engine "tile", unless the job names another one.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+import numpy as np
 
 from hpcsolve.algorithms.shortest_paths.choice import (
     Attempt,
@@ -14,14 +20,52 @@ from hpcsolve.algorithms.shortest_paths.choice import (
 )
 from hpcsolve.algorithms.shortest_paths.engines import AUTO, PHAST, TILE, RowEngineName
 from hpcsolve.algorithms.shortest_paths.engines.hierarchy import Hierarchy, Refusal
+from hpcsolve.algorithms.shortest_paths.engines.rows import TILE_SOURCES
 from hpcsolve.algorithms.shortest_paths.search_graph import Keys
-from hpcsolve.algorithms.steiner_kmb.parameters import Parameters
+from hpcsolve.algorithms.steiner_kmb.network import ClosureTree, Network
+from hpcsolve.algorithms.steiner_kmb.reduced_graph import Indices
+from hpcsolve.algorithms.steiner_kmb.setting import Parameters
 from hpcsolve.device.base import Device
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.graph import Graph
 
+
+def walk(net: Network, closure_tree: ClosureTree) -> Indices:
+    """Return the terminals' numbers in the depth-first order of their spanning tree."""
+    first, second = (np.searchsorted(net.terminals, end) for end in (closure_tree.first, closure_tree.second))
+    return depth_first(len(net.terminals), first, second)
+
+
+def depth_first(count: int, first: Indices, second: Indices) -> Indices:
+    """Return the nodes of a tree in depth-first order, from number 0, short edges first.
+
+    Parameters
+    ----------
+    first, second
+        The ends of the tree's edges, the shortest first.
+    """
+    branches: list[list[int]] = [[] for _ in range(count)]
+    for tail, head in zip(first[::-1].tolist(), second[::-1].tolist()):  # the longest edge first: it is taken last
+        branches[tail].append(head)
+        branches[head].append(tail)
+    order, seen, waiting = [], bytearray(count), [0]
+    while waiting:
+        node = waiting.pop()
+        order.append(node)
+        seen[node] = 1
+        waiting.extend(other for other in branches[node] if not seen[other])
+    return np.array(order)
+
+
+def shares_of_walk(terminals: int, ranks: int) -> list[Indices]:
+    """Return each rank's places in the walk: whole groups of the engine "tile", dealt in turn for even loads."""
+    group = max(1, min(TILE_SOURCES, -(-terminals // ranks)))
+    owner = np.arange(terminals) // group % ranks
+    return [np.flatnonzero(owner == rank) for rank in range(ranks)]
+
+
 TILE_STEPS = {"kmb": 1.5, "best": 5.0, "exact": 5.0}
-"""Steps of a search by the engine "tile", as `phast.choice.NEAR_FAR_STEPS`, by mode.
+"""Steps of a search by the engine "tile", as `NEAR_FAR_STEPS` of choice.py, by mode.
 
 Searches of mode kmb end at the last terminal or before. In the other modes searches go to every vertex.
 """

@@ -1,0 +1,205 @@
+"""The `[steiner-kmb]` table of a job file, and what a run works with on each rank: its setting, its end, its work."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+
+import msgspec
+
+from hpcsolve.algorithms.base import Report, StopCriteria
+from hpcsolve.algorithms.shortest_paths.engines import ROW_ENGINES, TerminalEngineName, described
+from hpcsolve.algorithms.steiner_kmb.network import Network
+from hpcsolve.answers.tree import TreeQuestion
+from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints, Wish, agreed
+from hpcsolve.checkpoint.store import State
+from hpcsolve.device.base import Device
+from hpcsolve.device.host import HostDevice
+from hpcsolve.parallel.comm import Comm
+from hpcsolve.problems.graph import Graph
+
+
+class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+    """The `[steiner-kmb]` table of a job file.
+
+    Attributes
+    ----------
+    mode
+        "fast": a tree grown by one search, on rank 0 alone; "kmb": the method that Kou, Markowsky and Berman published,
+        with one search per terminal, spread over the ranks; "best": reductions by bounds, then iterated 1-Steiner on
+        a table of distances from the terminals to every vertex, which is spread over the ranks, then ruin and recreate;
+        "exact": the lightest tree, with a proof, by reductions, mode best (if they leave more than 12 terminals), and
+        dynamic programming over sets of terminals, which is spread over the ranks. Its time and memory cannot be
+        foreseen. Modes best and exact honour [stop]: they end soon, with the best tree so far.
+    engine
+        Of modes kmb, best and exact: how to search; the tree does not depend on it. "auto": phast if the graph has at
+        most 4 arcs per vertex and there are enough terminals for each core to pay for a hierarchy; else tile.
+        (ENGINES); or an engine of shortest-paths.
+    at_once
+        Of engine p-pull: number of terminals that are searched from at once.
+    shakes
+        Of modes best and exact: how long ruin and recreate goes on, from a few hundredths of a second for each shake to
+        a second and more in graphs of 10^5 vertices. With at most 64 terminals, half of the nodes of iterated 1-Steiner
+        are also dropped at least this many times. The seed decides what is tried. Four shakes make trees lighter by a
+        few tenths of a per cent.
+    starts
+        Of modes best and exact: number of independent searches by ruin and recreate, each as long as `shakes` says.
+        They are dealt to the ranks and their CPU threads. The edges of all their trees are a smaller problem, which is
+        solved in the same way, and so on as long as trees become lighter.
+    halt
+        Of mode kmb: where a search ends. "bottleneck": at the length of the longest edge of the terminals' spanning
+        tree, which one search finds beforehand; "terminals": when the last terminal is settled, as published. The tree
+        is the same.
+    matrix
+        Of mode kmb: whether the result also has the table of distances between all terminals. Each search then goes on
+        to the last terminal.
+    exchange
+        Whether key-path exchange improves the tree, on rank 0. It takes one or two seconds for 10^5 vertices, and makes
+        the tree lighter by about one per cent. Modes best and exact always do it.
+    """
+
+    mode: Literal["fast", "kmb", "best", "exact"] = "fast"
+    engine: TerminalEngineName = "auto"
+    at_once: Annotated[int, msgspec.Meta(ge=1, le=1024)] = 8
+    shakes: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 4
+    starts: Annotated[int, msgspec.Meta(ge=1, le=65535)] = 1
+    halt: Literal["bottleneck", "terminals"] = "bottleneck"
+    matrix: bool = False
+    exchange: bool = False
+
+
+Parameters.__doc__ = described(Parameters.__doc__, ROW_ENGINES)
+
+
+def asked(graph: Graph, parameters: Parameters) -> TreeQuestion:
+    """Return what the job asks for beside the tree."""
+    return TreeQuestion(parameters.matrix)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a run works with on each rank.
+
+    Attributes
+    ----------
+    whole
+        The network of the graph as it was read.
+    host
+        The CPU, which is also `device` if the job has no GPU.
+    """
+
+    whole: Network
+    host: HostDevice
+    device: Device
+    comm: Comm
+    parameters: Parameters
+    report: Report
+    stop: RoundStop
+    seed: int
+
+
+@dataclass(frozen=True)
+class Work:
+    """The work of a rank: arcs relaxed, seconds in kernels and in copies, bytes of rows sent, rounds (in mode best).
+
+    Attributes
+    ----------
+    history
+        Of mode best on rank 0: (rounds, seconds, weight) of each better tree, and of the best at the end.
+    """
+
+    relaxed: int
+    seconds: float
+    seconds_copy: float = 0.0
+    sent: int = 0
+    rounds: int = 0
+    history: Sequence[tuple[int, float, int]] = ()
+
+
+@dataclass
+class RoundStop:
+    """The time limit of a run, by the first clock of any rank, its target, and interruptions of any rank.
+
+    Attributes
+    ----------
+    target
+        A weight, scaled as those of the graph.
+    offset
+        By how much a tree of the graph as it was read is heavier than its part in the reduced graph, whose weight
+        `is_over` takes.
+    checkpoints, nbytes
+        The checkpoints, which also know of interruptions of this rank; the bytes that this rank writes into each.
+    wish
+        What all ranks have agreed to do: go on, save, or stop.
+    met, broken_off
+        The criterion that was met, in words, or ""; whether the run was interrupted before.
+    saved
+        Whether a checkpoint has been written since the interruption.
+    """
+
+    comm: Comm
+    criteria: StopCriteria
+    target: int | None
+    checkpoints: Checkpoints = NONE
+    nbytes: int = 0
+    wish: Wish = Wish.GO_ON
+    started: float = field(default_factory=time.perf_counter)
+    met: str = ""
+    broken_off: bool = False
+    saved: bool = False
+    offset: int = 0
+
+    def seconds(self) -> float:
+        """Return the seconds since the start."""
+        return time.perf_counter() - self.started
+
+    def is_over(self, weight: int | None = None) -> bool:
+        """Return whether a criterion is met, with a tree of this weight (given on rank 0), or any rank is interrupted.
+
+        Collective.
+        """
+        met = self._criterion(weight if self.comm.rank == 0 else None)
+        votes = self.comm.allgather((met, self.checkpoints.wish(self.nbytes)))
+        self.met = next((met for met, _ in votes if met), "")
+        self.wish = agreed([wish for _, wish in votes])
+        over, asked = bool(self.met), self.wish == Wish.STOP
+        self.broken_off = asked and not over
+        return over or asked
+
+    def ends(self, weight: int | None, state: Callable[[], State] | None) -> bool:
+        """Return whether the run must stop, as `is_over`. Save the state if it is time and `state` is given."""
+        over = self.is_over(weight)
+        if state is not None and self.wish != Wish.GO_ON and (self.broken_off or not over):
+            self.checkpoints.save(state(), last=over)
+            self.saved = over
+        return over
+
+    def is_late(self) -> bool:
+        """Return whether this rank's time is up: then `is_over` will end the run."""
+        return bool(self._criterion(None))
+
+    def is_due(self) -> bool:
+        """Return whether this rank's time is up or it is interrupted: then `is_over` will end the run."""
+        return self.is_late() or self.checkpoints.wish(self.nbytes) == Wish.STOP
+
+    def meets_target(self, weight: int) -> bool:
+        """Return whether a tree of this weight meets the target."""
+        if self.target is None or weight + self.offset > self.target:
+            return False
+        self.met = self._criterion(weight)
+        return True
+
+    def ended(self, rounds: int) -> str:
+        """Return why the run ended early, in words, or "" if it was complete."""
+        reason = "interrupted" if self.broken_off else self.met
+        return reason and f"{reason} {f'in round {rounds}' if rounds else 'before the first round'}"
+
+    def _criterion(self, weight: int | None) -> str:
+        """Return the criterion that is met by now, in words, or ""."""
+        if self.criteria.seconds is not None and self.seconds() >= self.criteria.seconds:
+            return f"{self.criteria.seconds:g} s reached"
+        if weight is not None and self.target is not None and weight + self.offset <= self.target:
+            return f"target {self.criteria.target:.10g} reached"
+        return ""
