@@ -17,15 +17,15 @@ from hpcsolve.formats.records import (
     Records,
     arc_lines,
     comment_lines,
+    graph_of,
     header_numbers,
     positions_in,
     read_records,
     require_count,
     require_plausible,
-    weights_in,
 )
 from hpcsolve.formats.tables import shortest
-from hpcsolve.problems.graph import Graph, assembled
+from hpcsolve.problems.graph import Graph
 from hpcsolve.wording import shown
 
 _FIRST_LINE = re.compile(rb"(?:[ \t]*(?:c(?:[ \t][^\n]*)?)?\n)*[ \t]*p[ \t]+(\w+)")
@@ -58,12 +58,7 @@ def read_dimacs(file: InputFile, directed: bool | None = None) -> Graph:
     n, count = header.numbers
     require_plausible(file, n, header.line)
     require_count(file, count, len(records.lines), "arcs", header.line)
-    tails, heads = (positions_in(file, column, records.lines, n) for column in records.columns[:2])
-    weights, scale = weights_in(file, records.columns[2], records.lines, n)
-    return assembled(
-        file.stem or "graph", n, tails, heads, weights, directed=directed is not False, scale=scale,
-        labels=np.arange(1, n + 1), comment=header.comment,
-    )
+    return graph_of(file, records, n, directed=directed is not False, comment=header.comment)
 
 
 def looks_like_dimacs(content: bytes) -> bool:

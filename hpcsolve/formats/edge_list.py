@@ -4,6 +4,8 @@ Lines that begin with # or % are comments. The first line may have titles of the
 three. Vertices are either whole numbers below 2^63, by which they are ordered, or names. A comment that
 begins with "Directed graph" or "Undirected graph" (as in files of SNAP) says what the lines are. Without it they are
 edges, of which no two may lead opposite ways with different weights.
+
+Lines of numbers alone, in the order tail, head, weight, are read as whole arrays, all others as tables of text.
 """
 
 from __future__ import annotations
@@ -11,8 +13,9 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from itertools import islice
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +31,7 @@ from hpcsolve.formats.records import (
     weight_text,
     weights_in,
 )
-from hpcsolve.formats.tables import cells_of, delimiter_of, listed
+from hpcsolve.formats.tables import Row, cells_of, delimiter_of, listed, rows_of
 from hpcsolve.problems.graph import Graph, assembled
 from hpcsolve.problems.notes import ONE_WAY, not_used, one_way_notes, read_note
 from hpcsolve.wording import shown
@@ -42,29 +45,76 @@ WEIGHT = ("w", "weight", "length", "distance", "cost")
 _EDGE_ID = ("id", "key", "edge", "fid", "osmid", "no", "nr", "")
 """Titles of columns that number the edges, and that are never taken for weights."""
 EXAMPLE = "id,u,v,w"
+_SKIPPED = re.compile(r"[ \t]*[#%]|[ \t\n\v\f\r]*$")
+_CONTENT = re.compile(rb"(?m)^[ \t]*([^\s#%][^\n]*)")
 _LABEL = re.compile(r"\d{1,18}", re.ASCII)
 _LARGEST_ID = 2**63 - 1
-
-Row = tuple[int, list[str]]
-"""The number of a line, and its cells."""
+_LONGEST_HEAD = 1 << 20
 
 
-@dataclass(frozen=True)
-class EdgeColumns:
-    """Positions of columns, from 0. The weight is None where each edge weighs 1."""
+class Edges(NamedTuple):
+    """What a file says of its edges, one on each line.
 
-    tail: int
-    head: int
-    weight: int | None
+    Attributes
+    ----------
+    labels, names
+        Of the vertices; no names if all are whole numbers.
+    tails, heads
+        Positions of the ends.
+    values
+        The weights, as the file has them.
+    lines
+        The number of each line.
+    titles
+        Of the columns, empty without a header.
+    one_way
+        The cells of a column that marks one-way streets.
+    unused
+        The titles of columns that are not used.
+    comments
+        The text of each comment.
+    """
+
+    labels: NDArray[np.int64]
+    names: tuple[str, ...]
+    tails: NDArray[np.int64]
+    heads: NDArray[np.int64]
+    values: Numbers
+    lines: NDArray[np.int64]
+    titles: Sequence[str]
+    one_way: Sequence[str]
+    unused: Sequence[str]
+    comments: Sequence[str]
 
 
-def read_edge_table(file: InputFile, directed: bool | None, weight: str | None, comment: str = "") -> Graph:
-    """Return the graph of a table of edges.
+def has_edge_titles(content: bytes) -> bool:
+    """Return whether the first line that is no comment names the ends of edges, and not the cities of a matrix."""
+    first, *others = _first_cells(_first_lines(content[:_LONGEST_HEAD]))
+    is_matrix = not first[0] and any(row[0] == first[1] for row in others)
+    return _names_ends(first) and not is_matrix
+
+
+def looks_like_edge_list(content: bytes) -> bool:
+    """Return whether one of the first two lines that are not comments looks like an edge, or names its ends.
+
+    An edge is two or three numbers and nothing else, or two texts and a number.
+    """
+    lines = _first_lines(content)
+    for row in _first_cells(lines):
+        number = [NUMBER.fullmatch(cell) is not None for cell in row]
+        if _names_ends(row) or (number == [False, False, True] and all(row)):
+            return True
+    return any(width in (2, 3) for width in _widths_of_numbers(lines))
+
+
+def read_edge_list(file: InputFile, directed: bool | None = None, weight: str | None = None) -> Graph:
+    """Return a graph, whose weights are 1 if there is no column for them.
 
     Parameters
     ----------
     directed
-        Whether lines are arcs. None: they are edges, of which no two may lead opposite ways with different weights.
+        Whether a line is an arc from the first to the second vertex; by default as the comments say. If these say
+        nothing, lines are edges, of which no two may lead opposite ways with different weights.
     weight
         The title of the column with the weights. None: the column with a title of `WEIGHT`, else the only one beside
         the ends. Without such a column each edge weighs 1.
@@ -74,68 +124,200 @@ def read_edge_table(file: InputFile, directed: bool | None, weight: str | None, 
     InputError
         With file and line: it is not clear which columns hold what, a cell is missing, or a weight is not a number.
     """
-    rows = list(_rows(file))
-    header = _has_titles(file, rows[0], weight)
-    columns = _columns(file, rows[0], header, weight)
-    body = rows[1:] if header else rows
-    if not body:
-        raise file.error("there are no edges below the first line", rows[0][0])
-    for line, cells in body:
-        if len(cells) != len(rows[0][1]):
-            raise file.error(f"{len(cells)} cells, but line {rows[0][0]} has {len(rows[0][1])}", line)
-        if not cells[columns.tail] or not cells[columns.head]:
-            raise file.error("a vertex is missing", line)
-    lines = np.array([line for line, _ in body], dtype=np.int64)
-    if not header or not names_columns(rows[0][1]):
-        _refuse_places(file, body, columns)
-    labels, names, tails, heads = _vertices(file, body, columns, lines)
-    values = np.ones(len(body), dtype=np.uint64) if columns.weight is None else _numbers(file, body, columns.weight)
-    weights, scale = weights_in(file, values, lines, len(labels))
+    if file.content.lstrip().startswith(b"<"):
+        raise file.error("is HTML or XML, not a list of edges", file.first_line)
+    lines = _first_lines(file.content)
+    titles, widths = _first_cells(lines)[0], _widths_of_numbers(lines)
+    if weight is None and widths[:1] in ([2], [3]) and _is_in_order(titles):
+        edges = _edges_of_numbers(file, lines[0][0], titles, widths[0])
+    else:
+        edges = _edges_of_cells(file, weight)
     if directed is None:
-        require_one_weight(file, len(labels), (tails, heads), (weights, scale), lines, names or labels)
-    titles = rows[0][1] if header else []
-    used = {columns.tail, columns.head, columns.weight}
-    others = [title for column, title in enumerate(titles) if column not in used and title.lower() not in _EDGE_ID]
-    one_way = [cells[titles.index(title)] for title in others if title.lower() == ONE_WAY for _, cells in body]
+        said = (re.match(r"(un)?directed graph", comment, re.IGNORECASE) for comment in edges.comments)
+        directed = next((match[1] is None for match in said if match), None)
+    n = len(edges.labels)
+    weights, scale = weights_in(file, edges.values, edges.lines, n)
+    if directed is None:
+        names = edges.names or edges.labels
+        require_one_weight(file, n, (edges.tails, edges.heads), (weights, scale), edges.lines, names)
     notes = (
-        *direction_notes(titles, directed), *one_way_notes("column", one_way, directed),
-        *not_used([title for title in others if title.lower() != ONE_WAY]),
+        *_direction_notes(edges.titles, directed), *one_way_notes("column", edges.one_way, directed),
+        *not_used(edges.unused),
     )
     return assembled(
-        file.stem or "graph", len(labels), tails, heads, weights, directed=bool(directed), scale=scale, labels=labels,
-        vertex_names=names, comment=comment, notes=notes,
+        file.stem or "graph", n, edges.tails, edges.heads, weights, directed=bool(directed), scale=scale,
+        labels=edges.labels, vertex_names=edges.names, comment="\n".join(filter(None, edges.comments)), notes=notes,
     )
 
 
-def direction_notes(titles: Sequence[str], directed: bool | None) -> tuple[str, ...]:
-    """Return the line that says that edges under titles such as from and to lead both ways.
+def _first_lines(content: bytes) -> list[tuple[int, bytes]]:
+    """Return the number and the text of the first two lines that are neither blank nor comments."""
+    found = islice(_CONTENT.finditer(content), 2)
+    return [(content.count(b"\n", 0, match.start()) + 1, match[1]) for match in found]
 
-    There is no line if the user says whether they are arcs.
+
+def _first_cells(lines: Sequence[tuple[int, bytes]]) -> list[list[str]]:
+    """Return the cells of the first lines, of which there is at least one."""
+    texts = [decode(text) for _, text in lines]
+    try:
+        return [cells_of(text, delimiter_of(texts[0])) for text in texts] or [[""]]
+    except csv.Error:
+        return [[""]]
+
+
+def _widths_of_numbers(lines: Sequence[tuple[int, bytes]]) -> list[int]:
+    """Return how many numbers each line that has nothing else has."""
+    rows = (words(decode(_with_blanks(text))) for _, text in lines)
+    return [len(row) for row in rows if all(map(NUMBER.fullmatch, row))]
+
+
+def _with_blanks(text: bytes) -> bytes:
+    """Return the text with blanks in place of delimiters and quotes.
+
+    A decimal comma between semicolons (1,5) stays, and is refused as a number later.
     """
-    ends = [title for title in titles if title.lower() in (*TAIL, *HEAD) and title.lower() not in _UNDIRECTED]
-    if directed is not None or not names_columns(titles) or not ends:
-        return ()
-    what = f"{' and '.join(ends)} are the ends of edges, which lead both ways"
-    return (read_note(f"{what}; directed = true makes arcs of them"),)
+    marks = b';"' if b";" in text else b',"'
+    return text.translate(bytes.maketrans(marks, b" " * len(marks)))
 
 
-def names_columns(titles: Sequence[str]) -> bool:
+def _names_ends(titles: Sequence[str]) -> bool:
     """Return whether titles say which columns hold the two ends of an edge."""
     found = [title.lower() for title in titles]
     return any(title in TAIL for title in found) and any(title in HEAD for title in found)
 
 
-def names_axes(titles: Sequence[str]) -> bool:
+def _names_axes(titles: Sequence[str]) -> bool:
     """Return whether titles say that columns hold coordinates."""
     return {"x", "y"} <= {title.lower() for title in titles}
 
 
-def begins_with_id(titles: Sequence[str]) -> bool:
-    """Return whether the first column numbers the edges."""
-    return titles[0].lower() in _EDGE_ID
+def _is_in_order(cells: Sequence[str]) -> bool:
+    """Return whether the columns are tail, head, weight, as far as the cells of the first line tell."""
+    if not _names_ends(cells):
+        return cells[0].lower() not in _EDGE_ID and not _names_axes(cells)
+    first, second, *rest = [cell.lower() for cell in cells]
+    if any(title in (*TAIL, *HEAD) for title in rest) or (rest and rest[0] in _EDGE_ID):
+        return False
+    return first in TAIL and second in HEAD
 
 
-def positions_by_label(
+def _edges_of_numbers(file: InputFile, first_line: int, titles: Sequence[str], width: int) -> Edges:
+    """Return the edges of lines of numbers alone, below a first line that may have titles."""
+    what = ("a vertex", "a vertex", "a weight")[:width]
+    records = read_records(file, _with_blanks(file.content), 1, what)
+    comments = []
+    for line, text in records.others:
+        if text.startswith(("#", "%")):
+            comments.append(text.lstrip(" \t#%").strip())
+        elif line != first_line:
+            raise file.error(f"expected {', '.join(what)}, found {shown(text)}", line)
+    labels, tails, heads = _positions_by_label(file, records.columns[0], records.columns[1], records.lines)
+    values = np.ones(len(tails), dtype=np.uint64) if width == 2 else records.columns[2]
+    return Edges(labels, (), tails, heads, values, records.lines, titles, (), (), comments)
+
+
+def _edges_of_cells(file: InputFile, weight: str | None) -> Edges:
+    """Return the edges of a table of text."""
+    rows = list(rows_of(file, "a line of a table", _SKIPPED))
+    if not rows:
+        raise file.error("expected two vertices and perhaps a weight on each line", file.last_line)
+    first_line, first = rows[0]
+    titles = first if _has_titles(file, rows[0], weight) else []
+    tail, head, weighted = _columns(file, rows[0], bool(titles), weight)
+    body = rows[1:] if titles else rows
+    if not body:
+        raise file.error("there are no edges below the first line", first_line)
+    for line, cells in body:
+        if len(cells) != len(first):
+            raise file.error(f"{len(cells)} cells, but line {first_line} has {len(first)}", line)
+        if not cells[tail] or not cells[head]:
+            raise file.error("a vertex is missing", line)
+    lines = np.array([line for line, _ in body], dtype=np.int64)
+    ends = [[cells[column] for _, cells in body] for column in (tail, head)]
+    if not _names_ends(titles):
+        _refuse_places(file, ends, body[0].line)
+    names: tuple[str, ...] = ()
+    if all(_LABEL.fullmatch(text) for column in ends for text in column):
+        whole = [np.array([int(text) for text in column], dtype=np.uint64) for column in ends]
+        labels, tails, heads = _positions_by_label(file, whole[0], whole[1], lines)
+    else:
+        position: dict[str, int] = {}
+        both = [position.setdefault(text, len(position)) for pair in zip(*ends) for text in pair]
+        tails, heads = np.array(both, dtype=np.int64).reshape(-1, 2).T.copy()
+        labels, names = np.arange(len(position)), tuple(position)
+    values = np.ones(len(body), dtype=np.uint64) if weighted is None else _weights(file, body, weighted)
+    others = [title for column, title in enumerate(titles)
+              if column not in (tail, head, weighted) and title.lower() not in _EDGE_ID]
+    one_way = [cells[titles.index(title)] for title in others if title.lower() == ONE_WAY for _, cells in body]
+    unused = [title for title in others if title.lower() != ONE_WAY]
+    comments = [decode(text).strip() for text in re.findall(rb"(?m)^[ \t]*[#%]+([^\n]*)", file.content)]
+    return Edges(labels, names, tails, heads, values, lines, titles, one_way, unused, comments)
+
+
+def _has_titles(file: InputFile, first: Row, weight: str | None) -> bool:
+    """Return whether the first line has titles. Raises `InputError` if they lack `weight`."""
+    line, cells = first
+    if weight is not None and cells.count(weight) != 1:
+        which = f"{cells.count(weight)} columns are" if weight in cells else "no column is"
+        raise file.error(f"{which} called {shown(weight)}; there are {listed(cells)}", line)
+    if weight is not None or _names_ends(cells):
+        return True
+    if len(cells) == 2 or (len(cells) == 3 and NUMBER.fullmatch(cells[2])):
+        return False
+    if len(cells) == 3 and cells[2]:
+        return True
+    message = f"{len(cells)} columns and no titles; write a first line that names them, such as {EXAMPLE}"
+    raise file.error(message, line)
+
+
+def _columns(file: InputFile, first: Row, header: bool, weight: str | None) -> tuple[int, int, int | None]:
+    """Return the columns of tail, head and weight, of which the last is None where each edge weighs 1.
+
+    Raises
+    ------
+    InputError
+        The titles leave them open.
+    """
+    line, cells = first
+    if not header and not _names_axes(cells):
+        return 0, 1, 2 if len(cells) == 3 else None
+    titles = [cell.lower() for cell in cells]
+    tail, head = _only(file, titles, TAIL, line), _only(file, titles, HEAD, line)
+    if tail is None or head is None:
+        if len(cells) > 3 or titles[0] in _EDGE_ID or _names_axes(cells) or tail is not None or head is not None:
+            raise file.error(f"it is not clear which columns are the ends; call them u and v, as in {EXAMPLE}", line)
+        tail, head = 0, 1
+    if weight is not None:
+        return tail, head, cells.index(weight)
+    known = _only(file, titles, WEIGHT, line)
+    others = [column for column in range(len(cells)) if column not in (tail, head)]
+    if known is not None or not others or all(titles[column] in _EDGE_ID for column in others):
+        return tail, head, known
+    if len(others) > 1:
+        names = listed([cells[column] for column in others])
+        raise file.error(f"it is not clear which column is the weight: {names}; choose with weight = ...", line)
+    return tail, head, others[0]
+
+
+def _only(file: InputFile, titles: Sequence[str], spellings: Sequence[str], line: int) -> int | None:
+    """Return the column with one of these titles, None if there is none. Raises `InputError` if there are two."""
+    found = [index for index, title in enumerate(titles) if title in spellings]
+    if len(found) > 1:
+        first, second = (titles[index] for index in found[:2])
+        cure = "choose with weight = ..." if spellings is WEIGHT else "rename or remove one"
+        raise file.error(f"the columns {first} and {second} may mean the same; {cure}", line)
+    return found[0] if found else None
+
+
+def _refuse_places(file: InputFile, ends: Sequence[Sequence[str]], line: int) -> None:
+    """Refuse ends without titles if those of one column alone are numbers: these may be coordinates of the others."""
+    numbers = [sum(NUMBER.fullmatch(text) is not None for text in column) for column in ends]
+    if 0 in numbers and len(ends[0]) in numbers:
+        cure = f"write titles such as {EXAMPLE} above edges, or name,lat,lon above places"
+        raise file.error(f"one end of each line is a name, the other one a number; {cure}", line)
+
+
+def _positions_by_label(
     file: InputFile, tails: Numbers, heads: Numbers, lines: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Return the labels in ascending order, and the positions of tails and heads among them.
@@ -165,97 +347,7 @@ def positions_by_label(
     return labels, positions[: len(tails)], positions[len(tails) :]
 
 
-def _rows(file: InputFile) -> Iterator[Row]:
-    """Yield the lines that are neither blank nor comments. The first one shows what separates the cells of all."""
-    delimiter: str | None = None
-    found = False
-    for number, line in enumerate(decode(file.content).split("\n"), start=1):
-        if not words(line) or line.lstrip(" \t")[:1] in ("#", "%"):
-            continue
-        if not found:
-            delimiter, found = delimiter_of(line), True
-        try:
-            yield number, cells_of(line, delimiter)
-        except csv.Error as problem:
-            raise file.error(f"not a line of a table: {problem}", number) from None
-    if not found:
-        raise file.error("expected two vertices and perhaps a weight on each line", file.last_line)
-
-
-def _has_titles(file: InputFile, first: Row, weight: str | None) -> bool:
-    """Return whether the first line has titles. Raises `InputError` if they lack `weight`."""
-    line, cells = first
-    if weight is not None and cells.count(weight) != 1:
-        which = f"{cells.count(weight)} columns are" if weight in cells else "no column is"
-        raise file.error(f"{which} called {shown(weight)}; there are {listed(cells)}", line)
-    if weight is not None or names_columns(cells):
-        return True
-    if len(cells) == 2 or (len(cells) == 3 and NUMBER.fullmatch(cells[2])):
-        return False
-    if len(cells) == 3 and cells[2]:
-        return True
-    message = f"{len(cells)} columns and no titles; write a first line that names them, such as {EXAMPLE}"
-    raise file.error(message, line)
-
-
-def _columns(file: InputFile, first: Row, header: bool, weight: str | None) -> EdgeColumns:
-    """Return the columns of ends and weight. Raises `InputError` if the titles leave them open."""
-    line, cells = first
-    if not header and not names_axes(cells):
-        return EdgeColumns(0, 1, 2 if len(cells) == 3 else None)
-    titles = [cell.lower() for cell in cells]
-    tail, head = _only(file, titles, TAIL, line), _only(file, titles, HEAD, line)
-    if tail is None or head is None:
-        if len(cells) > 3 or begins_with_id(cells) or names_axes(cells) or tail is not None or head is not None:
-            raise file.error(f"it is not clear which columns are the ends; call them u and v, as in {EXAMPLE}", line)
-        tail, head = 0, 1
-    if weight is not None:
-        return EdgeColumns(tail, head, cells.index(weight))
-    known = _only(file, titles, WEIGHT, line)
-    others = [column for column in range(len(cells)) if column not in (tail, head)]
-    if known is not None or not others or all(titles[column] in _EDGE_ID for column in others):
-        return EdgeColumns(tail, head, known)
-    if len(others) > 1:
-        names = listed([cells[column] for column in others])
-        raise file.error(f"it is not clear which column is the weight: {names}; choose with weight = ...", line)
-    return EdgeColumns(tail, head, others[0])
-
-
-def _only(file: InputFile, titles: Sequence[str], spellings: Sequence[str], line: int) -> int | None:
-    """Return the column with one of these titles, None if there is none. Raises `InputError` if there are two."""
-    found = [index for index, title in enumerate(titles) if title in spellings]
-    if len(found) > 1:
-        first, second = (titles[index] for index in found[:2])
-        cure = "choose with weight = ..." if spellings is WEIGHT else "rename or remove one"
-        raise file.error(f"the columns {first} and {second} may mean the same; {cure}", line)
-    return found[0] if found else None
-
-
-def _refuse_places(file: InputFile, body: Sequence[Row], columns: EdgeColumns) -> None:
-    """Refuse ends without titles if those of one column alone are numbers: these may be coordinates of the others."""
-    numbers = [all(NUMBER.fullmatch(cells[column]) for _, cells in body) for column in (columns.tail, columns.head)]
-    texts = [not any(NUMBER.fullmatch(cells[column]) for _, cells in body) for column in (columns.tail, columns.head)]
-    if any(numbers) and any(texts):
-        cure = f"write titles such as {EXAMPLE} above edges, or name,lat,lon above places"
-        raise file.error(f"one end of each line is a name, the other one a number; {cure}", body[0][0])
-
-
-def _vertices(
-    file: InputFile, body: Sequence[Row], columns: EdgeColumns, lines: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], tuple[str, ...], NDArray[np.int64], NDArray[np.int64]]:
-    """Return labels, names (none if all vertices are whole numbers), and the positions of both ends."""
-    tails, heads = ([cells[column] for _, cells in body] for column in (columns.tail, columns.head))
-    if all(map(_LABEL.fullmatch, tails)) and all(map(_LABEL.fullmatch, heads)):
-        whole = [np.array([int(text) for text in ends], dtype=np.uint64) for ends in (tails, heads)]
-        labels, a, b = positions_by_label(file, whole[0], whole[1], lines)
-        return labels, (), a, b
-    position: dict[str, int] = {}
-    ends = [position.setdefault(text, len(position)) for pair in zip(tails, heads) for text in pair]
-    both = np.array(ends, dtype=np.int64).reshape(-1, 2)
-    return np.arange(len(position)), tuple(position), both[:, 0].copy(), both[:, 1].copy()
-
-
-def _numbers(file: InputFile, body: Sequence[Row], column: int) -> Numbers:
+def _weights(file: InputFile, body: Sequence[Row], column: int) -> Numbers:
     """Return the numbers in a column. Raises `InputError` with file and line if a cell is not a number."""
     cells = [cells[column] for _, cells in body]
     for (line, _), text in zip(body, cells):
@@ -264,75 +356,20 @@ def _numbers(file: InputFile, body: Sequence[Row], column: int) -> Numbers:
             raise file.error(f"a weight {what}", line)
     values = numbers_of(" ".join(cells).encode(), len(cells), max(map(len, cells)))
     if values is None:
-        raise file.error("a weight is not a number", body[0][0])
+        raise file.error("a weight is not a number", body[0].line)
     return values
 
 
-_COMMENT = re.compile(rb"[ \t]*[#%]")
-_LONGEST_HEAD = 1 << 20
+def _direction_notes(titles: Sequence[str], directed: bool | None) -> tuple[str, ...]:
+    """Return the line that says that edges under titles such as from and to lead both ways.
 
-
-def has_edge_titles(content: bytes) -> bool:
-    """Return whether the first line that is no comment names the ends of edges, and not the cities of a matrix."""
-    first, *others = _first_cells(content)
-    is_matrix = not first[0] and any(row[0] == first[1] for row in others)
-    return names_columns(first) and not is_matrix
-
-
-def looks_like_edge_list(content: bytes) -> bool:
-    """Return whether one of the first two lines that are not comments looks like an edge, or names its ends.
-
-    An edge is two or three numbers and nothing else, or two texts and a number.
+    There is no line if the user says whether they are arcs.
     """
-    rows = [row for _, row in _first_lines(content)]
-    numbers = any(len(row) in (2, 3) and all(map(NUMBER.fullmatch, row)) for row in rows)
-    return numbers or any(names_columns(row) or _is_edge_of_names(row) for row in _first_cells(content))
-
-
-def read_edge_list(file: InputFile, directed: bool | None = None, weight: str | None = None) -> Graph:
-    """Return a graph, whose weights are 1 if there is no column for them.
-
-    Parameters
-    ----------
-    directed
-        Whether a line is an arc from the first to the second vertex; by default as the comments say. If these say
-        nothing, lines are edges, of which no two may lead opposite ways with different weights.
-    weight
-        The title of the column with the weights.
-
-    Raises
-    ------
-    InputError
-        With file and line.
-    """
-    if file.content.lstrip().startswith(b"<"):
-        raise file.error("is HTML or XML, not a list of edges", file.first_line)
-    first_lines = _first_lines(file.content)
-    width = next((len(row) for _, row in first_lines if all(map(NUMBER.fullmatch, row))), 0)
-    # The quick reader below is for numbers alone, in the order tail, head, weight.
-    titles = _first_cells(file.content)[0]
-    if weight is not None or width not in (2, 3) or not _is_in_order(titles):
-        found = [decode(text).strip() for text in re.findall(rb"(?m)^[ \t]*[#%]+([^\n]*)", file.content)]
-        comment = "\n".join(filter(None, found))
-        return read_edge_table(file, _is_directed(directed, found), weight, comment)
-    what = ("a vertex", "a vertex", "a weight")[:width]
-    records = read_records(file, _with_blanks(file.content), 1, what)
-    comments = []
-    for line, text in records.others:
-        if _COMMENT.match(text.encode()):
-            comments.append(text.lstrip(" \t#%").strip())
-        elif line != first_lines[0][0]:  # which may have titles
-            raise file.error(f"expected {', '.join(what)}, found {shown(text)}", line)
-    labels, tails, heads = positions_by_label(file, records.columns[0], records.columns[1], records.lines)
-    values = np.ones(len(tails), dtype=np.uint64) if width == 2 else records.columns[2]
-    weights, scale = weights_in(file, values, records.lines, len(labels))
-    stated = _is_directed(directed, comments)
-    if stated is None:
-        require_one_weight(file, len(labels), (tails, heads), (weights, scale), records.lines, labels)
-    return assembled(
-        file.stem or "graph", len(labels), tails, heads, weights, directed=bool(stated), scale=scale, labels=labels,
-        comment="\n".join(comment for comment in comments if comment), notes=direction_notes(titles, stated),
-    )
+    ends = [title for title in titles if title.lower() in (*TAIL, *HEAD) and title.lower() not in _UNDIRECTED]
+    if directed is not None or not _names_ends(titles) or not ends:
+        return ()
+    what = f"{' and '.join(ends)} are the ends of edges, which lead both ways"
+    return (read_note(f"{what}; directed = true makes arcs of them"),)
 
 
 def write_edge_list(graph: Graph, path: str) -> None:
@@ -374,55 +411,3 @@ def _require_expressible(graph: Graph, names: Sequence[str]) -> None:
     elif graph.labels.min(initial=0) < 0:
         what = f"the label {graph.labels.min()} is negative, which an edge list cannot have"
         raise InputError(f"{what}; write it as .gr", graph.name)
-
-
-def _is_directed(directed: bool | None, comments: Sequence[str]) -> bool | None:
-    """Return whether lines are arcs: as asked, or else as the comments say, or None if these say nothing."""
-    if directed is not None:
-        return directed
-    found = (re.match(r"(un)?directed graph", comment, re.IGNORECASE) for comment in comments)
-    return next((match[1] is None for match in found if match), None)
-
-
-def _is_edge_of_names(cells: Sequence[str]) -> bool:
-    number = [NUMBER.fullmatch(cell) is not None for cell in cells]
-    return len(cells) == 3 and number[2] and not any(number[:2]) and all(cells)
-
-
-def _is_in_order(cells: Sequence[str]) -> bool:
-    """Return whether the columns are tail, head, weight, as far as the cells of the first line tell."""
-    if not names_columns(cells):
-        return not begins_with_id(cells) and not names_axes(cells)
-    first, second, *rest = [cell.lower() for cell in cells]
-    if any(title in (*TAIL, *HEAD) for title in rest) or (rest and begins_with_id(rest)):
-        return False
-    return first in TAIL and second in HEAD
-
-
-def _first_cells(content: bytes) -> list[list[str]]:
-    """Return the cells of the first two lines that are neither blank nor comments, of which there is at least one."""
-    lines = [decode(line) for line in re.findall(rb"(?m)^[ \t]*([^\s#%][^\n]*)", content[:_LONGEST_HEAD])[:2]]
-    try:
-        return [cells_of(line, delimiter_of(lines[0])) for line in lines] or [[""]]
-    except csv.Error:
-        return [[""]]
-
-
-def _first_lines(content: bytes) -> list[tuple[int, list[str]]]:
-    """Return the number and the words of the first two lines that are neither blank nor comments."""
-    found = []
-    for match in re.finditer(rb"(?m)^[ \t]*([^\s#%][^\n]*)", content):
-        line = content.count(b"\n", 0, match.start()) + 1
-        found.append((line, words(decode(_with_blanks(match[1])))))
-        if len(found) == 2:
-            break
-    return found
-
-
-def _with_blanks(text: bytes) -> bytes:
-    """Return the text with blanks in place of delimiters and quotes.
-
-    A decimal comma between semicolons (1,5) stays, and is refused as a number later.
-    """
-    marks = b';"' if b";" in text else b',"'
-    return text.translate(bytes.maketrans(marks, b" " * len(marks)))

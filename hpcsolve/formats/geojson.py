@@ -20,7 +20,8 @@ import numpy as np
 from hpcsolve.formats.files import InputFile, json_of
 from hpcsolve.formats.records import require_one_weight, weights_in
 from hpcsolve.formats.tables import listed, shortest
-from hpcsolve.problems.geographic import DEGREES, great_circle, out_of_range
+from hpcsolve.problems.distances import great_circle
+from hpcsolve.problems.geographic import DEGREES, out_of_range
 from hpcsolve.problems.graph import Graph, assembled
 from hpcsolve.problems.notes import ONE_WAY, not_used, one_way_notes, read_note
 from hpcsolve.problems.rounding import BadNumber, number_table

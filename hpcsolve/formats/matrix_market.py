@@ -15,15 +15,13 @@ from hpcsolve.formats.files import InputFile, decode, words, write_text
 from hpcsolve.formats.records import (
     arc_lines,
     comment_lines,
+    graph_of,
     header_numbers,
-    positions_in,
     read_records,
     require_count,
-    require_one_weight,
     require_plausible,
-    weights_in,
 )
-from hpcsolve.problems.graph import Graph, assembled
+from hpcsolve.problems.graph import Graph
 from hpcsolve.wording import shown
 
 _EXAMPLE = "`%%MatrixMarket matrix coordinate real|integer|pattern general|symmetric`"
@@ -59,17 +57,10 @@ def read_matrix_market(file: InputFile, directed: bool | None = None) -> Graph:
         if not text.startswith("%"):
             raise file.error(f"expected {', '.join(what)}, found {shown(text)}", number)
     require_count(file, count, len(records.lines), "entries", line)
-    tails, heads = (positions_in(file, column, records.lines, rows) for column in records.columns[:2])
-    values = np.ones(len(tails), dtype=np.uint64) if field == "pattern" else records.columns[2]
-    weights, scale = weights_in(file, values, records.lines, rows)
-    if symmetry == "symmetric":
-        way_out = "a symmetric matrix has one of them, or both alike; if both count, write general in line 1"
-        require_one_weight(file, rows, (tails, heads), (weights, scale), records.lines, range(1, rows + 1), way_out)
     one_way = symmetry == "general" and directed is not False
-    return assembled(
-        file.stem or "graph", rows, tails, heads, weights, directed=one_way, scale=scale,
-        labels=np.arange(1, rows + 1), comment=comment,
-    )
+    way_out = "a symmetric matrix has one of them, or both alike; if both count, write general in line 1"
+    symmetric = way_out if symmetry == "symmetric" else None
+    return graph_of(file, records, rows, directed=one_way, comment=comment, way_out=symmetric)
 
 
 def write_matrix_market(graph: Graph, path: str) -> None:

@@ -8,20 +8,22 @@ shape (legs, n, n), in that unit too.
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.errors import InputError
-from hpcsolve.formats.files import InputFile, as_text, decode, open_file
+from hpcsolve.formats.files import InputFile, as_text, open_file
 from hpcsolve.formats.npy import is_npy, npy_array
-from hpcsolve.formats.tables import cells_of, delimiter_of, listed
+from hpcsolve.formats.tables import listed, rows_of
 from hpcsolve.problems.questions import LARGEST_VALUE, Windows
 from hpcsolve.problems.rounding import is_number
 from hpcsolve.problems.tsp import FORBIDDEN, Tsp, largest_cost, positions
 from hpcsolve.wording import shown
 
+_BLANK = re.compile(r"\s*$")
 COLUMNS = ("city", "earliest", "latest", "service")
 
 
@@ -35,18 +37,19 @@ def read_windows(path: str, tsp: Tsp) -> Windows:
         costs' decimals, or a window ends before it begins.
     """
     file = as_text(open_file(path))
-    rows = [(number, text) for number, text in enumerate(decode(file.content).split("\n"), 1) if text.strip()]
+    rows = list(rows_of(file, "a row of a CSV table", _BLANK, ","))
     if not rows:
         raise file.error("is empty; the first line must be city,earliest,latest")
-    delimiter = delimiter_of(rows[0][1]) or ","
-    titles = [title.lower() for title in cells_of(rows[0][1], delimiter)]
+    titles = [title.lower() for title in rows[0].cells]
     if not set(COLUMNS[:3]) <= set(titles) or set(titles) - set(COLUMNS) or len(set(titles)) < len(titles):
         what = f"the columns are {listed(titles)}; they must be city, earliest, latest and optionally service"
-        raise file.error(what, rows[0][0])
+        raise file.error(what, rows[0].line)
     times = {name: np.full(tsp.n, LARGEST_VALUE if name == "latest" else 0) for name in COLUMNS[1:]}
     seen: dict[int, int] = {}
-    for line, text in rows[1:]:
-        cells = dict(zip(titles, _cells(file, line, text, delimiter, len(titles))))
+    for line, row in rows[1:]:
+        if len(row) != len(titles):
+            raise file.error(f"{len(row)} cells, but the first line has {len(titles)}", line)
+        cells = dict(zip(titles, row))
         city = _city(file, line, tsp, cells["city"])
         if city in seen:
             raise file.error(f"city {cells['city']} is given twice, first on line {seen[city]}", line)
@@ -58,13 +61,6 @@ def read_windows(path: str, tsp: Tsp) -> Windows:
             what = f"{cells['earliest']} is after {cells['latest']}; earliest must not be later than latest"
             raise file.error(f"the window of city {cells['city']} is empty: {what}", line)
     return Windows(**times)
-
-
-def _cells(file: InputFile, line: int, text: str, delimiter: str, width: int) -> list[str]:
-    cells = cells_of(text, delimiter)
-    if len(cells) != width:
-        raise file.error(f"{len(cells)} cells, but the first line has {width}", line)
-    return cells
 
 
 def _city(file: InputFile, line: int, tsp: Tsp, cell: str) -> int:

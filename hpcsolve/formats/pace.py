@@ -9,13 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-import numpy as np
-
 from hpcsolve.formats.dimacs import problem_line, problem_word
 from hpcsolve.formats.files import InputFile
-from hpcsolve.formats.records import positions_in, read_records, require_count, require_plausible, require_undirected
+from hpcsolve.formats.records import (
+    graph_of,
+    read_records,
+    require_count,
+    require_plausible,
+    require_undirected,
+)
 from hpcsolve.formats.steinlib import begins_with_section, read_steinlib
-from hpcsolve.problems.graph import Graph, assembled
+from hpcsolve.problems.graph import Graph
 
 
 def looks_like_pace(content: bytes) -> bool:
@@ -39,11 +43,7 @@ def read_pace(file: InputFile, directed: bool | None = None) -> Graph:
     n, count = header.numbers
     require_plausible(file, n, header.line)
     require_count(file, count, len(records.lines), "edges", header.line)
-    tails, heads = (positions_in(file, column, records.lines, n) for column in records.columns)
-    weights = np.ones(len(tails), dtype=np.uint32)
-    labels = np.arange(1, n + 1)
-    return assembled(file.stem or "graph", n, tails, heads, weights, directed=False, labels=labels,
-                     comment=header.comment)
+    return graph_of(file, records, n, directed=False, comment=header.comment)
 
 
 def steiner_solution_lines(value: float, edges: Iterable[tuple[object, object]]) -> Iterator[str]:

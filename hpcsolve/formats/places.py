@@ -9,17 +9,15 @@ import csv
 import io
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from hpcsolve.errors import InputError
 from hpcsolve.formats.files import InputFile, decode, write_text
-from hpcsolve.formats.tables import cells_of, delimiter_of, shortest
+from hpcsolve.formats.tables import Row, cells_of, delimiter_of, shortest
+from hpcsolve.problems.distances import distance_matrix, metres
 from hpcsolve.problems.geographic import (
     DEGREES,
-    PlaceColumns,
-    distance_matrix,
     from_places,
     has_place_columns,
     out_of_range,
@@ -33,17 +31,6 @@ from hpcsolve.wording import shown
 _HEADER = re.compile(rb"(?:[ \t]*(?:#[^\n]*)?\n)*([^\n]*)")
 _LARGEST_HEADER = 1 << 16
 _WHOLE = re.compile(r"[+-]?\d{1,18}", re.ASCII)
-
-
-@dataclass(frozen=True)
-class Place:
-    """A line of the table. The label is None if the id is not a whole number, or if there are no ids."""
-
-    line: int
-    name: str
-    latitude: float
-    longitude: float
-    label: int | None
 
 
 def looks_like_places(content: bytes) -> bool:
@@ -67,52 +54,36 @@ def read_places(file: InputFile, precision: Precision | None = None) -> Tsp:
         missing or out of range.
     """
     rows = _rows(file)
-    line, header = next(rows)
+    title_line, header = next(rows)
     try:
         columns = place_columns(header)
     except ValueError as problem:
-        raise file.error(str(problem), line) from None
-    found = [_place(file, columns, number, cells, len(header)) for number, cells in rows]
-    if not found:
-        raise file.error("there are no places below the header", line)
-    require_memory(len(found))
-    numbered = _has_labels(file, columns, found)
-    named = columns.name is not None or (columns.label is not None and not numbered)
+        raise file.error(str(problem), title_line) from None
+    naming = columns.label if columns.name is None else columns.name
+    body: list[Row] = []
+    places = []
+    for line, cells in rows:
+        if len(cells) != len(header):
+            hint = "; put quotes around a text with commas" if len(cells) > len(header) else ""
+            raise file.error(f"{len(cells)} cells under a header of {len(header)}{hint}", line)
+        if naming is not None and not cells[naming]:
+            raise file.error(f"the {'id' if columns.name is None else 'name'} is missing", line)
+        places.append([_degrees(file, cells[column], what, line)
+                       for column, what in ((columns.latitude, "latitude"), (columns.longitude, "longitude"))])
+        body.append(Row(line, cells))
+    if not body:
+        raise file.error("there are no places below the header", title_line)
+    require_memory(len(body))
+    labels = None if columns.label is None else _labels(file, body, columns.label, columns.name is not None)
+    named = columns.name is not None or labels is None
+    latitudes, longitudes = zip(*places)
     return from_places(
-        [place.latitude for place in found], [place.longitude for place in found], file.stem or "places",
-        city_names=[place.name for place in found] if named else (),
-        labels=[place.label for place in found if place.label is not None] if numbered else None,
-        notes=not_used(columns.unused(header)),
+        latitudes, longitudes, file.stem or "places", labels=labels, notes=not_used(columns.unused(header)),
+        city_names=[cells[naming] for _, cells in body] if naming is not None and named else (),
     )
 
 
-def write_places(tsp: Tsp, path: str) -> None:
-    """Write a table of places with the columns id, name (where there are names), lat and lon.
-
-    Raises
-    ------
-    InputError
-        The costs are not great-circle distances between places.
-    EnvironmentFault
-        The file cannot be written.
-    """
-    places = tsp.coordinates
-    if places is None or tsp.coordinates_kind != DEGREES or tsp.scale != 1:
-        raise InputError("has no latitudes and longitudes in decimal degrees; write it as .tsp or .npy", tsp.name)
-    cost = distance_matrix(places)
-    np.fill_diagonal(cost, FORBIDDEN)
-    if not np.array_equal(cost, tsp.cost):
-        raise InputError("its costs are not its great-circle distances; write it as .tsp or .npy", tsp.name)
-    stream = io.StringIO()
-    table = csv.writer(stream, lineterminator="\n")
-    table.writerow(["id", *(["name"] if tsp.city_names else []), "lat", "lon"])
-    names = [[name] for name in tsp.city_names] or [[]] * tsp.n
-    for label, name, place in zip(tsp.labels.tolist(), names, places.tolist(), strict=True):
-        table.writerow([label, *name, *map(shortest, place)])
-    write_text(stream.getvalue(), path)
-
-
-def _rows(file: InputFile) -> Iterator[tuple[int, list[str]]]:
+def _rows(file: InputFile) -> Iterator[Row]:
     """Yield the header and each row that is not blank: the number of its first line, and its cells."""
     found = _HEADER.match(file.content)
     assert found is not None
@@ -128,21 +99,7 @@ def _rows(file: InputFile) -> Iterator[tuple[int, list[str]]]:
         if cells is None:
             return
         if any(cell.strip() for cell in cells):
-            yield first, [" ".join(cell.split()) for cell in cells]
-
-
-def _place(file: InputFile, columns: PlaceColumns, line: int, cells: Sequence[str], width: int) -> Place:
-    if len(cells) != width:
-        hint = "; put quotes around a text with commas" if len(cells) > width else ""
-        raise file.error(f"{len(cells)} cells under a header of {width}{hint}", line)
-    naming = columns.label if columns.name is None else columns.name
-    name = "" if naming is None else cells[naming]
-    if naming is not None and not name:
-        raise file.error(f"the {'id' if columns.name is None else 'name'} is missing", line)
-    label = None if columns.label is None else _label(cells[columns.label])
-    north, east = (_degrees(file, cells[column], what, line)
-                   for column, what in ((columns.latitude, "latitude"), (columns.longitude, "longitude")))
-    return Place(line, name, north, east, label)
+            yield Row(first, [" ".join(cell.split()) for cell in cells])
 
 
 def _degrees(file: InputFile, text: str, what: str, line: int) -> float:
@@ -158,26 +115,51 @@ def _degrees(file: InputFile, text: str, what: str, line: int) -> float:
     return value
 
 
-def _label(text: str) -> int | None:
-    return int(text) if _WHOLE.fullmatch(text) else None
-
-
-def _has_labels(file: InputFile, columns: PlaceColumns, places: Sequence[Place]) -> bool:
-    """Return whether all ids are whole numbers.
+def _labels(file: InputFile, rows: Sequence[Row], column: int, named: bool) -> list[int] | None:
+    """Return the ids in a column, or None if one is not a whole number.
 
     Raises
     ------
     InputError
-        Two of them are the same; or only some are whole numbers, although there is a column of names too.
+        Two of them are the same; or only some are whole numbers, although there is a column of names too (`named`).
     """
-    without = next((place for place in places if place.label is None), None)
-    if without is not None:
-        if columns.name is not None and any(place.label is not None for place in places):
-            raise file.error("the id is not a whole number, but other ids are; number all places or none", without.line)
-        return False
-    seen: dict[int | None, int] = {}
-    for place in places:
-        if place.label in seen:
-            raise file.error(f"id {place.label} is given twice, first on line {seen[place.label]}", place.line)
-        seen[place.label] = place.line
-    return True
+    ids = [cells[column] for _, cells in rows]
+    whole = [_WHOLE.fullmatch(text) is not None for text in ids]
+    if not all(whole):
+        if named and any(whole):
+            line = rows[whole.index(False)].line
+            raise file.error("the id is not a whole number, but other ids are; number all places or none", line)
+        return None
+    seen: dict[int, int] = {}
+    for (line, _), label in zip(rows, map(int, ids)):
+        if label in seen:
+            raise file.error(f"id {label} is given twice, first on line {seen[label]}", line)
+        seen[label] = line
+    return list(seen)
+
+
+def write_places(tsp: Tsp, path: str) -> None:
+    """Write a table of places with the columns id, name (where there are names), lat and lon.
+
+    Raises
+    ------
+    InputError
+        The costs are not great-circle distances between places.
+    EnvironmentFault
+        The file cannot be written.
+    """
+    places = tsp.coordinates
+    if places is None or tsp.coordinates_kind != DEGREES or tsp.scale != 1:
+        raise InputError("has no latitudes and longitudes in decimal degrees; write it as .tsp or .npy", tsp.name)
+    cost = distance_matrix(places, metres)
+    assert cost is not None
+    np.fill_diagonal(cost, FORBIDDEN)
+    if not np.array_equal(cost, tsp.cost):
+        raise InputError("its costs are not its great-circle distances; write it as .tsp or .npy", tsp.name)
+    stream = io.StringIO()
+    table = csv.writer(stream, lineterminator="\n")
+    table.writerow(["id", *(["name"] if tsp.city_names else []), "lat", "lon"])
+    names = [[name] for name in tsp.city_names] or [[]] * tsp.n
+    for label, name, place in zip(tsp.labels.tolist(), names, places.tolist(), strict=True):
+        table.writerow([label, *name, *map(shortest, place)])
+    write_text(stream.getvalue(), path)

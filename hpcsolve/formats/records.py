@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from hpcsolve.errors import InputError
 from hpcsolve.formats.files import InputFile, decode, words
 from hpcsolve.formats.tables import decimal
-from hpcsolve.problems.graph import EITHER_WEIGHT, LARGEST_ORDER, Graph, opposite_arcs
+from hpcsolve.problems.graph import EITHER_WEIGHT, LARGEST_ORDER, Graph, assembled, opposite_arcs
 from hpcsolve.problems.rounding import BadNumber, Weights, exact_weights
 from hpcsolve.wording import shown
 
@@ -259,6 +259,33 @@ def weights_in(file: InputFile, values: Numbers, lines: NDArray[np.int64], n: in
         return exact_weights(values, n)
     except BadNumber as problem:
         raise file.error(f"the weight {problem.reason}", int(lines[problem.index])) from None
+
+
+def graph_of(
+    file: InputFile, records: Records, n: int, *, directed: bool, comment: str, way_out: str | None = None
+) -> Graph:
+    """Return the graph of records with a tail, a head (ids from 1) and perhaps a weight, which is 1 by default.
+
+    Parameters
+    ----------
+    way_out
+        The end of the message if two edges lead opposite ways with different weights. None: they may.
+
+    Raises
+    ------
+    InputError
+        As `positions_in`, `weights_in` and `require_one_weight`.
+    """
+    lines = records.lines
+    tails, heads = (positions_in(file, column, lines, n) for column in records.columns[:2])
+    values = records.columns[2] if len(records.columns) > 2 else np.ones(len(tails), dtype=np.uint64)
+    weights, scale = weights_in(file, values, lines, n)
+    if way_out is not None:
+        require_one_weight(file, n, (tails, heads), (weights, scale), lines, range(1, n + 1), way_out)
+    return assembled(
+        file.stem or "graph", n, tails, heads, weights, directed=directed, scale=scale, labels=np.arange(1, n + 1),
+        comment=comment,
+    )
 
 
 def header_numbers(file: InputFile, texts: list[str], line: int, example: str) -> list[int]:

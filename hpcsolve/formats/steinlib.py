@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import NoReturn
 
@@ -22,16 +22,16 @@ from hpcsolve.formats.records import (
     NUMBER,
     Records,
     arc_lines,
+    graph_of,
     header_numbers,
     positions_in,
     read_records,
     require_count,
     require_plausible,
     require_undirected,
-    weights_in,
 )
 from hpcsolve.formats.tables import shortest
-from hpcsolve.problems.graph import Graph, assembled
+from hpcsolve.problems.graph import Graph, with_terminals_at
 from hpcsolve.wording import not_solved, shown
 
 _READ = ("graph", "terminals", "coordinates", "comment")
@@ -79,15 +79,10 @@ def read_steinlib(file: InputFile, directed: bool | None = None) -> Graph:
     what = ("a vertex", "a vertex", "a weight")
     records = read_records(file, _without_comments(graph.text), graph.line, what, b"e")
     n = _vertex_count(file, records, graph.line - 1)
-    tails, heads = (positions_in(file, column, records.lines, n) for column in records.columns[:2])
-    weights, scale = weights_in(file, records.columns[2], records.lines, n)
-    terminals = _terminals(file, sections["terminals"], n)
-    comment = sections.get("comment")
-    return assembled(
-        file.stem or "graph", n, tails, heads, weights, directed=False, scale=scale, labels=np.arange(1, n + 1),
-        terminals=terminals, coordinates=_coordinates(file, sections.get("coordinates"), n),
-        comment=decode(comment.text).strip() if comment else "",
-    )
+    comment = decode(sections["comment"].text).strip() if "comment" in sections else ""
+    found = graph_of(file, records, n, directed=False, comment=comment)
+    found = with_terminals_at(found, _terminals(file, sections["terminals"], n))
+    return replace(found, coordinates=_coordinates(file, sections.get("coordinates"), n))
 
 
 def write_steinlib(graph: Graph, path: str) -> None:

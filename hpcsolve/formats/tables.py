@@ -1,16 +1,57 @@
-"""Lines of tables as cells, for all formats with several possible delimiters, lines of CSV, and exact decimal texts."""
+"""Tables of text: their lines as rows of cells, whatever separates these, lines of CSV, and exact decimal texts."""
 
 from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
-from hpcsolve.formats.files import words
+from hpcsolve.formats.files import InputFile, decode, words
 
 _QUOTED = re.compile(r'[",\r\n]')
 _FORMULA = re.compile(r"(?!-\d+(\.\d+)?\Z)[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
 """How a text begins that spreadsheets compute: also with the wide forms of `=+-@`. Negative numbers do no harm."""
+
+
+class Row(NamedTuple):
+    """A line of a table: its number in the file, from 1, and its cells."""
+
+    line: int
+    cells: list[str]
+
+
+def lines_of(content: bytes, skipped: re.Pattern[str]) -> Iterator[tuple[int, str]]:
+    """Yield the number and the text of each line, but for those that match `skipped`: blank ones and comments."""
+    for number, line in enumerate(decode(content).split("\n"), start=1):
+        if not skipped.match(line):
+            yield number, line
+
+
+def rows_of(file: InputFile, what: str, skipped: re.Pattern[str], delimiter: str | None = None) -> Iterator[Row]:
+    """Yield the rows of a table. Its first line shows what separates the cells of all.
+
+    Parameters
+    ----------
+    what
+        What a line is, for messages.
+    skipped
+        As in `lines_of`.
+    delimiter
+        What separates cells if the first line has only one.
+
+    Raises
+    ------
+    InputError
+        With file and line: a cell has more than 128 KiB.
+    """
+    for index, (number, line) in enumerate(lines_of(file.content, skipped)):
+        if index == 0:
+            delimiter = delimiter_of(line) or delimiter
+        try:
+            yield Row(number, cells_of(line, delimiter))
+        except csv.Error as problem:
+            raise file.error(f"not {what}: {problem}", number) from None
 
 
 def delimiter_of(line: str) -> str | None:

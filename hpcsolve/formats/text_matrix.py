@@ -20,20 +20,42 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from itertools import islice
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.errors import InputError
-from hpcsolve.formats.files import InputFile, decode, words, write_text
-from hpcsolve.formats.tables import cells_of, decimal, delimiter_of
+from hpcsolve.formats.files import InputFile, words, write_text
+from hpcsolve.formats.tables import Row, cells_of, decimal, delimiter_of, lines_of
 from hpcsolve.formats.tsplib import integers_only
 from hpcsolve.problems.rounding import BadNumber, Costs, Precision, costs_from_texts, is_number
 from hpcsolve.problems.tsp import FORBIDDEN, Tsp, from_costs, largest_cost, require_memory
 from hpcsolve.wording import shown
 
+_SKIPPED = re.compile(r"\s*(?:#|$)")
+_DECIMAL_COMMA = re.compile(r"(?<![\w,.])[+-]?\d+,\d+(?![\w,.])")
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}\.\d{3}", re.ASCII)
+_WHOLE = re.compile(r"[+-]?\d{1,18}", re.ASCII)
+_ZERO = re.compile(r"[+-]?0*(0|\.0|0\.)0*|-?", re.ASCII)
+
+
+class Table(NamedTuple):
+    """The rows of costs without margins, and the cities' names (or none) and labels (None: 0..n-1)."""
+
+    rows: list[Row]
+    names: tuple[str, ...] = ()
+    labels: NDArray[np.int64] | None = None
+
+
+def looks_like_text_matrix(content: bytes) -> bool:
+    """Return whether one of the first two lines that are neither blank nor comments has a number in it."""
+    try:
+        return any(is_number(cell) for _, line in islice(lines_of(content[: 1 << 20], _SKIPPED), 2)
+                   for cell in _cells(line, delimiter_of(line)))
+    except csv.Error:  # a cell of more than 100 KB
+        return False
 
 
 def read_text_matrix(file: InputFile, precision: Precision | None = None) -> Tsp:
@@ -44,8 +66,8 @@ def read_text_matrix(file: InputFile, precision: Precision | None = None) -> Tsp
     InputError
         With file and line: a row is too long or short, a cell is not a number, or the names disagree.
     """
-    table = without_margins(file, _rows(file))
-    rows, n = table.rows, len(table.rows)
+    rows, names, labels = _without_margins(file, _rows(file))
+    n = len(rows)
     for line, cells in rows:
         if len(cells) != n:
             what = f"{len(cells)} cells in a table of {n} rows; the matrix must be square"
@@ -59,9 +81,167 @@ def read_text_matrix(file: InputFile, precision: Precision | None = None) -> Tsp
 
     name = file.stem or "matrix"
     return from_costs(
-        cost.reshape(n, n), name, labels=table.labels, scale=scale, rounding=rounding, city_names=table.names,
-        location=location,
+        cost.reshape(n, n), name, labels=labels, scale=scale, rounding=rounding, city_names=names, location=location
     )
+
+
+def _rows(file: InputFile) -> list[Row]:
+    lines = list(lines_of(file.content, _SKIPPED))
+    if not lines:
+        raise file.error("there are no rows, only comments", file.last_line)
+    delimiter = delimiter_of(lines[0][1])
+    rows = []
+    for number, line in lines:
+        comma = _DECIMAL_COMMA.search(line) if delimiter in (";", "\t") else None
+        if comma is not None:  # 1,5 for one and a half, as spreadsheets in some languages write it
+            raise file.error(f"{shown(comma[0])} is not a number; write decimals with a point", number)
+        try:
+            rows.append(Row(number, _cells(line, delimiter)))
+        except csv.Error as problem:
+            raise file.error(f"not a row of a CSV table: {problem}", number) from None
+    if delimiter == ";":
+        _refuse_thousands(file, rows)
+    return rows
+
+
+def _cells(line: str, delimiter: str | None) -> list[str]:
+    return words(line) if delimiter is None else cells_of(line, delimiter)  # no quotes between blanks
+
+
+def _refuse_thousands(file: InputFile, rows: Sequence[Row]) -> None:
+    """Refuse cells between semicolons if each point has three digits behind it, but some numbers have no point.
+
+    Spreadsheets that write semicolons may write 1.000 for a thousand.
+    """
+    numbers = [(line, cell) for line, cells in rows for cell in cells if is_number(cell)]
+    pointed = [(line, cell) for line, cell in numbers if "." in cell]
+    if pointed and len(pointed) < len(numbers) and all(_THOUSANDS.fullmatch(cell) for _, cell in pointed):
+        line, cell = pointed[0]
+        plain = cell.replace(".", "")
+        cure = f"write {plain}, or commas in place of the semicolons if the point is a decimal one"
+        raise file.error(f"{cell} may be {plain} or {float(cell):g}; {cure}", line)
+
+
+def _without_margins(file: InputFile, rows: list[Row]) -> Table:
+    """Return a table without its margins.
+
+    Raises
+    ------
+    InputError
+        With file and line: the names do not fit the rows, or numbers may be labels or costs.
+    """
+    if any(cell and not is_number(cell) for cell in rows[0][1][1:]):
+        return _named(file, rows)
+    if _has_both_margins(file, rows):
+        return _labelled(rows[0][1][1:], [Row(line, cells[1:]) for line, cells in rows[1:]])
+    if _has_numbered_columns(rows):
+        return _labelled(rows[0][1], rows[1:])
+    return Table(rows)
+
+
+def _named(file: InputFile, rows: list[Row]) -> Table:
+    (first_line, first), body = rows[0], rows[1:]
+    if len(first) == len(body):
+        _require_one_diagonal(file, body)
+        return Table(body, tuple(first))
+    names = tuple(first[1:])
+    if len(first) != len(body) + 1:
+        message = f"a first row of {len(first)} names over {len(body)} rows; give each city one name"
+        if {"x", "y"} <= {cell.strip().lower() for cell in first}:
+            message = "x and y in a plane are not read from tables; write TSPLIB (EDGE_WEIGHT_TYPE: EUC_2D), or costs"
+            raise file.error(message, first_line)
+        raise file.error(f"{message}, or write a header such as name,lat,lon over a table of places", first_line)
+    for (line, cells), name in zip(body, names, strict=True):
+        if len(cells) != len(first):
+            raise file.error(f"{len(cells)} cells under a first row of {len(first)}; give each city one cell", line)
+        if cells[0] != name:
+            what = f"this row is named {shown(cells[0])}, but its column {shown(name)}"
+            raise file.error(f"{what}; give rows and columns the same order", line)
+    return Table([Row(line, cells[1:]) for line, cells in body], names)
+
+
+def _require_one_diagonal(file: InputFile, body: list[Row]) -> None:
+    """Refuse rows under names whose diagonal has different costs, as a table of coordinates `id,x,y` has."""
+    found: set[str | float] = set()
+    for index, (line, cells) in enumerate(body):
+        cell = cells[index] if index < len(cells) else ""
+        none = _ZERO.fullmatch(cell) or not is_number(cell)
+        found.add(0.0 if none else float(cell))
+        if len(found) > 1:
+            cure = "write 0 into the diagonal of costs, or a header such as name,lat,lon over a table of places"
+            message = f"the diagonal has {shown(cell)}, unlike the rows above, so that the columns may not be cities"
+            raise file.error(f"{message}; {cure}", line)
+
+
+def _labelled(texts: Sequence[str], body: list[Row]) -> Table:
+    """Return a table whose cities have whole numbers as labels, or other numbers as names."""
+    if all(map(_WHOLE.fullmatch, texts)):
+        return Table(body, labels=np.array([int(text) for text in texts], dtype=np.int64))
+    return Table(body, tuple(texts))
+
+
+def _has_both_margins(file: InputFile, rows: list[Row]) -> bool:
+    """Return whether the numbers of the first row and column are labels. Raises `InputError` if they may be costs."""
+    line, first = rows[0]
+    margin, size = first[1:], len(rows)
+    if size < 3 or first[0] or "" in margin or any(len(cells) != size for _, cells in rows):
+        return False
+    if margin != [cells[0] for _, cells in rows[1:]]:
+        return False
+    has_diagonal = any(cells[index] for index, (_, cells) in enumerate(rows))
+    if has_diagonal and len(_numbers(margin)) < len(margin):
+        message = "the first row and column may be labels, but two of these are the same; make labels different, or"
+        raise file.error(f"{message} write 0 into the first cell of costs", line)
+    if not has_diagonal and len(_numbers(margin)) == len(margin):
+        message = "the first row and column may be labels or costs; write 0 into every cell of the diagonal of costs"
+        raise file.error(message, line)
+    return has_diagonal
+
+
+def _has_numbered_columns(rows: list[Row]) -> bool:
+    """Return whether the first row has the labels of the columns."""
+    first, body = rows[0][1], rows[1:]
+    if len(body) < 2 or any(len(cells) != len(body) for _, cells in rows):
+        return False
+    if not all(map(_WHOLE.fullmatch, first)) or len(_numbers(first)) < len(first):
+        return False
+    return all(_ZERO.fullmatch(cells[index]) for index, (_, cells) in enumerate(body))
+
+
+def _numbers(texts: Sequence[str]) -> set[float]:
+    """Return the set of the numbers in these texts."""
+    return {int(text) if _WHOLE.fullmatch(text) else float(text) for text in texts}
+
+
+def _refuse_half(file: InputFile, rows: Sequence[Row]) -> None:
+    """Refuse a matrix with all costs on one side of the diagonal, and empty cells on the other."""
+    n = len(rows)
+    above = {cell for index, (_, cells) in enumerate(rows) for cell in cells[index + 1 :]}
+    below = {cell for index, (_, cells) in enumerate(rows) for cell in cells[:index]}
+    if n > 2 and above != below and {""} in (above, below):
+        side = "above" if above == {""} else "below"
+        message = f"all cells {side} the diagonal are empty; write both costs of two cities, or inf where no arc is"
+        raise file.error(message, rows[0][0])
+
+
+def _costs(file: InputFile, rows: list[Row], precision: Precision | None) -> Costs:
+    """Return the costs, n * n of them."""
+    n = len(rows)
+    cells = [cell for _, row in rows for cell in row]
+    for index in range(0, n * n, n + 1):
+        if is_number(cells[index]) or cells[index] in ("", "-"):
+            cells[index] = "0"
+    text = " ".join(cells).encode()
+    if "" not in cells and integers_only(text):
+        whole = np.fromstring(text, dtype=np.int64, sep=" ")
+        if len(whole) == n * n:  # else a cell holds several numbers, which is refused below
+            return Costs(whole, 1)
+    try:
+        return costs_from_texts(cells, n, largest_cost(n), precision, file.name)
+    except BadNumber as problem:
+        row, column = divmod(problem.index, n)
+        message = f"the cost from city {row} to city {column} (cell {column + 1}) {problem.reason}"
+        raise file.error(message, rows[row][0]) from None
 
 
 def write_text_matrix(tsp: Tsp, path: str) -> None:
@@ -82,208 +262,12 @@ def write_text_matrix(tsp: Tsp, path: str) -> None:
 
 def _written_rows(tsp: Tsp) -> Iterator[list[str]]:
     numbered = tsp.n > 1 and tsp.labels.tolist() != list(range(tsp.n))
-    margin = [_quoted(name) for name in tsp.city_names] or (list(map(str, tsp.labels.tolist())) if numbered else [])
+    margin = list(map(str, tsp.labels.tolist())) if numbered else []
+    if tsp.city_names:
+        margin = ['"' + " ".join(name.split()).replace('"', '""') + '"' for name in tsp.city_names]
     if margin:
         yield ["", *margin]
     for row in range(tsp.n):
         costs = ["inf" if cost == FORBIDDEN else decimal(cost, tsp.scale) for cost in tsp.cost[row].tolist()]
         costs[row] = "0"
         yield [*margin[row : row + 1], *costs]
-
-
-def _quoted(name: str) -> str:
-    return '"' + " ".join(name.split()).replace('"', '""') + '"'
-
-
-def looks_like_text_matrix(content: bytes) -> bool:
-    """Return whether one of the first two lines that are neither blank nor comments has a number in it."""
-    rows = _table_lines(content[: 1 << 20])[:2]
-    try:
-        return any(is_number(cell) for _, line in rows for cell in _cells(line, delimiter_of(line)))
-    except csv.Error:  # a cell of more than 100 KB
-        return False
-
-
-def _table_lines(content: bytes) -> list[tuple[int, str]]:
-    lines = enumerate(decode(content).split("\n"), start=1)
-    return [(number, line) for number, line in lines if line.strip() and not line.lstrip().startswith("#")]
-
-
-def _cells(line: str, delimiter: str | None) -> list[str]:
-    return words(line) if delimiter is None else cells_of(line, delimiter)  # no quotes between blanks
-
-
-def _rows(file: InputFile) -> list[TableRow]:
-    lines = _table_lines(file.content)
-    if not lines:
-        raise file.error("there are no rows, only comments", file.last_line)
-    delimiter = delimiter_of(lines[0][1])
-    rows = []
-    for number, line in lines:
-        try:
-            _refuse_decimal_commas(file, line, delimiter, number)
-            rows.append((number, _cells(line, delimiter)))
-        except csv.Error as problem:
-            raise file.error(f"not a row of a CSV table: {problem}", number) from None
-    if delimiter == ";":
-        _refuse_thousands(file, rows)
-    return rows
-
-
-def _refuse_thousands(file: InputFile, rows: Sequence[TableRow]) -> None:
-    """Refuse cells between semicolons if each point has three digits behind it, but some numbers have no point.
-
-    Spreadsheets that write semicolons may write 1.000 for a thousand.
-    """
-    numbers = [(line, cell) for line, cells in rows for cell in cells if is_number(cell)]
-    pointed = [(line, cell) for line, cell in numbers if "." in cell]
-    if pointed and len(pointed) < len(numbers) and all(_THOUSANDS.fullmatch(cell) for _, cell in pointed):
-        line, cell = pointed[0]
-        plain = cell.replace(".", "")
-        cure = f"write {plain}, or commas in place of the semicolons if the point is a decimal one"
-        raise file.error(f"{cell} may be {plain} or {float(cell):g}; {cure}", line)
-
-
-def _refuse_half(file: InputFile, rows: Sequence[TableRow]) -> None:
-    """Refuse a matrix with all costs on one side of the diagonal, and empty cells on the other."""
-    n = len(rows)
-    above = {cell for index, (_, cells) in enumerate(rows) for cell in cells[index + 1 :]}
-    below = {cell for index, (_, cells) in enumerate(rows) for cell in cells[:index]}
-    if n > 2 and above != below and {""} in (above, below):
-        side = "above" if above == {""} else "below"
-        message = f"all cells {side} the diagonal are empty; write both costs of two cities, or inf where no arc is"
-        raise file.error(message, rows[0][0])
-
-
-def _refuse_decimal_commas(file: InputFile, line: str, delimiter: str | None, number: int) -> None:
-    """Refuse 1,5 for one and a half, as spreadsheets in some languages write it."""
-    found = re.search(r"(?<![\w,.])[+-]?\d+,\d+(?![\w,.])", line) if delimiter in (";", "\t") else None
-    if found is not None:
-        raise file.error(f"{shown(found[0])} is not a number; write decimals with a point", number)
-
-
-def _costs(file: InputFile, rows: list[TableRow], precision: Precision | None) -> Costs:
-    """Return the costs, n * n of them."""
-    n = len(rows)
-    cells = [cell for _, row in rows for cell in row]
-    for index in range(0, n * n, n + 1):
-        if is_number(cells[index]) or cells[index] in ("", "-"):
-            cells[index] = "0"
-    text = " ".join(cells).encode()
-    if "" not in cells and integers_only(text):
-        whole = np.fromstring(text, dtype=np.int64, sep=" ")
-        if len(whole) == n * n:  # else a cell holds several numbers, which is refused below
-            return Costs(whole, 1)
-    try:
-        return costs_from_texts(cells, n, largest_cost(n), precision, file.name)
-    except BadNumber as problem:
-        row, column = divmod(problem.index, n)
-        message = f"the cost from city {row} to city {column} (cell {column + 1}) {problem.reason}"
-        raise file.error(message, rows[row][0]) from None
-
-
-TableRow = tuple[int, list[str]]
-"""The line that a row stands on, and its cells."""
-
-_WHOLE = re.compile(r"[+-]?\d{1,18}", re.ASCII)
-_ZERO = re.compile(r"[+-]?0*(0|\.0|0\.)0*|-?", re.ASCII)
-
-
-@dataclass(frozen=True, eq=False)
-class Table:
-    """The rows of costs without margins, and the cities' names (or none) and labels (None: 0..n-1)."""
-
-    rows: list[TableRow]
-    names: tuple[str, ...] = ()
-    labels: NDArray[np.int64] | None = None
-
-
-def without_margins(file: InputFile, rows: list[TableRow]) -> Table:
-    """Return a table without its margins.
-
-    Raises
-    ------
-    InputError
-        With file and line: the names do not fit the rows, or numbers may be labels or costs.
-    """
-    if any(cell and not is_number(cell) for cell in rows[0][1][1:]):
-        return _named(file, rows)
-    if _has_both_margins(file, rows):
-        return _labelled(rows[0][1][1:], [(line, cells[1:]) for line, cells in rows[1:]])
-    if _has_numbered_columns(rows):
-        return _labelled(rows[0][1], rows[1:])
-    return Table(rows)
-
-
-def _named(file: InputFile, rows: list[TableRow]) -> Table:
-    (first_line, first), body = rows[0], rows[1:]
-    if len(first) == len(body):
-        _require_one_diagonal(file, body)
-        return Table(body, tuple(first))
-    names = tuple(first[1:])
-    if len(first) != len(body) + 1:
-        message = f"a first row of {len(first)} names over {len(body)} rows; give each city one name"
-        if {"x", "y"} <= {cell.strip().lower() for cell in first}:
-            message = "x and y in a plane are not read from tables; write TSPLIB (EDGE_WEIGHT_TYPE: EUC_2D), or costs"
-            raise file.error(message, first_line)
-        raise file.error(f"{message}, or write a header such as name,lat,lon over a table of places", first_line)
-    for (line, cells), name in zip(body, names, strict=True):
-        if len(cells) != len(first):
-            raise file.error(f"{len(cells)} cells under a first row of {len(first)}; give each city one cell", line)
-        if cells[0] != name:
-            what = f"this row is named {shown(cells[0])}, but its column {shown(name)}"
-            raise file.error(f"{what}; give rows and columns the same order", line)
-    return Table([(line, cells[1:]) for line, cells in body], names)
-
-
-def _require_one_diagonal(file: InputFile, body: list[TableRow]) -> None:
-    """Refuse rows under names whose diagonal has different costs, as a table of coordinates `id,x,y` has."""
-    found: set[str | float] = set()
-    for index, (line, cells) in enumerate(body):
-        cell = cells[index] if index < len(cells) else ""
-        none = _ZERO.fullmatch(cell) or not is_number(cell)
-        found.add(0.0 if none else float(cell))
-        if len(found) > 1:
-            cure = "write 0 into the diagonal of costs, or a header such as name,lat,lon over a table of places"
-            message = f"the diagonal has {shown(cell)}, unlike the rows above, so that the columns may not be cities"
-            raise file.error(f"{message}; {cure}", line)
-
-
-def _labelled(texts: Sequence[str], body: list[TableRow]) -> Table:
-    """Return a table whose cities have whole numbers as labels, or other numbers as names."""
-    if all(map(_WHOLE.fullmatch, texts)):
-        return Table(body, labels=np.array([int(text) for text in texts], dtype=np.int64))
-    return Table(body, tuple(texts))
-
-
-def _has_both_margins(file: InputFile, rows: list[TableRow]) -> bool:
-    """Return whether the numbers of the first row and column are labels. Raises `InputError` if they may be costs."""
-    line, first = rows[0]
-    margin, size = first[1:], len(rows)
-    if size < 3 or first[0] or "" in margin or any(len(cells) != size for _, cells in rows):
-        return False
-    if margin != [cells[0] for _, cells in rows[1:]]:
-        return False
-    has_diagonal = any(cells[index] for index, (_, cells) in enumerate(rows))
-    if has_diagonal and len(_numbers(margin)) < len(margin):
-        message = "the first row and column may be labels, but two of these are the same; make labels different, or"
-        raise file.error(f"{message} write 0 into the first cell of costs", line)
-    if not has_diagonal and len(_numbers(margin)) == len(margin):
-        message = "the first row and column may be labels or costs; write 0 into every cell of the diagonal of costs"
-        raise file.error(message, line)
-    return has_diagonal
-
-
-def _has_numbered_columns(rows: list[TableRow]) -> bool:
-    """Return whether the first row has the labels of the columns."""
-    first, body = rows[0][1], rows[1:]
-    if len(body) < 2 or any(len(cells) != len(body) for _, cells in rows):
-        return False
-    if not all(map(_WHOLE.fullmatch, first)) or len(_numbers(first)) < len(first):
-        return False
-    return all(_ZERO.fullmatch(cells[index]) for index, (_, cells) in enumerate(body))
-
-
-def _numbers(texts: Sequence[str]) -> set[float]:
-    """Return the set of the numbers in these texts."""
-    return {int(text) if _WHOLE.fullmatch(text) else float(text) for text in texts}

@@ -13,7 +13,7 @@ the number of cities.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
@@ -22,14 +22,7 @@ from numpy.typing import NDArray
 
 from hpcsolve.errors import InputError
 from hpcsolve.formats.files import InputFile, decode, words
-from hpcsolve.formats.tsplib_costs import (
-    EntryOrder,
-    dimensions,
-    distance_functions,
-    distance_matrix,
-    entry_orders,
-    first_decimal_degrees,
-)
+from hpcsolve.problems.distances import dimensions, distance_functions, distance_matrix
 from hpcsolve.problems.geographic import DEGREES_MINUTES
 from hpcsolve.problems.notes import not_used
 from hpcsolve.problems.rounding import BadNumber, Costs, Precision, Rounding, costs_from_texts, is_number
@@ -313,7 +306,7 @@ def _read_coordinates(parts: TsplibParts, n: int, weight_type: str) -> Tsp:
     if weight_type == "GEO":
         _refuse_decimal_degrees(parts, section, coordinates)
     require_memory(n)
-    cost = distance_matrix(coordinates, weight_type, largest_cost(n))
+    cost = distance_matrix(coordinates, distance_functions()[weight_type], largest_cost(n))
     if cost is None:
         message = f"the coordinates are so large that a tour of {n} cities may overflow 62 bits; scale them down"
         raise parts.file.error(message, section.line)
@@ -323,7 +316,7 @@ def _read_coordinates(parts: TsplibParts, n: int, weight_type: str) -> Tsp:
 
 
 def _refuse_decimal_degrees(parts: TsplibParts, section: TsplibSection, points: NDArray[np.float64]) -> None:
-    found = first_decimal_degrees(points)
+    found = _first_decimal_degrees(points)
     if found is not None:
         value = f"{points[found]:.10g}"
         line = line_of_word(parts, section, 3 * found[0])
@@ -537,3 +530,93 @@ def with_precedences(tsp: Tsp) -> Tsp:
     cost = tsp.cost.copy()
     cost[tuple(before.T)] = FORBIDDEN
     return replace(tsp, cost=cost, precedences=tuple((int(b), int(a)) for a, b in before))
+
+
+@dataclass(frozen=True)
+class EntryOrder:
+    """The part of a matrix that a file lists, row by row.
+
+    Attributes
+    ----------
+    part
+        "full", "upper" or "lower".
+    diagonal
+        Whether a triangle includes the diagonal.
+    """
+
+    part: str
+    diagonal: bool = True
+
+    def count(self, n: int) -> int:
+        """Return how many numbers are listed for n cities."""
+        return n * n if self.part == "full" else n * (n + 1) // 2 if self.diagonal else n * (n - 1) // 2
+
+    def span(self, n: int, row: int) -> tuple[int, int]:
+        """Return the first listed column of a row, and the one after the last."""
+        if self.part == "full":
+            return 0, n
+        if self.part == "upper":
+            return row + (not self.diagonal), n
+        return 0, row + self.diagonal
+
+    def index(self, n: int, row: int, column: int) -> int:
+        """Return the place (from 0) at which an entry is listed. The diagonal must be listed if the entry is on it."""
+        if self.part != "full" and (row < column) != (self.part == "upper"):
+            row, column = column, row
+        if self.part == "full":
+            return row * n + column
+        without = row * (not self.diagonal)
+        before = row * (2 * n - row + 1) // 2 - without if self.part == "upper" else row * (row + 1) // 2 - without
+        return before + column - self.span(n, row)[0]
+
+    def entry(self, n: int, index: int) -> tuple[int, int]:
+        """Return the row and column of the entry at a place in the list. This is the inverse of `index`."""
+        for row in range(n):
+            first, last = self.span(n, row)
+            if index < last - first:
+                return row, first + index
+            index -= last - first
+        raise IndexError(index)
+
+    def matrix(self, values: NDArray[np.int64], n: int) -> NDArray[np.int64]:
+        """Return the whole matrix, shape (n, n): triangles are mirrored, a diagonal that is not listed is 0."""
+        if self.part == "full":
+            return values.reshape(n, n)
+        cost = np.zeros((n, n), dtype=np.int64)
+        begin = 0
+        for row in range(n):
+            first, last = self.span(n, row)
+            piece = values[begin : begin + last - first]
+            cost[row, first:last] = piece
+            cost[first:last, row] = piece
+            begin += last - first
+        return cost
+
+
+def entry_orders() -> Mapping[str, EntryOrder]:
+    """Return the order of every EDGE_WEIGHT_FORMAT of explicit costs."""
+    return {
+        "FULL_MATRIX": EntryOrder("full"),
+        "UPPER_ROW": EntryOrder("upper", False),
+        "LOWER_ROW": EntryOrder("lower", False),
+        "UPPER_DIAG_ROW": EntryOrder("upper"),
+        "LOWER_DIAG_ROW": EntryOrder("lower"),
+        "UPPER_COL": EntryOrder("lower", False),
+        "LOWER_COL": EntryOrder("upper", False),
+        "UPPER_DIAG_COL": EntryOrder("lower"),
+        "LOWER_DIAG_COL": EntryOrder("upper"),
+    }
+
+
+def _first_decimal_degrees(points: NDArray[np.float64]) -> tuple[int, int] | None:
+    """Return city and axis of the first coordinate with 60 minutes or more, or None if up to 2 % have as many.
+
+    Of random decimal degrees 40 % have such a fraction. Published files have a few by mistake (3 of the 1070 in
+    TSPLIB's ali535), and their published optima count on them.
+    """
+    minutes = 100.0 * np.abs(points - np.trunc(points))
+    wrong = minutes >= 60.0 - 1e-7  # 10.6 is read as a float below 10.60
+    if np.count_nonzero(wrong) <= points.size / 50:
+        return None
+    city, axis = np.argwhere(wrong)[0]
+    return int(city), int(axis)

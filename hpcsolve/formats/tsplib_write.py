@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from hpcsolve.errors import InputError
 from hpcsolve.formats.files import write_text
 from hpcsolve.formats.tables import decimal, shortest
-from hpcsolve.formats.tsplib_costs import distance_matrix
+from hpcsolve.problems.distances import distance_functions, distance_matrix
 from hpcsolve.problems.geographic import DEGREES_MINUTES
 from hpcsolve.problems.tsp import FORBIDDEN, Tsp, largest_cost
 
@@ -84,7 +84,7 @@ def _is_distance(tsp: Tsp, weight_type: str) -> bool:
     points = tsp.coordinates
     if points is None or points.shape[1] != 2 or tsp.scale != 1 or tsp.labels.min() < 0:
         return False
-    cost = distance_matrix(points, weight_type, largest_cost(tsp.n))
+    cost = distance_matrix(points, distance_functions()[weight_type], largest_cost(tsp.n))
     if cost is None:
         return False
     np.fill_diagonal(cost, FORBIDDEN)

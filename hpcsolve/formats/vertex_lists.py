@@ -22,15 +22,16 @@ from numpy.typing import NDArray
 
 from hpcsolve.errors import InputError
 from hpcsolve.formats.dimacs import problem_line
-from hpcsolve.formats.files import InputFile, as_text, decode, open_file, words
-from hpcsolve.formats.records import Numbers, Records, read_records, require_count
-from hpcsolve.formats.tables import cells_of, delimiter_of
+from hpcsolve.formats.files import InputFile, as_text, open_file, words
+from hpcsolve.formats.records import Records, read_records, require_count
+from hpcsolve.formats.tables import Row, cells_of, delimiter_of, lines_of
 from hpcsolve.problems.graph import Graph, vertex_positions
 from hpcsolve.wording import shown
 
 _NAMES = re.compile(rb"(?m)^(?![ \t]*(?:#|c[ \t\n]|c$))[^\n]*?[^\s\d+\-.eE]")
+_DIMACS = re.compile(rb"(?:[ \t]*(?:c(?:[ \t][^\n]*)?)?\n)*[ \t]*[pq][ \t]")
 _BLANKS = " \t\n\v\f\r"
-_COMMENT = re.compile(r"[ \t]*(?:#|c(?:[ \t]|$))")
+_SKIPPED = re.compile(r"[ \t]*(?:#|c(?:[ \t]|$))|[ \t\n\v\f\r]*$")
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,108 +58,19 @@ class NamedVertices:
         InputError
             With file and line: the graph has no such vertex, or several of this name.
         """
+        def mistake(count: int) -> str:
+            """Return what is wrong with the first lines, this many, or an empty text."""
+            try:
+                _positions(graph, self.labels[:count])
+            except InputError as error:
+                return str(error)
+            return ""
+
         try:
             return _positions(graph, self.labels)
         except InputError:
-            first = bisect.bisect_left(range(len(self.labels)), 1, key=lambda row: self._mistake(graph, row)[0])
-            raise self.file.error(self._mistake(graph, first)[1], int(self.lines[first])) from None
-
-    def _mistake(self, graph: Graph, last: int) -> tuple[int, str]:
-        """Return 1 and the message if a row up to `last` has a mistake, else 0 and an empty text."""
-        try:
-            _positions(graph, self.labels[: last + 1])
-        except InputError as error:
-            return 1, str(error)
-        return 0, ""
-
-
-def has_names(file: InputFile) -> bool:
-    """Return whether any line except comments has something other than numbers."""
-    return _NAMES.search(file.content) is not None
-
-
-def names_in(file: InputFile, what: Sequence[str]) -> NamedVertices:
-    """Return the vertices of a file of names, as many on each line as `what` has words.
-
-    Raises
-    ------
-    InputError
-        With file and line: a line has more or fewer names.
-    """
-    rows = list(_rows(file, what))
-    labels = np.array([row for _, row in rows], dtype=object).reshape(-1, len(what))
-    return NamedVertices(file, labels, np.array([line for line, _ in rows], dtype=np.int64))
-
-
-def require_comments(file: InputFile, records: Records, what: tuple[str, ...]) -> None:
-    """Refuse lines that are neither records nor comments. Raises `InputError` with file and line."""
-    for line, text in records.others:
-        if not text.startswith("#") and words(text)[0] != "c":
-            raise file.error(f"expected {', '.join(what)}, found {shown(text)}", line)
-
-
-def vertices_in(file: InputFile, records: Records) -> NamedVertices:
-    """Return the vertices of all records, which must be whole numbers. Raises `InputError` with file and line."""
-    columns = [_whole(file, column, records.lines) for column in records.columns]
-    return NamedVertices(file, np.stack(columns, axis=1), records.lines)
-
-
-def _positions(graph: Graph, labels: NDArray[Any]) -> NDArray[np.int64]:
-    if labels.dtype.kind in "iu":
-        return vertex_positions(graph, labels)
-    return vertex_positions(graph, labels.reshape(-1).tolist()).reshape(labels.shape)
-
-
-def _rows(file: InputFile, what: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
-    for number, line in enumerate(decode(file.content).split("\n"), start=1):
-        if not words(line) or _COMMENT.match(line):
-            continue
-        if len(what) == 1 and '"' not in line:
-            row = [line.strip(_BLANKS)]
-        else:
-            try:
-                row = cells_of(line.strip(_BLANKS), delimiter_of(line.strip(_BLANKS)))
-            except csv.Error as problem:
-                raise file.error(f"not a line of names: {problem}", number) from None
-        if len(row) != len(what) or not all(row):
-            raise file.error(f"expected {', '.join(what)}, found {shown(line.strip(_BLANKS))}", number)
-        yield number, row
-
-
-def _whole(file: InputFile, values: Numbers, lines: NDArray[np.int64]) -> NDArray[np.int64]:
-    if values.dtype.kind == "f":
-        wrong = (np.floor(values) != values) | (np.abs(values) >= 2.0**53)
-    else:
-        wrong = values >= np.uint64(2**63)
-    if wrong.any():
-        index = int(np.argmax(wrong))
-        raise file.error(f"vertex {values[index]} is not a whole number below 2^63", int(lines[index]))
-    return values.astype(np.int64)
-
-
-_TERMINAL = ("a terminal",)
-
-
-def read_terminals(path: str) -> NamedVertices:
-    """Return the terminals of a file, perhaps compressed with gz or xz.
-
-    Raises
-    ------
-    InputError
-        With file and line: it is not a file of terminals, or it has none.
-    """
-    file = as_text(open_file(path))
-    if has_names(file):
-        return names_in(file, _TERMINAL)
-    records = read_records(file, file.content, 1, _TERMINAL)
-    require_comments(file, records, _TERMINAL)
-    if not len(records.lines):
-        raise file.error("there is no terminal; write a vertex on each line", file.last_line)
-    return vertices_in(file, records)
-
-
-_DIMACS = re.compile(rb"(?:[ \t]*(?:c(?:[ \t][^\n]*)?)?\n)*[ \t]*[pq][ \t]")
-_QUERY = ("a source", "a target")
+            first = bisect.bisect_left(range(len(self.labels)), True, key=lambda row: bool(mistake(row + 1)))
+            raise self.file.error(mistake(first + 1), int(self.lines[first])) from None
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,6 +81,17 @@ class Queries(NamedVertices):
     def sha256(self) -> str:
         """SHA-256 of the queries alone, whatever comments, blanks and compression the file has."""
         return queries_sha256(self.labels)
+
+
+def read_terminals(path: str) -> NamedVertices:
+    """Return the terminals of a file, perhaps compressed with gz or xz.
+
+    Raises
+    ------
+    InputError
+        With file and line: it is not a file of terminals, or it has none.
+    """
+    return _listed(as_text(open_file(path)), ("a terminal",), "there is no terminal; write a vertex on each line")
 
 
 def read_queries(path: str, sha256: str | None = None) -> Queries:
@@ -184,26 +107,20 @@ def read_queries(path: str, sha256: str | None = None) -> Queries:
     InputError
         With file and line: it is not a file of queries, it has none, or it has others than expected.
     """
-    file = as_text(open_file(path))
-    found = names_in(file, _QUERY) if has_names(file) and not _DIMACS.match(file.content) else _numbered_queries(file)
-    result = Queries(file, found.labels, found.lines)
-    if sha256 not in (None, result.sha256):
-        what = "has other queries than the job (its SHA-256 differs); --set shortest-paths.queries=FILE takes these"
-        raise file.error(what)
-    return result
-
-
-def _numbered_queries(file: InputFile) -> NamedVertices:
-    dimacs = _DIMACS.match(file.content) is not None
-    records = read_records(file, file.content, 1, _QUERY, b"q" if dimacs else b"")
-    if dimacs:
+    file, what = as_text(open_file(path)), ("a source", "a target")
+    nothing = "there is no query; write `source target` on each line"
+    if _DIMACS.match(file.content):
+        records = read_records(file, file.content, 1, what, b"q")
         header = problem_line(file, records, ["aux", "sp", "p2p"], 1, "`p aux sp p2p QUERIES`", "a query (q)")
         require_count(file, header.numbers[0], len(records.lines), "queries", header.line)
+        found = _numbered(file, records, nothing)
     else:
-        require_comments(file, records, _QUERY)
-    if not len(records.lines):
-        raise file.error("there is no query; write `source target` on each line", file.last_line)
-    return vertices_in(file, records)
+        found = _listed(file, what, nothing)
+    result = Queries(file, found.labels, found.lines)
+    if sha256 not in (None, result.sha256):
+        differ = "has other queries than the job (its SHA-256 differs); --set shortest-paths.queries=FILE takes these"
+        raise file.error(differ)
+    return result
 
 
 def queries_sha256(labels: NDArray[Any]) -> str:
@@ -211,3 +128,52 @@ def queries_sha256(labels: NDArray[Any]) -> str:
     if labels.dtype.kind not in "iu":
         return hashlib.sha256(json.dumps(labels.tolist()).encode()).hexdigest()
     return hashlib.sha256(np.ascontiguousarray(labels, "<i8").tobytes()).hexdigest()
+
+
+def _listed(file: InputFile, what: tuple[str, ...], nothing: str) -> NamedVertices:
+    """Return the vertices of a file, as many on each line as `what` has words, and at least one line."""
+    if _NAMES.search(file.content):
+        rows = list(_rows_of_names(file, what))
+        labels = np.array([cells for _, cells in rows], dtype=object).reshape(-1, len(what))
+        return NamedVertices(file, labels, np.array([line for line, _ in rows], dtype=np.int64))
+    records = read_records(file, file.content, 1, what)
+    for line, text in records.others:
+        if not text.startswith("#") and words(text)[0] != "c":
+            raise file.error(f"expected {', '.join(what)}, found {shown(text)}", line)
+    return _numbered(file, records, nothing)
+
+
+def _rows_of_names(file: InputFile, what: Sequence[str]) -> Iterator[Row]:
+    """Yield the names on each line, which are separated by what the line has."""
+    for number, line in lines_of(file.content, _SKIPPED):
+        text = line.strip(_BLANKS)
+        try:
+            cells = [text] if len(what) == 1 and '"' not in text else cells_of(text, delimiter_of(text))
+        except csv.Error as problem:
+            raise file.error(f"not a line of names: {problem}", number) from None
+        if len(cells) != len(what) or not all(cells):
+            raise file.error(f"expected {', '.join(what)}, found {shown(text)}", number)
+        yield Row(number, cells)
+
+
+def _positions(graph: Graph, labels: NDArray[Any]) -> NDArray[np.int64]:
+    if labels.dtype.kind in "iu":
+        return vertex_positions(graph, labels)
+    return vertex_positions(graph, labels.reshape(-1).tolist()).reshape(labels.shape)
+
+
+def _numbered(file: InputFile, records: Records, nothing: str) -> NamedVertices:
+    """Return the vertices of records, which must be whole numbers. `nothing` is the message if there is no record."""
+    if not len(records.lines):
+        raise file.error(nothing, file.last_line)
+    for values in records.columns:
+        if values.dtype.kind == "f":
+            wrong = (np.floor(values) != values) | (np.abs(values) >= 2.0**53)
+        else:
+            wrong = values >= np.uint64(2**63)
+        if wrong.any():
+            index = int(np.argmax(wrong))
+            message = f"vertex {values[index]} is not a whole number below 2^63"
+            raise file.error(message, int(records.lines[index]))
+    labels = np.stack([values.astype(np.int64) for values in records.columns], axis=1)
+    return NamedVertices(file, labels, records.lines)

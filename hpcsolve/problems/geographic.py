@@ -1,8 +1,4 @@
-"""Places on the globe: great-circle distances between latitudes and longitudes, and the columns of tables for them.
-
-Source of the formula: R. W. Sinnott, Virtues of the Haversine, Sky and Telescope 68 (1984), page 159. A great-circle
-distance differs from the distance on the Earth's ellipsoid by at most about 0.6 per cent.
-"""
+"""Places on the globe, given by latitudes and longitudes, and the columns of tables for them."""
 
 from __future__ import annotations
 
@@ -14,37 +10,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hpcsolve.errors import InputError
+from hpcsolve.problems.distances import distance_matrix, metres
 from hpcsolve.problems.tsp import Tsp, from_costs, require_memory
 
-EARTH_RADIUS = 6_371_008.7714
-"""Mean radius of the Earth in metres, (2 a + b) / 3 of the Geodetic Reference System 1980.
-
-Source: H. Moritz, Geodetic Reference System 1980, Journal of Geodesy 74 (2000), pages 128 to 133.
-"""
 DEGREES = "degrees"
 """`coordinates_kind` of latitude and longitude, in this order, in decimal degrees."""
 DEGREES_MINUTES = "degrees.minutes"
 """`coordinates_kind` of latitude and longitude as in GEO of TSPLIB: 48.30 is 48 degrees and 30 minutes."""
 BOUNDS = {"latitude": 90.0, "longitude": 180.0}
 """Largest magnitudes in degrees."""
-
-_BLOCK_ENTRIES = 1 << 20
-"""Number of distances that are computed at a time, so that temporary arrays take some 8 MiB each."""
-
-
-def great_circle(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return great-circle distances in metres, the same in both directions, by the haversine formula.
-
-    Parameters
-    ----------
-    a, b
-        Shapes (..., 2), which are broadcast: latitudes and longitudes in decimal degrees.
-    """
-    (latitude, longitude), (latitude_b, longitude_b) = (np.moveaxis(np.radians(points), -1, 0) for points in (a, b))
-    north, east = np.sin((latitude_b - latitude) / 2) ** 2, np.sin((longitude_b - longitude) / 2) ** 2
-    haversine = north + np.cos(latitude) * np.cos(latitude_b) * east
-    metres: NDArray[np.float64] = 2 * EARTH_RADIUS * np.arcsin(np.sqrt(np.minimum(haversine, 1.0)))
-    return metres
 
 
 def from_places(
@@ -78,21 +52,12 @@ def from_places(
     if len(city_names) not in (0, n) or numbers.shape != (n,) or len(np.unique(numbers)) < n:
         raise InputError(f"{n} places need {n} city names, or none, and {n} different labels, or none", name)
     require_memory(n)
-    cost = distance_matrix(places)
+    cost = distance_matrix(places, metres)
+    assert cost is not None
     tsp = from_costs(
         cost, name, labels=numbers, coordinates=places, city_names=city_names, coordinates_kind=DEGREES
     )
     return replace(tsp, notes=notes)
-
-
-def distance_matrix(places: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return the distances between all places in whole metres, shape (n, n), given their degrees, shape (n, 2)."""
-    n = len(places)
-    cost = np.empty((n, n), dtype=np.int64)
-    step = max(_BLOCK_ENTRIES // max(n, 1), 1)
-    for begin in range(0, n, step):
-        cost[begin : begin + step] = np.floor(great_circle(places[begin : begin + step, None], places[None]) + 0.5)
-    return cost
 
 
 def out_of_range(value: float, what: str) -> str | None:

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from hpcsolve.problems.geographic import DEGREES, DEGREES_MINUTES, great_circle
+from hpcsolve.problems.distances import great_circle
+from hpcsolve.problems.geographic import DEGREES, DEGREES_MINUTES
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.tsp import FORBIDDEN, Tsp, TspBatch
 from hpcsolve.wording import counted, not_solved, shown

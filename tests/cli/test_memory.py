@@ -16,7 +16,7 @@ from hpcsolve.formats.files import as_text, open_file
 from hpcsolve.formats.known import GRAPH_FORMATS, TSP_FORMATS
 from hpcsolve.job import load_job
 from hpcsolve.output.reader import read_result
-from hpcsolve.problems.generate import call_generator, graph_generators, steiner_generators, tsp_generators
+from hpcsolve.problems.generate import call_generator, makers
 from hpcsolve.problems.geographic import from_places
 from hpcsolve.problems.tsp import from_matrix
 from hpcsolve.runner.ahead import build_for
@@ -143,7 +143,7 @@ def test_a_process_takes_what_was_foreseen(n, symmetric, high, least, hpcsolve, 
     assert abs(taken - foreseen) <= max(0.05 * foreseen, 40 * MIB)
 
 
-GENERATORS = {**tsp_generators(), **graph_generators(), **steiner_generators()}
+GENERATORS = {**makers("tsp"), **makers("graph"), **makers("steiner")}
 SIZES = {
     "rmat-graph": {"scale": 18}, "grid-graph": {"rows": 900, "columns": 900}, "hub-graph": {"n": 10**6},
     "road-steiner": {"n": 10**6, "terminals": 5}, "power-law-steiner": {"n": 10**6, "edges": 2 * 10**6, "terminals": 5},
@@ -165,7 +165,7 @@ def refused(call, monkeypatch, free=60 * MIB):
 
 @pytest.mark.parametrize("name", GENERATORS)
 def test_generators_compare_what_they_need(name, monkeypatch):
-    keys = SIZES.get(name, {"n": 3000 if name in tsp_generators() else 10**6})
+    keys = SIZES.get(name, {"n": 3000 if name in makers("tsp") else 10**6})
     said = refused(lambda: call_generator(GENERATORS, name, keys), monkeypatch)
     assert "and 60 MiB is free; take at most " in said and said.endswith(", or run it where more is free")
 

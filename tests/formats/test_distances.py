@@ -8,7 +8,7 @@ import pytest
 
 from hpcsolve.errors import InputError
 from hpcsolve.formats import read
-from hpcsolve.formats.tsplib_costs import dimensions, distance_functions
+from hpcsolve.problems.distances import dimensions, distance_functions
 from hpcsolve.problems.tsp import FORBIDDEN
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hpcsolve.errors import InputError
 from hpcsolve.formats import read_graph
-from hpcsolve.problems.geographic import great_circle
+from hpcsolve.problems.distances import great_circle
 from tests.formats.samples import GEOJSON
 
 places = st.sampled_from([(16.37, 48.21), (16.38, 48.22), (16.4, 48.2), (-0.1, 51.5), (180.0, -90.0), (0, 0)])

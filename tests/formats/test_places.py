@@ -15,7 +15,8 @@ from hpcsolve.errors import InputError
 from hpcsolve.formats import read, write
 from hpcsolve.formats.places import write_places
 from hpcsolve.formats.tables import shortest
-from hpcsolve.problems.geographic import EARTH_RADIUS, from_places
+from hpcsolve.problems.distances import EARTH_RADIUS
+from hpcsolve.problems.geographic import from_places
 
 latitudes, longitudes = st.floats(-90, 90), st.floats(-180, 180)
 names = st.text(st.characters(codec="utf-8", categories=["L", "N", "P", "S", "Zs"]), min_size=1, max_size=12).map(

@@ -19,8 +19,7 @@ from hypothesis import strategies as st
 from hpcsolve.errors import EnvironmentFault, InputError
 from hpcsolve.formats import read, read_tour, write_tour, write_tsplib
 from hpcsolve.formats.files import InputFile
-from hpcsolve.formats.tsplib import read_tsplib
-from hpcsolve.formats.tsplib_costs import entry_orders
+from hpcsolve.formats.tsplib import entry_orders, read_tsplib
 from hpcsolve.formats.tsplib_write import tsplib_text
 from hpcsolve.problems.generate.tsp import clustered_tsp, random_matrix, uniform_tsp
 from hpcsolve.problems.notes import notes_on

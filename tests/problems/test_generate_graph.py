@@ -15,7 +15,7 @@ from hpcsolve.algorithms.shortest_paths.engines.hierarchy import UNLIMITED, Cont
 from hpcsolve.algorithms.shortest_paths.search_graph import first_keys, lay_out
 from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import InputError, ResourceError
-from hpcsolve.problems.generate import generate_graph, generate_tsp, graph_generators
+from hpcsolve.problems.generate import generate_graph, generate_tsp, makers
 from hpcsolve.problems.generate.plane import SIDE
 from hpcsolve.problems.libraries import to_scipy
 
@@ -55,7 +55,7 @@ def components(graph):
 
 
 def test_every_kind_is_tested():
-    assert set(SMALL) == set(graph_generators()) == set(RECORDED)
+    assert set(SMALL) == set(makers("graph")) == set(RECORDED)
 
 
 @pytest.mark.parametrize("kind", SMALL)

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpcsolve.errors import InputError
-from hpcsolve.problems.geographic import DEGREES, EARTH_RADIUS, from_places, great_circle
+from hpcsolve.problems.distances import EARTH_RADIUS, great_circle
+from hpcsolve.problems.geographic import DEGREES, from_places
 from hpcsolve.problems.libraries import from_data_frame, is_data_frame
 from hpcsolve.problems.tsp import FORBIDDEN
 

@@ -20,7 +20,8 @@ from hpcsolve.analysis.plot.canvas import GREY, RASTER_FROM, clean
 from hpcsolve.answers.base import coordinates_of
 from hpcsolve.errors import HpcsolveError, InputError
 from hpcsolve.job import IN_MEMORY, job_from_table
-from hpcsolve.problems.geographic import DEGREES_MINUTES, EARTH_RADIUS
+from hpcsolve.problems.distances import EARTH_RADIUS
+from hpcsolve.problems.geographic import DEGREES_MINUTES
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.libraries import from_networkx, from_scipy
 from hpcsolve.runner.kinds import kind_of

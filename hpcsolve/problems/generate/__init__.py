@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 from hpcsolve.errors import InputError
 from hpcsolve.problems.generate.graph import (
@@ -23,16 +23,39 @@ from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.tsp import Tsp
 from hpcsolve.wording import did_you_mean
 
-Problem = TypeVar("Problem")
+Makers = Mapping[str, Callable[..., Any]]
+_MAKERS: Mapping[str, Makers] = {
+    "tsp": {"uniform-tsp": uniform_tsp, "clustered-tsp": clustered_tsp, "random-matrix": random_matrix},
+    "graph": {
+        "road-graph": road_graph,
+        "road-network": road_network,
+        "grid-graph": grid_graph,
+        "rmat-graph": rmat_graph,
+        "geometric-graph": geometric_graph,
+        "path-graph": path_graph,
+        "star-graph": star_graph,
+        "hub-graph": hub_graph,
+        "random-graph": random_graph,
+    },
+    "steiner": {"road-steiner": road_steiner, "power-law-steiner": power_law_steiner},
+}
 
 
-def call_generator(generators: Mapping[str, Callable[..., Problem]], name: str, keys: Mapping[str, Any]) -> Problem:
+def makers(kind: str) -> Makers:
+    """Return the generators of a kind of problem by their names in job files, none for a kind that has none.
+
+    Their parameters are the other keys of the table `instance = { generate = ..., ... }`.
+    """
+    return _MAKERS.get(kind, {})
+
+
+def call_generator(generators: Makers, name: str, keys: Mapping[str, Any]) -> Any:
     """Generate the instance that a job file's `{ generate = "uniform-tsp", n = 24, seed = 1 }` describes.
 
     Parameters
     ----------
     generators
-        Functions by their names in job files.
+        As `makers` returns them.
     name, keys
         The value of `generate`, and the other keys of the table.
 
@@ -56,78 +79,27 @@ def call_generator(generators: Mapping[str, Callable[..., Problem]], name: str, 
     return generators[name](**keys)
 
 
-Makers = Mapping[str, Callable[..., Any]]
-
-
-def makers(kind: str) -> Makers:
-    """Return the generators of a kind of problem by name.
-
-    Their parameters are the other keys of the table `instance = { generate = ..., ... }`.
-    """
-    found = {"tsp": tsp_generators, "graph": graph_generators, "steiner": steiner_generators}
-    return found[kind]() if kind in found else {}
-
-
 def generate_graph(name: str, **keys: object) -> Graph:
-    """Generate a graph by the name of a generator and the keys that it has in job files.
-
-    Parameters
-    ----------
-    name
-        A key of `graph_generators()`.
-    keys
-        The arguments of that generator.
+    """Generate a graph by the name of a generator of `makers("graph")` and the keys that it has in job files.
 
     Raises
     ------
     InputError
-        If there is no such generator or key (with the nearest name), a key is missing, or a value has the wrong type or
-        is out of range.
+        As `call_generator`.
     """
-    return call_generator(graph_generators(), name, keys)
-
-
-def graph_generators() -> Mapping[str, Callable[..., Graph]]:
-    """Return the generators of graphs by their names in job files."""
-    return {
-        "road-graph": road_graph,
-        "road-network": road_network,
-        "grid-graph": grid_graph,
-        "rmat-graph": rmat_graph,
-        "geometric-graph": geometric_graph,
-        "path-graph": path_graph,
-        "star-graph": star_graph,
-        "hub-graph": hub_graph,
-        "random-graph": random_graph,
-    }
-
-
-def steiner_generators() -> Mapping[str, Callable[..., Graph]]:
-    """Return the generators of Steiner problems by their names in job files."""
-    return {"road-steiner": road_steiner, "power-law-steiner": power_law_steiner}
+    graph: Graph = call_generator(makers("graph"), name, keys)
+    return graph
 
 
 def generate_tsp(name: str, **keys: object) -> Tsp:
-    """Generate an instance by the name of a generator and the keys that it has in job files.
-
-    Parameters
-    ----------
-    name
-        A key of `tsp_generators()`.
-    keys
-        The arguments of that generator.
+    """Generate an instance by the name of a generator of `makers("tsp")` and the keys that it has in job files.
 
     Raises
     ------
     InputError
-        If there is no such generator or key (with the nearest name), n is missing, or a value has the wrong type or is
-        out of range.
+        As `call_generator`.
     """
-    if name in graph_generators():
+    if name in makers("graph"):
         raise InputError(f"{name} generates a graph, not a travelling salesman problem")
-    return call_generator(tsp_generators(), name, keys)
-
-
-def tsp_generators() -> Mapping[str, Callable[..., Tsp]]:
-    """Return the generators of travelling salesman problems by their names in job files."""
-    return {"uniform-tsp": uniform_tsp, "clustered-tsp": clustered_tsp, "random-matrix": random_matrix}
+    tsp: Tsp = call_generator(makers("tsp"), name, keys)
+    return tsp

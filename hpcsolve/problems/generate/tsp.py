@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.errors import InputError
+from hpcsolve.problems.distances import distance_functions, distance_matrix
 from hpcsolve.problems.generate.random_integers import first_words, integers_below, require_integers
 from hpcsolve.problems.tsp import Tsp, from_costs, largest_cost, require_memory
 
@@ -88,15 +89,6 @@ def random_matrix(n: int, seed: int = 1, low: int = 1, high: int = 1000, symmetr
     return from_costs(cost, f"random-{n}-seed{seed}", labels=np.arange(1, n + 1), comment=text)
 
 
-def euclidean_costs(points: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the EUC_2D distances, floor(distance + 1/2), between integer points of shape (n, 2)."""
-    costs = np.empty((len(points), len(points)), dtype=np.int64)
-    places = points.astype(np.float64)
-    for row, (x, y) in enumerate(places):
-        costs[row] = np.floor(np.sqrt((places[:, 0] - x) ** 2 + (places[:, 1] - y) ** 2) + 0.5)
-    return costs
-
-
 def _reflected(points: NDArray[np.int64], extent: int) -> NDArray[np.int64]:
     """Return the points reflected at the borders of 0..extent-1 until they lie inside."""
     period = max(2 * (extent - 1), 1)
@@ -105,6 +97,7 @@ def _reflected(points: NDArray[np.int64], extent: int) -> NDArray[np.int64]:
 
 
 def _euclidean(points: NDArray[np.int64], name: str, comment: str) -> Tsp:
-    labels = np.arange(1, len(points) + 1)
-    coordinates = points.astype(np.float64)
-    return from_costs(euclidean_costs(points), name, labels=labels, coordinates=coordinates, comment=comment)
+    labels, places = np.arange(1, len(points) + 1), points.astype(np.float64)
+    cost = distance_matrix(places, distance_functions()["EUC_2D"])
+    assert cost is not None
+    return from_costs(cost, name, labels=labels, coordinates=places, comment=comment)

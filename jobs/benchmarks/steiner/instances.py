@@ -15,7 +15,7 @@ from scipy.sparse.csgraph import connected_components
 
 from hpcsolve.errors import InputError
 from hpcsolve.formats import read_graph
-from hpcsolve.problems.generate import steiner_generators
+from hpcsolve.problems.generate import makers
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.steiner import require_problem
 from jobs.benchmarks.common.answers import WrongAnswerError
@@ -102,7 +102,7 @@ def _generated(name: str, kind: str, size: str) -> Instance:
         raise InputError(f"there is no instance {name}; name {HOW_TO_NAME}")
     keys = GENERATED[kind](*map(int, numbers))
     parameters = ", ".join(f"{key} = {value}" for key, value in keys.items())
-    graph = steiner_generators()[f"{kind}-steiner"](**keys)
+    graph = makers("steiner")[f"{kind}-steiner"](**keys)
     return Instance(name, f'{{ generate = "{kind}-steiner", {parameters} }}', graph)
 
 
