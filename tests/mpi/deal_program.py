@@ -36,7 +36,7 @@ def main(comm):
     problem = place_costs(np.random.default_rng(5).integers(0, 30, (CITIES + 1,) * 3), before)
     prove.Deal, prove.Relaxation = partial(Deal, work=0), Noted
     with HostDevice(threads=1) as device:
-        prover = prove.Prover(problem, device, comm, False, Budget(10**6, 10**6), levels=LEVELS, rounds=3)
+        prover = prove.Prover(problem, device, comm, Budget(10**6, 10**6), levels=LEVELS, rounds=3)
         proof = prover.run()
     found = (proof.value, proof.order, proof.states, Noted.all_tables.hexdigest())
     assert proof.optimal and comm.allgather(found) == [found] * comm.size

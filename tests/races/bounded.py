@@ -24,7 +24,7 @@ def bounded_orders(device: Device) -> None:
     before = np.zeros((m, m), bool)
     before[2, 3] = True
     problem = place_costs(cost, before)
-    proof = Prover(problem, device, SerialComm(), False, Budget(1000, 1000), levels=(5,), rounds=2).run()
+    proof = Prover(problem, device, SerialComm(), Budget(1000, 1000), levels=(5,), rounds=2).run()
     assert proof.optimal and proof.order == order[1:-1] and proof.value == m + 1
 
 

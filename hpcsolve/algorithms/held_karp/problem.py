@@ -12,9 +12,8 @@ max     the dearest arc
 finish  the time: an arc takes its cost, and a city's window is waited for or missed
 
 Of equally good orders all methods return the same: the one whose last city is the smallest, of these the one whose last
-but one is, and so on backwards (the one small table of `lattice/run.py` and `lattice/compact.py` have this rule too).
-Plain sums by the planes are older and have another rule (`lattice/planes.py`, `lattice/run.py`): the smallest (top set,
-city, entry) in the middle, then in each half.
+but one is, and so on backwards (`lattice/recover.py` and `compact.py`, `orders/`, `bounded/search.py`, and `walk_back`
+in cuda_src/held_karp/batch.cu).
 """
 
 from __future__ import annotations

@@ -152,7 +152,7 @@ def _by_method(
         question = comm.bcast(asked(tsp, parameters) if comm.rank == 0 else None)
         assert question is not None
         problem = order_problem(tsp, question)
-        outcome, proof = bounded.run(tsp, problem, question.plain, device, comm, report, criteria, checkpoints, seed)
+        outcome, proof = bounded.run(tsp, problem, device, comm, report, criteria, checkpoints, seed)
         if not proof.capped or proof.optimal or not _lattice_fits(tsp, parameters, device, comm):
             return outcome
         if comm.rank == 0:

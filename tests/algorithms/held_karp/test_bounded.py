@@ -51,7 +51,7 @@ def prove(tsp: Tsp, question: TourQuestion, device: Device, comm: Comm | None = 
     """Return the proof, and the tour in the instance's cities."""
     problem = order_problem(tsp, question)
     budget = Budget(states, 10**6)
-    prover = Prover(of_orders(problem), device, comm or SerialComm(), question.plain, budget, levels=levels)
+    prover = Prover(of_orders(problem), device, comm or SerialComm(), budget, levels=levels)
     proof = prover.run()
     return proof, None if proof.order is None else problem.core.tour(proof.order).tolist()
 
@@ -65,8 +65,7 @@ def test_proofs_equal_all_orders(objective: str, constraints: tuple[str, ...], d
         proof, tour = prove(tsp, question, device)
         assert proof.optimal
         assert proof.value == (None if expected is None else expected[0])
-        if expected is not None and not question.plain:
-            assert tour == expected[1]  # plain sums have the planes' rule: the lattice's tests below
+        assert tour == (None if expected is None else expected[1])
 
 
 def random_costs(n: int, seed: int) -> Tsp:
@@ -109,8 +108,6 @@ def test_long_as_the_lattice(symmetric: bool, device: Device) -> None:
 def test_long_other_kinds_as_the_lattice(objective: str, constraints: tuple[str, ...], device: Device) -> None:
     for seed in range(COUNT):
         tsp, question = random_question(18 + seed % 5, 2 * seed, objective, constraints, bool(seed % 3), 50)
-        if question.plain:  # the planes have another rule: the test above
-            question = replace(question, places=np.ones((tsp.n, tsp.n), bool))
         answer = orders.run(tsp, lambda: question, device, SerialComm(), silent).answer  # noqa: B023
         proof, tour = prove(tsp, question, device, levels=(6, 8))
         found = (answer.cost, answer.tour.tolist()) if isinstance(answer, Tour) else (None, None)
@@ -164,7 +161,7 @@ def test_the_memory_of_a_rank_is_its_share() -> None:
 
     def state_bytes(comm: Comm) -> int:
         with HostDevice(threads=1) as device:
-            prover = Prover(problem, device, comm, False, Budget(10**8, 10**7), levels=(5,), rounds=10, width=10**7)
+            prover = Prover(problem, device, comm, Budget(10**8, 10**7), levels=(5,), rounds=10, width=10**7)
             assert prover.run().optimal and max(prover.last.kept) > 400_000
             return bounded.state_bytes(prover)
 
@@ -180,7 +177,7 @@ def test_a_search_keeps_to_its_memory() -> None:
     """
     problem, nbytes = place_costs(np.random.default_rng(3).integers(1, 1001, (36, 36, 36))), 32 << 20
     with HostDevice(threads=1) as device:
-        prover = Prover(problem, device, SerialComm(), False, budget_of(nbytes, 1, 1), levels=(5,), rounds=1,
+        prover = Prover(problem, device, SerialComm(), budget_of(nbytes, 1, 1), levels=(5,), rounds=1,
                         width=10**7)
         tracemalloc.start()
         try:
@@ -221,7 +218,7 @@ def test_a_cap_that_is_too_small_leaves_a_valid_bound_and_order(device: Device) 
         tsp, question = random_question(17 + seed % 2, 2 * seed, objective, constraints, top=50)
         problem, cap = order_problem(tsp, question), StopCriteria(memory=240)
         best = orders.run(tsp, lambda: question, device, SerialComm(), silent).answer  # noqa: B023
-        outcome, proof = bounded.run(tsp, problem, question.plain, device, SerialComm(), silent, cap)
+        outcome, proof = bounded.run(tsp, problem, device, SerialComm(), silent, cap)
         answer = outcome.answer
         assert check_order(tsp, answer.tour.tolist(), question) == answer.cost >= best.cost, seed
         assert answer.optimal == (answer.lower_bound is None)
@@ -242,7 +239,7 @@ def test_a_search_that_drops_no_best_order_is_the_proof(device: Device, monkeypa
     for seed in range(12):
         tsp, question = random_question(13, 2 * seed, "position", top=9)
         problem = order_problem(tsp, question)
-        prover = Prover(of_orders(problem), device, SerialComm(), False, Budget(10**6, 10**6), levels=(5,), rounds=2,
+        prover = Prover(of_orders(problem), device, SerialComm(), Budget(10**6, 10**6), levels=(5,), rounds=2,
                         width=16)
         proof = prover.run()
         answer = orders.run(tsp, lambda: question, device, SerialComm(), silent).answer  # noqa: B023
@@ -267,7 +264,7 @@ def test_the_last_search_leaves_no_layers_in_a_checkpoint(device: Device, monkey
     limit = Tightener.limit
     monkeypatch.setattr(Tightener, "limit", lambda own, margin=0: margins.extend([1] * margin) or limit(own, margin))
     problem = place_costs(np.random.default_rng(0).integers(0, 4, (15, 15, 15)))
-    Prover(problem, device, SerialComm(), False, Budget(600, 1 << 16), watch=Recorder(SerialComm()), levels=(5,),
+    Prover(problem, device, SerialComm(), Budget(600, 1 << 16), watch=Recorder(SerialComm()), levels=(5,),
            rounds=5).run()
     assert max(saved[False]) > 1 and saved[True] == {0}
 
@@ -301,7 +298,7 @@ def test_an_interruption_in_the_bounds_ends_them_soon(looks: int, levels: list[i
             saved.append(state)
 
     watch = Watch(SerialComm(), Kept(interrupted))
-    prover = Prover(of_orders(problem), device, SerialComm(), True, Budget(10**6, 10**6), watch=watch, levels=(4, 5),
+    prover = Prover(of_orders(problem), device, SerialComm(), Budget(10**6, 10**6), watch=watch, levels=(4, 5),
                     rounds=20)
     proof = prover.run()
     assert watch.ended.startswith("interrupted") and not watch.complete and looked == looks

@@ -65,6 +65,6 @@ def test_a_chain_without_a_path_is_the_proof_that_there_is_no_order(device: Devi
     """City 1 leads home alone, and must come before city 2. Nothing is searched."""
     cost, before = np.ones((8, 8, 8), np.int64), np.zeros((7, 7), bool)
     cost[:, 1, :7], before[2, 1] = FORBIDDEN, True
-    prover = Prover(place_costs(cost, before), device, SerialComm(), False, Budget(8, 10**6), levels=(5,), rounds=1)
+    prover = Prover(place_costs(cost, before), device, SerialComm(), Budget(8, 10**6), levels=(5,), rounds=1)
     proof = prover.run()
     assert (proof.optimal, proof.order, proof.states) == (True, None, 0)

@@ -52,12 +52,6 @@ def last_cities(keys: Keys) -> NDArray[np.int64]:
     return (keys[:, -1] >> np.uint64(LAST_SHIFT[keys.shape[1]])).astype(np.int64)
 
 
-def contains(keys: Keys, city: int) -> NDArray[np.bool_]:
-    """Return which states have visited a city."""
-    found: NDArray[np.bool_] = (keys[:, city >> 6] >> np.uint64(city & 63) & np.uint64(1)).astype(bool)
-    return found
-
-
 def visited(keys: Keys, cities: int) -> NDArray[np.bool_]:
     """Return the visited cities of each state, shape (states, cities)."""
     bits = np.unpackbits(np.ascontiguousarray(keys).view(np.uint8), axis=1, bitorder="little")

@@ -30,10 +30,7 @@ from hpcsolve.algorithms.held_karp.bounded.search import (
     Budget,
     Searched,
     Tracer,
-    as_by_planes,
     search,
-    smallest_last,
-    with_reversed,
 )
 from hpcsolve.algorithms.held_karp.bounded.tighten import STEP, Improver, Tightener, no_incumbent
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints, Wish, agreed
@@ -101,8 +98,6 @@ class Prover:
 
     Attributes
     ----------
-    by_planes
-        Whether equally good orders are chosen as the lattice of planes chooses them, else by the smallest last city.
     colony
         Returns an order that the ant colony of this number finds, or None where ants cannot search. Called on every
         rank before each level, with the level's number.
@@ -128,7 +123,6 @@ class Prover:
     problem: PlaceCosts
     device: Device
     comm: Comm
-    by_planes: bool
     budget: Budget
     colony: Callable[[int], Found | None] = lambda number: None
     values: Potentials | None = None
@@ -329,15 +323,8 @@ class Prover:
 
     def _chosen(self, bounds: Tightener) -> list[int] | None:
         """Return the order that the lattice returns, or None if too many states are on optimal orders. Collective."""
-        halved = bounds.problem is not self.problem
-        if not self.by_planes and not halved:
-            return self._tracer(bounds, self.last).order()
-        optimal = self._tracer(bounds, self.last).optimal()
-        if optimal is None:
-            return None
-        if halved:
-            optimal = with_reversed(optimal, self.problem.cities)
-        return (as_by_planes if self.by_planes else smallest_last)(optimal)
+        tracer = self._tracer(bounds, self.last)
+        return tracer.order() if bounds.problem is self.problem else tracer.order_or_reverse()
 
 
 @dataclass

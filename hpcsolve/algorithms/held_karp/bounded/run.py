@@ -84,15 +84,10 @@ def estimate(tsp: Tsp, problem: OrderProblem, ranks: int, lattice: Callable[[], 
 
 
 def run(
-    tsp: Tsp, problem: OrderProblem, plain: bool, device: Device, comm: Comm, report: Report,
+    tsp: Tsp, problem: OrderProblem, device: Device, comm: Comm, report: Report,
     criteria: StopCriteria = NO_STOP, checkpoints: Checkpoints = NONE, seed: int = 1,
 ) -> tuple[Outcome, Proof]:
     """Return the best order that is found, with its proof or a lower bound, and the proof. Collective.
-
-    Parameters
-    ----------
-    plain
-        Whether equally good orders are chosen as the planes choose them.
 
     Raises
     ------
@@ -119,7 +114,7 @@ def run(
         return comm.bcast(good_order(problem, values, device, seed, number, watch.left(), checkpoints))
 
     budget = _budget(problem.m, criteria, device, comm)
-    prover = Prover(places, device, comm, plain, budget, colony, values, say, report, watch)
+    prover = Prover(places, device, comm, budget, colony, values, say, report, watch)
     proof = prover.run()
     if comm.rank == 0 and not proof.chosen and proof.optimal:
         device.notes.append("other tours are as good, and the lattice may return another one: the states of all do "

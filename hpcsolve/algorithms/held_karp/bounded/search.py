@@ -1,14 +1,15 @@
 """One search through all layers, with all states or with a limited width, and the search back for orders.
 
-From the last layer back to the first goes an order of least cost, or all of them as a graph of optimal states. A state
-(set, j) comes from (set without j, i) if the values differ by the cost of the arc from i to j. The ranks look for these
-states in the layers that they have kept. Of equally good orders the answer is the one that the lattice returns.
+The answer is the order of least cost whose last city is the smallest, of these the one whose last but one is, etc.
+A state (set, j) comes from (set without j, i) if the values differ by the cost of the arc from i to j. The ranks look
+for these states in the layers that they have kept. Where only half of the orders were searched, because each costs the
+same backwards, the answer may be the reverse of the one whose first cities are the smallest.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -20,7 +21,6 @@ from hpcsolve.algorithms.held_karp.bounded.layers import (
     Keys,
     Layer,
     Scratch,
-    contains,
     hashed,
     last_cities,
     masks_of,
@@ -28,7 +28,6 @@ from hpcsolve.algorithms.held_karp.bounded.layers import (
     visited,
 )
 from hpcsolve.algorithms.held_karp.bounded.relaxation import INFINITY, Relaxation
-from hpcsolve.algorithms.held_karp.lattice.plan import FEWEST_SPLIT, split_cities
 from hpcsolve.parallel.comm import Comm
 
 STATE_BYTES = {1: 12, 2: 20}
@@ -205,23 +204,7 @@ def _digit(digits: NDArray[np.uint16], room: int, comm: Comm) -> tuple[int, int]
 
 
 MOST_STATES = 5_000_000
-"""The most states of a graph of optimal orders."""
-
-
-@dataclass(frozen=True)
-class Optimal:
-    """The optimal states of all layers, and the arcs between them.
-
-    Attributes
-    ----------
-    keys
-        For each place 1 to m the keys of the states, at index place - 1.
-    arcs
-        For each place 2 to m, at index place - 2, an array of shape (2, arcs): indices of the states before and here.
-    """
-
-    keys: list[Keys]
-    arcs: list[NDArray[np.int64]]
+"""The most states of orders of least cost that are listed."""
 
 
 class Tracer:
@@ -258,34 +241,53 @@ class Tracer:
         for place in range(self.cities, 0, -1):
             order.append(int(last_cities(keys)[0]))
             if place > 1:
-                keys, values, _ = self._before(keys, values, place)
+                keys, values = self._before(keys, values, place)
                 first = last_cities(keys).argmin()
                 keys, values = keys[first : first + 1], values[first : first + 1]
         return order[::-1]
 
-    def optimal(self) -> Optimal | None:
-        """Return all orders of least cost, or None if they have too many states. Collective."""
+    def order_or_reverse(self) -> list[int] | None:
+        """Return the smallest order, as above, of those of least cost and their reverses. Collective.
+
+        It is None if too many states are on such orders.
+        """
+        forward = self._order_from_the_first()
+        return None if forward is None else min(self.order()[::-1], forward)[::-1]
+
+    def _order_from_the_first(self) -> list[int] | None:
+        """Return the order of least cost whose first city is the smallest, of these the one whose second is, ..."""
         _, keys, values = self.ends(single=False)
-        found, arcs, states = [keys], [], len(keys)
+        found, states = [(keys, values)], len(keys)
         for place in range(self.cities, 1, -1):
-            keys, values, pairs = self._before(keys, values, place)
+            keys, values = self._before(keys, values, place)
             states += len(keys)
             if states > MOST_STATES:
                 return None
-            found.append(keys)
-            arcs.append(pairs)
-        return Optimal(found[::-1], arcs[::-1])
+            found.append((keys, values))
+        keys, values = found.pop()
+        at = last_cities(keys).argmin()
+        order = [int(last_cities(keys)[at])]
+        while found:
+            members, value = masks_of(visited(keys[at : at + 1], self.cities), keys.shape[1]), values[at]
+            keys, values = found.pop()
+            last = last_cities(keys)
+            added = masks_of(np.eye(self.cities, dtype=bool)[last], keys.shape[1])
+            sets = masks_of(visited(keys, self.cities), keys.shape[1])
+            follows = (sets == members | added).all(axis=1) & (sets != members).any(axis=1)
+            follows &= values == value + self.cost[len(order), order[-1], last]
+            at = np.flatnonzero(follows)[last[follows].argmin()]
+            order.append(int(last[at]))
+        return order
 
-    def _before(self, keys: Keys, values: NDArray[np.int64], place: int
-                ) -> tuple[Keys, NDArray[np.int64], NDArray[np.int64]]:
-        """Return the different states before some states of a place, with their values, and the arcs between them."""
+    def _before(self, keys: Keys, values: NDArray[np.int64], place: int) -> tuple[Keys, NDArray[np.int64]]:
+        """Return the different states before some states of a place, with their values."""
         state, wanted, needed = self._candidates(keys, values, place)
         hits = self._lookup(self.layers[place - 2], wanted, needed)
         states = np.concatenate(self.comm.allgather(hits))
-        _, first, number = np.unique(_names(wanted[states]), return_index=True, return_inverse=True)
+        _, first = np.unique(_names(wanted[states]), return_index=True)
         if len(states) == 0 or len(set(state[states].tolist())) < len(keys):
             raise AssertionError(f"a state of {place} cities has no state before it")
-        return (wanted[states][first], needed[states][first], np.stack([number.reshape(-1), state[states]]))
+        return wanted[states][first], needed[states][first]
 
     def _candidates(self, keys: Keys, values: NDArray[np.int64], place: int
                     ) -> tuple[NDArray[np.int64], Keys, NDArray[np.int64]]:
@@ -338,126 +340,3 @@ def _names(keys: Keys) -> NDArray[np.uint64]:
     if (keys[order][1:][alike] != keys[order][:-1][alike]).any():
         raise AssertionError("two states have the same hash")
     return names
-
-
-Alive = list[NDArray[np.bool_]]
-"""For each place 1 to m, at index place - 1, which optimal states are on an order that may still be chosen."""
-
-
-def with_reversed(found: Optimal, cities: int) -> Optimal:
-    """Return the graph of some optimal orders and of the same orders reversed.
-
-    The reversed order has the state (complement of the set, together with i; i) where the order has (set, i).
-    """
-    every = masks_of(np.ones((1, cities), bool), found.keys[0].shape[1])
-    single = masks_of(np.eye(cities, dtype=bool), every.shape[1])
-    keys: list[Keys] = []
-    numbers: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
-    for there, back in zip(found.keys, found.keys[::-1], strict=True):
-        turned = (back ^ every) ^ single[last_cities(back)]
-        both, inverse = np.unique(np.concatenate([there, turned]), axis=0, return_inverse=True)
-        number = inverse.reshape(-1)
-        keys.append(both)
-        numbers.append((number[: len(there)], number[len(there) :]))
-    arcs = []
-    for at, (own, other) in enumerate(zip(found.arcs, found.arcs[::-1], strict=True)):
-        pairs = [np.stack([numbers[at][0][own[0]], numbers[at + 1][0][own[1]]]),
-                 np.stack([numbers[at][1][other[1]], numbers[at + 1][1][other[0]]])]
-        arcs.append(np.unique(np.concatenate(pairs, axis=1), axis=1))
-    return Optimal(keys, arcs)
-
-
-def smallest_last(found: Optimal) -> list[int]:
-    """Return the order whose last city is the smallest, of these the one whose last but one is, and so on."""
-    return _smallest_last(found, _everything(found), 1, len(found.keys))[::-1]
-
-
-def as_by_planes(found: Optimal) -> list[int]:
-    """Return the order that the planes' rule chooses (`hpcsolve.algorithms.held_karp.lattice`).
-
-    It goes through the state in the middle with the smallest (top set, city, entry), and each half is chosen likewise.
-    """
-    cities = len(found.keys)
-    return _by_planes(found, _everything(found), 1, cities, list(range(cities)))
-
-
-def _everything(found: Optimal) -> Alive:
-    return [np.ones(len(keys), bool) for keys in found.keys]
-
-
-def _smallest_last(found: Optimal, alive: Alive, first: int, last: int) -> list[int]:
-    """Return the cities of the places `first` to `last`, backwards."""
-    order, candidates = [], alive[last - 1].copy()
-    for place in range(last, first - 1, -1):
-        here = np.flatnonzero(candidates)
-        state = here[last_cities(found.keys[place - 1][here]).argmin()]
-        order.append(int(last_cities(found.keys[place - 1][state : state + 1])[0]))
-        if place > first:
-            before, behind = found.arcs[place - 2]
-            candidates = np.zeros(len(alive[place - 2]), bool)
-            candidates[before[behind == state]] = True
-            candidates &= alive[place - 2]
-    return order
-
-
-def _by_planes(found: Optimal, alive: Alive, first: int, last: int, cities: list[int]) -> list[int]:
-    """Return the order at the places `first` to `last` of these cities, which are given in ascending order."""
-    if len(cities) < FEWEST_SPLIT:
-        return _smallest_last(found, alive, first, last)[::-1] if cities else []
-    place, state = _middle(found, alive, first, last, cities)
-    key = found.keys[place - 1][state : state + 1]
-    city = int(last_cities(key)[0])
-    before = [c for c in cities if c != city and contains(key, c)[0]]
-    after = [c for c in cities if c != city and c not in before]
-    left, right = _through(found, alive, place, state)
-    return [*_by_planes(found, left, first, place - 1, before), city,
-            *_by_planes(found, right, place + 1, last, after)]
-
-
-def _middle(found: Optimal, alive: Alive, first: int, last: int, cities: list[int]) -> tuple[int, int]:
-    """Return the place and the index of the state in the middle that the rule chooses."""
-    split = split_cities(len(cities))
-    low, mid, top = cities[: split.low], cities[split.low : -split.top], cities[-split.top :]
-    states = []
-    for place in range(first, last + 1):
-        rows = np.flatnonzero(alive[place - 1])
-        keys = found.keys[place - 1][rows]
-        in_mid = sum((contains(keys, c).astype(np.int64) for c in mid), np.zeros(len(keys), np.int64))
-        right = np.isin(last_cities(keys), mid) & (in_mid == split.middle + 1)  # the state's city is counted too
-        states.append((np.full(right.sum(), place), rows[right], keys[right]))
-    places, numbers, middles = (np.concatenate(parts) for parts in zip(*states, strict=True))
-    chosen = np.arange(len(numbers))
-    for having in _rule_digits(middles, low, mid, top):
-        absent = ~having[chosen]
-        chosen = chosen[absent] if absent.any() else chosen
-    return int(places[chosen[0]]), int(numbers[chosen[0]])
-
-
-def _rule_digits(keys: Keys, low: list[int], mid: list[int], top: list[int]) -> Iterator[NDArray[np.bool_]]:
-    """Yield the binary digits of the states' (top set, city, mid set without it, low set), the highest first."""
-    last = last_cities(keys)
-    for city in top[::-1]:
-        yield contains(keys, city)
-    for city in mid:  # a smaller city is chosen if any state has it
-        yield last != city
-    for city in [*mid[::-1], *low[::-1]]:
-        yield contains(keys, city) & (last != city)
-
-
-def _through(found: Optimal, alive: Alive, place: int, state: int) -> tuple[Alive, Alive]:
-    """Return which states are on orders through one state: those up to its place, and those from its place on."""
-    left, right = [one.copy() for one in alive], [one.copy() for one in alive]
-    for part in (left, right):
-        part[place - 1][:] = False
-        part[place - 1][state] = True
-    for at in range(place - 2, -1, -1):
-        before, behind = found.arcs[at]
-        reached = np.zeros(len(left[at]), bool)
-        reached[before[left[at + 1][behind]]] = True
-        left[at] &= reached
-    for at in range(place - 1, len(alive) - 1):
-        before, behind = found.arcs[at]
-        reached = np.zeros(len(right[at + 1]), bool)
-        reached[behind[right[at][before]]] = True
-        right[at + 1] &= reached
-    return left, right

@@ -39,10 +39,13 @@ from hpcsolve.device.base import Argument, Buffer, Device, Timer
 from hpcsolve.errors import HpcsolveError
 from hpcsolve.parallel.comm import Comm, Request
 
+MOST_MEETINGS = 16
+"""The most meetings of equal tours that are listed."""
+
 
 @dataclass(frozen=True)
 class Meeting:
-    """The state of the middle layer that the cheapest tour goes through, and the cost of that tour.
+    """A state of the middle layer that a cheapest tour goes through.
 
     Attributes
     ----------
@@ -52,21 +55,35 @@ class Meeting:
         Where the state stands in the plane of that city: the colex rank of the mid set, then the low set.
     """
 
-    value: int
     top_set: int
     city: int
     entry: int
 
 
+@dataclass(frozen=True)
+class Meetings:
+    """Where the cheapest tours pass the middle.
+
+    Attributes
+    ----------
+    value
+        The cost of the cheapest tours; at least the infinity of the costs if there is none.
+    states
+        At least one of their states, at most `MOST_MEETINGS`.
+    complete
+        Whether there are no others.
+    """
+
+    value: int
+    states: tuple[Meeting, ...]
+    complete: bool
+
+
 def meet(
     reduced: ReducedCosts, plan: Plan, device: Device, comm: Comm, report: Report, statistics: Statistics,
     checkpoints: Checkpoints = NONE,
-) -> Meeting:
-    """Run both halves and return where the best tour passes the middle, the same on all ranks. Collective.
-
-    Of equal tours it is the one with the smallest (slice, city, entry). A value of at least `reduced.infinity` means
-    that there is no tour.
-    """
+) -> Meetings:
+    """Run both halves and return where the cheapest tours pass the middle, the same on all ranks. Collective."""
     statistics.layer_timers = [device.timer() for _ in range(plan.split.middle + 1)]
     statistics.layer_bytes_sent = [0] * (plan.split.middle + 1)
     kept = layer_checkpoints(plan, device, comm, checkpoints)
@@ -78,7 +95,10 @@ def meet(
     started = time.perf_counter()
     found = [m for m in comm.allgather(mine) if m is not None]
     statistics.seconds_wait += time.perf_counter() - started
-    return min(found, key=lambda m: (m.value, m.top_set, m.city, m.entry))
+    value = min(m.value for m in found)
+    states = [state for m in found if m.value == value for state in m.states]
+    complete = len(states) <= MOST_MEETINGS and all(m.complete for m in found if m.value == value)
+    return Meetings(value, tuple(states[:MOST_MEETINGS]), complete)
 
 
 def _idle(plan: Plan, kept: LayerCheckpoints) -> None:
@@ -91,8 +111,8 @@ def _idle(plan: Plan, kept: LayerCheckpoints) -> None:
 
 
 def _meet_on_device(reduced: ReducedCosts, plan: Plan, device: Device, comm: Comm, report: Report,
-                    statistics: Statistics, kept: LayerCheckpoints) -> Meeting:
-    """Run both halves, and return the cheapest meeting on this rank. Collective with `_idle`."""
+                    statistics: Statistics, kept: LayerCheckpoints) -> Meetings:
+    """Run both halves, and return the meetings of the cheapest tours on this rank. Collective with `_idle`."""
     split, dtype, parity = plan.split, reduced.dtype, plan.split.middle % 2
     forward = device.empty(plan.slices * split.stored(parity), dtype)
     backward = forward if plan.symmetric else device.empty(forward.shape, dtype)
@@ -114,17 +134,17 @@ def _meet_on_device(reduced: ReducedCosts, plan: Plan, device: Device, comm: Com
         )
     other.free()
     stream.free()
-    meeting = _middle(plan, dtype, device, forward, backward, statistics)
+    meetings = _middle(plan, dtype, device, forward, backward, statistics)
     for buffer in (forward,) if plan.symmetric else (forward, backward):
         buffer.free()
-    return meeting
+    return meetings
 
 
 def _middle(plan: Plan, dtype: np.dtype[np.unsignedinteger], device: Device, forward: Buffer, backward: Buffer,
-            statistics: Statistics) -> Meeting:
-    """Return the cheapest meeting on this rank.
+            statistics: Statistics) -> Meetings:
+    """Return the meetings of the cheapest tours on this rank.
 
-    The device finds the best stretch of the middle layer, the host the entry in it.
+    The device finds the best value of each stretch of the middle layer, the host the entries with the best of all.
     """
     split, stretches = plan.split, plan.stretches
     length, slice_size = split.plane(split.middle), split.stored(split.middle % 2)
@@ -140,15 +160,19 @@ def _middle(plan: Plan, dtype: np.dtype[np.unsignedinteger], device: Device, for
     statistics.middle_timer.append(timer)
     values = best.download()
     best.free()
-    winner = int(values.argmin())
-    city, nth = divmod(winner % (split.mid * stretches), stretches)
-    row = winner // (split.mid * stretches)
-    begin, end = nth * STRETCH, min((nth + 1) * STRETCH, length)
-    here = forward.view(row * slice_size + city * length + begin, end - begin).download()
-    partner = (plan.slices - 1 - row) * slice_size + (city + 1) * length
-    there = backward.view(partner - end, end - begin).download()[::-1]
-    entry = begin + int((here.astype(np.int64) + there).argmin())
-    return Meeting(int(values[winner]), plan.forward.slices[row], city, entry)
+    value, states = int(values.min()), []
+    for winner in np.flatnonzero(values == value).tolist():
+        row, stretch = divmod(winner, split.mid * stretches)
+        city, nth = divmod(stretch, stretches)
+        begin, end = nth * STRETCH, min((nth + 1) * STRETCH, length)
+        here = forward.view(row * slice_size + city * length + begin, end - begin).download()
+        partner = (plan.slices - 1 - row) * slice_size + (city + 1) * length
+        there = backward.view(partner - end, end - begin).download()[::-1]
+        entries = begin + np.flatnonzero(here.astype(np.int64) + there == value)
+        states += [Meeting(plan.forward.slices[row], city, entry) for entry in entries.tolist()]
+        if len(states) > MOST_MEETINGS:
+            break
+    return Meetings(value, tuple(states[:MOST_MEETINGS]), len(states) <= MOST_MEETINGS)
 
 
 NO_LAYER = -1

@@ -1,8 +1,4 @@
-"""A job's calls, `estimate` and `run` with all states, and the recovery of the tour from where its halves meet.
-
-Each half is a problem of about half the cities, which is solved in the same way until it is small enough for one table
-in numpy.
-"""
+"""A job's calls: `estimate` and `run` with a table of all states."""
 
 from __future__ import annotations
 
@@ -11,13 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-import numpy as np
-from numpy.typing import NDArray
-
-from hpcsolve.algorithms.base import WITHOUT_WORK, Estimate, Outcome, Report, silent
-from hpcsolve.algorithms.held_karp.lattice import compact, planes
-from hpcsolve.algorithms.held_karp.lattice.plan import BINOMIAL, FEWEST_SPLIT, Plan, Split, plan, split_cities
-from hpcsolve.algorithms.held_karp.lattice.planes import Meeting, Statistics
+from hpcsolve.algorithms.base import WITHOUT_WORK, Estimate, Outcome, Report
+from hpcsolve.algorithms.held_karp.lattice import compact
+from hpcsolve.algorithms.held_karp.lattice.plan import FEWEST_SPLIT, Plan, plan, split_cities
+from hpcsolve.algorithms.held_karp.lattice.planes import Statistics
+from hpcsolve.algorithms.held_karp.lattice.recover import cheapest_order
 from hpcsolve.algorithms.held_karp.lattice.reduce import ReducedCosts, reduce_costs
 from hpcsolve.algorithms.held_karp.orders import run as orders
 from hpcsolve.algorithms.held_karp.outcome import layers_table, outcome
@@ -26,7 +20,7 @@ from hpcsolve.algorithms.held_karp.question import NO_EXTRA_ANSWERS, Parameters,
 from hpcsolve.checkpoint.checkpoints import Checkpoints
 from hpcsolve.device.base import Device
 from hpcsolve.errors import InputError, ResourceError
-from hpcsolve.parallel.comm import Comm, SerialComm
+from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.tsp import Tsp
 
 MOST_CITIES = 46
@@ -76,10 +70,10 @@ def run(
     # Heuristics and scipy work on rank 0 alone, so that all ranks have the same integers.
     prepared = comm.bcast(_prepare(tsp, parameters) if comm.rank == 0 else None)
     assert prepared is not None
-    statistics = Statistics(seconds_wait=time.perf_counter() - started if comm.rank else 0.0)
+    seconds_wait = time.perf_counter() - started if comm.rank else 0.0
     if parameters.layout == "compact":
         return compact.run(prepared.core, prepared.reduced, device, comm, report)
-    return _run_planes(prepared, device, comm, report, statistics, checkpoints)
+    return _run_planes(prepared, device, comm, report, seconds_wait, checkpoints)
 
 
 def largest_cost(n: int, edges: int) -> int:
@@ -111,32 +105,24 @@ def _prepare(tsp: Tsp, parameters: Parameters) -> _Prepared:
 
 
 def _run_planes(
-    prepared: _Prepared, device: Device, comm: Comm, report: Report, statistics: Statistics, checkpoints: Checkpoints
+    prepared: _Prepared, device: Device, comm: Comm, report: Report, seconds_wait: float, checkpoints: Checkpoints
 ) -> Outcome:
-    core, reduced = prepared.core, prepared.reduced
-    order: list[int] | None = None
-    part: Plan | None = None
-    if len(core.cities) < FEWEST_SPLIT:
-        found = cheapest_order(reduced, device) if comm.rank == 0 and reduced.feasible else None
-        order = comm.bcast(found[1] if found else None)
-    elif reduced.feasible:
-        split = split_cities(len(core.cities))
-        part = plan(split, comm.size, comm.rank, reduced.symmetric, reduced.itemsize)
-        meeting = planes.meet(reduced, part, device, comm, report, statistics, checkpoints)
-        if meeting.value < reduced.infinity:
-            order = comm.bcast(order_through(meeting, reduced, split, device) if comm.rank == 0 else None)
-    tables = {"layers": layers_table(part, comm, statistics)} if part else {}
-    return outcome(core, order, tables, _rank(part, statistics))
+    core, reduced, m = prepared.core, prepared.reduced, len(prepared.core.cities)
+    statistics: list[Statistics] = []
+    found = cheapest_order(reduced, device, comm, statistics, report, checkpoints) if reduced.feasible else None
+    part = plan(split_cities(m), comm.size, comm.rank, reduced.symmetric, reduced.itemsize) if statistics else None
+    tables = {"layers": layers_table(part, comm, statistics[0])} if part else {}
+    return outcome(core, found[1] if found else None, tables, _rank(part, statistics, seconds_wait))
 
 
-def _rank(part: Plan | None, statistics: Statistics) -> dict[str, float | int]:
+def _rank(part: Plan | None, runs: list[Statistics], seconds_wait: float) -> dict[str, float | int]:
     return {
         "operations": part.operations() if part else 0,
         "stored_bytes": part.stored_bytes() if part else 0,
-        "bytes_sent": sum(statistics.layer_bytes_sent),
-        "seconds_kernel": sum(t.seconds for t in (*statistics.layer_timers, *statistics.middle_timer)),
-        "seconds_copy": statistics.seconds_copy,
-        "seconds_wait": statistics.seconds_wait,
+        "bytes_sent": sum(sum(one.layer_bytes_sent) for one in runs),
+        "seconds_kernel": sum(t.seconds for one in runs for t in (*one.layer_timers, *one.middle_timer)),
+        "seconds_copy": sum(one.seconds_copy for one in runs),
+        "seconds_wait": seconds_wait + sum(one.seconds_wait for one in runs),
     }
 
 
@@ -175,106 +161,3 @@ def _largest(symmetric: bool, itemsize: int, ranks: int, ends: int, free: Sequen
 def _needs(m: int, symmetric: bool, itemsize: int, ranks: int) -> Iterator[int]:
     parts = (plan(split_cities(m), ranks, rank, symmetric, itemsize) for rank in range(ranks))
     return (_device_bytes(p) + p.host_bytes() for p in parts)
-
-
-def order_through(meeting: Meeting, reduced: ReducedCosts, split: Split, device: Device) -> list[int]:
-    """Return the m cities in the order of the best tour, which starts and ends at the depot."""
-    m = split.cities
-    first, city = cities_before(meeting, split), split.low + meeting.city
-    rest = [c for c in range(m) if c not in first and c != city]
-    before_value, before = _half(reduced, first, leave=m, reach=city, device=device)
-    after_value, after = _half(reduced, rest, leave=city, reach=m, device=device)
-    if before_value + after_value != meeting.value:
-        raise AssertionError(f"the halves cost {before_value} + {after_value}, the tour {meeting.value}")
-    return [*before, city, *after]
-
-
-def cities_before(meeting: Meeting, split: Split) -> list[int]:
-    """Return the cities that the best tour visits before the meeting's city, ascending."""
-    rank, low_set = divmod(meeting.entry, 1 << split.low)
-    squeezed, size = 0, split.middle
-    for element in range(split.mid - 2, -1, -1):
-        if size and BINOMIAL[element, size] <= rank:
-            squeezed |= 1 << element
-            rank -= int(BINOMIAL[element, size])
-            size -= 1
-    below = (1 << meeting.city) - 1
-    mid_set = (squeezed & below) | (squeezed & ~below) << 1
-    whole = low_set | mid_set << split.low | meeting.top_set << (split.low + split.mid)
-    return [c for c in range(split.cities) if whole >> c & 1]
-
-
-def cheapest_order(reduced: ReducedCosts, device: Device) -> tuple[int, list[int]] | None:
-    """Return the cost and the order of a problem's cheapest tour, found by one rank, or None if there is no tour."""
-    if len(reduced.cost) - 1 < FEWEST_SPLIT:
-        return cheapest_in_one_table(np.where(reduced.cost < reduced.infinity, reduced.cost, INFINITE))
-    split = split_cities(len(reduced.cost) - 1)
-    part = plan(split, 1, 0, reduced.symmetric, reduced.itemsize)
-    meeting = planes.meet(reduced, part, device, SerialComm(), silent, Statistics())
-    if meeting.value >= reduced.infinity:
-        return None
-    return meeting.value, order_through(meeting, reduced, split, device)
-
-
-def _half(reduced: ReducedCosts, cities: list[int], leave: int, reach: int, device: Device) -> tuple[int, list[int]]:
-    """Return the cost and the order of a cheapest path from `leave` through all of `cities` to `reach`."""
-    m = len(cities)
-    cost: NDArray[np.int64] = np.full((m + 1, m + 1), reduced.infinity, np.int64)
-    cost[:m, :m] = reduced.cost[np.ix_(cities, cities)]
-    cost[m, :m], cost[:m, m] = reduced.cost[leave, cities], reduced.cost[cities, reach]
-    if m == 0:
-        return int(reduced.cost[leave, reach]), []
-    part = ReducedCosts(cost, reduced.itemsize, 1, 0, True, None)
-    found = cheapest_order(part, device)
-    if found is None:
-        raise AssertionError("half of a tour that exists has no path")
-    return found[0], [cities[i] for i in found[1]]
-
-
-INFINITE = np.int64(1) << 60
-
-
-def cheapest_in_one_table(cost: NDArray[np.int64]) -> tuple[int, list[int]] | None:
-    """Return the cost and the order of a cheapest tour from the depot through all cities.
-
-    Parameters
-    ----------
-    cost
-        Shape (m + 1, m + 1), the depot last; `INFINITE` or more where there is no arc. Time m^2 2^m, memory m 2^m
-        values.
-
-    Returns
-    -------
-        The cost and the cities 0..m-1 in their order (of equal tours the one whose last city is the smallest, and so
-        on backwards); None if there is no tour.
-    """
-    m = len(cost) - 1
-    if m == 0:
-        return (int(cost[0, 0]), []) if cost[0, 0] < INFINITE else None
-    # best[S, j]: the cheapest path from the depot through all of S that ends in its member j.
-    best = np.full((1 << m, m), INFINITE)
-    best[1 << np.arange(m), np.arange(m)] = cost[m, :m]
-    for sets in _sets_by_size(m)[2:]:
-        for j in range(m):
-            ending = sets[sets >> j & 1 == 1]
-            arrive = best[ending ^ (1 << j)] + np.minimum(cost[:m, j], INFINITE)
-            best[ending, j] = np.minimum(arrive.min(axis=1), INFINITE)
-    closed = best[-1] + np.minimum(cost[:m, m], INFINITE)
-    value = int(closed.min())
-    return None if value >= INFINITE else (value, _walk_back(best, cost, int(closed.argmin())))
-
-
-def _walk_back(best: NDArray[np.int64], cost: NDArray[np.int64], last: int) -> list[int]:
-    m = len(cost) - 1
-    order, left = [last], (1 << m) - 1 ^ 1 << last
-    while left:
-        before = int((best[left] + cost[:m, order[-1]]).argmin())
-        order.append(before)
-        left ^= 1 << before
-    return order[::-1]
-
-
-def _sets_by_size(m: int) -> list[NDArray[np.int64]]:
-    sets = np.arange(1 << m)
-    sizes = sum((sets >> bit & 1 for bit in range(m)), np.zeros_like(sets))
-    return [sets[sizes == size] for size in range(m + 1)]
