@@ -120,6 +120,7 @@ docs: compiler $(DEVELOPER)  ## write anew what docs/ has from the code: keys, d
 	done
 	$(BIN)/python docs/picture.py build/picture/eu-capitals.h5 build/picture/district-heating.h5 docs/picture.svg
 	$(BIN)/python docs/ten_minutes.py docs/ten-minutes
+	$(BIN)/python docs/architecture.py docs/architecture.svg
 
 clean:  ## remove what make and Python made; results stay
 	@rm -rf .venv build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -66,6 +66,16 @@ def test_the_picture_can_be_drawn_anew(results, tmp_path, run_process):
     assert (DOCS / "picture.svg").stat().st_size < 200_000
 
 
+def test_the_picture_of_the_imports_is_up_to_date(tmp_path, run_process):
+    """But for the sizes, which each change moves by a few lines."""
+    new = tmp_path / "architecture.svg"
+    done = run_process([sys.executable, str(DOCS / "architecture.py"), str(new)], timeout=60)
+    assert done.returncode == 0, done.stderr
+    pictures = [path.read_text(encoding="utf-8") for path in (new, DOCS / "architecture.svg")]
+    parts = [re.sub('class="size">[^<]*', "", picture) for picture in pictures]
+    assert parts[0].count("<rect") > 10 and parts[0] == parts[1], "run: make docs"
+
+
 def test_the_pictures_of_ten_minutes_can_be_drawn_anew(tmp_path, run_process):
     for library in ("matplotlib", "networkx", "pandas"):
         pytest.importorskip(library, reason=f"no {library}: pip install {library}")
