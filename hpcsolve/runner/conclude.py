@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hpcsolve.algorithms.base import Outcome
 from hpcsolve.algorithms.registry import algorithm
@@ -38,6 +39,7 @@ from hpcsolve.runner.planned import PlannedRun, holds_answer
 from hpcsolve.wording import warn
 
 CHECK_FAILED = 1
+PHASES = ("read", "build", "run", "kernel", "copy", "wait", "write")
 
 
 @dataclass(frozen=True)
@@ -78,14 +80,17 @@ def conclude(planned: PlannedRun, outcome: Outcome, row: dict[str, Any], info: D
         A later run of the job has taken over. Nothing is written.
     """
     started = time.perf_counter()
-    verdict = check_answer(planned, outcome, comm)
+    verdict, question = check_answer(planned, outcome, comm)
     row["seconds_check"] = time.perf_counter() - started
     rows = comm.gather(row)
     tables = {name: with_row_ranges(table, comm) for name, table in outcome.rows.items()}
     result_writer = _ResultWriter(planned, outcome, verdict, rows or [], tables, list(elsewhere))
 
-    def note_sources() -> None:
+    def note() -> None:
         result_writer.sources = provenance(info, comm.mpi_library, planned.solver.kernel_files, started_as())
+        if verdict.passed is not False:
+            kind = answer_type_of_record(type(outcome.answer))
+            result_writer.beside = kind.beside(planned.instance.problem, question, outcome.answer)
 
     def say() -> NotWritten | None:
         say_answer(planned, result_writer.contents(), verdict, log, result_writer.file)
@@ -93,16 +98,33 @@ def conclude(planned: PlannedRun, outcome: Outcome, row: dict[str, Any], info: D
             remove_checkpoints(writer.folder, warn)
         return result_writer.not_written(elsewhere)
 
-    on_rank_0(comm, note_sources)
+    on_rank_0(comm, note)
     if planned.output is not None:
         _write_collectively(result_writer, comm, writer)
     fault = on_rank_0(comm, say)
-    kept = {name: _whole(table, comm) for name, table in tables.items()} if keep else {}
-    result = _with_tables(result_writer.contents(), kept) if rows else None
+    whole = {name: gathered(table, comm) for name, table in tables.items()} if keep else {}
+    result = _with_tables(result_writer.contents(), tables, whole) if rows else None
     if fault is not None:
         fault.result = result
         raise fault
     return Finished(result, exit_code_of_run(verdict, outcome.complete))
+
+
+def check_answer(planned: PlannedRun, outcome: Outcome, comm: Comm) -> tuple[Verdict, Any]:
+    """Return the verdict on a run's answer, and what was asked. Both are the same on every rank. Collective.
+
+    The algorithm's own check comes first, then the check of the kind of answer.
+    """
+    job, problem = planned.job, planned.instance.problem
+    solver, parameters = algorithm(job.settings.algorithm), job.parameters
+    wrong = first_failure(comm, solver.check(problem, parameters, outcome))
+    if wrong is not None:
+        return wrong, None
+    # Rank 0 always has an answer. Other ranks may have no part of it.
+    number = comm.bcast(ANSWERS.index(answer_type_of_record(type(outcome.answer))) if comm.rank == 0 else 0)
+    # Files that the parameters name need not be on the hosts of other ranks.
+    question = on_rank_0(comm, lambda: solver.asked(problem, parameters))
+    return ANSWERS[number].check(problem, question, outcome.answer, comm), question
 
 
 def _write_collectively(result_writer: _ResultWriter, comm: Comm, writer: Writer | None) -> None:
@@ -115,8 +137,10 @@ def _write_collectively(result_writer: _ResultWriter, comm: Comm, writer: Writer
     LeaseLost
         A later run of the job has taken over, or another one has written its result.
     """
-    tables = result_writer.tables
-    threads = _own_threads(result_writer.planned, comm) if tables else 0
+    tables, threads = result_writer.tables, 0
+    if tables:  # compressed by this rank's share of the cores, or fewer if the job says so
+        cores, _ = fair_share(comm, socket.gethostname())
+        threads = max(1, min(cores, result_writer.planned.job.settings.threads or cores))
 
     def attempt() -> bool:
         arriving = {name: (table, receive_chunks(table, comm, threads)) for name, table in tables.items()}
@@ -135,16 +159,6 @@ def _write_collectively(result_writer: _ResultWriter, comm: Comm, writer: Writer
         over = on_rank_0(comm, attempt)
 
 
-def places_elsewhere(planned: PlannedRun, checkpoints: Path | None) -> list[Path]:
-    """Return the folders for the result if its output cannot be written: the checkpoints', `TMPDIR`, the home."""
-    if planned.output is None:
-        return []
-    named = [] if checkpoints is None else [checkpoints.parent]
-    named += [Path(os.environ.get("TMPDIR") or "/tmp"), Path(os.path.expanduser("~"))]
-    output = Path(planned.output).absolute().parent
-    return [folder for folder in dict.fromkeys(folder.absolute() for folder in named) if folder != output]
-
-
 @dataclass
 class _ResultWriter:
     """Writes the result of a run on rank 0: to its output or, if that fails, to the first other folder that takes it.
@@ -155,6 +169,8 @@ class _ResultWriter:
         Other folders that have not been tried.
     sources
         The columns of `/provenance`.
+    beside
+        The groups that belong to the kind of answer, of an answer that has not failed its check.
     file
         Where the result is, or None if it is in no file.
     faults
@@ -168,10 +184,10 @@ class _ResultWriter:
     tables: Mapping[str, DistanceTable]
     untried: list[Path]
     sources: Mapping[str, Column] = field(default_factory=dict)
+    beside: Mapping[str, Mapping[str, Column]] = field(default_factory=dict)
     file: Path | None = None
     faults: list[HpcsolveError] = field(default_factory=list)
     _contents: Contents | None = None
-    _groups: Mapping[str, Mapping[str, Column]] | None = None
 
     def contents(self) -> Contents:
         """Return the contents of the result, those of the file if it is in one."""
@@ -250,81 +266,25 @@ class _ResultWriter:
     def _contents_now(self, seconds_write: float) -> Contents:
         """Return the contents of the result, after so many seconds of writing, which are noted in `rows`."""
         self.rows[0]["seconds_write"] = seconds_write
-        if self._groups is None:
-            self._groups = {} if self.verdict.passed is False else groups_beside(self.planned, self.outcome)
-        return contents_of(self.planned, self.outcome, self.verdict, self.rows, self.sources, self.tables, self._groups)
-
-
-def _whole(table: DistanceTable, comm: Comm) -> Column | None:
-    """Return a table with the rows of all ranks on rank 0, and None on other ranks. Collective."""
-    values = gathered(table, comm)
-    if values is None:
-        return None
-    dataset = table.dataset
-    return Column(values, dataset.description, dataset.unit, none=table.none, scaled=dataset.scaled)
-
-
-def _own_threads(planned: PlannedRun, comm: Comm) -> int:
-    """Return how many threads may compress for this rank: its share of the cores, or fewer if the job says so."""
-    cores, _ = fair_share(comm, socket.gethostname())
-    return max(1, min(cores, planned.job.settings.threads or cores))
-
-
-def _with_tables(contents: Contents, kept: Mapping[str, Column | None]) -> Contents:
-    """Return the contents with the values of the tables in `/solution`."""
-    whole = {name: column for name, column in kept.items() if column is not None}
-    solution = {**contents.groups["solution"], **whole}
-    return replace(contents, groups={**contents.groups, "solution": solution})
-
-
-def check_answer(planned: PlannedRun, outcome: Outcome, comm: Comm) -> Verdict:
-    """Return the verdict on a run's answer, which is the same on every rank. Collective.
-
-    The algorithm's own check comes first, then the check of the kind of answer.
-    """
-    job, problem = planned.job, planned.instance.problem
-    solver, parameters = algorithm(job.settings.algorithm), job.parameters
-    wrong = first_failure(comm, solver.check(problem, parameters, outcome))
-    if wrong is not None:
-        return wrong
-    # Rank 0 always has an answer. Other ranks may have no part of it.
-    number = comm.bcast(ANSWERS.index(answer_type_of_record(type(outcome.answer))) if comm.rank == 0 else 0)
-    # Files that the parameters name need not be on the hosts of other ranks.
-    question = on_rank_0(comm, lambda: solver.asked(problem, parameters))
-    return ANSWERS[number].check(problem, question, outcome.answer, comm)
-
-
-def contents_of(
-    planned: PlannedRun, outcome: Outcome, verdict: Verdict, ranks: Sequence[Mapping[str, Any]],
-    provenance: Mapping[str, Column], tables: Mapping[str, DistanceTable], beside: Mapping[str, Mapping[str, Column]],
-) -> Contents:
-    """Return the whole content of the result file. `beside` are the groups of `groups_beside`."""
-    attributes = {
-        "format": FORMAT,
-        "format_version": FORMAT_VERSION,
-        "created": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-        "complete": outcome.complete,
-        "algorithm": planned.job.settings.algorithm,
-        "cost": own_unit(outcome.cost, planned.instance.problem.scale),
-        "verified": verdict.passed is True,
-    }
-    groups = {
-        "job": columns(JOB_GROUP, {"toml": planned.job.text(), "hash": planned.hash}),
-        "instance": instance_columns(planned.job, planned.instance),
-        "solution": outcome.solution,
-        **beside,
-        **outcome.groups,
-        "ranks": rank_table(ranks),
-        "provenance": provenance,
-    }
-    return Contents(attributes, groups, tables)
-
-
-def groups_beside(planned: PlannedRun, outcome: Outcome) -> Mapping[str, Mapping[str, Column]]:
-    """Return the groups that belong to the kind of answer, of an answer that has not failed its check."""
-    problem, solver = planned.instance.problem, algorithm(planned.job.settings.algorithm)
-    asked = solver.asked(problem, planned.job.parameters)
-    return answer_type_of_record(type(outcome.answer)).beside(problem, asked, outcome.answer)
+        attributes = {
+            "format": FORMAT,
+            "format_version": FORMAT_VERSION,
+            "created": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+            "complete": self.outcome.complete,
+            "algorithm": self.planned.job.settings.algorithm,
+            "cost": own_unit(self.outcome.cost, self.planned.instance.problem.scale),
+            "verified": self.verdict.passed is True,
+        }
+        groups = {
+            "job": columns(JOB_GROUP, {"toml": self.planned.job.text(), "hash": self.planned.hash}),
+            "instance": instance_columns(self.planned.job, self.planned.instance),
+            "solution": self.outcome.solution,
+            **self.beside,
+            **self.outcome.groups,
+            "ranks": rank_table(self.rows),
+            "provenance": self.sources,
+        }
+        return Contents(attributes, groups, self.tables)
 
 
 def rank_table(rows: Sequence[Mapping[str, Any]]) -> dict[str, Column]:
@@ -335,32 +295,48 @@ def rank_table(rows: Sequence[Mapping[str, Any]]) -> dict[str, Column]:
     return columns(RANKS_GROUP, values)
 
 
-PHASES = ("read", "build", "run", "kernel", "copy", "wait", "write")
+def _with_tables(
+    contents: Contents, tables: Mapping[str, DistanceTable], whole: Mapping[str, NDArray[Any] | None]
+) -> Contents:
+    """Return the contents with the values of the tables, those of all ranks, in `/solution`."""
+    solution = dict(contents.groups["solution"])
+    for name, values in whole.items():
+        assert values is not None  # on rank 0
+        table, dataset = tables[name], tables[name].dataset
+        solution[name] = Column(values, dataset.description, dataset.unit, none=table.none, scaled=dataset.scaled)
+    return replace(contents, groups={**contents.groups, "solution": solution})
 
 
-def seconds_line(contents: Contents) -> str:
-    """Return a line with the time of each phase, on the rank where that phase took longest."""
-    read, build, run, kernel, copy, wait, write = (duration(_slowest(contents, f"seconds_{phase}")) for phase in PHASES)
-    return f"time:   read {read}, build {build}, run {run} (kernel {kernel}, copy {copy}, wait {wait}), write {write}"
+def places_elsewhere(planned: PlannedRun, checkpoints: Path | None) -> list[Path]:
+    """Return the folders for the result if its output cannot be written: the checkpoints', `TMPDIR`, the home."""
+    if planned.output is None:
+        return []
+    named = [] if checkpoints is None else [checkpoints.parent]
+    named += [Path(os.environ.get("TMPDIR") or "/tmp"), Path(os.path.expanduser("~"))]
+    output = Path(planned.output).absolute().parent
+    return [folder for folder in dict.fromkeys(folder.absolute() for folder in named) if folder != output]
 
 
-def _slowest(contents: Contents, name: str) -> float:
-    values: Any = contents.value("ranks", name, [0.0])
-    return float(max(values, default=0.0))
+def say_checked(planned: PlannedRun, contents: Contents, verdict: Verdict, log: Log) -> None:
+    """Print the answer and the verdict on it."""
+    for line in answer_lines(contents, str(planned.output)):
+        log.answer(line)
+    log.answer(f"check:  {verdict}")
 
 
 def say_answer(planned: PlannedRun, contents: Contents, verdict: Verdict, log: Log, file: Path | None) -> None:
-    """Print the answer, the verdict on it, the times and the file. Called on rank 0.
+    """Print the answer, the verdict on it, the time of each phase on its slowest rank, and the file.
+
+    Called on rank 0.
 
     Parameters
     ----------
     file
         Where the result is, or None if it was not written.
     """
-    for line in answer_lines(contents, str(planned.output)):
-        log.answer(line)
-    log.answer(f"check:  {verdict}")
-    log.say(seconds_line(contents))
+    say_checked(planned, contents, verdict, log)
+    slowest = [duration(max(contents.value("ranks", f"seconds_{phase}", [0.0]), default=0.0)) for phase in PHASES]
+    log.say("time:   read {}, build {}, run {} (kernel {}, copy {}, wait {}), write {}".format(*slowest))
     if file is None:
         return
     if planned.keeps_earlier(contents):

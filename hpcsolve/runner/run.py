@@ -16,22 +16,22 @@ from typing import Any
 import hpcsolve
 from hpcsolve.algorithms.base import TO_FILL_GPUS, WITHOUT_WORK, Outcome, Report, silent
 from hpcsolve.checkpoint import store
-from hpcsolve.checkpoint.checkpoints import Checkpoints, Pace, Watchdog, Writer, remove_checkpoints, watched
+from hpcsolve.checkpoint.checkpoints import Checkpoints, Pace, Writer, remove_checkpoints, watched
 from hpcsolve.checkpoint.saved import Saved, contradictions_refused, newest
 from hpcsolve.checkpoint.store import LeaseLost, take_lease
 from hpcsolve.device.base import Device, DeviceInfo
+from hpcsolve.device.declaration import for_host
 from hpcsolve.device.select import open_device
 from hpcsolve.errors import DamagedFileError, InputError, Stopped
 from hpcsolve.memory import peak_resident_memory
 from hpcsolve.output.log import Log, Progress
-from hpcsolve.output.schema import answer_lines
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.parallel.interrupts import CTRL_C, Interrupts, let_kill
 from hpcsolve.parallel.launch import STOPPED_EARLY, on_rank_0
 from hpcsolve.problems.notes import notes_on
 from hpcsolve.problems.rounding import decimals_of, unit_text
 from hpcsolve.replacing import make_folder
-from hpcsolve.runner.conclude import Finished, conclude, exit_code_of_run, places_elsewhere
+from hpcsolve.runner.conclude import Finished, conclude, exit_code_of_run, places_elsewhere, say_checked
 from hpcsolve.runner.kinds import kind_of
 from hpcsolve.runner.memory import check_memory, memory_line, memory_of, process_bytes, that_fits
 from hpcsolve.runner.planned import PlannedRun
@@ -41,6 +41,7 @@ SLURM_END = "SLURM_JOB_END_TIME"
 """When Slurm will end the job, in seconds since 1970."""
 SLURM_MARGIN = 10.0
 """Seconds before the end of the Slurm job by which a run must be over, so that the job script can requeue it."""
+WILL_BE_WRITTEN = "hpcsolve: interrupted: {} will be written; another Ctrl-C ends the run at once"
 
 
 @dataclass(frozen=True)
@@ -69,116 +70,6 @@ class CheckpointOptions:
 
 
 NO_CHECKPOINTS = CheckpointOptions(interval=math.inf, deadline=math.inf)
-
-
-def folder_of(planned: PlannedRun, options: CheckpointOptions) -> Path | None:
-    """Return the folder of a run's checkpoints, or None if it writes none."""
-    writes = options.interval != math.inf and (planned.output or options.folder)
-    if not writes or not planned.solver.can_resume(planned.job.parameters):
-        return None
-    output = Path(planned.output or f"{planned.hash[:16]}.h5")
-    return (Path(options.folder) if options.folder else output.parent) / f"{output.name}.checkpoint"
-
-
-def forget_finished(planned: PlannedRun, options: CheckpointOptions) -> None:
-    """Remove the checkpoints of a finished job. A kill just before the end of its run may have left them."""
-    folder = folder_of(planned, options)
-    if folder is not None and folder.is_dir() and not _foreign(folder, planned):
-        remove_checkpoints(folder, warn)
-
-
-def saved_in(folder: Path, planned: PlannedRun, overwrite: bool, comm: Comm, log: Log) -> Saved | None:
-    """Return the checkpoint from which the run goes on, or None. Collective.
-
-    Raises
-    ------
-    InputError
-        The folder holds checkpoints of another job, or of another version of hpcsolve.
-    DamagedFileError
-        It has checkpoints, and all of them are damaged.
-    """
-    on_rank_0(comm, lambda: _refuse_foreign(folder, planned, overwrite))
-    saved = newest(folder, comm, lambda line: warn(f"hpcsolve: {line}") if comm.rank == 0 else None)
-    if saved is not None:
-        log.say(f"resume: {saved.manifest.words}, from {folder}")
-    return saved
-
-
-def open_checkpoints(
-    planned: PlannedRun, options: CheckpointOptions, deadline: float | None, comm: Comm, interrupts: Interrupts,
-    watchdog: Watchdog | None, log: Log,
-) -> Checkpoints:
-    """Return the checkpoints of a run, after taking the lease of their folder. Collective.
-
-    Parameters
-    ----------
-    deadline
-        When the run must be over, on the clock `time.monotonic`; None: never.
-    """
-    folder = folder_of(planned, options)
-    saved = saved_in(folder, planned, options.overwrite, comm, log) if folder else None
-    lease = on_rank_0(comm, lambda: take_lease(folder)) if folder else None
-    writer = Writer(folder, comm, lease, planned.hash, saved) if folder else None
-    stoppable = folder is not None or planned.has_partial_answers
-    pace = Pace(options.interval, deadline if stoppable else None)
-    return Checkpoints(interrupted=interrupts.noted, saved=saved, writer=writer, pace=pace, note=log.note,
-                       warn=warn if comm.rank == 0 else log.note, watchdog=watchdog)
-
-
-@contextmanager
-def no_empty_folder_on_error(checkpoints: Checkpoints, comm: Comm) -> Iterator[None]:
-    """Remove the folder of the checkpoints if its block raises an error before any checkpoint was written."""
-    try:
-        yield
-    except BaseException:
-        writer = checkpoints.writer
-        if comm.rank == 0 and writer and not writer.has_any:
-            with suppress(LeaseLost):  # the folder is a later run's then
-                writer.require_lease()
-                remove_checkpoints(writer.folder, warn)
-        raise
-
-
-def deadline_of(options: CheckpointOptions, started: float) -> float | None:
-    """Return when a run must be over, on the clock `time.monotonic`, or None if there is no deadline.
-
-    Parameters
-    ----------
-    started
-        When the run began, on that clock.
-    """
-    if options.deadline is not None:
-        return started + options.deadline
-    end = os.environ.get(SLURM_END, "")
-    if not end.isascii() or not end.isdigit():
-        return None
-    return time.monotonic() + int(end) - time.time() - SLURM_MARGIN
-
-
-def _refuse_foreign(folder: Path, planned: PlannedRun, overwrite: bool) -> None:
-    found = _foreign(folder, planned)
-    if found and not overwrite:
-        way_out = "choose another --output or --checkpoint-dir, or remove them with --overwrite"
-        raise InputError(f"{folder}: {found}; {way_out}")
-    if found:
-        remove_checkpoints(folder, warn)
-
-
-def _foreign(folder: Path, planned: PlannedRun) -> str:
-    """Return a message if a folder holds checkpoints of another job or version, or ""."""
-    for number in store.generations(folder):
-        try:
-            manifest = store.read_manifest(folder, number)
-        except DamagedFileError:
-            continue
-        if manifest.job != planned.hash:
-            return "these are checkpoints of another job or instance"
-        if manifest.version != hpcsolve.__version__:
-            return f"these are checkpoints of hpcsolve {manifest.version}, and this is {hpcsolve.__version__}"
-    return ""
-
-
-WILL_BE_WRITTEN = "hpcsolve: interrupted: {} will be written; another Ctrl-C ends the run at once"
 
 
 def run_job(
@@ -214,62 +105,113 @@ def run_job(
     planned = on_rank_0(comm, read)
     earlier = {"seconds_read": 0.0, "seconds_build": 0.0, **(before or {})}
     seconds = {"seconds_read": earlier["seconds_read"] + time.perf_counter() - started}
+    folder = checkpoint_folder(planned, checkpointing)
     if planned.existing is not None:
-        return _existing(planned, checkpointing, comm, log)
-    say_head(planned, comm, log)
+        return _existing(planned, folder, comm, log)
+    _say_head(planned, comm, log)
     settings, started = planned.job.settings, time.perf_counter()
     device, reason = open_device(settings.device, comm, share_gpu=settings.share_gpu, threads=settings.threads)
     with device:
         seconds["seconds_build"] = earlier["seconds_build"] + time.perf_counter() - started
-        say_devices(reason, comm, log)
+        _say_devices(planned, device.info, reason, comm, log)
         with (
-            _interrupts(planned, checkpointing, signals, comm) as interrupts,
+            _interrupts(planned, folder, signals, comm) as interrupts,
             watched(checkpointing.hang_timeout, f"rank {comm.rank} on {socket.gethostname()}") as watchdog,
         ):
             estimated = _check_estimate(planned, device, comm, log)
-            deadline = deadline_of(checkpointing, begun)
-            checkpoints = open_checkpoints(planned, checkpointing, deadline, comm, interrupts, watchdog, log)
-            checkpoints.begun = clock
+            pace = Pace(checkpointing.interval, _deadline(checkpointing, begun, folder, planned))
+            saved, writer = (_saved_and_writer(folder, planned, checkpointing.overwrite, comm, log) if folder else
+                             (None, None))
+            checkpoints = Checkpoints(interrupts.noted, saved, writer, pace, log.note,
+                                      warn if comm.rank == 0 else log.note, watchdog, begun=clock)
             with no_empty_folder_on_error(checkpoints, comm):
                 try:
                     outcome, seconds["seconds_run"] = _run_algorithm(planned, device, comm, log, checkpoints)
                 except Stopped as stopped:
-                    return _stopped(stopped, checkpoints, log)
-                say_end(outcome, log)
-                for line in device.notes:
+                    log.answer(f"stopped: {stopped}; the same command goes on from {folder or ''}")
+                    return Finished(None, STOPPED_EARLY)
+                for line in ([f"stopped: {outcome.ended}"] if outcome.ended else []) + device.notes:
                     log.say(line)
                 row = rank_row(device, reason, outcome, seconds) | {"estimated_bytes": estimated}
-                writer = checkpoints.writer
-                elsewhere = places_elsewhere(planned, writer.folder if writer else None)
+                elsewhere = places_elsewhere(planned, folder)
                 return conclude(planned, outcome, row, device.info, comm, log, keep, writer, elsewhere)
 
 
-def _existing(planned: PlannedRun, checkpointing: CheckpointOptions, comm: Comm, log: Log) -> Finished:
-    """Return the result of the same job, which the output holds already, and print it."""
-    assert planned.existing_verdict is not None
-    say_existing(planned, log)
-    if comm.rank == 0:
-        forget_finished(planned, checkpointing)
+def checkpoint_folder(planned: PlannedRun, options: CheckpointOptions) -> Path | None:
+    """Return the folder of a run's checkpoints, or None if it writes none."""
+    writes = options.interval != math.inf and (planned.output or options.folder)
+    if not writes or not planned.solver.can_resume(planned.job.parameters):
+        return None
+    output = Path(planned.output or f"{planned.hash[:16]}.h5")
+    return (Path(options.folder) if options.folder else output.parent) / f"{output.name}.checkpoint"
+
+
+def _existing(planned: PlannedRun, folder: Path | None, comm: Comm, log: Log) -> Finished:
+    """Return the result of the same job, which the output holds already, and print it.
+
+    Checkpoints of the job are removed. A kill just before the end of its run may have left them.
+    """
+    assert planned.existing is not None and planned.existing_verdict is not None
+    log.say(f"{planned.output}: this job is done already; its result:")
+    say_checked(planned, planned.existing, planned.existing_verdict, log)
+    log.answer(f"file:   {planned.output}")
+    if comm.rank == 0 and folder is not None and folder.is_dir() and not _foreign(folder, planned):
+        remove_checkpoints(folder, warn)
     return Finished(planned.existing if comm.rank == 0 else None, exit_code_of_run(planned.existing_verdict, True))
 
 
+def _say_head(planned: PlannedRun, comm: Comm, log: Log) -> None:
+    """Say what is solved, what is worth a note in it, on which ranks, and what in the output will be replaced.
+
+    Collective.
+    """
+    what = kind_of(planned.job).headline(planned.instance.problem)
+    log.say(f"hpcsolve {hpcsolve.__version__}: {planned.job.settings.algorithm}, {what}")
+    for line in notes_on(planned.instance.problem) if comm.rank == 0 else ():
+        log.say(line)
+    values = kind_of(planned.job).values(planned.instance)
+    if values["rounded_to"] is not None:
+        unit = unit_text(decimals_of(values["rounded_to"]) or 0)
+        log.say(f"costs:  rounded to {unit}; the answer's exact cost stands beside the rounded one")
+    hosts = comm.allgather(socket.gethostname())
+    where = ", ".join(f"{hosts.count(host)} on {host}" for host in dict.fromkeys(hosts))
+    log.say(f"ranks:  {comm.size} ({where})")
+    if planned.earlier is not None and not planned.earlier.complete:
+        log.say(f"output: {planned.output} holds a result of this job, {planned.earlier.in_words}; "
+                "a complete result or a better one will replace it")
+
+
+def _say_devices(planned: PlannedRun, info: DeviceInfo, reason: str, comm: Comm, log: Log) -> None:
+    """Say which device each rank uses, and why, and which parts of the job run on GPUs. Collective."""
+    reasons = comm.allgather(reason)
+    for text in dict.fromkeys(reasons):
+        ranks = [rank for rank, other in enumerate(reasons) if other == text]
+        who = "every rank" if len(ranks) == comm.size else f"rank{'s' * (len(ranks) > 1)} {', '.join(map(str, ranks))}"
+        log.say(f"device: {who}: {text}")
+    log.note(f"device of this rank: {reason}")
+    if info.kind == "cuda":
+        log.say(_parts_line(planned))
+
+
+def _parts_line(planned: PlannedRun) -> str:
+    """Return where the files of cuda_src run that a job may load, if its device is a GPU."""
+    job = planned.job
+    files = planned.solver.files_of(job.parameters, job.settings.instance, job.settings.stop)
+    on_gpu = ", ".join(file for file in files if not for_host(file))
+    on_host = ", ".join([*(file for file in files if for_host(file)), "Python"])
+    return f"parts:  on the GPU{', as needed: ' + on_gpu if on_gpu else ' nothing'}; on the host's cores: {on_host}"
+
+
 def _interrupts(
-    planned: PlannedRun, checkpointing: CheckpointOptions, signals: tuple[signal.Signals, ...], comm: Comm
+    planned: PlannedRun, folder: Path | None, signals: tuple[signal.Signals, ...], comm: Comm
 ) -> Interrupts:
     """Return what notes the signals that stop a run. If the run has nothing to save, they end it at once instead."""
-    best, kept = planned.has_partial_answers, folder_of(planned, checkpointing)
-    if not best and kept is None:
+    best = planned.has_partial_answers
+    if not best and folder is None:
         let_kill(*(one for one in signals if one not in CTRL_C))
         return Interrupts(())
     words = "the best answer so far" if best else "a checkpoint"
     return Interrupts(signals, WILL_BE_WRITTEN.format(words) if comm.rank == 0 else "")
-
-
-def _stopped(stopped: Stopped, checkpoints: Checkpoints, log: Log) -> Finished:
-    """Return the end of a run that was stopped without an answer, after saying from where it can go on."""
-    where = checkpoints.writer.folder if checkpoints.writer else ""
-    log.answer(f"stopped: {stopped}; the same command goes on from {where}")
-    return Finished(None, STOPPED_EARLY)
 
 
 def _check_estimate(planned: PlannedRun, device: Device, comm: Comm, log: Log) -> int:
@@ -295,6 +237,85 @@ def _needed_bytes(planned: PlannedRun, memories: list[Any], info: DeviceInfo, lo
     return estimate.needed
 
 
+def _deadline(options: CheckpointOptions, begun: float, folder: Path | None, planned: PlannedRun) -> float | None:
+    """Return when a run must be over, on the clock `time.monotonic`, or None if there is no deadline.
+
+    There is none for a run that would have nothing to show for its time: no checkpoint and no answer.
+
+    Parameters
+    ----------
+    begun
+        When the run began, on that clock.
+    """
+    if folder is None and not planned.has_partial_answers:
+        return None
+    if options.deadline is not None:
+        return begun + options.deadline
+    end = os.environ.get(SLURM_END, "")
+    if not end.isascii() or not end.isdigit():
+        return None
+    return time.monotonic() + int(end) - time.time() - SLURM_MARGIN
+
+
+def _saved_and_writer(
+    folder: Path, planned: PlannedRun, overwrite: bool, comm: Comm, log: Log
+) -> tuple[Saved | None, Writer]:
+    """Return the checkpoint from which the run goes on, or None, and what writes more, which has taken the lease.
+
+    Collective.
+
+    Raises
+    ------
+    InputError
+        The folder holds checkpoints of another job, or of another version of hpcsolve.
+    DamagedFileError
+        It has checkpoints, and all of them are damaged.
+    """
+    on_rank_0(comm, lambda: _refuse_foreign(folder, planned, overwrite))
+    saved = newest(folder, comm, lambda line: warn(f"hpcsolve: {line}") if comm.rank == 0 else None)
+    if saved is not None:
+        log.say(f"resume: {saved.manifest.words}, from {folder}")
+    lease = on_rank_0(comm, lambda: take_lease(folder))
+    return saved, Writer(folder, comm, lease, planned.hash, saved)
+
+
+def _refuse_foreign(folder: Path, planned: PlannedRun, overwrite: bool) -> None:
+    found = _foreign(folder, planned)
+    if found and not overwrite:
+        way_out = "choose another --output or --checkpoint-dir, or remove them with --overwrite"
+        raise InputError(f"{folder}: {found}; {way_out}")
+    if found:
+        remove_checkpoints(folder, warn)
+
+
+def _foreign(folder: Path, planned: PlannedRun) -> str:
+    """Return a message if a folder holds checkpoints of another job or version, or ""."""
+    for number in store.generations(folder):
+        try:
+            manifest = store.read_manifest(folder, number)
+        except DamagedFileError:
+            continue
+        if manifest.job != planned.hash:
+            return "these are checkpoints of another job or instance"
+        if manifest.version != hpcsolve.__version__:
+            return f"these are checkpoints of hpcsolve {manifest.version}, and this is {hpcsolve.__version__}"
+    return ""
+
+
+@contextmanager
+def no_empty_folder_on_error(checkpoints: Checkpoints, comm: Comm) -> Iterator[None]:
+    """Remove the folder of the checkpoints if its block raises an error before any checkpoint was written."""
+    try:
+        yield
+    except BaseException:
+        writer = checkpoints.writer
+        if comm.rank == 0 and writer and not writer.has_any:
+            with suppress(LeaseLost):  # the folder is a later run's then
+                writer.require_lease()
+                remove_checkpoints(writer.folder, warn)
+        raise
+
+
 def _run_algorithm(
     planned: PlannedRun, device: Device, comm: Comm, log: Log, checkpoints: Checkpoints
 ) -> tuple[Outcome, float]:
@@ -312,50 +333,3 @@ def rank_row(device: Device, reason: str, outcome: Outcome, seconds: Mapping[str
     own = {"host": socket.gethostname(), "device": f"{device.info.name}: {reason}", "uuid": device.info.uuid}
     peaks = {"peak_bytes": device.memory_peak, "peak_resident_bytes": peak_resident_memory()}
     return {**own, **peaks, **outcome.rank, **seconds}
-
-
-def say_head(planned: PlannedRun, comm: Comm, log: Log) -> None:
-    """Say what is solved, what is worth a note in it, on which ranks, and what in the output will be replaced.
-
-    Collective.
-    """
-    what = kind_of(planned.job).headline(planned.instance.problem)
-    log.say(f"hpcsolve {hpcsolve.__version__}: {planned.job.settings.algorithm}, {what}")
-    for line in notes_on(planned.instance.problem) if comm.rank == 0 else ():
-        log.say(line)
-    values = kind_of(planned.job).values(planned.instance)
-    if values["rounded_to"] is not None:
-        unit = unit_text(decimals_of(values["rounded_to"]) or 0)
-        log.say(f"costs:  rounded to {unit}; the answer's exact cost stands beside the rounded one")
-    hosts = comm.allgather(socket.gethostname())
-    where = ", ".join(f"{hosts.count(host)} on {host}" for host in dict.fromkeys(hosts))
-    log.say(f"ranks:  {comm.size} ({where})")
-    if planned.earlier is not None and not planned.earlier.complete:
-        log.say(f"output: {planned.output} holds a result of this job, {planned.earlier.in_words}; "
-                "a complete result or a better one will replace it")
-
-
-def say_devices(reason: str, comm: Comm, log: Log) -> None:
-    """Say which device each rank uses, and why. Collective."""
-    reasons = comm.allgather(reason)
-    for text in dict.fromkeys(reasons):
-        ranks = [rank for rank, other in enumerate(reasons) if other == text]
-        who = "every rank" if len(ranks) == comm.size else f"rank{'s' * (len(ranks) > 1)} {', '.join(map(str, ranks))}"
-        log.say(f"device: {who}: {text}")
-    log.note(f"device of this rank: {reason}")
-
-
-def say_existing(planned: PlannedRun, log: Log) -> None:
-    """Print the result that the output holds already."""
-    assert planned.existing is not None
-    log.say(f"{planned.output}: this job is done already; its result:")
-    for line in answer_lines(planned.existing, str(planned.output)):
-        log.answer(line)
-    log.answer(f"check:  {planned.existing_verdict}")
-    log.answer(f"file:   {planned.output}")
-
-
-def say_end(outcome: Outcome, log: Log) -> None:
-    """Say why the search was stopped, and after how much work. Say nothing if it ended by itself."""
-    if outcome.ended:
-        log.say(f"stopped: {outcome.ended}")

@@ -28,6 +28,11 @@ def solution(path):
     return {name: column.values.tobytes() for name, column in read_result(path).groups["solution"].items()}
 
 
+def parts_in(done):
+    """Return the lines of a log that say which parts of a job run on the GPU."""
+    return [line for line in done.stdout.splitlines() if line.startswith("parts:")]
+
+
 def test_gpus_give_the_cpus_answer(start, tmp_path):
     runs = [(1, 1, "cpu"), (1, 1, "cuda"), (2, 2, "cuda"), (3, 4, "auto")]
     for ranks, gpus, device in runs:
@@ -39,6 +44,7 @@ def test_gpus_give_the_cpus_answer(start, tmp_path):
     assert len(set(contents.value("ranks", "uuid"))) == 3
     assert all(text.startswith("GPU-") for text in contents.value("ranks", "uuid"))
     assert (contents.value("ranks", "peak_bytes") <= contents.value("ranks", "estimated_bytes")).all()
+    assert parts_in(done) == ["parts:  on the GPU, as needed: held_karp/held_karp; on the host's cores: Python"]
 
 
 @pytest.mark.parametrize(("ranks", "gpus", "arguments", "settings", "message"), [
@@ -88,6 +94,10 @@ def test_rows_arrive_with_and_without_page_locked_memory(fail_pinned, start, tmp
             for device in ("cpu", "cuda")}
     assert [done.returncode for done in runs.values()] == [0, 0], runs["cuda"].stderr
     assert solution(tmp_path / "cuda.h5") == solution(tmp_path / "cpu.h5")
+    [line] = parts_in(runs["cuda"])
+    on_gpu, on_host = line.removeprefix("parts:  on the GPU, as needed: ").split("; on the host's cores: ")
+    assert on_host == "host/contraction, host/hierarchy, Python" and "paths/phast" in on_gpu.split(", ")
+    assert parts_in(runs["cpu"]) == []
     contents = read_result(tmp_path / "cuda.h5")
     assert contents.value("ranks", "seconds_copy") > 0
     assert contents.value("ranks", "peak_bytes") <= contents.value("ranks", "estimated_bytes")

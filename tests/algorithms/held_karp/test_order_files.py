@@ -45,7 +45,7 @@ def test_other_ranks_read_no_files(objective: str, method: str, tmp_path: Path,
             outcome = held_karp.run(tsp, device, comm, parameters, silent)
         job = SimpleNamespace(settings=SimpleNamespace(algorithm="held-karp"), parameters=parameters)
         planned = SimpleNamespace(job=job, instance=SimpleNamespace(problem=tsp))
-        return check_answer(planned, outcome, comm).passed, outcome.answer.cost
+        return check_answer(planned, outcome, comm)[0].passed, outcome.answer.cost
 
     found = on_ranks(3, work)
     assert [passed for passed, _ in found] == [True] * 3 and len(set(found)) == 1 and readings
