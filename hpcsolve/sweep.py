@@ -27,6 +27,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, get_args
@@ -45,6 +46,16 @@ from hpcsolve.wording import counted
 RANGE = re.compile(r"\s*([+-]?\d{1,18})\s*\.\.\s*([+-]?\d{1,18})\s*")
 MOST_VALUES = 100_000
 """Most values of a range."""
+MOST_RUNS = 100_000
+LONGEST_NAME = 200
+"""Most characters of a run's name; file systems take 255 bytes, and a file that is being written has a longer name."""
+SECONDS_TO_END = 15.0
+"""Time that the runs have to end after Ctrl-C, and to write what they have. After that they are killed."""
+SECONDS_BETWEEN_LOOKS = 0.02
+TAIL_BYTES = 1 << 16
+"""How much of the end of a run's output is searched for the reason of its failure."""
+KILLED = 128
+"""A shell reports a process that a signal ended with this exit code plus the number of the signal."""
 GENERATOR_VALUE = int | bool | float
 """Type of the keys of a table `instance = { generate = ... }`, except `generate` itself."""
 INSTANCE_TYPES: Mapping[str, Any] = {
@@ -66,13 +77,17 @@ def axes_of(table: Mapping[str, Any], text: JobText) -> Axes:
     """
     axes = {}
     for keys, value in _leaves(table):
-        kind = _type_of(keys, table)
-        half = isinstance(value, str) and ".." in value and not _is_range(value)
-        if half and kind is not None and not _fits(value, kind):
-            raise text.error(".".join(keys), f'"{value}" is not a range; give both ends as whole numbers: "1..20"')
-        if kind is not None and not _fits(value, kind) and _is_several(value, kind):
-            key = ".".join(keys)
-            axes[key] = _values(value, kind, key, text)
+        key, kind = ".".join(keys), _type_of(keys, table)
+        if kind is None or _fits(value, kind):
+            continue
+        if isinstance(value, str) and ".." in value and not _is_range(value):
+            raise text.error(key, f'"{value}" is not a range; give both ends as whole numbers: "1..20"')
+        if isinstance(value, list) and not value:
+            raise text.error(key, "the list has no values")
+        items = value if isinstance(value, list) else [value]
+        if any(_is_range(item) or _fits(item, kind) for item in items):
+            axes[key] = [one for item in items for one in ([item] if _fits(item, kind) else _range(item, key, text))]
+        # Any other list is a mistake in a single value, and the check of the job has a better message for it.
     return axes
 
 
@@ -114,28 +129,8 @@ def _fits(value: Any, kind: Any) -> bool:
     return True
 
 
-def _is_several(value: Any, kind: Any) -> bool:
-    """Return whether a value that does not fit the type is a range, or a list with a range or a value that fits.
-
-    Any other list is a mistake in a single value, and the check of the job has a better message for it.
-    """
-    if isinstance(value, list):
-        return not value or any(_fits(item, kind) or _is_range(item) for item in value)
-    return _is_range(value)
-
-
 def _is_range(value: Any) -> bool:
     return isinstance(value, str) and RANGE.fullmatch(value) is not None
-
-
-def _values(value: Any, kind: Any, key: str, text: JobText) -> list[Any]:
-    """Return the values of a range, or of a list, in which ranges are replaced by their integers."""
-    if isinstance(value, list):
-        values = [one for item in value for one in ([item] if _fits(item, kind) else _range(item, key, text))]
-        if not values:
-            raise text.error(key, "the list has no values")
-        return values
-    return _range(value, key, text)
 
 
 def _range(value: Any, key: str, text: JobText) -> list[Any]:
@@ -144,22 +139,12 @@ def _range(value: Any, key: str, text: JobText) -> list[Any]:
     if found is None:
         return [value]
     first, last = int(found[1]), int(found[2])
-    if not 0 <= last - first < MOST_VALUES:
-        raise text.error(key, _wrong_range(value, first, last))
-    return list(range(first, last + 1))
-
-
-def _wrong_range(value: str, first: int, last: int) -> str:
     if last < first:
-        return f'the range "{value}" is empty; write "{last}..{first}"'
-    return f'the range "{value}" has {last - first + 1} values; at most {MOST_VALUES} are allowed'
-
-
-def require_axes(axes: Axes, file: str) -> None:
-    """Raise an `InputError` if no key of a sweep file has several values."""
-    if not axes:
-        what = "no key has several values, so it is one job"
-        raise InputError(f'{what}: solve it with `hpcsolve run`, or give a key values, as in seed = "1..5"', file, 1)
+        raise text.error(key, f'the range "{value}" is empty; write "{last}..{first}"')
+    if last - first >= MOST_VALUES:
+        count = last - first + 1
+        raise text.error(key, f'the range "{value}" has {count} values; at most {MOST_VALUES} are allowed')
+    return list(range(first, last + 1))
 
 
 def require_one_job(
@@ -169,11 +154,6 @@ def require_one_job(
     table, text = read_table(path, overrides)
     for key in axes_of(table, text):
         raise text.error(key, f"there are several values; {way_out}")
-
-
-MOST_RUNS = 100_000
-LONGEST_NAME = 200
-"""Most characters of a run's name; file systems take 255 bytes, and a file that is being written has a longer name."""
 
 
 @dataclass(frozen=True)
@@ -231,10 +211,15 @@ def expand(path: str, overrides: Sequence[str] = (), output: str | None = None) 
     """
     table, text = read_table(path, overrides)
     axes = _all_axes(table, text)
-    require_axes(axes, path)
-    _require_few(axes, path)
+    if not axes:
+        what = "no key has several values, so it is one job"
+        raise InputError(f'{what}: solve it with `hpcsolve run`, or give a key values, as in seed = "1..5"', path, 1)
+    count = math.prod(len(values) for values in axes.values())
+    if count > MOST_RUNS:
+        raise InputError(f"{axes_in_words(axes)} make {count} runs; a sweep has at most {MOST_RUNS}", path)
     folder = output or table.get("output", f"results/{Path(path).stem}")
-    _require_folder(folder, text)
+    if not isinstance(folder, str) or not folder or "\0" in folder or folder.endswith(".h5"):
+        raise text.error("output", f"{folder!r} is not the name of a folder, which gets a result file per run")
     for key, values in axes.items():
         _require_distinct(key, values, text)
     fixed = [override for override in overrides if override.partition("=")[0].strip() not in axes]
@@ -257,7 +242,9 @@ def _run(
     """Return the run with the values of a point. `fixed` has the overrides that are the same for all runs."""
     name = _name(point)
     output = os.path.join(folder, f"{name}.h5")
-    values = {key: absolute_files(key.split("."), value, _base_folder(key, text)) for key, value in point.items()}
+    base = Path(text.file).parent  # that paths among the values of the file are relative to
+    values = {key: absolute_files(key.split("."), value, Path() if key in text.overridden else base)
+              for key, value in point.items()}
     job = job_of_table(_with_values(table, values), text, output=output)
     if job.settings.instance == "-":
         raise text.error("instance", "a sweep cannot read it from standard input; name a file")
@@ -284,11 +271,6 @@ def _value_at(table: Any, key: str) -> Any:
     return table
 
 
-def _base_folder(key: str, text: JobText) -> Path:
-    """Return the folder that paths among the values of a key are relative to."""
-    return Path() if key in text.overridden else Path(text.file).parent
-
-
 def _with_values(table: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
     """Return a copy of the table in which dotted keys have these values."""
     changed = dict(table)
@@ -298,20 +280,9 @@ def _with_values(table: Mapping[str, Any], values: Mapping[str, Any]) -> dict[st
     return changed
 
 
-def _require_few(axes: Axes, path: str) -> None:
-    count = math.prod(len(values) for values in axes.values())
-    if count > MOST_RUNS:
-        raise InputError(f"{axes_in_words(axes)} make {count} runs; a sweep has at most {MOST_RUNS}", path)
-
-
 def axes_in_words(axes: Axes) -> str:
     """Return the numbers of values: `4 values of instance.n x 5 values of seed`."""
     return " x ".join(f"{counted(len(values), 'value')} of {key}" for key, values in axes.items())
-
-
-def _require_folder(folder: Any, text: JobText) -> None:
-    if not isinstance(folder, str) or not folder or "\0" in folder or folder.endswith(".h5"):
-        raise text.error("output", f"{folder!r} is not the name of a folder, which gets a result file per run")
 
 
 def _require_distinct(key: str, values: Sequence[Any], text: JobText) -> None:
@@ -337,15 +308,6 @@ def _shown(value: Any) -> str:
 
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:10]
-
-
-SECONDS_TO_END = 15.0
-"""Time that the runs have to end after Ctrl-C, and to write what they have. After that they are killed."""
-SECONDS_BETWEEN_LOOKS = 0.02
-TAIL_BYTES = 1 << 16
-"""How much of the end of a run's output is searched for the reason of its failure."""
-KILLED = 128
-"""A shell reports a process that a signal ended with this exit code plus the number of the signal."""
 
 
 @dataclass(frozen=True)
@@ -391,17 +353,11 @@ def number_at_once(runs: Iterable[Run]) -> int:
         A job or OMP_NUM_THREADS asks for a number of threads that is not possible.
     """
     settings = [run.job.settings for run in runs]
-    if any(one.device.lower() != "cpu" for one in settings) and _has_gpu():
-        return 1
+    with suppress(ResourceError):
+        if any(one.device.lower() != "cpu" for one in settings) and list_gpus():
+            return 1
     threads = [requested_threads(one.threads, os.environ)[0] or cores() for one in settings]
     return max(1, cores() // max(threads, default=1))
-
-
-def _has_gpu() -> bool:
-    try:
-        return bool(list_gpus())
-    except ResourceError:
-        return False
 
 
 def run_all(
@@ -423,7 +379,9 @@ def run_all(
     KeyboardInterrupt
         After Ctrl-C, when all runs have ended.
     """
-    waiting, environment = list(reversed(runs)), _environment(at_once)
+    share = {"OMP_NUM_THREADS": str(max(1, cores() // at_once))} if at_once > 1 else {}
+    environment = {**share, **os.environ}  # the runs share the cores equally unless OMP_NUM_THREADS is set
+    waiting = list(reversed(runs))
     active: list[_Started] = []
     failures: list[Failure] = []
     try:
@@ -440,12 +398,6 @@ def run_all(
     finally:
         _end(active)
     return sorted(failures, key=lambda failure: failure.run.index)
-
-
-def _environment(at_once: int) -> Mapping[str, str]:
-    """Return the environment of the runs, which share the cores equally unless OMP_NUM_THREADS is set."""
-    share = {"OMP_NUM_THREADS": str(max(1, cores() // at_once))} if at_once > 1 else {}
-    return {**share, **os.environ}
 
 
 def _start(run: Run, command: Sequence[str], environment: Mapping[str, str]) -> _Started:

@@ -11,17 +11,20 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from hpcsolve.errors import InputError
 from hpcsolve.parallel import environment
 from hpcsolve.wording import did_you_mean, show
 
+if TYPE_CHECKING:
+    from hpcsolve.job import Job
+
 DEVICES = "auto, cpu, cuda, cuda:1 or a GPU's UUID"
 
 
 def add_command(
-    commands: Any, name: str, command: Callable[[argparse.Namespace], int], text: str
+    commands: Any, name: str, command: Callable[[argparse.Namespace], int], text: str, *, alone: bool = False
 ) -> argparse.ArgumentParser:
     """Declare a command, and return the parser to which its options are added.
 
@@ -33,9 +36,11 @@ def add_command(
         Runs the command, given the options, and returns the exit code.
     text
         What the command does, for `--help`.
+    alone
+        Whether the command needs no other rank, so that rank 0 alone runs it, even under mpiexec.
     """
     parser: argparse.ArgumentParser = commands.add_parser(name, help=text, description=text, allow_abbrev=False)
-    parser.set_defaults(command=command)
+    parser.set_defaults(command=(lambda options: on_rank_0(lambda: command(options))) if alone else command)
     return parser
 
 
@@ -50,11 +55,38 @@ def add_set(parser: argparse.ArgumentParser, text: str) -> None:
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help=text)
 
 
+def add_output(parser: argparse.ArgumentParser, text: str, default: str | None = None) -> None:
+    """Add the options of commands that write a file. Without a default, the file must be named. See `require_new`."""
+    parser.add_argument("-o", "--output", default=default, required=default is None, metavar="FILE", help=text)
+    parser.add_argument("--overwrite", action="store_true", help="replace the file if it exists")
+
+
 def on_rank_0(command: Callable[[], int], prepare: Callable[[], None] | None = None) -> int:
     """Run a command that needs no other rank on rank 0 alone, even under mpiexec, and return its exit code."""
     from hpcsolve.parallel import launch
 
     return launch.guard(lambda comm: launch.on_rank_0(comm, command), prepare)
+
+
+def prepared_job(
+    options: argparse.Namespace, say: Callable[[str], None], way_out: str = "`hpcsolve sweep` runs every combination"
+) -> tuple[Job, float]:
+    """Return the job of a command line, and the seconds that building its kernels took, for use before MPI starts.
+
+    Parameters
+    ----------
+    say
+        Prints lines about building.
+    way_out
+        What to do with a file that has several values for a key, which is refused.
+    """
+    from hpcsolve.job.load import load_job
+    from hpcsolve.runner.ahead import prepare_run
+    from hpcsolve.sweep import require_one_job
+
+    require_one_job(options.job, options.set, way_out)
+    job = load_job(options.job, options.set, output=vars(options).get("output"), device=options.device)
+    return job, prepare_run(job, say)
 
 
 def show_on_rank_0(quiet: bool = False) -> Callable[[str], None]:

@@ -7,7 +7,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from hpcsolve.cli.options import DEVICES, add_command, add_job, at_least_one, not_negative, on_rank_0
+from hpcsolve.cli.options import DEVICES, add_command, add_job, at_least_one, not_negative, on_rank_0, prepared_job
 from hpcsolve.errors import EnvironmentFault, InputError
 from hpcsolve.wording import show, warn
 
@@ -27,7 +27,7 @@ SHORTEST = 600
 
 
 def add_slurm(commands: Any) -> None:
-    """Declare the command and its options."""
+    """Declare `hpcsolve slurm`, which prints a Slurm script for a job, with what the job needs by its estimate."""
     text = "print a Slurm script for a job, which asks for what the job needs by its estimate"
     parser = add_command(commands, "slurm", _slurm, text)
     add_job(parser)
@@ -51,29 +51,23 @@ def add_slurm(commands: Any) -> None:
 
 
 def _slurm(options: argparse.Namespace) -> int:
-    loaded: list[Job] = []
-    seconds_build: list[float] = []
+    prepared: list[tuple[Job, float]] = []
 
     def prepare() -> None:
-        from hpcsolve.job import load_job
-        from hpcsolve.runner.ahead import prepare_run
-        from hpcsolve.sweep import require_one_job
-
         if options.ranks % _ranks_per_node(options):
             raise InputError(f"{options.ranks} ranks do not fill nodes of {_ranks_per_node(options)} ranks; change "
                              "--ranks-per-node")
         sweep = f"hpcsolve sweep {options.job}"
         way_out = f"for sbatch --array {sweep} --missing prints their numbers, and each task is {sweep} --run NUMBER"
-        require_one_job(options.job, options.set, way_out)
-        loaded.append(load_job(options.job, options.set, output=options.output, device=options.device))
-        seconds_build.append(prepare_run(loaded[0]))
+        prepared.append(prepared_job(options, lambda line: None, way_out))
 
     def write() -> int:
         from hpcsolve.runner.forecast import forecast
 
-        job = loaded[0]
+        job, seconds_build = prepared[0]
         cpus = options.cpus or job.settings.threads or 1
-        found = forecast(_with_threads(job, cpus), options.ranks, None, seconds_build[0])
+        cores = len(os.sched_getaffinity(0))  # a rank may have more threads than this machine has cores
+        found = forecast(job.with_settings(threads=min(cpus, cores)), options.ranks, None, seconds_build)
         for line in found.lines():
             if not line.startswith("fits"):  # that is about the memory of this machine
                 warn(line)
@@ -83,40 +77,25 @@ def _slurm(options: argparse.Namespace) -> int:
     return on_rank_0(write, prepare)
 
 
-def _with_threads(job: Job, cpus: int) -> Job:
-    """Return the job with the threads that a rank will have, but not more than this machine has cores."""
-    from dataclasses import replace
-
-    import msgspec
-
-    threads = min(cpus, len(os.sched_getaffinity(0)))
-    return replace(job, settings=msgspec.structs.replace(job.settings, threads=threads))
-
-
 def _script(options: argparse.Namespace, found: Forecast, cpus: int) -> str:
     from hpcsolve.slurm import Request, job_name_of, script_of
 
     per_node = _ranks_per_node(options)
-    settings = found.job.settings
-    on_gpus = settings.device.lower() not in ("cpu", "auto")
+    once = found.estimate.shared_bytes  # memory that ranks share counts once, and every rank like rank 0
+    needed = once + per_node * (found.process - once)
+    on_gpus = found.job.settings.device.lower() not in ("cpu", "auto")
     gpus = options.gpus_per_node if options.gpus_per_node is not None else per_node * on_gpus
     return script_of(Request(
         nodes=options.ranks // per_node, ranks_per_node=per_node, cpus_per_rank=cpus, gpus_per_node=gpus,
-        mebibytes_per_node=_mebibytes(found, per_node), seconds=options.time or _seconds(found),
-        command=_command(options), job_name=job_name_of(options.job), partition=options.partition,
-        account=options.account, mpi=options.mpi, modules=options.module, environment=_environment(),
+        mebibytes_per_node=int(needed * SPARE + SPARE_BYTES) // (1 << 20) + 1,
+        seconds=options.time or _seconds(found), command=_command(options), job_name=job_name_of(options.job),
+        partition=options.partition, account=options.account, mpi=options.mpi, modules=options.module,
+        environment=sys.prefix if sys.prefix != sys.base_prefix else "",
     ))
 
 
 def _ranks_per_node(options: argparse.Namespace) -> int:
     return int(min(options.ranks, options.ranks_per_node or options.ranks))
-
-
-def _mebibytes(found: Forecast, per_node: int) -> int:
-    """Return the MiB to ask for on a node. Every rank counts like rank 0, and memory that ranks share counts once."""
-    once = found.estimate.shared_bytes
-    needed = once + per_node * (found.process - once)
-    return int(needed * SPARE + SPARE_BYTES) // (1 << 20) + 1
 
 
 def _seconds(found: Forecast) -> int:
@@ -135,11 +114,6 @@ def _command(options: argparse.Namespace) -> list[str]:
     return ["hpcsolve", "run", job, *(f"--set={value}" for value in options.set), *more]
 
 
-def _environment() -> str:
-    """Return the folder of the virtual environment that this program runs in, empty outside of one."""
-    return sys.prefix if sys.prefix != sys.base_prefix else ""
-
-
 def _time(text: str) -> int:
     from hpcsolve.slurm import parsed_time
 
@@ -150,9 +124,9 @@ def _time(text: str) -> int:
 
 
 def add_build(commands: Any) -> None:
-    """Declare the command and its options."""
+    """Declare `hpcsolve build`, which compiles the kernels for other machines, such as the nodes of a cluster."""
     text = "compile all kernels for CPUs or GPUs of other machines that share this cache, which then need no compiler"
-    parser = add_command(commands, "build", _build, text)
+    parser = add_command(commands, "build", _build, text, alone=True)
     text = "a CPU as g++ names it, such as znver4 or x86-64-v4; may be repeated"
     parser.add_argument("--cpu", action="append", default=[], metavar="NAME", help=text)
     text = "the architecture of a GPU, such as sm_90; may be repeated"
@@ -160,24 +134,21 @@ def add_build(commands: Any) -> None:
 
 
 def _build(options: argparse.Namespace) -> int:
-    def build() -> int:
-        from hpcsolve.device.build import check_target
-        from hpcsolve.runner.ahead import build_for_target
+    from hpcsolve.device.build import check_target
+    from hpcsolve.runner.ahead import build_for_target
 
-        wanted = [*((name, False) for name in options.cpu), *((name, True) for name in options.gpu)]
-        if not wanted:
-            raise InputError("name the CPU or the GPU to compile for: --cpu znver4, --gpu sm_90")
-        for name, is_gpu in wanted:
-            check_target(name, is_gpu)
-        for name, is_gpu in wanted:
-            show(f"built:  {build_for_target(name, is_gpu, show)}")
-        return 0
-
-    return on_rank_0(build)
+    wanted = [*((name, False) for name in options.cpu), *((name, True) for name in options.gpu)]
+    if not wanted:
+        raise InputError("name the CPU or the GPU to compile for: --cpu znver4, --gpu sm_90")
+    for name, is_gpu in wanted:
+        check_target(name, is_gpu)
+    for name, is_gpu in wanted:
+        show(f"built:  {build_for_target(name, is_gpu, show)}")
+    return 0
 
 
 def add_info(commands: Any) -> None:
-    """Declare the command and its options."""
+    """Declare `hpcsolve info`, which prints versions and devices."""
     text = "print versions, MPI, compilers, devices and problems with them; under mpiexec a line for each rank"
     command = add_command(commands, "info", _info, text)
     command.add_argument("--clear-cache", action="store_true",
@@ -212,28 +183,25 @@ FOLDERS = ("FOLDER",)
 
 
 def add_completion(commands: Any) -> None:
-    """Declare the command and its options."""
+    """Declare `hpcsolve completion`, which prints a completion file for a shell."""
     text = "print a completion file; docs/running.md says where to put it"
-    parser = add_command(commands, "completion", _completion, text)
+    parser = add_command(commands, "completion", _completion, text, alone=True)
     parser.add_argument("shell", metavar="SHELL", choices=SHELLS, help=", ".join(SHELLS))
 
 
 def _completion(options: argparse.Namespace) -> int:
-    def completion() -> int:
-        try:
-            import shtab
-        except ImportError:
-            raise EnvironmentFault("shtab is not installed: pip install shtab") from None
-        from hpcsolve.cli import command_parser
+    try:
+        import shtab
+    except ImportError:
+        raise EnvironmentFault("shtab is not installed: pip install shtab") from None
+    from hpcsolve.cli import command_parser
 
-        parser, commands = command_parser()
-        for each in commands.values():
-            for action in each._actions:
-                _describe(action, shtab.FILE, shtab.DIRECTORY)
-        show(shtab.complete(parser, options.shell).rstrip())
-        return 0
-
-    return on_rank_0(completion)
+    parser, commands = command_parser()
+    for each in commands.values():
+        for action in each._actions:
+            _describe(action, shtab.FILE, shtab.DIRECTORY)
+    show(shtab.complete(parser, options.shell).rstrip())
+    return 0
 
 
 def _describe(action: argparse.Action, file: Any, folder: Any) -> None:

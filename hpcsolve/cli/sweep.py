@@ -32,7 +32,7 @@ WITH_LAUNCHER = "a sweep starts its runs itself, each as one process: start it w
 
 
 def add_sweep(commands: Any) -> None:
-    """Declare the command and its options."""
+    """Declare `hpcsolve sweep`."""
     text = "solve a job whose keys may be lists or ranges, for every combination of their values"
     parser = add_command(commands, "sweep", _sweep, text)
     parser.add_argument("sweep", metavar="SWEEP.toml", help='a job file with values to try, such as seed = "1..20"')
@@ -70,16 +70,14 @@ def _one_run(options: argparse.Namespace) -> int:
     from hpcsolve import cli
 
     try:
-        words = list(_run_with_number(_expanded(options), options.run).arguments)
+        sweep, number = _expanded(options), options.run
+        if number >= len(sweep.runs):
+            runs = counted(len(sweep.runs), "run")
+            raise InputError(f"there is no run {number}: the sweep has {runs}, counted from 0")
     except HpcsolveError as error:
         return launch.fail(error)
-    return cli.execute(words + [f"--{name}" for name in ("overwrite", "quiet") if vars(options)[name]])
-
-
-def _run_with_number(sweep: Sweep, number: int) -> Run:
-    if number >= len(sweep.runs):
-        raise InputError(f"there is no run {number}: the sweep has {counted(len(sweep.runs), 'run')}, counted from 0")
-    return sweep.runs[number]
+    more = [f"--{name}" for name in ("overwrite", "quiet") if vars(options)[name]]
+    return cli.execute([*sweep.runs[number].arguments, *more])
 
 
 def _run_sweep(options: argparse.Namespace) -> int:
@@ -96,17 +94,12 @@ def _run_sweep(options: argparse.Namespace) -> int:
         show(number_ranges([run.index for run in missing]))
         return 0
     if options.dry_run:
-        show("\n".join(_script(sweep, missing)))
+        left = {run.index for run in missing}
+        lines = [f"{run.command}  # {run.index}" if run.index in left else f"# {run.index} is done: {run.name}"
+                 for run in sweep.runs]
+        show("\n".join([f"# {_summary(sweep, missing)}", *lines]))
         return 0
     return _run_missing(sweep, missing, options)
-
-
-def _script(sweep: Sweep, missing: Sequence[Run]) -> list[str]:
-    """Return the lines of a shell script: the commands of the missing runs, and a comment for each other run."""
-    left = {run.index for run in missing}
-    lines = [f"{run.command}  # {run.index}" if run.index in left else f"# {run.index} is done: {run.name}"
-             for run in sweep.runs]
-    return [f"# {_summary(sweep, missing)}", *lines]
 
 
 def _summary(sweep: Sweep, missing: Sequence[Run]) -> str:
