@@ -21,14 +21,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.answers import tour
-from hpcsolve.answers.base import Rows, coordinates_of, names_of
+from hpcsolve.answers import answer_in, tour
+from hpcsolve.algorithms.shortest_paths.searches import Rows
+from hpcsolve.answers.base import coordinates_of, names_of
 from hpcsolve.answers.contents import Contents
 from hpcsolve.answers.tree import TREE
 from hpcsolve.errors import DamagedFileError, InputError
 from hpcsolve.formats import steiner_solution_lines, tour_lines
-from hpcsolve.formats.tables import csv_line, harmless, shortest
-from hpcsolve.output.schema import answer_in, require_whole
+from hpcsolve.formats.tables import csv_line, harmless
+from hpcsolve.formats.tables import shortest
+from hpcsolve.output.schema import require_whole
 from hpcsolve.replacing import replacing
 from hpcsolve.wording import visible
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.answers import paths, reductions, tree
+from hpcsolve.answers import answer_in, paths, reductions, tree
 from hpcsolve.answers.base import Edges, coordinates_of, names_of
 from hpcsolve.answers.contents import Contents
 from hpcsolve.answers.rounding import bound_of, cost_of, downward, error_of, is_optimal, rounded_to
@@ -26,7 +26,7 @@ from hpcsolve.errors import EnvironmentFault, InputError, path_text
 from hpcsolve.output.hdf5 import require_result_name, write_result
 from hpcsolve.output.large_tables import receive_chunks, write_with_tables
 from hpcsolve.output.reader import read_result
-from hpcsolve.output.schema import FORMAT_VERSION, answer_in, contradictions_refused, require_whole
+from hpcsolve.output.schema import FORMAT_VERSION, contradictions_refused, require_whole
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.replacing import make_folder, require_new
 from hpcsolve.wording import visible

@@ -19,6 +19,7 @@ from its type.
 from __future__ import annotations
 
 from hpcsolve.answers.base import AnswerType, record_of_names
+from hpcsolve.answers.contents import Contents
 from hpcsolve.answers.distances import DISTANCES
 from hpcsolve.answers.paths import PATHS
 from hpcsolve.answers.reductions import REDUCTIONS
@@ -39,3 +40,8 @@ def answer_type_of_names(names: set[str]) -> AnswerType | None:
     """Return the kind of answer whose datasets these names of `/solution` are, or None if they fit none or several."""
     record = record_of_names(tuple(_TYPES), names)
     return None if record is None else _TYPES[record]
+
+
+def answer_in(contents: Contents) -> AnswerType | None:
+    """Return the kind of answer in a result, or None if `/solution` is not one complete answer."""
+    return answer_type_of_names(contents.names)

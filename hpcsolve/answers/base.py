@@ -10,21 +10,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import wraps
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.answers.contents import Column, DistanceTable, Group, datasets, required
+from hpcsolve.answers.contents import Column, Contents, DistanceTable, Group, datasets, required
 from hpcsolve.errors import InputError
-from hpcsolve.problems.check_distances import unreached_of
+from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.geographic import DEGREES_MINUTES
 from hpcsolve.problems.labels import positions_of
+from hpcsolve.problems.check_distances import unreached_of
 from hpcsolve.wording import counted
-
-if TYPE_CHECKING:
-    from hpcsolve.answers.contents import Contents
-    from hpcsolve.parallel.comm import Comm
 
 
 @dataclass(frozen=True)
@@ -66,7 +63,8 @@ class AnswerType:
         Checks the answer at the end of a run, given (problem, question, record of this rank, communicator). Collective,
         with the same verdict on every rank. The question is what `Algorithm.asked` returns.
     verify
-        Checks a result file in plain numpy, given (contents, problem, question, rows of its tables).
+        Checks a result file in plain numpy, given (contents, its record, problem, question, rows of its tables).
+        `verified` calls it.
     lines
         The lines that are printed of the answer, given the contents of the result.
     summary
@@ -86,7 +84,7 @@ class AnswerType:
     name: str
     records: tuple[type, ...]
     check: Callable[[Any, Any, Any, Comm], Verdict]
-    verify: Callable[[Contents, Any, Any, RowBlocks], Verdict]
+    verify: Callable[[Contents, Any, Any, Any, RowBlocks], Verdict]
     lines: Callable[[Contents], Iterator[str]]
     summary: Callable[[Contents], str]
     rows: Callable[[Contents], Iterator[Rows]]
@@ -94,21 +92,34 @@ class AnswerType:
     groups: Mapping[str, Group] = field(default_factory=dict, hash=False)
     beside: Callable[[Any, Any, Any], Mapping[str, Mapping[str, Column]]] = lambda problem, question, answer: {}
 
+    def verified(self, contents: Contents, problem: Any, question: Any, rows: RowBlocks) -> Verdict:
+        """Check the answer in a result file, then the groups beside it, which must be as `beside` makes them.
 
-def wrong_beside(contents: Contents, groups: Mapping[str, Group],
-                 right: Mapping[str, Mapping[str, Column]]) -> str | None:
-    """Return which dataset of the groups beside a verified answer is not as `AnswerType.beside` makes it, or None.
+        A whole group may be missing, since older versions did not write it.
+        """
+        record = record_of_names(self.records, contents.names)
+        assert record is not None  # the reader has checked it
+        answer = _stored(contents, record)
+        verdict = self.verify(contents, answer, problem, question, rows)
+        if not verdict.passed:
+            return verdict
+        right = self.beside(problem, question, answer)
+        for group, members in self.groups.items():
+            for name in members if group in contents.groups else ():
+                one, other = contents.value(group, name), right.get(group, {}).get(name)
+                same = one is not None and other is not None and np.array_equal(np.asarray(one), other.values)
+                if not same and (one is not None or other is not None):
+                    return Verdict(False, f"/{group}/{name} does not follow from answer and instance")
+        return verdict
 
-    A whole group may be missing, since older versions did not write it.
-    """
-    for group, members in groups.items():
-        for name in members if group in contents.groups else ():
-            one, other = contents.value(group, name), right.get(group, {}).get(name)
-            if one is None and other is None:
-                continue
-            if one is None or other is None or not np.array_equal(np.asarray(one), np.asarray(other.values)):
-                return f"/{group}/{name} does not follow from answer and instance"
-    return None
+
+def _stored(contents: Contents, record: type) -> Any:
+    """Return the record of the answer in a result file. Tables have no rows, since their values are in the file."""
+    values: dict[str, Any] = {}
+    for name in contents.names & datasets(record).keys():
+        column = np.asarray(contents.value("solution", name), bool if datasets(record)[name].types == "bool" else None)
+        values[name] = contents.tables.get(name, column if column.ndim else column.item())
+    return record(**values)
 
 
 def record_of_names(records: Sequence[type], names: set[str]) -> type | None:
@@ -140,6 +151,15 @@ def columns_of(answer: Any) -> dict[str, Column]:
 def distance_tables_of(answer: Any) -> dict[str, DistanceTable]:
     """Return the distance tables of a record, by dataset name."""
     return {name: table for name, table in vars(answer).items() if isinstance(table, DistanceTable)}
+
+
+def message_of(check: Callable[..., object], *arguments: Any, **options: Any) -> str | None:
+    """Return what a check finds wrong, which is the text of its `ValueError`, or None."""
+    try:
+        check(*arguments, **options)
+    except ValueError as error:
+        return str(error)
+    return None
 
 
 def first_failure(comm: Comm, wrong: str | None) -> Verdict | None:
@@ -174,9 +194,9 @@ class AnswerMixin:
 
     def _kind_of_answer(self) -> str:
         """Return the name of the kind of answer, a key of `ANSWERS_IN_WORDS`, or "" if there is no whole answer."""
-        from hpcsolve.answers import answer_type_of_names  # which imports the modules that import this one
+        from hpcsolve.answers import answer_in  # which imports the modules that import this one
 
-        found = answer_type_of_names({*self.contents.groups.get("solution", {}), *self.contents.tables})
+        found = answer_in(self.contents)
         return "" if found is None else found.name
 
 

@@ -13,13 +13,13 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any, get_type_hints
+from typing import Any, get_type_hints
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from hpcsolve.parallel.comm import Comm
+from hpcsolve.parallel.comm import Comm
 
 NUMPY_TYPES = {"text": "O", "bool": "?"}
 """numpy's types for the values that are not numbers."""
@@ -224,6 +224,23 @@ class Contents:
     attributes: Mapping[str, Any]
     groups: Mapping[str, Mapping[str, Column]]
     tables: Mapping[str, DistanceTable] = field(default_factory=dict)
+
+    @property
+    def job(self) -> dict[str, Any]:
+        """The effective job as a table."""
+        table: dict[str, Any] = msgspec.toml.decode(str(self.value("job", "toml")))
+        return table
+
+    @property
+    def keys(self) -> dict[str, Any]:
+        """The table of the job's algorithm."""
+        own: dict[str, Any] = self.job.get(self.attributes["algorithm"], {})
+        return own
+
+    @property
+    def names(self) -> set[str]:
+        """The names of the datasets of `/solution`, tables included."""
+        return {*self.groups.get("solution", {}), *self.tables}
 
     @property
     def scale(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,24 +18,21 @@ from hpcsolve.answers.base import (
     VertexMixin,
     distance_tables_of,
     first_failure,
+    message_of,
     names_of,
     only_of,
     require,
     shown_names,
-    wrong_beside,
 )
-from hpcsolve.answers.contents import Column, Dataset, DistanceTable, datasets
+from hpcsolve.answers.contents import Column, Contents, Dataset, DistanceTable, datasets
 from hpcsolve.answers.rounding import declared, distance_bounds, rounding_group
 from hpcsolve.errors import InputError
-from hpcsolve.problems.check_distances import check_distances, roots, unreached_of
+from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.questions import PathQuestion
-from hpcsolve.problems.search_again import check_columns, smallest_predecessors
 from hpcsolve.problems.unrounded import unrounded_paths
-
-if TYPE_CHECKING:
-    from hpcsolve.answers.contents import Contents
-    from hpcsolve.parallel.comm import Comm
+from hpcsolve.problems.check_distances import check_distances, roots, unreached_of
+from hpcsolve.problems.search_again import check_columns, smallest_predecessors
 
 SHOWN = 12
 """Most sources, or queries, that are printed one by one."""
@@ -115,10 +112,8 @@ def _wrong_row(graph: Graph, question: PathQuestion, answer: Distances) -> str |
         return None
     for row in sorted({rows.first, rows.first + len(rows.values) - 1}):
         here = {name: table.own_rows(row, row + 1) for name, table in distance_tables_of(answer).items()}
-        try:
-            _check_rows(graph, question.seeds[row : row + 1], here, question.cutoff, row)
-        except ValueError as error:
-            return str(error)
+        if wrong := message_of(_check_rows, graph, question.seeds[row : row + 1], here, question.cutoff, row):
+            return wrong
     return None
 
 
@@ -128,20 +123,17 @@ def _wrong_columns(graph: Graph, question: PathQuestion, answer: Distances) -> s
     assert targets is not None
     rows = sorted({0, len(table.values) - 1}) if len(table.values) else []
     sources = question.sources[table.first : table.first + len(table.values)]
-    try:
-        check_columns(graph, sources[rows], targets, table.values[rows], cutoff=question.cutoff, first=table.first)
-    except ValueError as error:
-        return str(error)
-    return None
+    return message_of(check_columns, graph, sources[rows], targets, table.values[rows], cutoff=question.cutoff,
+                      first=table.first)
 
 
-def verify(contents: Contents, problem: Graph, question: PathQuestion, rows: RowBlocks) -> Verdict:
+def verify(
+    contents: Contents, answer: Distances, problem: Graph, question: PathQuestion, rows: RowBlocks
+) -> Verdict:
     """Check every row of the tables in a result file."""
     try:
-        _check_columns_of(contents, question)
+        require_columns(contents, source=question.sources, target=question.targets)
         _check_shapes(contents, problem, question)
-        wrong = wrong_beside(contents, GROUPS, beside(problem, question))
-        require(wrong is None, str(wrong))
         for first, blocks in rows(list(contents.tables)):
             here = dict(zip(contents.tables, blocks, strict=True))
             seeds = slice(first, first + len(here["distance"]))
@@ -157,9 +149,9 @@ def verify(contents: Contents, problem: Graph, question: PathQuestion, rows: Row
     return Verdict(True, "in every row no arc shortens a distance, and a path of each distance exists")
 
 
-def _check_columns_of(contents: Contents, question: PathQuestion) -> None:
-    """Refuse sources or targets that are not those of the job."""
-    for name, asked in (("source", question.sources), ("target", question.targets)):
+def require_columns(contents: Contents, **expected: NDArray[Any] | None) -> None:
+    """Raise a `ValueError` if a column of `/solution` has other values than the job asks for, None for no column."""
+    for name, asked in expected.items():
         stored = contents.value("solution", name)
         same = stored is None if asked is None else stored is not None and np.array_equal(stored, asked)
         require(same, f"/solution/{name} does not hold the {name}s of the job")
@@ -285,8 +277,6 @@ def chosen(count: int, number: int | None, what: str) -> int:
         wrong = "choose one" if number is None else f"there is no number {number}"
         raise InputError(f"the result has {count} {what}, numbered from 0: {wrong}, with number=0 or --number 0")
     return number
-
-
 
 
 class DistancesMixin(VertexMixin):

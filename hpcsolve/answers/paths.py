@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,30 +18,27 @@ from hpcsolve.answers.base import (
     Rows,
     Verdict,
     first_failure,
+    message_of,
     names_of,
     require,
     shown_names,
-    wrong_beside,
 )
-from hpcsolve.answers.contents import Column, Dataset, own_unit
+from hpcsolve.answers.contents import Column, Contents, Dataset, own_unit
 from hpcsolve.answers.distances import LENGTH_TYPES, SHOWN, UNREACHED, DistancesMixin
 from hpcsolve.answers.rounding import declared, distance_bounds, exactly, rounding_group
 from hpcsolve.errors import InputError
 from hpcsolve.formats import queries_sha256
-from hpcsolve.problems.check_distances import PairPaths, check_pair_paths, unreached_of
+from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.questions import PathQuestion
-from hpcsolve.problems.search_again import check_shortest
 from hpcsolve.problems.unrounded import unrounded_length, unrounded_paths
+from hpcsolve.problems.check_distances import unreached_of
+from hpcsolve.problems.search_again import check_shortest
+from hpcsolve.problems.check_distances import PairPaths, check_pair_paths
 from hpcsolve.wording import counted
-
-if TYPE_CHECKING:
-    from hpcsolve.answers.contents import Contents
-    from hpcsolve.parallel.comm import Comm
 
 GROUPS = declared("error", "part", "distance")
 """The group beside paths."""
-_NAMES = ("source", "target", "distance", "offset", "path")
 _PATH = "Vertices of all paths, both ends included, positions from 0: query i has path[offset[i]:offset[i+1]]"
 
 
@@ -67,31 +64,19 @@ class Paths:
 
 def check(problem: Graph, question: PathQuestion, answer: Paths | None, comm: Comm) -> Verdict:
     """Check all paths in numpy, on the rank that has them."""
-    said = "no arc shortens a distance, and a path of each distance exists; every path added up in numpy"
-    passed = Verdict(True, said)
-    return first_failure(comm, None if answer is None else _wrong_path(problem, question, answer)) or passed
+    passed = "no arc shortens a distance, and a path of each distance exists; every path added up in numpy"
+    wrong = None if answer is None else message_of(check_pair_paths, problem, answer.for_check(), question.cutoff)
+    return first_failure(comm, wrong) or Verdict(True, passed)
 
 
-def _wrong_path(graph: Graph, question: PathQuestion, answer: Paths) -> str | None:
-    try:
-        check_pair_paths(graph, answer.for_check(), question.cutoff)
-    except ValueError as error:
-        return str(error)
-    return None
-
-
-def verify(contents: Contents, problem: Graph, question: PathQuestion, rows: RowBlocks) -> Verdict:
+def verify(contents: Contents, answer: Paths, problem: Graph, question: PathQuestion, rows: RowBlocks) -> Verdict:
     """Check all paths in a result file, and find every distance again by a search on the host."""
-    answer = PairPaths(*(np.asarray(contents.value("solution", name)) for name in _NAMES))
     try:
         _check_queries(problem, question, np.stack([answer.source, answer.target], axis=1))
         none, stored = unreached_of(answer.distance.dtype), contents.groups["solution"]["distance"].none
         require(stored == none, f"/solution/distance says that {stored} stands for none, not {none}")
-        check_pair_paths(problem, answer, question.cutoff)
-        check_shortest(problem, answer, question.cutoff)
-        found = Paths(answer.source, answer.target, answer.distance, answer.offset, answer.path)
-        wrong = wrong_beside(contents, GROUPS, beside(problem, question, found))
-        require(wrong is None, str(wrong))
+        check_pair_paths(problem, answer.for_check(), question.cutoff)
+        check_shortest(problem, answer.for_check(), question.cutoff)
     except ValueError as error:
         return Verdict(False, str(error))
     return Verdict(True, "every path added up, every distance and path found again by a search on the host")
@@ -128,7 +113,7 @@ def lines(contents: Contents) -> Iterator[str]:
 
 
 def _query_lines(contents: Contents) -> Iterator[str]:
-    columns = {name: np.asarray(contents.value("solution", name)) for name in _NAMES[:3]}
+    columns = {name: np.asarray(contents.value("solution", name)) for name in ("source", "target", "distance")}
     labels = shown_names(contents)
     scale = max(1, int(contents.value("instance", "scale")))
     reached = columns["distance"] != unreached_of(columns["distance"].dtype)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,24 +18,29 @@ from hpcsolve.answers.base import (
     VertexMixin,
     distance_tables_of,
     first_failure,
+    message_of,
     names_of,
     only_of,
     require,
-    wrong_beside,
 )
-from hpcsolve.answers.contents import Dataset, DistanceTable, datasets, gathered, with_row_ranges
-from hpcsolve.answers.distances import GROUPS, LENGTH_TYPES, NO_VERTEX, UNREACHED, beside, own_distances
+from hpcsolve.answers.contents import Contents, Dataset, DistanceTable, datasets, gathered, with_row_ranges
+from hpcsolve.answers.distances import (
+    GROUPS,
+    LENGTH_TYPES,
+    NO_VERTEX,
+    UNREACHED,
+    beside,
+    own_distances,
+    require_columns,
+)
 from hpcsolve.answers.rounding import distance_bounds
 from hpcsolve.errors import InputError
-from hpcsolve.problems.check_distances import unreached_of
+from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.questions import PathQuestion
+from hpcsolve.problems.check_distances import unreached_of
 from hpcsolve.problems.search_again import check_reductions
 from hpcsolve.wording import counted
-
-if TYPE_CHECKING:
-    from hpcsolve.answers.contents import Contents
-    from hpcsolve.parallel.comm import Comm
 
 SEARCHED_AGAIN, BY_VERIFY = 4, 100
 """Number of rows that are searched again on the host, at the end of a run and by `hpcsolve verify`."""
@@ -152,16 +157,15 @@ def _wrong(graph: Graph, question: PathQuestion, found: dict[str, Any], rows: ND
     """Return what searches on the host from these rows' sources contradict, or None."""
     assert question.reduction is not None
     claimed = {name: np.asarray(values) for name, values in found.items() if values is not None}
-    try:
-        check_reductions(graph, question.sources, question.targets, question.reduction, claimed, rows, question.cutoff)
-    except ValueError as error:
-        return str(error)
-    return None
+    return message_of(check_reductions, graph, question.sources, question.targets, question.reduction, claimed, rows,
+                      question.cutoff)
 
 
-def verify(contents: Contents, problem: Graph, question: PathQuestion, rows: RowBlocks) -> Verdict:
+def verify(
+    contents: Contents, answer: Reductions, problem: Graph, question: PathQuestion, rows: RowBlocks
+) -> Verdict:
     """Check a sample of the rows by searches on the host, and what follows from all rows."""
-    found = {name: contents.value("solution", name) for name in PER_SOURCE}
+    found = {name: vars(answer)[name] for name in PER_SOURCE}
     for name, table in contents.tables.items():
         found[name] = np.concatenate([np.empty((0, table.shape[1]), table.dtype),
                                       *(block for _, (block,) in rows([name]))])
@@ -169,8 +173,6 @@ def verify(contents: Contents, problem: Graph, question: PathQuestion, rows: Row
     try:
         _check_shapes(contents, question, found)
         _check_derived(contents, problem, question, found)
-        wrong = wrong_beside(contents, GROUPS, beside(problem, question))
-        require(wrong is None, str(wrong))
     except ValueError as error:
         return Verdict(False, str(error))
     wrong = _wrong(problem, question, found, sample)
@@ -183,10 +185,7 @@ def _check_shapes(contents: Contents, question: PathQuestion, found: dict[str, A
     require(asked is not None, "the job does not ask for reductions")
     assert asked is not None
     cutoffs = np.array(asked.cutoffs) if asked.cutoffs else None
-    for name, expected in (("source", question.sources), ("target", question.targets), ("cutoff", cutoffs)):
-        stored = contents.value("solution", name)
-        same = stored is None if expected is None else stored is not None and np.array_equal(stored, expected)
-        require(same, f"/solution/{name} does not hold the {name}s of the job")
+    require_columns(contents, source=question.sources, target=question.targets, cutoff=cutoffs)
     columns = {"count": len(asked.cutoffs), "nearest_target": asked.nearest, "nearest_distance": asked.nearest}
     wanted = {"reached": True, "sum": asked.sums, "closeness": asked.sums, "farthest_target": asked.farthest,
               "farthest_distance": asked.farthest, **columns}

@@ -10,16 +10,13 @@ import math
 from collections.abc import Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from hpcsolve.answers.contents import Column, Dataset, Group, columns
+from hpcsolve.answers.contents import Column, Contents, Dataset, Group, columns
 from hpcsolve.problems.rounding import EXACT, decimals_of, own_decimal, unit_text
 from hpcsolve.problems.unrounded import Unrounded
-
-if TYPE_CHECKING:
-    from hpcsolve.answers.contents import Contents
 
 _BEFORE = "in the numbers before rounding, an exact decimal in the instance's own unit"
 _MISSING = "missing if nothing is known"

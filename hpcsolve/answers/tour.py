@@ -8,9 +8,8 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -24,9 +23,8 @@ from hpcsolve.answers.base import (
     coordinates_of,
     only_of,
     shown_names,
-    wrong_beside,
 )
-from hpcsolve.answers.contents import Column, Dataset, columns, own_unit
+from hpcsolve.answers.contents import Column, Contents, Dataset, columns, own_unit
 from hpcsolve.answers.rounding import (
     arc_words,
     best_words,
@@ -38,14 +36,12 @@ from hpcsolve.answers.rounding import (
     rounded_to,
     rounding_group,
 )
+from hpcsolve.parallel.comm import Comm
+from hpcsolve.parallel.launch import on_rank_0
 from hpcsolve.problems.questions import TourQuestion, check_order, dearest_leg, departures_of, leg_ends, legs_of
 from hpcsolve.problems.tsp import Tsp
 from hpcsolve.problems.unrounded import Unrounded, slack_of, unrounded_costs, unrounded_tour
 from hpcsolve.wording import counted
-
-if TYPE_CHECKING:
-    from hpcsolve.answers.contents import Contents
-    from hpcsolve.parallel.comm import Comm
 
 LONGEST_TOUR = 200
 """Cities up to which a tour is printed in full."""
@@ -58,15 +54,15 @@ LEGS = {
 """The group `/legs`."""
 GROUPS = {"legs": LEGS} | declared("cost", "error", "dearest", "dearest_error", "slack", "late", "best_costs")
 """The groups beside a tour."""
-NUMBERS = ("dearest", "lower_bound")
-ARRAYS = ("best_costs", "best_tours", "arc_tails", "arc_heads", "arc_costs")
-"""Fields of `Tour` that are checked and may be missing: numbers and arrays."""
 VALUES = {
     "sum": "cost added up", "latency": "sum of weighted arrivals", "position": "cost by place added up",
     "bottleneck": "dearest leg", "lexicographic": "cost added up, the dearest leg", "finish": "time of the end",
 }
 """Objective -> what its value is, in words."""
 COST = Dataset("int64", "Cost in exact integers: the instance's own unit times /instance/scale", scaled=True)
+
+
+NOT_CHECKED = Verdict(None, "that no tour exists cannot be checked without solving the instance again")
 
 
 @dataclass(frozen=True)
@@ -124,8 +120,8 @@ class NoTour:
 def check(problem: Tsp, question: TourQuestion | None, answer: Tour | NoTour, comm: Comm) -> Verdict:
     """Check a run's tour on rank 0."""
     if isinstance(answer, NoTour):
-        return _not_checked()
-    return comm.bcast(check_answer(problem, question, answer) if comm.rank == 0 else Verdict(None, ""))
+        return NOT_CHECKED
+    return on_rank_0(comm, lambda: check_answer(problem, question, answer))
 
 
 def check_answer(tsp: Tsp, question: TourQuestion | None, answer: Tour) -> Verdict:
@@ -141,29 +137,80 @@ def check_answer(tsp: Tsp, question: TourQuestion | None, answer: Tour) -> Verdi
         return Verdict(False, f"the dearest leg of the tour does not cost {answer.dearest}")
     if answer.lower_bound is not None and answer.lower_bound > cost:
         return Verdict(False, f"the lower bound {answer.lower_bound} is above the tour's cost {cost}")
-    wrong = wrong_best(tsp, asked, answer) or wrong_arcs(tsp, asked, answer)
-    if wrong:
+    if wrong := wrong_best(tsp, asked, answer) or wrong_arcs(tsp, asked, answer):
         return Verdict(False, wrong)
     constrained = ", its constraints kept" if asked.constrained else ""
     return Verdict(True, f"every city once{constrained}, the {VALUES[asked.objective]} from the instance")
 
 
-def verify(contents: Contents, problem: Tsp, question: TourQuestion | None, rows: RowBlocks) -> Verdict:
+def wrong_best(tsp: Tsp, question: TourQuestion, answer: Tour) -> str:
+    """Return what is wrong with the best tours, `` if nothing is. That there are no better ones is not checked."""
+    if answer.best_costs is None or answer.best_tours is None:
+        return ""
+    tours, costs = np.asarray(answer.best_tours), np.asarray(answer.best_costs)
+    if len(tours) != tsp.n * len(costs) or not len(costs) or (np.diff(costs) < 0).any():
+        return "the best tours are not one for each cost, in ascending order"
+    orders = tours.reshape(len(costs), tsp.n)
+    if len(np.unique(orders, axis=0)) < len(orders) or not np.array_equal(orders[0], answer.tour):
+        return "the best tours are not all different, or the first is not the tour"
+    for number, (order, cost) in enumerate(zip(orders, costs.tolist())):
+        try:
+            found = check_order(tsp, order, question)
+        except ValueError as error:
+            return f"best tour {number}: {error}"
+        if found != cost:
+            return f"best tour {number} costs {found}, not {cost}"
+    return ""
+
+
+def wrong_arcs(tsp: Tsp, question: TourQuestion, answer: Tour) -> str:
+    """Return what is wrong with the values of arcs, `` if nothing is.
+
+    Every tour at hand is a witness: no arc of it may cost more than the tour, those of an optimal one exactly as much.
+    That there is a tour of each arc's cost is not checked.
+    """
+    if answer.arc_tails is None or answer.arc_heads is None or answer.arc_costs is None:
+        return ""
+    tails, heads, costs = (np.asarray(column).astype(np.int64) for column in
+                           (answer.arc_tails, answer.arc_heads, answer.arc_costs))
+    if not len(tails) == len(heads) == len(costs):
+        return "the arcs' tails, heads and costs are not equally many"
+    inside = ((tails >= 0) & (tails < tsp.n) & (heads >= 0) & (heads < tsp.n) & (tails != heads)).all()
+    number = tails * tsp.n + heads
+    if not inside or (np.diff(number) <= 0).any():
+        return "the arcs are not different pairs of cities in ascending order"
+    if (costs < answer.cost).any():
+        at = int(np.argmin(costs))
+        return f"the best tour through the arc {_arc(tsp, tails[at], heads[at])} costs {costs[at]}, less than the best"
+    found = dict(zip(number.tolist(), costs.tolist()))
+    tours = [(answer.cost, answer.tour)]
+    if answer.best_costs is not None and answer.best_tours is not None:
+        tours += zip(answer.best_costs.tolist(), np.asarray(answer.best_tours).reshape(-1, tsp.n))
+    for cost, tour in tours:
+        for a, b in zip(*(ends.tolist() for ends in leg_ends(np.asarray(tour).astype(np.int64), question.path))):
+            value = found.get(a * tsp.n + b)
+            if value is None or value > cost:
+                return f"a tour of cost {cost} uses the arc {_arc(tsp, a, b)}, through which the best is {value}"
+    return ""
+
+
+def _arc(tsp: Tsp, tail: int, head: int) -> str:
+    return f"from city {tsp.labels[tail]} to {tsp.labels[head]}"
+
+
+def verify(
+    contents: Contents, answer: Tour | NoTour, problem: Tsp, question: TourQuestion | None, rows: RowBlocks
+) -> Verdict:
     """Check the tour, its cost and the attribute `cost` in a result file."""
     attribute = contents.attributes["cost"]
-    if contents.value("solution", "infeasible"):
+    if isinstance(answer, NoTour):
         if not np.isnan(attribute):
             return Verdict(False, "the attribute cost is a number, though there is no tour")
-        return _not_checked()
-    tour, cost = contents.value("solution", "tour"), contents.value("solution", "cost")
-    if attribute != own_unit(int(cost), problem.scale):
-        return Verdict(False, f"the attribute cost is {attribute}, /solution/cost is {cost} at scale {problem.scale}")
-    given: dict[str, Any] = {name: contents.value("solution", name) for name in (*NUMBERS, *ARRAYS)}
-    given |= {name: int(given[name]) for name in NUMBERS if given[name] is not None}
-    answer = Tour(int(cost), tour, optimal=False, **given)
-    verdict = check_answer(problem, question, answer)
-    wrong = wrong_beside(contents, GROUPS, beside(problem, question, answer)) if verdict.passed else None
-    return verdict if wrong is None else Verdict(False, wrong)
+        return NOT_CHECKED
+    cost, scale = answer.cost, problem.scale
+    if attribute != own_unit(cost, scale):
+        return Verdict(False, f"the attribute cost is {attribute}, /solution/cost is {cost} at scale {scale}")
+    return check_answer(problem, question, answer)
 
 
 def beside(problem: Tsp, question: TourQuestion | None, answer: Tour | NoTour) -> dict[str, dict[str, Column]]:
@@ -179,10 +226,6 @@ def beside(problem: Tsp, question: TourQuestion | None, answer: Tour | NoTour) -
     if answer.best_tours is not None:
         several["best_costs"] = unrounded_costs(problem, asked, answer.best_tours.reshape(-1, problem.n))
     return legs | rounding_group(unrounded_tour(problem, asked, answer.tour), **several)
-
-
-def _not_checked() -> Verdict:
-    return Verdict(None, "that no tour exists cannot be checked without solving the instance again")
 
 
 def lines(contents: Contents) -> Iterator[str]:
@@ -226,16 +269,10 @@ def cost_suffix(contents: Contents) -> str:
     For a plain sum that is nothing, for objective "lexicographic" `, dearest leg 3`, for the other objectives what the
     value is, such as ` (sum of weighted arrivals)`.
     """
-    name, dearest = str(_keys(contents).get("objective", "sum")), contents.value("solution", "dearest")
+    name, dearest = str(contents.keys.get("objective", "sum")), contents.value("solution", "dearest")
     if dearest is not None:
         return f", dearest leg {own_unit(int(dearest), contents.scale)}{exactly(contents.value('rounding', 'dearest'))}"
     return "" if name == "sum" else f" ({VALUES.get(name, name)})"
-
-
-def _keys(contents: Contents) -> dict[str, Any]:
-    """Return the table of the job's algorithm."""
-    keys: dict[str, Any] = msgspec.toml.decode(contents.value("job", "toml")).get(contents.attributes["algorithm"], {})
-    return keys
 
 
 def _cities(contents: Contents) -> str:
@@ -266,7 +303,7 @@ def _colony_lines(contents: Contents) -> Iterator[str]:
 
 def below_optimum(contents: Contents) -> str:
     """Return what is wrong with the optimum that the job names, "" if the tour costs as much or more."""
-    optimum, cost = _keys(contents).get("optimum"), contents.attributes["cost"]
+    optimum, cost = contents.keys.get("optimum"), contents.attributes["cost"]
     if optimum is None or not cost < optimum:
         return ""
     less = f"{100 * (optimum - cost) / abs(optimum):.3g} % less" if optimum else "less"
@@ -325,64 +362,7 @@ def edges(contents: Contents, number: int | None = None) -> Edges:
 
 def is_open(contents: Contents) -> bool:
     """Return whether the tour is an open path, as the job asks."""
-    return bool(_keys(contents).get("path") == "open")
-
-
-
-
-def wrong_best(tsp: Tsp, question: TourQuestion, answer: Tour) -> str:
-    """Return what is wrong with the best tours, `` if nothing is. That there are no better ones is not checked."""
-    if answer.best_costs is None or answer.best_tours is None:
-        return ""
-    tours, costs = np.asarray(answer.best_tours), np.asarray(answer.best_costs)
-    if len(tours) != tsp.n * len(costs) or not len(costs) or (np.diff(costs) < 0).any():
-        return "the best tours are not one for each cost, in ascending order"
-    orders = tours.reshape(len(costs), tsp.n)
-    if len(np.unique(orders, axis=0)) < len(orders) or not np.array_equal(orders[0], answer.tour):
-        return "the best tours are not all different, or the first is not the tour"
-    for number, (order, cost) in enumerate(zip(orders, costs.tolist())):
-        try:
-            found = check_order(tsp, order, question)
-        except ValueError as error:
-            return f"best tour {number}: {error}"
-        if found != cost:
-            return f"best tour {number} costs {found}, not {cost}"
-    return ""
-
-
-def wrong_arcs(tsp: Tsp, question: TourQuestion, answer: Tour) -> str:
-    """Return what is wrong with the values of arcs, `` if nothing is.
-
-    Every tour at hand is a witness: no arc of it may cost more than the tour, those of an optimal one exactly as much.
-    That there is a tour of each arc's cost is not checked.
-    """
-    if answer.arc_tails is None or answer.arc_heads is None or answer.arc_costs is None:
-        return ""
-    tails, heads, costs = (np.asarray(column).astype(np.int64) for column in
-                           (answer.arc_tails, answer.arc_heads, answer.arc_costs))
-    if not len(tails) == len(heads) == len(costs):
-        return "the arcs' tails, heads and costs are not equally many"
-    inside = ((tails >= 0) & (tails < tsp.n) & (heads >= 0) & (heads < tsp.n) & (tails != heads)).all()
-    number = tails * tsp.n + heads
-    if not inside or (np.diff(number) <= 0).any():
-        return "the arcs are not different pairs of cities in ascending order"
-    if (costs < answer.cost).any():
-        at = int(np.argmin(costs))
-        return f"the best tour through the arc {_arc(tsp, tails[at], heads[at])} costs {costs[at]}, less than the best"
-    found = dict(zip(number.tolist(), costs.tolist()))
-    tours = [(answer.cost, answer.tour)]
-    if answer.best_costs is not None and answer.best_tours is not None:
-        tours += zip(answer.best_costs.tolist(), np.asarray(answer.best_tours).reshape(-1, tsp.n))
-    for cost, tour in tours:
-        for a, b in zip(*(ends.tolist() for ends in leg_ends(np.asarray(tour).astype(np.int64), question.path))):
-            value = found.get(a * tsp.n + b)
-            if value is None or value > cost:
-                return f"a tour of cost {cost} uses the arc {_arc(tsp, a, b)}, through which the best is {value}"
-    return ""
-
-
-def _arc(tsp: Tsp, tail: int, head: int) -> str:
-    return f"from city {tsp.labels[tail]} to {tsp.labels[head]}"
+    return bool(contents.keys.get("path") == "open")
 
 
 class TourMixin(AnswerMixin):

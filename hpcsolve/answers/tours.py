@@ -6,25 +6,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.answers.base import AnswerType, Edges, RowBlocks, Rows, Verdict, wrong_beside
-from hpcsolve.answers.contents import Column, Dataset
+from hpcsolve.answers.base import AnswerType, Edges, RowBlocks, Rows, Verdict, message_of
+from hpcsolve.answers.contents import Column, Contents, Dataset
 from hpcsolve.answers.rounding import batch_words, declared, rounded_to, rounding_group
 from hpcsolve.errors import InputError
+from hpcsolve.parallel.comm import Comm
+from hpcsolve.parallel.launch import on_rank_0
 from hpcsolve.problems.questions import TourQuestion
 from hpcsolve.problems.rounding import own_decimal
 from hpcsolve.problems.tsp import TspBatch, check_tours
 from hpcsolve.problems.unrounded import Unrounded, unrounded_tour
 from hpcsolve.wording import counted
-
-if TYPE_CHECKING:
-    from hpcsolve.answers.contents import Contents
-    from hpcsolve.parallel.comm import Comm
-
 
 GROUPS = declared("error", "costs")
 """The group beside tours."""
@@ -53,27 +50,23 @@ class Tours:
 
 def check(problem: TspBatch, question: TourQuestion, answer: Tours | None, comm: Comm) -> Verdict:
     """Check all tours on rank 0."""
-    return comm.bcast(_verdict(problem, question, answer) if answer is not None else Verdict(None, ""))
+    return on_rank_0(comm, lambda: _verdict(problem, question, answer))
 
 
-def _verdict(batch: TspBatch, question: TourQuestion, answer: Tours) -> Verdict:
+def _verdict(batch: TspBatch, question: TourQuestion, answer: Tours | None) -> Verdict:
+    assert answer is not None  # on rank 0
     if not np.array_equal(answer.offset, batch.offset) or answer.costs.shape != (batch.count,):
         return Verdict(False, "the number or the sizes of the tours are not those of the instances")
-    try:
-        check_tours(batch, answer.tours, answer.costs, answer.found, question.path == "cycle")
-    except ValueError as error:
-        return Verdict(False, str(error))
-    return Verdict(True, "every tour has every city once, its cost added up from the instance")
+    closed = question.path == "cycle"
+    wrong = message_of(check_tours, batch, answer.tours, answer.costs, answer.found, closed)
+    return Verdict(wrong is None, wrong or "every tour has every city once, its cost added up from the instance")
 
 
-def verify(contents: Contents, problem: TspBatch, question: TourQuestion, rows: RowBlocks) -> Verdict:
+def verify(
+    contents: Contents, answer: Tours, problem: TspBatch, question: TourQuestion, rows: RowBlocks
+) -> Verdict:
     """Check all tours of a result file."""
-    costs, tours, offset = (np.asarray(contents.value("solution", name)) for name in ("costs", "tours", "offset"))
-    found = np.asarray(contents.value("solution", "found"), bool)
-    answer = Tours(costs, found, tours, offset)
-    verdict = _verdict(problem, question, answer)
-    wrong = wrong_beside(contents, GROUPS, beside(problem, question, answer)) if verdict.passed else None
-    return verdict if wrong is None else Verdict(False, wrong)
+    return _verdict(problem, question, answer)
 
 
 def beside(problem: TspBatch, question: TourQuestion, answer: Tours) -> dict[str, dict[str, Column]]:

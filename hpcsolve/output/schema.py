@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from hpcsolve.answers import ANSWERS, answer_type_of_names
+from hpcsolve.answers import ANSWERS, answer_in
 from hpcsolve.answers.base import AnswerType
 from hpcsolve.answers.contents import Contents, Dataset, Group, datasets
 from hpcsolve.answers.tree import Prices
@@ -215,11 +215,6 @@ def check_types(contents: Contents) -> None:
             raise ValueError(f"/solution/{name[:40]} is a table of {table.dtype}, which the format does not have")
 
 
-def answer_in(contents: Contents) -> AnswerType | None:
-    """Return the kind of answer in a result, or None if `/solution` is not one complete answer."""
-    return answer_type_of_names({*contents.groups.get("solution", {}), *contents.tables})
-
-
 def require_whole(contents: Contents, file: str = "the result") -> AnswerType:
     """Return the kind of answer in a result, which must have job, instance and a complete answer.
 
@@ -238,7 +233,7 @@ def require_whole(contents: Contents, file: str = "the result") -> AnswerType:
         raise DamagedFileError(f"{file}: damaged: /job/toml is not valid TOML") from None
     answer = answer_in(contents)
     if answer is None:
-        names = ", ".join(sorted({*contents.groups.get("solution", {}), *contents.tables}))
+        names = ", ".join(sorted(contents.names))
         raise DamagedFileError(f"{file}: damaged: /solution is not a complete answer; it has {names}")
     return answer
 

@@ -20,12 +20,12 @@ import hpcsolve
 from hpcsolve.analysis.load import Result, load
 from hpcsolve.analysis.plot.canvas import kind_of_answer, number, require_matplotlib, svg
 from hpcsolve.analysis.plot.run import PHASES, diagnosis
+from hpcsolve.answers import answer_in
 from hpcsolve.answers.reductions import REDUCTIONS
 from hpcsolve.answers.tours import TOURS
 from hpcsolve.errors import InputError
 from hpcsolve.job import IN_MEMORY
 from hpcsolve.output.reader import read_result
-from hpcsolve.output.schema import answer_in
 from hpcsolve.report import words
 from hpcsolve.report.pictures import Picture, answer_pictures, search_pictures, time_picture
 from hpcsolve.report.words import (

@@ -14,7 +14,7 @@ import numpy as np
 from hpcsolve.analysis.load import Result
 from hpcsolve.analysis.plot.canvas import kind_of_answer, number
 from hpcsolve.analysis.plot.run import seconds_by_phase
-from hpcsolve.answers import tours
+from hpcsolve.answers import answer_in, tours
 from hpcsolve.answers.reductions import REDUCTIONS, ranges
 from hpcsolve.answers.rounding import (
     at_most,
@@ -34,7 +34,6 @@ from hpcsolve.answers.tour import VALUES, below_optimum, cost_suffix, is_open
 from hpcsolve.answers.tours import TOURS
 from hpcsolve.answers.tree import how_proven
 from hpcsolve.output.log import duration
-from hpcsolve.output.schema import answer_in
 from hpcsolve.problems.geographic import DEGREES
 from hpcsolve.wording import counted, size
 

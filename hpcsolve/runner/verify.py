@@ -107,7 +107,7 @@ def _verdict_on(job: Job, path: str, contents: Contents, found: InstanceOf[Any])
         return Verdict(False, wrong)
     try:
         question = solver.asked(found.problem, job.parameters)
-        return answer.verify(contents, found.problem, question, partial(row_blocks, path))
+        return answer.verified(contents, found.problem, question, partial(row_blocks, path))
     except (ArithmeticError, LookupError, TypeError, ValueError) as error:
         return Verdict(False, f"the answer cannot be checked: {' '.join(str(error).split()) or type(error).__name__}")
 

@@ -16,9 +16,9 @@ from xml.etree import ElementTree
 import numpy as np
 from numpy.typing import NDArray
 
+from hpcsolve.answers import answer_in
 from hpcsolve.answers.base import ANSWERS_IN_WORDS
 from hpcsolve.errors import EnvironmentFault, InputError
-from hpcsolve.output.schema import answer_in
 from hpcsolve.wording import visible
 
 if TYPE_CHECKING:
