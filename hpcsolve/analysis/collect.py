@@ -17,14 +17,14 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from hpcsolve.analysis import require_installed
 from hpcsolve.analysis.load import Result
 from hpcsolve.answers.contents import Contents
 from hpcsolve.answers.rounding import bound_of, cost_of, exact_text
-from hpcsolve.errors import EnvironmentFault, HpcsolveError, InputError, path_text
+from hpcsolve.errors import HpcsolveError, InputError, path_text
 from hpcsolve.formats.tables import csv_line, harmless
 from hpcsolve.output.reader import read_result
 from hpcsolve.output.schema import contradictions_refused, require_whole
@@ -112,7 +112,9 @@ def found_files(names: Iterable[str | os.PathLike[str]]) -> list[str]:
     found = [path for name in names for path in _matches(path_text(name, "collect"))]
     if not found:
         raise InputError("no result file is given")
-    return sorted(dict.fromkeys(found), key=_natural)
+    numbers = re.compile("([0-9]+)")  # compared as numbers, so that `n=8` comes before `n=10`
+    return sorted(dict.fromkeys(found), key=lambda path: [
+        (int(part), "") if part.isdecimal() else (-1, part) for part in numbers.split(path)])
 
 
 def _matches(name: str) -> list[str]:
@@ -127,17 +129,12 @@ def _matches(name: str) -> list[str]:
     return matches
 
 
-def _natural(path: str) -> list[tuple[int, str]]:
-    """Return a key that sorts `n=8` before `n=10`."""
-    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"([0-9]+)", path)]
-
-
 def _row(path: str) -> dict[str, Any]:
     contents = read_result(path, GROUPS, tables=False)
     require_whole(contents, path)
     with contradictions_refused(path):
         return {"file": path, **_answer(contents), **_ranks(contents), "created": contents.attributes["created"],
-                **_job_keys(contents)}
+                **dict(_flat(contents.job))}
 
 
 def _answer(contents: Contents) -> dict[str, Any]:
@@ -187,10 +184,6 @@ def _ranks(contents: Contents) -> dict[str, Any]:
 def _reduced(columns: Mapping[str, Any], name: str, reduce: Any, kind: type) -> Any:
     """Return a column of `/ranks` reduced to one number, or None if it is missing or empty."""
     return kind(reduce(columns[name])) if len(columns.get(name, ())) else None
-
-
-def _job_keys(contents: Contents) -> dict[str, Any]:
-    return dict(_flat(msgspec.toml.decode(str(contents.value("job", "toml")))))
 
 
 def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -261,10 +254,9 @@ class Table:
         EnvironmentFault
             pandas is not installed.
         """
-        try:
-            import pandas
-        except ModuleNotFoundError:
-            raise EnvironmentFault("pandas is not installed: pip install pandas") from None
+        require_installed("pandas")
+        import pandas
+
         return pandas.DataFrame(self.columns)
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:

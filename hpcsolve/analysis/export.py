@@ -22,21 +22,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.answers import answer_in, tour
-from hpcsolve.algorithms.shortest_paths.searches import Rows
-from hpcsolve.answers.base import coordinates_of, names_of
+from hpcsolve.answers.base import Rows, coordinates_of, names_of
 from hpcsolve.answers.contents import Contents
 from hpcsolve.answers.tree import TREE
 from hpcsolve.errors import DamagedFileError, InputError
 from hpcsolve.formats import steiner_solution_lines, tour_lines
-from hpcsolve.formats.tables import csv_line, harmless
-from hpcsolve.formats.tables import shortest
+from hpcsolve.formats.tables import csv_line, harmless, shortest
 from hpcsolve.output.schema import require_whole
 from hpcsolve.replacing import replacing
 from hpcsolve.wording import visible
 
 
-def no_rows(contents: Contents) -> str | None:
-    """Return why an answer has no rows, or None if it has some."""
+def no_tour(contents: Contents) -> str | None:
+    """Return why an answer has neither rows nor edges, or None if it has some."""
     return "the answer states that there is no tour" if contents.value("solution", "infeasible") else None
 
 
@@ -75,10 +73,8 @@ Points = NDArray[np.float64]
 
 def no_lines(contents: Contents) -> str | None:
     """Return why an answer cannot be placed on the globe, or None if it can."""
-    if contents.value("solution", "infeasible"):
-        return "the answer states that there is no tour"
-    if "lon" in coordinates_of(contents):
-        return None
+    if no_tour(contents) or "lon" in coordinates_of(contents):
+        return no_tour(contents)
     if not coordinates_of(contents):
         return "the instance has no coordinates"
     if contents.value("instance", "coordinates_kind") is None:
@@ -107,7 +103,8 @@ def _tour(contents: Contents, points: Points) -> Iterator[Feature]:
     yield _feature(_line(points[order]), about)
     for block in answer.rows(contents):
         for row, city in zip(records(block), legs.vertices.tolist()):
-            yield _feature(_point(points[city]), _without_place(row))
+            about = {name: value for name, value in row.items() if name not in ("lat", "lon")}
+            yield _feature(_point(points[city]), about)
 
 
 def _tree(contents: Contents, points: Points) -> Iterator[Feature]:
@@ -170,10 +167,6 @@ def _cut(way: Points) -> list[list[list[float]]]:
     return parts
 
 
-def _without_place(row: Feature) -> Feature:
-    return {name: value for name, value in row.items() if name not in ("lat", "lon")}
-
-
 def no_cycle(contents: Contents) -> str | None:
     """Return why an answer is not a closed tour, or None if it is."""
     if not len(contents.value("solution", "tour", ())):
@@ -206,8 +199,8 @@ def pace(contents: Contents, number: int | None) -> Iterator[str]:
 
 def no_edges(contents: Contents) -> str | None:
     """Return why an answer has no edges, or None if it has some."""
-    if contents.value("solution", "infeasible"):
-        return "the answer states that there is no tour"
+    if no_tour(contents):
+        return no_tour(contents)
     try:
         require_whole(contents).edges(contents, 0)
     except InputError as error:
@@ -258,7 +251,7 @@ class Exporter:
 
 PACE = Exporter("PACE", no_tree, pace)
 EXPORTERS = {
-    ".csv": Exporter("CSV", no_rows, csv_lines),
+    ".csv": Exporter("CSV", no_tour, csv_lines),
     ".geojson": Exporter("GeoJSON", no_lines, features),
     ".dot": Exporter("DOT", no_edges, dot),
     ".tour": Exporter("TSPLIB", no_cycle, tsplib_tour),

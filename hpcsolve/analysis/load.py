@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hpcsolve.analysis import require_installed
 from hpcsolve.answers import answer_in, paths, reductions, tree
-from hpcsolve.answers.base import Edges, coordinates_of, names_of
+from hpcsolve.answers.base import coordinates_of, names_of
 from hpcsolve.answers.contents import Contents
 from hpcsolve.answers.rounding import bound_of, cost_of, downward, error_of, is_optimal, rounded_to
 from hpcsolve.answers.tour import TourMixin
-from hpcsolve.errors import EnvironmentFault, InputError, path_text
+from hpcsolve.errors import InputError, path_text
 from hpcsolve.output.hdf5 import require_result_name, write_result
 from hpcsolve.output.large_tables import receive_chunks, write_with_tables
 from hpcsolve.output.reader import read_result
@@ -170,7 +171,11 @@ class Result(TourMixin, paths.PathsMixin, reductions.ReductionsMixin, tree.TreeM
         EnvironmentFault
             pandas is not installed.
         """
-        return to_pandas(self.contents)
+        require_installed("pandas")
+        import pandas
+
+        blocks = [pandas.DataFrame(dict(block)) for block in require_whole(self.contents).rows(self.contents)]
+        return blocks[0] if len(blocks) == 1 else pandas.concat(blocks, ignore_index=True)
 
     def to_networkx(self, number: int | None = None) -> networkx.Graph[Any]:
         """Return the answer as a graph of networkx, whose nodes are names, or numbers where names are not unique.
@@ -191,7 +196,23 @@ class Result(TourMixin, paths.PathsMixin, reductions.ReductionsMixin, tree.TreeM
         EnvironmentFault
             networkx is not installed.
         """
-        return to_networkx(self.contents, number)
+        require_installed("networkx")
+        import networkx
+
+        found, names = require_whole(self.contents).edges(self.contents, number), names_of(self.contents).tolist()
+        tails, heads = ([names[end] for end in ends.tolist()] for ends in (found.tails, found.heads))
+        graph = networkx.DiGraph() if found.directed else networkx.Graph()
+        graph.add_nodes_from(names[vertex] for vertex in found.vertices.tolist())
+        if found.weights is None:
+            graph.add_edges_from(zip(tails, heads))
+        else:
+            graph.add_weighted_edges_from(zip(tails, heads, found.weights.tolist()))
+        places = coordinates_of(self.contents)
+        for vertex in found.vertices.tolist() if places else ():
+            graph.nodes[names[vertex]].update({axis: float(values[vertex]) for axis, values in places.items()})
+        for vertex in self.contents.value("instance", "terminal", ()):
+            graph.nodes[names[vertex]]["terminal"] = True
+        return graph
 
     def to_csr(self, number: int | None = None) -> csr_array[Any]:
         """Return the answer as a sparse matrix of scipy, shape (n, n), whose entries are weights of arcs.
@@ -210,10 +231,15 @@ class Result(TourMixin, paths.PathsMixin, reductions.ReductionsMixin, tree.TreeM
         InputError
             As in `to_networkx`, or the result does not have the weights.
         """
-        return to_csr(self.contents, number)
+        from scipy.sparse import csr_array
+
+        found = require_whole(self.contents).edges(self.contents, number)
+        if found.weights is None:
+            raise InputError("the result does not have the weights of these edges; to_networkx() gives the edges alone")
+        return csr_array((found.weights, (found.tails, found.heads)), shape=(self.n, self.n))
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write the result file. With several ranks, one of them should call it.
+        """Write the result file, in the present format version. With several ranks, one of them should call it.
 
         Raises
         ------
@@ -225,7 +251,19 @@ class Result(TourMixin, paths.PathsMixin, reductions.ReductionsMixin, tree.TreeM
         name = path_text(path, "save")
         require_result_name(name)
         require_new(name, overwrite)
-        save_contents(self.contents, Path(name))
+        make_folder(Path(name))
+        contents = self.contents
+        tables = {key: replace(table, values=contents.value("solution", key), first=0, row_ranges=((0, table.total),))
+                  for key, table in contents.tables.items()}
+        solution = {key: column for key, column in contents.groups["solution"].items() if key not in tables}
+        written = replace(contents, attributes={**contents.attributes, "format_version": FORMAT_VERSION},
+                          groups={**contents.groups, "solution": solution})
+        comm, threads = SerialComm(), len(os.sched_getaffinity(0))
+        if tables:
+            arriving = {key: (table, receive_chunks(table, comm, threads)) for key, table in tables.items()}
+            write_with_tables(Path(name), arriving, lambda: written)
+        else:
+            write_result(name, written)
 
     def _repr_html_(self) -> str:
         """Return a short table for notebooks."""
@@ -266,68 +304,3 @@ def load(path: str | os.PathLike[str]) -> Result:
     with contradictions_refused(name):
         require_whole(contents, name).summary(contents)
     return Result(contents)
-
-
-def to_pandas(contents: Contents) -> pandas.DataFrame:
-    """Return the answer as a table. Raises as `hpcsolve.Result.to_pandas`."""
-    try:
-        import pandas
-    except ModuleNotFoundError:
-        raise EnvironmentFault("pandas is not installed: pip install pandas") from None
-    blocks = [pandas.DataFrame(dict(block)) for block in require_whole(contents).rows(contents)]
-    return blocks[0] if len(blocks) == 1 else pandas.concat(blocks, ignore_index=True)
-
-
-def to_networkx(contents: Contents, number: int | None) -> networkx.Graph[Any]:
-    """Return the answer as a graph. Raises as `hpcsolve.Result.to_networkx`."""
-    try:
-        import networkx
-    except ModuleNotFoundError:
-        raise EnvironmentFault("networkx is not installed: pip install networkx") from None
-    found, names = edges_of(contents, number), names_of(contents).tolist()
-    graph = networkx.DiGraph() if found.directed else networkx.Graph()
-    graph.add_nodes_from(names[vertex] for vertex in found.vertices.tolist())
-    ends = zip([names[vertex] for vertex in found.tails.tolist()], [names[vertex] for vertex in found.heads.tolist()])
-    if found.weights is None:
-        graph.add_edges_from(ends)
-    else:
-        graph.add_weighted_edges_from((a, b, weight) for (a, b), weight in zip(ends, found.weights.tolist()))
-    places = coordinates_of(contents)
-    for vertex in found.vertices.tolist() if places else ():
-        graph.nodes[names[vertex]].update({axis: float(values[vertex]) for axis, values in places.items()})
-    for vertex in contents.value("instance", "terminal", ()):
-        graph.nodes[names[vertex]]["terminal"] = True
-    return graph
-
-
-def to_csr(contents: Contents, number: int | None) -> csr_array[Any]:
-    """Return the answer as a sparse matrix. Raises as `hpcsolve.Result.to_csr`."""
-    from scipy.sparse import csr_array
-
-    found = edges_of(contents, number)
-    if found.weights is None:
-        raise InputError("the result does not have the weights of these edges; to_networkx() gives the edges alone")
-    n = len(contents.value("instance", "label"))
-    return csr_array((found.weights, (found.tails, found.heads)), shape=(n, n))
-
-
-def edges_of(contents: Contents, number: int | None) -> Edges:
-    """Return the edges of the answer. Raises `InputError` if it has none, or `number` is missing or wrong."""
-    return require_whole(contents).edges(contents, number)
-
-
-def save_contents(contents: Contents, path: Path) -> None:
-    """Write a result file, in the present format version. Raises as `write_result`."""
-    attributes = {**contents.attributes, "format_version": FORMAT_VERSION}
-    solution = {name: column for name, column in contents.groups["solution"].items() if name not in contents.tables}
-    written = replace(contents, attributes=attributes, groups={**contents.groups, "solution": solution})
-    make_folder(path)
-    if not contents.tables:
-        write_result(path, written)
-        return
-    whole = {name: contents.value("solution", name) for name in contents.tables}
-    tables = {name: replace(table, values=whole[name], first=0, row_ranges=((0, table.total),))
-              for name, table in contents.tables.items()}
-    comm, threads = SerialComm(), len(os.sched_getaffinity(0))
-    write_with_tables(path, {name: (table, receive_chunks(table, comm, threads)) for name, table in tables.items()},
-                      lambda: written)

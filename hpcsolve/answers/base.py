@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from hpcsolve.answers.contents import Column, Contents, DistanceTable, Group, datasets, required
 from hpcsolve.errors import InputError
 from hpcsolve.parallel.comm import Comm
+from hpcsolve.problems.check_distances import unreached_of
 from hpcsolve.problems.geographic import DEGREES_MINUTES
 from hpcsolve.problems.labels import positions_of
-from hpcsolve.problems.check_distances import unreached_of
 from hpcsolve.wording import counted
 
 

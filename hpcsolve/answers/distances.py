@@ -28,11 +28,11 @@ from hpcsolve.answers.contents import Column, Contents, Dataset, DistanceTable, 
 from hpcsolve.answers.rounding import declared, distance_bounds, rounding_group
 from hpcsolve.errors import InputError
 from hpcsolve.parallel.comm import Comm
+from hpcsolve.problems.check_distances import check_distances, roots, unreached_of
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.questions import PathQuestion
-from hpcsolve.problems.unrounded import unrounded_paths
-from hpcsolve.problems.check_distances import check_distances, roots, unreached_of
 from hpcsolve.problems.search_again import check_columns, smallest_predecessors
+from hpcsolve.problems.unrounded import unrounded_paths
 
 SHOWN = 12
 """Most sources, or queries, that are printed one by one."""

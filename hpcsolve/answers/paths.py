@@ -29,12 +29,11 @@ from hpcsolve.answers.rounding import declared, distance_bounds, exactly, roundi
 from hpcsolve.errors import InputError
 from hpcsolve.formats import queries_sha256
 from hpcsolve.parallel.comm import Comm
+from hpcsolve.problems.check_distances import PairPaths, check_pair_paths, unreached_of
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.questions import PathQuestion
-from hpcsolve.problems.unrounded import unrounded_length, unrounded_paths
-from hpcsolve.problems.check_distances import unreached_of
 from hpcsolve.problems.search_again import check_shortest
-from hpcsolve.problems.check_distances import PairPaths, check_pair_paths
+from hpcsolve.problems.unrounded import unrounded_length, unrounded_paths
 from hpcsolve.wording import counted
 
 GROUPS = declared("error", "part", "distance")

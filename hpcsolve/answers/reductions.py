@@ -36,9 +36,9 @@ from hpcsolve.answers.distances import (
 from hpcsolve.answers.rounding import distance_bounds
 from hpcsolve.errors import InputError
 from hpcsolve.parallel.comm import Comm
+from hpcsolve.problems.check_distances import unreached_of
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.questions import PathQuestion
-from hpcsolve.problems.check_distances import unreached_of
 from hpcsolve.problems.search_again import check_reductions
 from hpcsolve.wording import counted
 

@@ -22,8 +22,8 @@ def add_new(commands: Any) -> None:
 
 
 def _new(options: argparse.Namespace) -> int:
-    from hpcsolve.job.examples import examples, write_example
     from hpcsolve.job import read_table
+    from hpcsolve.job.examples import examples, write_example
     from hpcsolve.sweep import axes_of
 
     if options.example is None:

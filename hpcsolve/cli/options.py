@@ -80,7 +80,7 @@ def prepared_job(
     way_out
         What to do with a file that has several values for a key, which is refused.
     """
-    from hpcsolve.job.load import load_job
+    from hpcsolve.job import load_job
     from hpcsolve.runner.ahead import prepare_run
     from hpcsolve.sweep import require_one_job
 

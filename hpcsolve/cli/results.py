@@ -7,8 +7,7 @@ from typing import Any
 
 from hpcsolve.cli.options import add_command, add_output, require_new
 from hpcsolve.errors import HpcsolveError, InputError
-from hpcsolve.wording import show, warn
-from hpcsolve.wording import counted, size
+from hpcsolve.wording import counted, show, size, warn
 
 CHECK_FAILED = 1
 

@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from hpcsolve.cli.options import DEVICES, add_command, add_job, at_least_one, not_negative, on_rank_0, prepared_job
-from hpcsolve.errors import EnvironmentFault, InputError
+from hpcsolve.errors import InputError
 from hpcsolve.wording import show, warn
 
 if TYPE_CHECKING:
@@ -190,11 +190,11 @@ def add_completion(commands: Any) -> None:
 
 
 def _completion(options: argparse.Namespace) -> int:
-    try:
-        import shtab
-    except ImportError:
-        raise EnvironmentFault("shtab is not installed: pip install shtab") from None
+    from hpcsolve.analysis import require_installed
     from hpcsolve.cli import command_parser
+
+    require_installed("shtab")
+    import shtab
 
     parser, commands = command_parser()
     for each in commands.values():

@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 
 import hpcsolve
+from hpcsolve.analysis import require_installed
 from hpcsolve.analysis.load import Result, load
-from hpcsolve.analysis.plot.canvas import kind_of_answer, number, require_matplotlib, svg
+from hpcsolve.analysis.plot.canvas import kind_of_answer, number, svg
 from hpcsolve.analysis.plot.run import PHASES, diagnosis
 from hpcsolve.answers import answer_in
 from hpcsolve.answers.reductions import REDUCTIONS
@@ -258,7 +259,7 @@ def report(paths: Sequence[str]) -> str:
     EnvironmentFault
         matplotlib is not installed.
     """
-    require_matplotlib()
+    require_installed("matplotlib")
     results = [(path, _loaded(path)) for path in paths]
     title = f"{name_of(results[0][1])}, {results[0][1].algorithm}" if len(results) == 1 else f"{len(results)} results"
     sections = [section(path, result, f"r{number}") for number, (path, result) in enumerate(results, 1)]

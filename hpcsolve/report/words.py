@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-import msgspec
 import numpy as np
 
 from hpcsolve.analysis.load import Result
@@ -153,17 +152,13 @@ def problem(result: Result) -> str:
     count = f"{instance('instance', 'arcs')} arcs" if directed else f"{instance('instance', 'arcs') // 2} edges"
     graph = f"{name_of(result)} is {'a directed' if directed else 'an undirected'} graph of " \
             f"{instance('instance', 'vertices')} vertices and {count}."
-    return f"{graph} {_tree_problem(result) if kind == 'tree' else _paths_problem(result, kind)}"
-
-
-def keys_of(result: Result) -> dict[str, Any]:
-    """Return the keys of the algorithm in the job."""
-    found: dict[str, Any] = msgspec.toml.decode(result.job).get(result.algorithm, {})
-    return found
+    if kind == "tree":
+        return f"{graph} The problem is to find the lightest tree in it that joins {len(result.terminals)} terminals."
+    return f"{graph} {_paths_problem(result, kind)}"
 
 
 def _tour_problem(result: Result) -> str:
-    n, keys = len(result.contents.value("instance", "label")), keys_of(result)
+    n, keys = len(result.contents.value("instance", "label")), result.contents.keys
     same = "costs the same both ways" if result.contents.value("instance", "symmetric") else "may cost more one way"
     metres = result.contents.value("instance", "coordinates_kind", "") == DEGREES
     unit = " Costs are great-circle distances in metres." if metres else ""
@@ -188,17 +183,13 @@ def _rules(keys: Mapping[str, Any]) -> str:
     return f" and keeps to its constraints ({', '.join(named)})" if named else ""
 
 
-def _tree_problem(result: Result) -> str:
-    return f"The problem is to find the lightest tree in it that joins {len(result.terminals)} terminals."
-
-
 def _paths_problem(result: Result, kind: str) -> str:
     if kind == "paths":
         return f"The problem is to find shortest paths for {counted(len(result.distance), 'query')}."
     sources, targets = len(result.sources), len(result.targets)
     start, ends = counted(sources, "source"), counted(targets, "target") if targets else "all vertices"
     if kind == REDUCTIONS.name:
-        kept = ", ".join(keys_of(result)["reduce"])
+        kept = ", ".join(result.contents.keys["reduce"])
         return f"The problem is to find the distances from {start} to {ends}, and to keep of each source: {kept}."
     if len(result.distance) == 1 and sources > 1:
         return f"The problem is to find the distance of each vertex from the nearest of {start}."

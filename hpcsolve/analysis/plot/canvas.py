@@ -16,9 +16,10 @@ from xml.etree import ElementTree
 import numpy as np
 from numpy.typing import NDArray
 
+from hpcsolve.analysis import require_installed
 from hpcsolve.answers import answer_in
 from hpcsolve.answers.base import ANSWERS_IN_WORDS
-from hpcsolve.errors import EnvironmentFault, InputError
+from hpcsolve.errors import InputError
 from hpcsolve.wording import visible
 
 if TYPE_CHECKING:
@@ -114,14 +115,6 @@ RASTER_FROM = 1500
 """From this number of marks on, they are rasterized in SVG and PDF, where each would take some 100 bytes."""
 
 
-def require_matplotlib() -> None:
-    """Raise an `EnvironmentFault` if matplotlib is not installed."""
-    try:
-        import matplotlib  # noqa: F401
-    except ModuleNotFoundError:
-        raise EnvironmentFault("matplotlib is not installed: pip install matplotlib") from None
-
-
 def axes_for(axes: Axes | None) -> Axes:
     """Return these axes, or the axes of a new figure of pyplot, which notebooks show and `pyplot.show` finds.
 
@@ -132,7 +125,7 @@ def axes_for(axes: Axes | None) -> Axes:
     EnvironmentFault
         matplotlib is not installed.
     """
-    require_matplotlib()
+    require_installed("matplotlib")
     from matplotlib import pyplot
     from matplotlib.axes import Axes
 
@@ -183,7 +176,7 @@ def svg(draw: Callable[[Axes], object], size: tuple[float, float], name: str, te
     EnvironmentFault
         matplotlib is not installed.
     """
-    require_matplotlib()
+    require_installed("matplotlib")
     from matplotlib.figure import Figure
     from matplotlib.style import context
     from matplotlib.transforms import Bbox
@@ -227,9 +220,8 @@ def _adapted(key: str, value: str, name: str) -> str:
     value = value.replace("url(#", f"url(#{name}-")
     if key != "style":
         return value
-    value = re.sub("#[0-9a-f]{6}", lambda found: _color(found[0]), value)
+    for color, variable in VARIABLES.items():
+        value = value.replace(color, f"var(--{variable})")
     return re.sub(r"(font: [\w. ]*?[\d.]+px )[^;]*", rf"\1{FONTS}", value)
 
 
-def _color(code: str) -> str:
-    return f"var(--{VARIABLES[code]})" if code in VARIABLES else code

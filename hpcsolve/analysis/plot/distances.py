@@ -173,7 +173,9 @@ def plot_distances(
     places = places_of(result, geographic)
     if places is None:
         return _plot_reached(result, axes, together)
-    row = 0 if source is None else _row_of(sources, source)
+    if source is not None and source not in sources:
+        raise InputError(f"plot_distances: {source!r} is not a source of the result")
+    row = 0 if source is None else sources.index(source)
     starts = positions(result, "solution", "source", "plot_distances")[slice(None) if together else slice(row, row + 1)]
     draw_network(axes, result, places.points, network)
     where = f"the nearest of {len(sources)} sources" if together else clean(sources[row])
@@ -186,12 +188,6 @@ def plot_distances(
     if lost := int(np.isinf(distance).sum()):
         add_note(axes, f"crosses: {lost} of {len(distance)} vertices are not reached")
     return axes
-
-
-def _row_of(sources: list[Any], source: Any) -> int:
-    if source not in sources:
-        raise InputError(f"plot_distances: {source!r} is not a source of the result")
-    return sources.index(source)
 
 
 def draw_field(axes: Axes, places: Places, distance: NDArray[np.float64], label: str) -> None:

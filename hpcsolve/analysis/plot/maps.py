@@ -98,7 +98,8 @@ def finish_map(axes: Axes, places: Places, ink: str | None = None) -> None:
         Colour of the scale bar; by default that of the axes.
     """
     _add_margins(axes)
-    axes.set_aspect(_aspect(places), adjustable="datalim")
+    # The drawn length of a unit of y over that of a unit of x is above 1 for latitude over longitude.
+    axes.set_aspect(1 / _longitude_over_latitude(places) if places.geographic else 1.0, adjustable="datalim")
     if places.note:
         axes.set_xticks([])
         axes.set_yticks([])
@@ -127,11 +128,6 @@ def _add_margins(axes: Axes) -> None:
 def add_note(axes: Axes, note: str) -> None:
     """Add a line below the picture."""
     axes.set_xlabel(f"{axes.get_xlabel()}\n{note}".strip("\n"), fontsize="small")
-
-
-def _aspect(places: Places) -> float:
-    """Return the drawn length of a unit of y over that of a unit of x, above 1 for latitude over longitude."""
-    return 1 / _longitude_over_latitude(places) if places.geographic else 1.0
 
 
 def _longitude_over_latitude(places: Places) -> float:
@@ -207,9 +203,11 @@ def draw_network(axes: Axes, result: Result, points: Points, network: object) ->
     """
     if network is False:
         return
-    graph = network_of(result) if network is True else _graph_of(network)
-    if graph is None:
+    graph: Any = network_of(result) if network is True else network
+    if network is True and graph is None:
         return
+    if not isinstance(graph, Graph):  # as a program gave it, with any weights
+        graph = from_networkx(graph, None) if hasattr(graph, "is_directed") else from_scipy(graph)
     if graph.n != len(points):
         raise InputError(f"the network has {graph.n} vertices, but the result {len(points)}")
     tails = graph.tails()
@@ -219,13 +217,6 @@ def draw_network(axes: Axes, result: Result, points: Points, network: object) ->
     width = float(np.clip(60 / np.sqrt(max(edges, 1)), 0.15, 0.8))
     look: dict[str, Any] = {"color": GREY, "linewidth": width, "alpha": 0.5, "zorder": 0, "gid": "network"}
     axes.plot(line[:, 0], line[:, 1], "-", rasterized=edges > RASTER_FROM, **look)
-
-
-def _graph_of(network: Any) -> Graph:
-    """Return the graph that a program gave, with any weights."""
-    if isinstance(network, Graph):
-        return network
-    return from_networkx(network, None) if hasattr(network, "is_directed") else from_scipy(network)
 
 
 LARGEST_NETWORK = 2_000_000
@@ -301,7 +292,8 @@ def write_names(axes: Axes, points: Points, names: Sequence[Any], marks: Points,
         )
         extent = Text.get_window_extent(text)  # without the box's own margin
         boxes = _boxes(to_pixels(point), extent.width, extent.height, GAP * pixel)
-        free = [box for box in boxes if _inside(box, room) and not _overlaps(box, taken)]
+        free = [box for box in boxes if (box[:2] >= room[:2]).all() and (box[2:] <= room[2:]).all()]
+        free = [box for box in free if not ((taken[:, :2] < box[2:]) & (box[:2] < taken[:, 2:])).all(axis=1).any()]
         free = [box for box in free if not _points_in(box, marked, RADIUS * pixel)]
         if not free:
             text.remove()
@@ -323,14 +315,6 @@ def _boxes(point: Points, width: float, height: float, gap: float) -> list[Point
         bottom = point[1] + (near if up > 0 else -height - near if up < 0 else -height / 2)
         found.append(np.array([left, bottom, left + width, bottom + height]))
     return found
-
-
-def _inside(box: Points, room: Any) -> bool:
-    return bool((box[:2] >= room[:2]).all() and (box[2:] <= room[2:]).all())
-
-
-def _overlaps(box: Points, taken: Points) -> bool:
-    return bool(((taken[:, :2] < box[2:]) & (box[:2] < taken[:, 2:])).all(axis=1).any())
 
 
 def _points_in(box: Points, points: Points, radius: float = 0.0) -> int:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -109,7 +108,7 @@ def _draw_colonies(result: Result, axes: Axes, last: int) -> None:
 
 
 def _optimum(result: Result) -> float | None:
-    value = msgspec.toml.decode(result.job).get(result.algorithm, {}).get("optimum")
+    value = result.contents.keys.get("optimum")
     return float(value) if isinstance(value, (int, float)) else None
 
 
@@ -285,8 +284,9 @@ def plot_ranks(result: Result, axes: Axes | None = None) -> Axes:
     for name, seconds in phases.items():
         if not seconds.any():
             continue
-        # Between the bars, base and height are equal: one area per phase serves thousands of ranks.
-        bottom, top = (_with_gaps(values) for values in (below, below + seconds))
+        # Between the bars, base and height are equal (0): one area per phase serves thousands of ranks.
+        bottom, top = (np.stack([values, np.zeros(ranks)], axis=1).reshape(-1)[:-1]
+                       for values in (below, below + seconds))
         axes.stairs(top, edges, baseline=bottom, fill=True, color=COLORS[name], label=PHASES[name])
         below = below + seconds
     if ranks <= NAMED_RANKS:
@@ -300,6 +300,3 @@ def plot_ranks(result: Result, axes: Axes | None = None) -> Axes:
     return axes
 
 
-def _with_gaps(values: np.ndarray) -> np.ndarray:
-    """Return the values of the bars with a zero between each two, shape (2 * bars - 1,)."""
-    return np.stack([values, np.zeros_like(values)], axis=1).reshape(-1)[:-1]
