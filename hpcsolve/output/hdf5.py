@@ -146,13 +146,17 @@ def seal_of(file: BinaryIO) -> Seal:
     expected = _digest_in_seal(file)
     if not expected:
         return Seal.MISSING
-    left = file.tell() - len(SEAL) - len(expected)
+    return Seal.WHOLE if digest_of(file, file.tell() - len(SEAL) - len(expected)) == expected else Seal.BROKEN
+
+
+def digest_of(file: BinaryIO, size: int) -> bytes:
+    """Return the SHA-256 of the first `size` bytes of an open file, which is behind them then."""
     file.seek(0)
     digest = hashlib.sha256()
-    while left and (piece := file.read(min(left, 1 << 20))):
+    while size and (piece := file.read(min(size, 1 << 20))):
         digest.update(piece)
-        left -= len(piece)
-    return Seal.WHOLE if digest.digest() == expected else Seal.BROKEN
+        size -= len(piece)
+    return digest.digest()
 
 
 def _digest_in_seal(file: BinaryIO) -> bytes:

@@ -16,7 +16,6 @@ before it gets its seal and its name.
 
 from __future__ import annotations
 
-import hashlib
 import io
 import os
 import struct
@@ -34,7 +33,7 @@ from numpy.typing import NDArray
 
 from hpcsolve.answers.contents import Contents, DistanceTable
 from hpcsolve.errors import DamagedFileError, EnvironmentFault
-from hpcsolve.output.hdf5 import SEAL, write_contents, write_meaning, write_scale_factor
+from hpcsolve.output.hdf5 import SEAL, digest_of, write_contents, write_meaning, write_scale_factor
 from hpcsolve.output.reader import read_own
 from hpcsolve.parallel.comm import Comm, Request
 from hpcsolve.replacing import replacing
@@ -42,6 +41,18 @@ from hpcsolve.replacing import replacing
 if TYPE_CHECKING:
     import h5py
 
+T = TypeVar("T")
+U = TypeVar("U")
+AHEAD_BYTES = 1 << 28
+"""Most bytes that a rank has sent and rank 0 has not received yet."""
+CHUNK_BYTES = 1 << 20
+"""Most bytes of a chunk before compression."""
+Chunk = tuple[tuple[int, int], bytes]
+"""Row and column where a chunk begins, and its compressed bytes."""
+ChunkedTable = tuple[DistanceTable, Iterator[Chunk]]
+"""A table, and its chunks in the order of its rows."""
+Sums = list[tuple[tuple[int, int], int]]
+"""For each chunk of a table the row and column where it begins, and the CRC-32 of its compressed bytes."""
 LEVEL = 1
 """Level of compression, where there is any."""
 SAMPLES, SAMPLE_BYTES = 16, 256
@@ -52,14 +63,20 @@ STORED_BYTES = 2**16 - 1
 """The most bytes of a stored block, as the format calls one that is not compressed."""
 
 
-def shuffled(values: NDArray[Any]) -> bytes:
-    """Return the bytes of numbers, the first bytes of all of them first."""
-    return np.ascontiguousarray(values).view(np.uint8).reshape(-1, values.itemsize).T.tobytes()
-
-
 def deflated(values: NDArray[Any]) -> bytes:
-    """Return the shuffled bytes of numbers as a zlib stream, which depends on the values alone."""
-    whole = shuffled(values)
+    """Return the shuffled bytes of numbers as a zlib stream, which depends on the values alone.
+
+    Shuffled, the first bytes of all numbers stand together, then the second bytes, and so on: the planes. Of distances
+    in a road network the high planes are full of runs, and the low ones are noise. A plane that does not get shorter is
+    stored as it is, which the format (RFC 1951) allows for any part. On distances of New York this takes 1.8 ms a
+    megabyte, where compressing all planes for runs takes 4.7 ms and `zlib.compress` 12.4 ms, and has as many bytes,
+    within 1 %.
+
+    A table of distances of 32 bits does not shrink below half, since its two low planes are stored as they are. HDF5
+    has no filter that stores differences between neighbours. Its filter scaleoffset would get to half only with chunks
+    of some hundred vertices, and a table would have a million of them.
+    """
+    whole = np.ascontiguousarray(values).view(np.uint8).reshape(-1, values.itemsize).T.tobytes()
     length = max(1, len(whole) // values.itemsize)
     planes = [memoryview(whole)[start : start + length] for start in range(0, len(whole), length)]
     blocks = (_compressed(plane) if _gets_shorter(plane) else b"".join(_stored_blocks(plane)) for plane in planes)
@@ -88,18 +105,6 @@ def _stored_blocks(data: memoryview) -> Iterator[bytes | memoryview]:
         block = data[start : start + STORED_BYTES]
         yield struct.pack("<BHH", 0, len(block), len(block) ^ 0xFFFF)
         yield block
-
-
-T = TypeVar("T")
-U = TypeVar("U")
-
-AHEAD_BYTES = 1 << 28
-"""Most bytes that a rank has sent and rank 0 has not received yet."""
-CHUNK_BYTES = 1 << 20
-"""Most bytes of a chunk before compression."""
-
-Chunk = tuple[tuple[int, int], bytes]
-"""Row and column where a chunk begins, and its compressed bytes."""
 
 
 @dataclass(frozen=True)
@@ -169,23 +174,21 @@ def _columns(table: DistanceTable) -> range:
     return range(0, table.shape[1], chunk_of(table)[1])
 
 
-def _pieces(table: DistanceTable, rows: NDArray[Any]) -> list[NDArray[Any]]:
-    """Return the rows of a band, cut into chunks."""
-    return [rows[:, column : column + chunk_of(table)[1]] for column in _columns(table)]
-
-
-def _stored(table: DistanceTable, piece: NDArray[Any]) -> bytes:
-    return stored_chunk(piece, chunk_of(table), table.none)
+def _stored(table: DistanceTable, bands_of_rows: Iterable[NDArray[Any]], threads: int = 0) -> Iterator[bytes]:
+    """Return the chunks of bands, given the rows of each. Without threads they are made when they are asked for."""
+    pieces = (rows[:, first : first + _columns(table).step] for rows in bands_of_rows for first in _columns(table))
+    store = partial(stored_chunk, shape=chunk_of(table), none=table.none)
+    return map_in_order(store, pieces, threads) if threads else map(store, pieces)
 
 
 def _stored_by(table: DistanceTable, rank: int, threads: int) -> Iterator[bytes]:
-    """Yield the chunks of all bands that a rank owns, in order."""
+    """Return the chunks of all bands that a rank owns, in order."""
     own = (table.own_rows(band.start, band.stop) for band in bands(table) if band.owner == rank)
-    return map_in_order(partial(_stored, table), (piece for rows in own for piece in _pieces(table, rows)), threads)
+    return _stored(table, own, threads)
 
 
 def send_chunks(table: DistanceTable, comm: Comm, threads: int) -> None:
-    """Send this rank's rows to rank 0, which calls `chunks`. Bands that this rank has whole are sent compressed.
+    """Send this rank's rows to rank 0, which calls `receive_chunks`. Bands that it has whole are sent compressed.
 
     Parameters
     ----------
@@ -221,7 +224,7 @@ def _messages(table: DistanceTable, rank: int, threads: int) -> Iterator[NDArray
 
 
 def receive_chunks(table: DistanceTable, comm: Comm, threads: int) -> Iterator[Chunk]:
-    """Yield all chunks of a table row by row, on rank 0, while the other ranks call `send`.
+    """Yield all chunks of a table row by row, on rank 0, while the other ranks call `send_chunks`.
 
     The caller must take all chunks, else the other ranks wait for ever.
     """
@@ -232,7 +235,7 @@ def receive_chunks(table: DistanceTable, comm: Comm, threads: int) -> Iterator[C
         elif band.owner is not None:
             stored = _received(comm, band.owner, len(columns))
         else:
-            stored = map(partial(_stored, table), _pieces(table, _assembled(table, band, comm)))
+            stored = _stored(table, [_assembled(table, band, comm)])
         yield from (((band.start, column), chunk) for column, chunk in zip(columns, stored))
 
 
@@ -269,12 +272,6 @@ def map_in_order(function: Callable[[T], U], items: Iterable[T], threads: int) -
             yield running.popleft().result()
 
 
-ChunkedTable = tuple[DistanceTable, Iterator[Chunk]]
-"""A table, and its chunks in the order of its rows."""
-Sums = list[tuple[tuple[int, int], int]]
-"""For each chunk of a table the row and column where it begins, and the CRC-32 of its compressed bytes."""
-
-
 def write_with_tables(path: Path, tables: Mapping[str, ChunkedTable], contents: Callable[[], Contents]) -> Contents:
     """Write a result file whose tables arrive in chunks. A failure leaves no incomplete file.
 
@@ -299,7 +296,7 @@ def write_with_tables(path: Path, tables: Mapping[str, ChunkedTable], contents: 
         made, sums = _write_hdf5(raw, tables, contents)
         if not _reads_back(part, made, sums):
             raise EnvironmentFault(f"{path}: cannot be written: what was written reads back differently; try again")
-        _append_seal(raw)
+        raw.write(SEAL + digest_of(raw, raw.seek(0, os.SEEK_END)))
     return made
 
 
@@ -318,8 +315,11 @@ def _write_hdf5(
             lengths |= zip(table.dataset.dimensions, table.shape, strict=True)
         made = contents()
         write_contents(opened, made, lengths)
-        for name, (table, _) in tables.items():
-            _describe_table(group, name, table, made)
+        for name, (table, _) in tables.items():  # whose axes the file has by now
+            for axis, dimension in enumerate(table.dataset.dimensions):
+                group[name].dims[axis].attach_scale(group[dimension])
+            if table.dataset.scaled:
+                write_scale_factor(group[name], made.scale)
     file.raise_failure()
     raw.flush()
     return made, sums
@@ -339,29 +339,18 @@ def _write_table(group: h5py.Group, name: str, table: DistanceTable, chunks: Ite
     return sums
 
 
-def _describe_table(group: h5py.Group, name: str, table: DistanceTable, contents: Contents) -> None:
-    """Attach a table's axes, which the file has by now, and write its scale factor."""
-    for axis, dimension in enumerate(table.dataset.dimensions):
-        group[name].dims[axis].attach_scale(group[dimension])
-    if table.dataset.scaled:
-        write_scale_factor(group[name], contents.scale)
-
-
 def _reads_back(path: Path, contents: Contents, sums: Mapping[str, Sums]) -> bool:
     """Return whether a file holds these attributes and columns, and tables with these check sums."""
-    try:
-        return _holds_chunks(path, sums) and _holds(read_own(path), contents)
-    except (DamagedFileError, KeyError, OSError, RuntimeError, ValueError):
-        return False
-
-
-def _holds_chunks(path: Path, sums: Mapping[str, Sums]) -> bool:
     import h5py
 
-    with h5py.File(path, locking="best-effort") as file:
-        tables = {name: file["solution"][name].id for name in sums}
-        return all(zlib.crc32(tables[name].read_direct_chunk(place)[1]) == expected
-                   for name, chunks in sums.items() for place, expected in chunks)
+    try:
+        with h5py.File(path, locking="best-effort") as file:
+            tables = {name: file["solution"][name].id for name in sums}
+            same = all(zlib.crc32(tables[name].read_direct_chunk(place)[1]) == expected
+                       for name, chunks in sums.items() for place, expected in chunks)
+        return same and _holds(read_own(path), contents)
+    except (DamagedFileError, KeyError, OSError, RuntimeError, ValueError):
+        return False
 
 
 def _holds(found: Contents, contents: Contents) -> bool:
@@ -377,15 +366,6 @@ def _holds(found: Contents, contents: Contents) -> bool:
 def _same(stored: Any, value: Any) -> bool:
     stored, value = np.asarray(stored), np.asarray(value)
     return np.array_equal(stored, value, equal_nan=stored.dtype.kind == value.dtype.kind == "f")
-
-
-def _append_seal(file: io.BufferedRandom) -> None:
-    """Append the seal, which is the SHA-256 of all that the file has before it."""
-    file.seek(0)
-    digest = hashlib.sha256()
-    while piece := file.read(1 << 20):
-        digest.update(piece)
-    file.write(SEAL + digest.digest())
 
 
 class _FailureKeeper:

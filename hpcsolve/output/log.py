@@ -19,6 +19,13 @@ from hpcsolve.errors import EnvironmentFault
 from hpcsolve.replacing import require_replaceable
 from hpcsolve.wording import show, visible, warn
 
+INTERVAL = 5.0
+"""Seconds between two lines."""
+Say = Callable[[str], None]
+"""A function that takes a line and may print it, such as `Log.say`."""
+BAR, BAR_OF_UNKNOWN = "{percentage:3.0f}%|{bar}| {elapsed}<{remaining} {postfix}", "{elapsed} {postfix}"
+"""What tqdm shows where the amount of work is known, and where it is unknown."""
+
 
 class Log:
     """Prints the lines of a run, and writes them to a log file.
@@ -87,13 +94,6 @@ def _open(path: Path) -> IO[str]:
         raise EnvironmentFault(f"{path}: cannot be written: {error.strerror}; choose another --log-dir") from None
 
 
-INTERVAL = 5.0
-"""Seconds between two lines."""
-
-Say = Callable[[str], None]
-"""A function that takes a line and may print it, such as `Log.say`."""
-
-
 def say_nothing(line: str) -> None:
     """Print nothing."""
 
@@ -122,10 +122,6 @@ def heartbeat(say: Say, line: Callable[[float], str], interval: float = INTERVAL
     finally:
         ended.set()
         thread.join()
-
-
-BAR, BAR_OF_UNKNOWN = "{percentage:3.0f}%|{bar}| {elapsed}<{remaining} {postfix}", "{elapsed} {postfix}"
-"""What tqdm shows where the amount of work is known, and where it is unknown."""
 
 
 class Progress:

@@ -27,7 +27,6 @@ import subprocess
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -55,6 +54,33 @@ from hpcsolve.wording import unreadable
 if TYPE_CHECKING:
     import h5py
 
+LARGEST_DATASET = 8 * 2**30
+"""Most bytes of a dataset that is read whole."""
+LARGEST_PART = 1 / 2
+"""What is read at once may take this part of the free memory."""
+MOST_EXPANSION = 1032
+"""Most bytes that one byte of a gzip stream can expand to."""
+FILTERS = {1, 2}
+"""HDF5's numbers for gzip and shuffle."""
+TEXTS_AT_ONCE = 64
+"""Least number of texts that are read at a time. Each may be as long as the file."""
+MOST_SCALES = 64
+"""Most dimension scales that an axis may list."""
+TRIAL = """
+import resource, sys, time
+name, seconds = sys.argv[1:]
+from hpcsolve.output.reader import read_all
+end = int(time.process_time()) + int(seconds)
+resource.setrlimit(resource.RLIMIT_CPU, (end, end + 1))
+read_all(name)
+"""
+"""What the child runs."""
+TRIAL_SECONDS = 60.0
+"""Time that the child has for a small file, whose disk may be slow."""
+TRIAL_CPU_SECONDS = 2
+"""CPU time that it has for a small file, imports apart. A damaged file may keep libhdf5 busy for ever."""
+BYTES_A_SECOND = 1 << 24
+"""Pace at which the child reads a large file, at least."""
 MOST_DATASETS = 64
 """Most datasets of one group."""
 BLOCK_BYTES = 1 << 26
@@ -81,7 +107,7 @@ def read_result(
     name = os.fspath(path)
     _require_undamaged(name)
     with _opened(name) as file:
-        return _contents(file, groups, budget_of(name), tables)
+        return _contents(file, groups, _Budget(name), tables)
 
 
 def read_job_text(path: str) -> str:
@@ -93,14 +119,13 @@ def read_job_text(path: str) -> str:
 def read_own(path: str | os.PathLike[str]) -> Contents:
     """Read a file that this process has written, without its seal and its tables. Raises as `read_result`."""
     with _opened(os.fspath(path)) as file:
-        own = Budget(os.fspath(path), os.path.getsize(path), math.inf)
-        return _contents(file, tuple(GROUPS), own, False)
+        return _contents(file, tuple(GROUPS), _Budget(os.fspath(path), math.inf), False)
 
 
 def read_all(name: str) -> None:
     """Read all that a result file holds, in a child process (`require_readable`). Raises as `read_result`."""
     with _opened(name) as file:
-        tables = _contents(file, tuple(GROUPS), budget_of(name), False).tables
+        tables = _contents(file, tuple(GROUPS), _Budget(name), False).tables
     for table in tables:
         for _ in row_blocks(name, [table]):
             pass
@@ -158,7 +183,7 @@ def _opened(name: str) -> Iterator[h5py.File]:
         raise DamagedFileError(f"{name}: damaged: {reason}") from None
 
 
-def _contents(file: h5py.File, names: Sequence[str], budget: Budget, tables: bool) -> Contents:
+def _contents(file: h5py.File, names: Sequence[str], budget: _Budget, tables: bool) -> Contents:
     attributes = {key: _attribute(file, key) for key in ATTRIBUTES if key in file.attrs}
     if attributes.get("format") != FORMAT:
         raise InputError("is an HDF5 file, but not a result of hpcsolve", budget.path)
@@ -174,10 +199,12 @@ def _contents(file: h5py.File, names: Sequence[str], budget: Budget, tables: boo
     groups: dict[str, dict[str, Column]] = {}
     shapes: dict[str, DistanceTable] = {}
     for key in found:
-        if key not in GROUPS or not isinstance(linked(file, key), h5py.Group):
+        if key not in GROUPS or not isinstance(_linked(file, key), h5py.Group):
             raise ValueError(f"/{key[:40]} is not part of the format")
         if key in names:
-            datasets = _datasets(file[key], budget)
+            if len(file[key]) > MOST_DATASETS:
+                raise ValueError(f"/{key} has {len(file[key])} datasets")
+            datasets = {str(name): _dataset(file[key], str(name), budget) for name in file[key]}
             found_tables = {key: dataset for key, dataset in datasets.items() if dataset.ndim == 2}
             shapes |= {name: _table(dataset, tables, version) for name, dataset in found_tables.items()}
             read = {name: dataset for name, dataset in datasets.items() if tables or name not in found_tables}
@@ -199,28 +226,22 @@ def _check_scale_factors(file: h5py.File, contents: Contents) -> None:
             raise ValueError(f"the attribute {SCALE_FACTOR} of {place} is not 1 / scale")
 
 
-def _datasets(group: h5py.Group, budget: Budget) -> dict[str, h5py.Dataset]:
-    if len(group) > MOST_DATASETS:
-        raise ValueError(f"{group.name} has {len(group)} datasets")
-    return {str(key): _dataset(group, str(key), budget) for key in group}
-
-
-def _dataset(group: h5py.Group, key: str, budget: Budget) -> h5py.Dataset:
+def _dataset(group: h5py.Group, key: str, budget: _Budget) -> h5py.Dataset:
     import h5py
 
     place = f"{group.name}/{key[:40]}"
-    dataset = linked(group, key)
+    dataset = _linked(group, key)
     if not isinstance(dataset, h5py.Dataset) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,63}", key):
         raise ValueError(f"{place} is not part of the format")
-    require_sound(dataset, place, budget)
+    _require_sound(dataset, place, budget)
     return dataset
 
 
-def _column(key: str, dataset: h5py.Dataset, version: int, budget: Budget) -> Column:
-    values = values_of(dataset, budget)
+def _column(key: str, dataset: h5py.Dataset, version: int, budget: _Budget) -> Column:
+    values = _values_of(dataset, budget)
     dimension = ""
     if dataset.ndim == 1:
-        scales = [name for name, _ in scales_of(dataset, 0)]
+        scales = [name for name, _ in _scales_of(dataset, 0)]
         dimension = key if dataset.is_scale else scales[0] if scales else ""
     unit, none = _attribute(dataset, "units"), _none(dataset, version)
     return Column(values, _attribute(dataset, "description"), unit, dimension, none, _is_scaled(dataset, version))
@@ -243,12 +264,12 @@ def _table(dataset: h5py.Dataset, whole: bool, version: int) -> DistanceTable:
     if dataset.parent.name != "/solution":
         raise ValueError(f"{name} has two dimensions, which only datasets of /solution may have")
     for axis, length in enumerate(shape):
-        scales = [scale for _, scale in scales_of(dataset, axis)]
+        scales = [scale for _, scale in _scales_of(dataset, axis)]
         if len(scales) != 1 or scales[0].parent != dataset.parent or scales[0].shape != (length,):
             raise ValueError(f"{name} has no dimension scale of length {length}")
     if whole and dataset.size * dataset.dtype.itemsize > LARGEST_DATASET:
         raise InputError(f"{dataset.file.filename}: {name} is too large to be read at once; read its rows with h5py")
-    names = ", ".join(scales_of(dataset, axis)[0][0] for axis in range(dataset.ndim))
+    names = ", ".join(_scales_of(dataset, axis)[0][0] for axis in range(dataset.ndim))
     description, unit = _attribute(dataset, "description"), _attribute(dataset, "units")
     meaning = Dataset(str(dataset.dtype), description, names, unit, scaled=_is_scaled(dataset, version))
     return DistanceTable(np.empty((0, shape[1]), dataset.dtype), 0, shape[0], meaning, _none(dataset, version))
@@ -263,23 +284,6 @@ def _attribute(item: Any, key: str) -> Any:
         raise ValueError(f"the attribute {key} is not a single value")
     value = item.attrs[key]
     return value.item() if isinstance(value, np.generic) else value
-
-
-TRIAL = """
-import resource, sys, time
-name, seconds = sys.argv[1:]
-from hpcsolve.output.reader import read_all
-end = int(time.process_time()) + int(seconds)
-resource.setrlimit(resource.RLIMIT_CPU, (end, end + 1))
-read_all(name)
-"""
-"""What the child runs."""
-TRIAL_SECONDS = 60.0
-"""Time that the child has for a small file, whose disk may be slow."""
-TRIAL_CPU_SECONDS = 2
-"""CPU time that it has for a small file, imports apart. A damaged file may keep libhdf5 busy for ever."""
-BYTES_A_SECOND = 1 << 24
-"""Pace at which the child reads a large file, at least."""
 
 
 def require_readable(name: str) -> None:
@@ -310,35 +314,21 @@ def _failure(path: str, size: int, changed: int) -> str:
     return f"libhdf5 crashes when it reads it ({signal.Signals(-code).name})" if code < 0 else ""
 
 
-LARGEST_DATASET = 8 * 2**30
-"""Most bytes of a dataset that is read whole."""
-LARGEST_PART = 1 / 2
-"""What is read at once may take this part of the free memory."""
-MOST_EXPANSION = 1032
-"""Most bytes that one byte of a gzip stream can expand to."""
-FILTERS = {1, 2}
-"""HDF5's numbers for gzip and shuffle."""
-TEXTS_AT_ONCE = 64
-"""Least number of texts that are read at a time. Each may be as long as the file."""
-MOST_SCALES = 64
-"""Most dimension scales that an axis may list."""
-
-
-@dataclass
-class Budget:
+class _Budget:
     """How much may be read of a file.
 
-    Attributes
+    Parameters
     ----------
-    path, file_size
-        The file, and its size in bytes.
+    path
+        The file, of `file_size` bytes.
     free
-        Bytes that may still be read of it at once.
+        Bytes that may still be read of it at once; by default a part of the free memory, for a file that anybody may
+        have made.
     """
 
-    path: str
-    file_size: int
-    free: float
+    def __init__(self, path: str, free: float | None = None) -> None:
+        self.path, self.file_size = path, os.path.getsize(path)
+        self.free = available_memory() * LARGEST_PART if free is None else free
 
     def take(self, size: int) -> None:
         """Count bytes that will be read. Raises `ResourceError` if they are too many."""
@@ -348,12 +338,7 @@ class Budget:
             raise ResourceError(f"{self.path}: {what}; read it where more is free, or its rows with h5py")
 
 
-def budget_of(path: str) -> Budget:
-    """Return the budget of a file that anybody may have made."""
-    return Budget(path, os.path.getsize(path), available_memory() * LARGEST_PART)
-
-
-def linked(group: h5py.Group, key: str) -> Any:
+def _linked(group: h5py.Group, key: str) -> Any:
     """Return the object behind a hard link.
 
     Raises
@@ -370,7 +355,7 @@ def linked(group: h5py.Group, key: str) -> Any:
     return group[key]
 
 
-def scales_of(dataset: h5py.Dataset, axis: int) -> list[tuple[str, h5py.Dataset]]:
+def _scales_of(dataset: h5py.Dataset, axis: int) -> list[tuple[str, h5py.Dataset]]:
     """Return the dimension scales of an axis, each with its name.
 
     libhdf5 takes for granted that the attribute which lists them has the right type, and may crash if it has not.
@@ -406,7 +391,7 @@ def _properties(identifier: Any) -> tuple[bool, set[int]]:
     return elsewhere, {creation.get_filter(number)[0] for number in range(creation.get_nfilters())}
 
 
-def require_sound(dataset: h5py.Dataset, place: str, budget: Budget) -> None:
+def _require_sound(dataset: h5py.Dataset, place: str, budget: _Budget) -> None:
     """Check type, filters and sizes of a dataset.
 
     Raises
@@ -416,12 +401,12 @@ def require_sound(dataset: h5py.Dataset, place: str, budget: Budget) -> None:
     ResourceError
         A chunk takes more memory than may be read at once.
     """
-    if dataset.shape is None or dataset.ndim > 2 or not (is_text(dataset) or dataset.dtype.kind in "iuf"):
+    if dataset.shape is None or dataset.ndim > 2 or not (_is_text(dataset) or dataset.dtype.kind in "iuf"):
         raise ValueError(f"{place} holds {dataset.dtype} of {dataset.ndim} dimensions, which the format does not have")
     _, filters = _properties(dataset.id)
     if not filters <= FILTERS:
         raise ValueError(f"{place} needs the filters {sorted(filters)}; the format has gzip and shuffle")
-    size, stored = bytes_of(dataset), dataset.id.get_storage_size()
+    size, stored = _bytes_of(dataset), dataset.id.get_storage_size()
     largest = stored * (MOST_EXPANSION if filters else 1)
     if size > LARGEST_DATASET and dataset.ndim < 2:
         raise ValueError(f"{place} claims to hold {size} bytes, more than the {LARGEST_DATASET} that are read at once")
@@ -433,7 +418,7 @@ def require_sound(dataset: h5py.Dataset, place: str, budget: Budget) -> None:
         _require_chunks(dataset, place, budget)
 
 
-def _require_chunks(dataset: h5py.Dataset, place: str, budget: Budget) -> None:
+def _require_chunks(dataset: h5py.Dataset, place: str, budget: _Budget) -> None:
     """Check that no chunk takes too much memory: libhdf5 inflates all of it, even beyond its size.
 
     Raises
@@ -464,28 +449,28 @@ def _require_chunks(dataset: h5py.Dataset, place: str, budget: Budget) -> None:
             raise ValueError(f"{place}: a chunk expands to more than the {whole} bytes that it has")
 
 
-def bytes_of(dataset: h5py.Dataset) -> int:
+def _bytes_of(dataset: h5py.Dataset) -> int:
     """Return the bytes of a dataset in memory, of texts those of the references to them."""
     return int(np.prod(dataset.shape, dtype=object)) * int(dataset.dtype.itemsize)
 
 
-def is_text(dataset: h5py.Dataset) -> bool:
+def _is_text(dataset: h5py.Dataset) -> bool:
     """Return whether a dataset holds texts."""
     import h5py
 
     return h5py.check_string_dtype(dataset.dtype) is not None
 
 
-def values_of(dataset: h5py.Dataset, budget: Budget) -> Any:
-    """Return the values of a dataset, which `require_sound` has checked.
+def _values_of(dataset: h5py.Dataset, budget: _Budget) -> Any:
+    """Return the values of a dataset, which `_require_sound` has checked.
 
     Raises
     ------
     ResourceError
         They take too much memory.
     """
-    budget.take(bytes_of(dataset))
-    if not is_text(dataset):
+    budget.take(_bytes_of(dataset))
+    if not _is_text(dataset):
         return dataset[()]
     if dataset.ndim != 1:
         return dataset.asstr()[()]
