@@ -111,10 +111,7 @@ study-kmb: compiler $(DEVELOPER)  ## Steiner trees beside a study on GPUs: engin
 
 docs: compiler $(DEVELOPER)  ## write anew what docs/ has from the code: keys, datasets, pictures
 	@rm -rf build/picture
-	$(BIN)/python -m hpcsolve.job.reference docs/jobs.md
-	$(BIN)/python -m hpcsolve.formats.reference docs/jobs.md
-	$(BIN)/python -m hpcsolve.output.reference docs/result-file.md
-	$(BIN)/python -m hpcsolve.analysis.reference docs/sweeps.md
+	$(BIN)/python -m hpcsolve.reference docs/jobs.md docs/result-file.md docs/sweeps.md
 	for job in eu-capitals district-heating; do
 		$(BIN)/hpcsolve run jobs/$$job.toml --device cpu --quiet --output build/picture/$$job.h5
 	done

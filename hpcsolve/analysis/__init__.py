@@ -5,7 +5,6 @@ collect.py     many results as one table
 statistics.py  statistics of the runs of a sweep, and their pictures
 export.py      an answer as a file for other programs
 plot/          pictures of a result
-reference.py   the columns of collect.py, for docs/sweeps.md
 """
 
 from __future__ import annotations

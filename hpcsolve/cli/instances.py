@@ -61,8 +61,8 @@ def add_generate(commands: Any) -> None:
 
 def _generate(options: argparse.Namespace) -> int:
     from hpcsolve.job import parsed_value
-    from hpcsolve.runner.reading import generated, kind_of_generator
     from hpcsolve.runner.kinds import kind
+    from hpcsolve.runner.reading import generated, kind_of_generator
 
     require_new(options)
     keys = {key: value for key, value in (("n", options.n), ("seed", options.seed)) if value is not None}

@@ -4,7 +4,6 @@ The error for a mistake is one line with file, line and key.
 
 convert.py     converts TOML tables to structs, and finds the line of a mistake
 examples.py    the example jobs that come with hpcsolve
-reference.py   generates docs/jobs.md from the docstrings of the structs
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ from hpcsolve.answers.base import columns_of
 from hpcsolve.answers.contents import Dataset, columns, datasets, required
 from hpcsolve.answers.tour import NoTour, Tour
 from hpcsolve.output.provenance import ENVIRONMENT
-from hpcsolve.output.reference import reference, scales
 from hpcsolve.output.schema import GROUPS
+from hpcsolve.reference import dataset_rows, scales
 from tests.docs.samples import make_samples
 
 
@@ -44,7 +44,7 @@ def declared_as(row):
 
 def all_declared():
     """All declared datasets with the dimension scales beside them."""
-    rows = list(reference())
+    rows = list(dataset_rows())
     where = dict.fromkeys((row.group, row.found_in) for row in rows)
     beside = [scales([row for row in rows if (row.group, row.found_in) == place]) for place in where]
     return set().union(*map(declared_as, [*rows, *(row for some in beside for row in some)]))
@@ -58,12 +58,12 @@ def test_what_results_hold_is_what_is_declared(files):
     missing = {(path, kind) for path, kind, *_ in all_declared() - found}
     unset = {(f"/provenance/{name}", "text") for name in ENVIRONMENT}
     assert missing - unset == {("/solution/matrix", "uint64")}
-    assert {row.group for row in reference()} == set(GROUPS)
+    assert {row.group for row in dataset_rows()} == set(GROUPS)
 
 
 def test_the_scaled_integers_of_a_file_are_those_that_are_declared(files):
     """Where the scale is not 1: no dataset of scaled integers without `scale_factor`, and no other one with it."""
-    declared = {f"/{row.group}/{row.name}" for row in reference() if row.dataset.scaled}
+    declared = {f"/{row.group}/{row.name}" for row in dataset_rows() if row.dataset.scaled}
     for file in files:
         names = {f"/{group}/{name}" for group, members in file.items() for name in members}
         with_factor = {name for name in names if "scale_factor" in file[name].attrs}
@@ -77,7 +77,7 @@ def test_what_is_always_there_is_there(files):
         solver = next(solver for solver in map(algorithm, NAMES) if f'algorithm = "{solver.name}"' in name)
         answer = answer_type_of_names(set(file["solution"]))
         assert answer in solver.answers
-        for row in reference():
+        for row in dataset_rows():
             if row.always and row.found_in in ("", kind) and row.group != "solution":
                 assert row.name in file[row.group], f"/{row.group}/{row.name}"
             if row.always and row.found_in == solver.name and row.group in file:

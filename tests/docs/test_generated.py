@@ -6,30 +6,28 @@ import sys
 import pytest
 
 import hpcsolve as hpcsolve_package
-from hpcsolve.analysis import reference as columns
 from hpcsolve.analysis.load import load
-from hpcsolve.job import reference
-from hpcsolve.output import reference as datasets
+from hpcsolve.errors import InputError
+from hpcsolve.reference import TABLES, updated
 from tests.frame.source import REPOSITORY
 
 DOCS = REPOSITORY / "docs"
 
 
-def test_the_reference_of_keys_is_up_to_date():
-    text = (DOCS / "jobs.md").read_text(encoding="utf-8")
-    assert reference.updated(text) == text, "run: make docs"
+def test_the_tables_are_up_to_date():
+    texts = [path.read_text(encoding="utf-8") for path in DOCS.glob("*.md")]
+    texts = [text for text in texts if ": made by `make docs` -->" in text]
+    assert [updated(text) == text for text in texts] == [True, True, True], "run: make docs"
+    whole = "".join(texts)
+    assert [name for name in TABLES if whole.count(f"<!-- {name}: made by `make docs` -->") != 1] == []
     for key in ("share-gpu", "held-karp", "layout", "clusters"):
-        assert f"`{key}`" in text or f"[{key}]" in text
+        assert f"`{key}`" in whole or f"[{key}]" in whole
 
 
-def test_the_tables_of_datasets_are_up_to_date():
-    text = (DOCS / "result-file.md").read_text(encoding="utf-8")
-    assert datasets.updated(text) == text, "run: make docs"
-
-
-def test_the_table_of_collected_columns_is_up_to_date():
-    text = (DOCS / "sweeps.md").read_text(encoding="utf-8")
-    assert columns.updated(text) == text, "run: make docs"
+def test_a_document_without_its_markers():
+    for text in ("nothing", "<!-- keys: made by `make docs` -->\n"):
+        with pytest.raises(InputError, match="there is no line"):
+            updated(text)
 
 
 def test_every_example_is_listed():

@@ -6,7 +6,7 @@ from tests.frame.source import imports, in_files, name_of, package_files, parsed
 
 LAYERS = [  # from the top down; those in one row stand side by side
     {"hpcsolve.__main__"},
-    {"hpcsolve.cli"},
+    {"hpcsolve.cli", "hpcsolve.reference"},
     {"hpcsolve.api"},
     {"hpcsolve.report"},
     {"hpcsolve.analysis"},
