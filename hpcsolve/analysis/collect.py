@@ -61,6 +61,9 @@ COLUMNS = {
 """The columns before the job's keys, with their meaning."""
 
 Files = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+LARGEST_FLOAT_INTEGER = 2**53
+"""Up to this absolute value every integer is exact in float64."""
+NUMBERS = (int, float, Decimal)
 
 
 def collect(files: Files) -> Table:
@@ -193,11 +196,6 @@ def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any
             yield from _flat(value, f"{prefix}{key}.")
         else:
             yield f"{prefix}{key}", value_text(value) if isinstance(value, list) else value
-
-
-LARGEST_FLOAT_INTEGER = 2**53
-"""Up to this absolute value every integer is exact in float64."""
-NUMBERS = (int, float, Decimal)
 
 
 @dataclass(frozen=True, repr=False)

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 By = str | Sequence[str]
 Law = Literal["power", "exponential"]
 LAWS = ("power", "exponential")
+UNITS = {"seconds": "seconds", "seconds_kernel": "seconds in kernels", "bytes": "bytes", "bytes_resident": "bytes"}
+POINTS_ON_A_LINE = 200
 
 
 @dataclass(frozen=True)
@@ -227,10 +229,6 @@ def fit(x: NDArray[np.float64], y: NDArray[np.float64], law: Law = "power", conf
     slopes = np.array([line.slope, line.slope - half, line.slope + half])
     growth, low, high = (slopes if law == "power" else np.exp(slopes)).tolist()
     return Fit(law, len(x), float(np.exp(line.intercept)), growth, low, high, float(line.rvalue) ** 2)
-
-
-UNITS = {"seconds": "seconds", "seconds_kernel": "seconds in kernels", "bytes": "bytes", "bytes_resident": "bytes"}
-POINTS_ON_A_LINE = 200
 
 
 def plot_box(runs: Table, column: str = "cost", by: By = (), axes: Axes | None = None) -> Axes:

@@ -23,6 +23,12 @@ from hpcsolve.problems.geographic import DEGREES_MINUTES
 from hpcsolve.problems.labels import positions_of
 from hpcsolve.wording import counted
 
+ANSWERS_IN_WORDS = {"tour": "a tour", "tree": "a Steiner tree", "distances": "distances", "paths": "shortest paths",
+                    "reductions": "reductions of distances", "tours of a batch": "the tours of a batch"}
+"""The kinds of answers, by name."""
+_KINDS: dict[Callable[..., Any], tuple[str, ...]] = {}
+"""Getter of a property that `only_of` decorates -> the kinds of answers that have it."""
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -182,11 +188,6 @@ def require(right: bool, message: str) -> None:
         raise ValueError(message)
 
 
-ANSWERS_IN_WORDS = {"tour": "a tour", "tree": "a Steiner tree", "distances": "distances", "paths": "shortest paths",
-                    "reductions": "reductions of distances", "tours of a batch": "the tours of a batch"}
-"""The kinds of answers, by name."""
-
-
 class AnswerMixin:
     """What the parts of `hpcsolve.Result` have in common."""
 
@@ -201,9 +202,6 @@ class AnswerMixin:
 
 
 Getter = TypeVar("Getter", bound=Callable[..., Any])
-
-_KINDS: dict[Callable[..., Any], tuple[str, ...]] = {}
-"""Getter of a property that `only_of` decorates -> the kinds of answers that have it."""
 
 
 def only_of(*kinds: str) -> Callable[[Getter], Getter]:

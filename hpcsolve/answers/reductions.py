@@ -45,6 +45,7 @@ from hpcsolve.wording import counted
 SEARCHED_AGAIN, BY_VERIFY = 4, 100
 """Number of rows that are searched again on the host, at the end of a run and by `hpcsolve verify`."""
 _NO_TARGET = "-1: no target is reached"
+PER_SOURCE = ("reached", "sum", "closeness", "farthest_target", "farthest_distance")
 
 
 @dataclass(frozen=True)
@@ -106,9 +107,6 @@ class Reductions:
         NDArray[np.int32] | None,
         Dataset("int32", "Positions of the vertices whose eccentricity is the radius", "centre"),
     ] = None
-
-
-PER_SOURCE = ("reached", "sum", "closeness", "farthest_target", "farthest_distance")
 
 
 def reduction_table(name: str, values: NDArray[Any], first: int, total: int) -> DistanceTable:

@@ -43,6 +43,10 @@ _CLOSURE = "Spanning tree of the terminals' distances: its weight"
 _TERMINAL = "Position of the terminal whose cut (a set of vertices around it) gets the price, in order of the prices"
 _PRICE = "Dual value of the cut, times /instance/scale: the sum of all is a lower bound"
 _MATRIX = "Distances between the terminals, in the order of /instance/terminal, times /instance/scale"
+SHOWN = 12
+"""Most edges of a tree that is printed in full."""
+DUAL, SEARCH = "dual", "search"
+"""The proofs of mode exact: the prices, or the search itself."""
 
 
 @dataclass(frozen=True)
@@ -260,12 +264,6 @@ class TreeMixin(VertexMixin):
     def terminals(self) -> list[Any]:
         """The terminals by name or by number in the instance's file, or empty."""
         return self.named(self.contents.value("instance", "terminal", []))
-
-
-SHOWN = 12
-"""Most edges of a tree that is printed in full."""
-DUAL, SEARCH = "dual", "search"
-"""The proofs of mode exact: the prices, or the search itself."""
 
 
 def lines(contents: Contents) -> Iterator[str]:

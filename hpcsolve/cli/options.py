@@ -21,6 +21,19 @@ if TYPE_CHECKING:
     from hpcsolve.job import Job
 
 DEVICES = "auto, cpu, cuda, cuda:1 or a GPU's UUID"
+RESULTS = (".h5", ".hdf5")
+OTHER_WORDS = {
+    "--checkpoint-every --checkpoint-seconds": "did you mean --checkpoint-interval?",
+    "-n --np --ranks --procs --processes": "ranks are started by a launcher: mpiexec -n 4 hpcsolve run job.toml",
+    "--time --timeout --time-limit --timelimit --max-time": "hpcsolve solve has --seconds, a job [stop] seconds",
+    "--gpu --gpus": "did you mean --device cuda?", "--cpu --no-gpu": "did you mean --device cpu?",
+    "--cpus --cores --jobs -j": "the threads of a rank are a key of the job: --set threads=4",
+    "-f --force --replace": "did you mean --overwrite?", "-q --silent": "did you mean --quiet?",
+    "-o --out --outfile": "did you mean --output?",
+    "-v --verbose --debug": "all lines are printed without it; --log-dir writes those of each rank into files",
+    "--resume --restart --continue": "the same command goes on from its checkpoint by itself",
+}
+"""Options that other programs have, several with one meaning in one text -> the end of the message about them."""
 
 
 def add_command(
@@ -134,21 +147,6 @@ def at_least_one(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
     return int(text)
-
-
-RESULTS = (".h5", ".hdf5")
-OTHER_WORDS = {
-    "--checkpoint-every --checkpoint-seconds": "did you mean --checkpoint-interval?",
-    "-n --np --ranks --procs --processes": "ranks are started by a launcher: mpiexec -n 4 hpcsolve run job.toml",
-    "--time --timeout --time-limit --timelimit --max-time": "hpcsolve solve has --seconds, a job [stop] seconds",
-    "--gpu --gpus": "did you mean --device cuda?", "--cpu --no-gpu": "did you mean --device cpu?",
-    "--cpus --cores --jobs -j": "the threads of a rank are a key of the job: --set threads=4",
-    "-f --force --replace": "did you mean --overwrite?", "-q --silent": "did you mean --quiet?",
-    "-o --out --outfile": "did you mean --output?",
-    "-v --verbose --debug": "all lines are printed without it; --log-dir writes those of each rank into files",
-    "--resume --restart --continue": "the same command goes on from its checkpoint by itself",
-}
-"""Options that other programs have, several with one meaning in one text -> the end of the message about them."""
 
 
 class OneLineParser(argparse.ArgumentParser):

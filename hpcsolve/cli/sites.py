@@ -24,6 +24,10 @@ SLOWER = 2
 """Factor by which more time is asked for than estimated, since the estimate may be wrong by this factor."""
 SHORTEST = 600
 """Shortest time limit in seconds: starting a job takes minutes on busy file systems."""
+SHELLS = ("bash", "zsh", "fish")
+FILES = ("FILE", "JOB.toml", "SWEEP.toml", "RESULT.h5", "A", "B")
+"""The metavars in `--help` that stand for a file."""
+FOLDERS = ("FOLDER",)
 
 
 def add_slurm(commands: Any) -> None:
@@ -174,12 +178,6 @@ def _info(options: argparse.Namespace) -> int:
         found.extend(compilers())
 
     return guard(info, prepare)
-
-
-SHELLS = ("bash", "zsh", "fish")
-FILES = ("FILE", "JOB.toml", "SWEEP.toml", "RESULT.h5", "A", "B")
-"""The metavars in `--help` that stand for a file."""
-FOLDERS = ("FOLDER",)
 
 
 def add_completion(commands: Any) -> None:

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 RUN = "import sys; from hpcsolve.cli.sweep import main_of_run; sys.exit(main_of_run())"
 """The program of a run, whose arguments are those of `hpcsolve`."""
 WITH_LAUNCHER = "a sweep starts its runs itself, each as one process: start it without mpiexec or srun"
+SECONDS_TO_END = 10.0
+"""Time that the run has to write its result so far and end. After that the process is killed."""
 
 
 def add_sweep(commands: Any) -> None:
@@ -134,10 +136,6 @@ def _run_missing(sweep: Sweep, missing: Sequence[Run], options: argparse.Namespa
     log.say(f"done:   {solved} of {len(sweep.runs)} runs solved, {duration(time.monotonic() - started)}")
     log.say(f"next:   hpcsolve collect '{os.path.join(sweep.folder, '*.h5')}' -o {os.path.normpath(sweep.folder)}.csv")
     return max((failure.exit_code for failure in failures), default=0)
-
-
-SECONDS_TO_END = 10.0
-"""Time that the run has to write its result so far and end. After that the process is killed."""
 
 
 def main_of_run() -> int:

@@ -150,13 +150,6 @@ RANKS_GROUP = {
     "seconds_check": Dataset("float64", "Checking the answer", "rank", "s", optional=True),
     "seconds_write": Dataset("float64", "Making the result file, without the disk's part", "rank", "s"),
 }
-
-
-def scale_of(dimension: str) -> Dataset:
-    """Return the declaration of the dimension scale that is written where no dataset has the dimension's name."""
-    return Dataset("int32", "Number, from 0", dimension)
-
-
 TEXT, INTEGER, NUMBER = "a text", "an integer", "a number"
 ATTRIBUTES = {
     "format": TEXT, "format_version": INTEGER, "created": TEXT, "complete": INTEGER, "algorithm": TEXT, "cost": NUMBER,
@@ -165,6 +158,11 @@ ATTRIBUTES = {
 REQUIRED = {"job": JOB_GROUP.keys(), "instance": ("name", "kind", "sha256", "scale", "label")}
 PER_LABEL = [name for name, dataset in {**TSP_GROUP, **GRAPH_GROUP}.items() if dataset.dimension in ("city", "vertex")]
 """Columns of `/instance` with one value per city or vertex, as many as there are labels."""
+
+
+def scale_of(dimension: str) -> Dataset:
+    """Return the declaration of the dimension scale that is written where no dataset has the dimension's name."""
+    return Dataset("int32", "Number, from 0", dimension)
 
 
 def known_datasets() -> dict[str, list[tuple[str, Dataset]]]:

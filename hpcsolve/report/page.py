@@ -43,6 +43,14 @@ from hpcsolve.report.words import (
 )
 from hpcsolve.wording import size, visible
 
+MOST_ROWS = 200
+"""Most rows of a table that are written out."""
+TABLES = {"tour": "The cities in order", TOURS.name: "The tours", "tree": "The edges of the tree",
+          "paths": "The queries", REDUCTIONS.name: "The sources"}
+"""Kinds of answers that are written out."""
+LARGEST_TABLES = 1 << 29
+"""Bytes of distance tables that are read for a report."""
+
 
 class Markup(str):
     """A text that is HTML already."""
@@ -95,13 +103,6 @@ def facts(pairs: Iterable[tuple[str, object]]) -> Markup:
 def folded(summary: str, *content: object) -> Markup:
     """Return content that is shown when its summary is clicked, and in print."""
     return element("details", element("summary", summary), *content)
-
-
-MOST_ROWS = 200
-"""Most rows of a table that are written out."""
-TABLES = {"tour": "The cities in order", TOURS.name: "The tours", "tree": "The edges of the tree",
-          "paths": "The queries", REDUCTIONS.name: "The sources"}
-"""Kinds of answers that are written out."""
 
 
 def section(file: str, result: Result, name: str) -> Markup:
@@ -241,10 +242,6 @@ def figure(result: Result, picture: Picture, name: str) -> Markup:
     except (ArithmeticError, LookupError, TypeError, ValueError) as error:  # the file may hold anything
         drawn = element("p", f"This cannot be drawn, the result is damaged: {error}", class_="warning")
     return element("figure", drawn, element("figcaption", picture.text), class_="map" if picture.is_map else "chart")
-
-
-LARGEST_TABLES = 1 << 29
-"""Bytes of distance tables that are read for a report."""
 
 
 def report(paths: Sequence[str]) -> str:

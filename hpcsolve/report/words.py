@@ -38,6 +38,7 @@ from hpcsolve.wording import counted, size
 
 NONE = "-"
 """What a table shows where a result has no such number."""
+HEADS = ("file", "instance", "size", "algorithm", "cost", "lower bound", "gap at most", "ranks", "seconds", "check")
 
 
 @dataclass(frozen=True)
@@ -114,9 +115,6 @@ def percent(part: float) -> str:
 def gap_in_words(bounds: Bounds) -> str:
     """Return the gap as `3.4 %`, rounded up, or a dash for NaN."""
     return NONE if math.isnan(bounds.gap) else f"{at_most(100 * Fraction(repr(bounds.gap)), 3)} %"
-
-
-HEADS = ("file", "instance", "size", "algorithm", "cost", "lower bound", "gap at most", "ranks", "seconds", "check")
 
 
 def row_of(file: str, result: Result) -> list[str]:

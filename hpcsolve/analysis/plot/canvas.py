@@ -42,6 +42,24 @@ DISTANCE_MAP = "cividis"
 
 LONGEST_NAME = 28
 """Characters of a name that are drawn."""
+SIZE = (7.0, 5.4)
+"""Width and height of a new figure in inches."""
+RASTER_FROM = 1500
+"""From this number of marks on, they are rasterized in SVG and PDF, where each would take some 100 bytes."""
+VARIABLES = {
+    "#000000": "ink", "#ffffff": "paper", "#cccccc": "line", BLUE: "blue", VERMILION: "vermilion",
+    GREEN: "green", ORANGE: "orange", SKY: "sky", PURPLE: "purple",
+    GREY: "grey", BLACK: "dark",
+}
+"""Colour -> the variable of the page's style sheet that takes its place."""
+STYLE = {
+    "svg.fonttype": "none", "font.family": "DejaVu Sans", "font.size": 8.5, "axes.linewidth": 0.6,
+    "legend.fontsize": 7.5, "xtick.major.width": 0.6, "ytick.major.width": 0.6, "savefig.dpi": 170,
+}
+PAD = 0.03
+"""Inches that are empty above and below a picture."""
+FONTS = "'DejaVu Sans', Verdana, 'Segoe UI', sans-serif"
+"""Texts are laid out as in DejaVu Sans, which is wide; other fonts fit in as well."""
 
 
 def clean(text: object) -> str:
@@ -109,12 +127,6 @@ def positions(result: Result, group: str, name: str, function: str) -> NDArray[n
     return found
 
 
-SIZE = (7.0, 5.4)
-"""Width and height of a new figure in inches."""
-RASTER_FROM = 1500
-"""From this number of marks on, they are rasterized in SVG and PDF, where each would take some 100 bytes."""
-
-
 def axes_for(axes: Axes | None) -> Axes:
     """Return these axes, or the axes of a new figure of pyplot, which notebooks show and `pyplot.show` finds.
 
@@ -139,22 +151,6 @@ def set_title(axes: Axes, result: Result, text: str, pad: float | None = None) -
     """Set the title: the name of the instance and a text below it, `pad` points above the axes."""
     lines = [clean(result.contents.value("instance", "name")), text]
     axes.set_title("\n".join(filter(None, lines)), parse_math=False, fontsize="medium", pad=pad)
-
-
-VARIABLES = {
-    "#000000": "ink", "#ffffff": "paper", "#cccccc": "line", BLUE: "blue", VERMILION: "vermilion",
-    GREEN: "green", ORANGE: "orange", SKY: "sky", PURPLE: "purple",
-    GREY: "grey", BLACK: "dark",
-}
-"""Colour -> the variable of the page's style sheet that takes its place."""
-STYLE = {
-    "svg.fonttype": "none", "font.family": "DejaVu Sans", "font.size": 8.5, "axes.linewidth": 0.6,
-    "legend.fontsize": 7.5, "xtick.major.width": 0.6, "ytick.major.width": 0.6, "savefig.dpi": 170,
-}
-PAD = 0.03
-"""Inches that are empty above and below a picture."""
-FONTS = "'DejaVu Sans', Verdana, 'Segoe UI', sans-serif"
-"""Texts are laid out as in DejaVu Sans, which is wide; other fonts fit in as well."""
 
 
 def svg(draw: Callable[[Axes], object], size: tuple[float, float], name: str, text: str) -> str:
@@ -223,5 +219,3 @@ def _adapted(key: str, value: str, name: str) -> str:
     for color, variable in VARIABLES.items():
         value = value.replace(color, f"var(--{variable})")
     return re.sub(r"(font: [\w. ]*?[\d.]+px )[^;]*", rf"\1{FONTS}", value)
-
-

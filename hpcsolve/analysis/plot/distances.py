@@ -44,6 +44,12 @@ MOST_PATHS = len(SERIES)
 """Paths that are drawn if the caller does not say which."""
 STYLES = ("-", "--", ":")
 """Line styles, which tell apart the paths that share a colour."""
+MOST_LINES = 8
+"""Most searches that are drawn as lines in one picture."""
+LARGEST_IMAGE = 1000
+"""Most rows and columns of a table that are drawn. Of a larger table every second, third, ... one is drawn."""
+NAMED_UP_TO = 30
+"""Sources, rows or columns up to which names are written."""
 
 
 def plot_path(
@@ -130,14 +136,6 @@ def _plot_rows(result: Result, axes: Axes, paths: list[NDArray[np.int64]], names
     points = np.concatenate([*stops, np.empty((0, 2))])
     write_names(axes, points, result.named(np.concatenate([*paths, np.empty(0, np.int64)])), points, points)
     return axes
-
-
-MOST_LINES = 8
-"""Most searches that are drawn as lines in one picture."""
-LARGEST_IMAGE = 1000
-"""Most rows and columns of a table that are drawn. Of a larger table every second, third, ... one is drawn."""
-NAMED_UP_TO = 30
-"""Sources, rows or columns up to which names are written."""
 
 
 def plot_distances(

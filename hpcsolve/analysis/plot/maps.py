@@ -39,6 +39,16 @@ BAR = 0.25
 """Largest fraction of the picture's width that the scale bar takes."""
 MARGINS = (0.1, 0.06)
 """Room on each side of a map, in x and in y, as fractions of its size: names are wider than high."""
+LARGEST_NETWORK = 2_000_000
+"""Largest number of vertices of a network that is read for a picture."""
+MOST_NAMES = 300
+"""Names that are tried; a picture has no room for more."""
+GAP = 4.0
+"""Distance of a name from its point, in points (1/72 inch)."""
+RADIUS = 2.5
+"""Radius of a mark, in points, that names keep clear of."""
+SIDES = ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, 1), (1, -1), (-1, -1))
+"""Where a name may stand beside its point: right, left, above, below, then the corners."""
 
 
 @dataclass(frozen=True)
@@ -219,10 +229,6 @@ def draw_network(axes: Axes, result: Result, points: Points, network: object) ->
     axes.plot(line[:, 0], line[:, 1], "-", rasterized=edges > RASTER_FROM, **look)
 
 
-LARGEST_NETWORK = 2_000_000
-"""Largest number of vertices of a network that is read for a picture."""
-
-
 def network_of(result: Result) -> Graph | None:
     """Return the graph that was solved, or None if it cannot be read or generated again.
 
@@ -240,16 +246,6 @@ def network_of(result: Result) -> Graph | None:
     solved = result.contents.value("instance", "content_sha256")
     same = found is not None and kind_of(job).content_hash(found.problem) == solved
     return found.problem if same and isinstance(found.problem, Graph) else None
-
-
-MOST_NAMES = 300
-"""Names that are tried; a picture has no room for more."""
-GAP = 4.0
-"""Distance of a name from its point, in points (1/72 inch)."""
-RADIUS = 2.5
-"""Radius of a mark, in points, that names keep clear of."""
-SIDES = ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, 1), (1, -1), (-1, -1))
-"""Where a name may stand beside its point: right, left, above, below, then the corners."""
 
 
 def with_names(names: bool | None, count: int, most: int) -> bool:

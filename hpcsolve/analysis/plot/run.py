@@ -38,6 +38,21 @@ NAMED_COLONIES = 40
 """Colonies up to which each has a tick."""
 SIZES = {"size": "terminals of a set", "mid_cities": "mid cities of a set", "cities": "cities of a set"}
 """Labels of the axis, by the dataset of `/layers` that has the size of each layer's sets."""
+OTHER = "other work"
+"""The algorithm's time outside kernels, copies and waiting: Python, numpy and messages."""
+PHASES = {
+    "read": "reading", "build": "compiling or loading kernels", "kernel": "kernels", "copy": "copies",
+    "wait": "waiting", OTHER: OTHER, "check": "checking the answer", "write": "writing",
+}
+"""Phase -> its name in words, in the order of drawing."""
+MUCH_WAITING = 0.25
+"""Fraction of the algorithm's time from which a rank's waiting is reported."""
+COLORS = {
+    "read": PURPLE, "build": ORANGE, "kernel": BLUE, "copy": SKY, "wait": VERMILION, OTHER: GREY, "check": BLACK,
+    "write": GREEN,
+}
+NAMED_RANKS = 16
+"""Ranks up to which each has a tick."""
 
 
 def plot_convergence(result: Result, axes: Axes | None = None) -> Axes:
@@ -197,15 +212,6 @@ def _draw_seconds(axes: Axes, sizes: NDArray[Any], seconds: NDArray[Any]) -> Non
 
 
 Seconds = NDArray[np.float64]
-OTHER = "other work"
-"""The algorithm's time outside kernels, copies and waiting: Python, numpy and messages."""
-PHASES = {
-    "read": "reading", "build": "compiling or loading kernels", "kernel": "kernels", "copy": "copies",
-    "wait": "waiting", OTHER: OTHER, "check": "checking the answer", "write": "writing",
-}
-"""Phase -> its name in words, in the order of drawing."""
-MUCH_WAITING = 0.25
-"""Fraction of the algorithm's time from which a rank's waiting is reported."""
 
 
 def seconds_by_phase(result: Result) -> dict[str, Seconds]:
@@ -253,14 +259,6 @@ def _waiting(phases: dict[str, Seconds]) -> list[str]:
     return [f"rank {worst} waits {100 * part[worst]:.0f} % of the algorithm's time for other ranks{others}"]
 
 
-COLORS = {
-    "read": PURPLE, "build": ORANGE, "kernel": BLUE, "copy": SKY, "wait": VERMILION, OTHER: GREY, "check": BLACK,
-    "write": GREEN,
-}
-NAMED_RANKS = 16
-"""Ranks up to which each has a tick."""
-
-
 def plot_ranks(result: Result, axes: Axes | None = None) -> Axes:
     """Draw a bar for each rank, divided by the phases of the run.
 
@@ -298,5 +296,3 @@ def plot_ranks(result: Result, axes: Axes | None = None) -> Axes:
     axes.legend(handles[::-1], labels[::-1], fontsize="small", loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
     set_title(axes, result, f"time of {counted(ranks, 'rank')}")
     return axes
-
-

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 NAMED_UP_TO = 60
 """Terminals up to which names are written if the caller does not say whether."""
+NO_VERTEX = -1
 
 
 def plot_tree(
@@ -86,7 +87,6 @@ def plot_tree(
     return axes
 
 
-NO_VERTEX = -1
 Neighbours = Mapping[int, Sequence[int]]
 
 
