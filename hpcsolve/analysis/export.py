@@ -33,6 +33,66 @@ from hpcsolve.replacing import replacing
 from hpcsolve.wording import visible
 
 
+def export(contents: Contents, source: str, path: str, number: int | None = None) -> None:
+    """Write the answer of a result in the format that the suffix of `path` names. An existing file is replaced.
+
+    Parameters
+    ----------
+    source
+        The result file, for messages.
+    number
+        The number of the search or query, from 0, for formats that have one of them.
+
+    Raises
+    ------
+    InputError
+        There is no such format, or the answer cannot be written in it.
+    DamagedFileError
+        The answer does not fit the instance.
+    EnvironmentFault
+        The file cannot be written.
+    """
+    suffix = Path(path).suffix.lower()
+    if suffix not in EXPORTERS:
+        known = ", ".join(EXPORTERS)
+        raise InputError(f"{path}: no format has the suffix {suffix!r}; there are {known}")
+    pieces = pieces_of(EXPORTERS[suffix], contents, source, number)
+    with replacing(Path(path)) as part, open(part, "x", encoding="utf-8", newline="") as file:
+        file.writelines(pieces)
+
+
+def pieces_of(exporter: Exporter, contents: Contents, source: str, number: int | None = None) -> Iterator[str]:
+    """Yield the text of an answer in a format. Raises as `export`, on the first piece."""
+    reason = exporter.refusal(contents)
+    if reason is not None:
+        able = [suffix for suffix, other in EXPORTERS.items() if other.refusal(contents) is None]
+        way_out = f"hpcsolve export can write it as {', '.join(able)}" if able else "there is nothing to write"
+        raise InputError(f"{source}: {reason}; {way_out}")
+    try:
+        yield from exporter.pieces(contents, number)
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        raise DamagedFileError(f"{source}: damaged: the answer does not fit the instance: {error}") from None
+
+
+@dataclass(frozen=True)
+class Exporter:
+    """A format that answers are written in.
+
+    Attributes
+    ----------
+    name
+        As messages and documents call it.
+    refusal
+        Returns why an answer cannot be written in this format, given the contents of the result, or None if it can.
+    pieces
+        Yields the text of the file, given the contents and the number of a search or query (None: the only one).
+    """
+
+    name: str
+    refusal: Callable[[Contents], str | None]
+    pieces: Callable[[Contents, int | None], Iterator[str]]
+
+
 def no_tour(contents: Contents) -> str | None:
     """Return why an answer has neither rows nor edges, or None if it has some."""
     return "the answer states that there is no tour" if contents.value("solution", "infeasible") else None
@@ -230,25 +290,6 @@ def _quoted(name: object) -> str:
     return '"' + line.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-@dataclass(frozen=True)
-class Exporter:
-    """A format that answers are written in.
-
-    Attributes
-    ----------
-    name
-        As messages and documents call it.
-    refusal
-        Returns why an answer cannot be written in this format, given the contents of the result, or None if it can.
-    pieces
-        Yields the text of the file, given the contents and the number of a search or query (None: the only one).
-    """
-
-    name: str
-    refusal: Callable[[Contents], str | None]
-    pieces: Callable[[Contents, int | None], Iterator[str]]
-
-
 PACE = Exporter("PACE", no_tree, pace)
 EXPORTERS = {
     ".csv": Exporter("CSV", no_tour, csv_lines),
@@ -258,44 +299,3 @@ EXPORTERS = {
     ".pace": PACE,
 }
 """Suffix -> the format."""
-
-
-def export(contents: Contents, source: str, path: str, number: int | None = None) -> None:
-    """Write the answer of a result in the format that the suffix of `path` names. An existing file is replaced.
-
-    Parameters
-    ----------
-    source
-        The result file, for messages.
-    number
-        The number of the search or query, from 0, for formats that have one of them.
-
-    Raises
-    ------
-    InputError
-        There is no such format, or the answer cannot be written in it.
-    DamagedFileError
-        The answer does not fit the instance.
-    EnvironmentFault
-        The file cannot be written.
-    """
-    suffix = Path(path).suffix.lower()
-    if suffix not in EXPORTERS:
-        known = ", ".join(EXPORTERS)
-        raise InputError(f"{path}: no format has the suffix {suffix!r}; there are {known}")
-    pieces = pieces_of(EXPORTERS[suffix], contents, source, number)
-    with replacing(Path(path)) as part, open(part, "x", encoding="utf-8", newline="") as file:
-        file.writelines(pieces)
-
-
-def pieces_of(exporter: Exporter, contents: Contents, source: str, number: int | None = None) -> Iterator[str]:
-    """Yield the text of an answer in a format. Raises as `export`, on the first piece."""
-    reason = exporter.refusal(contents)
-    if reason is not None:
-        able = [suffix for suffix, other in EXPORTERS.items() if other.refusal(contents) is None]
-        way_out = f"hpcsolve export can write it as {', '.join(able)}" if able else "there is nothing to write"
-        raise InputError(f"{source}: {reason}; {way_out}")
-    try:
-        yield from exporter.pieces(contents, number)
-    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
-        raise DamagedFileError(f"{source}: damaged: the answer does not fit the instance: {error}") from None

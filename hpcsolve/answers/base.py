@@ -188,50 +188,6 @@ def require(right: bool, message: str) -> None:
         raise ValueError(message)
 
 
-class AnswerMixin:
-    """What the parts of `hpcsolve.Result` have in common."""
-
-    contents: Contents
-
-    def _kind_of_answer(self) -> str:
-        """Return the name of the kind of answer, a key of `ANSWERS_IN_WORDS`, or "" if there is no whole answer."""
-        from hpcsolve.answers import answer_in  # which imports the modules that import this one
-
-        found = answer_in(self.contents)
-        return "" if found is None else found.name
-
-
-Getter = TypeVar("Getter", bound=Callable[..., Any])
-
-
-def only_of(*kinds: str) -> Callable[[Getter], Getter]:
-    """Return a decorator for a property of `hpcsolve.Result` that only some kinds of answers have.
-
-    Of other kinds the property raises an `AttributeError`, which says what there is instead, and `hasattr` is false.
-    """
-
-    def decorator(getter: Getter) -> Getter:
-        @wraps(getter)
-        def checked(result: AnswerMixin) -> Any:
-            kind = result._kind_of_answer()
-            if kind and kind not in kinds:
-                own = ", ".join([*_properties_of(kind, type(result)), "to_pandas()"])
-                raise AttributeError(f"this result has {ANSWERS_IN_WORDS[kind]} and no {getter.__name__}; it has {own}")
-            return getter(result)
-
-        _KINDS[checked] = kinds
-        return checked  # type: ignore[return-value]
-
-    return decorator
-
-
-def _properties_of(kind: str, result: type) -> list[str]:
-    """Return the names of the properties that a kind of answer has and not every kind."""
-    members = {name: member for base in result.__mro__ for name, member in vars(base).items()}
-    return sorted(name for name, member in members.items()
-                  if isinstance(member, property) and member.fget and kind in _KINDS.get(member.fget, ()))
-
-
 Rows = Mapping[str, NDArray[Any]]
 """Rows of a table: column name -> values, all of one length."""
 
@@ -295,6 +251,50 @@ def decimal_degrees(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return degrees.minutes, as TSPLIB has them, in decimal degrees, to 9 decimals (a tenth of a millimetre)."""
     minutes, degrees = np.modf(values)
     return np.round(degrees + minutes * 5 / 3, 9)
+
+
+class AnswerMixin:
+    """What the parts of `hpcsolve.Result` have in common."""
+
+    contents: Contents
+
+    def _kind_of_answer(self) -> str:
+        """Return the name of the kind of answer, a key of `ANSWERS_IN_WORDS`, or "" if there is no whole answer."""
+        from hpcsolve.answers import answer_in  # which imports the modules that import this one
+
+        found = answer_in(self.contents)
+        return "" if found is None else found.name
+
+
+Getter = TypeVar("Getter", bound=Callable[..., Any])
+
+
+def only_of(*kinds: str) -> Callable[[Getter], Getter]:
+    """Return a decorator for a property of `hpcsolve.Result` that only some kinds of answers have.
+
+    Of other kinds the property raises an `AttributeError`, which says what there is instead, and `hasattr` is false.
+    """
+
+    def decorator(getter: Getter) -> Getter:
+        @wraps(getter)
+        def checked(result: AnswerMixin) -> Any:
+            kind = result._kind_of_answer()
+            if kind and kind not in kinds:
+                own = ", ".join([*_properties_of(kind, type(result)), "to_pandas()"])
+                raise AttributeError(f"this result has {ANSWERS_IN_WORDS[kind]} and no {getter.__name__}; it has {own}")
+            return getter(result)
+
+        _KINDS[checked] = kinds
+        return checked  # type: ignore[return-value]
+
+    return decorator
+
+
+def _properties_of(kind: str, result: type) -> list[str]:
+    """Return the names of the properties that a kind of answer has and not every kind."""
+    members = {name: member for base in result.__mro__ for name, member in vars(base).items()}
+    return sorted(name for name, member in members.items()
+                  if isinstance(member, property) and member.fget and kind in _KINDS.get(member.fget, ()))
 
 
 class VertexMixin(AnswerMixin):

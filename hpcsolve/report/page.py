@@ -52,57 +52,50 @@ LARGEST_TABLES = 1 << 29
 """Bytes of distance tables that are read for a report."""
 
 
-class Markup(str):
-    """A text that is HTML already."""
+def report(paths: Sequence[str]) -> str:
+    """Return the page about these result files. It is the same for the same files.
 
-    __slots__ = ()
-
-
-def element(name: str, *children: object, **attributes: str) -> Markup:
-    """Return an element, such as `element("p", "a < b", class_="note")`.
-
-    Parameters
-    ----------
-    children
-        Put one after the other; whatever is not `Markup` is escaped.
-    attributes
-        Their values are escaped. `class_` is the attribute `class`.
+    Raises
+    ------
+    InputError
+        A file is not a result of hpcsolve, or its tables are too large to be drawn.
+    DamagedFileError
+        A file is damaged.
+    EnvironmentFault
+        matplotlib is not installed.
     """
-    inside = "".join(escaped(child) for child in children)
-    own = "".join(f' {key.rstrip("_").replace("_", "-")}="{escaped(str(text))}"' for key, text in attributes.items())
-    return Markup(f"<{name}{own}>{inside}</{name}>")
+    require_installed("matplotlib")
+    results = [(path, _loaded(path)) for path in paths]
+    title = f"{name_of(results[0][1])}, {results[0][1].algorithm}" if len(results) == 1 else f"{len(results)} results"
+    sections = [section(path, result, f"r{number}") for number, (path, result) in enumerate(results, 1)]
+    summary = [_summary(results)] if len(results) > 1 else []
+    return Template(_own("page.html")).substitute(
+        title=escaped(f"{title} | hpcsolve report"), style=_own("style.css"),
+        version=escaped(hpcsolve.__version__), body=joined([*summary, *sections]),
+    )
 
 
-def escaped(content: object) -> Markup:
-    """Return a text as HTML, and `Markup` as it is."""
-    if isinstance(content, Markup):
-        return content
-    return Markup(html.escape(visible(str(content))))
+def _loaded(path: str) -> Result:
+    tables = read_result(path, tables=False).tables.values()
+    needed = sum(table.shape[0] * table.shape[1] * table.dtype.itemsize for table in tables)
+    if needed > LARGEST_TABLES:
+        what = f"its tables take {size(needed)}, and a report reads {size(LARGEST_TABLES)} at most"
+        raise InputError(f"{what}; ask for fewer sources, or for targets", path)
+    return load(path)
 
 
-def joined(parts: Iterable[Markup]) -> Markup:
-    """Return elements one after the other, each on its own line."""
-    return Markup("\n".join(parts))
+def _summary(results: Sequence[tuple[str, Result]]) -> Markup:
+    rows = []
+    for index, (path, result) in enumerate(results, 1):
+        file, *rest = row_of(path, result)
+        rows.append([element("a", file, href=f"#r{index}"), *rest])
+    found = table(HEADS, rows, "The results of this report")
+    return element("section", element("h2", "Summary"), found, id="summary", class_="named")
 
 
-def table(heads: Sequence[object], rows: Iterable[Sequence[object]], caption: str) -> Markup:
-    """Return a table, which scrolls where the page is too narrow. Its first column has the headings of the rows."""
-    head = element("tr", *(element("th", text, scope="col") for text in heads))
-    lines = [
-        element("tr", element("th", row[0], scope="row"), *(element("td", cell) for cell in row[1:])) for row in rows
-    ]
-    inside = (element("caption", caption), element("thead", head), element("tbody", joined(lines)))
-    return element("div", element("table", *inside), class_="scroll", tabindex="0", role="region", aria_label=caption)
-
-
-def facts(pairs: Iterable[tuple[str, object]]) -> Markup:
-    """Return a list of terms with what each is."""
-    return element("dl", joined(element("div", element("dt", term), element("dd", value)) for term, value in pairs))
-
-
-def folded(summary: str, *content: object) -> Markup:
-    """Return content that is shown when its summary is clicked, and in print."""
-    return element("details", element("summary", summary), *content)
+def _own(name: str) -> str:
+    """Return a file of this package."""
+    return files("hpcsolve.report").joinpath(name).read_text(encoding="utf-8")
 
 
 def section(file: str, result: Result, name: str) -> Markup:
@@ -244,47 +237,54 @@ def figure(result: Result, picture: Picture, name: str) -> Markup:
     return element("figure", drawn, element("figcaption", picture.text), class_="map" if picture.is_map else "chart")
 
 
-def report(paths: Sequence[str]) -> str:
-    """Return the page about these result files. It is the same for the same files.
+class Markup(str):
+    """A text that is HTML already."""
 
-    Raises
-    ------
-    InputError
-        A file is not a result of hpcsolve, or its tables are too large to be drawn.
-    DamagedFileError
-        A file is damaged.
-    EnvironmentFault
-        matplotlib is not installed.
+    __slots__ = ()
+
+
+def element(name: str, *children: object, **attributes: str) -> Markup:
+    """Return an element, such as `element("p", "a < b", class_="note")`.
+
+    Parameters
+    ----------
+    children
+        Put one after the other; whatever is not `Markup` is escaped.
+    attributes
+        Their values are escaped. `class_` is the attribute `class`.
     """
-    require_installed("matplotlib")
-    results = [(path, _loaded(path)) for path in paths]
-    title = f"{name_of(results[0][1])}, {results[0][1].algorithm}" if len(results) == 1 else f"{len(results)} results"
-    sections = [section(path, result, f"r{number}") for number, (path, result) in enumerate(results, 1)]
-    summary = [_summary(results)] if len(results) > 1 else []
-    return Template(_own("page.html")).substitute(
-        title=escaped(f"{title} | hpcsolve report"), style=_own("style.css"),
-        version=escaped(hpcsolve.__version__), body=joined([*summary, *sections]),
-    )
+    inside = "".join(escaped(child) for child in children)
+    own = "".join(f' {key.rstrip("_").replace("_", "-")}="{escaped(str(text))}"' for key, text in attributes.items())
+    return Markup(f"<{name}{own}>{inside}</{name}>")
 
 
-def _loaded(path: str) -> Result:
-    tables = read_result(path, tables=False).tables.values()
-    needed = sum(table.shape[0] * table.shape[1] * table.dtype.itemsize for table in tables)
-    if needed > LARGEST_TABLES:
-        what = f"its tables take {size(needed)}, and a report reads {size(LARGEST_TABLES)} at most"
-        raise InputError(f"{what}; ask for fewer sources, or for targets", path)
-    return load(path)
+def escaped(content: object) -> Markup:
+    """Return a text as HTML, and `Markup` as it is."""
+    if isinstance(content, Markup):
+        return content
+    return Markup(html.escape(visible(str(content))))
 
 
-def _summary(results: Sequence[tuple[str, Result]]) -> Markup:
-    rows = []
-    for index, (path, result) in enumerate(results, 1):
-        file, *rest = row_of(path, result)
-        rows.append([element("a", file, href=f"#r{index}"), *rest])
-    found = table(HEADS, rows, "The results of this report")
-    return element("section", element("h2", "Summary"), found, id="summary", class_="named")
+def joined(parts: Iterable[Markup]) -> Markup:
+    """Return elements one after the other, each on its own line."""
+    return Markup("\n".join(parts))
 
 
-def _own(name: str) -> str:
-    """Return a file of this package."""
-    return files("hpcsolve.report").joinpath(name).read_text(encoding="utf-8")
+def table(heads: Sequence[object], rows: Iterable[Sequence[object]], caption: str) -> Markup:
+    """Return a table, which scrolls where the page is too narrow. Its first column has the headings of the rows."""
+    head = element("tr", *(element("th", text, scope="col") for text in heads))
+    lines = [
+        element("tr", element("th", row[0], scope="row"), *(element("td", cell) for cell in row[1:])) for row in rows
+    ]
+    inside = (element("caption", caption), element("thead", head), element("tbody", joined(lines)))
+    return element("div", element("table", *inside), class_="scroll", tabindex="0", role="region", aria_label=caption)
+
+
+def facts(pairs: Iterable[tuple[str, object]]) -> Markup:
+    """Return a list of terms with what each is."""
+    return element("dl", joined(element("div", element("dt", term), element("dd", value)) for term, value in pairs))
+
+
+def folded(summary: str, *content: object) -> Markup:
+    """Return content that is shown when its summary is clicked, and in print."""
+    return element("details", element("summary", summary), *content)
