@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from hpcsolve.errors import InputError
 
@@ -40,11 +39,14 @@ exit "$code"
 """
 
 
-@dataclass(frozen=True)
-class Request:
-    """What a script asks Slurm for, and the command that it starts on every rank.
+def script_of(
+    nodes: int, ranks_per_node: int, cpus_per_rank: int, gpus_per_node: int, mebibytes_per_node: int, seconds: int,
+    command: Sequence[str], job_name: str = "hpcsolve", partition: str = "", account: str = "", mpi: str = "",
+    modules: Sequence[str] = (), environment: str = "",
+) -> str:
+    """Return the text of a Slurm script.
 
-    Attributes
+    Parameters
     ----------
     gpus_per_node
         0 for a job on CPU cores.
@@ -53,68 +55,37 @@ class Request:
     seconds
         The time limit.
     command
-        Program and arguments. Anything printable.
+        Program and arguments that are started on every rank. Anything printable.
     job_name, partition, account, mpi
         Names as Slurm has them. Where one is empty, its option is left out.
     modules
         Names of environment modules to load.
     environment
         Folder of the virtual environment to activate, or empty.
-    """
-
-    nodes: int
-    ranks_per_node: int
-    cpus_per_rank: int
-    gpus_per_node: int
-    mebibytes_per_node: int
-    seconds: int
-    command: Sequence[str]
-    job_name: str = "hpcsolve"
-    partition: str = ""
-    account: str = ""
-    mpi: str = ""
-    modules: Sequence[str] = ()
-    environment: str = ""
-
-
-def script_of(request: Request) -> str:
-    """Return the text of a Slurm script.
 
     Raises
     ------
     InputError
         A value is not what its place in the script takes.
     """
-    mpi = [f"--mpi={_name('MPI plugin', request.mpi)}"] if request.mpi else []
-    binding = [] if request.gpus_per_node else ["--cpu-bind=cores"]
-    srun = [*mpi, f"--cpus-per-task={request.cpus_per_rank}", *binding, "--kill-on-bad-exit=1"]
-    return SCRIPT.format(
-        directives="\n".join(f"#SBATCH {line}" for line in _directives(request)), setup=_setup(request),
-        cpus=request.cpus_per_rank, srun=" ".join(srun), command=" ".join(map(_quoted, request.command)),
-    )
-
-
-def _directives(request: Request) -> list[str]:
-    warning = min(SECONDS_BEFORE_THE_END, request.seconds // 4)
-    site = {"partition": request.partition, "account": request.account}
-    named = [f"--{option}={_name(option, value)}" for option, value in site.items() if value]
-    gpus = [f"--gpus-per-node={request.gpus_per_node}"] if request.gpus_per_node else []
-    sizes = [f"--nodes={request.nodes}", f"--ntasks-per-node={request.ranks_per_node}", *gpus,
-             f"--cpus-per-task={request.cpus_per_rank}", f"--mem={request.mebibytes_per_node}M"]
-    lines = [
-        sizes,
-        [f"--time={time_text(request.seconds)}", *named],
-        [f"--job-name={_name('job name', request.job_name)}", "--output=%x-%j.log", "--open-mode=append", "--requeue",
+    warning = min(SECONDS_BEFORE_THE_END, seconds // 4)
+    gpus = [f"--gpus-per-node={gpus_per_node}"] if gpus_per_node else []
+    site = {"partition": partition, "account": account}
+    directives = [
+        [f"--nodes={nodes}", f"--ntasks-per-node={ranks_per_node}", *gpus, f"--cpus-per-task={cpus_per_rank}",
+         f"--mem={mebibytes_per_node}M"],
+        [f"--time={time_text(seconds)}", *(f"--{key}={_name(key, value)}" for key, value in site.items() if value)],
+        [f"--job-name={_name('job name', job_name)}", "--output=%x-%j.log", "--open-mode=append", "--requeue",
          f"--signal=B:USR1@{warning}"],
     ]
-    return [" ".join(words) for words in lines]
-
-
-def _setup(request: Request) -> str:
-    """Return the lines that load modules and the virtual environment, each with its end."""
-    modules = [f"module load {_matching(MODULE, 'module', name)}\n" for name in request.modules]
-    activate = [f"source {_quoted(request.environment + '/bin/activate')}\n"] if request.environment else []
-    return "".join(modules + activate)
+    setup = [f"module load {_matching(MODULE, 'module', name)}\n" for name in modules]
+    setup += [f"source {_quoted(environment + '/bin/activate')}\n"] if environment else []
+    srun = [f"--mpi={_name('MPI plugin', mpi)}"] if mpi else []
+    srun += [f"--cpus-per-task={cpus_per_rank}", *([] if gpus else ["--cpu-bind=cores"]), "--kill-on-bad-exit=1"]
+    return SCRIPT.format(
+        directives="\n".join(f"#SBATCH {' '.join(words)}" for words in directives), setup="".join(setup),
+        cpus=cpus_per_rank, srun=" ".join(srun), command=" ".join(map(_quoted, command)),
+    )
 
 
 def _name(what: str, value: str) -> str:

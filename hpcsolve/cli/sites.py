@@ -82,20 +82,20 @@ def _slurm(options: argparse.Namespace) -> int:
 
 
 def _script(options: argparse.Namespace, found: Forecast, cpus: int) -> str:
-    from hpcsolve.slurm import Request, job_name_of, script_of
+    from hpcsolve.slurm import job_name_of, script_of
 
     per_node = _ranks_per_node(options)
     once = found.estimate.shared_bytes  # memory that ranks share counts once, and every rank like rank 0
     needed = once + per_node * (found.process - once)
     on_gpus = found.job.settings.device.lower() not in ("cpu", "auto")
     gpus = options.gpus_per_node if options.gpus_per_node is not None else per_node * on_gpus
-    return script_of(Request(
+    return script_of(
         nodes=options.ranks // per_node, ranks_per_node=per_node, cpus_per_rank=cpus, gpus_per_node=gpus,
         mebibytes_per_node=int(needed * SPARE + SPARE_BYTES) // (1 << 20) + 1,
         seconds=options.time or _seconds(found), command=_command(options), job_name=job_name_of(options.job),
         partition=options.partition, account=options.account, mpi=options.mpi, modules=options.module,
         environment=sys.prefix if sys.prefix != sys.base_prefix else "",
-    ))
+    )
 
 
 def _ranks_per_node(options: argparse.Namespace) -> int:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hpcsolve.errors import InputError
-from hpcsolve.slurm import Request, job_name_of, parsed_time, script_of, time_text
+from hpcsolve.slurm import job_name_of, parsed_time, script_of, time_text
 from tests.frame.source import REPOSITORY
 
 HOSTILE = st.sampled_from([
@@ -43,12 +43,10 @@ def in_bash(folder, script, *options):
 @given(job=TEXT, override=TEXT, output=TEXT, partition=NAMES, account=NAMES, mpi=NAMES, module=NAMES)
 def test_no_value_can_make_a_script_run_anything_else(folder, job, override, output, partition, account, mpi, module):
     command = ["hpcsolve", "run", job, f"--set={override}", f"--output={output}"]
-    request = Request(
-        2, 4, 8, 4, 1000, 3600, command, job_name_of(job), partition, account, mpi, [module] if module else [],
-        str(folder / "an $(env)'"),
-    )
+    modules = [module] if module else []
     try:
-        script = script_of(request)
+        script = script_of(2, 4, 8, 4, 1000, 3600, command, job_name_of(job), partition, account, mpi, modules,
+                           str(folder / "an $(env)'"))
     except InputError:
         return
     (folder / "job.sbatch").write_text(script, encoding="utf-8")
@@ -67,8 +65,8 @@ def test_no_value_can_make_a_script_run_anything_else(folder, job, override, out
 
 def test_harmless_values_are_not_refused():
     """Otherwise the test above would test nothing."""
-    script = script_of(Request(1, 1, 1, 0, 1, 600, ["hpcsolve", "run", "a b.toml"], "x", "gpu,long", "p_1", "pmix",
-                               ["gcc/13.2", "cuda"], "/opt/a b/env"))
+    script = script_of(1, 1, 1, 0, 1, 600, ["hpcsolve", "run", "a b.toml"], "x", "gpu,long", "p_1", "pmix",
+                       ["gcc/13.2", "cuda"], "/opt/a b/env")
     assert "--partition=gpu,long --account=p_1" in script and "module load gcc/13.2\n" in script
     assert "source '/opt/a b/env/bin/activate'" in script and "'a b.toml'" in script
 
@@ -78,12 +76,12 @@ def test_the_loop_is_that_of_the_shipped_script():
         return text[text.index("run=$!"):].split("\n")
 
     shipped = (REPOSITORY / "slurm" / "requeue.sbatch").read_text()
-    assert loop(script_of(Request(1, 1, 1, 0, 1, 600, ["true"]))) == loop(shipped)
+    assert loop(script_of(1, 1, 1, 0, 1, 600, ["true"])) == loop(shipped)
 
 
 @pytest.mark.parametrize(("seconds", "warning"), [(40, 10), (600, 150), (1200, 300), (86400, 300)])
 def test_a_signal_comes_five_minutes_before_the_end_or_a_quarter_of_the_time(seconds, warning):
-    assert f"--signal=B:USR1@{warning}\n" in script_of(Request(1, 1, 1, 0, 1, seconds, ["true"]))
+    assert f"--signal=B:USR1@{warning}\n" in script_of(1, 1, 1, 0, 1, seconds, ["true"])
 
 
 @pytest.mark.parametrize(("text", "seconds"), [
