@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.answers import answer_in, tour
-from hpcsolve.answers.base import Rows, coordinates_of, names_of
+from hpcsolve.answers.base import ANSWERS_IN_WORDS, Rows, coordinates_of, names_of
 from hpcsolve.answers.contents import Contents
 from hpcsolve.answers.tree import TREE
 from hpcsolve.errors import DamagedFileError, InputError
@@ -133,8 +133,9 @@ Points = NDArray[np.float64]
 
 def no_lines(contents: Contents) -> str | None:
     """Return why an answer cannot be placed on the globe, or None if it can."""
+    kind = require_whole(contents).name
     if no_tour(contents) or "lon" in coordinates_of(contents):
-        return no_tour(contents)
+        return no_tour(contents) or (None if kind in FEATURES else f"{ANSWERS_IN_WORDS[kind]} have no map of their own")
     if not coordinates_of(contents):
         return "the instance has no coordinates"
     if contents.value("instance", "coordinates_kind") is None:
@@ -146,10 +147,8 @@ def features(contents: Contents, number: int | None) -> Iterator[str]:
     """Yield a collection of features: lines of a tour, tree or paths, and points of cities, terminals or vertices."""
     places = coordinates_of(contents)
     points = np.stack([places["lon"], places["lat"]], axis=1)
-    found = {"tour": _tour, "tree": _tree, "paths": _paths, "distances": _distances}
-    make = found[require_whole(contents).name]
     before = '{"type": "FeatureCollection", "features": [\n'
-    for feature in make(contents, points):
+    for feature in FEATURES[require_whole(contents).name](contents, points):
         yield before + visible(json.dumps(feature, ensure_ascii=False))
         before = ",\n"
     yield (before if before.startswith("{") else "") + "\n]}\n"
@@ -290,6 +289,8 @@ def _quoted(name: object) -> str:
     return '"' + line.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
+FEATURES = {"tour": _tour, "tree": _tree, "paths": _paths, "distances": _distances}
+"""Kind of answer -> the function that yields its features on the globe."""
 PACE = Exporter("PACE", no_tree, pace)
 EXPORTERS = {
     ".csv": Exporter("CSV", no_tour, csv_lines),

@@ -40,7 +40,8 @@ def folder(tmp_path_factory):
     solve(ROADS, queries=[[0, 2], [0, 3]], output=folder / "pairs.h5", **paths)
     tree = {"terminals": ["Ann", "Cleo"], "mode": "kmb"}
     solve(ROADS.to_undirected(), "steiner-kmb", output=folder / "tree.h5", **tree, **HERE)
-    for name in ("rows", "pairs", "tree"):  # as if the graph had places on the globe
+    solve(ROADS, "shortest-paths", sources=[0, 1], reduce=["sum"], output=folder / "sums.h5", **HERE)
+    for name in ("rows", "pairs", "tree", "sums"):  # as if the graph had places on the globe
         (folder / f"{name}-globe.h5").write_bytes((folder / f"{name}.h5").read_bytes())
         with h5py.File(folder / f"{name}-globe.h5", "r+") as file:
             for axis, values in {"x": [48.3, 48.6, 49.0, 50.0], "y": [16.0, 179.0, -179.0, 17.0]}.items():
@@ -143,6 +144,7 @@ def test_distances_and_paths(export, folder):
     ("tour", ".pace", "of kind tour, not a Steiner tree; hpcsolve export can write it as .csv, .geojson, .dot, .tour"),
     ("open", ".tour", "the answer is an open path, and a TSPLIB tour is closed; hpcsolve export can write it as "),
     ("tree", ".tour", "the answer is not a tour; hpcsolve export can write it as .csv, .dot, .pace"),
+    ("sums-globe", ".geojson", "reductions of distances have no map of their own; hpcsolve export can write it as "),
     ("tree", ".geojson", "the instance has no coordinates; hpcsolve export can write it as .csv, .dot, .pace"),
     ("targets", ".dot", "solve it with predecessors = true; hpcsolve export can write it as .csv"),
     ("rows", ".dot", "2 searches, numbered from 0: choose one, with number=0 or --number 0"),
