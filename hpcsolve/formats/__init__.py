@@ -48,6 +48,95 @@ __all__ = [
     "write_tour",
     "write_tsplib",
 ]
+Problem = TypeVar("Problem")
+_UNREADABLE = {
+    b"BZh": "compressed with bzip2; hpcsolve reads gz and xz",
+    b"\x28\xb5\x2f\xfd": "compressed with zstd; hpcsolve reads gz and xz",
+    b"\x89HDF": "an HDF5 file, perhaps a result, not an instance",
+}
+
+
+class OtherKindError(InputError):
+    """A file has an instance of another kind of problem than the one that was asked for."""
+
+
+@dataclass(frozen=True, eq=False)
+class InstanceOf(Generic[Problem]):
+    """A problem and where it came from.
+
+    Attributes
+    ----------
+    path
+        As given; "-" is standard input.
+    sha256
+        SHA-256 of the file's own bytes (compressed, if it is).
+    format
+        The name of the format that the file was read as, or "generated".
+    """
+
+    problem: Problem
+    path: str
+    sha256: str
+    format: str
+
+
+Instance = InstanceOf[Tsp]
+"""A travelling salesman problem and where it came from."""
+
+
+GraphInstance = InstanceOf[Graph]
+"""A graph, perhaps with terminals, and where it came from."""
+
+
+@dataclass(frozen=True)
+class Format(Generic[Problem]):
+    """A file format: what its files look like, and how they are read and written.
+
+    The format of a file is the first one whose `signature` accepts its content. If there is none, it is the first one
+    with the file's suffix, and then the first one whose `resembles` accepts the content.
+
+    Attributes
+    ----------
+    name
+        The name in `InstanceOf.format`, and in `/instance/format` of a result.
+    title
+        The name in messages and in the documentation.
+    suffixes
+        In lower case, the usual one first.
+    description
+        What a file looks like, in a few words, for the documentation.
+    directed
+        Whether lines are arcs or edges, costs one way or both, in a few words, for the documentation.
+    read
+        Function that returns the problem in an `InputFile`. Readers of graphs also take `directed` (see
+        `formats.read_graph`), readers of travelling salesman problems `precision` (see `formats.read`).
+    signature
+        Function that returns whether content is certainly of this format. None: no content is certain.
+    resembles
+        Function that returns whether content may be of this format. None: the format is never guessed from content.
+    write
+        Function that writes a problem to a path ("-" is standard output). None: the format is only read.
+    binary
+        Whether the files are not text.
+    takes_weight
+        Whether edges may have several attributes or columns. Then `read` takes `weight`, the name of one of them.
+    growth
+        Bytes that reading takes for each byte of the content beside it, at least; what a cost matrix takes beside that
+        is compared when the number of cities is known.
+    """
+
+    name: str
+    title: str
+    suffixes: tuple[str, ...]
+    description: str
+    directed: str
+    read: Callable[..., Problem]
+    signature: Callable[[bytes], bool] | None = None
+    resembles: Callable[[bytes], bool] | None = None
+    write: Callable[[Problem, str], None] | None = None
+    binary: bool = False
+    takes_weight: bool = False
+    growth: float = 11
 
 
 def read(path: str | os.PathLike[str], precision: Precision | None = None) -> Instance:
@@ -110,6 +199,80 @@ def read_graph(
     return GraphInstance(graph, found.path, found.sha256, found.format)
 
 
+def read_instance(
+    path: str | os.PathLike[str],
+    formats: Sequence[Format[Problem]],
+    others: Sequence[Format[Any]],
+    wrong_kind: str,
+    *options: Any,
+    weight: str | None = None,
+) -> InstanceOf[Problem]:
+    """Return the instance in a file of one of the formats.
+
+    Parameters
+    ----------
+    path
+        "-" is standard input.
+    others, wrong_kind
+        The formats of the other kind of problem, and the message for a file in one of them, with {} for its title.
+    options
+        Positional arguments of `Format.read` after the file.
+    weight
+        The attribute or column with the weights, for a format that `takes_weight`.
+
+    Raises
+    ------
+    InputError
+        The file is missing, damaged or of none of the formats. The message names file and line.
+    OtherKindError
+        The file is in one of `others`.
+    ResourceError
+        Reading it takes more memory than is free.
+    """
+    path = os.fspath(path)
+    file, found = opened(path, (*formats, *others))
+    if found is None:
+        known = ", ".join(f"{format.title} ({', '.join(format.suffixes)})" for format in formats)
+        raise file.error(f"the format is not known; hpcsolve reads {known}", file.first_line)
+    if not any(found is format for format in formats):
+        message = f"is {wrong_kind.format(found.title)}"
+        raise OtherKindError(message, file.name, None if found.binary else file.first_line)
+    if weight is not None and not found.takes_weight:
+        raise file.error(f"edges have one weight in this format ({found.title}); remove weight = {shown(weight)}")
+    named = {} if weight is None else {"weight": weight}
+    require_free(int(found.growth * len(file.content)), f"reading {file.name}")
+    with memory_checked(file.name):
+        return InstanceOf(found.read(file, *options, **named), path, file.sha256, found.name)
+
+
+def opened(path: str, formats: Sequence[Format[Any]]) -> tuple[InputFile, Format[Any] | None]:
+    """Return a file (as text unless its format is binary) and its format, None if none of these formats fits.
+
+    Raises
+    ------
+    InputError
+        The file is missing, damaged, or of a kind that hpcsolve cannot read.
+    """
+    file = open_file(path)
+    for format in formats:
+        if format.binary and format.signature is not None and format.signature(file.content):
+            return file, format
+    for magic, what in _UNREADABLE.items():
+        if file.content.startswith(magic):
+            raise InputError(f"is {what}", file.name)
+    with memory_checked(file.name):
+        file = as_text(file)
+    return file, recognised(file, [format for format in formats if not format.binary])
+
+
+def recognised(file: InputFile, formats: Sequence[Format[Any]]) -> Format[Any] | None:
+    """Return the format of a file, or None if none of these formats fits."""
+    by_content = (format for format in formats if format.signature is not None and format.signature(file.content))
+    by_suffix = (format for format in formats if file.suffix in format.suffixes)
+    by_look = (format for format in formats if format.resembles is not None and format.resembles(file.content))
+    return next(by_content, None) or next(by_suffix, None) or next(by_look, None)
+
+
 def read_tour(path: str | os.PathLike[str]) -> NDArray[np.int64]:
     """Return the labels of the cities of a TSPLIB tour in their order.
 
@@ -160,151 +323,6 @@ def write_graph(graph: Graph, path: str) -> None:
         write_instance(graph, path, GRAPH_FORMATS)
 
 
-Problem = TypeVar("Problem")
-
-_UNREADABLE = {
-    b"BZh": "compressed with bzip2; hpcsolve reads gz and xz",
-    b"\x28\xb5\x2f\xfd": "compressed with zstd; hpcsolve reads gz and xz",
-    b"\x89HDF": "an HDF5 file, perhaps a result, not an instance",
-}
-
-
-class OtherKindError(InputError):
-    """A file has an instance of another kind of problem than the one that was asked for."""
-
-
-@dataclass(frozen=True, eq=False)
-class InstanceOf(Generic[Problem]):
-    """A problem and where it came from.
-
-    Attributes
-    ----------
-    path
-        As given; "-" is standard input.
-    sha256
-        SHA-256 of the file's own bytes (compressed, if it is).
-    format
-        The name of the format that the file was read as, or "generated".
-    """
-
-    problem: Problem
-    path: str
-    sha256: str
-    format: str
-
-
-Instance = InstanceOf[Tsp]
-"""A travelling salesman problem and where it came from."""
-
-GraphInstance = InstanceOf[Graph]
-"""A graph, perhaps with terminals, and where it came from."""
-
-
-@dataclass(frozen=True)
-class Format(Generic[Problem]):
-    """A file format: what its files look like, and how they are read and written.
-
-    The format of a file is the first one whose `signature` accepts its content. If there is none, it is the first one
-    with the file's suffix, and then the first one whose `resembles` accepts the content.
-
-    Attributes
-    ----------
-    name
-        The name in `InstanceOf.format`, and in `/instance/format` of a result.
-    title
-        The name in messages and in the documentation.
-    suffixes
-        In lower case, the usual one first.
-    description
-        What a file looks like, in a few words, for the documentation.
-    directed
-        Whether lines are arcs or edges, costs one way or both, in a few words, for the documentation.
-    read
-        Function that returns the problem in an `InputFile`. Readers of graphs also take `directed` (see
-        `formats.read_graph`), readers of travelling salesman problems `precision` (see `formats.read`).
-    signature
-        Function that returns whether content is certainly of this format. None: no content is certain.
-    resembles
-        Function that returns whether content may be of this format. None: the format is never guessed from content.
-    write
-        Function that writes a problem to a path ("-" is standard output). None: the format is only read.
-    binary
-        Whether the files are not text.
-    takes_weight
-        Whether edges may have several attributes or columns. Then `read` takes `weight`, the name of one of them.
-    growth
-        Bytes that reading takes for each byte of the content beside it, at least; what a cost matrix takes beside that
-        is compared when the number of cities is known.
-    """
-
-    name: str
-    title: str
-    suffixes: tuple[str, ...]
-    description: str
-    directed: str
-    read: Callable[..., Problem]
-    signature: Callable[[bytes], bool] | None = None
-    resembles: Callable[[bytes], bool] | None = None
-    write: Callable[[Problem, str], None] | None = None
-    binary: bool = False
-    takes_weight: bool = False
-    growth: float = 11
-
-
-def recognised(file: InputFile, formats: Sequence[Format[Any]]) -> Format[Any] | None:
-    """Return the format of a file, or None if none of these formats fits."""
-    by_content = (format for format in formats if format.signature is not None and format.signature(file.content))
-    by_suffix = (format for format in formats if file.suffix in format.suffixes)
-    by_look = (format for format in formats if format.resembles is not None and format.resembles(file.content))
-    return next(by_content, None) or next(by_suffix, None) or next(by_look, None)
-
-
-def read_instance(
-    path: str | os.PathLike[str],
-    formats: Sequence[Format[Problem]],
-    others: Sequence[Format[Any]],
-    wrong_kind: str,
-    *options: Any,
-    weight: str | None = None,
-) -> InstanceOf[Problem]:
-    """Return the instance in a file of one of the formats.
-
-    Parameters
-    ----------
-    path
-        "-" is standard input.
-    others, wrong_kind
-        The formats of the other kind of problem, and the message for a file in one of them, with {} for its title.
-    options
-        Positional arguments of `Format.read` after the file.
-    weight
-        The attribute or column with the weights, for a format that `takes_weight`.
-
-    Raises
-    ------
-    InputError
-        The file is missing, damaged or of none of the formats. The message names file and line.
-    OtherKindError
-        The file is in one of `others`.
-    ResourceError
-        Reading it takes more memory than is free.
-    """
-    path = os.fspath(path)
-    file, found = opened(path, (*formats, *others))
-    if found is None:
-        known = ", ".join(f"{format.title} ({', '.join(format.suffixes)})" for format in formats)
-        raise file.error(f"the format is not known; hpcsolve reads {known}", file.first_line)
-    if not any(found is format for format in formats):
-        message = f"is {wrong_kind.format(found.title)}"
-        raise OtherKindError(message, file.name, None if found.binary else file.first_line)
-    if weight is not None and not found.takes_weight:
-        raise file.error(f"edges have one weight in this format ({found.title}); remove weight = {shown(weight)}")
-    named = {} if weight is None else {"weight": weight}
-    require_free(int(found.growth * len(file.content)), f"reading {file.name}")
-    with memory_checked(file.name):
-        return InstanceOf(found.read(file, *options, **named), path, file.sha256, found.name)
-
-
 def write_instance(problem: Problem, path: str, formats: Sequence[Format[Problem]]) -> None:
     """Write a problem in the format that the path's suffix selects, by default the first format that is written.
 
@@ -327,27 +345,3 @@ def write_instance(problem: Problem, path: str, formats: Sequence[Format[Problem
             continue
     assert last.write is not None
     last.write(problem, path)
-
-
-def opened(path: str, formats: Sequence[Format[Any]]) -> tuple[InputFile, Format[Any] | None]:
-    """Return a file (as text unless its format is binary) and its format, None if none of these formats fits.
-
-    Raises
-    ------
-    InputError
-        The file is missing, damaged, or of a kind that hpcsolve cannot read.
-    """
-    file = open_file(path)
-    for format in formats:
-        if format.binary and format.signature is not None and format.signature(file.content):
-            return file, format
-    _refuse_unreadable(file)
-    with memory_checked(file.name):
-        file = as_text(file)
-    return file, recognised(file, [format for format in formats if not format.binary])
-
-
-def _refuse_unreadable(file: InputFile) -> None:
-    for magic, what in _UNREADABLE.items():
-        if file.content.startswith(magic):
-            raise InputError(f"is {what}", file.name)

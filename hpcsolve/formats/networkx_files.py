@@ -134,14 +134,9 @@ def read_node_link(file: InputFile, directed: bool | None = None, weight: str | 
     return _read(file, build, weight, asked=directed, stated="directed" in content)
 
 
-def require_networkx(purpose: str, name: str | None = None) -> ModuleType:
-    """Return networkx, which is loaded only where it is needed. Raises `InputError` if it is not installed."""
-    try:
-        import networkx
-    except ImportError:
-        raise InputError(f"{purpose} needs networkx: pip install networkx", name) from None
-    module: ModuleType = networkx
-    return module
+def _hashable(node: Any) -> Any:
+    """Return a node with tuples in place of lists, which JSON makes of tuples."""
+    return tuple(map(_hashable, node)) if isinstance(node, list) else node
 
 
 def _read(
@@ -170,6 +165,16 @@ def _read(
     return _converted(file, networkx, found, weight, asked, stated)
 
 
+def require_networkx(purpose: str, name: str | None = None) -> ModuleType:
+    """Return networkx, which is loaded only where it is needed. Raises `InputError` if it is not installed."""
+    try:
+        import networkx
+    except ImportError:
+        raise InputError(f"{purpose} needs networkx: pip install networkx", name) from None
+    module: ModuleType = networkx
+    return module
+
+
 def _converted(
     file: InputFile, networkx: ModuleType, found: Any, weight: str | None, asked: bool | None, stated: bool
 ) -> Graph:
@@ -195,11 +200,6 @@ def _converted(
     return replace(
         graph, name=file.stem or "graph", terminals=np.array(terminals, dtype=np.int64) if terminals else None
     )
-
-
-def _hashable(node: Any) -> Any:
-    """Return a node with tuples in place of lists, which JSON makes of tuples."""
-    return tuple(map(_hashable, node)) if isinstance(node, list) else node
 
 
 def _numbers(value: Any) -> Any:

@@ -26,6 +26,8 @@ Numbers = NDArray[np.uint64] | NDArray[np.float64]
 
 _CHUNK = 1 << 22
 NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_SMALL_ORDER = 1 << 20
+"""Number of vertices that a file of any size may have, since isolated vertices take no room in it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,24 +48,6 @@ class Records:
     columns: tuple[Numbers, ...]
     lines: NDArray[np.int64]
     others: list[tuple[int, str]]
-
-
-@dataclass(frozen=True, eq=False)
-class WordPositions:
-    """The places of the words in a text.
-
-    Attributes
-    ----------
-    starts, ends
-        The first byte of each word, and the one after its last.
-    first, counts
-        The index of the first word of each line, and the number of its words; blank lines count.
-    """
-
-    starts: NDArray[np.int64]
-    ends: NDArray[np.int64]
-    first: NDArray[np.int64]
-    counts: NDArray[np.int64]
 
 
 def read_records(file: InputFile, text: bytes, line: int, what: tuple[str, ...], key: bytes = b"") -> Records:
@@ -98,59 +82,12 @@ def read_records(file: InputFile, text: bytes, line: int, what: tuple[str, ...],
     return Records(joined, np.concatenate(lines) if lines else np.empty(0, dtype=np.int64), others)
 
 
-def word_positions(text: NDArray[np.uint8]) -> WordPositions:
-    """Return the places of all words and lines of a text."""
-    blank = np.ones(len(text) + 2, dtype=bool)
-    np.less_equal(text, 32, out=blank[1:-1])
-    starts = np.flatnonzero(blank[:-2] & ~blank[1:-1])
-    ends = np.flatnonzero(blank[2:] & ~blank[1:-1]) + 1
-    line_ends = np.flatnonzero(text == 10)
-    if len(text) and text[-1] != 10:
-        line_ends = np.append(line_ends, len(text))
-    bounds = np.searchsorted(starts, line_ends)
-    first = np.concatenate([[0], bounds[:-1]]) if len(bounds) else bounds
-    return WordPositions(starts, ends, first, bounds - first)
-
-
-def numbers_of(text: bytes, count: int, longest: int) -> Numbers | None:
-    """Return all numbers of a text, or None if it has anything else.
-
-    Parameters
-    ----------
-    count, longest
-        The number of words, and the length of the longest.
-    """
-    rest = text.translate(None, b"0123456789 \t\n\r\v\f")
-    if not rest and longest > 18:
-        most = 2**64 - 1
-        return np.array([min(int(word), most) if len(word) < 400 else most for word in text.split()], dtype=np.uint64)
-    if rest.translate(None, b"+-.eE"):
-        return None
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        try:
-            values = np.fromstring(text, dtype=np.float64 if rest else np.int64, sep=" ") if count else np.empty(0)
-        except (ValueError, DeprecationWarning):
-            return None
-    if len(values) != count:
-        return None
-    return values.astype(np.float64) if rest else values.astype(np.int64).view(np.uint64)
-
-
 def _chunks(text: bytes) -> Iterator[bytes]:
     begin = 0
     while begin < len(text):
         end = text.find(b"\n", begin + _CHUNK) + 1 or len(text)
         yield text[begin:end]
         begin = end
-
-
-def _joined(parts: list[Numbers]) -> Numbers:
-    if not parts:
-        return np.empty(0, dtype=np.uint64)
-    if any(part.dtype.kind == "f" for part in parts):
-        return np.concatenate([part.astype(np.float64) for part in parts])
-    return cast(Numbers, np.concatenate(parts))
 
 
 def _read_chunk(
@@ -174,6 +111,38 @@ def _read_chunk(
     if values is None:
         raise _bad_word(file, chunk, rows, line, what, len(key))
     return values.reshape(-1, len(what)), rows + line, others
+
+
+@dataclass(frozen=True, eq=False)
+class WordPositions:
+    """The places of the words in a text.
+
+    Attributes
+    ----------
+    starts, ends
+        The first byte of each word, and the one after its last.
+    first, counts
+        The index of the first word of each line, and the number of its words; blank lines count.
+    """
+
+    starts: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    first: NDArray[np.int64]
+    counts: NDArray[np.int64]
+
+
+def word_positions(text: NDArray[np.uint8]) -> WordPositions:
+    """Return the places of all words and lines of a text."""
+    blank = np.ones(len(text) + 2, dtype=bool)
+    np.less_equal(text, 32, out=blank[1:-1])
+    starts = np.flatnonzero(blank[:-2] & ~blank[1:-1])
+    ends = np.flatnonzero(blank[2:] & ~blank[1:-1]) + 1
+    line_ends = np.flatnonzero(text == 10)
+    if len(text) and text[-1] != 10:
+        line_ends = np.append(line_ends, len(text))
+    bounds = np.searchsorted(starts, line_ends)
+    first = np.concatenate([[0], bounds[:-1]]) if len(bounds) else bounds
+    return WordPositions(starts, ends, first, bounds - first)
 
 
 def _is_record(
@@ -206,6 +175,31 @@ def _longest_word(places: WordPositions, rows: NDArray[np.int64]) -> int:
     return int((places.ends[words] - places.starts[words]).max(initial=0))
 
 
+def numbers_of(text: bytes, count: int, longest: int) -> Numbers | None:
+    """Return all numbers of a text, or None if it has anything else.
+
+    Parameters
+    ----------
+    count, longest
+        The number of words, and the length of the longest.
+    """
+    rest = text.translate(None, b"0123456789 \t\n\r\v\f")
+    if not rest and longest > 18:
+        most = 2**64 - 1
+        return np.array([min(int(word), most) if len(word) < 400 else most for word in text.split()], dtype=np.uint64)
+    if rest.translate(None, b"+-.eE"):
+        return None
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        try:
+            values = np.fromstring(text, dtype=np.float64 if rest else np.int64, sep=" ") if count else np.empty(0)
+        except (ValueError, DeprecationWarning):
+            return None
+    if len(values) != count:
+        return None
+    return values.astype(np.float64) if rest else values.astype(np.int64).view(np.uint64)
+
+
 def _wrong_width(chunk: bytes, row: int, what: tuple[str, ...], key: bytes) -> str:
     found = decode(chunk.split(b"\n", row + 1)[row].strip())
     return f"expected {', '.join([*([decode(key)] if key else []), *what])}, found {shown(found)}"
@@ -223,8 +217,39 @@ def _bad_word(
     return file.error("holds something other than numbers", line)
 
 
-_SMALL_ORDER = 1 << 20
-"""Number of vertices that a file of any size may have, since isolated vertices take no room in it."""
+def _joined(parts: list[Numbers]) -> Numbers:
+    if not parts:
+        return np.empty(0, dtype=np.uint64)
+    if any(part.dtype.kind == "f" for part in parts):
+        return np.concatenate([part.astype(np.float64) for part in parts])
+    return cast(Numbers, np.concatenate(parts))
+
+
+def graph_of(
+    file: InputFile, records: Records, n: int, *, directed: bool, comment: str, way_out: str | None = None
+) -> Graph:
+    """Return the graph of records with a tail, a head (ids from 1) and perhaps a weight, which is 1 by default.
+
+    Parameters
+    ----------
+    way_out
+        The end of the message if two edges lead opposite ways with different weights. None: they may.
+
+    Raises
+    ------
+    InputError
+        As `positions_in`, `weights_in` and `require_one_weight`.
+    """
+    lines = records.lines
+    tails, heads = (positions_in(file, column, lines, n) for column in records.columns[:2])
+    values = records.columns[2] if len(records.columns) > 2 else np.ones(len(tails), dtype=np.uint64)
+    weights, scale = weights_in(file, values, lines, n)
+    if way_out is not None:
+        require_one_weight(file, n, (tails, heads), (weights, scale), lines, range(1, n + 1), way_out)
+    return assembled(
+        file.stem or "graph", n, tails, heads, weights, directed=directed, scale=scale, labels=np.arange(1, n + 1),
+        comment=comment,
+    )
 
 
 def positions_in(
@@ -261,45 +286,40 @@ def weights_in(file: InputFile, values: Numbers, lines: NDArray[np.int64], n: in
         raise file.error(f"the weight {problem.reason}", int(lines[problem.index])) from None
 
 
-def graph_of(
-    file: InputFile, records: Records, n: int, *, directed: bool, comment: str, way_out: str | None = None
-) -> Graph:
-    """Return the graph of records with a tail, a head (ids from 1) and perhaps a weight, which is 1 by default.
+def require_one_weight(
+    file: InputFile, n: int, ends: tuple[NDArray[np.int64], NDArray[np.int64]], weights: tuple[Weights, int],
+    lines: NDArray[np.int64], names: Any, way_out: str = f"{EITHER_WEIGHT} (--set instance.directed=false)",
+) -> None:
+    """Refuse edges that are there in both directions with different weights, as if they were arcs.
 
     Parameters
     ----------
+    ends, weights
+        Tails and heads (positions); weights and their scale.
+    names
+        Names or labels of the vertices, by position.
     way_out
-        The end of the message if two edges lead opposite ways with different weights. None: they may.
+        The end of the message.
 
     Raises
     ------
     InputError
-        As `positions_in`, `weights_in` and `require_one_weight`.
+        With file and both lines.
     """
-    lines = records.lines
-    tails, heads = (positions_in(file, column, lines, n) for column in records.columns[:2])
-    values = records.columns[2] if len(records.columns) > 2 else np.ones(len(tails), dtype=np.uint64)
-    weights, scale = weights_in(file, values, lines, n)
-    if way_out is not None:
-        require_one_weight(file, n, (tails, heads), (weights, scale), lines, range(1, n + 1), way_out)
-    return assembled(
-        file.stem or "graph", n, tails, heads, weights, directed=directed, scale=scale, labels=np.arange(1, n + 1),
-        comment=comment,
-    )
+    found = opposite_arcs(n, *ends, weights[0])
+    if found is None:
+        return
+    (one, weight), (other, other_weight) = (
+        (f"from {names[ends[0][arc]]} to {names[ends[1][arc]]}", weight_text(weights[0][arc].item(), weights[1]))
+        for arc in found)
+    message = f"the weight {other} is {other_weight}, but {one} it is {weight} (line {lines[found[0]]})"
+    raise file.error(f"{message}; {way_out}", int(lines[found[1]]))
 
 
-def header_numbers(file: InputFile, texts: list[str], line: int, example: str) -> list[int]:
-    """Return the whole numbers of a header.
-
-    Raises
-    ------
-    InputError
-        One of them is not a whole number; the message says that the line should look like `example`.
-    """
-    for text in texts:
-        if not re.fullmatch(r"\d{1,18}", text, re.ASCII):
-            raise file.error(f"expected {example}, found {shown(text)}", line)
-    return [int(text) for text in texts]
+def require_undirected(file: InputFile, directed: bool | None) -> None:
+    """Refuse `directed = true` for a file whose format has only edges. Raises `InputError`."""
+    if directed:
+        raise file.error("a graph in this format is undirected; remove directed = true")
 
 
 def require_plausible(file: InputFile, n: int, line: int | None, size: int | None = None) -> None:
@@ -333,40 +353,18 @@ def require_count(file: InputFile, stated: int, count: int, what: str, line: int
         raise file.error(f"the header says {stated} {what}, but the file has {count}{hint}", line)
 
 
-def require_undirected(file: InputFile, directed: bool | None) -> None:
-    """Refuse `directed = true` for a file whose format has only edges. Raises `InputError`."""
-    if directed:
-        raise file.error("a graph in this format is undirected; remove directed = true")
-
-
-def require_one_weight(
-    file: InputFile, n: int, ends: tuple[NDArray[np.int64], NDArray[np.int64]], weights: tuple[Weights, int],
-    lines: NDArray[np.int64], names: Any, way_out: str = f"{EITHER_WEIGHT} (--set instance.directed=false)",
-) -> None:
-    """Refuse edges that are there in both directions with different weights, as if they were arcs.
-
-    Parameters
-    ----------
-    ends, weights
-        Tails and heads (positions); weights and their scale.
-    names
-        Names or labels of the vertices, by position.
-    way_out
-        The end of the message.
+def header_numbers(file: InputFile, texts: list[str], line: int, example: str) -> list[int]:
+    """Return the whole numbers of a header.
 
     Raises
     ------
     InputError
-        With file and both lines.
+        One of them is not a whole number; the message says that the line should look like `example`.
     """
-    found = opposite_arcs(n, *ends, weights[0])
-    if found is None:
-        return
-    (one, weight), (other, other_weight) = (
-        (f"from {names[ends[0][arc]]} to {names[ends[1][arc]]}", weight_text(weights[0][arc].item(), weights[1]))
-        for arc in found)
-    message = f"the weight {other} is {other_weight}, but {one} it is {weight} (line {lines[found[0]]})"
-    raise file.error(f"{message}; {way_out}", int(lines[found[1]]))
+    for text in texts:
+        if not re.fullmatch(r"\d{1,18}", text, re.ASCII):
+            raise file.error(f"expected {example}, found {shown(text)}", line)
+    return [int(text) for text in texts]
 
 
 def arc_lines(graph: Graph, prefix: str, chosen: NDArray[np.int64]) -> Iterator[str]:

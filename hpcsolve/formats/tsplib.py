@@ -56,6 +56,10 @@ SECTIONS = (
 _KEYWORD = re.compile(rb"(?mi)^[ \t]*(?!(?:inf|infinity|nan)\b)([a-z]\w*)[ \t]*(:?)([^\n]*)$")
 # Matches whatever is not a whole number of at most 18 digits between blanks.
 _NOT_INTEGERS = re.compile(rb"[^\d\s+-]|\d[+-]|[+-](?!\d)|\d{19}")
+TYPES = ("TSP", "ATSP", "SOP")
+_A_TOUR = "this is a tour, not an instance; give the .tsp or .atsp file that it is a tour of"
+_LINE = re.compile(r"(?m)^CITY (\d{1,18}) (.+)$")
+SECTION = "EDGE_WEIGHT_SECTION"
 
 
 @dataclass(frozen=True)
@@ -118,6 +122,21 @@ def looks_like_tsplib(content: bytes) -> bool:
     return found is not None and found[1].decode().upper() in (*KEYS, *SECTIONS)
 
 
+def read_tsplib(file: InputFile, precision: Precision | None = None) -> Tsp:
+    """Return a TSP, ATSP or SOP instance.
+
+    Raises
+    ------
+    InputError
+        With file and line: what is missing, contradictory, unknown or not a number.
+    """
+    parts = parts_of(file)
+    kind = _instance_type(parts)
+    _require_supported_sections(parts)
+    tsp = _read_costs(parts, kind, precision)
+    return replace(tsp, notes=not_used([key for key in parts.keys if key not in KEYS], "keyword"))
+
+
 def parts_of(file: InputFile) -> TsplibParts:
     """Return all keywords and sections, up to EOF or the end of the file.
 
@@ -147,55 +166,6 @@ def parts_of(file: InputFile) -> TsplibParts:
             _add_key(file, keys, word, decode(found[3]).strip(), line)
     _close(file, sections, open_section, after, len(file.content))
     return TsplibParts(file, keys, sections)
-
-
-def integers_only(text: bytes) -> bool:
-    """Return whether a text has only whole numbers that fit 64 bits."""
-    return _NOT_INTEGERS.search(text) is None
-
-
-def lines_of(parts: TsplibParts, section: TsplibSection) -> Iterator[tuple[int, list[str]]]:
-    """Yield the number and the words of each line of a section that is not blank."""
-    text = decode(parts.file.content[section.begin : section.end])
-    for number, line in enumerate(text.split("\n"), start=section.line):
-        found = words(line)
-        if found:
-            yield number, found
-
-
-def line_of_word(parts: TsplibParts, section: TsplibSection, index: int) -> int:
-    """Return the line of the word with an index (from 0) in a section."""
-    line = section.line
-    for line, found in lines_of(parts, section):
-        index -= len(found)
-        if index < 0:
-            return line
-    return line
-
-
-def dimension_of(parts: TsplibParts) -> int:
-    """Return the number of cities by the key DIMENSION. Raises `InputError` with file and line if there is none."""
-    key = parts.required("DIMENSION", "42")
-    n = integer_of(key.value)
-    if n is None or n < 1:
-        raise parts.file.error(f"DIMENSION is {shown(key.value)}; it must be the number of cities", key.line)
-    return n
-
-
-def label_of(parts: TsplibParts, word: str, line: int) -> int:
-    """Return a word as a city's number. Raises `InputError` with file and line if it is not a number of at least 0."""
-    label = integer_of(word)
-    if label is None:
-        raise parts.file.error(f"a city's number must be a whole number, found {shown(word)}", line)
-    if label < 0:
-        raise parts.file.error(f"city number {label} is out of range; it must not be negative", line)
-    return label
-
-
-def integer_of(word: str) -> int | None:
-    """Return a whole number of at most 18 digits, or None if a word is something else."""
-    digits = word[1:] if word[:1] in ("+", "-") else word
-    return int(word) if digits.isascii() and digits.isdigit() and len(digits) <= 18 else None
 
 
 def _close(
@@ -229,42 +199,6 @@ def _add_key(file: InputFile, keys: dict[str, KeyValue], word: str, value: str, 
         keys[word] = KeyValue(value, line)
 
 
-TYPES = ("TSP", "ATSP", "SOP")
-_A_TOUR = "this is a tour, not an instance; give the .tsp or .atsp file that it is a tour of"
-
-
-def read_tsplib(file: InputFile, precision: Precision | None = None) -> Tsp:
-    """Return a TSP, ATSP or SOP instance.
-
-    Raises
-    ------
-    InputError
-        With file and line: what is missing, contradictory, unknown or not a number.
-    """
-    parts = parts_of(file)
-    kind = _instance_type(parts)
-    _require_supported_sections(parts)
-    tsp = _read_costs(parts, kind, precision)
-    return replace(tsp, notes=not_used([key for key in parts.keys if key not in KEYS], "keyword"))
-
-
-def _read_costs(parts: TsplibParts, kind: str, precision: Precision | None) -> Tsp:
-    n, file = dimension_of(parts), parts.file
-    weight_type = parts.required("EDGE_WEIGHT_TYPE", "EUC_2D")
-    word = weight_type.value.upper()
-    if word == "EXPLICIT":
-        tsp = _read_explicit(without_dimension(parts, n) if kind == "SOP" else parts, n, precision)
-        if kind == "TSP":
-            _require_symmetric(parts, tsp)
-        return with_precedences(tsp) if kind == "SOP" else tsp
-    if kind == "SOP":
-        why = "its matrix says which cities come before others"
-        raise file.error(f"EDGE_WEIGHT_TYPE of a SOP must be EXPLICIT: {why}", weight_type.line)
-    if word in distance_functions():
-        return _read_coordinates(parts, n, word)
-    raise file.error(_unknown("EDGE_WEIGHT_TYPE", word, ["EXPLICIT", *distance_functions()]), weight_type.line)
-
-
 def _instance_type(parts: TsplibParts) -> str:
     if "TYPE" not in parts.keys and "TOUR_SECTION" in parts.sections:
         raise parts.file.error(_A_TOUR)
@@ -292,6 +226,23 @@ def _unknown(key: str, word: str, known: list[str]) -> str:
     return f"{key} {shown(word)} is not known{hint}"
 
 
+def _read_costs(parts: TsplibParts, kind: str, precision: Precision | None) -> Tsp:
+    n, file = dimension_of(parts), parts.file
+    weight_type = parts.required("EDGE_WEIGHT_TYPE", "EUC_2D")
+    word = weight_type.value.upper()
+    if word == "EXPLICIT":
+        tsp = _read_explicit(without_dimension(parts, n) if kind == "SOP" else parts, n, precision)
+        if kind == "TSP":
+            _require_symmetric(parts, tsp)
+        return with_precedences(tsp) if kind == "SOP" else tsp
+    if kind == "SOP":
+        why = "its matrix says which cities come before others"
+        raise file.error(f"EDGE_WEIGHT_TYPE of a SOP must be EXPLICIT: {why}", weight_type.line)
+    if word in distance_functions():
+        return _read_coordinates(parts, n, word)
+    raise file.error(_unknown("EDGE_WEIGHT_TYPE", word, ["EXPLICIT", *distance_functions()]), weight_type.line)
+
+
 def _read_coordinates(parts: TsplibParts, n: int, weight_type: str) -> Tsp:
     """Return an instance whose costs are the distances between the cities' coordinates."""
     if "EDGE_WEIGHT_SECTION" in parts.sections:
@@ -315,16 +266,6 @@ def _read_coordinates(parts: TsplibParts, n: int, weight_type: str) -> Tsp:
                       coordinates_kind=kind)
 
 
-def _refuse_decimal_degrees(parts: TsplibParts, section: TsplibSection, points: NDArray[np.float64]) -> None:
-    found = _first_decimal_degrees(points)
-    if found is not None:
-        value = f"{points[found]:.10g}"
-        line = line_of_word(parts, section, 3 * found[0])
-        message = f"{value} has 60 minutes or more, but GEO means degrees.minutes (30.45 is 30 degrees 45 minutes)"
-        way_out = "convert decimal degrees to degrees.minutes, or put them into a CSV table with columns name, lat, lon"
-        raise parts.file.error(f"{message}; {way_out}", line)
-
-
 def _coordinates(
     parts: TsplibParts, section: TsplibSection, n: int, axes: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -340,7 +281,10 @@ def _coordinates(
         if label in seen:
             raise parts.file.error(f"city {label} is given twice, first on line {seen[label]}", line)
         seen[label] = line
-        points.append([_coordinate(parts, word, line) for word in texts[1:]])
+        values = [float(text) if is_number(text) else float("nan") for text in texts[1:]]
+        for text in (text for text, value in zip(texts[1:], values) if not np.isfinite(value)):
+            raise parts.file.error(f"a coordinate must be a number, found {shown(text)}", line)
+        points.append(values)
         if len(points) > n:
             raise parts.file.error(f"more cities in {section.name} than DIMENSION says ({n})", line)
     if len(points) < n:
@@ -348,11 +292,65 @@ def _coordinates(
     return np.array(list(seen), dtype=np.int64), np.array(points, dtype=np.float64)
 
 
-def _coordinate(parts: TsplibParts, word: str, line: int) -> float:
-    value = float(word) if is_number(word) else float("nan")
-    if not np.isfinite(value):
-        raise parts.file.error(f"a coordinate must be a number, found {shown(word)}", line)
-    return value
+def label_of(parts: TsplibParts, word: str, line: int) -> int:
+    """Return a word as a city's number. Raises `InputError` with file and line if it is not a number of at least 0."""
+    label = integer_of(word)
+    if label is None:
+        raise parts.file.error(f"a city's number must be a whole number, found {shown(word)}", line)
+    if label < 0:
+        raise parts.file.error(f"city number {label} is out of range; it must not be negative", line)
+    return label
+
+
+def integer_of(word: str) -> int | None:
+    """Return a whole number of at most 18 digits, or None if a word is something else."""
+    digits = word[1:] if word[:1] in ("+", "-") else word
+    return int(word) if digits.isascii() and digits.isdigit() and len(digits) <= 18 else None
+
+
+def _first_decimal_degrees(points: NDArray[np.float64]) -> tuple[int, int] | None:
+    """Return city and axis of the first coordinate with 60 minutes or more, or None if up to 2 % have as many.
+
+    Of random decimal degrees 40 % have such a fraction. Published files have a few by mistake (3 of the 1070 in
+    TSPLIB's ali535), and their published optima count on them.
+    """
+    minutes = 100.0 * np.abs(points - np.trunc(points))
+    wrong = minutes >= 60.0 - 1e-7  # 10.6 is read as a float below 10.60
+    if np.count_nonzero(wrong) <= points.size / 50:
+        return None
+    city, axis = np.argwhere(wrong)[0]
+    return int(city), int(axis)
+
+
+def _refuse_decimal_degrees(parts: TsplibParts, section: TsplibSection, points: NDArray[np.float64]) -> None:
+    found = _first_decimal_degrees(points)
+    if found is not None:
+        value = f"{points[found]:.10g}"
+        line = line_of_word(parts, section, 3 * found[0])
+        message = f"{value} has 60 minutes or more, but GEO means degrees.minutes (30.45 is 30 degrees 45 minutes)"
+        way_out = "convert decimal degrees to degrees.minutes, or put them into a CSV table with columns name, lat, lon"
+        raise parts.file.error(f"{message}; {way_out}", line)
+
+
+def without_dimension(parts: TsplibParts, n: int) -> TsplibParts:
+    """Return a file's parts, where the section of the matrix does not begin with the number of cities.
+
+    Raises
+    ------
+    InputError
+        EDGE_WEIGHT_FORMAT is not FULL_MATRIX.
+    """
+    key = parts.required("EDGE_WEIGHT_FORMAT", "FULL_MATRIX")
+    if key.value.upper() != "FULL_MATRIX":
+        raise parts.file.error("EDGE_WEIGHT_FORMAT of a SOP must be FULL_MATRIX", key.line)
+    section = parts.section(SECTION)
+    text = parts.file.content[section.begin : section.end]
+    first = re.match(rb"\s*(\d+)\s", text)
+    if first is None or int(first[1]) != n or len(text.split()) != n * n + 1:
+        return parts
+    begin = section.begin + first.end(1)
+    line = section.line + parts.file.content.count(b"\n", section.begin, begin)
+    return replace(parts, sections={**parts.sections, SECTION: replace(section, line=line, begin=begin)})
 
 
 def _read_explicit(parts: TsplibParts, n: int, precision: Precision | None) -> Tsp:
@@ -381,155 +379,6 @@ def _read_explicit(parts: TsplibParts, n: int, precision: Precision | None) -> T
         cost, name, labels=labels, scale=scale, rounding=rounding and Rounding(rounding.error, exact),
         coordinates=coordinates, comment=comment, location=location,
     )
-
-
-def _entry_order(parts: TsplibParts) -> EntryOrder:
-    key = parts.required("EDGE_WEIGHT_FORMAT", "FULL_MATRIX")
-    known = entry_orders()
-    if key.value.upper() not in known:
-        raise parts.file.error(_unknown("EDGE_WEIGHT_FORMAT", key.value.upper(), list(known)), key.line)
-    return known[key.value.upper()]
-
-
-def _axes(parts: TsplibParts, section: TsplibSection) -> int:
-    """Return the number of coordinates of each city in a section that only serves to draw: 2, or 3."""
-    first = next(lines_of(parts, section), (section.line, []))
-    return 3 if len(first[1]) == 4 and section.name == "NODE_COORD_SECTION" else 2
-
-
-def _costs(
-    parts: TsplibParts, section: TsplibSection, order: EntryOrder, n: int, precision: Precision | None
-) -> Costs:
-    """Return all numbers of a section as integers."""
-    text = parts.file.content[section.begin : section.end]
-    if integers_only(text):
-        values = np.fromstring(text, dtype=np.int64, sep=" ") if text.strip() else np.empty(0, dtype=np.int64)
-        _require_count(parts, section, order, n, len(values))
-        return Costs(values, 1)
-    texts = [word for _, line in lines_of(parts, section) for word in line]
-    for index, word in enumerate(texts):
-        if not is_number(word):
-            message = f"expected a cost, found {shown(word)}"
-            raise parts.file.error(message, line_of_word(parts, section, index))
-    _require_count(parts, section, order, n, len(texts))
-    if order.diagonal:
-        for row in range(n):
-            texts[order.index(n, row, row)] = "inf"
-    try:
-        return costs_from_texts(texts, n, largest_cost(n), precision, parts.file.name)
-    except BadNumber as problem:
-        row, column = order.entry(n, problem.index)
-        message = f"the cost from city {row + 1} to city {column + 1} {problem.reason}"
-        raise parts.file.error(message, line_of_word(parts, section, problem.index)) from None
-
-
-def _require_count(parts: TsplibParts, section: TsplibSection, order: EntryOrder, n: int, count: int) -> None:
-    wanted = order.count(n)
-    if count == wanted:
-        return
-    word = parts.text("EDGE_WEIGHT_FORMAT").upper()
-    fits = [name for name, other in entry_orders().items() if other.count(n) == count]
-    hint = f" (as {' or '.join(fits)} would have)" if fits else ""
-    last = line_of_word(parts, section, min(count, wanted) if count > wanted else max(count - 1, 0))
-    raise parts.file.error(f"{section.name} has {count} numbers{hint}, but {word} of {n} cities has {wanted}", last)
-
-
-def _require_symmetric(parts: TsplibParts, tsp: Tsp) -> None:
-    if tsp.symmetric:
-        return
-    row, column = (int(i) for i in np.argwhere(tsp.cost != tsp.cost.T)[0])
-    a, b = tsp.labels[row], tsp.labels[column]
-    section = parts.sections["EDGE_WEIGHT_SECTION"]
-    line = line_of_word(parts, section, _entry_order(parts).index(tsp.n, row, column))
-    message = f"TYPE is TSP, but the costs from city {a} to {b} and from {b} to {a} differ; write `TYPE: ATSP`"
-    raise InputError(message, parts.file.name, line)
-
-
-def read_tour_text(file: InputFile) -> NDArray[np.int64]:
-    """Return the labels of the cities of a TOUR file in their order.
-
-    Raises
-    ------
-    InputError
-        With file and line: there is no tour or more than one, a city is listed twice, or DIMENSION is another number.
-    """
-    parts = parts_of(file)
-    kind = parts.text("TYPE").split()[:1]
-    if kind and kind[0].upper() != "TOUR":
-        raise file.error(f"TYPE is {kind[0]}, not TOUR; give a .tour file", parts.keys["TYPE"].line)
-    labels, lines = _tour_labels(parts, parts.section("TOUR_SECTION"))
-    seen: dict[int, int] = {}
-    for label, line in zip(labels, lines, strict=True):
-        if label in seen:
-            raise file.error(f"city {label} is given twice, first on line {seen[label]}", line)
-        seen[label] = line
-    if "DIMENSION" in parts.keys and dimension_of(parts) != len(labels):
-        where = parts.keys["DIMENSION"].line
-        raise file.error(f"DIMENSION is {dimension_of(parts)}, but the tour has {counted(len(labels), 'city')}", where)
-    if not labels:
-        raise file.error("the tour has no cities", parts.sections["TOUR_SECTION"].line)
-    return np.array(labels, dtype=np.int64)
-
-
-def _tour_labels(parts: TsplibParts, section: TsplibSection) -> tuple[list[int], list[int]]:
-    """Return the labels up to -1 or the end of the section, and the line of each."""
-    labels: list[int] = []
-    lines: list[int] = []
-    ended = False
-    for line, texts in lines_of(parts, section):
-        for word in texts:
-            if word == "-1":
-                ended = True
-            elif ended:
-                raise parts.file.error("a second tour; give a file with one tour", line)
-            else:
-                labels.append(label_of(parts, word, line))
-                lines.append(line)
-    return labels, lines
-
-
-_LINE = re.compile(r"(?m)^CITY (\d{1,18}) (.+)$")
-
-
-def with_names(tsp: Tsp) -> Tsp:
-    """Return the instance with city names if its comment has a line `CITY LABEL NAME` for each city."""
-    found = {int(label): name for label, name in _LINE.findall(tsp.comment)}
-    if tsp.city_names or set(found) != set(tsp.labels.tolist()):
-        return tsp
-    rest = re.sub(r"(?m)^CITY \d+ .+\n?", "", tsp.comment).strip()
-    return replace(tsp, city_names=tuple(found[label].strip() for label in tsp.labels.tolist()), comment=rest)
-
-
-SECTION = "EDGE_WEIGHT_SECTION"
-
-
-def without_dimension(parts: TsplibParts, n: int) -> TsplibParts:
-    """Return a file's parts, where the section of the matrix does not begin with the number of cities.
-
-    Raises
-    ------
-    InputError
-        EDGE_WEIGHT_FORMAT is not FULL_MATRIX.
-    """
-    key = parts.required("EDGE_WEIGHT_FORMAT", "FULL_MATRIX")
-    if key.value.upper() != "FULL_MATRIX":
-        raise parts.file.error("EDGE_WEIGHT_FORMAT of a SOP must be FULL_MATRIX", key.line)
-    section = parts.section(SECTION)
-    text = parts.file.content[section.begin : section.end]
-    first = re.match(rb"\s*(\d+)\s", text)
-    if first is None or int(first[1]) != n or len(text.split()) != n * n + 1:
-        return parts
-    begin = section.begin + first.end(1)
-    line = section.line + parts.file.content.count(b"\n", section.begin, begin)
-    return replace(parts, sections={**parts.sections, SECTION: replace(section, line=line, begin=begin)})
-
-
-def with_precedences(tsp: Tsp) -> Tsp:
-    """Return an instance in which -1 is no cost, but says that the column's city comes before the row's."""
-    before = np.argwhere(tsp.cost == -tsp.scale)
-    cost = tsp.cost.copy()
-    cost[tuple(before.T)] = FORBIDDEN
-    return replace(tsp, cost=cost, precedences=tuple((int(b), int(a)) for a, b in before))
 
 
 @dataclass(frozen=True)
@@ -608,15 +457,156 @@ def entry_orders() -> Mapping[str, EntryOrder]:
     }
 
 
-def _first_decimal_degrees(points: NDArray[np.float64]) -> tuple[int, int] | None:
-    """Return city and axis of the first coordinate with 60 minutes or more, or None if up to 2 % have as many.
+def _entry_order(parts: TsplibParts) -> EntryOrder:
+    key = parts.required("EDGE_WEIGHT_FORMAT", "FULL_MATRIX")
+    known = entry_orders()
+    if key.value.upper() not in known:
+        raise parts.file.error(_unknown("EDGE_WEIGHT_FORMAT", key.value.upper(), list(known)), key.line)
+    return known[key.value.upper()]
 
-    Of random decimal degrees 40 % have such a fraction. Published files have a few by mistake (3 of the 1070 in
-    TSPLIB's ali535), and their published optima count on them.
+
+def _axes(parts: TsplibParts, section: TsplibSection) -> int:
+    """Return the number of coordinates of each city in a section that only serves to draw: 2, or 3."""
+    first = next(lines_of(parts, section), (section.line, []))
+    return 3 if len(first[1]) == 4 and section.name == "NODE_COORD_SECTION" else 2
+
+
+def _costs(
+    parts: TsplibParts, section: TsplibSection, order: EntryOrder, n: int, precision: Precision | None
+) -> Costs:
+    """Return all numbers of a section as integers."""
+    text = parts.file.content[section.begin : section.end]
+    if integers_only(text):
+        values = np.fromstring(text, dtype=np.int64, sep=" ") if text.strip() else np.empty(0, dtype=np.int64)
+        _require_count(parts, section, order, n, len(values))
+        return Costs(values, 1)
+    texts = [word for _, line in lines_of(parts, section) for word in line]
+    for index, word in enumerate(texts):
+        if not is_number(word):
+            message = f"expected a cost, found {shown(word)}"
+            raise parts.file.error(message, line_of_word(parts, section, index))
+    _require_count(parts, section, order, n, len(texts))
+    if order.diagonal:
+        for row in range(n):
+            texts[order.index(n, row, row)] = "inf"
+    try:
+        return costs_from_texts(texts, n, largest_cost(n), precision, parts.file.name)
+    except BadNumber as problem:
+        row, column = order.entry(n, problem.index)
+        message = f"the cost from city {row + 1} to city {column + 1} {problem.reason}"
+        raise parts.file.error(message, line_of_word(parts, section, problem.index)) from None
+
+
+def integers_only(text: bytes) -> bool:
+    """Return whether a text has only whole numbers that fit 64 bits."""
+    return _NOT_INTEGERS.search(text) is None
+
+
+def _require_count(parts: TsplibParts, section: TsplibSection, order: EntryOrder, n: int, count: int) -> None:
+    wanted = order.count(n)
+    if count == wanted:
+        return
+    word = parts.text("EDGE_WEIGHT_FORMAT").upper()
+    fits = [name for name, other in entry_orders().items() if other.count(n) == count]
+    hint = f" (as {' or '.join(fits)} would have)" if fits else ""
+    last = line_of_word(parts, section, min(count, wanted) if count > wanted else max(count - 1, 0))
+    raise parts.file.error(f"{section.name} has {count} numbers{hint}, but {word} of {n} cities has {wanted}", last)
+
+
+def _require_symmetric(parts: TsplibParts, tsp: Tsp) -> None:
+    if tsp.symmetric:
+        return
+    row, column = (int(i) for i in np.argwhere(tsp.cost != tsp.cost.T)[0])
+    a, b = tsp.labels[row], tsp.labels[column]
+    section = parts.sections["EDGE_WEIGHT_SECTION"]
+    line = line_of_word(parts, section, _entry_order(parts).index(tsp.n, row, column))
+    message = f"TYPE is TSP, but the costs from city {a} to {b} and from {b} to {a} differ; write `TYPE: ATSP`"
+    raise InputError(message, parts.file.name, line)
+
+
+def with_precedences(tsp: Tsp) -> Tsp:
+    """Return an instance in which -1 is no cost, but says that the column's city comes before the row's."""
+    before = np.argwhere(tsp.cost == -tsp.scale)
+    cost = tsp.cost.copy()
+    cost[tuple(before.T)] = FORBIDDEN
+    return replace(tsp, cost=cost, precedences=tuple((int(b), int(a)) for a, b in before))
+
+
+def with_names(tsp: Tsp) -> Tsp:
+    """Return the instance with city names if its comment has a line `CITY LABEL NAME` for each city."""
+    found = {int(label): name for label, name in _LINE.findall(tsp.comment)}
+    if tsp.city_names or set(found) != set(tsp.labels.tolist()):
+        return tsp
+    rest = re.sub(r"(?m)^CITY \d+ .+\n?", "", tsp.comment).strip()
+    return replace(tsp, city_names=tuple(found[label].strip() for label in tsp.labels.tolist()), comment=rest)
+
+
+def read_tour_text(file: InputFile) -> NDArray[np.int64]:
+    """Return the labels of the cities of a TOUR file in their order.
+
+    Raises
+    ------
+    InputError
+        With file and line: there is no tour or more than one, a city is listed twice, or DIMENSION is another number.
     """
-    minutes = 100.0 * np.abs(points - np.trunc(points))
-    wrong = minutes >= 60.0 - 1e-7  # 10.6 is read as a float below 10.60
-    if np.count_nonzero(wrong) <= points.size / 50:
-        return None
-    city, axis = np.argwhere(wrong)[0]
-    return int(city), int(axis)
+    parts = parts_of(file)
+    kind = parts.text("TYPE").split()[:1]
+    if kind and kind[0].upper() != "TOUR":
+        raise file.error(f"TYPE is {kind[0]}, not TOUR; give a .tour file", parts.keys["TYPE"].line)
+    labels, lines = _tour_labels(parts, parts.section("TOUR_SECTION"))
+    seen: dict[int, int] = {}
+    for label, line in zip(labels, lines, strict=True):
+        if label in seen:
+            raise file.error(f"city {label} is given twice, first on line {seen[label]}", line)
+        seen[label] = line
+    if "DIMENSION" in parts.keys and dimension_of(parts) != len(labels):
+        where = parts.keys["DIMENSION"].line
+        raise file.error(f"DIMENSION is {dimension_of(parts)}, but the tour has {counted(len(labels), 'city')}", where)
+    if not labels:
+        raise file.error("the tour has no cities", parts.sections["TOUR_SECTION"].line)
+    return np.array(labels, dtype=np.int64)
+
+
+def _tour_labels(parts: TsplibParts, section: TsplibSection) -> tuple[list[int], list[int]]:
+    """Return the labels up to -1 or the end of the section, and the line of each."""
+    labels: list[int] = []
+    lines: list[int] = []
+    ended = False
+    for line, texts in lines_of(parts, section):
+        for word in texts:
+            if word == "-1":
+                ended = True
+            elif ended:
+                raise parts.file.error("a second tour; give a file with one tour", line)
+            else:
+                labels.append(label_of(parts, word, line))
+                lines.append(line)
+    return labels, lines
+
+
+def dimension_of(parts: TsplibParts) -> int:
+    """Return the number of cities by the key DIMENSION. Raises `InputError` with file and line if there is none."""
+    key = parts.required("DIMENSION", "42")
+    n = integer_of(key.value)
+    if n is None or n < 1:
+        raise parts.file.error(f"DIMENSION is {shown(key.value)}; it must be the number of cities", key.line)
+    return n
+
+
+def lines_of(parts: TsplibParts, section: TsplibSection) -> Iterator[tuple[int, list[str]]]:
+    """Yield the number and the words of each line of a section that is not blank."""
+    text = decode(parts.file.content[section.begin : section.end])
+    for number, line in enumerate(text.split("\n"), start=section.line):
+        found = words(line)
+        if found:
+            yield number, found
+
+
+def line_of_word(parts: TsplibParts, section: TsplibSection, index: int) -> int:
+    """Return the line of the word with an index (from 0) in a section."""
+    line = section.line
+    for line, found in lines_of(parts, section):
+        index -= len(found)
+        if index < 0:
+            return line
+    return line

@@ -38,24 +38,6 @@ def write_tsplib(tsp: Tsp, path: str) -> None:
     write_text(tsplib_text(tsp), path)
 
 
-def write_tour(labels: ArrayLike, path: str, *, name: str = "tour", comment: str = "") -> None:
-    """Write a TOUR file: the labels of the cities in their order, one on each line.
-
-    Raises
-    ------
-    EnvironmentFault
-        The file cannot be written.
-    """
-    write_text("".join(tour_lines(labels, name=name, comment=comment)), path)
-
-
-def tour_lines(labels: ArrayLike, *, name: str = "tour", comment: str = "") -> Iterator[str]:
-    """Yield the lines that `write_tour` writes."""
-    cities = np.asarray(labels, dtype=np.int64)
-    head = [f"NAME : {_one_line(name)}", *_comments(comment), "TYPE : TOUR", f"DIMENSION : {len(cities)}"]
-    yield from (f"{line}\n" for line in [*head, "TOUR_SECTION", *map(str, cities.tolist()), "-1", "EOF"])
-
-
 def tsplib_text(tsp: Tsp) -> str:
     """Return the text that `write_tsplib` writes."""
     forbidden = tsp.cost == FORBIDDEN
@@ -79,6 +61,12 @@ def tsplib_text(tsp: Tsp) -> str:
     return "\n".join([*head, *body, "EOF", ""])
 
 
+def with_comment(tsp: Tsp, labels: NDArray[np.int64]) -> str:
+    """Return the comment of an instance with the lines that name its cities, given their labels in the file."""
+    lines = [f"CITY {label} {' '.join(name.split())}" for label, name in zip(labels.tolist(), tsp.city_names)]
+    return "\n".join([*lines, tsp.comment])
+
+
 def _is_distance(tsp: Tsp, weight_type: str) -> bool:
     """Return whether TSPLIB's distances between the coordinates are the costs."""
     points = tsp.coordinates
@@ -89,6 +77,22 @@ def _is_distance(tsp: Tsp, weight_type: str) -> bool:
         return False
     np.fill_diagonal(cost, FORBIDDEN)
     return np.array_equal(cost, tsp.cost)
+
+
+def costs_with_precedences(tsp: Tsp) -> Tsp:
+    """Return an instance whose costs have -1 where the column's city comes before the row's.
+
+    Raises
+    ------
+    InputError
+        A cost is negative, so that it could be taken for a precedence.
+    """
+    if (tsp.cost < 0).any():
+        raise InputError(f"{tsp.name} has negative costs, which a SOP file cannot express beside precedences")
+    cost = tsp.cost.copy()
+    for a, b in tsp.precedences:
+        cost[b, a] = -tsp.scale
+    return replace(tsp, cost=cost)
 
 
 def _coordinate_lines(tsp: Tsp, weight_type: str) -> Iterator[str]:
@@ -125,41 +129,27 @@ def _points(labels: NDArray[np.int64], points: NDArray[np.float64]) -> Iterator[
         yield f"{label} " + " ".join(map(shortest, point))
 
 
+def write_tour(labels: ArrayLike, path: str, *, name: str = "tour", comment: str = "") -> None:
+    """Write a TOUR file: the labels of the cities in their order, one on each line.
+
+    Raises
+    ------
+    EnvironmentFault
+        The file cannot be written.
+    """
+    write_text("".join(tour_lines(labels, name=name, comment=comment)), path)
+
+
+def tour_lines(labels: ArrayLike, *, name: str = "tour", comment: str = "") -> Iterator[str]:
+    """Yield the lines that `write_tour` writes."""
+    cities = np.asarray(labels, dtype=np.int64)
+    head = [f"NAME : {_one_line(name)}", *_comments(comment), "TYPE : TOUR", f"DIMENSION : {len(cities)}"]
+    yield from (f"{line}\n" for line in [*head, "TOUR_SECTION", *map(str, cities.tolist()), "-1", "EOF"])
+
+
 def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
 def _comments(text: str) -> list[str]:
     return [f"COMMENT : {_one_line(line)}" for line in text.splitlines() if line.strip()]
-
-
-
-
-
-
-def with_comment(tsp: Tsp, labels: NDArray[np.int64]) -> str:
-    """Return the comment of an instance with the lines that name its cities, given their labels in the file."""
-    lines = [f"CITY {label} {' '.join(name.split())}" for label, name in zip(labels.tolist(), tsp.city_names)]
-    return "\n".join([*lines, tsp.comment])
-
-
-
-
-
-
-
-
-def costs_with_precedences(tsp: Tsp) -> Tsp:
-    """Return an instance whose costs have -1 where the column's city comes before the row's.
-
-    Raises
-    ------
-    InputError
-        A cost is negative, so that it could be taken for a precedence.
-    """
-    if (tsp.cost < 0).any():
-        raise InputError(f"{tsp.name} has negative costs, which a SOP file cannot express beside precedences")
-    cost = tsp.cost.copy()
-    for a, b in tsp.precedences:
-        cost[b, a] = -tsp.scale
-    return replace(tsp, cost=cost)

@@ -43,6 +43,13 @@ IN_MEMORY = "(in memory)"
 """Stands in place of a path for an instance that a Python program passed to `solve`."""
 NOT_HASHED = ("output", "device", "threads", "share-gpu", "exact")
 """Keys that say where, how and whether a job runs. Neither its answer nor its hash depends on them."""
+LONGEST_SHOWN = 120
+"""Characters of the longest line of a job file that a message shows mended."""
+FILES = ("file", "coordinates", "terminals", "batch")
+"""Keys of the table `instance = { ... }` that may name files."""
+TOML_ERRORS = (msgspec.DecodeError, ValueError)
+"""What msgspec raises for a text that is not TOML: its own error (no ValueError up to msgspec 0.20), and ValueError for
+an integer of thousands of digits."""
 
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab", kw_only=True):
@@ -137,97 +144,10 @@ def hash_of(tables: Mapping[str, Any], instance_sha256: str) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
-def job_from_table(table: Mapping[str, Any], text: JobText | None = None) -> Job:
-    """Return the job of a table, with its keys checked and the defaults filled in.
-
-    Raises
-    ------
-    InputError
-        A key is unknown, missing, has a wrong type or value, or belongs to another algorithm.
-    """
-    job_text = text or JobText("job", "", {})
-    rest = dict(table)
-    name = rest.get("algorithm")
-    if name is None:
-        for key in (key for key in rest if "algorithm" in nearest(key, keys_of(Settings))):
-            raise job_text.error(key, "unknown key; did you mean algorithm?")
-        raise job_text.missing("algorithm", ', for example algorithm = "held-karp"')
-    if not isinstance(name, str):
-        raise job_text.error("algorithm", "expected a text")
-    parameters_type = _parameters_type(name, job_text)
-    own = rest.pop(name, {})
-    _refuse_other_tables(rest, name, job_text)
-    known = {"": [*keys_of(Settings), name], name: [*keys_of(parameters_type)], "stop": [*keys_of(StopCriteria)]}
-    _refuse_keys_of_others(own, name, known[name], job_text)
-    settings = convert(rest, Settings, "", job_text, known)
-    _refuse_device(settings.device, job_text)
-    _refuse_rounding(settings, job_text)
-    parameters = convert(own, parameters_type, name, job_text, known)
-    _refuse_stop(settings, parameters, job_text)
-    return Job(settings, parameters, text)
-
-
-def _parameters_type(name: str, job_text: JobText) -> type[msgspec.Struct]:
-    try:
-        return algorithm(name).parameters
-    except InputError as error:
-        raise job_text.error("algorithm", str(error)) from None
-
-
-def _refuse_other_tables(table: Mapping[str, Any], name: str, job_text: JobText) -> None:
-    for other in NAMES:
-        if other in table:
-            raise job_text.error(other, f'this table has no effect, since algorithm = "{name}"; remove it')
-
-
-def _refuse_keys_of_others(own: Any, name: str, known: list[str], job_text: JobText) -> None:
-    for key in own if isinstance(own, dict) else ():
-        having = [other for other in NAMES if key in keys_of(algorithm(other).parameters)]
-        if key not in known and having:
-            what = f"{name} has no such key: it is a key of {' and '.join(having)}; remove it"
-            raise job_text.error(f"{name}.{key}", what)
-
-
-def _refuse_device(device: str, job_text: JobText) -> None:
-    try:
-        check_request(device)
-    except InputError as error:
-        raise job_text.error("device", str(error).removeprefix("device ")) from None
-
-
-def _refuse_rounding(settings: Settings, job_text: JobText) -> None:
-    if settings.round is not None and decimals_of(settings.round) is None:
-        raise job_text.error("round", f"expected a power of ten from 1e-18 to 1, got {settings.round:g}")
-    if settings.round is not None and settings.exact:
-        raise job_text.error("round", "has no effect with exact = true; remove one of them")
-
-
-def _refuse_stop(settings: Settings, parameters: Any, job_text: JobText) -> None:
-    """Refuse the keys of `[stop]` that the algorithm does not honour."""
-    solver = algorithm(settings.algorithm)
-    honoured = solver.stop_keys(parameters)
-    nothing = f"has no partial answer{' with these parameters' if solver.stops else ''}, so it cannot be stopped early"
-    for key, value in msgspec.to_builtins(settings.stop).items():
-        if value is not None and key not in honoured:
-            what = f"has no {key} to stop at" if honoured else nothing
-            raise job_text.error(f"stop.{key}", f"{settings.algorithm} {what}; remove it")
-        if isinstance(value, float) and not math.isfinite(value):
-            raise job_text.error(f"stop.{key}", f"expected a finite number, got {value}")
-
-
 def _set_keys(table: dict[str, Any]) -> dict[str, Any]:
     """Return a table without keys whose value is None, and without tables that become empty."""
     kept = {key: _set_keys(value) if isinstance(value, dict) else value for key, value in table.items()}
     return {key: value for key, value in kept.items() if value is not None and value != {}}
-
-
-LONGEST_SHOWN = 120
-"""Characters of the longest line of a job file that a message shows mended."""
-FILES = ("file", "coordinates", "terminals", "batch")
-"""Keys of the table `instance = { ... }` that may name files."""
-TOML_ERRORS = (msgspec.DecodeError, ValueError)
-"""What msgspec raises for a text that is not TOML: its own error (no ValueError up to msgspec 0.20), and ValueError for
-an integer of thousands of digits."""
 
 
 def load_job(path: str, overrides: Sequence[str] = (), **replaced: str | None) -> Job:
@@ -260,108 +180,6 @@ def read_table(path: str, overrides: Sequence[str] = ()) -> tuple[dict[str, Any]
     text = _read_text(path)
     table = _parse(text, path)
     return table, JobText(path, text, dict.fromkeys(apply_overrides(table, overrides), "--set"))
-
-
-def job_of_table(table: Mapping[str, Any], text: JobText, **replaced: str | None) -> Job:
-    """Return the checked job of a table that `read_table` returned. Parameters and errors are those of `load_job`."""
-    options = {key: value for key, value in replaced.items() if value is not None}
-    changed = {**text.overridden, **{key: f"--{key}" for key in options}}
-    whole = {"output": f"results/{Path(text.file).stem}.h5", **table, **options}
-    _forget_changed_files(whole, changed)
-    job, folder = job_from_table(whole, replace(text, overridden=changed)), Path(text.file).parent
-    return with_files_from(folder, job).with_settings(instance=_instance_in_full(job, folder))
-
-
-def with_files_from(folder: Path, job: Job) -> Job:
-    """Return the job with absolute paths of the files that its parameters name."""
-    paths = {key: os.path.abspath(folder / name) for key, name in named_files(job).items()}
-    return replace(job, parameters=msgspec.structs.replace(job.parameters, **paths))
-
-
-def named_files(job: Job) -> dict[str, str]:
-    """Return the files that the job's parameters name: key -> path."""
-    values = msgspec.structs.asdict(job.parameters)
-    return {key: values[key] for key in algorithm(job.settings.algorithm).file_keys if isinstance(values[key], str)}
-
-
-def with_file_hashes(job: Job) -> Job:
-    """Return the job with the SHA-256 of each file that its parameters name.
-
-    The answer depends on the content of the files, not on their names.
-
-    Raises
-    ------
-    InputError
-        A file cannot be read or has another SHA-256 than the job says, or there is a SHA-256 without a file.
-    """
-    solver, values = algorithm(job.settings.algorithm), msgspec.structs.asdict(job.parameters)
-    named, found = named_files(job), {}
-    for key, sha256_of in solver.file_keys.items():
-        expected = values[f"{key}_sha256"]
-        if key in named:
-            found[f"{key}_sha256"] = sha256_of(named[key], expected)
-        elif expected is not None:
-            raise InputError(f"{solver.name}.{key}-sha256: {key} does not name a file; remove this key")
-    return replace(job, parameters=msgspec.structs.replace(job.parameters, **found))
-
-
-def _forget_changed_files(table: dict[str, Any], changed: Mapping[str, str]) -> None:
-    """Drop the SHA-256 of a file from the job of a result, where the command line names another file."""
-    name = str(table.get("algorithm"))
-    for key in algorithm(name).file_keys if name in NAMES else ():
-        if f"{name}.{key}" in changed:
-            table[name].pop(f"{key}-sha256", None)
-
-
-def parsed_value(text: str) -> Any:
-    """Return the TOML value that a text stands for. Text that is not a TOML value is taken as a string.
-
-    Raises
-    ------
-    InputError
-        The text is in brackets, but no list or table of TOML: most often the shell took its quotes.
-    """
-    if too_deep(text):
-        return text.strip()
-    try:
-        table = msgspec.toml.decode(f"value = {text.strip()}")
-    except TOML_ERRORS:
-        if re.fullmatch(r"\[.*\]|\{.*\}", text.strip(), re.DOTALL):
-            what = "is not TOML: texts need double quotes, which the shell removes without single quotes around all"
-            raise InputError(f"{text.strip()} {what}, as in --set 'KEY={_quoted(text.strip())}'", "--set") from None
-        return text.strip()
-    return table["value"] if len(table) == 1 else text.strip()
-
-
-def _instance_in_full(job: Job, folder: Path) -> str | dict[str, Any]:
-    """Return the key `instance` with absolute paths, or with the defaults of its generator filled in.
-
-    Mistakes in it are found later, when the instance is read.
-    """
-    instance: str | dict[str, Any] = absolute_files(["instance"], job.settings.instance, folder)
-    if isinstance(instance, str) or "file" in instance or "batch" in instance:
-        return instance
-    maker = makers(algorithm(job.settings.algorithm).kind).get(str(instance.get("generate", "")))
-    keys = inspect.signature(maker).parameters.values() if inspect.isfunction(maker) else ()
-    defaults = {key.name: key.default for key in keys if isinstance(key.default, (int, str))}
-    return {**instance, **{key: value for key, value in defaults.items() if key not in instance}}
-
-
-def absolute_files(keys: Sequence[str], value: Any, folder: Path) -> Any:
-    """Return a value of a key, given as the parts of its dotted path, with absolute paths of the files that it names.
-
-    Paths are relative to the folder.
-    """
-    files = [["instance"], *(["instance", key] for key in FILES)]
-    if keys[0] in NAMES:
-        files += [[keys[0], key] for key in algorithm(keys[0]).file_keys]
-    if list(keys) == ["instance", "batch"] and isinstance(value, list):
-        return [absolute_files(keys, inner, folder) for inner in value]
-    if list(keys) in files and isinstance(value, str):
-        return value if value in ("-", IN_MEMORY) else os.path.abspath(folder / value)
-    if list(keys) == ["instance"] and isinstance(value, dict):
-        return {key: absolute_files(["instance", key], inner, folder) for key, inner in value.items()}
-    return value
 
 
 def _read_text(path: str) -> str:
@@ -424,12 +242,6 @@ def _toml_cure(line: str) -> str:
     return "" if found[2] == "=" and value == found[3] else f"; write {key} = {value}"
 
 
-def _quoted(value: str) -> str:
-    """Return the text of a list or table with double quotes around its bare words."""
-    bare = r"(?<![\w\"'.-])(?!(?:true|false)\b)([A-Za-z_][\w.-]*)(?![\w\"'.-]|\s*=)"
-    return re.sub(bare, r'"\1"', value)
-
-
 def _hint(path: str, text: str) -> str:
     """Return a hint if a file is not a job file but may be an instance, which is sometimes given by mistake."""
     instance = re.search(r"(?im)^\s*(DIMENSION\s*:|33D32945\s|SECTION\s|p\s+(sp|tw)\s|%%MatrixMarket)", text)
@@ -467,3 +279,168 @@ def apply_overrides(table: dict[str, Any], overrides: Sequence[str]) -> set[str]
         inner[keys[-1]] = absolute_files(keys, parsed_value(value), Path())  # from the working directory
         changed |= {".".join(keys[:length]) for length in range(1, len(keys) + 1)}
     return changed
+
+
+def parsed_value(text: str) -> Any:
+    """Return the TOML value that a text stands for. Text that is not a TOML value is taken as a string.
+
+    Raises
+    ------
+    InputError
+        The text is in brackets, but no list or table of TOML: most often the shell took its quotes.
+    """
+    if too_deep(text):
+        return text.strip()
+    try:
+        table = msgspec.toml.decode(f"value = {text.strip()}")
+    except TOML_ERRORS:
+        if re.fullmatch(r"\[.*\]|\{.*\}", text.strip(), re.DOTALL):
+            what = "is not TOML: texts need double quotes, which the shell removes without single quotes around all"
+            raise InputError(f"{text.strip()} {what}, as in --set 'KEY={_quoted(text.strip())}'", "--set") from None
+        return text.strip()
+    return table["value"] if len(table) == 1 else text.strip()
+
+
+def _quoted(value: str) -> str:
+    """Return the text of a list or table with double quotes around its bare words."""
+    bare = r"(?<![\w\"'.-])(?!(?:true|false)\b)([A-Za-z_][\w.-]*)(?![\w\"'.-]|\s*=)"
+    return re.sub(bare, r'"\1"', value)
+
+
+def job_of_table(table: Mapping[str, Any], text: JobText, **replaced: str | None) -> Job:
+    """Return the checked job of a table that `read_table` returned. Parameters and errors are those of `load_job`."""
+    options = {key: value for key, value in replaced.items() if value is not None}
+    changed = {**text.overridden, **{key: f"--{key}" for key in options}}
+    whole = {"output": f"results/{Path(text.file).stem}.h5", **table, **options}
+    _forget_changed_files(whole, changed)
+    job, folder = job_from_table(whole, replace(text, overridden=changed)), Path(text.file).parent
+    return with_files_from(folder, job).with_settings(instance=_instance_in_full(job, folder))
+
+
+def _forget_changed_files(table: dict[str, Any], changed: Mapping[str, str]) -> None:
+    """Drop the SHA-256 of a file from the job of a result, where the command line names another file."""
+    name = str(table.get("algorithm"))
+    for key in algorithm(name).file_keys if name in NAMES else ():
+        if f"{name}.{key}" in changed:
+            table[name].pop(f"{key}-sha256", None)
+
+
+def job_from_table(table: Mapping[str, Any], text: JobText | None = None) -> Job:
+    """Return the job of a table, with its keys checked and the defaults filled in.
+
+    Raises
+    ------
+    InputError
+        A key is unknown, missing, has a wrong type or value, or belongs to another algorithm.
+    """
+    job_text = text or JobText("job", "", {})
+    rest = dict(table)
+    name = rest.get("algorithm")
+    if name is None:
+        for key in (key for key in rest if "algorithm" in nearest(key, keys_of(Settings))):
+            raise job_text.error(key, "unknown key; did you mean algorithm?")
+        raise job_text.missing("algorithm", ', for example algorithm = "held-karp"')
+    if not isinstance(name, str):
+        raise job_text.error("algorithm", "expected a text")
+    try:
+        parameters_type = algorithm(name).parameters
+    except InputError as error:
+        raise job_text.error("algorithm", str(error)) from None
+    own = rest.pop(name, {})
+    for other in (other for other in NAMES if other in rest):
+        raise job_text.error(other, f'this table has no effect, since algorithm = "{name}"; remove it')
+    known = {"": [*keys_of(Settings), name], name: [*keys_of(parameters_type)], "stop": [*keys_of(StopCriteria)]}
+    for key in own if isinstance(own, dict) else ():
+        having = [other for other in NAMES if key in keys_of(algorithm(other).parameters)]
+        if key not in known[name] and having:
+            what = f"{name} has no such key: it is a key of {' and '.join(having)}; remove it"
+            raise job_text.error(f"{name}.{key}", what)
+    settings = convert(rest, Settings, "", job_text, known)
+    try:
+        check_request(settings.device)
+    except InputError as error:
+        raise job_text.error("device", str(error).removeprefix("device ")) from None
+    if settings.round is not None and decimals_of(settings.round) is None:
+        raise job_text.error("round", f"expected a power of ten from 1e-18 to 1, got {settings.round:g}")
+    if settings.round is not None and settings.exact:
+        raise job_text.error("round", "has no effect with exact = true; remove one of them")
+    parameters = convert(own, parameters_type, name, job_text, known)
+    _refuse_stop(settings, parameters, job_text)
+    return Job(settings, parameters, text)
+
+
+def _refuse_stop(settings: Settings, parameters: Any, job_text: JobText) -> None:
+    """Refuse the keys of `[stop]` that the algorithm does not honour."""
+    solver = algorithm(settings.algorithm)
+    honoured = solver.stop_keys(parameters)
+    nothing = f"has no partial answer{' with these parameters' if solver.stops else ''}, so it cannot be stopped early"
+    for key, value in msgspec.to_builtins(settings.stop).items():
+        if value is not None and key not in honoured:
+            what = f"has no {key} to stop at" if honoured else nothing
+            raise job_text.error(f"stop.{key}", f"{settings.algorithm} {what}; remove it")
+        if isinstance(value, float) and not math.isfinite(value):
+            raise job_text.error(f"stop.{key}", f"expected a finite number, got {value}")
+
+
+def _instance_in_full(job: Job, folder: Path) -> str | dict[str, Any]:
+    """Return the key `instance` with absolute paths, or with the defaults of its generator filled in.
+
+    Mistakes in it are found later, when the instance is read.
+    """
+    instance: str | dict[str, Any] = absolute_files(["instance"], job.settings.instance, folder)
+    if isinstance(instance, str) or "file" in instance or "batch" in instance:
+        return instance
+    maker = makers(algorithm(job.settings.algorithm).kind).get(str(instance.get("generate", "")))
+    keys = inspect.signature(maker).parameters.values() if inspect.isfunction(maker) else ()
+    defaults = {key.name: key.default for key in keys if isinstance(key.default, (int, str))}
+    return {**instance, **{key: value for key, value in defaults.items() if key not in instance}}
+
+
+def absolute_files(keys: Sequence[str], value: Any, folder: Path) -> Any:
+    """Return a value of a key, given as the parts of its dotted path, with absolute paths of the files that it names.
+
+    Paths are relative to the folder.
+    """
+    files = [["instance"], *(["instance", key] for key in FILES)]
+    if keys[0] in NAMES:
+        files += [[keys[0], key] for key in algorithm(keys[0]).file_keys]
+    if list(keys) == ["instance", "batch"] and isinstance(value, list):
+        return [absolute_files(keys, inner, folder) for inner in value]
+    if list(keys) in files and isinstance(value, str):
+        return value if value in ("-", IN_MEMORY) else os.path.abspath(folder / value)
+    if list(keys) == ["instance"] and isinstance(value, dict):
+        return {key: absolute_files(["instance", key], inner, folder) for key, inner in value.items()}
+    return value
+
+
+def with_files_from(folder: Path, job: Job) -> Job:
+    """Return the job with absolute paths of the files that its parameters name."""
+    paths = {key: os.path.abspath(folder / name) for key, name in named_files(job).items()}
+    return replace(job, parameters=msgspec.structs.replace(job.parameters, **paths))
+
+
+def named_files(job: Job) -> dict[str, str]:
+    """Return the files that the job's parameters name: key -> path."""
+    values = msgspec.structs.asdict(job.parameters)
+    return {key: values[key] for key in algorithm(job.settings.algorithm).file_keys if isinstance(values[key], str)}
+
+
+def with_file_hashes(job: Job) -> Job:
+    """Return the job with the SHA-256 of each file that its parameters name.
+
+    The answer depends on the content of the files, not on their names.
+
+    Raises
+    ------
+    InputError
+        A file cannot be read or has another SHA-256 than the job says, or there is a SHA-256 without a file.
+    """
+    solver, values = algorithm(job.settings.algorithm), msgspec.structs.asdict(job.parameters)
+    named, found = named_files(job), {}
+    for key, sha256_of in solver.file_keys.items():
+        expected = values[f"{key}_sha256"]
+        if key in named:
+            found[f"{key}_sha256"] = sha256_of(named[key], expected)
+        elif expected is not None:
+            raise InputError(f"{solver.name}.{key}-sha256: {key} does not name a file; remove this key")
+    return replace(job, parameters=msgspec.structs.replace(job.parameters, **found))

@@ -18,22 +18,6 @@ import msgspec
 from hpcsolve.errors import InputError
 from hpcsolve.wording import did_you_mean, nearest, not_solved
 
-
-def described(docstring: str, section: str) -> dict[str, str]:
-    """Return name -> meaning from a section of a numpydoc docstring, where `a, b` share one meaning."""
-    found = re.search(rf"{section}\n-+\n(.*?)(?:\n\n|\Z)", docstring, re.S)
-    meanings: dict[str, str] = {}
-    for names, text in re.findall(r"(?m)^(\w[\w, ]*)\n((?:[ ]+.*(?:\n|\Z))+)", found[1] if found else ""):
-        meanings |= dict.fromkeys(names.split(", "), " ".join(text.split()))
-    return meanings
-
-
-def in_short(struct: type, name: str) -> str:
-    """Return the first sentence of an attribute's meaning, without parentheses and what follows a semicolon."""
-    meaning = described(inspect.getdoc(struct) or "", "Attributes").get(name, "")
-    return re.split(r"[.;](?: |$)", re.sub(r" \([^)]*\)", "", meaning))[0]
-
-
 LONGEST_VALUE = 60
 """Characters of a wrong value that a message shows."""
 
@@ -63,6 +47,21 @@ class JobText:
         """Return the error for a missing key, a dotted path, on the line of its table or above all tables."""
         line = (_line_of(self.text, key.rpartition(".")[0]) or 1) if self.text else None
         return InputError(f"the key {key} is missing{example}", self.file, line)
+
+
+def _line_of(text: str, key: str) -> int | None:
+    """Return the line of a dotted key, or that of its table, or None if the text has neither on a line of its own."""
+    *tables, last = key.split(".")
+    table, quoted = ".".join(tables), f"[\"']?{re.escape(last)}[\"']?"
+    current = ""
+    for number, line in enumerate(text.splitlines(), 1):
+        header = re.match(r"\s*\[([^\]]+)\]", line)
+        current = header[1].strip().strip("\"'") if header else current
+        named = re.match(rf"\s*{quoted}\s*[=.]", line) if current == table else None
+        dotted = current == "" and re.match(rf"\s*{re.escape(key)}\s*=", line)
+        if named or dotted or (header and f"{current}.".startswith(f"{key}.")):
+            return number
+    return _line_of(text, table) if tables else None
 
 
 def keys_of(struct: type[msgspec.Struct]) -> dict[str, msgspec.structs.FieldInfo]:
@@ -107,6 +106,16 @@ def convert(
         raise job_text.error(f"{prefix}{key}", _explained(message, struct, key, _value_at(table, key))) from None
 
 
+def _meant(key: str, path: str, known: Mapping[str, list[str]]) -> str:
+    """Return the end of the message about an unknown key: what may be meant, in this table or in another one."""
+    others = {name: f"in the table [{table}]" if table else "above the tables"
+              for table, keys in known.items() if table != path for name in keys}
+    near = [key] if key in others else nearest(key, [*known[path], *others])
+    if near and not not_solved(key) and near[0] not in known[path]:
+        return f"; did you mean {near[0]} {others[near[0]]}?"
+    return did_you_mean(key, known[path], f"; the keys are {', '.join(known[path])}")
+
+
 def _explained(message: str, struct: type[msgspec.Struct], key: str, value: Any) -> str:
     """Return msgspec's message in the words of job files, or the choices if the key has a fixed set of them."""
     kind = get_type_hints(struct).get(key.replace("-", "_"))
@@ -142,26 +151,16 @@ def in_words(types: str) -> str:
     return " or ".join(re.sub(r"^\w+", lambda word: names.get(word[0], word[0]), part) for part in alternatives)
 
 
-def _meant(key: str, path: str, known: Mapping[str, list[str]]) -> str:
-    """Return the end of the message about an unknown key: what may be meant, in this table or in another one."""
-    others = {name: f"in the table [{table}]" if table else "above the tables"
-              for table, keys in known.items() if table != path for name in keys}
-    near = [key] if key in others else nearest(key, [*known[path], *others])
-    if near and not not_solved(key) and near[0] not in known[path]:
-        return f"; did you mean {near[0]} {others[near[0]]}?"
-    return did_you_mean(key, known[path], f"; the keys are {', '.join(known[path])}")
+def described(docstring: str, section: str) -> dict[str, str]:
+    """Return name -> meaning from a section of a numpydoc docstring, where `a, b` share one meaning."""
+    found = re.search(rf"{section}\n-+\n(.*?)(?:\n\n|\Z)", docstring, re.S)
+    meanings: dict[str, str] = {}
+    for names, text in re.findall(r"(?m)^(\w[\w, ]*)\n((?:[ ]+.*(?:\n|\Z))+)", found[1] if found else ""):
+        meanings |= dict.fromkeys(names.split(", "), " ".join(text.split()))
+    return meanings
 
 
-def _line_of(text: str, key: str) -> int | None:
-    """Return the line of a dotted key, or that of its table, or None if the text has neither on a line of its own."""
-    *tables, last = key.split(".")
-    table, quoted = ".".join(tables), f"[\"']?{re.escape(last)}[\"']?"
-    current = ""
-    for number, line in enumerate(text.splitlines(), 1):
-        header = re.match(r"\s*\[([^\]]+)\]", line)
-        current = header[1].strip().strip("\"'") if header else current
-        named = re.match(rf"\s*{quoted}\s*[=.]", line) if current == table else None
-        dotted = current == "" and re.match(rf"\s*{re.escape(key)}\s*=", line)
-        if named or dotted or (header and f"{current}.".startswith(f"{key}.")):
-            return number
-    return _line_of(text, table) if tables else None
+def in_short(struct: type, name: str) -> str:
+    """Return the first sentence of an attribute's meaning, without parentheses and what follows a semicolon."""
+    meaning = described(inspect.getdoc(struct) or "", "Attributes").get(name, "")
+    return re.split(r"[.;](?: |$)", re.sub(r" \([^)]*\)", "", meaning))[0]

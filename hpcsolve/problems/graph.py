@@ -29,6 +29,10 @@ from hpcsolve.problems.rounding import (
 
 LARGEST_ORDER = 2**31 - 1
 """Largest number of vertices, since positions are 32-bit integers."""
+EITHER_WEIGHT = (
+    "say directed = true to keep both, or directed = false for the lighter one; a Steiner problem knows false alone"
+)
+"""The way out where edges have another weight each way, and the input does not say whether it has arcs or edges."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,48 +110,6 @@ def vertex_positions(graph: Graph, vertices: ArrayLike | Iterable[Any]) -> NDArr
     return positions_of(graph.labels, vertices, graph.name, "vertex", "vertices", graph.vertex_names)
 
 
-def with_terminals_at(graph: Graph, positions: NDArray[np.int64]) -> Graph:
-    """Return the graph with the vertices at these positions as its terminals. Repeated ones are dropped and counted."""
-    first = np.sort(np.unique(positions, return_index=True)[1])
-    return replace(graph, terminals=positions[first], repeated_terminals=len(positions) - len(first))
-
-
-def require_order(n: int, name: str) -> None:
-    """Refuse a number of vertices that is negative or does not fit 32 bits.
-
-    Raises
-    ------
-    InputError
-        The message names the largest number.
-    """
-    if not 0 <= n <= LARGEST_ORDER:
-        raise InputError(f"{n} vertices; a graph has 0 to {LARGEST_ORDER}", name)
-
-
-def require_in_range(values: NDArray[np.int64], n: int, name: str, message: str) -> None:
-    """Refuse positions out of range 0..n-1.
-
-    Parameters
-    ----------
-    message
-        For the first wrong position, with fields `{index}` and `{value}`.
-
-    Raises
-    ------
-    InputError
-        A position is out of range.
-    """
-    if values.size and (values.min() < 0 or values.max() >= n):
-        index = int(np.argmax((values < 0) | (values >= n)))
-        raise InputError(message.format(index=index, value=values[index]), name)
-
-
-EITHER_WEIGHT = (
-    "say directed = true to keep both, or directed = false for the lighter one; a Steiner problem knows false alone"
-)
-"""The way out where edges have another weight each way, and the input does not say whether it has arcs or edges."""
-
-
 def from_edges(
     tails: ArrayLike,
     heads: ArrayLike,
@@ -215,6 +177,84 @@ def from_edges(
     )
 
 
+def _ends(values: ArrayLike, what: str, name: str) -> NDArray[np.int64]:
+    table = np.asarray(values)
+    if table.size == 0:
+        table = table.astype(np.int64)
+    if table.ndim != 1 or table.dtype.kind not in "iu":
+        raise InputError(f"{what} are {table.dtype} of shape {table.shape}; give a list of integers", name)
+    return table.astype(np.int64)
+
+
+def _weights(values: ArrayLike, name: str) -> NDArray[Any]:
+    try:
+        return number_table(values)
+    except BadNumber as problem:
+        raise InputError(f"the weight of arc {problem.index} {problem.reason}", name) from None
+
+
+def _table(values: ArrayLike | None, shape: tuple[int, ...], kind: Any, what: str, name: str) -> NDArray[Any] | None:
+    """Return an array of that shape (3 columns in place of 2 are allowed), or None."""
+    if values is None:
+        return None
+    table = np.ascontiguousarray(values, dtype=kind)
+    if table.shape not in (shape, (*shape[:-1], 3)):
+        raise InputError(f"{what} have shape {table.shape}; {shape} is needed", name)
+    return table
+
+
+def require_order(n: int, name: str) -> None:
+    """Refuse a number of vertices that is negative or does not fit 32 bits.
+
+    Raises
+    ------
+    InputError
+        The message names the largest number.
+    """
+    if not 0 <= n <= LARGEST_ORDER:
+        raise InputError(f"{n} vertices; a graph has 0 to {LARGEST_ORDER}", name)
+
+
+def require_in_range(values: NDArray[np.int64], n: int, name: str, message: str) -> None:
+    """Refuse positions out of range 0..n-1.
+
+    Parameters
+    ----------
+    message
+        For the first wrong position, with fields `{index}` and `{value}`.
+
+    Raises
+    ------
+    InputError
+        A position is out of range.
+    """
+    if values.size and (values.min() < 0 or values.max() >= n):
+        index = int(np.argmax((values < 0) | (values >= n)))
+        raise InputError(message.format(index=index, value=values[index]), name)
+
+
+def opposite_arcs(
+    n: int, tails: NDArray[np.int64], heads: NDArray[np.int64], weights: Weights
+) -> tuple[int, int] | None:
+    """Return the first two arcs between the same vertices, one each way, that make undirected edges ambiguous, or None.
+
+    They are the lightest ones of their directions, and have different weights.
+    """
+    up, down = tails < heads, tails > heads
+    if not up.any() or not down.any() or weights.min() == weights.max():
+        return None
+    keys = (np.minimum(tails, heads) * n + np.maximum(tails, heads)).view(np.uint64)
+    (one, least), (other, other_least) = (_least_of_parallel(keys[way], weights[way], n) for way in (up, down))
+    place = np.minimum(np.searchsorted(one, other), len(one) - 1)
+    ambiguous = (one[place] == other) & (least[place] != other_least)
+    if not ambiguous.any():
+        return None
+    first = int(np.argmax(np.isin(keys, other[ambiguous]) & (up | down)))
+    between = np.flatnonzero(keys == keys[first])
+    lightest = [way[np.argmin(weights[way])] for way in (between[up[between]], between[down[between]])]
+    return int(min(lightest)), int(max(lightest))
+
+
 def assembled(
     name: str,
     n: int,
@@ -259,62 +299,6 @@ def assembled(
     return with_terminals_at(graph, terminals)
 
 
-def opposite_arcs(
-    n: int, tails: NDArray[np.int64], heads: NDArray[np.int64], weights: Weights
-) -> tuple[int, int] | None:
-    """Return the first two arcs between the same vertices, one each way, that make undirected edges ambiguous, or None.
-
-    They are the lightest ones of their directions, and have different weights.
-    """
-    up, down = tails < heads, tails > heads
-    if not up.any() or not down.any() or weights.min() == weights.max():
-        return None
-    keys = (np.minimum(tails, heads) * n + np.maximum(tails, heads)).view(np.uint64)
-    (one, least), (other, other_least) = (_least_of_parallel(keys[way], weights[way], n) for way in (up, down))
-    place = np.minimum(np.searchsorted(one, other), len(one) - 1)
-    ambiguous = (one[place] == other) & (least[place] != other_least)
-    if not ambiguous.any():
-        return None
-    first = int(np.argmax(np.isin(keys, other[ambiguous]) & (up | down)))
-    between = np.flatnonzero(keys == keys[first])
-    lightest = [way[np.argmin(weights[way])] for way in (between[up[between]], between[down[between]])]
-    return int(min(lightest)), int(max(lightest))
-
-
-def fitted_graph(graph: Graph, precision: Precision, whole: bool) -> Graph:
-    """Return the graph that an algorithm takes: with rounded weights where they do not fit or where the job says so.
-
-    Parameters
-    ----------
-    whole
-        Whether the algorithm takes integers only, and not floats.
-
-    Raises
-    ------
-    InputError
-        The weights do not fit, and the job forbids rounding; or as in `rounding.rounded`.
-    """
-    floats = graph.weights.dtype.kind == "f"
-    if floats and precision.exact:
-        way_out = "remove exact, or set round in its place"
-        raise InputError(f"exact = true, but weights are not decimals of at most nine places; {way_out}", graph.name)
-    if floats and not whole and precision.decimals is None:
-        return graph
-    if not floats and not precision.rounds(graph):
-        return graph
-    found = rounded_weights(graph.weights, graph.scale, (graph.n, graph.edges), precision, graph.name)
-    return replace(graph, weights=found[0], scale=found[1], rounding=found[2])
-
-
-def with_rows(graph: Graph, tails: NDArray[np.int64], heads: NDArray[np.int64], **changed: Any) -> Graph:
-    """Return the graph with new tails and heads for its arcs, of which no two may be parallel.
-
-    Its `rounding` is gone, whose given weights stand in the order of the old arcs.
-    """
-    offsets, row_heads, weights = _rows(graph.n, tails, heads, graph.weights)
-    return replace(graph, offsets=offsets, heads=row_heads, weights=weights, rounding=None, **changed)
-
-
 def _rows(
     n: int, tails: NDArray[np.int64], heads: NDArray[np.int64], weights: Weights
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], Weights]:
@@ -352,30 +336,44 @@ def _first_of_runs(keys: NDArray[np.uint64]) -> NDArray[np.int64]:
     return np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]]))
 
 
-def _ends(values: ArrayLike, what: str, name: str) -> NDArray[np.int64]:
-    table = np.asarray(values)
-    if table.size == 0:
-        table = table.astype(np.int64)
-    if table.ndim != 1 or table.dtype.kind not in "iu":
-        raise InputError(f"{what} are {table.dtype} of shape {table.shape}; give a list of integers", name)
-    return table.astype(np.int64)
+def with_terminals_at(graph: Graph, positions: NDArray[np.int64]) -> Graph:
+    """Return the graph with the vertices at these positions as its terminals. Repeated ones are dropped and counted."""
+    first = np.sort(np.unique(positions, return_index=True)[1])
+    return replace(graph, terminals=positions[first], repeated_terminals=len(positions) - len(first))
 
 
-def _weights(values: ArrayLike, name: str) -> NDArray[Any]:
-    try:
-        return number_table(values)
-    except BadNumber as problem:
-        raise InputError(f"the weight of arc {problem.index} {problem.reason}", name) from None
+def fitted_graph(graph: Graph, precision: Precision, whole: bool) -> Graph:
+    """Return the graph that an algorithm takes: with rounded weights where they do not fit or where the job says so.
+
+    Parameters
+    ----------
+    whole
+        Whether the algorithm takes integers only, and not floats.
+
+    Raises
+    ------
+    InputError
+        The weights do not fit, and the job forbids rounding; or as in `rounding.rounded`.
+    """
+    floats = graph.weights.dtype.kind == "f"
+    if floats and precision.exact:
+        way_out = "remove exact, or set round in its place"
+        raise InputError(f"exact = true, but weights are not decimals of at most nine places; {way_out}", graph.name)
+    if floats and not whole and precision.decimals is None:
+        return graph
+    if not floats and not precision.rounds(graph):
+        return graph
+    found = rounded_weights(graph.weights, graph.scale, (graph.n, graph.edges), precision, graph.name)
+    return replace(graph, weights=found[0], scale=found[1], rounding=found[2])
 
 
-def _table(values: ArrayLike | None, shape: tuple[int, ...], kind: Any, what: str, name: str) -> NDArray[Any] | None:
-    """Return an array of that shape (3 columns in place of 2 are allowed), or None."""
-    if values is None:
-        return None
-    table = np.ascontiguousarray(values, dtype=kind)
-    if table.shape not in (shape, (*shape[:-1], 3)):
-        raise InputError(f"{what} have shape {table.shape}; {shape} is needed", name)
-    return table
+def with_rows(graph: Graph, tails: NDArray[np.int64], heads: NDArray[np.int64], **changed: Any) -> Graph:
+    """Return the graph with new tails and heads for its arcs, of which no two may be parallel.
+
+    Its `rounding` is gone, whose given weights stand in the order of the old arcs.
+    """
+    offsets, row_heads, weights = _rows(graph.n, tails, heads, graph.weights)
+    return replace(graph, offsets=offsets, heads=row_heads, weights=weights, rounding=None, **changed)
 
 
 def reversed_graph(graph: Graph) -> Graph:
@@ -432,12 +430,10 @@ def spatial_order(graph: Graph) -> NDArray[np.int64]:
         return z_order(graph.coordinates)
     if graph.arcs == 0 or graph.arcs > np.iinfo(np.int32).max:
         return np.arange(graph.n, dtype=np.int64)
-    from scipy.sparse import csr_matrix
     from scipy.sparse.csgraph import reverse_cuthill_mckee
 
-    pattern = np.ones(graph.arcs, dtype=np.int8)
-    rows = csr_matrix((pattern, graph.heads, graph.offsets.astype(np.int32)), shape=(graph.n, graph.n))
-    return np.asarray(reverse_cuthill_mckee(rows, symmetric_mode=not graph.directed), dtype=np.int64)
+    pattern = sparse_matrix(graph, np.ones(graph.arcs, dtype=np.int8))
+    return np.asarray(reverse_cuthill_mckee(pattern, symmetric_mode=not graph.directed), dtype=np.int64)
 
 
 def z_order(points: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -454,6 +450,16 @@ def z_order(points: NDArray[np.float64]) -> NDArray[np.int64]:
     side = float((points[:, :2].max(axis=0) - low).max())
     steps = ((points[:, :2] - low) * ((2**31 - 1) / side) if side > 0 else points[:, :2] * 0).astype(np.uint64)
     return np.argsort(_spread(steps[:, 0]) | _spread(steps[:, 1]) << np.uint64(1), kind="stable")
+
+
+def _spread(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return the lower 32 bits of each value, with a zero bit between any two."""
+    for shift, mask in (
+        (16, 0x0000FFFF0000FFFF), (8, 0x00FF00FF00FF00FF), (4, 0x0F0F0F0F0F0F0F0F), (2, 0x3333333333333333),
+        (1, 0x5555555555555555),
+    ):
+        values = (values | values << np.uint64(shift)) & np.uint64(mask)
+    return values
 
 
 def permuted(graph: Graph, order: ArrayLike, labels: NDArray[np.int64] | None = None) -> Graph:
@@ -485,11 +491,9 @@ def permuted(graph: Graph, order: ArrayLike, labels: NDArray[np.int64] | None = 
     )
 
 
-def _spread(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return the lower 32 bits of each value, with a zero bit between any two."""
-    for shift, mask in (
-        (16, 0x0000FFFF0000FFFF), (8, 0x00FF00FF00FF00FF), (4, 0x0F0F0F0F0F0F0F0F), (2, 0x3333333333333333),
-        (1, 0x5555555555555555),
-    ):
-        values = (values | values << np.uint64(shift)) & np.uint64(mask)
-    return values
+def sparse_matrix(graph: Graph, values: NDArray[Any]) -> Any:
+    """Return a `scipy.sparse.csr_array` of shape (n, n) with a value for each arc. Stored zeros are arcs too."""
+    from scipy.sparse import csr_array
+
+    offsets = graph.offsets.astype(np.int32) if graph.arcs <= np.iinfo(np.int32).max else graph.offsets
+    return csr_array((values, graph.heads, offsets), shape=(graph.n, graph.n))

@@ -24,93 +24,11 @@ from hpcsolve.problems.geographic import (
     out_of_range,
     place_columns,
 )
-from hpcsolve.problems.graph import Graph, from_edges
+from hpcsolve.problems.graph import Graph, from_edges, sparse_matrix
 from hpcsolve.problems.notes import ONE_WAY, not_used, one_way_notes, read_note
 from hpcsolve.problems.rounding import Precision
 from hpcsolve.problems.tsp import Tsp, from_matrix
 from hpcsolve.wording import shown
-
-
-def node_places(graph: Any) -> tuple[NDArray[np.float64] | None, str]:
-    """Return the coordinates of the nodes of a graph of networkx, shape (n, 2 or 3), and their kind.
-
-    They are `lat` and `lon`; or `x` and `y`, which are degrees if the attribute `crs` of the graph says so, as OSMnx
-    writes it; or `pos`. The coordinates are None if a node has none.
-
-    Raises
-    ------
-    InputError
-        Latitudes or longitudes are out of range.
-    """
-    nodes = [data for _, data in graph.nodes(data=True)]
-    for north in LATITUDE:
-        for east in LONGITUDE:
-            places = _table([[data.get(north), data.get(east)] for data in nodes])
-            if places is not None:
-                return _degrees(places), DEGREES
-    places = _table([[data.get("x"), data.get("y")] for data in nodes])
-    if places is not None:
-        degrees = any(mark in str(graph.graph.get("crs", "")).lower() for mark in ("4326", "crs84"))
-        return (_degrees(places[:, ::-1].copy()), DEGREES) if degrees else (places, "")
-    return _table([data.get("pos") for data in nodes]), ""
-
-
-def _table(rows: Sequence[Any]) -> NDArray[np.float64] | None:
-    """Return numbers as an array, or None if one is missing or something else."""
-    if not rows or not all(isinstance(row, (list, tuple, np.ndarray)) and len(row) in (2, 3) for row in rows):
-        return None
-    if len({len(row) for row in rows}) > 1 or not all(_is_number(cell) for row in rows for cell in row):
-        return None
-    table = np.array([[float(cell) for cell in row] for row in rows])
-    return table if np.isfinite(table).all() else None
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-
-
-def _degrees(places: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return latitudes and longitudes. Raises `InputError` if they cannot be degrees."""
-    for place in places.tolist():
-        for value, what in zip(place, ("latitude", "longitude")):
-            wrong = out_of_range(value, what)
-            if wrong:
-                raise InputError(wrong)
-    return places
-
-
-def from_scipy(matrix: Any, *, directed: bool | None = True, name: str = "graph") -> Graph:
-    """Return the graph of a sparse matrix. Stored zeros are arcs of weight 0, as in `scipy.sparse.csgraph`.
-
-    Parameters
-    ----------
-    matrix
-        Shape (n, n), in any of scipy's sparse formats; entry (u, v) is the weight of the arc from u to v.
-    directed
-        If False, each stored entry is an edge, and the least one of (u, v) and (v, u) counts; if None it is an edge,
-        too, but (u, v) and (v, u) must not differ.
-
-    Raises
-    ------
-    InputError
-        The matrix is not sparse or not square; or as in `from_edges`.
-    """
-    if not hasattr(matrix, "tocoo"):
-        raise InputError(f"from_scipy takes a sparse matrix, not {type(matrix).__name__}", name)
-    if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1]:
-        raise InputError(f"the matrix has shape {matrix.shape}; it must be square", name)
-    entries = matrix.tocoo()
-    return from_edges(entries.row, entries.col, entries.data, n=int(matrix.shape[0]), directed=directed, name=name)
-
-
-def to_scipy(graph: Graph) -> Any:
-    """Return a `scipy.sparse.csr_array` of shape (n, n), with the weights in the unit of the input."""
-    from scipy.sparse import csr_array
-
-    weights = graph.weights if graph.scale == 1 else graph.weights / graph.scale
-    fits = graph.arcs <= np.iinfo(np.int32).max
-    offsets = graph.offsets.astype(np.int32) if fits else graph.offsets
-    return csr_array((weights, graph.heads, offsets), shape=(graph.n, graph.n))
 
 
 def from_networkx(
@@ -203,6 +121,54 @@ def _is_real(value: object) -> bool:
     return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 
+def node_places(graph: Any) -> tuple[NDArray[np.float64] | None, str]:
+    """Return the coordinates of the nodes of a graph of networkx, shape (n, 2 or 3), and their kind.
+
+    They are `lat` and `lon`; or `x` and `y`, which are degrees if the attribute `crs` of the graph says so, as OSMnx
+    writes it; or `pos`. The coordinates are None if a node has none.
+
+    Raises
+    ------
+    InputError
+        Latitudes or longitudes are out of range.
+    """
+    nodes = [data for _, data in graph.nodes(data=True)]
+    for north in LATITUDE:
+        for east in LONGITUDE:
+            places = _table([[data.get(north), data.get(east)] for data in nodes])
+            if places is not None:
+                return _degrees(places), DEGREES
+    places = _table([[data.get("x"), data.get("y")] for data in nodes])
+    if places is not None:
+        degrees = any(mark in str(graph.graph.get("crs", "")).lower() for mark in ("4326", "crs84"))
+        return (_degrees(places[:, ::-1].copy()), DEGREES) if degrees else (places, "")
+    return _table([data.get("pos") for data in nodes]), ""
+
+
+def _table(rows: Sequence[Any]) -> NDArray[np.float64] | None:
+    """Return numbers as an array, or None if one is missing or something else."""
+    if not rows or not all(isinstance(row, (list, tuple, np.ndarray)) and len(row) in (2, 3) for row in rows):
+        return None
+    if len({len(row) for row in rows}) > 1 or not all(_is_number(cell) for row in rows for cell in row):
+        return None
+    table = np.array([[float(cell) for cell in row] for row in rows])
+    return table if np.isfinite(table).all() else None
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+
+
+def _degrees(places: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return latitudes and longitudes. Raises `InputError` if they cannot be degrees."""
+    for place in places.tolist():
+        for value, what in zip(place, ("latitude", "longitude")):
+            wrong = out_of_range(value, what)
+            if wrong:
+                raise InputError(wrong)
+    return places
+
+
 def to_networkx(graph: Graph) -> Any:
     """Return a `networkx.Graph` or `DiGraph` whose nodes are names or labels, with weights in the unit of the input.
 
@@ -226,6 +192,35 @@ def to_networkx(graph: Graph) -> Any:
     ends = zip(tails[once].tolist(), graph.heads[once].tolist(), weights.tolist(), strict=True)
     result.add_weighted_edges_from((nodes[a], nodes[b], value) for a, b, value in ends)
     return result
+
+
+def from_scipy(matrix: Any, *, directed: bool | None = True, name: str = "graph") -> Graph:
+    """Return the graph of a sparse matrix. Stored zeros are arcs of weight 0, as in `scipy.sparse.csgraph`.
+
+    Parameters
+    ----------
+    matrix
+        Shape (n, n), in any of scipy's sparse formats; entry (u, v) is the weight of the arc from u to v.
+    directed
+        If False, each stored entry is an edge, and the least one of (u, v) and (v, u) counts; if None it is an edge,
+        too, but (u, v) and (v, u) must not differ.
+
+    Raises
+    ------
+    InputError
+        The matrix is not sparse or not square; or as in `from_edges`.
+    """
+    if not hasattr(matrix, "tocoo"):
+        raise InputError(f"from_scipy takes a sparse matrix, not {type(matrix).__name__}", name)
+    if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise InputError(f"the matrix has shape {matrix.shape}; it must be square", name)
+    entries = matrix.tocoo()
+    return from_edges(entries.row, entries.col, entries.data, n=int(matrix.shape[0]), directed=directed, name=name)
+
+
+def to_scipy(graph: Graph) -> Any:
+    """Return a `scipy.sparse.csr_array` of shape (n, n), with the weights in the unit of the input."""
+    return sparse_matrix(graph, graph.weights if graph.scale == 1 else graph.weights / graph.scale)
 
 
 def is_data_frame(problem: object) -> bool:

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hpcsolve.problems.tsp import FORBIDDEN, Tsp, check_permutation
+from hpcsolve.problems.tsp import FORBIDDEN, Tsp
 
 Objective = Literal["sum", "latency", "position", "bottleneck", "lexicographic", "finish"]
 LARGEST_VALUE = 2**62 - 1
@@ -87,9 +87,70 @@ class TourQuestion:
         return bool(self.precedences or self.forbidden) or self.places is not None or self.windows is not None
 
 
+@dataclass(frozen=True)
+class Reduction:
+    """What is kept of each row of distances in place of the row itself.
+
+    Attributes
+    ----------
+    cutoffs
+        The number of targets within each of these distances is kept. In the unit of `graph.weights`.
+    nearest
+        Number of nearest targets that are kept.
+    sums, farthest
+        Whether the sum of the distances is kept, and the farthest target.
+    whole
+        Whether all vertices are sources and targets, so that radius, diameter and centre of the graph are known.
+    """
+
+    cutoffs: tuple[int | float, ...] = ()
+    nearest: int = 0
+    sums: bool = False
+    farthest: bool = False
+    whole: bool = False
+
+
+@dataclass(frozen=True)
+class PathQuestion:
+    """What a job asks of a graph: distances from sources, or the paths of queries.
+
+    Attributes
+    ----------
+    sources
+        Shape (sources,), int64: positions of the sources in the order of the job, for queries one per query.
+    seeds
+        The sources where each search begins: one array per search, of one source or of all; empty if there are queries.
+    targets
+        Shape (targets,), int64: positions of the targets, or None for all vertices.
+    pairs
+        Shape (queries, 2), int64: positions of source and target of each query in the order of the job, or None.
+    pairs_sha256
+        SHA-256 of the labels in `pairs`, where `pairs` itself was not read from its file.
+    cutoff
+        Distance, times the scale, beyond which a vertex counts as unreached, or None.
+    reduction
+        What is kept of the row of each source, or None for the whole row.
+    """
+
+    sources: NDArray[np.int64]
+    seeds: tuple[NDArray[np.int64], ...]
+    targets: NDArray[np.int64] | None
+    pairs: NDArray[np.int64] | None = None
+    pairs_sha256: str | None = None
+    cutoff: float | None = None
+    reduction: Reduction | None = None
+
+
 def legs(n: int, path: str) -> int:
     """Return the number of legs of a tour of n cities. A single city has none."""
     return 0 if n == 1 else n if path == "cycle" else n - 1
+
+
+def leg_ends(order: NDArray[np.int64], path: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the cities where each leg begins and ends."""
+    if len(order) < 2:
+        return order[:0], order[:0]
+    return (order, np.roll(order, -1)) if path == "cycle" else (order[:-1], order[1:])
 
 
 def check_order(tsp: Tsp, tour: ArrayLike, question: TourQuestion) -> int:
@@ -103,11 +164,11 @@ def check_order(tsp: Tsp, tour: ArrayLike, question: TourQuestion) -> int:
     Raises
     ------
     ValueError
-        As `check_permutation`; or a leg has no arc or is forbidden, a city stands at a forbidden place or before one
-        that must precede it, or a window is missed.
+        It is not an order of all cities with the right ends; or a leg has no arc or is forbidden, a city stands at a
+        forbidden place or before one that must precede it, or a window is missed.
     """
     order = np.asarray(tour)
-    check_permutation(tsp, order, question.path, question.start, question.end)
+    _check_permutation(tsp, order, question.path, question.start, question.end)
     tails, heads = leg_ends(order.astype(np.int64), question.path)
     values = legs_of(tsp, order, question)
     _require_legs(tsp, tails, heads, values, question)
@@ -115,6 +176,66 @@ def check_order(tsp: Tsp, tour: ArrayLike, question: TourQuestion) -> int:
     whole = values.tolist()
     _require_windows(tsp, order.tolist(), whole, question)
     return int(value_of(question, order, whole))
+
+
+def check_tour(tsp: Tsp, tour: ArrayLike, path: str = "cycle", start: int | None = None, end: int | None = None) -> int:
+    """Check a tour and return its cost. Raises as `check_order`, without constraints but its ends."""
+    return check_order(tsp, tour, TourQuestion(path, start, end))
+
+
+def _check_permutation(tsp: Tsp, cities: NDArray[Any], path: str, start: int | None, end: int | None) -> None:
+    """Check that a tour has every city once, and its ends."""
+    if path not in ("cycle", "open"):
+        raise ValueError(f"path is {path!r}; it must be 'cycle' or 'open'")
+    if path == "cycle" and end is not None:
+        raise ValueError("a cycle has no end city; only an open path has one")
+    if cities.shape != (tsp.n,) or cities.dtype.kind not in "iu":
+        raise ValueError(f"the tour is {cities.dtype} of shape {cities.shape}; it must be integers of shape ({tsp.n},)")
+    outside = (cities < 0) | (cities >= tsp.n)
+    if outside.any():
+        raise ValueError(f"position {cities[np.argmax(outside)]} is out of range 0 to {tsp.n - 1}")
+    visits = np.bincount(cities.astype(np.int64), minlength=tsp.n)
+    if (visits != 1).any():
+        city = int(np.argmax(visits != 1))
+        times = "is missing" if visits[city] == 0 else f"is visited {visits[city]} times"
+        raise ValueError(f"city {tsp.labels[city]} (position {city}) {times}")
+    for word, required, city in (("starts", start, int(cities[0])), ("ends", end, int(cities[-1]))):
+        if required is not None and required != city:
+            raise ValueError(f"the tour {word} at position {city}, not at {required}")
+
+
+def _require_legs(tsp: Tsp, tails: NDArray[Any], heads: NDArray[Any], values: NDArray[Any],
+                  question: TourQuestion) -> None:
+    missing = values == FORBIDDEN
+    if missing.any():
+        leg = int(np.argmax(missing))
+        raise ValueError(f"leg {leg + 1}: no arc from city {tsp.labels[tails[leg]]} to {tsp.labels[heads[leg]]}")
+    taken = set(zip(tails.tolist(), heads.tolist(), strict=True))
+    for a, b in question.forbidden:
+        if (a, b) in taken:
+            raise ValueError(f"the tour goes from city {tsp.labels[a]} to {tsp.labels[b]}, which is forbidden")
+
+
+def _require_places(tsp: Tsp, order: NDArray[np.int64], question: TourQuestion) -> None:
+    place = np.argsort(order)
+    for a, b in question.precedences:
+        if place[a] >= place[b]:
+            raise ValueError(f"city {tsp.labels[a]} must come before city {tsp.labels[b]}, and comes after it")
+    if question.places is not None:
+        wrong = ~question.places[order, np.arange(len(order))]
+        if wrong.any():
+            at = int(np.argmax(wrong))
+            raise ValueError(f"city {tsp.labels[order[at]]} stands at place {at + 1}, which is forbidden")
+
+
+def _require_windows(tsp: Tsp, cities: list[int], values: list[int], question: TourQuestion) -> None:
+    if question.windows is None:
+        return
+    for place, (city, time) in enumerate(zip([*cities, cities[0]], times_of(question, cities, values))):
+        if time > question.windows.latest[city]:
+            what = "is served" if place < len(cities) else "is reached again"
+            raise ValueError(f"city {tsp.labels[city]} {what} at {time}, after its window ends at "
+                             f"{question.windows.latest[city]}")
 
 
 def value_of(question: TourQuestion, tour: ArrayLike, values: Sequence[Any]) -> Any:
@@ -151,6 +272,12 @@ def legs_of(tsp: Tsp, tour: ArrayLike, question: TourQuestion) -> NDArray[np.int
     return values
 
 
+def _leg_table(tsp: Tsp, question: TourQuestion) -> NDArray[np.int64]:
+    """Return the costs by leg, shape (legs, n, n)."""
+    table = tsp.cost if question.leg_costs is None else question.leg_costs
+    return np.broadcast_to(table, (legs(tsp.n, question.path), tsp.n, tsp.n))
+
+
 def departures_of(tsp: Tsp, tour: ArrayLike, question: TourQuestion) -> NDArray[np.int64] | None:
     """Return when the traveller leaves each city that a leg leads from, or None without time windows."""
     windows, order = question.windows, np.asarray(tour).astype(np.int64)
@@ -165,104 +292,3 @@ def dearest_leg(tsp: Tsp, tour: ArrayLike, path: str) -> int:
     """Return the cost of a tour's dearest leg, 0 for a single city."""
     tails, heads = leg_ends(np.asarray(tour).astype(np.int64), path)
     return int(tsp.cost[tails, heads].max()) if len(tails) else 0
-
-
-def _leg_table(tsp: Tsp, question: TourQuestion) -> NDArray[np.int64]:
-    """Return the costs by leg, shape (legs, n, n)."""
-    table = tsp.cost if question.leg_costs is None else question.leg_costs
-    return np.broadcast_to(table, (legs(tsp.n, question.path), tsp.n, tsp.n))
-
-
-def leg_ends(order: NDArray[np.int64], path: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the cities where each leg begins and ends."""
-    if len(order) < 2:
-        return order[:0], order[:0]
-    return (order, np.roll(order, -1)) if path == "cycle" else (order[:-1], order[1:])
-
-
-def _require_windows(tsp: Tsp, cities: list[int], values: list[int], question: TourQuestion) -> None:
-    if question.windows is None:
-        return
-    for place, (city, time) in enumerate(zip([*cities, cities[0]], times_of(question, cities, values))):
-        if time > question.windows.latest[city]:
-            what = "is served" if place < len(cities) else "is reached again"
-            raise ValueError(f"city {tsp.labels[city]} {what} at {time}, after its window ends at "
-                             f"{question.windows.latest[city]}")
-
-
-def _require_legs(tsp: Tsp, tails: NDArray[Any], heads: NDArray[Any], values: NDArray[Any],
-                  question: TourQuestion) -> None:
-    missing = values == FORBIDDEN
-    if missing.any():
-        leg = int(np.argmax(missing))
-        raise ValueError(f"leg {leg + 1}: no arc from city {tsp.labels[tails[leg]]} to {tsp.labels[heads[leg]]}")
-    taken = set(zip(tails.tolist(), heads.tolist(), strict=True))
-    for a, b in question.forbidden:
-        if (a, b) in taken:
-            raise ValueError(f"the tour goes from city {tsp.labels[a]} to {tsp.labels[b]}, which is forbidden")
-
-
-def _require_places(tsp: Tsp, order: NDArray[np.int64], question: TourQuestion) -> None:
-    place = np.argsort(order)
-    for a, b in question.precedences:
-        if place[a] >= place[b]:
-            raise ValueError(f"city {tsp.labels[a]} must come before city {tsp.labels[b]}, and comes after it")
-    if question.places is not None:
-        wrong = ~question.places[order, np.arange(len(order))]
-        if wrong.any():
-            at = int(np.argmax(wrong))
-            raise ValueError(f"city {tsp.labels[order[at]]} stands at place {at + 1}, which is forbidden")
-
-
-@dataclass(frozen=True)
-class PathQuestion:
-    """What a job asks of a graph: distances from sources, or the paths of queries.
-
-    Attributes
-    ----------
-    sources
-        Shape (sources,), int64: positions of the sources in the order of the job, for queries one per query.
-    seeds
-        The sources where each search begins: one array per search, of one source or of all; empty if there are queries.
-    targets
-        Shape (targets,), int64: positions of the targets, or None for all vertices.
-    pairs
-        Shape (queries, 2), int64: positions of source and target of each query in the order of the job, or None.
-    pairs_sha256
-        SHA-256 of the labels in `pairs`, where `pairs` itself was not read from its file.
-    cutoff
-        Distance, times the scale, beyond which a vertex counts as unreached, or None.
-    reduction
-        What is kept of the row of each source, or None for the whole row.
-    """
-
-    sources: NDArray[np.int64]
-    seeds: tuple[NDArray[np.int64], ...]
-    targets: NDArray[np.int64] | None
-    pairs: NDArray[np.int64] | None = None
-    pairs_sha256: str | None = None
-    cutoff: float | None = None
-    reduction: Reduction | None = None
-
-
-@dataclass(frozen=True)
-class Reduction:
-    """What is kept of each row of distances in place of the row itself.
-
-    Attributes
-    ----------
-    cutoffs
-        The number of targets within each of these distances is kept. In the unit of `graph.weights`.
-    nearest
-        Number of nearest targets that are kept.
-    sums, farthest
-        Whether the sum of the distances is kept, and the farthest target.
-    whole
-        Whether all vertices are sources and targets, so that radius, diameter and centre of the graph are known.
-    """
-
-    cutoffs: tuple[int | float, ...] = ()
-    nearest: int = 0
-    sums: bool = False
-    farthest: bool = False
-    whole: bool = False

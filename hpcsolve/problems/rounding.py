@@ -40,6 +40,18 @@ _NUMBER = re.compile(r"([+-]?)(?=\.?\d)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d{1,5}))?"
 _INFINITY = frozenset(("", "inf", "+inf", "infinity", "+infinity"))
 _LONGEST_TOKEN = 400
 _PROBE = 4096
+ExactValue = Callable[[int], Decimal]
+"""Function that returns the exact value of the number with an index (from 0)."""
+EXACT = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN, rounding=ROUND_HALF_EVEN, traps=[Inexact])
+"""The arithmetic of exact values: sums and products of decimals have as many digits as they need."""
+FEWEST_UNITS = 10
+"""Units of the smallest cost: with fewer, rounding might change this cost by more than 5 %."""
+_NOISE = 2.0**-40
+"""Difference between the two directions, as a part of the largest cost, that comes from the arithmetic of floats."""
+Weights = NDArray[np.uint32] | NDArray[np.uint64] | NDArray[np.float64]
+LARGEST_WEIGHT = 2**64 - 2
+"""2 ** 64 - 1 marks vertices that are not reached."""
+_EXACT_FLOATS = 2.0**53
 
 
 class BadNumber(ValueError):
@@ -61,168 +73,6 @@ class BadNumber(ValueError):
 
 class TooManyDigits(BadNumber):
     """Raised for a number whose decimals do not fit, so that rounding would help."""
-
-
-class ExactDecimal(NamedTuple):
-    """The decimal number `mantissa * 10 ** exponent`, whose mantissa has no trailing zeros."""
-
-    mantissa: int
-    exponent: int
-
-
-def is_number(token: str) -> bool:
-    """Return whether a text is a finite decimal number, an infinity or NaN. The last two may be refused later."""
-    word = token.lower()
-    return _NUMBER.fullmatch(token) is not None or (word in _INFINITY and word != "") or word in ("nan", "-inf")
-
-
-
-
-def exact_from_texts(tokens: Sequence[str], limit: int) -> tuple[NDArray[np.int64], int]:
-    """Turn decimal texts into integers with one common scale.
-
-    Parameters
-    ----------
-    tokens
-        Decimal numbers. `inf` or an empty text is a forbidden arc.
-    limit
-        Largest magnitude allowed after scaling.
-
-    Returns
-    -------
-    values, scale
-        int64, one for each token, `FORBIDDEN` where there is no arc, and a power of ten. The value of a token is
-        `values / scale`.
-
-    Raises
-    ------
-    BadNumber
-        For the first token that is not a number, or that has too many digits.
-    """
-    known: dict[str, ExactDecimal | None] = {}
-    decimals = 0
-    for index, token in enumerate(tokens):
-        if token in known:
-            continue
-        value = known[token] = parsed(token, index)
-        if value is not None:
-            decimals = max(decimals, -value.exponent)
-            # Checked at once, not after millions of numbers, since more decimals never make a value fit.
-            _scaled(value, token, decimals, limit, index)
-    scaled = {token: _final(token, value, decimals, limit, tokens) for token, value in known.items()}
-    return np.fromiter((scaled[token] for token in tokens), dtype=np.int64, count=len(tokens)), 10**decimals
-
-
-def exact_from_floats(values: NDArray[np.floating[Any]], limit: int) -> tuple[NDArray[np.int64], int]:
-    """Turn floats into integers with one common scale, by their shortest decimal form.
-
-    `inf` is a forbidden arc. Parameters, results and errors are those of `exact_from_texts`.
-    """
-    finite = np.isfinite(values)
-    for index in np.flatnonzero(~finite):
-        if not values[index] > 0:
-            raise BadNumber(int(index), _not_a_cost(str(values[index])))
-    if values.dtype == np.float64:
-        quick = few_decimals(values[finite], limit)
-        if quick is not None:
-            result = np.full(len(values), FORBIDDEN, dtype=np.int64)
-            result[finite] = quick[0]
-            return result, quick[1]
-    for part in (values[:_PROBE], values):  # usually the first numbers show that the decimals do not fit
-        texts = [repr(x) for x in part.tolist()] if values.dtype == np.float64 else [str(x) for x in part]
-        found = exact_from_texts(texts, limit)
-    return found
-
-
-def few_decimals(values: NDArray[np.float64], limit: int) -> tuple[NDArray[np.int64], int] | None:
-    """Turn finite floats with at most nine decimals into integers with one common scale, by float arithmetic alone.
-
-    An integer below 2 ** 53 divided by a power of ten up to 10 ** 22 is rounded once, so the quotient is the float
-    nearest to that decimal. Equality with a value therefore proves that this decimal is the value's shortest form.
-
-    Returns
-    -------
-    (values, scale) or None
-        As of `exact_from_texts`, or None if a value has more decimals or is too large for exact arithmetic.
-    """
-    bound = min(float(limit), 2.0**50)
-    for decimals in range(10):
-        power = float(10**decimals)
-        if values.size and np.abs(values).max() >= bound / power:
-            return None
-        scaled = np.rint(values * power)
-        if np.array_equal(scaled / power, values):
-            return scaled.astype(np.int64), 10**decimals
-    return None
-
-
-def _not_a_cost(text: str) -> str:
-    """Return why a text cannot be a cost."""
-    word = text.lower()
-    if word in ("nan", "+nan", "-nan"):
-        return "is NaN; give a number, or inf if the arc does not exist"
-    if word in ("-inf", "-infinity"):
-        return "is -inf; a forbidden arc has the cost inf"
-    return f"is not a number: {shown(text)}"
-
-
-def parsed(token: str, index: int) -> ExactDecimal | None:
-    """Return the exact value of a token, or None for a forbidden arc. Raises `BadNumber` if it is not a number."""
-    if token.lower() in _INFINITY:
-        return None
-    if len(token) > _LONGEST_TOKEN:
-        raise BadNumber(index, f"has too many digits: {shown(token)}")
-    found = _NUMBER.fullmatch(token)
-    if found is None:
-        raise BadNumber(index, _not_a_cost(token))
-    sign, whole, part, exponent = found.groups(default="")
-    digits = (whole + part).rstrip("0")
-    if not digits.strip("0"):
-        return ExactDecimal(0, 0)
-    zeros = len(whole) + len(part) - len(digits)
-    return ExactDecimal(int(sign + digits), int(exponent or "0") - len(part) + zeros)
-
-
-def _final(token: str, value: ExactDecimal | None, decimals: int, limit: int, tokens: Sequence[str]) -> int:
-    if value is None:
-        return FORBIDDEN
-    try:
-        return _scaled(value, token, decimals, limit, 0)
-    except BadNumber as problem:
-        raise type(problem)(tokens.index(token), problem.reason) from None
-
-
-def _scaled(value: ExactDecimal, token: str, decimals: int, limit: int, index: int) -> int:
-    """Return the value times 10 ** decimals, which must fit the limit and 18 decimals."""
-    if decimals > MAXIMUM_DECIMALS:
-        reason = f"has too many digits: {shown(token)} needs {decimals} decimals, and at most {MAXIMUM_DECIMALS} fit"
-        raise TooManyDigits(index, reason + "; round the costs")
-    zeros = value.exponent + decimals
-    if zeros <= MAXIMUM_DECIMALS:
-        result = value.mantissa * int(10**zeros)
-        if abs(result) <= limit:
-            return result
-    if decimals == 0:
-        raise BadNumber(index, too_large(token, limit))
-    reason = f"has too many digits: {shown(token)} times 10^{decimals} (the decimals of the costs) exceeds {limit}"
-    raise TooManyDigits(index, reason + "; round the costs to fewer decimals")
-
-
-def too_large(token: str, limit: int) -> str:
-    """Return why a cost is refused: sums of such costs would not fit 62 bits."""
-    quoted = shown(token)[1:-1]
-    return f"is too large: {quoted} exceeds {limit}, so that a tour's cost may overflow; scale the costs down"
-
-
-ExactValue = Callable[[int], Decimal]
-"""Function that returns the exact value of the number with an index (from 0)."""
-EXACT = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN, rounding=ROUND_HALF_EVEN, traps=[Inexact])
-"""The arithmetic of exact values: sums and products of decimals have as many digits as they need."""
-
-FEWEST_UNITS = 10
-"""Units of the smallest cost: with fewer, rounding might change this cost by more than 5 %."""
-_NOISE = 2.0**-40
-"""Difference between the two directions, as a part of the largest cost, that comes from the arithmetic of floats."""
 
 
 @dataclass(frozen=True)
@@ -329,12 +179,6 @@ def costs_from_texts(tokens: Sequence[str], n: int, limit: int, precision: Preci
     return _rounded_table(numbers, _exact_texts(tokens), n, precision, name)
 
 
-def _exact_texts(tokens: Sequence[str]) -> ExactValue:
-    """Return the function of the exact values of texts, which are kept in one text, a third of their size in a list."""
-    text, ends = "".join(tokens), np.fromiter(accumulate(map(len, tokens), initial=0), np.int64, len(tokens) + 1)
-    return lambda index: Decimal(text[ends[index] : ends[index + 1]])
-
-
 def costs_from_floats(
     numbers: NDArray[np.floating[Any]], n: int, limit: int, precision: Precision | None, name: str
 ) -> Costs:
@@ -352,6 +196,176 @@ def costs_from_integers(costs: Costs, n: int, precision: Precision, name: str) -
     """Return exact costs of n cities, rounded to fewer decimals."""
     numbers = np.where(costs.values == FORBIDDEN, np.inf, costs.values / costs.scale)
     return _rounded_table(numbers, exact_integers(costs.values, costs.scale), n, precision, name)
+
+
+def _exact_texts(tokens: Sequence[str]) -> ExactValue:
+    """Return the function of the exact values of texts, which are kept in one text, a third of their size in a list."""
+    text, ends = "".join(tokens), np.fromiter(accumulate(map(len, tokens), initial=0), np.int64, len(tokens) + 1)
+    return lambda index: Decimal(text[ends[index] : ends[index + 1]])
+
+
+def exact_floats(numbers: NDArray[np.floating[Any]]) -> ExactValue:
+    """Return the function of the exact values of floats, by their shortest decimal form."""
+    return lambda index: Decimal(repr(float(numbers[index])))
+
+
+def exact_integers(values: NDArray[Any], scale: int) -> ExactValue:
+    """Return the function of the exact values of integers over a power of ten."""
+    return lambda index: own_decimal(int(values[index]), scale)
+
+
+def own_decimal(value: int | Decimal, scale: int) -> Decimal:
+    """Return `value / scale` for a power of ten, exact."""
+    return Decimal(value).scaleb(1 - len(str(scale)), EXACT)
+
+
+class ExactDecimal(NamedTuple):
+    """The decimal number `mantissa * 10 ** exponent`, whose mantissa has no trailing zeros."""
+
+    mantissa: int
+    exponent: int
+
+
+def is_number(token: str) -> bool:
+    """Return whether a text is a finite decimal number, an infinity or NaN. The last two may be refused later."""
+    word = token.lower()
+    return _NUMBER.fullmatch(token) is not None or (word in _INFINITY and word != "") or word in ("nan", "-inf")
+
+
+def exact_from_texts(tokens: Sequence[str], limit: int) -> tuple[NDArray[np.int64], int]:
+    """Turn decimal texts into integers with one common scale.
+
+    Parameters
+    ----------
+    tokens
+        Decimal numbers. `inf` or an empty text is a forbidden arc.
+    limit
+        Largest magnitude allowed after scaling.
+
+    Returns
+    -------
+    values, scale
+        int64, one for each token, `FORBIDDEN` where there is no arc, and a power of ten. The value of a token is
+        `values / scale`.
+
+    Raises
+    ------
+    BadNumber
+        For the first token that is not a number, or that has too many digits.
+    """
+    known: dict[str, ExactDecimal | None] = {}
+    decimals = 0
+    for index, token in enumerate(tokens):
+        if token in known:
+            continue
+        value = known[token] = parsed(token, index)
+        if value is not None:
+            decimals = max(decimals, -value.exponent)
+            # Checked at once, not after millions of numbers, since more decimals never make a value fit.
+            _scaled(value, token, decimals, limit, index)
+    scaled = {token: _final(token, value, decimals, limit, tokens) for token, value in known.items()}
+    return np.fromiter((scaled[token] for token in tokens), dtype=np.int64, count=len(tokens)), 10**decimals
+
+
+def parsed(token: str, index: int) -> ExactDecimal | None:
+    """Return the exact value of a token, or None for a forbidden arc. Raises `BadNumber` if it is not a number."""
+    if token.lower() in _INFINITY:
+        return None
+    if len(token) > _LONGEST_TOKEN:
+        raise BadNumber(index, f"has too many digits: {shown(token)}")
+    found = _NUMBER.fullmatch(token)
+    if found is None:
+        raise BadNumber(index, _not_a_cost(token))
+    sign, whole, part, exponent = found.groups(default="")
+    digits = (whole + part).rstrip("0")
+    if not digits.strip("0"):
+        return ExactDecimal(0, 0)
+    zeros = len(whole) + len(part) - len(digits)
+    return ExactDecimal(int(sign + digits), int(exponent or "0") - len(part) + zeros)
+
+
+def _not_a_cost(text: str) -> str:
+    """Return why a text cannot be a cost."""
+    word = text.lower()
+    if word in ("nan", "+nan", "-nan"):
+        return "is NaN; give a number, or inf if the arc does not exist"
+    if word in ("-inf", "-infinity"):
+        return "is -inf; a forbidden arc has the cost inf"
+    return f"is not a number: {shown(text)}"
+
+
+def _final(token: str, value: ExactDecimal | None, decimals: int, limit: int, tokens: Sequence[str]) -> int:
+    if value is None:
+        return FORBIDDEN
+    try:
+        return _scaled(value, token, decimals, limit, 0)
+    except BadNumber as problem:
+        raise type(problem)(tokens.index(token), problem.reason) from None
+
+
+def _scaled(value: ExactDecimal, token: str, decimals: int, limit: int, index: int) -> int:
+    """Return the value times 10 ** decimals, which must fit the limit and 18 decimals."""
+    if decimals > MAXIMUM_DECIMALS:
+        reason = f"has too many digits: {shown(token)} needs {decimals} decimals, and at most {MAXIMUM_DECIMALS} fit"
+        raise TooManyDigits(index, reason + "; round the costs")
+    zeros = value.exponent + decimals
+    if zeros <= MAXIMUM_DECIMALS:
+        result = value.mantissa * int(10**zeros)
+        if abs(result) <= limit:
+            return result
+    if decimals == 0:
+        raise BadNumber(index, too_large(token, limit))
+    reason = f"has too many digits: {shown(token)} times 10^{decimals} (the decimals of the costs) exceeds {limit}"
+    raise TooManyDigits(index, reason + "; round the costs to fewer decimals")
+
+
+def too_large(token: str, limit: int) -> str:
+    """Return why a cost is refused: sums of such costs would not fit 62 bits."""
+    quoted = shown(token)[1:-1]
+    return f"is too large: {quoted} exceeds {limit}, so that a tour's cost may overflow; scale the costs down"
+
+
+def exact_from_floats(values: NDArray[np.floating[Any]], limit: int) -> tuple[NDArray[np.int64], int]:
+    """Turn floats into integers with one common scale, by their shortest decimal form.
+
+    `inf` is a forbidden arc. Parameters, results and errors are those of `exact_from_texts`.
+    """
+    finite = np.isfinite(values)
+    for index in np.flatnonzero(~finite):
+        if not values[index] > 0:
+            raise BadNumber(int(index), _not_a_cost(str(values[index])))
+    if values.dtype == np.float64:
+        quick = few_decimals(values[finite], limit)
+        if quick is not None:
+            result = np.full(len(values), FORBIDDEN, dtype=np.int64)
+            result[finite] = quick[0]
+            return result, quick[1]
+    for part in (values[:_PROBE], values):  # usually the first numbers show that the decimals do not fit
+        texts = [repr(x) for x in part.tolist()] if values.dtype == np.float64 else [str(x) for x in part]
+        found = exact_from_texts(texts, limit)
+    return found
+
+
+def few_decimals(values: NDArray[np.float64], limit: int) -> tuple[NDArray[np.int64], int] | None:
+    """Turn finite floats with at most nine decimals into integers with one common scale, by float arithmetic alone.
+
+    An integer below 2 ** 53 divided by a power of ten up to 10 ** 22 is rounded once, so the quotient is the float
+    nearest to that decimal. Equality with a value therefore proves that this decimal is the value's shortest form.
+
+    Returns
+    -------
+    (values, scale) or None
+        As of `exact_from_texts`, or None if a value has more decimals or is too large for exact arithmetic.
+    """
+    bound = min(float(limit), 2.0**50)
+    for decimals in range(10):
+        power = float(10**decimals)
+        if values.size and np.abs(values).max() >= bound / power:
+            return None
+        scaled = np.rint(values * power)
+        if np.array_equal(scaled / power, values):
+            return scaled.astype(np.int64), 10**decimals
+    return None
 
 
 def _require_allowed(precision: Precision | None, problem: TooManyDigits) -> Precision:
@@ -406,41 +420,6 @@ def rounded(
     return Costs(values, 10**decimals, Rounding(Decimal(5).scaleb(-decimals - 1), exact))
 
 
-def exact_floats(numbers: NDArray[np.floating[Any]]) -> ExactValue:
-    """Return the function of the exact values of floats, by their shortest decimal form."""
-    return lambda index: Decimal(repr(float(numbers[index])))
-
-
-def exact_integers(values: NDArray[Any], scale: int) -> ExactValue:
-    """Return the function of the exact values of integers over a power of ten."""
-    return lambda index: own_decimal(int(values[index]), scale)
-
-
-def own_decimal(value: int | Decimal, scale: int) -> Decimal:
-    """Return `value / scale` for a power of ten, exact."""
-    return Decimal(value).scaleb(1 - len(str(scale)), EXACT)
-
-
-def _without_noise(costs: Costs, numbers: NDArray[np.float64], n: int) -> Costs:
-    """Return the rounded costs of an (n, n) table, symmetric if the table is symmetric up to float arithmetic.
-
-    Two costs that differ by noise may lie on both sides of a tie. Then both become the one above the diagonal.
-    """
-    values, table = costs.values.reshape(n, n), numbers.reshape(n, n)
-    differ = values != values.T
-    if not differ.any() or not np.array_equal(np.isinf(table), np.isinf(table.T)):
-        return costs
-    difference = np.abs(np.subtract(table, table.T, where=np.isfinite(table), out=np.zeros((n, n))))
-    if difference.max() > _NOISE * np.abs(table[np.isfinite(table)]).max():
-        return costs
-    mirrored = np.where(np.tri(n, dtype=bool), values.T, values)
-    # The exact value of each is a decimal, or integer / scale, within a unit in the last place of its float.
-    noise = float(difference[differ].max() + 2 * np.spacing(np.abs(table[differ]).max()))
-    assert costs.rounding is not None
-    error = EXACT.add(costs.rounding.error, Decimal(noise))
-    return Costs(mirrored.reshape(-1), costs.scale, Rounding(error, costs.rounding.exact))
-
-
 def _decimals_for(numbers: NDArray[np.float64], largest: int, precision: Precision, name: str) -> int:
     """Return the decimals to round to. Raises as `rounded`."""
     span = float(max(numbers.max(initial=0.0), 0.0)) - float(min(numbers.min(initial=0.0), 0.0))
@@ -481,12 +460,24 @@ def unit_text(decimals: int) -> str:
     return f"{10.0**-decimals:g}" if decimals < 4 else f"1e-{decimals}"
 
 
-Weights = NDArray[np.uint32] | NDArray[np.uint64] | NDArray[np.float64]
+def _without_noise(costs: Costs, numbers: NDArray[np.float64], n: int) -> Costs:
+    """Return the rounded costs of an (n, n) table, symmetric if the table is symmetric up to float arithmetic.
 
-LARGEST_WEIGHT = 2**64 - 2
-"""2 ** 64 - 1 marks vertices that are not reached."""
-
-_EXACT_FLOATS = 2.0**53
+    Two costs that differ by noise may lie on both sides of a tie. Then both become the one above the diagonal.
+    """
+    values, table = costs.values.reshape(n, n), numbers.reshape(n, n)
+    differ = values != values.T
+    if not differ.any() or not np.array_equal(np.isinf(table), np.isinf(table.T)):
+        return costs
+    difference = np.abs(np.subtract(table, table.T, where=np.isfinite(table), out=np.zeros((n, n))))
+    if difference.max() > _NOISE * np.abs(table[np.isfinite(table)]).max():
+        return costs
+    mirrored = np.where(np.tri(n, dtype=bool), values.T, values)
+    # The exact value of each is a decimal, or integer / scale, within a unit in the last place of its float.
+    noise = float(difference[differ].max() + 2 * np.spacing(np.abs(table[differ]).max()))
+    assert costs.rounding is not None
+    error = EXACT.add(costs.rounding.error, Decimal(noise))
+    return Costs(mirrored.reshape(-1), costs.scale, Rounding(error, costs.rounding.exact))
 
 
 def exact_weights(values: ArrayLike, n: int) -> tuple[Weights, int]:
@@ -518,33 +509,6 @@ def exact_weights(values: ArrayLike, n: int) -> tuple[Weights, int]:
     whole = table.astype(np.uint64, copy=False)
     _refuse(whole > np.uint64(LARGEST_WEIGHT), table, f"is too large, above {LARGEST_WEIGHT}")
     return narrowed(whole), 1
-
-
-def rounded_weights(
-    weights: Weights, scale: int, size: tuple[int, int], precision: Precision, name: str
-) -> tuple[Weights, int, Rounding | None]:
-    """Return weights rounded to fewer decimals, their scale, and how they were rounded, None if they are exact.
-
-    Parameters
-    ----------
-    weights, scale
-        As `exact_weights` returns them.
-    size
-        The numbers of vertices and of edges (arcs, if the graph is directed).
-
-    Raises
-    ------
-    InputError
-        As `rounding.rounded`.
-    """
-    if weights.dtype.kind == "u":
-        found = rounded(weights / scale, exact_integers(weights, scale), size, precision, name)
-    else:
-        numbers = weights.astype(np.float64, copy=False)
-        found = rounded(numbers, exact_floats(numbers), size, precision, name)
-        if (found.values < _EXACT_FLOATS).all() and np.array_equal(found.values / float(found.scale), numbers):
-            found = found._replace(rounding=None)  # exact after all: floats only since they have ten decimals or more
-    return narrowed(found.values.astype(np.uint64)), found.scale, found.rounding
 
 
 def number_table(values: ArrayLike) -> NDArray[Any]:
@@ -599,3 +563,30 @@ def narrowed(values: Weights) -> Weights:
     if values.dtype != np.uint64 or (values.size and values.max() >= 2**32):
         return values
     return values.astype(np.uint32)
+
+
+def rounded_weights(
+    weights: Weights, scale: int, size: tuple[int, int], precision: Precision, name: str
+) -> tuple[Weights, int, Rounding | None]:
+    """Return weights rounded to fewer decimals, their scale, and how they were rounded, None if they are exact.
+
+    Parameters
+    ----------
+    weights, scale
+        As `exact_weights` returns them.
+    size
+        The numbers of vertices and of edges (arcs, if the graph is directed).
+
+    Raises
+    ------
+    InputError
+        As `rounding.rounded`.
+    """
+    if weights.dtype.kind == "u":
+        found = rounded(weights / scale, exact_integers(weights, scale), size, precision, name)
+    else:
+        numbers = weights.astype(np.float64, copy=False)
+        found = rounded(numbers, exact_floats(numbers), size, precision, name)
+        if (found.values < _EXACT_FLOATS).all() and np.array_equal(found.values / float(found.scale), numbers):
+            found = found._replace(rounding=None)  # exact after all: floats only since they have ten decimals or more
+    return narrowed(found.values.astype(np.uint64)), found.scale, found.rounding

@@ -24,10 +24,12 @@ from hpcsolve.problems.check_distances import (
     tight_arcs,
     unreached_of,
 )
-from hpcsolve.problems.graph import Graph
+from hpcsolve.problems.graph import Graph, sparse_matrix
 from hpcsolve.problems.questions import Reduction
 
 _EXACT = 2**53
+BATCH = 16
+"""Number of rows that are searched again at a time."""
 _BATCH_BYTES = 1 << 27
 """Bytes of the distances that are computed at a time."""
 
@@ -92,31 +94,6 @@ def check_shortest(graph: Graph, answer: PairPaths, cutoff: float | None = None)
     require_none(graph, answer, other, "has a path of this length, but not the one of the smallest predecessors")
 
 
-def distance_rows(graph: Graph, sources: NDArray[np.int64], cutoff: float | None = None) -> DistanceArray:
-    """Return the distances of all vertices from each source.
-
-    Parameters
-    ----------
-    cutoff
-        In the unit of `graph.weights`: vertices farther away count as unreached.
-
-    Returns
-    -------
-    array
-        Shape (sources, n): uint64 (2^64 - 1: unreached) of integer weights, else float64 (infinity).
-    """
-    whole = graph.weights.dtype.kind != "f"
-    largest = int(graph.weights.max(initial=0)) if whole else 0
-    if largest < _EXACT and (cutoff is None or cutoff < _EXACT or not whole):
-        rows = _by_scipy(graph, sources, math.inf if cutoff is None else cutoff)
-        if not whole:
-            return rows
-        reached = np.isfinite(rows)
-        if rows.max(initial=0, where=reached) + largest < _EXACT:  # then no sum on the way was larger
-            return np.where(reached, np.where(reached, rows, 0).astype(np.uint64), unreached_of(np.uint64))
-    return _by_heap(graph, sources, cutoff)
-
-
 def smallest_predecessors(
     graph: Graph, tails: NDArray[np.int32], seeds: NDArray[np.int64], distance: DistanceArray
 ) -> NDArray[np.int32]:
@@ -149,13 +126,6 @@ def smallest_predecessors(
         found[ends[new]] = True
 
 
-def _batches(graph: Graph, sources: NDArray[np.int64], cutoff: float | None) -> Iterator[tuple[int, DistanceArray]]:
-    """Yield the index of the first source of a batch, and the rows of distances from all its sources."""
-    size = max(1, _BATCH_BYTES // (16 * max(graph.n, 1)))
-    for begin in range(0, len(sources), size):
-        yield begin, distance_rows(graph, sources[begin : begin + size], cutoff)
-
-
 def _equal(claimed: NDArray[Any], found: DistanceArray) -> Mask:
     """Return where distances, in any type of integers or floats, are those that were found."""
     if claimed.dtype.kind == "f" or found.dtype.kind == "f":
@@ -167,68 +137,76 @@ def _equal(claimed: NDArray[Any], found: DistanceArray) -> Mask:
     return equal
 
 
-def _by_scipy(graph: Graph, sources: NDArray[np.int64], cutoff: float) -> NDArray[np.float64]:
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import dijkstra
-
-    offsets = graph.offsets.astype(np.int32) if graph.arcs < 2**31 else graph.offsets
-    matrix = csr_array((graph.weights.astype(np.float64), graph.heads, offsets), shape=(graph.n, graph.n))
-    rows: NDArray[np.float64] = dijkstra(matrix, indices=sources, limit=cutoff)  # stored zeros are arcs of weight 0
-    return rows
+def _batches(graph: Graph, sources: NDArray[np.int64], cutoff: float | None) -> Iterator[tuple[int, DistanceArray]]:
+    """Yield the index of the first source of a batch, and the rows of distances from all its sources."""
+    size = max(1, _BATCH_BYTES // (16 * max(graph.n, 1)))
+    for begin in range(0, len(sources), size):
+        yield begin, distance_rows(graph, sources[begin : begin + size], cutoff)
 
 
-def _by_heap(graph: Graph, sources: NDArray[np.int64], cutoff: float | None) -> NDArray[np.uint64]:
-    offsets, heads, weights = graph.offsets.tolist(), graph.heads.tolist(), graph.weights.tolist()
-    most = 2**64 - 2 if cutoff is None else min(int(cutoff), 2**64 - 2)
-    rows = np.full((len(sources), graph.n), unreached_of(np.uint64), np.uint64)
-    for row, source in zip(rows, sources.tolist(), strict=True):
-        queue, done = [(0, source)], set()
-        while queue:
-            here, tail = heapq.heappop(queue)
-            if tail in done:
-                continue
-            done.add(tail)
-            row[tail] = here
-            for arc in range(offsets[tail], offsets[tail + 1]):
-                if here + weights[arc] <= most:
-                    heapq.heappush(queue, (here + weights[arc], heads[arc]))
-    return rows
-
-
-BATCH = 16
-"""Number of rows that are searched again at a time."""
-
-
-
-
-def reduced_row(distance: NDArray[Any], names: NDArray[np.int64], reduction: Reduction) -> dict[str, Any]:
-    """Return what is kept of a row, by the names of the datasets.
+def distance_rows(graph: Graph, sources: NDArray[np.int64], cutoff: float | None = None) -> DistanceArray:
+    """Return the distances of all vertices from each source.
 
     Parameters
     ----------
-    distance
-        Shape (targets,), uint64 or float64; the largest value of the type (infinity) is unreached.
-    names
-        Shape (targets,): the position of each target.
+    cutoff
+        In the unit of `graph.weights`: vertices farther away count as unreached.
+
+    Returns
+    -------
+    array
+        Shape (sources, n): uint64 (2^64 - 1: unreached) of integer weights, else float64 (infinity).
     """
-    none = unreached_of(distance.dtype)
-    there = distance != none
-    order = np.lexsort((names, distance))[: int(there.sum())]
-    near, last = order[: reduction.nearest], distance[order[-1:]]
-    farthest = names[there & (distance == (last[0] if len(last) else none))]
-    missing = reduction.nearest - len(near)
-    found: dict[str, Any] = {"reached": len(order)}
-    if reduction.cutoffs:
-        found["count"] = [int((distance[there] <= cutoff).sum()) for cutoff in reduction.cutoffs]
-    if reduction.nearest:
-        found["nearest_target"] = names[near].tolist() + missing * [NO_VERTEX]
-        found["nearest_distance"] = distance[near].tolist() + missing * [none]
-    if reduction.sums:
-        found["sum"] = sum(distance[there].tolist())
-    if reduction.farthest:
-        found["farthest_target"] = int(farthest.min()) if len(farthest) else NO_VERTEX
-        found["farthest_distance"] = last[0].item() if len(last) else none
-    return found
+    whole = graph.weights.dtype.kind != "f"
+    largest = int(graph.weights.max(initial=0)) if whole else 0
+    if largest < _EXACT and (cutoff is None or cutoff < _EXACT or not whole):
+        rows = _by_scipy(graph, sources, math.inf if cutoff is None else cutoff)
+        if not whole:
+            return rows
+        reached = np.isfinite(rows)
+        if rows.max(initial=0, where=reached) + largest < _EXACT:  # then no sum on the way was larger
+            return np.where(reached, np.where(reached, rows, 0).astype(np.uint64), unreached_of(np.uint64))
+    most = 2**64 - 2 if cutoff is None else min(int(cutoff), 2**64 - 2)
+    rows_found = [nearest_sources(graph, sources[row : row + 1], most)[0] for row in range(len(sources))]
+    return np.array(rows_found, np.uint64).reshape(len(sources), graph.n)
+
+
+def _by_scipy(graph: Graph, sources: NDArray[np.int64], cutoff: float) -> NDArray[np.float64]:
+    from scipy.sparse.csgraph import dijkstra
+
+    matrix = sparse_matrix(graph, graph.weights.astype(np.float64))
+    rows: NDArray[np.float64] = dijkstra(matrix, indices=sources, limit=cutoff)
+    return rows
+
+
+def nearest_sources(
+    graph: Graph, sources: NDArray[np.int64], most: int = 2**64 - 2
+) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    """Search in Python's own integers.
+
+    Parameters
+    ----------
+    most
+        The largest distance that is found.
+
+    Returns
+    -------
+    distance, source
+        Shapes (n,): the distance from the nearest source (2^64 - 1: unreached), and the position of that source, the
+        smallest one if several are as near, -1 where there is none.
+    """
+    offsets, heads, weights = graph.offsets.tolist(), graph.heads.tolist(), graph.weights.tolist()
+    distance, nearest = [unreached_of(np.uint64)] * graph.n, [-1] * graph.n
+    queue = [(0, source, source) for source in sorted(sources.tolist())]
+    while queue:
+        here, vertex, source = heapq.heappop(queue)
+        if nearest[vertex] >= 0:
+            continue
+        distance[vertex], nearest[vertex] = here, source
+        for arc in range(offsets[vertex], offsets[vertex + 1]):
+            if here + weights[arc] <= most:
+                heapq.heappush(queue, (here + weights[arc], heads[arc], source))
+    return np.array(distance, np.uint64), np.array(nearest, np.int64)
 
 
 def check_reductions(
@@ -263,6 +241,36 @@ def check_reductions(
                 had = _widened(claimed[name][row]).tolist()
                 if had != found:
                     raise ValueError(f"row {row}: {name} is {had}, but a search on the host finds {found}")
+
+
+def reduced_row(distance: NDArray[Any], names: NDArray[np.int64], reduction: Reduction) -> dict[str, Any]:
+    """Return what is kept of a row, by the names of the datasets.
+
+    Parameters
+    ----------
+    distance
+        Shape (targets,), uint64 or float64; the largest value of the type (infinity) is unreached.
+    names
+        Shape (targets,): the position of each target.
+    """
+    none = unreached_of(distance.dtype)
+    there = distance != none
+    order = np.lexsort((names, distance))[: int(there.sum())]
+    near, last = order[: reduction.nearest], distance[order[-1:]]
+    farthest = names[there & (distance == (last[0] if len(last) else none))]
+    missing = reduction.nearest - len(near)
+    found: dict[str, Any] = {"reached": len(order)}
+    if reduction.cutoffs:
+        found["count"] = [int((distance[there] <= cutoff).sum()) for cutoff in reduction.cutoffs]
+    if reduction.nearest:
+        found["nearest_target"] = names[near].tolist() + missing * [NO_VERTEX]
+        found["nearest_distance"] = distance[near].tolist() + missing * [none]
+    if reduction.sums:
+        found["sum"] = sum(distance[there].tolist())
+    if reduction.farthest:
+        found["farthest_target"] = int(farthest.min()) if len(farthest) else NO_VERTEX
+        found["farthest_distance"] = last[0].item() if len(last) else none
+    return found
 
 
 def _widened(values: NDArray[Any]) -> NDArray[Any]:

@@ -14,7 +14,6 @@ Mathematical Programming 28, 1984). `replayed` raises the values again, on the g
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -23,8 +22,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hpcsolve.errors import InputError
-from hpcsolve.problems.graph import Graph, vertex_positions, with_terminals_at
+from hpcsolve.problems.graph import Graph, sparse_matrix, vertex_positions, with_terminals_at
 from hpcsolve.problems.rounding import Weights
+from hpcsolve.problems.search_again import nearest_sources
 from hpcsolve.wording import counted
 
 MOST_WEIGHT = 2**62 - 1
@@ -33,6 +33,9 @@ SHOWN = 5
 """Most connected components, and most terminals of each, that a message names."""
 
 Indices = NDArray[np.int64]
+EXACT_IN_DOUBLES = 2**53
+MOST_STEPS = 5_000_000
+"""Number of arcs that `replayed` scans at most, in some ten seconds."""
 
 
 def with_terminals(graph: Graph, vertices: Iterable[Any]) -> Graph:
@@ -72,14 +75,14 @@ def require_problem(graph: Graph) -> Graph:
     return graph
 
 
-def largest_weight(n: int, edges: int) -> int:
-    """Return the largest weight an edge may have for the sum of this many edges to stay below 2 ** 62."""
-    return MOST_WEIGHT // max(edges, 1)
-
-
 def fits(graph: Graph) -> bool:
     """Return whether weights are exact integers whose sum stays below 2 ** 62."""
     return graph.weights.dtype.kind == "u" and exact_sum(graph.weights) // 2 <= MOST_WEIGHT
+
+
+def largest_weight(n: int, edges: int) -> int:
+    """Return the largest weight an edge may have for the sum of this many edges to stay below 2 ** 62."""
+    return MOST_WEIGHT // max(edges, 1)
 
 
 def exact_sum(weights: Weights) -> int:
@@ -89,10 +92,9 @@ def exact_sum(weights: Weights) -> int:
 
 
 def _require_connected(graph: Graph, terminals: Indices) -> None:
-    from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
-    pattern = csr_array((np.ones(graph.arcs, np.int8), graph.heads, graph.offsets), shape=(graph.n, graph.n))
+    pattern = sparse_matrix(graph, np.ones(graph.arcs, np.int8))
     component = connected_components(pattern, directed=False)[1]
     found = list(dict.fromkeys(component[terminals].tolist()))
     if len(found) == 1:
@@ -150,20 +152,13 @@ def _check_edges(graph: Graph, a: Indices, b: Indices, claimed: NDArray[np.gener
 def _check_shape(graph: Graph, a: Indices, b: Indices) -> None:
     """Refuse cycles, more than one connected component, and leaves that are no terminals."""
     assert graph.terminals is not None
-    above = list(range(graph.n))
-
-    def root(v: int) -> int:
-        while above[v] != v:
-            above[v] = v = above[above[v]]
-        return v
-
+    above: dict[int, int] = {}
     for tail, head in zip(a.tolist(), b.tolist()):
-        if root(tail) == root(head):
+        if not _joined(above, tail, head):
             raise ValueError(f"the edge {graph.labels[tail]} - {graph.labels[head]} closes a cycle")
-        above[root(tail)] = root(head)
     first = int(graph.terminals[0])
     for v in [*graph.terminals.tolist(), *a.tolist()]:
-        if root(v) != root(first):
+        if _root(above, v) != _root(above, first):
             raise ValueError(f"no path leads from vertex {graph.labels[v]} to terminal {graph.labels[first]}")
     leaf = np.bincount(np.concatenate([a, b]), minlength=graph.n) == 1
     leaf[graph.terminals] = False
@@ -172,9 +167,19 @@ def _check_shape(graph: Graph, a: Indices, b: Indices) -> None:
         raise ValueError(f"vertex {label} is a leaf, but no terminal: the tree is not pruned")
 
 
-EXACT_IN_DOUBLES = 2**53
-MOST_STEPS = 5_000_000
-"""Number of arcs that `replayed` scans at most, in some ten seconds."""
+def _root(above: dict[int, int], v: int) -> int:
+    """Return the representative of a vertex's connected component."""
+    while (parent := above.get(v, v)) != v:
+        above[v] = v = above.get(parent, parent)
+    return v
+
+
+def _joined(above: dict[int, int], a: int, b: int) -> bool:
+    """Join the connected components of two vertices, and return whether they were apart."""
+    a, b = _root(above, a), _root(above, b)
+    if a != b:
+        above[a] = b
+    return a != b
 
 
 @dataclass(frozen=True)
@@ -197,6 +202,18 @@ def closure_spanning_tree(graph: Graph) -> ClosureSpanningTree:
     above: dict[int, int] = {}
     kept = [length for a, b, length in zip(*ends, lengths[order].tolist()) if _joined(above, a, b)]
     return ClosureSpanningTree(sum(kept), max(kept, default=0))
+
+
+def _nearest(graph: Graph, terminals: NDArray[np.int64]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    """Return for each vertex the distance to the nearest terminal, and that terminal's position, -1 without a path."""
+    if exact_sum(graph.weights) >= EXACT_IN_DOUBLES:
+        return nearest_sources(graph, terminals)
+    from scipy.sparse.csgraph import dijkstra
+
+    matrix = sparse_matrix(graph, graph.weights.astype(np.float64))
+    distance, _, base = dijkstra(matrix, indices=terminals, min_only=True, return_predecessors=True)
+    reached = np.isfinite(distance)
+    return np.where(reached, distance, 0).astype(np.uint64), np.where(reached, base, -1).astype(np.int64)
 
 
 def closure_bound(weight: int, terminals: int) -> int:
@@ -271,43 +288,3 @@ class _Ascent:
                 self.rest[arc] -= step
             self.total += step
             amount -= step
-
-
-def _nearest(graph: Graph, terminals: NDArray[np.int64]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-    """Return for each vertex the distance to the nearest terminal, and that terminal's position, -1 without a path."""
-    if exact_sum(graph.weights) >= EXACT_IN_DOUBLES:
-        return _nearest_in_integers(graph, terminals)
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import dijkstra
-
-    matrix = csr_array((graph.weights.astype(np.float64), graph.heads, graph.offsets), shape=(graph.n, graph.n))
-    distance, _, base = dijkstra(matrix, indices=terminals, min_only=True, return_predecessors=True)
-    reached = np.isfinite(distance)
-    return np.where(reached, distance, 0).astype(np.uint64), np.where(reached, base, -1).astype(np.int64)
-
-
-def _nearest_in_integers(graph: Graph, terminals: NDArray[np.int64]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-    """Return the same as `_nearest`, for weights whose sums doubles cannot hold exactly."""
-    offsets, heads, weights = graph.offsets.tolist(), graph.heads.tolist(), graph.weights.tolist()
-    distance, base = [0] * graph.n, [-1] * graph.n
-    heap = [(0, terminal, terminal) for terminal in sorted(terminals.tolist())]
-    while heap:
-        here, v, terminal = heapq.heappop(heap)
-        if base[v] >= 0:
-            continue
-        distance[v], base[v] = here, terminal
-        for arc in range(offsets[v], offsets[v + 1]):
-            heapq.heappush(heap, (here + weights[arc], heads[arc], terminal))
-    return np.array(distance, np.uint64), np.array(base, np.int64)
-
-
-def _joined(above: dict[int, int], a: int, b: int) -> bool:
-    """Join the connected components of two terminals, and return whether they were apart."""
-    roots = []
-    for v in (a, b):
-        while v in above:
-            v = above[v]
-        roots.append(v)
-    if roots[0] != roots[1]:
-        above[roots[0]] = roots[1]
-    return roots[0] != roots[1]

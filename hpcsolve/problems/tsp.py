@@ -176,62 +176,6 @@ def positions(tsp: Tsp, cities: ArrayLike | Iterable[Any]) -> NDArray[np.int64]:
     return positions_of(tsp.labels, cities, tsp.name, "city", "cities", tsp.city_names)
 
 
-def check_tour(tsp: Tsp, tour: ArrayLike, path: str = "cycle", start: int | None = None, end: int | None = None) -> int:
-    """Check a tour and return its cost, in plain numpy and independently of every solver.
-
-    Parameters
-    ----------
-    tour
-        Shape (n,), integers: positions 0..n-1 in the order in which they are visited.
-    path
-        "cycle", which returns to the first city, or "open".
-    start, end
-        Positions that the tour must begin and end with. Only an open path may have `end`.
-
-    Returns
-    -------
-    int
-        The cost as a scaled integer, 0 for a single city.
-
-    Raises
-    ------
-    ValueError
-        If the shape or an end is wrong, a city is out of range, missing or visited twice, or an arc is forbidden.
-    """
-    cities = np.asarray(tour)
-    check_permutation(tsp, cities, path, start, end)
-    after = np.roll(cities, -1) if path == "cycle" else cities[1:]
-    before = cities[: len(after)]
-    if tsp.n == 1:
-        return 0
-    costs = tsp.cost[before, after]
-    if (costs == FORBIDDEN).any():
-        leg = int(np.argmax(costs == FORBIDDEN))
-        raise ValueError(f"leg {leg + 1}: no arc from city {tsp.labels[before[leg]]} to {tsp.labels[after[leg]]}")
-    return int(costs.sum())
-
-
-def check_permutation(tsp: Tsp, cities: NDArray[Any], path: str, start: int | None, end: int | None) -> None:
-    """Check that a tour has every city once, and its ends. Takes and raises as `check_tour`, but looks at no arc."""
-    if path not in ("cycle", "open"):
-        raise ValueError(f"path is {path!r}; it must be 'cycle' or 'open'")
-    if path == "cycle" and end is not None:
-        raise ValueError("a cycle has no end city; only an open path has one")
-    if cities.shape != (tsp.n,) or cities.dtype.kind not in "iu":
-        raise ValueError(f"the tour is {cities.dtype} of shape {cities.shape}; it must be integers of shape ({tsp.n},)")
-    outside = (cities < 0) | (cities >= tsp.n)
-    if outside.any():
-        raise ValueError(f"position {cities[np.argmax(outside)]} is out of range 0 to {tsp.n - 1}")
-    visits = np.bincount(cities.astype(np.int64), minlength=tsp.n)
-    if (visits != 1).any():
-        city = int(np.argmax(visits != 1))
-        times = "is missing" if visits[city] == 0 else f"is visited {visits[city]} times"
-        raise ValueError(f"city {tsp.labels[city]} (position {city}) {times}")
-    for word, required, city in (("starts", start, int(cities[0])), ("ends", end, int(cities[-1]))):
-        if required is not None and required != city:
-            raise ValueError(f"the tour {word} at position {city}, not at {required}")
-
-
 BYTES_BY_KIND = {"i": BYTES_A_COST, "u": BYTES_A_COST, "f": 40, "O": 100}
 """Bytes for each entry that an instance takes beside the matrix that it is made of, by the kind of its numbers.
 

@@ -56,7 +56,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.problems.graph import Graph
+from hpcsolve.problems.graph import Graph, sparse_matrix
 from hpcsolve.problems.questions import LARGEST_VALUE, TourQuestion, leg_ends, legs, legs_of, times_of, value_of
 from hpcsolve.problems.rounding import EXACT, own_decimal
 from hpcsolve.problems.tsp import Tsp
@@ -235,11 +235,10 @@ def unrounded_length(graph: Graph, path: NDArray[Any]) -> Decimal:
 def _most_arcs(graph: Graph, seeds: Sequence[NDArray[np.int64]], targets: Sequence[NDArray[np.int64]] | None,
                cutoff: float | None) -> int:
     """Return the most arcs of rounded weight above 0 on shortest paths in the least weights, r - e or 0."""
-    from scipy.sparse import csr_array
     from scipy.sparse.csgraph import dijkstra
 
     lower = np.maximum(2 * graph.weights.astype(np.float64) - 1, 0)  # in half units
-    matrix = csr_array((lower, graph.heads, graph.offsets), shape=(graph.n, graph.n))
+    matrix = sparse_matrix(graph, lower)
     limit, most = np.inf if cutoff is None else 2.0 * cutoff, 0
     for number, begin in enumerate(seeds):
         distance, before, _ = dijkstra(matrix, indices=begin, limit=limit, min_only=True, return_predecessors=True)

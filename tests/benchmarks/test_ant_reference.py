@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from hpcsolve.problems.generate.tsp import uniform_tsp
-from hpcsolve.problems.tsp import check_tour
+from hpcsolve.problems.questions import check_tour
 from jobs.benchmarks.ants.reference import RULES, DoubleColony, load_reference
 
 N = 90

@@ -23,7 +23,8 @@ from hpcsolve.formats.tsplib import entry_orders, read_tsplib
 from hpcsolve.formats.tsplib_write import tsplib_text
 from hpcsolve.problems.generate.tsp import clustered_tsp, random_matrix, uniform_tsp
 from hpcsolve.problems.notes import notes_on
-from hpcsolve.problems.tsp import FORBIDDEN, check_tour, from_matrix, positions
+from hpcsolve.problems.questions import check_tour
+from hpcsolve.problems.tsp import FORBIDDEN, from_matrix, positions
 
 
 def parse(text):

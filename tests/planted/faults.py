@@ -80,8 +80,8 @@ FAULTS = (
     ),
     Fault(
         "the direction of arcs",
-        "weights, directed=directed is not False, scale=scale,",
-        "weights, directed=bool(directed), scale=scale,",
+        "graph_of(file, records, n, directed=directed is not False",
+        "graph_of(file, records, n, directed=bool(directed)",
         ("tests/formats/test_directions.py::test_two_weights_between_two_vertices",),
     ),
     Fault(

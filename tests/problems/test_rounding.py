@@ -14,6 +14,7 @@ from hpcsolve.algorithms.registry import NAMES, algorithm
 from hpcsolve.answers.rounding import at_most
 from hpcsolve.errors import InputError
 from hpcsolve.problems.graph import fitted_graph, from_edges
+from hpcsolve.problems.questions import check_tour
 from hpcsolve.problems.rounding import (
     FORBIDDEN,
     BadNumber,
@@ -27,7 +28,7 @@ from hpcsolve.problems.rounding import (
     rounded,
     unit_text,
 )
-from hpcsolve.problems.tsp import check_tour, fitted_tsp, from_matrix
+from hpcsolve.problems.tsp import fitted_tsp, from_matrix
 
 FINE = 2**62 - 1
 

@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpcsolve.errors import InputError, ResourceError
+from hpcsolve.problems.questions import check_tour
 from hpcsolve.problems.rounding import exact_from_floats, exact_from_texts
-from hpcsolve.problems.tsp import FORBIDDEN, Tsp, check_tour, from_matrix, positions, require_memory
+from hpcsolve.problems.tsp import FORBIDDEN, Tsp, from_matrix, positions, require_memory
 
 INF = float("inf")
 

@@ -15,7 +15,8 @@ from hpcsolve.algorithms.base import StopCriteria, silent
 from hpcsolve.device.host import HostDevice
 from hpcsolve.device.select import open_device
 from hpcsolve.parallel.comm import SerialComm
-from hpcsolve.problems.tsp import Tsp, check_tour
+from hpcsolve.problems.questions import check_tour
+from hpcsolve.problems.tsp import Tsp
 
 
 @dataclass(frozen=True)

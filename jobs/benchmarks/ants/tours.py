@@ -10,7 +10,7 @@ import numpy as np
 
 from hpcsolve.algorithms.ant_colony import Parameters
 from hpcsolve.algorithms.base import StopCriteria
-from hpcsolve.problems.tsp import check_tour
+from hpcsolve.problems.questions import check_tour
 from jobs.benchmarks.ants.instances import Instance
 from jobs.benchmarks.ants.rivals import Solve, can_solve, has_time_limit, installed
 from jobs.benchmarks.ants.runs import Search, compile_kernels, search

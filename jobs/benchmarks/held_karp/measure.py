@@ -11,7 +11,8 @@ from hpcsolve.algorithms.base import Outcome, silent
 from hpcsolve.device.base import Device
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.generate.tsp import random_matrix
-from hpcsolve.problems.tsp import FORBIDDEN, Tsp, check_tour
+from hpcsolve.problems.questions import check_tour
+from hpcsolve.problems.tsp import FORBIDDEN, Tsp
 from jobs.benchmarks.common.timing import best_of
 from jobs.benchmarks.held_karp.peak import MeasuredDevice
 from jobs.benchmarks.held_karp.report import HPCSOLVE, Row

@@ -12,7 +12,8 @@ from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import InputError
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.generate.tsp import clustered_tsp, random_matrix, uniform_tsp
-from hpcsolve.problems.tsp import FORBIDDEN, check_tour, from_matrix
+from hpcsolve.problems.questions import check_tour
+from hpcsolve.problems.tsp import FORBIDDEN, from_matrix
 from tests.oracles import textbook_optimum
 from tests.thread_comm import on_ranks
 

@@ -31,8 +31,8 @@ from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 from hpcsolve.parallel.comm import Comm, SerialComm
 from hpcsolve.problems.generate.tsp import random_matrix
-from hpcsolve.problems.questions import TourQuestion, check_order
-from hpcsolve.problems.tsp import FORBIDDEN, Tsp, check_tour, from_costs
+from hpcsolve.problems.questions import TourQuestion, check_order, check_tour
+from hpcsolve.problems.tsp import FORBIDDEN, Tsp, from_costs
 from hpcsolve.runner.memory import RankMemory, that_fits
 from tests.order_oracle import best_order, random_question
 from tests.thread_comm import on_ranks

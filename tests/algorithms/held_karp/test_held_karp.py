@@ -24,8 +24,8 @@ from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import InputError, ResourceError
 from hpcsolve.formats import read
 from hpcsolve.parallel.comm import SerialComm
-from hpcsolve.problems.questions import TourQuestion
-from hpcsolve.problems.tsp import FORBIDDEN, Tsp, check_tour, from_costs
+from hpcsolve.problems.questions import TourQuestion, check_tour
+from hpcsolve.problems.tsp import FORBIDDEN, Tsp, from_costs
 from tests.oracles import brute_force, textbook_optimum
 from tests.order_oracle import best_order
 from tests.thread_comm import ThreadComm, on_ranks
