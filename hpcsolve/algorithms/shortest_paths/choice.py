@@ -88,67 +88,6 @@ class Attempt:
     kept: Kept | None = None
 
 
-def workers(info: DeviceInfo) -> int:
-    """Return how many searches a device makes at the same time, each as fast as a core does.
-
-    A multiprocessor of a GPU counts as a core. A hierarchy is made by a single core, whatever the device.
-    """
-    return info.units if info.kind == "cuda" else info.threads
-
-
-def worth_trying(
-    graph: Graph, searches: int, cores: int = 1, kept: Kept | None = None, steps: float = NEAR_FAR_STEPS,
-    keys: Keys | None = None,
-) -> Attempt | Refusal:
-    """Return how much work a hierarchy may take if the engine is "auto", or why none is tried.
-
-    It follows from the arguments alone, so all ranks choose alike if these are the same.
-
-    Parameters
-    ----------
-    searches, cores
-        Number of searches of all ranks, and of the `workers` that share them.
-    kept
-        What the caches of all hosts have of the graph.
-    steps
-        Those of a search by the other engine, for each vertex and arc.
-    """
-    if (keys or first_keys(graph)) is REAL:
-        return Refusal(FLOATS)
-    if kept is not None and kept.weighed:  # loading it takes less than laying the graph out for a single search
-        return Attempt(UNLIMITED, searches, kept)
-    if dense := too_dense(graph.n, graph.arcs):
-        return dense
-    size = graph.n + graph.arcs
-    saved = int(-(-searches // cores) * (steps - SWEEP_STEPS) * size)
-    making = MAKING_STEPS * (1 if graph.arcs <= ROADS * graph.n else DENSER)
-    needed = making * size if kept is None else WEIGHING_STEPS * kept.arcs
-    if saved >= needed:
-        return Attempt(saved, searches, kept)
-    many = counted(searches, "search") + (f" on {cores} cores" if cores > 1 else "")
-    return Refusal(f"{many} {'takes' if searches == 1 else 'take'} less time than making a hierarchy")
-
-
-def required(graph: Graph) -> Attempt:
-    """Return the attempt of a job that asks for the engine by name.
-
-    Raises
-    ------
-    InputError
-        The weights are floats.
-    """
-    if first_keys(graph) is REAL:
-        raise InputError(f'engine "phast": {FLOATS}; choose "near-far", or give integer weights', graph.name)
-    return Attempt(MOST_STEPS * (graph.n + graph.arcs))
-
-
-def refused(attempt: Attempt, found: Refusal, name: str, other: str = "near-far") -> Refusal:
-    """Return the refusal, or raise `InputError`, which names another engine, if the job asks for this one by name."""
-    if attempt.searches:
-        return replace(found, reason=f"{found.reason}, which does not pay for {attempt.searches} searches")
-    raise InputError(f'engine "phast": {found.reason}; choose "{other}"', name)
-
-
 @dataclass(frozen=True)
 class Way:
     """How a job's searches are made.
@@ -198,6 +137,74 @@ def way_of(
     return Way(PHAST, found)
 
 
+def _needs_searches(parameters: Parameters, asked: PathQuestion) -> str:
+    """Return what makes a job search from one source after the other, in words, or an empty text."""
+    if asked.pairs is not None:
+        return "paths of queries"
+    if parameters.voronoi:
+        return "one search from all sources"
+    return "searches up to a cutoff" if parameters.cutoff is not None and parameters.engine == AUTO else ""
+
+
+def worth_trying(
+    graph: Graph, searches: int, cores: int = 1, kept: Kept | None = None, steps: float = NEAR_FAR_STEPS,
+    keys: Keys | None = None,
+) -> Attempt | Refusal:
+    """Return how much work a hierarchy may take if the engine is "auto", or why none is tried.
+
+    It follows from the arguments alone, so all ranks choose alike if these are the same.
+
+    Parameters
+    ----------
+    searches, cores
+        Number of searches of all ranks, and of the `workers` that share them.
+    kept
+        What the caches of all hosts have of the graph.
+    steps
+        Those of a search by the other engine, for each vertex and arc.
+    """
+    if (keys or first_keys(graph)) is REAL:
+        return Refusal(FLOATS)
+    if kept is not None and kept.weighed:  # loading it takes less than laying the graph out for a single search
+        return Attempt(UNLIMITED, searches, kept)
+    if dense := too_dense(graph.n, graph.arcs):
+        return dense
+    size = graph.n + graph.arcs
+    saved = int(-(-searches // cores) * (steps - SWEEP_STEPS) * size)
+    making = MAKING_STEPS * (1 if graph.arcs <= ROADS * graph.n else DENSER)
+    needed = making * size if kept is None else WEIGHING_STEPS * kept.arcs
+    if saved >= needed:
+        return Attempt(saved, searches, kept)
+    many = counted(searches, "search") + (f" on {cores} cores" if cores > 1 else "")
+    return Refusal(f"{many} {'takes' if searches == 1 else 'take'} less time than making a hierarchy")
+
+
+def required(graph: Graph) -> Attempt:
+    """Return the attempt of a job that asks for the engine by name.
+
+    Raises
+    ------
+    InputError
+        The weights are floats.
+    """
+    if first_keys(graph) is REAL:
+        raise InputError(f'engine "phast": {FLOATS}; choose "near-far", or give integer weights', graph.name)
+    return Attempt(MOST_STEPS * (graph.n + graph.arcs))
+
+
+def workers(info: DeviceInfo) -> int:
+    """Return how many searches a device makes at the same time, each as fast as a core does.
+
+    A multiprocessor of a GPU counts as a core. A hierarchy is made by a single core, whatever the device.
+    """
+    return info.units if info.kind == "cuda" else info.threads
+
+
+def workers_of_all(info: DeviceInfo, comm: Comm) -> int:
+    """Return the number of `workers` of all ranks. Collective."""
+    return sum(comm.allgather(workers(info)))
+
+
 def kept_here(graph: Graph, info: DeviceInfo) -> Kept | None:
     """Return what the cache of this host has of a graph for such a device."""
     keys = first_keys(graph)
@@ -210,11 +217,6 @@ def kept_everywhere(graph: Graph, info: DeviceInfo, comm: Comm) -> Kept | None:
     return min((kept for kept in every if kept), key=lambda kept: kept.weighed) if all(every) else None
 
 
-def workers_of_all(info: DeviceInfo, comm: Comm) -> int:
-    """Return the number of `workers` of all ranks. Collective."""
-    return sum(comm.allgather(workers(info)))
-
-
 def way_by(engine: str, reason: str = "") -> Way:
     """Return the way of searches that were begun with this engine and go on with it, however much work that takes."""
     return Way(engine, Attempt(UNLIMITED) if engine == PHAST else None, reason)
@@ -225,15 +227,6 @@ def engine_of(prepared: Searcher | Sweeper, way: Way) -> str:
     if isinstance(prepared, Sweeper):
         return PHAST
     return NEAR_FAR if way.engine == PHAST else way.engine
-
-
-def _needs_searches(parameters: Parameters, asked: PathQuestion) -> str:
-    """Return what makes a job search from one source after the other, in words, or an empty text."""
-    if asked.pairs is not None:
-        return "paths of queries"
-    if parameters.voronoi:
-        return "one search from all sources"
-    return "searches up to a cutoff" if parameters.cutoff is not None and parameters.engine == AUTO else ""
 
 
 def prepared_on(
@@ -251,18 +244,33 @@ def prepared_on(
     targets
         Positions, or None for all vertices.
     """
-    if way.attempt is None:
-        return _for_searches(graph, device, comm, keys, way.engine, parameters, cutoff, searches, way.reason)
-    found = agreed_hierarchy(graph, keys, way.attempt, device.info, comm)
-    give_back_freed_memory()
-    if isinstance(found, Refusal):
-        return _for_searches(graph, device, comm, keys, NEAR_FAR, parameters, cutoff, searches, found.reason)
-    device.notes.append(described(found, way.attempt))
+    engine, reason = way.engine, way.reason
+    if way.attempt is not None:
+        found = agreed_hierarchy(graph, keys, way.attempt, device.info, comm)
+        give_back_freed_memory()
+        if not isinstance(found, Refusal):
+            device.notes.append(described(found, way.attempt))
+            return _for_sweeps(found, device, keys, parameters, cutoff, searches, targets)
+        engine, reason = NEAR_FAR, found.reason
+    if reason:
+        device.notes.append(f"engine: near-far: {reason}")
+    search_graph = comm.once_per_host(partial(lay_out, graph, keys))
+    give_back_freed_memory()  # what laying out took: rows may need as much
+    delta = None if parameters.delta is None else parameters.delta * graph.scale
+    return searcher(graph, device, keys, engine, delta, cutoff, search_graph=search_graph, searches=searches,
+                    batch=parameters.batch)
+
+
+def _for_sweeps(
+    found: Hierarchy, device: Device, keys: Keys, parameters: Parameters, cutoff: float | None, searches: int,
+    targets: NDArray[np.int64] | None,
+) -> Sweeper:
+    n = found.graph.n
     farthest = keys.limit if cutoff is None else min(keys.limit, keys.encode_one(cutoff))
-    shape = shape_for(graph.n, searches, device.info, keys, parameters.predecessors)
+    shape = shape_for(n, searches, device.info, keys, parameters.predecessors)
     part = None if targets is None else restriction_above(found, found.graph.places()[targets], keys)
     if part is not None:
-        visited = f"{len(part.vertex)} of {graph.n} vertices, those that can lead to a target"
+        visited = f"{len(part.vertex)} of {n} vertices, those that can lead to a target"
         device.notes.append(f"targets: each sweep visits only {visited}")
     return Sweeper(device, found, keys, farthest, shape, parameters.predecessors, restriction=part)
 
@@ -294,21 +302,15 @@ def agreed_hierarchy(
     return next((refusal for refusal in refusals if refusal), found)
 
 
+def refused(attempt: Attempt, found: Refusal, name: str, other: str = "near-far") -> Refusal:
+    """Return the refusal, or raise `InputError`, which names another engine, if the job asks for this one by name."""
+    if attempt.searches:
+        return replace(found, reason=f"{found.reason}, which does not pay for {attempt.searches} searches")
+    raise InputError(f'engine "phast": {found.reason}; choose "{other}"', name)
+
+
 def described(found: Hierarchy, attempt: Attempt) -> str:
     """Return a line for the log about a hierarchy."""
     size = f"{counted(int(found.down_offsets[-1]), 'arc')} and {counted(found.levels, 'level')}"
     kept = ", kept from an earlier run" if attempt.kept and attempt.kept.weighed else ""
     return f"engine: phast, a hierarchy of {size}{kept}"
-
-
-def _for_searches(
-    graph: Graph, device: Device, comm: Comm, keys: Keys, engine: str, parameters: Parameters, cutoff: float | None,
-    searches: int, reason: str,
-) -> Searcher:
-    if reason:
-        device.notes.append(f"engine: near-far: {reason}")
-    search_graph = comm.once_per_host(partial(lay_out, graph, keys))
-    give_back_freed_memory()  # what laying out took: rows may need as much
-    delta = None if parameters.delta is None else parameters.delta * graph.scale
-    return searcher(graph, device, keys, engine, delta, cutoff, search_graph=search_graph, searches=searches,
-                    batch=parameters.batch)

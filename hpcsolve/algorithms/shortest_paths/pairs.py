@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,8 +10,8 @@ from numpy.typing import NDArray
 
 from hpcsolve.algorithms.base import Report
 from hpcsolve.algorithms.shortest_paths.search_graph import Keys
-from hpcsolve.algorithms.shortest_paths.searches import WANTS_PATHS, WANTS_TARGETS, Searcher, Solved, query_searches
-from hpcsolve.algorithms.shortest_paths.tables import COUNTERS, WORK, SearchCheckpoints, solved_of, work_of
+from hpcsolve.algorithms.shortest_paths.searches import WANTS_PATHS, WANTS_TARGETS, Searcher, query_searches
+from hpcsolve.algorithms.shortest_paths.tables import COUNTERS, WORK, SearchCheckpoints, work_of
 from hpcsolve.answers.paths import Paths
 from hpcsolve.checkpoint.saved import ANY_COUNT
 from hpcsolve.checkpoint.store import Part, part
@@ -22,28 +21,6 @@ SOURCES_A_BATCH = 64
 """Searches of one batch, per block. Many, since most are short."""
 PATH_ROOM = 64
 """Entries for the path of each query at first. A batch has additional room for one path through all vertices."""
-
-
-@dataclass(frozen=True)
-class QueryAnswers:
-    """The answers to this rank's queries, in their order.
-
-    Attributes
-    ----------
-    keys
-        Shape (queries,): distances as keys.
-    length
-        Shape (queries,), int64: vertices of each path, 0 where there is none.
-    path
-        The vertices of all paths, one path after the other: positions in the graph's own order.
-    batches
-        What the searches took and what their check found.
-    """
-
-    keys: NDArray[Any]
-    length: NDArray[np.int64]
-    path: NDArray[np.int32]
-    batches: Sequence[Solved]
 
 
 def by_source(pairs: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -57,20 +34,87 @@ def shares(pairs: NDArray[np.int64], size: int) -> list[range]:
     return [range(starts[part.start], starts[part.stop]) for part in even_shares(len(starts) - 1, size)]
 
 
+@dataclass
+class QueryTable:
+    """The answers to the queries of a rank, in their order.
+
+    Attributes
+    ----------
+    keys
+        Shape (queries,): distances as keys.
+    length
+        Shape (queries,): number of vertices of each path, 0 where there is none.
+    paths
+        The path of each query: positions in the graph's own order.
+    counters
+        Counters of the searches (`WORK`), in any order.
+    finished
+        Whether each query is answered, shape (queries,).
+    """
+
+    noun: ClassVar = "queries"
+    keys: NDArray[Any]
+    length: NDArray[np.int64] = field(init=False)
+    paths: list[NDArray[np.int32]] = field(init=False)
+    counters: list[NDArray[np.uint64]] = field(default_factory=list)
+    finished: NDArray[np.bool_] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Begin without answers."""
+        count = len(self.keys)
+        self.length, self.finished = np.zeros(count, np.int64), np.zeros(count, bool)
+        self.paths = [np.empty(0, np.int32)] * count
+
+    @property
+    def path(self) -> NDArray[np.int32]:
+        """The vertices of all paths, one path after the other."""
+        return np.concatenate([np.empty(0, np.int32), *self.paths])
+
+    @property
+    def work(self) -> NDArray[np.uint64]:
+        """Counters of the searches, shape (searches, WORK)."""
+        return np.concatenate([np.empty((0, WORK), np.uint64), *self.counters])
+
+    def load(self, kept: SearchCheckpoints, n: int) -> None:
+        """Take the answers of a checkpoint, for n vertices, and on rank 0 the counters of all searches."""
+        if kept.saved is None:
+            return
+        query = kept.saved.gathered("query", (), np.int64, ANY_COUNT)
+        count = range(len(query), len(query) + 1)
+        length = kept.saved.gathered("length", (), np.int64, count, range(n + 1))
+        ends, every = np.cumsum(length), int(length.sum())
+        keys = kept.saved.gathered("keys", (), self.keys.dtype, count)
+        path = kept.saved.gathered("path", (), np.int32, range(every, every + 1), range(n))
+        for at in np.flatnonzero((query >= kept.first) & (query < kept.first + len(self.keys))).tolist():
+            here = int(query[at]) - kept.first
+            self.keys[here], self.length[here], self.finished[here] = keys[at], length[at], True
+            self.paths[here] = path[int(ends[at] - length[at]) : int(ends[at])]
+        if kept.comm.rank == 0:
+            self.counters.append(kept.saved.gathered("work", (WORK,), np.uint64, ANY_COUNT, COUNTERS))
+
+    def nbytes(self) -> int:
+        """Return the bytes of the answers."""
+        return int(self.length.sum()) * 4 + int(self.finished.sum()) * (16 + self.keys.itemsize)
+
+    def parts(self, first: int) -> list[Part]:
+        """Return the answered queries."""
+        query = np.flatnonzero(self.finished)
+        path = np.concatenate([np.empty(0, np.int32), *(self.paths[at] for at in query.tolist())])
+        arrays = {"query": first + query, "keys": self.keys[query], "length": self.length[query], "path": path,
+                  "work": self.work}
+        return [part(name, 0, values) for name, values in arrays.items()]
+
+
 def solve_pairs(
     prepared: Searcher, pairs: NDArray[np.int64], report: Report, kept: SearchCheckpoints | None = None
-) -> QueryAnswers:
+) -> QueryTable:
     """Answer queries, sorted by source. Collective if checkpoints are kept.
 
     Queries whose paths do not fit are answered again, with more room.
     """
-    kept = kept or SearchCheckpoints()
-    keys, length = np.empty(len(pairs), prepared.keys.dtype), np.zeros(len(pairs), np.int64)
-    path: list[NDArray[np.int32]] = [np.empty(0, np.int32)] * len(pairs)
-    table = QueryTable(keys, length, path, [], np.zeros(len(pairs), bool))
+    kept, table = kept or SearchCheckpoints(), QueryTable(np.empty(len(pairs), prepared.keys.dtype))
     table.load(kept, prepared.graph.n)
-    batches, room, places = [solved_of(work) for work in table.work], PATH_ROOM, prepared.graph.places()
-    left = np.flatnonzero(~table.finished)
+    room, places, left = PATH_ROOM, prepared.graph.places(), np.flatnonzero(~table.finished)
     waiting = [left[part] for part in _batches(pairs[left], SOURCES_A_BATCH * prepared.blocks)]
     for mine in kept.while_any(waiting, table):
         searches = query_searches(pairs[mine], places)
@@ -79,16 +123,14 @@ def solve_pairs(
         if late.any():
             waiting.append(mine[late])
             room *= 2
-        batches.append(found)
-        table.work.append(work_of(found))
-        keys[mine] = found.target_keys
-        length[mine] = found.path_length
+        table.counters.append(work_of(found))
+        table.keys[mine], table.length[mine] = found.target_keys, found.path_length
         for query in np.flatnonzero(~late).tolist():
             begin = int(found.path_begin[query])
-            path[mine[query]] = found.path[begin : begin + int(found.path_length[query])].astype(np.int32)
+            table.paths[mine[query]] = found.path[begin : begin + int(found.path_length[query])].astype(np.int32)
         table.finished[mine[~late]] = True
         report(float(table.finished.mean()))
-    return QueryAnswers(keys, length, np.concatenate([np.empty(0, np.int32), *path]), batches)
+    return table
 
 
 def _batches(pairs: NDArray[np.int64], sources: int) -> list[NDArray[np.int64]]:
@@ -98,7 +140,7 @@ def _batches(pairs: NDArray[np.int64], sources: int) -> list[NDArray[np.int64]]:
     return np.split(np.arange(len(pairs)), cuts)[::-1] if len(pairs) else []
 
 
-def paths_of(mine: QueryAnswers, keys: Keys, pairs: NDArray[np.int64], comm: Comm) -> Paths | None:
+def paths_of(mine: QueryTable, keys: Keys, pairs: NDArray[np.int64], comm: Comm) -> Paths | None:
     """Return the answer on rank 0, with the queries in their own order, elsewhere None. Collective."""
     parts = _gathered(mine, comm)
     if parts is None:
@@ -115,7 +157,7 @@ def paths_of(mine: QueryAnswers, keys: Keys, pairs: NDArray[np.int64], comm: Com
     return Paths(np.ascontiguousarray(source), np.ascontiguousarray(target), keys.decode(distance), offset, path)
 
 
-def _gathered(mine: QueryAnswers, comm: Comm) -> list[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]] | None:
+def _gathered(mine: QueryTable, comm: Comm) -> list[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]] | None:
     """Return every rank's keys, lengths and paths on rank 0, elsewhere None. Arrays may exceed 2 GiB. Collective."""
     own: tuple[NDArray[Any], NDArray[Any], NDArray[Any]] = (mine.keys, mine.length, mine.path)
     sizes = comm.gather([len(array) for array in own])
@@ -130,57 +172,3 @@ def _gathered(mine: QueryAnswers, comm: Comm) -> list[tuple[NDArray[Any], NDArra
             comm.receive(array, rank).wait()
         parts.append((arrays[0], arrays[1], arrays[2]))
     return parts
-
-
-@dataclass
-class QueryTable:
-    """The answers to the queries of a rank.
-
-    Attributes
-    ----------
-    keys, length
-        Distance and number of vertices of the path of each query.
-    path
-        The path of each query.
-    work
-        Counters (`WORK`) of the searches, in any order.
-    finished
-        Whether each query is answered, shape (queries,).
-    """
-
-    noun: ClassVar = "queries"
-    keys: NDArray[Any]
-    length: NDArray[np.int64]
-    path: list[NDArray[np.int32]]
-    work: list[NDArray[np.uint64]]
-    finished: NDArray[np.bool_]
-
-    def load(self, kept: SearchCheckpoints, n: int) -> None:
-        """Take the answers of a checkpoint, for n vertices, and on rank 0 the counters of all searches."""
-        if kept.saved is None:
-            return
-        query = kept.saved.gathered("query", (), np.int64, ANY_COUNT)
-        count = range(len(query), len(query) + 1)
-        length = kept.saved.gathered("length", (), np.int64, count, range(n + 1))
-        ends, every = np.cumsum(length), int(length.sum())
-        keys = kept.saved.gathered("keys", (), self.keys.dtype, count)
-        path = kept.saved.gathered("path", (), np.int32, range(every, every + 1), range(n))
-        for at in np.flatnonzero((query >= kept.first) & (query < kept.first + len(self.keys))).tolist():
-            here = int(query[at]) - kept.first
-            self.keys[here], self.length[here], self.finished[here] = keys[at], length[at], True
-            self.path[here] = path[int(ends[at] - length[at]) : int(ends[at])]
-        if kept.comm.rank == 0:
-            self.work.append(kept.saved.gathered("work", (WORK,), np.uint64, ANY_COUNT, COUNTERS))
-
-    def nbytes(self) -> int:
-        """Return the bytes of the answers."""
-        return int(self.length.sum()) * 4 + int(self.finished.sum()) * (16 + self.keys.itemsize)
-
-    def parts(self, first: int) -> list[Part]:
-        """Return the answered queries."""
-        query = np.flatnonzero(self.finished)
-        path = np.concatenate([np.empty(0, np.int32), *(self.path[at] for at in query.tolist())])
-        work = np.concatenate([np.empty((0, WORK), np.uint64), *self.work])
-        arrays = {"query": first + query, "keys": self.keys[query], "length": self.length[query], "path": path,
-                  "work": work}
-        return [part(name, 0, values) for name, values in arrays.items()]

@@ -5,10 +5,11 @@ Of each row of distances a summary is kept. Lines are rows of several sources si
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,15 +27,7 @@ from hpcsolve.algorithms.shortest_paths.searches import (
     batch_on,
     row_searches,
 )
-from hpcsolve.algorithms.shortest_paths.tables import (
-    WORK,
-    RowTable,
-    SearchCheckpoints,
-    SearchRows,
-    rows_at_once,
-    solved_of,
-    work_of,
-)
+from hpcsolve.algorithms.shortest_paths.tables import WORK, RowTable, SearchCheckpoints, rows_at_once
 from hpcsolve.answers.contents import DistanceTable
 from hpcsolve.answers.reductions import PER_SOURCE, Reductions, closeness_of, middle_of, reduction_table
 from hpcsolve.device.base import Argument, Buffer, Device, DeviceInfo, batches_at_once, nbytes_of
@@ -43,62 +36,27 @@ from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.questions import PathQuestion, Reduction
 
-REACHED, SUMS, FARTHEST, WITHIN = 0, 1, 4, 6
-"""Where entries of a summary begin: targets reached, three digits of the sum, farthest target, counts by cutoff."""
-
-
-@dataclass(frozen=True)
-class Layout:
-    """The entries of a summary.
-
-    Attributes
-    ----------
-    cutoffs, nearest
-        Number of cutoffs, and number of nearest targets.
-    """
-
-    cutoffs: int
-    nearest: int
-
-    @property
-    def entries(self) -> int:
-        """Number of entries."""
-        return WITHIN + self.cutoffs + 2 * self.nearest
-
-    def counts(self, summaries: NDArray[Any]) -> NDArray[Any]:
-        """Return the number of targets within each cutoff, shape (sources, cutoffs)."""
-        return summaries[:, WITHIN : WITHIN + self.cutoffs]
-
-    def nearest_keys(self, summaries: NDArray[Any]) -> NDArray[Any]:
-        """Return the keys of the distances of the nearest targets, shape (sources, nearest)."""
-        return summaries[:, WITHIN + self.cutoffs : WITHIN + self.cutoffs + self.nearest]
-
-    def nearest_names(self, summaries: NDArray[Any]) -> NDArray[Any]:
-        """Return the names of the nearest targets, all ones for none, shape (sources, nearest)."""
-        return summaries[:, WITHIN + self.cutoffs + self.nearest :]
-
-
-def layout_of(reduction: Reduction) -> Layout:
-    """Return the layout of the summaries that a reduction makes."""
-    return Layout(len(reduction.cutoffs), reduction.nearest)
-
-
-def sums_of(summaries: NDArray[Any], keys: Keys) -> NDArray[np.uint64] | None:
-    """Return the sums of distances, shape (sources,), or None if one does not fit 64 bits."""
-    half = np.uint64(4 * keys.dtype.itemsize)
-    low, middle, high = summaries[:, SUMS : SUMS + 3].T.astype(np.uint64)
-    if half == 32 and high.any():
-        return None
-    found: NDArray[np.uint64] = low + (middle << half) + (high << np.uint64(2 * int(half) % 64))
-    return found
-
-
 SUMMARIES_FILE = "paths/summaries"
 THREADS = 256
 TARGETS_A_PART = 2048
 """On a GPU, the number of targets of a part, which a warp goes through."""
 SEARCHED_WIDTH = 16
 """Number of sources of a group, where rows come from searches one by one."""
+SWEEPS_A_BATCH = 4
+"""Number of sweeps of all groups between two points where a checkpoint may be written."""
+COUNTERS = 60
+"""Bytes on a device for each search, besides its results: seed, table, counters."""
+REACHED, SUMS, FARTHEST, WITHIN = 0, 1, 4, 6
+"""Where entries of a summary begin: targets reached, three digits of the sum, farthest target, counts by cutoff.
+
+Behind the counts stand the keys of the distances of the nearest targets, and their names, all ones for none."""
+
+
+def entries_of(reduction: Reduction) -> int:
+    """Return the number of entries of a summary."""
+    return WITHIN + len(reduction.cutoffs) + 2 * reduction.nearest
+
+
 
 
 def parts_of(columns: int, groups: int, info: DeviceInfo) -> int:
@@ -115,7 +73,7 @@ def reducer_shapes(columns: int, groups: int, width: int, reduction: Reduction, 
         "vertex": ((columns,), np.dtype(np.uint32)),
         "name": ((columns,), np.dtype(np.uint32)),
         "cutoff": ((max(1, len(reduction.cutoffs)),), keys.dtype),
-        "summaries": ((parts, layout_of(reduction).entries, width), keys.dtype),
+        "summaries": ((parts, entries_of(reduction), width), keys.dtype),
     }
 
 
@@ -167,11 +125,6 @@ class Reducer:
         for buffer in self.work.values():
             buffer.free()
 
-    @property
-    def entries(self) -> int:
-        """Number of entries of a summary."""
-        return layout_of(self.reduction).entries
-
     def reduce(self, n: int, sources: int, lines: Buffer, out: Buffer) -> None:
         """Reduce the lines of groups, shape (groups, n, width), to the summaries of their sources."""
         groups = -(-sources // self.width)
@@ -192,68 +145,19 @@ class Reducer:
         self.reduce(columns, sources, lines, out)
 
     def _kernel(self, verb: str) -> Any:
-        return self.device.kernel(SUMMARIES_FILE, f"summaries_{verb}_{_code(self.keys)}_{self.width}")
+        """Return the kernel for unsigned integers as wide as the keys: keys of floats are in the order of these."""
+        return self.device.kernel(SUMMARIES_FILE, f"summaries_{verb}_u{self.keys.dtype.itemsize}_{self.width}")
 
 
-def _code(keys: Keys) -> str:
-    """Return the code of unsigned integers as wide as the keys, since keys of floats are in the order of these."""
-    return f"u{keys.dtype.itemsize}"
-
-
-@dataclass(frozen=True)
-class SweptSummaries:
-    """Summaries by sweeps over a hierarchy."""
-
-    prepared: Sweeper
-    reducer: Reducer
-
-    def start(self, searches: Searches, out: NDArray[Any]) -> tuple[Solved, Rows]:
-        """Run searches, one source each. `out`, shape (searches, entries), may still be filled after this returns."""
-        return self.prepared.start(searches, WANTS_DISTANCES, out, reducer=self.reducer)
-
-
-@dataclass(frozen=True)
-class SearchedSummaries:
-    """Summaries of rows that are searched one by one.
-
-    Attributes
-    ----------
-    rows, lines
-        Room for the rows of a batch, shape (searches, targets), and for the same in groups of sources.
-    whole
-        Whether all vertices are targets.
-    """
-
-    prepared: Searcher
-    reducer: Reducer
-    rows: NDArray[Any]
-    lines: Buffer
-    whole: bool
-
-    def start(self, searches: Searches, out: NDArray[Any]) -> tuple[Solved, Rows]:
-        """Run searches, one source each. `out`, shape (searches, entries), may still be filled after this returns."""
-        prepared, count = self.prepared, len(searches)
-        rows = self.rows[:count] if self.whole else None
-        batch = batch_on(prepared.device, searches, WANTS_DISTANCES if self.whole else WANTS_TARGETS,
-                         prepared.keys.dtype, rows)
-        found = batch.out["distance" if self.whole else "target_distance"]
-        summaries = prepared.device.output(out)
-        assert found is not None
-        prepared.timer.start()
-        prepared.engine.launch(prepared, batch)
-        self.reducer.reduce_rows(count, found, self.lines, summaries)
-        prepared.timer.stop()
-        solved = batch.solved()
-        if self.whole:
-            found.free()
-        return solved, Rows(prepared, [(summaries, summaries.start_download(out))])
+Summarise: TypeAlias = Callable[[Searches, NDArray[Any]], tuple[Solved, Rows]]
+"""Runs searches, one source each. The summaries, shape (searches, entries), may still be filled after it returns."""
 
 
 @contextmanager
 def summaries_of(
     prepared: Searcher | Sweeper, targets: NDArray[np.int64] | None, reduction: Reduction, batch: int
-) -> Iterator[SweptSummaries | SearchedSummaries]:
-    """Yield the searches that make summaries on a prepared graph.
+) -> Iterator[Summarise]:
+    """Yield the function that makes summaries on a prepared graph, by sweeps or by searches one by one.
 
     Parameters
     ----------
@@ -269,51 +173,66 @@ def summaries_of(
         order = np.argsort(vertex, kind="stable")  # as the lines lie in memory
         with Reducer(device, keys, prepared.shape.width, prepared.shape.groups, vertex[order],
                      name[order].astype(np.uint32), prepared.cutoff, reduction, prepared.threads) as reducer:
-            yield SweptSummaries(prepared, reducer)
+            sweeper = prepared
+            yield lambda searches, out: sweeper.start(searches, WANTS_DISTANCES, out, reducer=reducer)
         return
     groups, columns = -(-batch // SEARCHED_WIDTH), len(name)
     lines = device.empty((groups, columns, SEARCHED_WIDTH), keys.dtype)
-    rows = np.empty((batch if targets is None else 0, columns), keys.dtype)
+    rows = np.empty((batch, columns), keys.dtype) if targets is None else None
     whole_warps = prepared.threads // 32 * 32
     with Reducer(device, keys, SEARCHED_WIDTH, groups, np.arange(columns, dtype=np.uint32), name.astype(np.uint32),
                  prepared.cutoff, reduction, whole_warps) as reducer:
-        yield SearchedSummaries(prepared, reducer, rows, lines, targets is None)
+        yield partial(_searched, prepared, reducer, rows, lines)
     lines.free()
 
 
-SWEEPS_A_BATCH = 4
-"""Number of sweeps of all groups between two points where a checkpoint may be written."""
+def _searched(prepared: Searcher, reducer: Reducer, rows: NDArray[Any] | None, lines: Buffer, searches: Searches,
+              out: NDArray[Any]) -> tuple[Solved, Rows]:
+    """Make summaries of rows that are searched one by one (`Summarise`).
+
+    Parameters
+    ----------
+    rows
+        Room for the rows of a batch, shape (searches, n), or None if not all vertices are targets.
+    lines
+        Room for the same rows in groups of sources.
+    """
+    wanted, name = (WANTS_TARGETS, "target_distance") if rows is None else (WANTS_DISTANCES, "distance")
+    batch = batch_on(prepared.device, searches, wanted, prepared.keys.dtype,
+                     None if rows is None else rows[: len(searches)])
+    found, summaries = batch.out[name], prepared.device.output(out)
+    assert found is not None
+    prepared.timer.start()
+    prepared.engine.launch(prepared, batch)
+    reducer.reduce_rows(len(searches), found, lines, summaries)
+    prepared.timer.stop()
+    solved = batch.solved()
+    if rows is not None:
+        found.free()
+    return solved, Rows(prepared, [(summaries, summaries.start_download(out))])
 
 
 def solve_summaries(
     prepared: Searcher | Sweeper, seeds: Sequence[NDArray[np.int64]], targets: NDArray[np.int64] | None,
     reduction: Reduction, report: Report, kept: SearchCheckpoints,
-) -> SearchRows:
+) -> RowTable:
     """Search from each source, and return its summary in place of its row. Collective if checkpoints are kept."""
-    found = np.empty((len(seeds), layout_of(reduction).entries), prepared.keys.dtype)
-    work, finished = np.zeros((len(seeds), WORK), np.uint64), np.zeros(len(seeds), bool)
-    table = RowTable(found, np.empty((len(seeds), 0), np.uint32), work, finished)
+    found = np.empty((len(seeds), entries_of(reduction)), prepared.keys.dtype)
+    table, places = RowTable(found, np.empty((len(seeds), 0), np.uint32)), prepared.graph.places()
     table.load(kept)
-    step, places = batch_of(prepared), prepared.graph.places()
-    waiting = table.unfinished(step)
-    with summaries_of(prepared, targets, reduction, min(step, max(1, len(seeds)))) as summaries:
-        for part in kept.while_any(waiting[::-1], table):
-            solved, rows = summaries.start(row_searches(seeds[part], targets, places), found[part])
-            table.begin(part, rows)  # they are copied during the next searches
-            table.work[part] = work_of(solved)
+    if isinstance(prepared, Sweeper):
+        step = SWEEPS_A_BATCH * prepared.batch
+    else:
+        step = rows_at_once(prepared.graph.n, prepared.keys, prepared.device.info)
+    with summaries_of(prepared, targets, reduction, min(step, max(1, len(seeds)))) as summarise:
+        for part in kept.while_any(table.unfinished(step)[::-1], table):
+            table.begin(part, *summarise(row_searches(seeds[part], targets, places), found[part]))
             report(float(table.finished.mean()))
         table.arrive()
-    return SearchRows(found, table.before.view(np.int32), [solved_of(table.work)])
+    return table
 
 
-def batch_of(prepared: Searcher | Sweeper) -> int:
-    """Return the number of searches of a batch."""
-    if isinstance(prepared, Sweeper):
-        return SWEEPS_A_BATCH * prepared.batch
-    return rows_at_once(prepared.graph.n, prepared.keys, prepared.device.info)
-
-
-def reductions_of(rows: SearchRows, keys: Keys, share: range, asked: PathQuestion, graph: Graph, comm: Comm
+def reductions_of(rows: RowTable, keys: Keys, share: range, asked: PathQuestion, graph: Graph, comm: Comm
                   ) -> Reductions:
     """Return the answer, with this rank's rows of the tables. Collective.
 
@@ -342,6 +261,16 @@ def reductions_of(rows: SearchRows, keys: Keys, share: range, asked: PathQuestio
     return Reductions(asked.sources.astype(np.int32), target=target, cutoff=cutoff, **found)
 
 
+def sums_of(summaries: NDArray[Any], keys: Keys) -> NDArray[np.uint64] | None:
+    """Return the sums of distances, shape (sources,), or None if one does not fit 64 bits."""
+    half = np.uint64(4 * keys.dtype.itemsize)
+    low, middle, high = summaries[:, SUMS : SUMS + 3].T.astype(np.uint64)
+    if half == 32 and high.any():
+        return None
+    found: NDArray[np.uint64] = low + (middle << half) + (high << np.uint64(2 * int(half) % 64))
+    return found
+
+
 def _columns(summaries: NDArray[Any], keys: Keys, wanted: Reduction) -> dict[str, Any]:
     """Return this rank's part of the columns that have a value for each source."""
     found: dict[str, Any] = {"reached": summaries[:, REACHED].astype(np.int64)}
@@ -358,13 +287,13 @@ def _columns(summaries: NDArray[Any], keys: Keys, wanted: Reduction) -> dict[str
 def _tables(summaries: NDArray[Any], keys: Keys, wanted: Reduction, first: int, total: int
             ) -> dict[str, DistanceTable]:
     """Return this rank's rows of the tables."""
-    layout = layout_of(wanted)
+    counts, nearest, targets = np.split(summaries[:, WITHIN:], np.cumsum([len(wanted.cutoffs), wanted.nearest]), axis=1)
     found: dict[str, NDArray[Any]] = {}
     if wanted.cutoffs:
-        found["count"] = layout.counts(summaries).astype(np.uint32)
+        found["count"] = counts.astype(np.uint32)
     if wanted.nearest:
-        found["nearest_target"] = _names(layout.nearest_names(summaries))
-        found["nearest_distance"] = keys.decode(np.ascontiguousarray(layout.nearest_keys(summaries)))
+        found["nearest_target"] = _names(targets)
+        found["nearest_distance"] = keys.decode(np.ascontiguousarray(nearest))
     return {name: reduction_table(name, values, first, total) for name, values in found.items()}
 
 
@@ -373,8 +302,6 @@ def _names(words: NDArray[Any]) -> NDArray[np.int32]:
     return words.astype(np.uint32).view(np.int32)
 
 
-COUNTERS = 60
-"""Bytes on a device for each search, besides its results: seed, table, counters."""
 
 
 def swept_bytes(n: int, asked: PathQuestion, size: int, shape: Shape, info: DeviceInfo, keys: Keys) -> tuple[int, int]:
@@ -399,7 +326,7 @@ def _bytes(n: int, asked: PathQuestion, size: int, batch: int, shape: Shape, inf
     """Return the bytes on the device and on the host: reducer, batch of searches, and summaries of all searches."""
     assert asked.reduction is not None
     columns = n if asked.targets is None else len(asked.targets)
-    summary = layout_of(asked.reduction).entries * keys.dtype.itemsize
+    summary = entries_of(asked.reduction) * keys.dtype.itemsize
     shapes = reducer_shapes(columns, shape.groups, shape.width, asked.reduction, info, keys)
     of_batch = batch * (COUNTERS + (0 if info.kind == "cpu" else batches_at_once(info) * summary))
     answer = 3 * summary + 2 * 8 * len(PER_SOURCE)  # summaries, and the columns of this rank and of all

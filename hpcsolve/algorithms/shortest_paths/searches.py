@@ -27,6 +27,11 @@ BLOCK_THREADS = 256
 WANTS_DISTANCES, WANTS_PREDECESSORS, WANTS_TARGETS, WANTS_PATHS, UNCHECKED = 1, 2, 4, 8, 16
 """Bits of `wanted`: what a search delivers. `UNCHECKED`, for benchmarks, leaves the check out."""
 WANTS_ROWS = WANTS_DISTANCES | WANTS_PREDECESSORS
+NO_ROOM = np.uint64(2**64 - 1)
+"""The `path_begin` of a query whose path did not fit in `path`."""
+_ROWS = ("distance", "predecessor")
+_ENTRIES = {"counts": 3, "overflowed": 1, "work": 2}
+"""Entries for each search."""
 
 
 @dataclass(frozen=True)
@@ -57,10 +62,6 @@ class Searches:
         """Return one search, with the seeds, targets and queries of all."""
         return replace(self, table=self.table[number : number + 1])
 
-    def seed_counts(self) -> NDArray[np.int64]:
-        """Return the number of seeds of each search."""
-        return (self.table[:, 1] - self.table[:, 0]).astype(np.int64)
-
 
 def row_searches(
     seeds: Sequence[NDArray[np.int64]], targets: NDArray[np.int64] | None, places: NDArray[np.uint32]
@@ -87,10 +88,6 @@ def query_searches(pairs: NDArray[np.int64], places: NDArray[np.uint32]) -> Sear
     source = np.arange(len(starts))
     table = np.stack([source, source + 1, starts, ends, starts], axis=1)
     return Searches(table.astype(np.uint32), places[pairs[starts, 0]], places[pairs[:, 1]], len(pairs))
-
-
-NO_ROOM = np.uint64(2**64 - 1)
-"""The `path_begin` of a query whose path did not fit in `path`."""
 
 
 @dataclass(frozen=True)
@@ -170,9 +167,15 @@ class Batch:
             if buffer:
                 buffer.free()
         counts, work = found["counts"].astype(np.int64), found["work"]
-        wrong = counts[:, 0] + np.abs(counts[:, 2] - self.searches.seed_counts())  # every root is a seed
+        begin, end = self.searches.table[:, :2].astype(np.int64).T
+        wrong = counts[:, 0] + np.abs(counts[:, 2] - (end - begin))  # every root is a seed
         return Solved(wrong, counts[:, 1].astype(np.uint32), work[:, 0], work[:, 1], found["target_distance"],
                       found["path_begin"], found["path_length"], found["path"])
+
+
+def _part(buffer: Buffer | None, number: int, entries: int | None) -> Buffer | None:
+    """Return the entries of one search, or the whole buffer if all searches share it."""
+    return buffer if buffer is None or entries is None else buffer.view(entries * number, entries)
 
 
 @dataclass(eq=False)
@@ -195,11 +198,6 @@ class Rows:
             download.wait()
             buffer.free()
         self.searcher.seconds_copy += time.perf_counter() - started
-
-
-_ROWS = ("distance", "predecessor")
-_ENTRIES = {"counts": 3, "overflowed": 1, "work": 2}
-"""Entries for each search."""
 
 
 def batch_on(
@@ -233,11 +231,6 @@ def batch_on(
         "work": device.zeros((len(searches), 2), np.uint64),
     }
     return Batch(searches, wanted, asked, out, path_room)
-
-
-def _part(buffer: Buffer | None, number: int, entries: int | None) -> Buffer | None:
-    """Return the entries of one search, or the whole buffer if all searches share it."""
-    return buffer if buffer is None or entries is None else buffer.view(entries * number, entries)
 
 
 @dataclass(eq=False)

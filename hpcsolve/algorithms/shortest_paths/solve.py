@@ -6,7 +6,6 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -42,7 +41,7 @@ from hpcsolve.algorithms.shortest_paths.engines.phast import sweep_workspace as 
 from hpcsolve.algorithms.shortest_paths.pairs import (
     PATH_ROOM,
     SOURCES_A_BATCH,
-    QueryAnswers,
+    QueryTable,
     by_source,
     paths_of,
     shares,
@@ -67,14 +66,21 @@ from hpcsolve.algorithms.shortest_paths.search_graph import (
 )
 from hpcsolve.algorithms.shortest_paths.searches import Searcher, workspace
 from hpcsolve.algorithms.shortest_paths.tables import (
+    CUT,
+    RELAXED,
+    ROUNDS,
+    WRONG,
+    RowTable,
     SearchCheckpoints,
-    SearchRows,
     distances_of,
     rows_at_once,
     solve_table,
 )
 from hpcsolve.algorithms.trial import Stopwatch, Trial
 from hpcsolve.answers.contents import Column, Dataset, columns
+from hpcsolve.answers.distances import Distances
+from hpcsolve.answers.paths import Paths
+from hpcsolve.answers.reductions import Reductions
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
 from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo, batches_at_once, nbytes_of
 from hpcsolve.errors import InputError
@@ -90,6 +96,99 @@ SEARCHES = {
     "rounds": Dataset("int64", "Number of rounds, each of which must wait for the one before", "search"),
 }
 """The group `/searches`."""
+ARCS = 1 << 24
+"""A block makes searches one after the other until their arcs are so many, at least one: some tenths of a second."""
+
+
+def run(
+    graph: Graph, device: Device, comm: Comm, parameters: Parameters, report: Report,
+    criteria: StopCriteria = NO_STOP, seed: int = 1, checkpoints: Checkpoints = NONE,
+) -> Outcome:
+    """Return distances or paths, as asked, checked on the device. `graph` is the same on all ranks.
+
+    Raises
+    ------
+    InputError
+        A distance, or a sum of distances, does not fit 64 bits.
+    """
+    asked = on_rank_0(comm, lambda: question(graph, parameters))
+    share = _shares(asked, comm.size)[comm.rank]
+    keys: Keys | None = first_keys(graph)
+    cutoff, saved = asked.cutoff, checkpoints.saved
+    way = way_of(graph, parameters, asked, workers_of_all(device.info, comm),
+                 partial(kept_everywhere, graph, device.info, comm))
+    if saved is not None:
+        known = [*(engine.name for engine in ENGINES), NEAR_FAR, PHAST]
+        keys, way = KINDS[saved.text("keys", KINDS)], way_by(saved.text("engine", known), way.reason)
+    while keys is not None:
+        kind = keys
+        with prepared_on(graph, device, comm, kind, way, parameters, cutoff, len(share), asked.targets) as prepared:
+            report(0.0)
+            numbers = {"keys": kind.code, "engine": engine_of(prepared, way)}
+            kept = SearchCheckpoints(comm, checkpoints, share.start, saved, numbers)
+            mine = _found(prepared, asked, share, parameters, report, kept)
+            seconds = {"seconds_kernel": prepared.timer.seconds, "seconds_copy": prepared.seconds_copy}
+            cut = cutoff is None or kind.encode_one(cutoff) > prepared.cutoff
+        started = time.perf_counter()
+        if not any(comm.allgather(cut and bool(mine.work[:, CUT].any()))):
+            rank = {"operations": int(mine.work[:, RELAXED].sum()), "wrong": int(mine.work[:, WRONG].sum()), **seconds,
+                    "seconds_wait": time.perf_counter() - started}
+            tables = {"searches": _searches(mine.work, comm)}
+            return Outcome(_answer(mine, kind, asked, share, graph, parameters, comm), tables, rank)
+        (keys, way), saved = _next(kind, prepared, way), None
+    raise InputError("a path is longer than 2^64 - 2; divide the weights by a power of ten", graph.name)
+
+
+def _shares(asked: PathQuestion, size: int) -> list[range]:
+    """Return each rank's range of the searches, or of the queries sorted by source."""
+    if asked.pairs is None:
+        return even_shares(len(asked.seeds), size)
+    return shares(asked.pairs[by_source(asked.pairs)], size)
+
+
+def _found(prepared: Searcher | Sweeper, asked: PathQuestion, share: range, parameters: Parameters, report: Report,
+           kept: SearchCheckpoints) -> RowTable | QueryTable:
+    """Return what this rank's searches find."""
+    mine = slice(share.start, share.stop)
+    if asked.pairs is not None:
+        assert isinstance(prepared, Searcher)
+        return solve_pairs(prepared, asked.pairs[by_source(asked.pairs)][mine], report, kept)
+    if asked.reduction is not None:
+        return solve_summaries(prepared, asked.seeds[mine], asked.targets, asked.reduction, report, kept)
+    wanted = parameters.predecessors or parameters.voronoi
+    return solve_table(prepared, asked.seeds[mine], asked.targets, wanted, report, kept)
+
+
+def _next(keys: Keys, prepared: Searcher | Sweeper, way: Way) -> tuple[Keys | None, Way]:
+    """Return what to try after a distance did not fit: wider keys, then an engine with one bit more for distances."""
+    whole = isinstance(prepared, Searcher) and prepared.engine.whole_keys
+    if keys is LONG and not whole:
+        return keys, Way(PUSH.name)
+    return wider(keys), way_by(engine_of(prepared, way))
+
+
+def _answer(mine: RowTable | QueryTable, keys: Keys, asked: PathQuestion, share: range, graph: Graph,
+            parameters: Parameters, comm: Comm) -> Distances | Paths | Reductions | None:
+    """Return this rank's part of the answer. Paths are on rank 0 alone, elsewhere None. Collective."""
+    if isinstance(mine, QueryTable):
+        assert asked.pairs is not None
+        return paths_of(mine, keys, asked.pairs, comm)
+    if asked.reduction is not None:
+        return reductions_of(mine, keys, share, asked, graph, comm)
+    return distances_of(mine, keys, share, asked, parameters)
+
+
+def _searches(work: NDArray[np.uint64], comm: Comm) -> Mapping[str, Column]:
+    """Return the group `/searches` on rank 0, elsewhere this rank's part of it. Collective."""
+    parts = comm.gather(work) or [work]
+    relaxed, rounds = np.concatenate(parts).astype(np.int64)[:, [RELAXED, ROUNDS]].T
+    return columns(SEARCHES, {"relaxed": relaxed, "rounds": rounds})
+
+
+def check(graph: Graph, parameters: Parameters, outcome: Outcome) -> str | None:
+    """Return what the device's check of this rank's searches found wrong, or None."""
+    wrong = int(outcome.rank.get("wrong", 0))
+    return f"{wrong} entries contradict the arcs" if wrong else None
 
 
 def estimate(graph: Graph, parameters: Parameters, ranks: int, info: DeviceInfo = ONE_CORE) -> Estimate:
@@ -129,109 +228,6 @@ def estimate(graph: Graph, parameters: Parameters, ranks: int, info: DeviceInfo 
 def searches(asked: PathQuestion) -> int:
     """Return the number of searches that a question takes."""
     return len(asked.seeds) if asked.pairs is None else len(np.unique(asked.pairs[:, 0]))
-
-
-def run(
-    graph: Graph, device: Device, comm: Comm, parameters: Parameters, report: Report,
-    criteria: StopCriteria = NO_STOP, seed: int = 1, checkpoints: Checkpoints = NONE,
-) -> Outcome:
-    """Return distances or paths, as asked, checked on the device. `graph` is the same on all ranks.
-
-    Raises
-    ------
-    InputError
-        A distance, or a sum of distances, does not fit 64 bits.
-    """
-    asked = on_rank_0(comm, lambda: question(graph, parameters))
-    share = _shares(asked, comm.size)[comm.rank]
-    keys: Keys | None = first_keys(graph)
-    cutoff, saved = asked.cutoff, checkpoints.saved
-    way = way_of(graph, parameters, asked, workers_of_all(device.info, comm),
-                 partial(kept_everywhere, graph, device.info, comm))
-    if saved is not None:
-        known = [*(engine.name for engine in ENGINES), NEAR_FAR, PHAST]
-        keys, way = KINDS[saved.text("keys", KINDS)], way_by(saved.text("engine", known), way.reason)
-    while keys is not None:
-        kind = keys
-        with prepared_on(graph, device, comm, kind, way, parameters, cutoff, len(share), asked.targets) as prepared:
-            report(0.0)
-            numbers = {"keys": kind.code, "engine": engine_of(prepared, way)}
-            kept = SearchCheckpoints(comm, checkpoints, share.start, saved, numbers)
-            mine = _answer(prepared, asked, share, parameters, report, kept)
-            seconds = {"seconds_kernel": prepared.timer.seconds, "seconds_copy": prepared.seconds_copy}
-            cut = cutoff is None or kind.encode_one(cutoff) > prepared.cutoff
-        started = time.perf_counter()
-        if not any(comm.allgather(cut and any(batch.cut.any() for batch in mine.batches))):
-            rank = _rank_columns(mine, {**seconds, "seconds_wait": time.perf_counter() - started})
-            return _outcome(mine, kind, asked, share, graph, parameters, comm, rank)
-        (keys, way), saved = _next(kind, prepared, way), None
-    raise InputError("a path is longer than 2^64 - 2; divide the weights by a power of ten", graph.name)
-
-
-def check(graph: Graph, parameters: Parameters, outcome: Outcome) -> str | None:
-    """Return what the device's check of this rank's searches found wrong, or None."""
-    wrong = int(outcome.rank.get("wrong", 0))
-    return f"{wrong} entries contradict the arcs" if wrong else None
-
-
-def _shares(asked: PathQuestion, size: int) -> list[range]:
-    """Return each rank's range of the searches, or of the queries sorted by source."""
-    if asked.pairs is None:
-        return even_shares(len(asked.seeds), size)
-    return shares(asked.pairs[by_source(asked.pairs)], size)
-
-
-def _answer(prepared: Searcher | Sweeper, asked: PathQuestion, share: range, parameters: Parameters, report: Report,
-            kept: SearchCheckpoints) -> SearchRows | QueryAnswers:
-    """Return this rank's part of the answer."""
-    mine = slice(share.start, share.stop)
-    if asked.pairs is not None:
-        assert isinstance(prepared, Searcher)
-        return solve_pairs(prepared, asked.pairs[by_source(asked.pairs)][mine], report, kept)
-    if asked.reduction is not None:
-        return solve_summaries(prepared, asked.seeds[mine], asked.targets, asked.reduction, report, kept)
-    wanted = parameters.predecessors or parameters.voronoi
-    return solve_table(prepared, asked.seeds[mine], asked.targets, wanted, report, kept)
-
-
-def _next(keys: Keys, prepared: Searcher | Sweeper, way: Way) -> tuple[Keys | None, Way]:
-    """Return what to try after a distance did not fit: wider keys, then an engine with one bit more for distances."""
-    whole = isinstance(prepared, Searcher) and prepared.engine.whole_keys
-    if keys is LONG and not whole:
-        return keys, Way(PUSH.name)
-    return wider(keys), way_by(engine_of(prepared, way))
-
-
-def _rank_columns(
-    mine: SearchRows | QueryAnswers, seconds: Mapping[str, float]
-) -> dict[str, float | int]:
-    return {
-        "operations": int(sum(batch.relaxed.sum() for batch in mine.batches)),
-        "wrong": int(sum(batch.wrong.sum() for batch in mine.batches)),
-        **seconds,
-    }
-
-
-def _outcome(
-    mine: SearchRows | QueryAnswers, keys: Keys, asked: PathQuestion, share: range, graph: Graph,
-    parameters: Parameters, comm: Comm, rank: Mapping[str, float | int],
-) -> Outcome:
-    tables = {"searches": _searches(mine, comm)}
-    if isinstance(mine, QueryAnswers):
-        assert asked.pairs is not None
-        return Outcome(paths_of(mine, keys, asked.pairs, comm), tables, rank)
-    if asked.reduction is not None:
-        return Outcome(reductions_of(mine, keys, share, asked, graph, comm), tables, rank)
-    return Outcome(distances_of(mine, keys, share, asked, parameters), tables, rank)
-
-
-def _searches(mine: SearchRows | QueryAnswers, comm: Comm) -> Mapping[str, Column]:
-    """Return the group `/searches` on rank 0, elsewhere this rank's part of it. Collective."""
-    own = [np.concatenate([np.empty(0, np.uint64), *(getattr(batch, name) for batch in mine.batches)])
-           for name in ("relaxed", "rounds")]
-    parts: list[Any] = comm.gather(own) or [own]
-    relaxed, rounds = (np.concatenate([part[i] for part in parts]).astype(np.int64) for i in (0, 1))
-    return columns(SEARCHES, {"relaxed": relaxed, "rounds": rounds})
 
 
 @dataclass(frozen=True)
@@ -323,10 +319,6 @@ def _members(graph: Graph) -> int:
     """Return the number of vertices at the ends of arcs of weight 0."""
     free = np.flatnonzero(graph.weights == 0)
     return len(np.unique(np.concatenate([graph.tails()[free], graph.heads[free]]))) if len(free) else 0
-
-
-ARCS = 1 << 24
-"""A block makes searches one after the other until their arcs are so many, at least one: some tenths of a second."""
 
 
 def trial(graph: Graph, parameters: Parameters, criteria: StopCriteria, ranks: int, device: Device, seed: int) -> Trial:

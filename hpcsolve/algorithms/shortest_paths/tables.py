@@ -42,8 +42,12 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 COUNTERS = range(2**48)
 """What counters may be: the sum of those of many searches fits 64 bits."""
+WRONG, CUT, RELAXED, ROUNDS = range(4)
+"""The counters that are kept of a search, as in `Solved`."""
 WORK = 4
-"""Number of counters that are kept of a search: wrong entries, cut arcs, relaxed arcs, rounds."""
+"""Their number."""
+OUTPUT_BYTES = 1 << 32
+"""The most bytes of rows on a GPU, including rows that are being copied to the host."""
 
 
 @dataclass
@@ -90,8 +94,14 @@ class RowTable:
 
     Attributes
     ----------
-    keys, before, work
-        Distances, predecessors and counters (`WORK`) of each search.
+    keys
+        Shape (searches, n or number of targets): distances as keys, in the graph's own order; or a summary of them.
+    before
+        Shape (searches, n), uint32: predecessors, all ones where there is none; shape (searches, 0) if not wanted.
+    restricted
+        Whether sweeps saw only some vertices, so that nothing could be checked on the device.
+    work
+        Shape (searches, WORK): counters.
     finished
         Whether each row is finished, shape (rows,).
     under_way
@@ -101,14 +111,19 @@ class RowTable:
     noun: ClassVar = "searches"
     keys: NDArray[Any]
     before: NDArray[np.uint32]
-    work: NDArray[np.uint64]
-    finished: NDArray[np.bool_]
+    restricted: bool = False
+    work: NDArray[np.uint64] = field(init=False)
+    finished: NDArray[np.bool_] = field(init=False)
     under_way: tuple[slice, Rows] | None = None
 
-    def begin(self, part: slice, rows: Rows) -> None:
-        """Note that rows are being copied, after waiting for those before."""
+    def __post_init__(self) -> None:
+        """Begin without finished rows."""
+        self.work, self.finished = np.zeros((len(self.keys), WORK), np.uint64), np.zeros(len(self.keys), bool)
+
+    def begin(self, part: slice, solved: Solved, rows: Rows) -> None:
+        """Note searches whose rows are being copied, after waiting for the rows before."""
         self.arrive()
-        self.under_way = part, rows
+        self.work[part], self.under_way = work_of(solved), (part, rows)
 
     def arrive(self) -> None:
         """Wait for the rows that are being copied."""
@@ -161,70 +176,32 @@ def work_of(solved: Solved) -> NDArray[np.uint64]:
     return np.stack([solved.wrong.astype(np.uint64), solved.cut.astype(np.uint64), solved.relaxed, solved.rounds], 1)
 
 
-def solved_of(work: NDArray[np.uint64]) -> Solved:
-    """Return searches of which only these counters are known, shape (searches, WORK)."""
-    none = np.empty(0, np.uint64)
-    wrong, cut, relaxed, rounds = work.T
-    return Solved(wrong.astype(np.int64), cut.astype(np.uint32), relaxed, rounds, none, none, none.astype(np.uint32),
-                  none.astype(np.uint32))
-
-
-OUTPUT_BYTES = 1 << 32
-"""The most bytes of rows on a GPU, including rows that are being copied to the host."""
-
-
-@dataclass(frozen=True)
-class SearchRows:
-    """This rank's rows of the tables.
-
-    Attributes
-    ----------
-    keys
-        Shape (searches, n or number of targets): distances as keys, in the graph's own order.
-    predecessor
-        Shape (searches, n), -1 where there is none; shape (searches, 0) if predecessors are not wanted.
-    batches
-        What the searches took and what their check found, in order.
-    restricted
-        Whether sweeps saw only some vertices, so that nothing could be checked on the device.
-    """
-
-    keys: NDArray[Any]
-    predecessor: NDArray[np.int32]
-    batches: Sequence[Solved]
-    restricted: bool = False
-
-
 def solve_table(
     prepared: Searcher | Sweeper, seeds: Sequence[NDArray[np.int64]], targets: NDArray[np.int64] | None,
     predecessors: bool, report: Report, kept: SearchCheckpoints | None = None,
-) -> SearchRows:
+) -> RowTable:
     """Search from each set of seeds, and return the rows. Collective if checkpoints are kept."""
     kept = kept or SearchCheckpoints()
     n, dtype, places = prepared.graph.n, prepared.keys.dtype, prepared.graph.places()
     keys = np.empty((len(seeds), n if targets is None else len(targets)), dtype)
     before = np.empty((len(seeds), n if predecessors else 0), np.uint32)
     whole = WANTS_DISTANCES | (WANTS_PREDECESSORS if predecessors else 0)
-    table = RowTable(keys, before, np.zeros((len(seeds), WORK), np.uint64), np.zeros(len(seeds), bool))
+    table = RowTable(keys, before, isinstance(prepared, Sweeper) and prepared.restriction is not None)
     table.load(kept)
-    batches = {own.start: solved_of(table.work[own.start : own.stop]) for own in runs_of(table.finished)}
     step = prepared.batch if isinstance(prepared, Sweeper) else rows_at_once(n, prepared.keys, prepared.device.info)
     if targets is not None and isinstance(prepared, Searcher):
         step *= batches_at_once(prepared.device.info)
     for some in kept.while_any(table.unfinished(step)[::-1], table):
         searches = row_searches(seeds[some], targets, places)
         if targets is None:
-            solved, rows = prepared.start(searches, whole, keys[some], before[some] if predecessors else None)
-            table.begin(some, rows)  # they are copied during the next searches
+            table.begin(some, *prepared.start(searches, whole, keys[some], before[some] if predecessors else None))
         else:
             solved = prepared.solve(searches, WANTS_TARGETS)
             keys[some] = solved.target_keys.reshape(len(searches), -1)
-            table.finished[some] = True
-        batches[some.start], table.work[some] = solved, work_of(solved)
+            table.work[some], table.finished[some] = work_of(solved), True
         report(float(table.finished.mean()))
     table.arrive()
-    restricted = isinstance(prepared, Sweeper) and prepared.restriction is not None
-    return SearchRows(keys, before.view(np.int32), [batches[first] for first in sorted(batches)], restricted)
+    return table
 
 
 def rows_at_once(n: int, keys: Keys, info: DeviceInfo) -> int:
@@ -235,20 +212,22 @@ def rows_at_once(n: int, keys: Keys, info: DeviceInfo) -> int:
     return max(1, min(concurrent_blocks(info), most))
 
 
-def distances_of(rows: SearchRows, keys: Keys, share: range, asked: PathQuestion, parameters: Parameters) -> Distances:
+def distances_of(
+    rows: RowTable, keys: Keys, share: range, asked: PathQuestion, parameters: Parameters
+) -> Distances:
     """Return this rank's part of the answer."""
     column = "vertex" if asked.targets is None else "target"
 
     def table(name: str, values: NDArray[Any], none: float) -> DistanceTable:
         return distance_table(name, values, share.start, len(asked.seeds), column, none)
 
-    distance = keys.decode(rows.keys)
+    distance, before = keys.decode(rows.keys), rows.before.view(np.int32)
     none = unreached_of(distance.dtype)
     predecessor = nearest = None
     if parameters.predecessors:
-        predecessor = table("predecessor", rows.predecessor, NO_VERTEX)
+        predecessor = table("predecessor", before, NO_VERTEX)
     if parameters.voronoi:
-        owners = [np.where(d != none, roots(b), NO_VERTEX) for d, b in zip(distance, rows.predecessor)]
+        owners = [np.where(d != none, roots(b), NO_VERTEX) for d, b in zip(distance, before)]
         nearest = table("nearest", np.array(owners, np.int32).reshape(-1, distance.shape[1]), NO_VERTEX)
     target = None if asked.targets is None else asked.targets.astype(np.int32)
     source = asked.sources.astype(np.int32)

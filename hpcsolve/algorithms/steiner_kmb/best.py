@@ -11,13 +11,12 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial, reduce
+from functools import partial, reduce
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.base import Report
-from hpcsolve.algorithms.steiner_kmb.dual_ascent import Arcs
 from hpcsolve.algorithms.steiner_kmb.local_search import locally_best
 from hpcsolve.algorithms.steiner_kmb.network import Network, closure, edge_numbers, network
 from hpcsolve.algorithms.steiner_kmb.one_steiner import best_tree, saved_history, saved_tree
@@ -34,6 +33,33 @@ from hpcsolve.problems.rounding import narrowed
 
 BEST_EFFORT = Effort(1 << 24, 8)
 """The work of a round of reductions in mode best."""
+RUIN_FILE = "host/ruin"
+LAUNCHES_A_SHAKE, WORK_OF_LAUNCH = 2, 1 << 28
+"""A shake takes `LAUNCHES_A_SHAKE` launches, and more if a launch would take more work than `WORK_OF_LAUNCH`: three to
+six seconds, for which signals wait."""
+WORK_AN_ARC, MOST_ARCS, WORK_FOR_SIZE, AROUND = 1536, 1 << 12, 256, 256
+"""A shake takes `WORK_AN_ARC` units of work for each of up to `MOST_ARCS` arcs, `WORK_FOR_SIZE` more for each vertex,
+but for at most `AROUND` vertices a terminal, and four times that for each terminal. 10^8 units take one to two
+seconds."""
+TOLERANCE, MOST_TOLERANCE = 1000, 8000
+"""How much heavier than what they replace new paths may be at first, in 65536ths: `TOLERANCE` times the mean number of
+neighbours, and at most `MOST_TOLERANCE`. It falls to 0."""
+KEYS = 4
+"""The most key vertices that a step takes out."""
+MOST_BITS, SUM_BITS = 8, 60
+"""Lengths are multiplied by up to 2^MOST_BITS, so that they can be perturbed, but only as far as their sum stays below
+2^SUM_BITS."""
+SEEDS = 1_000_003
+"""The seed of a launch is that of the job times this, plus the number of the launch, plus 2^40 times that of the
+start."""
+NO_ARC = 2**32 - 1
+"""`none` in ruin.cpp."""
+
+
+def shrunk_for_best(smaller: ReducedGraph, run: Setting) -> Shrunk:
+    """Return what all reductions leave, as much as mode best needs. Collective."""
+    effort = replace(BEST_EFFORT, is_over=run.stop.is_due)
+    return agreed_reductions(run.comm.once_per_host(partial(shrunk, smaller, run.whole, effort)), run)
 
 
 def agreed_reductions(now: Shrunk, run: Setting) -> Shrunk:
@@ -47,12 +73,6 @@ def agreed_reductions(now: Shrunk, run: Setting) -> Shrunk:
     run.stop.offset = offset
     run.stop.is_over(weight - offset)
     return replace(now, tree=np.asarray(tree), weight=weight, bound=bound, ended_early=True)
-
-
-def shrunk_for_best(smaller: ReducedGraph, run: Setting) -> Shrunk:
-    """Return what all reductions leave, as much as mode best needs. Collective."""
-    effort = replace(BEST_EFFORT, is_over=run.stop.is_due)
-    return agreed_reductions(run.comm.once_per_host(partial(shrunk, smaller, run.whole, effort)), run)
 
 
 def polished(now: Shrunk, run: Setting) -> tuple[Shrunk, Work]:
@@ -70,26 +90,20 @@ def _searched(now: Shrunk, run: Setting) -> tuple[Shrunk, Work, Ruin | None]:
     if now.proven or run.stop.meets_target(now.weight - run.stop.offset):
         return now, Work(0, 0.0, history=[first]), None
     net, saved, work = network(now.smaller.graph, run.host), run.stop.checkpoints.saved, Work(0, 0.0)
-    if saved is not None and saved_in_ruin(saved):
+    if saved is not None and "launches" in saved.numbers:  # written after the rounds of iterated 1-Steiner
         ruin = on_all_ranks(run.comm, partial(resumed_ruin, net, run, saved))
     else:
         closure_tree = run.comm.once_per_host(partial(closure, net))
-        own_tree, work = best_tree(now.smaller.graph, net, closure_tree, run.device, run.comm, run.parameters,
-                                   run.report, run.stop, run.seed)
+        own_tree, work = best_tree(now.smaller.graph, net, closure_tree, run)
         tree = run.comm.bcast(own_tree)
         if run.stop.met or run.stop.broken_off or tree is None:
-            return with_tree(now, tree, run), _after(work, first), None
+            return with_tree(now, tree, run), replace(work, history=lighter_and_last([first, *work.history])), None
         ruin = ruin_from(net, run, tree, work)
     started = time.perf_counter()
     ruin.run(now.smaller.graph.scale)
     seconds = work.seconds + time.perf_counter() - started
-    work = replace(work, seconds=seconds, rounds=ruin.number, history=ruin.history)
-    return with_tree(now, ruin.best(), run), _after(work, first), ruin if ruin.launches == ruin.total else None
-
-
-def _after(work: Work, first: tuple[int, float, int]) -> Work:
-    """Return the work with the history after its first row."""
-    return replace(work, history=lighter_and_last([first, *work.history]))
+    work = replace(work, seconds=seconds, rounds=ruin.number, history=lighter_and_last([first, *ruin.history]))
+    return with_tree(now, ruin.best(), run), work, ruin if ruin.launches == ruin.total else None
 
 
 def recombined(now: Shrunk, work: Work, ruin: Ruin, run: Setting) -> tuple[Shrunk, Work]:
@@ -159,29 +173,6 @@ def lighter_and_last(rows: Sequence[tuple[int, float, int]]) -> list[tuple[int, 
     if rows[-1][0] > found[-1][0]:
         found.append((*rows[-1][:2], found[-1][2]))
     return found
-
-
-RUIN_FILE = "host/ruin"
-LAUNCHES_A_SHAKE, WORK_OF_LAUNCH = 2, 1 << 28
-"""A shake takes `LAUNCHES_A_SHAKE` launches, and more if a launch would take more work than `WORK_OF_LAUNCH`: three to
-six seconds, for which signals wait."""
-WORK_AN_ARC, MOST_ARCS, WORK_FOR_SIZE, AROUND = 1536, 1 << 12, 256, 256
-"""A shake takes `WORK_AN_ARC` units of work for each of up to `MOST_ARCS` arcs, `WORK_FOR_SIZE` more for each vertex,
-but for at most `AROUND` vertices a terminal, and four times that for each terminal. 10^8 units take one to two
-seconds."""
-TOLERANCE, MOST_TOLERANCE = 1000, 8000
-"""How much heavier than what they replace new paths may be at first, in 65536ths: `TOLERANCE` times the mean number of
-neighbours, and at most `MOST_TOLERANCE`. It falls to 0."""
-KEYS = 4
-"""The most key vertices that a step takes out."""
-MOST_BITS, SUM_BITS = 8, 60
-"""Lengths are multiplied by up to 2^MOST_BITS, so that they can be perturbed, but only as far as their sum stays below
-2^SUM_BITS."""
-SEEDS = 1_000_003
-"""The seed of a launch is that of the job times this, plus the number of the launch, plus 2^40 times that of the
-start."""
-NO_ARC = 2**32 - 1
-"""`none` in ruin.cpp."""
 
 
 @dataclass(frozen=True)
@@ -282,10 +273,6 @@ class Ruin:
                    "seconds": self.setting.stop.seconds()}
         return State(numbers, parts, f"in round {self.number + 1}")
 
-    @cached_property
-    def _arcs(self) -> Arcs:
-        return Arcs(self.net)
-
     def _advance(self) -> None:
         """Advance all searches by a launch, or as many as there is time for. Collective.
 
@@ -318,7 +305,7 @@ class Ruin:
             "tolerance": min(MOST_TOLERANCE, TOLERANCE * len(net.heads) // net.n),
         }
         seeds = [(self.setting.seed * SEEDS + self.launches + 1 + (one.number << 40)) % 2**64 for one in starts]
-        arcs: Given = {"tails": self._arcs.tails, "back": self._arcs.back, "edge": self._arcs.edge.astype(np.uint32)}
+        arcs: Given = {"tails": net.tails, "back": net.back, "edge": net.edge_of_arc.astype(np.uint32)}
         rise, work = np.empty((len(starts), net.n), np.uint32), np.empty(len(starts), np.uint64)
         net.device.call(
             RUIN_FILE, "ruin_recreate", net=net.group(), threads=net.device.info.threads, searches=len(starts),
@@ -382,8 +369,3 @@ def work_of_shake(net: Network) -> int:
 def factor_of(net: Network) -> int:
     """Return what all lengths are multiplied by."""
     return 1 << max(0, min(MOST_BITS, SUM_BITS - int(net.edges.weights.sum()).bit_length()))
-
-
-def saved_in_ruin(saved: Saved | None) -> bool:
-    """Return whether a checkpoint was written after the rounds of iterated 1-Steiner."""
-    return saved is not None and "launches" in saved.numbers

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.steiner_kmb.network import REDUCTIONS_FILE, Network, edge_numbers
-from hpcsolve.algorithms.steiner_kmb.reduced_graph import Indices, Mask
+from hpcsolve.algorithms.steiner_kmb.network import REDUCTIONS_FILE, Network
+from hpcsolve.algorithms.steiner_kmb.reduced_graph import Mask
 from hpcsolve.parallel.comm import Comm
 
 DUAL_ASCENT_FILE = "host/dual_ascent"
@@ -50,13 +49,31 @@ class Bound:
     work: int
 
 
+@dataclass(frozen=True)
+class Ascent:
+    """An ascent with all that it leaves behind.
+
+    Attributes
+    ----------
+    rest
+        Shape (arcs,): what is left of the weight of each arc, in the row of its head.
+    cuts
+        Shape (raises, words): the terminals in each raised set, a bit for each by its number. There are 0 words if the
+        sets were not asked for.
+    """
+
+    bound: Bound
+    rest: NDArray[np.uint64]
+    cuts: NDArray[np.uint64]
+
+
 def own_bound(net: Network, comm: Comm) -> Bound | None:
     """Return the best bound of this rank's ascents, or None without any. Roots are dealt to the ranks. Collective."""
     most = min(ROOTS, len(net.terminals))
-    mine = [ascent_bound(net, comm.rank)] if comm.rank < most else []
+    mine = [ascent(net, comm.rank).bound] if comm.rank < most else []
     roots = min(most, -(-CHEAP // max(1, comm.bcast(mine[0].work if comm.rank == 0 else 0))))
     others = _dealt(roots, comm.size)[comm.rank]
-    return _best([*(mine if comm.rank < roots else []), *(ascent_bound(net, root) for root in others)])
+    return _best([*(mine if comm.rank < roots else []), *(ascent(net, root).bound for root in others)])
 
 
 def best_bound(mine: Bound | None, comm: Comm) -> Bound | None:
@@ -78,29 +95,6 @@ def _best(found: Sequence[Bound]) -> Bound | None:
     return max(found, key=lambda bound: (bound.value, -bound.root), default=None)
 
 
-@dataclass(frozen=True)
-class Ascent:
-    """An ascent with all that it leaves behind.
-
-    Attributes
-    ----------
-    rest
-        Shape (arcs,): what is left of the weight of each arc, in the row of its head.
-    cuts
-        Shape (raises, words): the terminals in each raised set, a bit for each by its number. There are 0 words if the
-        sets were not asked for.
-    """
-
-    bound: Bound
-    rest: NDArray[np.uint64]
-    cuts: NDArray[np.uint64]
-
-
-def ascent_bound(net: Network, root: int) -> Bound:
-    """Return the bound of the ascent whose root is terminal number `root`."""
-    return ascent(net, root).bound
-
-
 def ascent(net: Network, root: int, words: int = 0) -> Ascent:
     """Return the ascent whose root is terminal number `root`, with cuts of `words` words of 64 bits."""
     rest = np.empty(len(net.heads), np.uint64)
@@ -113,72 +107,31 @@ def ascent(net: Network, root: int, words: int = 0) -> Ascent:
     return Ascent(bound, rest, sets.reshape(len(duals), words))
 
 
-@dataclass(frozen=True)
-class Arcs:
-    """The arcs of a network.
+def distances_left(net: Network, ascent: Ascent) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """Return the distances in what an ascent has left of the weights, each of shape (n,).
 
-    Attributes
-    ----------
-    net
-        The network. An arc is an entry of its rows.
+    The first are those from the root to each vertex, the second those from each vertex to the nearest terminal but the
+    root.
     """
-
-    net: Network
-
-    @cached_property
-    def tails(self) -> NDArray[np.uint32]:
-        """The vertex in whose row each arc stands."""
-        return self.net.tails()
-
-    @cached_property
-    def edge(self) -> Indices:
-        """The edge of each arc."""
-        return edge_numbers(self.net, self.tails, self.net.heads)
-
-    @cached_property
-    def back(self) -> NDArray[np.uint32]:
-        """The opposite of each arc. Rows ascend, and so do the heads in each: a sort by heads gives the opposites."""
-        return np.argsort(self.net.heads, kind="stable").astype(np.uint32)
-
-    @cached_property
-    def forth(self) -> Indices:
-        """The arc of each edge that stands in the row of its smaller end."""
-        return np.flatnonzero(self.tails < self.net.heads)
-
-
-@dataclass(frozen=True)
-class Distances:
-    """Distances in what an ascent has left of the weights, each of shape (n,).
-
-    Attributes
-    ----------
-    from_root, to_terminal
-        From the root to each vertex, and from each vertex to the nearest terminal but the root.
-    """
-
-    from_root: NDArray[np.uint64]
-    to_terminal: NDArray[np.uint64]
-
-
-def distances_left(arcs: Arcs, ascent: Ascent) -> Distances:
-    """Return the distances in what an ascent has left of the weights."""
-    net = arcs.net
-    found = Distances(*np.empty((2, net.n), np.uint64))
+    from_root, to_terminal = np.empty((2, net.n), np.uint64)
     net.device.call(
-        REDUCTIONS_FILE, "reductions_search", net=net.group(), root=ascent.bound.root, rest=ascent.rest, back=arcs.back,
-        from_root=found.from_root, to_terminal=found.to_terminal,
+        REDUCTIONS_FILE, "reductions_search", net=net.group(), root=ascent.bound.root, rest=ascent.rest, back=net.back,
+        from_root=from_root, to_terminal=to_terminal,
     )
-    return found
+    return from_root, to_terminal
 
 
-def too_heavy(arcs: Arcs, ascent: Ascent, left: Distances, limit: int) -> Mask:
-    """Return which edges are in no tree lighter than `limit`.
+def too_heavy(
+    net: Network, ascent: Ascent, from_root: NDArray[np.uint64], to_terminal: NDArray[np.uint64], limit: int
+) -> Mask:
+    """Return which edges are in no tree lighter than `limit`, given the distances in what an ascent has left.
 
     A tree with the arc (u, v), directed away from the root, has a path from the root to u, along the arc, and from v to
     a terminal. It weighs at least the bound plus what is left of the weights on that path.
     """
-    tails, heads = arcs.net.edges.tails, arcs.net.edges.heads
-    there = left.from_root[tails] + ascent.rest[arcs.back[arcs.forth]] + left.to_terminal[heads]
-    back = left.from_root[heads] + ascent.rest[arcs.forth] + left.to_terminal[tails]
+    tails, heads = net.edges.tails, net.edges.heads
+    forth = np.flatnonzero(net.tails < net.heads)  # the arc of each edge that stands in the row of its smaller end
+    there = from_root[tails] + ascent.rest[net.back[forth]] + to_terminal[heads]
+    back = from_root[heads] + ascent.rest[forth] + to_terminal[tails]
     found: Mask = np.minimum(there, back) >= np.uint64(max(0, limit - ascent.bound.value))
     return found

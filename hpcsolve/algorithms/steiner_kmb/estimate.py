@@ -37,6 +37,7 @@ from hpcsolve.algorithms.shortest_paths.engines.launches import concurrent_block
 from hpcsolve.algorithms.shortest_paths.engines.rows import TILE_SOURCES, RowRequest
 from hpcsolve.algorithms.shortest_paths.search_graph import LONG, WORD, Keys, layout_bytes, search_graph_bytes
 from hpcsolve.algorithms.shortest_paths.searches import workspace
+from hpcsolve.algorithms.shortest_paths.solve import Memory
 from hpcsolve.algorithms.steiner_kmb.exact import FREE_PART
 from hpcsolve.algorithms.steiner_kmb.kmb import Matrix, cutoff_of, keys_for, path_edges, sources_of, spanned_rows
 from hpcsolve.algorithms.steiner_kmb.network import network
@@ -58,31 +59,43 @@ LINKS_A_VERTEX = 8
 """Links that are held for each vertex at most: road-like graphs have 3 or 4, and for a moment they are held twice."""
 REDUCTION_BYTES = 62
 """Bytes that building the reduced graph takes for each arc of it."""
+ARCS = 1 << 22
+"""Roughly the arcs that each block scans in the trial, by one search or several."""
+ENDS = {
+    "best": 'mode "best" goes on until no vertex makes its tree lighter, and then with ruin and recreate',
+    "exact": 'mode "exact" ends when the lightest tree is proven',
+}
+"""When the modes end whose time is not known beforehand, in words."""
+NO_LIMIT = {"best": "", "exact": ", and how many states that takes cannot be foreseen"}
 
 
-@dataclass(frozen=True)
-class Sizes:
-    """Number of vertices and of arcs."""
+def estimate(graph: Graph, parameters: Parameters, ranks: int, info: DeviceInfo = ONE_CORE) -> Estimate:
+    """Return what a run will need on `ranks` ranks with such a device each.
 
-    n: int
-    arcs: int
+    Raises
+    ------
+    InputError
+        The graph's terminals cannot be joined, or `matrix` is set in a mode that makes none.
+    """
+    if parameters.matrix and parameters.mode != "kmb":
+        raise InputError(f'steiner-kmb.matrix: mode "{parameters.mode}" makes no matrix; set mode = "kmb"')
+    require_problem(graph)
+    assert graph.terminals is not None
+    k, need = len(graph.terminals), memory(graph, parameters, ranks, info)
 
+    def largest(free: Sequence[int]) -> int:
+        parts = zip(free, need.host, need.device)
+        return int(min(most / ((a + b + need.shared) / graph.n) for most, a, b in parts))
 
-@dataclass(frozen=True)
-class Memory:
-    """Bytes of each rank on the device and on the host, and of what the ranks of a host share."""
-
-    device: tuple[int, ...]
-    host: tuple[int, ...]
-    shared: int
-
-
-def left_of(graph: Graph) -> Sizes:
-    """Return an estimate of what reductions leave: they remove leaves and vertices of chains, with one edge each."""
-    passing = np.diff(graph.offsets) <= 2
-    passing[graph.terminals] = False
-    gone = int(passing.sum())
-    return Sizes(max(1, graph.n - gone), max(0, graph.arcs - 2 * gone))
+    alone = parameters.mode == "fast"
+    idle = ranks - 1 if alone else sum(not len(share) for share in shares_of_walk(k, ranks))
+    details: dict[str, int | str] = {"terminals": k, WITHOUT_WORK: idle}
+    if parameters.mode == "exact":
+        details["states"] = f"as many as it takes, up to [stop] memory, or else {FREE_PART:.0%} of the free memory"
+    width = distance_keys(graph, parameters).dtype.itemsize
+    sent = sent_bytes(left_of(graph).n, k, ranks, width) if parameters.mode in ("best", "exact") else [0] * ranks
+    work = graph.arcs * (1 if alone else k)
+    return Estimate(need.device, need.host, work, "arc of Dijkstra's", tuple(sent), details, largest, need.shared)
 
 
 def memory(graph: Graph, parameters: Parameters, ranks: int, info: DeviceInfo) -> Memory:
@@ -116,6 +129,22 @@ def memory(graph: Graph, parameters: Parameters, ranks: int, info: DeviceInfo) -
         on_host.append(max(0, peak - device) if one_memory else peak)
         on_device.append(device)
     return Memory(tuple(on_device), tuple(on_host), shared)
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Number of vertices and of arcs."""
+
+    n: int
+    arcs: int
+
+
+def left_of(graph: Graph) -> Sizes:
+    """Return an estimate of what reductions leave: they remove leaves and vertices of chains, with one edge each."""
+    passing = np.diff(graph.offsets) <= 2
+    passing[graph.terminals] = False
+    gone = int(passing.sum())
+    return Sizes(max(1, graph.n - gone), max(0, graph.arcs - 2 * gone))
 
 
 def distance_keys(graph: Graph, parameters: Parameters) -> Keys:
@@ -208,45 +237,6 @@ def _table_bytes(left: Sizes, k: int, parameters: Parameters, ranks: int, keys: 
     if parameters.mode not in ("best", "exact"):
         return [len(share) * k * width * parameters.matrix for share in even_shares(k, ranks)]
     return table_bytes(left.n, k, ranks, width)
-
-
-def estimate(graph: Graph, parameters: Parameters, ranks: int, info: DeviceInfo = ONE_CORE) -> Estimate:
-    """Return what a run will need on `ranks` ranks with such a device each.
-
-    Raises
-    ------
-    InputError
-        The graph's terminals cannot be joined, or `matrix` is set in a mode that makes none.
-    """
-    if parameters.matrix and parameters.mode != "kmb":
-        raise InputError(f'steiner-kmb.matrix: mode "{parameters.mode}" makes no matrix; set mode = "kmb"')
-    require_problem(graph)
-    assert graph.terminals is not None
-    k, need = len(graph.terminals), memory(graph, parameters, ranks, info)
-
-    def largest(free: Sequence[int]) -> int:
-        parts = zip(free, need.host, need.device)
-        return int(min(most / ((a + b + need.shared) / graph.n) for most, a, b in parts))
-
-    alone = parameters.mode == "fast"
-    idle = ranks - 1 if alone else sum(not len(share) for share in shares_of_walk(k, ranks))
-    details: dict[str, int | str] = {"terminals": k, WITHOUT_WORK: idle}
-    if parameters.mode == "exact":
-        details["states"] = f"as many as it takes, up to [stop] memory, or else {FREE_PART:.0%} of the free memory"
-    width = distance_keys(graph, parameters).dtype.itemsize
-    sent = sent_bytes(left_of(graph).n, k, ranks, width) if parameters.mode in ("best", "exact") else [0] * ranks
-    work = graph.arcs * (1 if alone else k)
-    return Estimate(need.device, need.host, work, "arc of Dijkstra's", tuple(sent), details, largest, need.shared)
-
-
-ARCS = 1 << 22
-"""Roughly the arcs that each block scans in the trial, by one search or several."""
-ENDS = {
-    "best": 'mode "best" goes on until no vertex makes its tree lighter, and then with ruin and recreate',
-    "exact": 'mode "exact" ends when the lightest tree is proven',
-}
-"""When the modes end whose time is not known beforehand, in words."""
-NO_LIMIT = {"best": "", "exact": ", and how many states that takes cannot be foreseen"}
 
 
 def trial(graph: Graph, parameters: Parameters, criteria: StopCriteria, ranks: int, device: Device, seed: int) -> Trial:

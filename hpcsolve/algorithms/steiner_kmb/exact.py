@@ -53,6 +53,8 @@ FEW = 12
 mode exact begins as mode best: whenever it is stopped, its tree is as light."""
 FREE_PART = 0.8
 """The share of the free memory that the states may take, if the job does not give `[stop] memory`."""
+OTHER_SEED = 1_000
+"""The seed of the second search, for its shakes and its ruin and recreate."""
 
 
 @dataclass(frozen=True)
@@ -147,36 +149,6 @@ def effort_for(smaller: ReducedGraph) -> Effort:
     return THOROUGH if terminals > MOST_TERMINALS or is_small(terminals, len(smaller.edges)) else QUICK
 
 
-@dataclass
-class End:
-    """When the search must end: at a stop criterion, by an interruption, or for want of memory.
-
-    Attributes
-    ----------
-    cap, source
-        Bytes that this rank may take, and where this number comes from, in words, or "" if the job gives it.
-    weight
-        The weight of the best tree, in the reduced graph.
-    reason
-        Why it must end, in words, or "".
-    """
-
-    run: Setting
-    cap: int
-    source: str
-    weight: int
-    reason: str = ""
-
-    def is_over(self, nbytes: int) -> bool:
-        """Return whether the search must end, given the bytes that this rank takes. Collective."""
-        stop, caps = self.run.stop, self.run.comm.allgather(self.cap if nbytes > self.cap else None)
-        over, full = stop.is_over(self.weight), next((cap for cap in caps if cap is not None), None)
-        self.reason = "interrupted" if stop.broken_off else stop.met
-        if full is not None and not over:
-            self.reason = f"memory: {full} bytes{self.source} reached"
-        return bool(self.reason)
-
-
 def _by_program(now: Shrunk, work: Work, memory: int | None, run: Setting, strategy: Strategy) -> Searched:
     """Return what the program finds on what the reductions have left."""
     offset, stop = now.smaller.offset, run.stop
@@ -206,6 +178,36 @@ def _by_program(now: Shrunk, work: Work, memory: int | None, run: Setting, strat
         stop.started -= stop.checkpoints.saved.seconds()
     program.run()
     return _outcome(program, now, work, end, run)
+
+
+@dataclass
+class End:
+    """When the search must end: at a stop criterion, by an interruption, or for want of memory.
+
+    Attributes
+    ----------
+    cap, source
+        Bytes that this rank may take, and where this number comes from, in words, or "" if the job gives it.
+    weight
+        The weight of the best tree, in the reduced graph.
+    reason
+        Why it must end, in words, or "".
+    """
+
+    run: Setting
+    cap: int
+    source: str
+    weight: int
+    reason: str = ""
+
+    def is_over(self, nbytes: int) -> bool:
+        """Return whether the search must end, given the bytes that this rank takes. Collective."""
+        stop, caps = self.run.stop, self.run.comm.allgather(self.cap if nbytes > self.cap else None)
+        over, full = stop.is_over(self.weight), next((cap for cap in caps if cap is not None), None)
+        self.reason = "interrupted" if stop.broken_off else stop.met
+        if full is not None and not over:
+            self.reason = f"memory: {full} bytes{self.source} reached"
+        return bool(self.reason)
 
 
 def _without_heavy(now: Shrunk, ascents: list[Cuts], heavy: Mask) -> tuple[Shrunk, list[Cuts]]:
@@ -247,34 +249,6 @@ def _step(program: Program) -> str:
     return f"sets of {counted(size, 'terminal')} ({half} at most)" if size <= half else "the meeting of three sets"
 
 
-OTHER_SEED = 1_000
-"""The seed of the second search, for its shakes and its ruin and recreate."""
-
-
-def search_again(graph: Graph, parameters: Parameters, contents: Contents) -> Verdict:
-    """Return the verdict of a second search on a tree that a result claims to be lightest.
-
-    It takes other roots for the dual ascents, and leaves out the reductions at terminals and by the special distance.
-    """
-    if not contents.value("solution", "optimal"):
-        return Verdict(None, "no second search was made, since the result does not claim that its tree is the lightest")
-    cost, comm = int(contents.value("solution", "cost")), SerialComm()
-    strategy = Strategy(replace(ALL_RULES, terminals=False, special=False), len(graph.terminals) // 2)  # type: ignore[arg-type]
-    with HostDevice(len(os.sched_getaffinity(0))) as host:
-        exact = msgspec.structs.replace(parameters, mode="exact")
-        stop = RoundStop(comm, NO_STOP, None)
-        setting = Setting(network(graph, host), host, host, comm, exact, silent, stop, OTHER_SEED)
-        search = searched(reduced(graph), 0, None, setting, strategy)
-    found = search.found
-    if found.weight < cost:
-        return Verdict(False, f"a second search found a tree that weighs {found.weight}, less than {cost}")
-    if not found.proven:
-        return Verdict(None, f"a second search ended before it was complete: {search.ended}")
-    if found.weight > cost:
-        return Verdict(False, f"a second search proved that the lightest tree weighs {found.weight}, not {cost}")
-    return Verdict(True, "a second search with other roots and without two of the reductions found no lighter tree")
-
-
 def state_of_program(program: Program, seconds: float) -> State:
     """Return the state of a program after this many seconds. Rank 0 writes the families, which all ranks have."""
     own, sizes = program.layers.families, program.layers.sizes
@@ -310,3 +284,27 @@ def resume_program(saved: Saved, program: Program) -> None:
     for size in sizes:
         program.add(whole.part(first, first + size))
         first += size
+
+
+def search_again(graph: Graph, parameters: Parameters, contents: Contents) -> Verdict:
+    """Return the verdict of a second search on a tree that a result claims to be lightest.
+
+    It takes other roots for the dual ascents, and leaves out the reductions at terminals and by the special distance.
+    """
+    if not contents.value("solution", "optimal"):
+        return Verdict(None, "no second search was made, since the result does not claim that its tree is the lightest")
+    cost, comm = int(contents.value("solution", "cost")), SerialComm()
+    strategy = Strategy(replace(ALL_RULES, terminals=False, special=False), len(graph.terminals) // 2)  # type: ignore[arg-type]
+    with HostDevice(len(os.sched_getaffinity(0))) as host:
+        exact = msgspec.structs.replace(parameters, mode="exact")
+        stop = RoundStop(comm, NO_STOP, None)
+        setting = Setting(network(graph, host), host, host, comm, exact, silent, stop, OTHER_SEED)
+        search = searched(reduced(graph), 0, None, setting, strategy)
+    found = search.found
+    if found.weight < cost:
+        return Verdict(False, f"a second search found a tree that weighs {found.weight}, less than {cost}")
+    if not found.proven:
+        return Verdict(None, f"a second search ended before it was complete: {search.ended}")
+    if found.weight > cost:
+        return Verdict(False, f"a second search proved that the lightest tree weighs {found.weight}, not {cost}")
+    return Verdict(True, "a second search with other roots and without two of the reductions found no lighter tree")

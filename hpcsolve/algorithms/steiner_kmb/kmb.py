@@ -29,19 +29,23 @@ from hpcsolve.algorithms.shortest_paths.engines.rows import RowSearch, filled_ro
 from hpcsolve.algorithms.shortest_paths.pairs import shares, solve_pairs
 from hpcsolve.algorithms.shortest_paths.search_graph import LONG, WORD, Keys, lay_out
 from hpcsolve.algorithms.shortest_paths.searches import Searcher
-from hpcsolve.algorithms.shortest_paths.tables import SearchCheckpoints
+from hpcsolve.algorithms.shortest_paths.tables import RELAXED, SearchCheckpoints
 from hpcsolve.algorithms.steiner_kmb.network import ClosureTree, Network, edge_numbers, forest, spanning_tree
 from hpcsolve.algorithms.steiner_kmb.reduced_graph import Indices
-from hpcsolve.algorithms.steiner_kmb.setting import Parameters, Work
+from hpcsolve.algorithms.steiner_kmb.setting import Parameters, Setting, Work
 from hpcsolve.algorithms.steiner_kmb.terminal_rows import chosen_rows, shares_of_walk, walk
 from hpcsolve.answers.contents import DistanceTable, datasets
 from hpcsolve.answers.tree import Tree
 from hpcsolve.checkpoint.checkpoints import NONE, Boundary, Checkpoints
 from hpcsolve.checkpoint.saved import ANY_COUNT
 from hpcsolve.checkpoint.store import Part, State, part
-from hpcsolve.device.base import Device
 from hpcsolve.parallel.comm import Comm, SerialComm, even_shares
 from hpcsolve.problems.graph import Graph
+
+MOST_PAIRS = 1 << 16
+"""The most pairs that a rank examines at a time, or collects before it reduces them to a spanning forest."""
+ROWS, PATHS = 1, 2
+"""The two phases: the rows of distances, from which the pairs follow, and the paths of the chosen pairs."""
 
 
 @dataclass(frozen=True)
@@ -86,10 +90,6 @@ def empty_matrix(member: Indices, dtype: DTypeLike, comm: Comm) -> Matrix:
     return Matrix(member, share, np.zeros((len(share), len(member)), dtype))
 
 
-MOST_PAIRS = 1 << 16
-"""The most pairs that a rank examines at a time, or collects before it reduces them to a spanning forest."""
-
-
 @dataclass(frozen=True)
 class Pairs:
     """Pairs of terminals and their distances. Terminals are numbered by position, and `first` is the smaller one."""
@@ -103,9 +103,96 @@ class Pairs:
         return Pairs(self.first[which], self.second[which], self.distance[which])
 
 
+@dataclass
+class KmbCheckpoints:
+    """The checkpoints of a rank in mode kmb.
+
+    Attributes
+    ----------
+    done
+        Terminals whose rows are finished. On rank 0 also those of the checkpoint.
+    filled
+        Which rows of this rank's part of the matrix are finished.
+    """
+
+    comm: Comm = field(default_factory=SerialComm)
+    checkpoints: Checkpoints = NONE
+    matrix: Matrix | None = None
+    boundary: Boundary = field(init=False)
+    done: list[Indices] = field(default_factory=list)
+    filled: Indices = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Take the rows of the matrix from the checkpoint."""
+        self.boundary = Boundary(self.comm, self.checkpoints)
+        own, saved = range(0) if self.matrix is None else self.matrix.share, self.checkpoints.saved
+        self.filled = np.zeros(len(own), np.int64)
+        if saved is not None:
+            self.filled[:] = saved.rows("filled", own, (), np.int64, range(2))
+            if self.matrix is not None:
+                rows = self.matrix.rows
+                rows[:] = saved.rows("matrix", own, rows.shape[1:], rows.dtype)
+
+    def left(self, sources: Indices) -> Indices:
+        """Return the terminals of this rank from which it must still search."""
+        saved = self.checkpoints.saved
+        if saved is None:
+            return sources
+        done = saved.gathered("done", (), np.int64, ANY_COUNT)
+        if self.comm.rank == 0:
+            self.done.append(done)
+        if saved.integer("phase", ROWS, PATHS) == PATHS:
+            return sources[:0]
+        missing = np.empty(0, np.int64) if self.matrix is None else self.matrix.own[self.filled == 0]
+        return sources[~np.isin(sources, done) | np.isin(sources, missing)]
+
+    def pairs(self, terminals: int) -> Indices:
+        """Return the pairs of the checkpoint on rank 0, elsewhere none, with columns first, second and distance."""
+        saved = self.checkpoints.saved
+        if saved is None or self.comm.rank:
+            return np.empty((0, 3), np.int64)
+        found = saved.gathered("pairs", (3,), np.int64, ANY_COUNT, range(2**63))
+        ends = found[:, :2]
+        saved.require(bool((ends < terminals).all() and (ends[:, 0] < ends[:, 1]).all()), "a pair of terminals")
+        return found
+
+    def note(self, batch: Indices) -> None:
+        """Note that the rows of these terminals are finished."""
+        self.done.append(batch)
+        if self.matrix is not None:
+            self.filled[np.isin(self.matrix.own, batch)] = 1
+
+    def state(self, pairs: Pairs) -> State:
+        """Return the state in the phase of rows, with this rank's pairs."""
+        done = np.concatenate([np.empty(0, np.int64), *self.done])
+        saved = self.checkpoints.saved
+        pieces = self.boundary.number + 1 + (saved.integer("pieces") if saved else 0)
+        return State({"phase": ROWS, "pieces": pieces}, [*self.parts(pairs), part("done", 0, done)],
+                     f"after the rows of {len(done)} terminals of rank 0")
+
+    def parts(self, pairs: Pairs) -> list[Part]:
+        """Return the parts of the state that both phases keep."""
+        first = self.matrix.share.start if self.matrix else 0
+        table = np.stack([pairs.first, pairs.second, pairs.distance.astype(np.int64)], axis=1)
+        found = [part("pairs", 0, table), part("filled", first, self.filled)]
+        return found if self.matrix is None else [*found, part("matrix", first, self.matrix.rows)]
+
+    def searches(self, first: int, chosen: Pairs) -> SearchCheckpoints:
+        """Return the checkpoints in the phase of paths, where this rank's pairs begin with number `first`."""
+        saved = self.checkpoints.saved
+        here = saved if saved is not None and saved.integer("phase", ROWS, PATHS) == PATHS else None
+        on_rank_0 = np.full(len(chosen.first), self.comm.rank == 0)
+        parts = self.parts(chosen.part(on_rank_0))
+        return SearchCheckpoints(self.comm, self.checkpoints, first, here, {"phase": PATHS}, parts)
+
+    def each(self, batches: list[Indices], state: Callable[[], State]) -> Iterator[Indices]:
+        """Yield batches of this rank's terminals until no rank has any. Collective."""
+        nbytes = 0 if self.matrix is None else self.matrix.rows.nbytes  # of this rank's share of a checkpoint, roughly
+        return self.boundary.while_any(batches[::-1], state, lambda: nbytes)
+
+
 def kmb_tree(
-    graph: Graph, net: Network, closure_tree: ClosureTree, device: Device, comm: Comm, parameters: Parameters,
-    report: Report, matrix: Matrix | None = None, checkpoints: Checkpoints = NONE,
+    graph: Graph, net: Network, closure_tree: ClosureTree, run: Setting, matrix: Matrix | None
 ) -> tuple[Indices | None, Work]:
     """Return the edges of the tree, on rank 0, and this rank's work. Collective.
 
@@ -118,12 +205,13 @@ def kmb_tree(
     matrix
         The table to be filled. Each rank then searches from the terminals of its own rows, to all terminals.
     """
-    cutoff = cutoff_of(closure_tree, parameters)
+    comm, parameters, report, cutoff = run.comm, run.parameters, run.report, cutoff_of(closure_tree, run.parameters)
     keys = keys_for(graph, cutoff)
     search_graph = comm.once_per_host(partial(lay_out, graph, keys))
-    sources, kept = sources_of(walk(net, closure_tree), comm, matrix), KmbCheckpoints(comm, checkpoints, matrix)
-    choice = chosen_rows(graph, keys, parameters, device, comm)
-    with searcher(graph, device, keys, choice.engine, cutoff=cutoff, search_graph=search_graph,
+    sources = sources_of(walk(net, closure_tree), comm, matrix)
+    kept = KmbCheckpoints(comm, run.stop.checkpoints, matrix)
+    choice = chosen_rows(graph, keys, parameters, run.device, comm)
+    with searcher(graph, run.device, keys, choice.engine, cutoff=cutoff, search_graph=search_graph,
                   searches=len(sources)) as prepared:
         engine, targets, p = choice.engine, net.terminals.astype(np.int64), parameters.at_once
         with row_search(prepared, graph, engine, p, targets, len(sources), choice.hierarchy) as rows:
@@ -242,102 +330,7 @@ def path_edges(
     share = shares(pairs, comm.size)[comm.rank]
     found = solve_pairs(prepared, pairs[share.start : share.stop], lambda done, message="": report(0.7 + 0.2 * done),
                         kept(share.start))
-    inside = np.ones(max(len(found.path) - 1, 0), dtype=bool)
+    path = found.path
+    inside = np.ones(max(len(path) - 1, 0), dtype=bool)
     inside[np.cumsum(found.length)[:-1] - 1] = False  # from the end of a path to the beginning of the next
-    edges = edge_numbers(net, found.path[:-1][inside], found.path[1:][inside])
-    return np.unique(edges), int(sum(batch.relaxed.sum() for batch in found.batches))
-
-
-ROWS, PATHS = 1, 2
-"""The two phases: the rows of distances, from which the pairs follow, and the paths of the chosen pairs."""
-
-
-@dataclass
-class KmbCheckpoints:
-    """The checkpoints of a rank in mode kmb.
-
-    Attributes
-    ----------
-    done
-        Terminals whose rows are finished. On rank 0 also those of the checkpoint.
-    filled
-        Which rows of this rank's part of the matrix are finished.
-    """
-
-    comm: Comm = field(default_factory=SerialComm)
-    checkpoints: Checkpoints = NONE
-    matrix: Matrix | None = None
-    boundary: Boundary = field(init=False)
-    done: list[Indices] = field(default_factory=list)
-    filled: Indices = field(init=False)
-
-    def __post_init__(self) -> None:
-        """Take the rows of the matrix from the checkpoint."""
-        self.boundary = Boundary(self.comm, self.checkpoints)
-        own, saved = range(0) if self.matrix is None else self.matrix.share, self.checkpoints.saved
-        self.filled = np.zeros(len(own), np.int64)
-        if saved is not None:
-            self.filled[:] = saved.rows("filled", own, (), np.int64, range(2))
-            if self.matrix is not None:
-                rows = self.matrix.rows
-                rows[:] = saved.rows("matrix", own, rows.shape[1:], rows.dtype)
-
-    def left(self, sources: Indices) -> Indices:
-        """Return the terminals of this rank from which it must still search."""
-        saved = self.checkpoints.saved
-        if saved is None:
-            return sources
-        done = saved.gathered("done", (), np.int64, ANY_COUNT)
-        if self.comm.rank == 0:
-            self.done.append(done)
-        if saved.integer("phase", ROWS, PATHS) == PATHS:
-            return sources[:0]
-        missing = np.empty(0, np.int64) if self.matrix is None else self.matrix.own[self.filled == 0]
-        return sources[~np.isin(sources, done) | np.isin(sources, missing)]
-
-    def pairs(self, terminals: int) -> Indices:
-        """Return the pairs of the checkpoint on rank 0, elsewhere none, with columns first, second and distance."""
-        saved = self.checkpoints.saved
-        if saved is None or self.comm.rank:
-            return np.empty((0, 3), np.int64)
-        found = saved.gathered("pairs", (3,), np.int64, ANY_COUNT, range(2**63))
-        ends = found[:, :2]
-        saved.require(bool((ends < terminals).all() and (ends[:, 0] < ends[:, 1]).all()), "a pair of terminals")
-        return found
-
-    def note(self, batch: Indices) -> None:
-        """Note that the rows of these terminals are finished."""
-        self.done.append(batch)
-        if self.matrix is not None:
-            self.filled[np.isin(self.matrix.own, batch)] = 1
-
-    def state(self, pairs: Pairs) -> State:
-        """Return the state in the phase of rows, with this rank's pairs."""
-        done = np.concatenate([np.empty(0, np.int64), *self.done])
-        saved = self.checkpoints.saved
-        pieces = self.boundary.number + 1 + (saved.integer("pieces") if saved else 0)
-        return State({"phase": ROWS, "pieces": pieces}, [*self.parts(pairs), part("done", 0, done)],
-                     f"after the rows of {len(done)} terminals of rank 0")
-
-    def parts(self, pairs: Pairs) -> list[Part]:
-        """Return the parts of the state that both phases keep."""
-        first = self.matrix.share.start if self.matrix else 0
-        table = np.stack([pairs.first, pairs.second, pairs.distance.astype(np.int64)], axis=1)
-        found = [part("pairs", 0, table), part("filled", first, self.filled)]
-        return found if self.matrix is None else [*found, part("matrix", first, self.matrix.rows)]
-
-    def searches(self, first: int, chosen: Pairs) -> SearchCheckpoints:
-        """Return the checkpoints in the phase of paths, where this rank's pairs begin with number `first`."""
-        saved = self.checkpoints.saved
-        here = saved if saved is not None and saved.integer("phase", ROWS, PATHS) == PATHS else None
-        on_rank_0 = np.full(len(chosen.first), self.comm.rank == 0)
-        parts = self.parts(chosen.part(on_rank_0))
-        return SearchCheckpoints(self.comm, self.checkpoints, first, here, {"phase": PATHS}, parts)
-
-    def each(self, batches: list[Indices], state: Callable[[], State]) -> Iterator[Indices]:
-        """Yield batches of this rank's terminals until no rank has any. Collective."""
-        return self.boundary.while_any(batches[::-1], state, self.matrix_bytes)
-
-    def matrix_bytes(self) -> int:
-        """Return the approximate bytes of this rank's share of a checkpoint."""
-        return 0 if self.matrix is None else self.matrix.rows.nbytes
+    return np.unique(edge_numbers(net, path[:-1][inside], path[1:][inside])), int(found.work[:, RELAXED].sum())

@@ -15,6 +15,9 @@ from hpcsolve.algorithms.steiner_kmb.network import Network, edge_numbers, impro
 from hpcsolve.algorithms.steiner_kmb.reduced_graph import Indices
 
 MOVES_FILE = "host/tree_moves"
+BUDGET = 1 << 22
+"""The most arcs and vertices that a pass may look at. In a graph where it would look at more, it does nothing: little
+would be gained for the time."""
 
 
 @dataclass(frozen=True)
@@ -42,19 +45,36 @@ def never() -> bool:
     return False
 
 
+def locally_best(net: Network, tree: Indices, is_over: Callable[[], bool] = never) -> Indices:
+    """Return the tree after key-path exchange and key-vertex elimination, until neither makes it lighter."""
+    while True:
+        tree = exchanged(net, tree, is_over)
+        if not len(tree) or is_over():
+            return tree
+        lighter = after_moves(net, tree, eliminations(net, tree))
+        if lighter is None:
+            return tree
+        tree = lighter
+
+
 def exchanged(net: Network, tree: Indices, is_over: Callable[[], bool] = never) -> Indices:
     """Return the tree after passes of exchanges, which end when none makes it lighter, or when the search is over."""
     while len(tree) and not is_over():
-        candidate = after_moves(net, tree, untouched(net, exchanges(net, tree)))
-        if candidate is None:
+        lighter = after_moves(net, tree, exchanges(net, tree))
+        if lighter is None:
             return tree
-        tree = improved(net, candidate)
+        tree = lighter
     return tree
 
 
 def exchanges(net: Network, tree: Indices) -> list[Move]:
     """Return the best move of each key path that has one, the greatest gain first."""
     return found_moves(net, tree, "paths", 8 * net.n)
+
+
+def eliminations(net: Network, tree: Indices) -> list[Move]:
+    """Return the best move of each key vertex that has one, the greatest gain first."""
+    return found_moves(net, tree, "vertices", 4 * net.n, budget=BUDGET)
 
 
 def found_moves(net: Network, tree: Indices, of: str, room: int, **more: int) -> list[Move]:
@@ -77,48 +97,22 @@ def found_moves(net: Network, tree: Indices, of: str, room: int, **more: int) ->
     return sorted(found, key=lambda move: -move.gain)
 
 
-def untouched(net: Network, found: list[Move]) -> list[Move]:
-    """Return the moves that share no vertex with a chosen move before them."""
-    touched = np.zeros(net.n, dtype=bool)
-    chosen = []
+def after_moves(net: Network, tree: Indices, found: list[Move]) -> Indices | None:
+    """Return a lighter tree, improved, after all moves that share no vertex with one before them.
+
+    If that is no lighter tree, it is the one after the first half, quarter, ... of these moves, or else None.
+    """
+    touched, chosen = np.zeros(net.n, dtype=bool), list[Move]()
     for move in found:
         if not touched[move.vertices].any():
             touched[move.vertices] = True
             chosen.append(move)
-    return chosen
-
-
-def after_moves(net: Network, tree: Indices, chosen: list[Move]) -> Indices | None:
-    """Return a lighter tree after all of these moves, or else the first half, quarter, ... of them, or None."""
-    weight = net.weight(tree)
     while chosen:
         left = np.setdiff1d(tree, np.concatenate([move.removed for move in chosen]))
         candidate = spanning_tree(net, np.union1d(left, np.concatenate([move.added for move in chosen])))
         inside = vertices_of(net, candidate)
         whole = int(inside.sum()) == len(candidate) + 1 and bool(inside[net.terminals].all())
-        if whole and net.weight(candidate) < weight:
-            return candidate
+        if whole and net.weight(candidate) < net.weight(tree):
+            return improved(net, candidate)
         chosen = chosen[: len(chosen) // 2]
     return None
-
-
-BUDGET = 1 << 22
-"""The most arcs and vertices that a pass may look at. In a graph where it would look at more, it does nothing: little
-would be gained for the time."""
-
-
-def locally_best(net: Network, tree: Indices, is_over: Callable[[], bool] = never) -> Indices:
-    """Return the tree after key-path exchange and key-vertex elimination, until neither makes it lighter."""
-    while True:
-        tree = exchanged(net, tree, is_over)
-        if not len(tree) or is_over():
-            return tree
-        candidate = after_moves(net, tree, untouched(net, eliminations(net, tree)))
-        if candidate is None:
-            return tree
-        tree = improved(net, candidate)
-
-
-def eliminations(net: Network, tree: Indices) -> list[Move]:
-    """Return the best move of each key vertex that has one, the greatest gain first."""
-    return found_moves(net, tree, "vertices", 4 * net.n, budget=BUDGET)

@@ -7,6 +7,7 @@ and that of the shortest-path heuristic (cuda_src/host/steiner_tree.cpp).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -50,9 +51,20 @@ class Network:
         """Return the exact weight of a tree."""
         return int(self.edges.weights[tree].sum())
 
+    @cached_property
     def tails(self) -> NDArray[np.uint32]:
-        """Return the vertex in whose row each arc stands."""
+        """The vertex in whose row each arc, an entry of the rows, stands."""
         return np.repeat(np.arange(self.n, dtype=np.uint32), np.diff(self.offsets))
+
+    @cached_property
+    def edge_of_arc(self) -> Indices:
+        """The number of the edge of each arc."""
+        return edge_numbers(self, self.tails, self.heads)
+
+    @cached_property
+    def back(self) -> NDArray[np.uint32]:
+        """The opposite of each arc. Rows ascend, and so do the heads in each: a sort by heads gives the opposites."""
+        return np.argsort(self.heads, kind="stable").astype(np.uint32)
 
     def terminal_numbers(self) -> NDArray[np.uint32]:
         """Return the number of each terminal, by vertex. The entries of other vertices mean nothing."""

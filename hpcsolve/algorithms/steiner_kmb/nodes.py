@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from hpcsolve.algorithms.shortest_paths.engines.rows import RowSearch, filled_rows
 from hpcsolve.algorithms.shortest_paths.search_graph import Keys
-from hpcsolve.algorithms.steiner_kmb.reduced_graph import Indices
+from hpcsolve.algorithms.steiner_kmb.reduced_graph import Indices, ranges
 from hpcsolve.algorithms.steiner_kmb.terminal_rows import depth_first
 from hpcsolve.device.host import Given, HostDevice
 from hpcsolve.parallel.comm import Comm, agree_minimum, even_shares
@@ -27,6 +27,10 @@ NO_NODE = np.uint32(2**32 - 1)
 """Stands for a vertex that is no node (`none` in one_steiner.cpp)."""
 SLACK = 10
 """A vertex joins if it still saves what was measured, less one part in SLACK."""
+PANEL = 32
+"""Columns that lie together in memory (`panel` in one_steiner.cpp)."""
+DENSE = 4
+"""If more than one column in DENSE is asked for, all are measured, which is faster because they lie in order."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +77,7 @@ class Candidates:
     def sorted(self, order: Indices) -> Candidates:
         """Return them in another order, or some of them."""
         begin = np.cumsum(self.links, dtype=np.int64) - self.links
-        links, which = self.links[order], runs(begin[order], self.links[order])
+        links, which = self.links[order], ranges(begin[order], self.links[order])
         return Candidates(self.vertex[order], self.weight[order], links, self.to[which], self.way[which])
 
 
@@ -81,13 +85,6 @@ def merged(parts: Sequence[Candidates]) -> Candidates:
     """Return the candidates of all parts, one part after the other."""
     columns = zip(*((part.vertex, part.weight, part.links, part.to, part.way) for part in parts))
     return Candidates(*map(np.concatenate, columns))
-
-
-def runs(begin: NDArray[Any], length: NDArray[Any]) -> Indices:
-    """Return the numbers from begin[i] to begin[i] + length[i] - 1 for each i, one run after the other."""
-    ends = np.cumsum(length, dtype=np.int64)
-    shift: Indices = np.repeat(begin.astype(np.int64) - (ends - length), length)
-    return np.arange(len(shift)) + shift
 
 
 def scrambled(vertices: NDArray[np.uint32], key: int) -> NDArray[np.uint32]:
@@ -211,24 +208,6 @@ class NodeTree:
         self.vertex, self.slot = np.concatenate([self.vertex, accepted]), np.concatenate([self.slot, free])
         self.parent, self.edge = found["parent"], found["edge"]
         return np.arange(known, len(self.vertex), dtype=np.uint32)
-
-
-def node_tree(
-    device: HostDevice, keys: Keys, terminals: NDArray[np.uint32], room: int, edges: Candidates
-) -> NodeTree:
-    """Return the tree of the terminals (positions) that these edges, links between their numbers, span."""
-    k = len(terminals)
-    everyone, far = np.arange(k, dtype=np.uint32), np.full(k, keys.unreached, keys.dtype)
-    far[0] = 0
-    made = NodeTree(device, keys, k, room, terminals, everyone, 0 * everyone, far)
-    made.mend(edges)
-    return made
-
-
-PANEL = 32
-"""Columns that lie together in memory (`panel` in one_steiner.cpp)."""
-DENSE = 4
-"""If more than one column in DENSE is asked for, all are measured, which is faster because they lie in order."""
 
 
 def capacity(terminals: int) -> int:

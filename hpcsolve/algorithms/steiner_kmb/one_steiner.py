@@ -39,14 +39,12 @@ from hpcsolve.algorithms.steiner_kmb.nodes import (
     PlacedTree,
     capacity,
     merged,
-    node_tree,
 )
 from hpcsolve.algorithms.steiner_kmb.reduced_graph import Indices
-from hpcsolve.algorithms.steiner_kmb.setting import Parameters, RoundStop, Work
+from hpcsolve.algorithms.steiner_kmb.setting import Parameters, RoundStop, Setting, Work
 from hpcsolve.algorithms.steiner_kmb.terminal_rows import chosen_rows
 from hpcsolve.checkpoint.saved import ANY_COUNT, Saved
 from hpcsolve.checkpoint.store import Part, State, part
-from hpcsolve.device.base import Device
 from hpcsolve.device.select import on_all_ranks
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.graph import Graph
@@ -59,11 +57,13 @@ FEW_TERMINALS = 64
 """With no more terminals there are `shakes` of them at least: they find more there than ruin and recreate."""
 KEYS_A_SEED = 1_000_003
 """The key of a shake is seed times this, plus its number, so that different seeds have different keys."""
+PANELS_AT_ONCE = 256
+"""Panels of the table that are copied at a time."""
+NO_VERTICES = np.empty(0, np.uint32)
 
 
 def best_tree(
-    graph: Graph, net: Network, closure_tree: ClosureTree, device: Device, comm: Comm, parameters: Parameters,
-    report: Report, stop: RoundStop, seed: int,
+    graph: Graph, net: Network, closure_tree: ClosureTree, run: Setting
 ) -> tuple[Indices | None, Work]:
     """Return the edges of the best tree, on rank 0, and this rank's work. Collective, parameters as in `kmb_tree`.
 
@@ -71,20 +71,21 @@ def best_tree(
     tree so far become nodes too; both are repeated while the tree becomes lighter. Then half of the nodes are dropped
     (a shake), and the rounds begin again.
     """
+    comm, stop = run.comm, run.stop
     # No distance is longer than the path to the nearest terminal, through the terminals' tree, and out again.
     keys = keys_for(graph, closure_tree.weight + 2 * int(nearest(net, net.terminals).distance.max()))
     room = capacity(len(net.terminals))
     nodes = terminal_tree(net, closure_tree, keys, room) if comm.rank == 0 else None
     search_graph = comm.once_per_host(partial(lay_out, graph, keys))
     table = NodeTable(net.device, keys, net.n, room, comm)
-    rounds = Rounds(comm, table, nodes, stop, report, graph.scale,
+    rounds = Rounds(comm, table, nodes, stop, run.report, graph.scale,
                     state=state_of_rounds if stop.checkpoints.writer else None)
     stop.nbytes = table.rows.nbytes // 2
-    shakes = shakes_for(net, parameters)
+    shakes = shakes_for(net, run.parameters)
     new = _first_nodes(net, rounds, shakes)
-    choice, k = chosen_rows(graph, keys, parameters, device, comm), len(net.terminals)
-    prepared = searcher(graph, device, keys, choice.engine, search_graph=search_graph, searches=k)
-    searches = row_search(prepared, graph, choice.engine, parameters.at_once, None, k, choice.hierarchy)
+    choice, k = chosen_rows(graph, keys, run.parameters, run.device, comm), len(net.terminals)
+    prepared = searcher(graph, run.device, keys, choice.engine, search_graph=search_graph, searches=k)
+    searches = row_search(prepared, graph, choice.engine, run.parameters.at_once, None, k, choice.hierarchy)
     with prepared, searches as rows:
         while not rounds.is_over(new, rounds.best):
             rounds.settle(rows, new)
@@ -100,14 +101,14 @@ def best_tree(
                 break
             new = NO_VERTICES
             if lighter or not rounds.joined:
-                new, rounds.joined = rounds.join(_branches_of_best(net, rounds)), True
+                new, rounds.joined = rounds.join(branches(net, rounds.tree)), True
             if comm.bcast(len(new)):
                 continue
             if rounds.shakes == shakes:
                 stop.broken_off = False
                 break
             rounds.shakes, rounds.joined = rounds.shakes + 1, False
-            rounds.shake(seed * KEYS_A_SEED + rounds.shakes)
+            rounds.shake(run.seed * KEYS_A_SEED + rounds.shakes)
         if rounds.tree is not None and rounds.history[-1][0] < rounds.number:
             rounds.note(rounds.best)
         work = Work(rounds.relaxed, prepared.timer.seconds, prepared.seconds_copy, table.sent, rounds.number,
@@ -126,10 +127,14 @@ def shakes_for(net: Network, parameters: Parameters) -> int:
 
 def terminal_tree(net: Network, closure_tree: ClosureTree, keys: Keys, room: int) -> NodeTree:
     """Return the minimum spanning tree of the terminal distance graph as a tree of nodes."""
+    k = len(net.terminals)
+    everyone, far = np.arange(k, dtype=np.uint32), np.full(k, keys.unreached, keys.dtype)
+    far[0] = 0
+    made = NodeTree(net.device, keys, k, room, net.terminals, everyone, 0 * everyone, far)
     number = np.searchsorted(net.terminals, closure_tree.second).astype(np.uint32)
     length = closure_tree.length.astype(keys.dtype)
-    links = Candidates(closure_tree.first, 0 * length, np.ones_like(closure_tree.first), number, length)
-    return node_tree(net.device, keys, net.terminals, room, links)
+    made.mend(Candidates(closure_tree.first, 0 * length, np.ones_like(closure_tree.first), number, length))
+    return made
 
 
 def _first_nodes(net: Network, rounds: Rounds, shakes: int) -> NDArray[np.uint32]:
@@ -142,16 +147,6 @@ def _first_nodes(net: Network, rounds: Rounds, shakes: int) -> NDArray[np.uint32
         rounds.tree = locally_best(net, improved(net, shortest_path_tree(net)), rounds.stop.is_late)
         rounds.note(net.weight(rounds.tree))
     return np.arange(len(net.terminals), dtype=np.uint32)
-
-
-def branches(net: Network, tree: Indices) -> NDArray[np.uint32]:
-    """Return the branch vertices of a tree: no terminals, with more than two neighbours in it."""
-    degree = np.bincount(np.concatenate([net.edges.tails[tree], net.edges.heads[tree]]), minlength=net.n)
-    return np.flatnonzero((degree > 2) & (net.is_terminal == 0)).astype(np.uint32)
-
-
-def _branches_of_best(net: Network, rounds: Rounds) -> NDArray[np.uint32]:
-    return NO_VERTICES if rounds.tree is None else branches(net, rounds.tree)
 
 
 def _with_paths(net: Network, prepared: Searcher, rounds: Rounds) -> Indices | None:
@@ -167,7 +162,12 @@ def _with_paths(net: Network, prepared: Searcher, rounds: Rounds) -> Indices | N
     return locally_best(net, tree, rounds.stop.is_late)
 
 
-NO_VERTICES = np.empty(0, np.uint32)
+def branches(net: Network, tree: Indices | None) -> NDArray[np.uint32]:
+    """Return the branch vertices of a tree, if there is one: no terminals, with more than two neighbours in it."""
+    if tree is None:
+        return NO_VERTICES
+    degree = np.bincount(np.concatenate([net.edges.tails[tree], net.edges.heads[tree]]), minlength=net.n)
+    return np.flatnonzero((degree > 2) & (net.is_terminal == 0)).astype(np.uint32)
 
 
 @dataclass
@@ -289,10 +289,6 @@ class Rounds:
             text = f"round {self.number + 1}: {len(self.nodes.vertex)} nodes, their tree {now}, best {best}"
             self.report(0.6 * done if self.number == 0 else 0.7 - 0.1 / self.number, text)
         return self.is_over(new)
-
-
-PANELS_AT_ONCE = 256
-"""Panels of the table that are copied at a time."""
 
 
 def state_of_rounds(rounds: Rounds, new: NDArray[np.uint32]) -> State:

@@ -109,9 +109,9 @@ class ReducedGraph:
         return np.union1d(edges, self.free)
 
 
-def ranges(begin: Indices, counts: Indices) -> Indices:
+def ranges(begin: Indices, counts: NDArray[Any]) -> Indices:
     """Return the numbers of several ranges, one range after the other: `counts[i]` numbers from `begin[i]` on."""
-    shift = np.repeat(begin - (np.cumsum(counts) - counts), counts)
+    shift = np.repeat(begin - (np.cumsum(counts, dtype=np.int64) - counts), counts)
     return shift + np.arange(len(shift))
 
 

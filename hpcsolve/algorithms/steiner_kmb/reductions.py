@@ -28,7 +28,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.steiner_kmb.dual_ascent import Arcs, Ascent, ascent, distances_left, too_heavy
+from hpcsolve.algorithms.steiner_kmb.dual_ascent import Ascent, ascent, distances_left, too_heavy
 from hpcsolve.algorithms.steiner_kmb.local_search import exchanged, never
 from hpcsolve.algorithms.steiner_kmb.network import (
     REDUCTIONS_FILE,
@@ -53,143 +53,16 @@ from hpcsolve.algorithms.steiner_kmb.reduced_graph import (
 )
 from hpcsolve.device.host import Given
 
-NO_EDGE = np.uint64(2**64 - 1)
-"""In place of the weight of the second lightest edge of a cut that has only one edge."""
-
-
-def contractible(net: Network, near: Regions) -> Indices:
-    """Return edges that are all together in some lightest tree, given the regions of the terminals."""
-    tails, heads = net.tails(), net.heads
-    across = near.base[tails] != near.base[heads]
-    lengths = near.distance[tails] + net.weights + near.distance[heads]
-    at_terminals = _passing(tails, net.weights, lengths, net.is_terminal[tails] > 0, across)
-    at_regions = _passing(near.base[tails], net.weights, lengths, across, across)
-    chosen = np.concatenate([at_terminals, at_regions])
-    is_region = np.arange(len(chosen)) >= len(at_terminals)
-    order = np.lexsort((is_region, chosen, net.weights[chosen]))
-    edges = edge_numbers(net, tails[chosen], heads[chosen])
-    return _one_after_the_other(net, near.base, tails[chosen[order]], edges[order], is_region[order])
-
-
-def _passing(
-    cut: NDArray[np.uint32], weights: NDArray[np.uint64], lengths: NDArray[np.uint64], inside: NDArray[np.bool_],
-    across: NDArray[np.bool_],
-) -> Indices:
-    """Return the lightest arc of each cut for which the test holds.
-
-    Parameters
-    ----------
-    cut
-        The number of the cut of each arc.
-    lengths
-        The length of each arc, extended to terminals at both ends.
-    inside
-        Which arcs belong to a cut.
-    across
-        Which arcs lead from one region to another.
-    """
-    arcs = np.flatnonzero(inside)
-    arcs = arcs[np.lexsort((weights[arcs], cut[arcs]))]
-    owner = cut[arcs]
-    first = np.flatnonzero(first_of_runs(owner))
-    second = np.minimum(first + 1, len(arcs) - 1)
-    has_two = (second > first) & (owner[second] == owner[first])
-    limit = np.where(has_two, weights[arcs[second]], NO_EDGE)
-    found: Indices = arcs[first[(across[arcs[first]] & (lengths[arcs[first]] <= limit)) | ~has_two]]
-    return found
-
-
-def _one_after_the_other(
-    net: Network, base: NDArray[np.uint32], owners: NDArray[np.uint32], edges: Indices, is_region: NDArray[np.bool_]
-) -> Indices:
-    """Return the edges whose cut no edge before them has crossed. `owners` are vertices of the cuts."""
-    touched, crossed, chosen = set[int](), set[int](), []
-    ends = zip(net.edges.tails[edges].tolist(), net.edges.heads[edges].tolist())
-    for edge, owner, region, (tail, head) in zip(edges.tolist(), owners.tolist(), is_region.tolist(), ends):
-        if int(base[owner]) in crossed if region else owner in touched:
-            continue
-        chosen.append(edge)
-        touched |= {tail, head}
-        if base[tail] != base[head]:
-            crossed |= {int(base[tail]), int(base[head])}
-    return np.array(chosen, np.int64)
-
-
-SLOTS = 5
-"""The number of nearest terminals of a vertex that are tried as the first terminal of a path."""
-
-
-def too_long(net: Network, closure_tree: ClosureTree) -> Mask:
-    """Return which edges have a path between their ends, from terminal to terminal, whose legs are all shorter."""
-    edges, removed = net.edges, np.empty(len(net.edges), np.uint32)
-    closure: Given = {"count": len(closure_tree.length), "first": closure_tree.first, "second": closure_tree.second,
-                      "length": closure_tree.length}
-    net.device.call(
-        REDUCTIONS_FILE, "reductions_special", net=net.group(), slots=min(SLOTS, len(net.terminals)), closure=closure,
-        edges=len(edges), tails=edges.tails.astype(np.uint32), heads=edges.heads.astype(np.uint32),
-        weights=edges.weights, removed=removed,
-    )
-    return removed > 0
-
-
-@dataclass
-class Incumbent:
-    """The best tree so far in the graph as it was read.
-
-    Attributes
-    ----------
-    whole
-        The graph as it was read.
-    tree, weight
-        The numbers of the tree's edges, ascending, and its weight, which is -1 as long as there is no tree.
-    """
-
-    whole: Network
-    tree: Indices
-    weight: int = -1
-
-    def offer(self, smaller: ReducedGraph, tree: Indices) -> bool:
-        """Take a tree of a reduced graph if it is lighter, and return whether it is."""
-        return self.offer_restored(smaller.restored(tree))
-
-    def offer_restored(self, edges: Indices) -> bool:
-        """Take the spanning tree of edges of the graph as it was read, if it is lighter, and return whether it is."""
-        tree = spanning_tree(self.whole, edges)
-        weight = self.whole.weight(tree)
-        if 0 <= self.weight <= weight:
-            return False
-        self.tree, self.weight = tree, weight
-        return True
-
-
-def part_of(arcs: Arcs, chosen: Mask) -> Network:
-    """Return the network with the chosen edges alone, which are numbered anew."""
-    net, mask = arcs.net, chosen[arcs.edge]
-    counts = np.concatenate([np.zeros(1, np.int64), np.cumsum(mask)])
-    return replace(net, edges=net.edges.part(chosen), offsets=counts[net.offsets].astype(np.uint32),
-                   heads=net.heads[mask], weights=net.weights[mask])
-
-
-def saturated(arcs: Arcs, rest: NDArray[np.uint64]) -> Mask:
-    """Return which edges have a saturated arc."""
-    mask = np.zeros(len(arcs.net.edges), dtype=bool)
-    mask[arcs.edge[rest == 0]] = True
-    return mask
-
-
-def pruned_ascent(arcs: Arcs, rest: NDArray[np.uint64], root: int) -> Indices:
-    """Return a tree grown from terminal number `root` on the saturated edges, improved on all edges."""
-    chosen = saturated(arcs, rest)
-    tree = np.flatnonzero(chosen)[shortest_path_tree(part_of(arcs, chosen), root)]
-    return improved(arcs.net, tree)
-
-
 MOST_ROUNDS = 20
 WORTHWHILE = 50
 """Rounds end with the first one that removes less than one edge in `WORTHWHILE`, unless `Effort` says otherwise."""
 KINDS = ("terminals", "special", "lighter")
 """The kinds that this adds to `ReducedGraph.counts`: edges contracted at terminals, edges removed by the special
 distance, and edges removed because they are in no tree lighter than the best one so far."""
+NO_EDGE = np.uint64(2**64 - 1)
+"""In place of the weight of the second lightest edge of a cut that has only one edge."""
+SLOTS = 5
+"""The number of nearest terminals of a vertex that are tried as the first terminal of a path."""
 
 
 @dataclass(frozen=True)
@@ -261,6 +134,30 @@ class Shrunk:
         return self.bound >= self.weight
 
 
+@dataclass
+class Incumbent:
+    """The best tree so far in the graph as it was read.
+
+    Attributes
+    ----------
+    whole
+        The graph as it was read.
+    tree, weight
+        The numbers of the tree's edges, ascending, and its weight, which is -1 as long as there is no tree.
+    """
+
+    whole: Network
+    tree: Indices
+    weight: int = -1
+
+    def offer(self, smaller: ReducedGraph, tree: Indices) -> None:
+        """Take a tree of a reduced graph, pruned in the graph as it was read, if it is lighter."""
+        found = spanning_tree(self.whole, smaller.restored(tree))
+        weight = self.whole.weight(found)
+        if self.weight < 0 or weight < self.weight:
+            self.tree, self.weight = found, weight
+
+
 def shrunk(
     smaller: ReducedGraph, whole: Network, effort: Effort, rules: Rules = ALL_RULES, first_root: int = 0
 ) -> Shrunk:
@@ -297,34 +194,14 @@ def _after_round(now: Shrunk, best: Incumbent, effort: Effort, rules: Rules, num
     if len(net.terminals) < 2:
         best.offer(smaller, np.empty(0, np.int64))
         return Shrunk(smaller, best.tree, best.weight, best.weight)
-    arcs, ascents = Arcs(net), list(_ascents(net, effort, number))
-    _offer_trees(arcs, smaller, best, ascents, effort.is_over)
+    ascents = list(_ascents(net, effort, number))
+    _offer_trees(net, smaller, best, ascents, effort.is_over)
     # A tree lighter than the best one, if there is any, is in the present graph, where these bounds hold.
     bound = min(best.weight, max(now.bound, smaller.offset + max(one.bound.value for one in ascents)))
     found = Shrunk(smaller, best.tree, best.weight, bound)
     if not (found.proven or effort.is_over()):
-        found = _without_edges(found, arcs, ascents, effort, rules)
+        found = _without_edges(found, net, ascents, effort, rules)
     return replace(found, ended_early=effort.is_over())
-
-
-def _without_edges(found: Shrunk, arcs: Arcs, ascents: list[Ascent], effort: Effort, rules: Rules) -> Shrunk:
-    """Return what a round's reductions leave. When the time is up, the remaining ones are left out."""
-    net, smaller, counts = arcs.net, found.smaller, dict.fromkeys(KINDS, 0)
-    removed, contracted = np.zeros(len(smaller.edges), dtype=bool), np.empty(0, np.int64)
-    if rules.special:
-        removed = too_long(net, closure(net))
-        counts["special"] = int(removed.sum())
-    if rules.terminals and not effort.is_over():
-        contracted = contractible(net, nearest(net, net.terminals))
-        counts["terminals"] = len(contracted)
-    if rules.lighter:
-        for one in itertools.takewhile(lambda one: not effort.is_over(), ascents):
-            removed = removed | too_heavy(arcs, one, distances_left(arcs, one), found.weight - smaller.offset)
-        removed[contracted] = False
-        counts["lighter"] = int(removed.sum()) - counts["special"]
-    if not joins_terminals(smaller, removed):
-        return replace(found, bound=found.weight)
-    return replace(found, smaller=reduced_again(smaller, removed, contracted, counts))
 
 
 def _ascents(net: Network, effort: Effort, number: int) -> Iterator[Ascent]:
@@ -340,13 +217,114 @@ def _ascents(net: Network, effort: Effort, number: int) -> Iterator[Ascent]:
 
 
 def _offer_trees(
-    arcs: Arcs, smaller: ReducedGraph, best: Incumbent, ascents: list[Ascent], is_over: Callable[[], bool]
+    net: Network, smaller: ReducedGraph, best: Incumbent, ascents: list[Ascent], is_over: Callable[[], bool]
 ) -> None:
     """Offer the lightest of the trees by shortest paths and on saturated edges, after key-path exchange."""
-    net = arcs.net
     roots = [int(np.searchsorted(net.terminals, one.bound.root)) for one in ascents]
     trees = [improved(net, shortest_path_tree(net, root)) for root in roots[:4]]
     for one, root in zip(ascents, roots):
         if not is_over():
-            trees.append(pruned_ascent(arcs, one.rest, root))
+            trees.append(pruned_ascent(net, one.rest, root))
     best.offer(smaller, exchanged(net, min(trees, key=net.weight), is_over))
+
+
+def pruned_ascent(net: Network, rest: NDArray[np.uint64], root: int) -> Indices:
+    """Return a tree grown from terminal number `root` on the saturated edges, improved on all edges."""
+    saturated = np.zeros(len(net.edges), dtype=bool)
+    saturated[net.edge_of_arc[rest == 0]] = True
+    arcs = saturated[net.edge_of_arc]
+    counts = np.concatenate([np.zeros(1, np.int64), np.cumsum(arcs)])
+    part = replace(net, edges=net.edges.part(saturated), offsets=counts[net.offsets].astype(np.uint32),
+                   heads=net.heads[arcs], weights=net.weights[arcs])
+    return improved(net, np.flatnonzero(saturated)[shortest_path_tree(part, root)])
+
+
+def _without_edges(found: Shrunk, net: Network, ascents: list[Ascent], effort: Effort, rules: Rules) -> Shrunk:
+    """Return what a round's reductions leave. When the time is up, the remaining ones are left out."""
+    smaller, counts = found.smaller, dict.fromkeys(KINDS, 0)
+    removed, contracted = np.zeros(len(smaller.edges), dtype=bool), np.empty(0, np.int64)
+    if rules.special:
+        removed = too_long(net, closure(net))
+        counts["special"] = int(removed.sum())
+    if rules.terminals and not effort.is_over():
+        contracted = contractible(net, nearest(net, net.terminals))
+        counts["terminals"] = len(contracted)
+    if rules.lighter:
+        for one in itertools.takewhile(lambda one: not effort.is_over(), ascents):
+            removed = removed | too_heavy(net, one, *distances_left(net, one), found.weight - smaller.offset)
+        removed[contracted] = False
+        counts["lighter"] = int(removed.sum()) - counts["special"]
+    if not joins_terminals(smaller, removed):
+        return replace(found, bound=found.weight)
+    return replace(found, smaller=reduced_again(smaller, removed, contracted, counts))
+
+
+def too_long(net: Network, closure_tree: ClosureTree) -> Mask:
+    """Return which edges have a path between their ends, from terminal to terminal, whose legs are all shorter."""
+    edges, removed = net.edges, np.empty(len(net.edges), np.uint32)
+    closure: Given = {"count": len(closure_tree.length), "first": closure_tree.first, "second": closure_tree.second,
+                      "length": closure_tree.length}
+    net.device.call(
+        REDUCTIONS_FILE, "reductions_special", net=net.group(), slots=min(SLOTS, len(net.terminals)), closure=closure,
+        edges=len(edges), tails=edges.tails.astype(np.uint32), heads=edges.heads.astype(np.uint32),
+        weights=edges.weights, removed=removed,
+    )
+    return removed > 0
+
+
+def contractible(net: Network, near: Regions) -> Indices:
+    """Return edges that are all together in some lightest tree, given the regions of the terminals."""
+    tails, heads = net.tails, net.heads
+    across = near.base[tails] != near.base[heads]
+    lengths = near.distance[tails] + net.weights + near.distance[heads]
+    at_terminals = _passing(tails, net.weights, lengths, net.is_terminal[tails] > 0, across)
+    at_regions = _passing(near.base[tails], net.weights, lengths, across, across)
+    chosen = np.concatenate([at_terminals, at_regions])
+    is_region = np.arange(len(chosen)) >= len(at_terminals)
+    order = np.lexsort((is_region, chosen, net.weights[chosen]))
+    edges = edge_numbers(net, tails[chosen], heads[chosen])
+    return _one_after_the_other(net, near.base, tails[chosen[order]], edges[order], is_region[order])
+
+
+def _passing(
+    cut: NDArray[np.uint32], weights: NDArray[np.uint64], lengths: NDArray[np.uint64], inside: NDArray[np.bool_],
+    across: NDArray[np.bool_],
+) -> Indices:
+    """Return the lightest arc of each cut for which the test holds.
+
+    Parameters
+    ----------
+    cut
+        The number of the cut of each arc.
+    lengths
+        The length of each arc, extended to terminals at both ends.
+    inside
+        Which arcs belong to a cut.
+    across
+        Which arcs lead from one region to another.
+    """
+    arcs = np.flatnonzero(inside)
+    arcs = arcs[np.lexsort((weights[arcs], cut[arcs]))]
+    owner = cut[arcs]
+    first = np.flatnonzero(first_of_runs(owner))
+    second = np.minimum(first + 1, len(arcs) - 1)
+    has_two = (second > first) & (owner[second] == owner[first])
+    limit = np.where(has_two, weights[arcs[second]], NO_EDGE)
+    found: Indices = arcs[first[(across[arcs[first]] & (lengths[arcs[first]] <= limit)) | ~has_two]]
+    return found
+
+
+def _one_after_the_other(
+    net: Network, base: NDArray[np.uint32], owners: NDArray[np.uint32], edges: Indices, is_region: NDArray[np.bool_]
+) -> Indices:
+    """Return the edges whose cut no edge before them has crossed. `owners` are vertices of the cuts."""
+    touched, crossed, chosen = set[int](), set[int](), []
+    ends = zip(net.edges.tails[edges].tolist(), net.edges.heads[edges].tolist())
+    for edge, owner, region, (tail, head) in zip(edges.tolist(), owners.tolist(), is_region.tolist(), ends):
+        if int(base[owner]) in crossed if region else owner in touched:
+            continue
+        chosen.append(edge)
+        touched |= {tail, head}
+        if base[tail] != base[head]:
+            crossed |= {int(base[tail]), int(base[head])}
+    return np.array(chosen, np.int64)

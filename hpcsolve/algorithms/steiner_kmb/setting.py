@@ -79,28 +79,6 @@ def asked(graph: Graph, parameters: Parameters) -> TreeQuestion:
 
 
 @dataclass(frozen=True)
-class Setting:
-    """What a run works with on each rank.
-
-    Attributes
-    ----------
-    whole
-        The network of the graph as it was read.
-    host
-        The CPU, which is also `device` if the job has no GPU.
-    """
-
-    whole: Network
-    host: HostDevice
-    device: Device
-    comm: Comm
-    parameters: Parameters
-    report: Report
-    stop: RoundStop
-    seed: int
-
-
-@dataclass(frozen=True)
 class Work:
     """The work of a rank: arcs relaxed, seconds in kernels and in copies, bytes of rows sent, rounds (in mode best).
 
@@ -203,3 +181,25 @@ class RoundStop:
         if weight is not None and self.target is not None and weight + self.offset <= self.target:
             return f"target {self.criteria.target:.10g} reached"
         return ""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a run works with on each rank.
+
+    Attributes
+    ----------
+    whole
+        The network of the graph as it was read.
+    host
+        The CPU, which is also `device` if the job has no GPU.
+    """
+
+    whole: Network
+    host: HostDevice
+    device: Device
+    comm: Comm
+    parameters: Parameters
+    report: Report
+    stop: RoundStop
+    seed: int

@@ -41,7 +41,6 @@ from hpcsolve.algorithms.steiner_kmb.network import (
 )
 from hpcsolve.algorithms.steiner_kmb.nodes import ONE_STEINER_FILE
 from hpcsolve.algorithms.steiner_kmb.reduced_graph import Edges, Indices, ReducedGraph, reduced
-from hpcsolve.algorithms.steiner_kmb.reductions import Shrunk
 from hpcsolve.algorithms.steiner_kmb.setting import Parameters, RoundStop, Setting, Work
 from hpcsolve.algorithms.steiner_kmb.subset_program import PROGRAM_FILE
 from hpcsolve.answers import tree
@@ -54,8 +53,12 @@ from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.steiner import closure_bound
 
-Tables = Mapping[str, Mapping[str, Column]]
-
+HOST_FILES = (TREE_FILE, DUAL_ASCENT_FILE, MOVES_FILE, RUIN_FILE, ONE_STEINER_FILE, REDUCTIONS_FILE, PROGRAM_FILE,
+              CONTRACTION_FILE, HIERARCHY_FILE)
+"""What runs on the host's cores whatever the job's device is."""
+KERNEL_FILES = (*HOST_FILES, *kernel_files((*ENGINES, *ROW_ENGINES)))
+STOPS = ("seconds", "target", "memory")
+"""The keys of [stop] that some mode honours (`can_stop`)."""
 REDUCTIONS = {
     "vertices": Dataset("int64", "Vertices after the reductions"),
     "edges": Dataset("int64", "Edges after the reductions"),
@@ -83,6 +86,123 @@ LAYERS = {
     "states": Dataset("int64", "States (a set and a vertex) that were kept", "layer"),
 }
 """The group `/layers` of mode exact: a row for each size of sets. It is empty if reductions and bounds were enough."""
+Tables = Mapping[str, Mapping[str, Column]]
+
+
+def files_of(parameters: Parameters, instance: str | dict[str, Any], criteria: StopCriteria) -> tuple[str, ...]:
+    """Return the kernel files of a job: mode fast searches on the CPU alone, the others by rows and one by one."""
+    if parameters.mode == "fast":
+        return HOST_FILES
+    names = {BLOCK.name, GRID.name, *((PHAST, TILE) if parameters.engine == AUTO else (parameters.engine,))}
+    return (*HOST_FILES, *kernel_files(tuple(one for one in (*ENGINES, *ROW_ENGINES) if one.name in names)))
+
+
+def can_stop(parameters: Parameters, key: str) -> bool:
+    """Return whether this key of [stop] can end the mode. Only "best" and "exact" have an answer before their end."""
+    return parameters.mode == "exact" or (parameters.mode == "best" and key != "memory")
+
+
+def can_resume(parameters: Parameters) -> bool:
+    """Return whether the mode writes checkpoints. Mode "fast" takes no longer than reading the graph."""
+    return parameters.mode != "fast"
+
+
+def run(
+    graph: Graph, device: Device, comm: Comm, parameters: Parameters, report: Report,
+    criteria: StopCriteria = NO_STOP, seed: int = 1, checkpoints: Checkpoints = NONE,
+) -> Outcome:
+    """Return a Steiner tree with its certificate. `graph` is the same on all ranks, and so is the answer."""
+    stop = RoundStop(comm, criteria, criteria.scaled_target(graph.scale), checkpoints, started=checkpoints.clock())
+    with on_host(device) as host:
+        setting = Setting(network(graph, host), host, device, comm, parameters, report, stop, seed)
+        report(0.0, "lower bound")
+        bound = own_bound(setting.whole, comm)  # before the reductions: rank 0 makes these, and has fewer ascents
+        smaller, closure_tree = comm.once_per_host(partial(prepared, graph, host))
+        if parameters.mode in ("best", "exact"):
+            return _reduced_and_searched(smaller, bound, closure_tree, setting)
+        return _grown(smaller, bound, closure_tree, setting)
+
+
+@contextmanager
+def on_host(device: Device) -> Iterator[HostDevice]:
+    """Yield the job's device if it is the CPU, else the CPU cores that the rank has beside it."""
+    if isinstance(device, HostDevice):
+        yield device
+        return
+    with HostDevice(device.info.threads) as host:
+        yield host
+
+
+def prepared(graph: Graph, host: HostDevice) -> tuple[ReducedGraph, ClosureTree]:
+    """Return the reduced graph, and the minimum spanning tree of its terminal distance graph."""
+    smaller = reduced(graph)
+    return smaller, closure(network(smaller.graph, host))
+
+
+def _grown(smaller: ReducedGraph, bound: Bound | None, closure_tree: ClosureTree, run: Setting) -> Outcome:
+    """Return the outcome of modes fast and kmb. Collective."""
+    net, comm = network(smaller.graph, run.host), run.comm
+    matrix = None
+    if run.parameters.matrix:
+        matrix = empty_matrix(smaller.member, keys_for(smaller.graph, closure_tree.weight).dtype, comm)
+    tree, work = _tree(smaller, net, closure_tree, run, matrix)
+    bound = best_bound(bound, comm)
+    found: Certified | None = None
+    tables: Tables = {}
+    if tree is not None and bound is not None:
+        tree = exchanged(net, tree) if run.parameters.exchange else tree
+        edges = spanning_tree(run.whole, smaller.restored(tree))
+        found = Certified(run.whole.edges.part(edges), closure_tree, _lower_bound(bound, closure_tree, run.whole))
+        tables = tables_of(bound, smaller)
+    started = time.perf_counter()
+    found = comm.bcast(found)
+    assert found is not None
+    answer = found.answer(None if matrix is None else matrix.as_table())
+    return Outcome(answer, tables, rank_of(work, time.perf_counter() - started), "", True)
+
+
+def _tree(
+    smaller: ReducedGraph, net: Network, closure_tree: ClosureTree, run: Setting, matrix: Matrix | None
+) -> tuple[Indices | None, Work]:
+    """Return the edges of a tree in the reduced graph, on rank 0, and this rank's work. Collective."""
+    if len(net.terminals) < 2:
+        return np.empty(0, np.int64), Work(0, 0.0)
+    if run.parameters.mode == "kmb":
+        return kmb_tree(smaller.graph, net, closure_tree, run, matrix)
+    if run.comm.rank > 0:
+        return None, Work(0, 0.0)
+    started = time.perf_counter()
+    tree = improved(net, shortest_path_tree(net))
+    return tree, Work(smaller.graph.arcs, time.perf_counter() - started)
+
+
+def _reduced_and_searched(
+    smaller: ReducedGraph, bound: Bound | None, closure_tree: ClosureTree, run: Setting
+) -> Outcome:
+    """Return the outcome of modes best and exact. Collective."""
+    bound = run.comm.bcast(best_bound(bound, run.comm))
+    assert bound is not None
+    least = _lower_bound(bound, closure_tree, run.whole)
+    layers: Tables = {}
+    if run.parameters.mode == "best":
+        run.report(0.0, "reductions")
+        found, work = polished(shrunk_for_best(smaller, run), run)
+        ended = "" if found.proven else run.stop.ended(work.rounds)
+        certificate = Certified(run.whole.edges.part(found.tree), closure_tree, min(least, found.weight))
+    else:
+        exact = searched(smaller, least, run.stop.criteria.memory, run)
+        found, work, ended = exact.found, exact.work, exact.ended
+        proof = DUAL if found.bound <= least else SEARCH
+        certificate = Certified(run.whole.edges.part(found.tree), closure_tree, found.bound, found.proven, proof)
+        layers = layers_of(exact.sets, exact.states)
+    tables = {**tables_of(bound, found.smaller), **history_of(work.history, smaller.graph.scale), **layers}
+    complete = found.proven or not run.stop.broken_off
+    return Outcome(certificate.answer(None), tables, rank_of(work, 0.0), ended, complete)
+
+
+def _lower_bound(bound: Bound, closure_tree: ClosureTree, whole: Network) -> int:
+    """Return the greater one of the bounds by dual ascent and by the terminal distance graph."""
+    return max(bound.value, closure_bound(closure_tree.weight, len(whole.terminals)))
 
 
 @dataclass(frozen=True)
@@ -136,144 +256,9 @@ def history_of(rows: Sequence[tuple[int, float, int]], scale: int) -> Tables:
     return {"history": columns(HISTORY, {"step": steps, "seconds": seconds, "best": best})}
 
 
-HOST_FILES = (TREE_FILE, DUAL_ASCENT_FILE, MOVES_FILE, RUIN_FILE, ONE_STEINER_FILE, REDUCTIONS_FILE, PROGRAM_FILE,
-              CONTRACTION_FILE, HIERARCHY_FILE)
-"""What runs on the host's cores whatever the job's device is."""
-KERNEL_FILES = (*HOST_FILES, *kernel_files((*ENGINES, *ROW_ENGINES)))
-
-
-def files_of(parameters: Parameters, instance: str | dict[str, Any], criteria: StopCriteria) -> tuple[str, ...]:
-    """Return the kernel files of a job: mode fast searches on the CPU alone, the others by rows and one by one."""
-    if parameters.mode == "fast":
-        return HOST_FILES
-    names = {BLOCK.name, GRID.name, *((PHAST, TILE) if parameters.engine == AUTO else (parameters.engine,))}
-    return (*HOST_FILES, *kernel_files(tuple(one for one in (*ENGINES, *ROW_ENGINES) if one.name in names)))
-
-
-STOPS = ("seconds", "target", "memory")
-"""The keys of [stop] that some mode honours (`can_stop`)."""
-
-
-def can_stop(parameters: Parameters, key: str) -> bool:
-    """Return whether this key of [stop] can end the mode. Only "best" and "exact" have an answer before their end."""
-    return parameters.mode == "exact" or (parameters.mode == "best" and key != "memory")
-
-
-def can_resume(parameters: Parameters) -> bool:
-    """Return whether the mode writes checkpoints. Mode "fast" takes no longer than reading the graph."""
-    return parameters.mode != "fast"
-
-
-def run(
-    graph: Graph, device: Device, comm: Comm, parameters: Parameters, report: Report,
-    criteria: StopCriteria = NO_STOP, seed: int = 1, checkpoints: Checkpoints = NONE,
-) -> Outcome:
-    """Return a Steiner tree with its certificate. `graph` is the same on all ranks, and so is the answer."""
-    stop = RoundStop(comm, criteria, criteria.scaled_target(graph.scale), checkpoints, started=checkpoints.clock())
-    tables: Tables = {}
-    found: Certified | None = None
-    with on_host(device) as host:
-        whole = network(graph, host)
-        report(0.0, "lower bound")
-        bound = own_bound(whole, comm)  # before the reductions: rank 0 makes these, and has fewer ascents
-        smaller, closure_tree = comm.once_per_host(partial(prepared, graph, host))
-        if parameters.mode in ("best", "exact"):
-            setting = Setting(whole, host, device, comm, parameters, report, stop, seed)
-            return _reduced_and_searched(graph, smaller, bound, closure_tree, criteria, setting)
-        net = network(smaller.graph, host)
-        matrix = None
-        if parameters.matrix:
-            matrix = empty_matrix(smaller.member, keys_for(smaller.graph, closure_tree.weight).dtype, comm)
-        tree, work = _tree(smaller, net, closure_tree, device, comm, parameters, report, stop, matrix)
-        bound = best_bound(bound, comm)
-        if tree is not None and bound is not None:
-            tree = exchanged(net, tree) if parameters.exchange else tree
-            found, tables = _certified(whole, smaller, closure_tree, tree, bound)
-    started = time.perf_counter()
-    found = comm.bcast(found)
-    assert found is not None
-    answer = found.answer(None if matrix is None else matrix.as_table())
-    return Outcome(answer, tables, rank_of(work, time.perf_counter() - started), "", True)
-
-
 def rank_of(work: Work, waited: float) -> dict[str, float | int]:
     """Return this rank's share of `/ranks`."""
     return {
         "operations": work.relaxed, "bytes_sent": work.sent, "seconds_kernel": work.seconds,
         "seconds_copy": work.seconds_copy, "seconds_wait": waited,
     }
-
-
-def _reduced_and_searched(
-    graph: Graph, smaller: ReducedGraph, bound: Bound | None, closure_tree: ClosureTree, criteria: StopCriteria,
-    run: Setting,
-) -> Outcome:
-    """Return the outcome of modes best and exact. Collective."""
-    bound = run.comm.bcast(best_bound(bound, run.comm))
-    assert bound is not None
-    least = _lower_bound(bound, closure_tree, run.whole)
-    layers: Tables = {}
-    if run.parameters.mode == "best":
-        run.report(0.0, "reductions")
-        found, work = polished(shrunk_for_best(smaller, run), run)
-        certificate = Certified(_edges(run, found), closure_tree, min(least, found.weight))
-        ended = "" if found.proven else run.stop.ended(work.rounds)
-    else:
-        exact = searched(smaller, least, criteria.memory, run)
-        found, work, ended = exact.found, exact.work, exact.ended
-        proof = DUAL if found.bound <= least else SEARCH
-        certificate = Certified(_edges(run, found), closure_tree, found.bound, found.proven, proof)
-        layers = layers_of(exact.sets, exact.states)
-    tables = {**tables_of(bound, found.smaller), **history_of(work.history, graph.scale), **layers}
-    complete = found.proven or not run.stop.broken_off
-    return Outcome(certificate.answer(None), tables, rank_of(work, 0.0), ended, complete)
-
-
-def _edges(run: Setting, found: Shrunk) -> Edges:
-    return run.whole.edges.part(found.tree)
-
-
-def prepared(graph: Graph, host: HostDevice) -> tuple[ReducedGraph, ClosureTree]:
-    """Return the reduced graph, and the minimum spanning tree of its terminal distance graph."""
-    smaller = reduced(graph)
-    return smaller, closure(network(smaller.graph, host))
-
-
-def _tree(
-    smaller: ReducedGraph, net: Network, closure_tree: ClosureTree, device: Device, comm: Comm, parameters: Parameters,
-    report: Report, stop: RoundStop, matrix: Matrix | None,
-) -> tuple[Indices | None, Work]:
-    """Return the edges of a tree in the reduced graph, on rank 0, and this rank's work. Collective."""
-    if len(net.terminals) < 2:
-        return np.empty(0, np.int64), Work(0, 0.0)
-    if parameters.mode == "kmb":
-        return kmb_tree(smaller.graph, net, closure_tree, device, comm, parameters, report, matrix, stop.checkpoints)
-    if comm.rank > 0:
-        return None, Work(0, 0.0)
-    started = time.perf_counter()
-    tree = improved(net, shortest_path_tree(net))
-    return tree, Work(smaller.graph.arcs, time.perf_counter() - started)
-
-
-def _certified(
-    whole: Network, smaller: ReducedGraph, closure_tree: ClosureTree, tree: Indices, bound: Bound
-) -> tuple[Certified, Tables]:
-    """Return the tree in the graph as it was read, with its lower bound, and the groups beside `/solution`."""
-    restored = spanning_tree(whole, smaller.restored(tree))
-    least = _lower_bound(bound, closure_tree, whole)
-    return Certified(whole.edges.part(restored), closure_tree, least), tables_of(bound, smaller)
-
-
-def _lower_bound(bound: Bound, closure_tree: ClosureTree, whole: Network) -> int:
-    """Return the greater one of the bounds by dual ascent and by the terminal distance graph."""
-    return max(bound.value, closure_bound(closure_tree.weight, len(whole.terminals)))
-
-
-@contextmanager
-def on_host(device: Device) -> Iterator[HostDevice]:
-    """Yield the job's device if it is the CPU, else the CPU cores that the rank has beside it."""
-    if isinstance(device, HostDevice):
-        yield device
-        return
-    with HostDevice(device.info.threads) as host:
-        yield host

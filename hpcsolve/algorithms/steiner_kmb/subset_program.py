@@ -42,61 +42,96 @@ STATES = 1 << 20
 """The least room, in states, for those that a call keeps: when it is full, the call grows no further sets."""
 MESSAGE = 1 << 26
 """Roughly the most bytes that all ranks together exchange at a time: messages take memory beside the families."""
+NOTHING = 2**64 - 1
+"""In place of the number of the third family: only two meet."""
+DONE = object()
+"""What `next` returns after the last launch."""
 
 
 @dataclass
-class LaunchSize:
-    """The number of items of a launch, adapted so that it takes about `SECONDS`."""
-
-    size: int
-    most: int = 1 << 30
-    started: float = field(default_factory=time.perf_counter)
-
-    def begin(self) -> int:
-        """Note the time, and return the size of the next launch."""
-        self.started = time.perf_counter()
-        return self.size
-
-    def end(self) -> None:
-        """Adapt the size to the time that the last launch took."""
-        seconds = time.perf_counter() - self.started
-        if seconds < SECONDS / 2:
-            self.size = min(2 * self.size, self.most)
-        elif seconds > 2 * SECONDS:
-            self.size = max(1, self.size // 2)
-
-
-@dataclass(frozen=True)
-class Pairs:
-    """Pairs of families, sorted by their unions, which are the sets to be grown.
+class Program:
+    """The dynamic program over sets of terminals. All methods are collective.
 
     Attributes
     ----------
-    sets
-        Shape (sets, words): the unions.
-    begin
-        Shape (sets + 1,): where the pairs of each set begin.
-    first, second
-        Shape (pairs,): numbers of families.
+    limit
+        Only trees of the reduced graph that are lighter than this are looked for.
+    is_over
+        Returns whether the search must end, given the bytes that the program holds. Called after each launch.
+        Collective.
+    complete
+        Whether the search came to its end. Then `limit` is the weight of `tree`; or, without a tree, none is lighter.
+    tree
+        The edges of the lightest tree, if it is lighter than the first limit.
+    floor
+        The lower bound on the weight of any tree that the families so far prove, at most `limit`.
+    seconds
+        Seconds of this rank's launches, without waiting for other ranks.
     """
 
-    sets: NDArray[np.uint64]
-    begin: NDArray[np.uint64]
-    first: NDArray[np.uint32]
-    second: NDArray[np.uint32]
+    space: Space
+    comm: Comm
+    limit: int
+    is_over: Callable[[int], bool]
+    layers: Layers = field(init=False)
+    complete: bool = False
+    tree: Indices | None = None
+    floor: int = 0
+    seconds: float = 0.0
 
-    def part(self, which: NDArray[np.int64]) -> dict[str, Given]:
-        """Return some of the sets with their pairs, as the functions' group `targets`."""
-        begin = self.begin.astype(np.int64)
-        counts = np.diff(begin)[which]
-        pairs = ranges(begin[which], counts)
-        return {"count": len(which), "sets": self.sets[which].reshape(-1), "begin": begins(counts),
-                "first": self.first[pairs], "second": self.second[pairs]}
+    def __post_init__(self) -> None:
+        """Begin without families."""
+        self.layers = Layers(no_families(self.space.words), self.space.cell)
 
+    def run(self) -> None:
+        """Find the families of all sizes that are missing, then the lightest meeting of two or three."""
+        for size in range(len(self.layers.sizes) + 1, self.space.half + 1):
+            layer = Layer(self.space, self.layers, self.comm, size, self.limit)
+            if self._ends_early(layer.launches(), layer.held):
+                return
+            self.add(layer.gathered())
+        meeting = Meeting(self.space, self.layers, self.comm, self.limit)
+        if self._ends_early(meeting.launches()):
+            return
+        self.limit, ids = meeting.agreed()
+        self.complete = True
+        self.tree = None if ids is None else recovered(self.space, self.layers, ids)
 
-def pair_bytes(terminals: int) -> int:
-    """Return the bytes of a full `PairList`, given the number of terminals of the graph as it was read."""
-    return PAIRS * 8 * (1 + (1 if terminals <= 64 else 2))
+    def add(self, layer: Families) -> None:
+        """Add the families of the next size, and note what they prove.
+
+        Follow the states of a lightest tree from its centroid down to a single terminal. Where two sets were merged, go
+        on with the larger one, which has at least half of the terminals of their union. One of these states has a set
+        of at most the present size and of more than half of it. So the least bound of such families holds for all
+        trees.
+        """
+        self.layers.add(layer)
+        size = len(self.layers.sizes)
+        least = self.layers.families.least[self.layers.first_of(size // 2 + 1) :]
+        self.floor = max(self.floor, min(self.limit, int(least.min(initial=self.limit))))
+
+    def proven(self) -> int:
+        """Return the lower bound on the weight of any tree that has been proven so far, at most the limit."""
+        return self.limit if self.complete else self.floor
+
+    def _ends_early(self, launches: Iterator[None], held: Callable[[], int] = lambda: 0) -> bool:
+        """Make all launches of all ranks, and return whether the search must end before they are done.
+
+        `held` returns the bytes of the families that a rank has found and not yet added.
+        """
+        busy = True
+        while True:
+            started = time.perf_counter()
+            busy = busy and next(launches, DONE) is None
+            self.seconds += time.perf_counter() - started
+            found = self.comm.allgather((busy, held()))
+            # When a layer is added, the old and the new arrays of all families exist at the same time, and beside them
+            # the layer itself and the cells of its states.
+            families, layer = self.layers.nbytes, sum(nbytes for _, nbytes in found)
+            if self.is_over(self.space.nbytes + 2 * families + 3 * layer):
+                return True
+            if not any(busy for busy, _ in found):
+                return False
 
 
 @dataclass
@@ -201,6 +236,56 @@ class Layer:
 
 
 @dataclass
+class LaunchSize:
+    """The number of items of a launch, adapted so that it takes about `SECONDS`."""
+
+    size: int
+    most: int = 1 << 30
+    started: float = field(default_factory=time.perf_counter)
+
+    def begin(self) -> int:
+        """Note the time, and return the size of the next launch."""
+        self.started = time.perf_counter()
+        return self.size
+
+    def end(self) -> None:
+        """Adapt the size to the time that the last launch took."""
+        seconds = time.perf_counter() - self.started
+        if seconds < SECONDS / 2:
+            self.size = min(2 * self.size, self.most)
+        elif seconds > 2 * SECONDS:
+            self.size = max(1, self.size // 2)
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Pairs of families, sorted by their unions, which are the sets to be grown.
+
+    Attributes
+    ----------
+    sets
+        Shape (sets, words): the unions.
+    begin
+        Shape (sets + 1,): where the pairs of each set begin.
+    first, second
+        Shape (pairs,): numbers of families.
+    """
+
+    sets: NDArray[np.uint64]
+    begin: NDArray[np.uint64]
+    first: NDArray[np.uint32]
+    second: NDArray[np.uint32]
+
+    def part(self, which: NDArray[np.int64]) -> dict[str, Given]:
+        """Return some of the sets with their pairs, as the functions' group `targets`."""
+        begin = self.begin.astype(np.int64)
+        counts = np.diff(begin)[which]
+        pairs = ranges(begin[which], counts)
+        return {"count": len(which), "sets": self.sets[which].reshape(-1), "begin": begins(counts),
+                "first": self.first[pairs], "second": self.second[pairs]}
+
+
+@dataclass
 class PairList:
     """Pairs that several calls have found.
 
@@ -237,8 +322,9 @@ class PairList:
         return Pairs(sets[starts], np.append(starts, len(sets)).astype(np.uint64), first[order], second[order])
 
 
-NOTHING = 2**64 - 1
-"""In place of the number of the third family: only two meet."""
+def pair_bytes(terminals: int) -> int:
+    """Return the bytes of a full `PairList`, given the number of terminals of the graph as it was read."""
+    return PAIRS * 8 * (1 + (1 if terminals <= 64 else 2))
 
 
 @dataclass
@@ -344,93 +430,3 @@ def _weight(layers: Layers, family: int, v: int) -> int | None:
     begin, end = int(own.begin[family]), int(own.begin[family + 1])
     place = begin + int(np.searchsorted(own.vertices[begin:end], v))
     return int(own.weights[place]) if place < end and own.vertices[place] == v else None
-
-
-DONE = object()
-"""What `next` returns after the last launch."""
-
-
-@dataclass
-class Program:
-    """The dynamic program over sets of terminals. All methods are collective.
-
-    Attributes
-    ----------
-    limit
-        Only trees of the reduced graph that are lighter than this are looked for.
-    is_over
-        Returns whether the search must end, given the bytes that the program holds. Called after each launch.
-        Collective.
-    complete
-        Whether the search came to its end. Then `limit` is the weight of `tree`; or, without a tree, none is lighter.
-    tree
-        The edges of the lightest tree, if it is lighter than the first limit.
-    floor
-        The lower bound on the weight of any tree that the families so far prove, at most `limit`.
-    seconds
-        Seconds of this rank's launches, without waiting for other ranks.
-    """
-
-    space: Space
-    comm: Comm
-    limit: int
-    is_over: Callable[[int], bool]
-    layers: Layers = field(init=False)
-    complete: bool = False
-    tree: Indices | None = None
-    floor: int = 0
-    seconds: float = 0.0
-
-    def __post_init__(self) -> None:
-        """Begin without families."""
-        self.layers = Layers(no_families(self.space.words), self.space.cell)
-
-    def run(self) -> None:
-        """Find the families of all sizes that are missing, then the lightest meeting of two or three."""
-        for size in range(len(self.layers.sizes) + 1, self.space.half + 1):
-            layer = Layer(self.space, self.layers, self.comm, size, self.limit)
-            if self._ends_early(layer.launches(), layer.held):
-                return
-            self.add(layer.gathered())
-        meeting = Meeting(self.space, self.layers, self.comm, self.limit)
-        if self._ends_early(meeting.launches()):
-            return
-        self.limit, ids = meeting.agreed()
-        self.complete = True
-        self.tree = None if ids is None else recovered(self.space, self.layers, ids)
-
-    def add(self, layer: Families) -> None:
-        """Add the families of the next size, and note what they prove.
-
-        Follow the states of a lightest tree from its centroid down to a single terminal. Where two sets were merged, go
-        on with the larger one, which has at least half of the terminals of their union. One of these states has a set
-        of at most the present size and of more than half of it. So the least bound of such families holds for all
-        trees.
-        """
-        self.layers.add(layer)
-        size = len(self.layers.sizes)
-        least = self.layers.families.least[self.layers.first_of(size // 2 + 1) :]
-        self.floor = max(self.floor, min(self.limit, int(least.min(initial=self.limit))))
-
-    def proven(self) -> int:
-        """Return the lower bound on the weight of any tree that has been proven so far, at most the limit."""
-        return self.limit if self.complete else self.floor
-
-    def _ends_early(self, launches: Iterator[None], held: Callable[[], int] = lambda: 0) -> bool:
-        """Make all launches of all ranks, and return whether the search must end before they are done.
-
-        `held` returns the bytes of the families that a rank has found and not yet added.
-        """
-        busy = True
-        while True:
-            started = time.perf_counter()
-            busy = busy and next(launches, DONE) is None
-            self.seconds += time.perf_counter() - started
-            found = self.comm.allgather((busy, held()))
-            # When a layer is added, the old and the new arrays of all families exist at the same time, and beside them
-            # the layer itself and the cells of its states.
-            families, layer = self.layers.nbytes, sum(nbytes for _, nbytes in found)
-            if self.is_over(self.space.nbytes + 2 * families + 3 * layer):
-                return True
-            if not any(busy for busy, _ in found):
-                return False

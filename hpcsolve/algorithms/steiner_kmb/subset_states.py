@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.steiner_kmb.dual_ascent import Arcs, ascent, distances_left, too_heavy
+from hpcsolve.algorithms.steiner_kmb.dual_ascent import ascent, distances_left, too_heavy
 from hpcsolve.algorithms.steiner_kmb.network import Network
 from hpcsolve.algorithms.steiner_kmb.reduced_graph import Mask
 from hpcsolve.device.host import Given
@@ -19,6 +19,12 @@ from hpcsolve.parallel.comm import Comm
 
 CELLS = 64
 """Number of cells into which the vertices are divided. A family has a bit for each cell in which it has a vertex."""
+MOST_TERMINALS = 128
+"""The most terminals that the functions' sets can hold."""
+CHEAP = 1 << 19
+"""The number of edges times that of terminals up to which a graph is small: ascents are cheap there."""
+BOUND_RULE, SEPARATOR_RULE = 1, 2
+"""The rules that discard states (cuda_src/host/subset_program.cpp), as bits."""
 
 
 @dataclass(frozen=True)
@@ -162,14 +168,6 @@ class Layers:
         return self.families.nbytes + self.cells.nbytes
 
 
-MOST_TERMINALS = 128
-"""The most terminals that the functions' sets can hold."""
-CHEAP = 1 << 19
-"""The number of edges times that of terminals up to which a graph is small: ascents are cheap there."""
-BOUND_RULE, SEPARATOR_RULE = 1, 2
-"""The rules that discard states (cuda_src/host/subset_program.cpp), as bits."""
-
-
 @dataclass(frozen=True)
 class Cuts:
     """A dual ascent as the bound rule needs it.
@@ -252,7 +250,7 @@ def several_ascents(
     is_over
         Returns whether the search must end, given the bytes that all ascents take. Called before each. Collective.
     """
-    k, arcs = len(net.terminals), Arcs(net)
+    k = len(net.terminals)
     words = words or -(-k // 64)
     ascents: list[Cuts] = []
     heavy = np.zeros(len(net.edges), dtype=bool)
@@ -261,12 +259,26 @@ def several_ascents(
         if is_over(16 * net.n * count):
             return None
         number = first + comm.rank
-        mine = _cuts(arcs, number * k // count, words, limit) if number < count else None
+        mine = _cuts(net, number * k // count, words, limit) if number < count else None
         for found in comm.allgather(mine):
             if found is not None:
                 ascents.append(found[0])
                 heavy |= found[1]
     return ascents, heavy
+
+
+def _cuts(net: Network, root: int, words: int, limit: int) -> tuple[Cuts, Mask]:
+    """Return the ascent from terminal number `root`, and the edges that it shows to be in no tree lighter than `limit`.
+
+    Cuts with the same terminals become one.
+    """
+    found = ascent(net, root, words)
+    order = np.lexsort(found.cuts.T)
+    sets = found.cuts[order]
+    first = first_of_sets(sets)
+    duals = np.add.reduceat(found.bound.duals[order], first)
+    left = distances_left(net, found)
+    return Cuts(root, found.bound.value, sets[first], duals, left[0]), too_heavy(net, found, *left, limit)
 
 
 def space_of(net: Network, ascents: Sequence[Cuts], rules: int = BOUND_RULE | SEPARATOR_RULE) -> Space:
@@ -280,20 +292,6 @@ def space_of(net: Network, ascents: Sequence[Cuts], rules: int = BOUND_RULE | SE
         "reach": np.stack([cuts.reach for cuts in ascents], axis=1).reshape(-1),
     }
     return Space(net, ascents[0].sets.shape[1], rules, group, _cells(net))
-
-
-def _cuts(arcs: Arcs, root: int, words: int, limit: int) -> tuple[Cuts, Mask]:
-    """Return the ascent from terminal number `root`, and the edges that it shows to be in no tree lighter than `limit`.
-
-    Cuts with the same terminals become one.
-    """
-    found = ascent(arcs.net, root, words)
-    order = np.lexsort(found.cuts.T)
-    sets = found.cuts[order]
-    first = first_of_sets(sets)
-    duals = np.add.reduceat(found.bound.duals[order], first)
-    left = distances_left(arcs, found)
-    return Cuts(root, found.bound.value, sets[first], duals, left.from_root), too_heavy(arcs, found, left, limit)
 
 
 def _cells(net: Network) -> NDArray[np.uint64]:

@@ -29,6 +29,12 @@ from hpcsolve.device.base import Device
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.graph import Graph
 
+TILE_STEPS = {"kmb": 1.5, "best": 5.0, "exact": 5.0}
+"""Steps of a search by the engine "tile", as `NEAR_FAR_STEPS` of choice.py, by mode.
+
+Searches of mode kmb end at the last terminal or before. In the other modes searches go to every vertex.
+"""
+
 
 def walk(net: Network, closure_tree: ClosureTree) -> Indices:
     """Return the terminals' numbers in the depth-first order of their spanning tree."""
@@ -62,13 +68,6 @@ def shares_of_walk(terminals: int, ranks: int) -> list[Indices]:
     group = max(1, min(TILE_SOURCES, -(-terminals // ranks)))
     owner = np.arange(terminals) // group % ranks
     return [np.flatnonzero(owner == rank) for rank in range(ranks)]
-
-
-TILE_STEPS = {"kmb": 1.5, "best": 5.0, "exact": 5.0}
-"""Steps of a search by the engine "tile", as `NEAR_FAR_STEPS` of choice.py, by mode.
-
-Searches of mode kmb end at the last terminal or before. In the other modes searches go to every vertex.
-"""
 
 
 @dataclass(frozen=True)

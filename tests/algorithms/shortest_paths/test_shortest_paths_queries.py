@@ -15,6 +15,7 @@ from hpcsolve.algorithms.base import silent
 from hpcsolve.algorithms.shortest_paths.engines import EngineName, launches, searcher
 from hpcsolve.algorithms.shortest_paths.pairs import by_source, shares, solve_pairs
 from hpcsolve.algorithms.shortest_paths.searches import WANTS_DISTANCES, WANTS_TARGETS, row_searches
+from hpcsolve.algorithms.shortest_paths.tables import CUT, WRONG
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 from hpcsolve.problems.generate.graph import grid_graph, rmat_graph
@@ -44,7 +45,7 @@ def answers(graph: Graph, pairs: NDArray[np.int64], device: Device, **options: o
     with searcher(graph, device, searches=len(pairs), **options) as prepared:  # type: ignore[arg-type]
         found = solve_pairs(prepared, pairs[order], silent)
         none, keys = prepared.keys.unreached, prepared.keys.decode(found.keys).tolist()
-    assert not any(batch.wrong.any() or batch.cut.any() for batch in found.batches)
+    assert not found.work[:, [WRONG, CUT]].any()
     ends = np.cumsum(found.length)
     paths = [found.path[end - length : end].tolist() for end, length in zip(ends, found.length)]
     result: list[tuple[int | float | None, list[int]]] = [(None, [])] * len(pairs)

@@ -51,8 +51,6 @@ from hpcsolve.algorithms.shortest_paths.searches import BLOCK_THREADS, Batch, Se
 from hpcsolve.device.base import Device, DeviceInfo, nbytes_of
 from hpcsolve.problems.graph import Graph
 
-if TYPE_CHECKING:
-    from hpcsolve.algorithms.shortest_paths.searches import Searcher
 
 @dataclass(frozen=True)
 class Engine:

@@ -17,9 +17,11 @@ from numpy.typing import NDArray
 from hpcsolve.algorithms.shortest_paths.search_graph import Keys, SearchGraph, gathered, renumbered
 from hpcsolve.device.host import Given, HostDevice
 
-CONTRACTION_FILE = "host/contraction"
+CONTRACTION_FILE, HIERARCHY_FILE, PLATEAUS_FILE = "host/contraction", "host/hierarchy", "paths/plateaus"
 STACKS = 1 << 16
 """Number of stacks (`most_keys` in contraction.cpp)."""
+UNLIMITED = 2**63
+"""More steps than contraction ever takes."""
 TOO_MUCH_WORK, OUT_OF_ROOM = 1, 2
 """How contraction may end besides 0, finished (`ending` in contraction.cpp)."""
 DENSEST = 4
@@ -28,6 +30,11 @@ ROOM = 12
 """Entries of the lists of neighbours per vertex and arc."""
 LEAST_ROOM = 1 << 18
 """The least number of entries, which is enough for any graph of two hundred vertices."""
+AHEAD = 12
+"""Number of arcs of padding behind the last one, because a sweep prefetches this far (`ahead` in phast.cu)."""
+NO_MEMBER = np.uint32(2**32 - 1)
+MOST_SWEPT = 0.5
+"""A sweep that would still go over more than this part of the hierarchy's arcs is not restricted: it saves little."""
 
 
 @dataclass(frozen=True)
@@ -133,11 +140,6 @@ def _ends(arcs: NDArray[Any]) -> NDArray[np.uint32]:
     return arcs[0::2].astype(np.uint32)
 
 
-HIERARCHY_FILE = "host/hierarchy"
-AHEAD = 12
-"""Number of arcs of padding behind the last one, because a sweep prefetches this far (`ahead` in phast.cu)."""
-
-
 @dataclass(frozen=True)
 class Hierarchy:
     """A hierarchy whose vertices are numbered from the top down.
@@ -166,15 +168,6 @@ class Hierarchy:
     levels: int
 
 
-@dataclass(frozen=True)
-class _Weighted:
-    """The arcs of a contraction with weights, by rank. `kept` has bit 0 set for arcs up that stay, bit 1 for down."""
-
-    up: NDArray[Any]
-    down: NDArray[Any]
-    kept: NDArray[np.uint8]
-
-
 def weighing_bytes(n: int, directed: bool, filled: int, keys: Keys) -> int:
     """Return the most bytes that `hierarchy` takes for a contraction of `filled` arcs, these arcs included."""
     return filled * (17 + (3 + directed) * keys.dtype.itemsize) + 48 * n + hierarchy_bytes(n, directed, filled, keys)
@@ -195,40 +188,23 @@ def hierarchy(graph: SearchGraph, contraction: Contraction, keys: Keys, host: Ho
     in_levels
         Whether vertices are numbered by level, as a GPU wants them, or depth first, which suits caches.
     """
-    weighted = _weighted(graph, contraction, keys, host)
-    place, level, levels = _arranged(contraction, weighted, host, in_levels)
-    up = _rows(contraction, place, weighted.up, weighted.kept & 1 != 0)
-    down = up if weighted.down is weighted.up else _rows(contraction, place, weighted.down, weighted.kept & 2 != 0)
+    n, undirected = len(contraction.order), graph.in_arcs is graph.arcs
+    arcs: dict[str, Given] = {"n": n, "first": contraction.first, "head": contraction.head}
+    up = np.empty(len(contraction.head), keys.dtype)  # the weights of arcs up, by rank
+    down = up if undirected else np.empty_like(up)
+    kept = np.empty(len(up), np.uint8)  # bit 0 is set for arcs up that stay, bit 1 for arcs down
+    host.call(
+        HIERARCHY_FILE, f"hierarchy_weigh_{keys.code}", h=arcs, ties=not graph.plateaus, up=up,
+        graph={"offsets": graph.offsets, "arcs": graph.arcs, "rank": contraction.rank()},
+        down=None if undirected else down, kept=kept)
+    place = np.empty(n, np.uint32)  # of each rank in the new numbering
+    level = host.call(HIERARCHY_FILE, "hierarchy_arrange", h=arcs, kept=kept, in_levels=in_levels, place=place)["level"]
+    rows_up = _rows(contraction, place, up, kept & 1 != 0)
+    rows_down = rows_up if undirected else _rows(contraction, place, down, kept & 2 != 0)
     new = np.empty_like(place)  # the new number of each vertex of the graph
     new[contraction.order] = place
-    return Hierarchy(renumbered(graph, new), level, *up, *down, levels)
-
-
-def _weighted(graph: SearchGraph, contraction: Contraction, keys: Keys, host: HostDevice) -> _Weighted:
-    """Return the arcs of a contraction with their weights, customised and pruned."""
-    count = len(contraction.head)
-    up = np.empty(count, keys.dtype)
-    found = _Weighted(up, up if graph.in_arcs is graph.arcs else np.empty_like(up), np.empty(count, np.uint8))
-    host.call(
-        HIERARCHY_FILE, f"hierarchy_weigh_{keys.code}", h=_arcs(contraction), ties=not graph.plateaus, up=found.up,
-        graph={"offsets": graph.offsets, "arcs": graph.arcs, "rank": contraction.rank()},
-        down=None if found.down is up else found.down, kept=found.kept)
-    return found
-
-
-def _arranged(contraction: Contraction, weighted: _Weighted, host: HostDevice, in_levels: bool
-              ) -> tuple[NDArray[np.uint32], NDArray[np.uint32], int]:
-    """Return the place of each rank in the new numbering, where levels begin in it, and their number."""
-    n = len(contraction.order)
-    place = np.empty(n, np.uint32)
-    level = host.call(HIERARCHY_FILE, "hierarchy_arrange", h=_arcs(contraction), kept=weighted.kept,
-                      in_levels=in_levels, place=place)["level"]
-    return place, level if in_levels else np.array([0, n], np.uint32), len(level) - 1
-
-
-def _arcs(contraction: Contraction) -> dict[str, Given]:
-    """Return the functions' group `h`."""
-    return {"n": len(contraction.order), "first": contraction.first, "head": contraction.head}
+    begins = level if in_levels else np.array([0, n], np.uint32)
+    return Hierarchy(renumbered(graph, new), begins, *rows_up, *rows_down, len(level) - 1)
 
 
 def _rows(contraction: Contraction, place: NDArray[np.uint32], weights: NDArray[Any], stays: NDArray[np.bool_]
@@ -243,12 +219,7 @@ def _rows(contraction: Contraction, place: NDArray[np.uint32], weights: NDArray[
     return offsets.astype(np.uint32), arcs.reshape(-1)
 
 
-UNLIMITED = 2**63
-
-
-def build_hierarchy(
-    graph: SearchGraph, keys: Keys, in_levels: bool, threads: int
-) -> Hierarchy | Refusal:
+def build_hierarchy(graph: SearchGraph, keys: Keys, in_levels: bool, threads: int) -> Hierarchy | Refusal:
     """Return a new hierarchy of a graph, however much work it takes, or a refusal if it takes too much memory.
 
     It is not cached. `kept.cached_hierarchy` takes one that an earlier run has built.
@@ -256,10 +227,6 @@ def build_hierarchy(
     with HostDevice(threads) as host:
         found = contracted(graph, UNLIMITED, host)
         return found if isinstance(found, Refusal) else hierarchy(graph, found, keys, host, in_levels)
-
-
-PLATEAUS_FILE = "paths/plateaus"
-NO_MEMBER = np.uint32(2**32 - 1)
 
 
 @dataclass(frozen=True)
@@ -297,10 +264,6 @@ def plateaus_of(graph: SearchGraph) -> Plateaus:
     return Plateaus(vertex, starts.astype(np.uint32), np.searchsorted(vertex, tail).astype(np.uint32))
 
 
-MOST_SWEPT = 0.5
-"""A sweep that would still go over more than this part of the hierarchy's arcs is not restricted: it saves little."""
-
-
 @dataclass(frozen=True)
 class Restriction:
     """The vertices from which the targets are reached downwards, and the arcs that enter them.
@@ -332,7 +295,8 @@ def restriction_above(hierarchy: Hierarchy, targets: NDArray[np.uint32], keys: K
     targets
         Vertices of the hierarchy.
     """
-    if not _fits(hierarchy, keys):
+    heaviest = max(int(arcs[1::2].max(initial=0)) for arcs in (hierarchy.up_arcs, hierarchy.down_arcs))
+    if 2 * hierarchy.levels * heaviest > keys.limit:  # no path has more arcs up, or down, than there are levels
         return None
     above = _above(hierarchy, targets)
     arc, offsets = gathered(hierarchy.down_offsets, above)
@@ -347,12 +311,6 @@ def restriction_above(hierarchy: Hierarchy, targets: NDArray[np.uint32], keys: K
 def restriction_bytes(n: int, arcs: int, keys: Keys) -> int:
     """Return the most bytes of a restriction of a hierarchy with so many vertices and arcs, and of making it."""
     return 17 * n + int(MOST_SWEPT * arcs) * (2 * keys.dtype.itemsize + 8)
-
-
-def _fits(hierarchy: Hierarchy, keys: Keys) -> bool:
-    """Return whether every distance fits the keys: no path has more arcs up, or down, than there are levels."""
-    heaviest = max(int(arcs[1::2].max(initial=0)) for arcs in (hierarchy.up_arcs, hierarchy.down_arcs))
-    return 2 * hierarchy.levels * heaviest <= keys.limit
 
 
 def _above(hierarchy: Hierarchy, targets: NDArray[np.uint32]) -> NDArray[np.int64]:

@@ -49,6 +49,25 @@ _GRAPH = ("order", "offsets", "arcs", "in_offsets", "in_arcs")
 _LEVELS = ("level", "up_offsets", "up_arcs", "down_offsets", "down_arcs")
 
 
+@dataclass(frozen=True)
+class Kept:
+    """What the cache has of a graph.
+
+    Attributes
+    ----------
+    arcs
+        Number of arcs of its hierarchy, or of its contraction if that has no weights yet.
+    weighed
+        Whether the hierarchy has the graph's own weights, so that it can be used as it is.
+    name
+        The hierarchy's name in the cache, which takes a hash of the graph.
+    """
+
+    arcs: int
+    weighed: bool
+    name: str = field(default="", compare=False)
+
+
 def look_up(graph: Graph, keys: Keys, in_levels: bool) -> Kept | None:
     """Return what the cache of this host has of a graph, or None if it has no contraction of it."""
     if not array_cache.has_any(_beginning(graph)):
@@ -193,22 +212,3 @@ def _hierarchy(kept: dict[str, NDArray[Any]]) -> Hierarchy:
     levels, plateaus = map(int, kept["numbers"])
     graph = SearchGraph(**{name: arrays[name] for name in _GRAPH}, plateaus=bool(plateaus))
     return Hierarchy(graph, **{name: arrays[name] for name in _LEVELS}, levels=levels)
-
-
-@dataclass(frozen=True)
-class Kept:
-    """What the cache has of a graph.
-
-    Attributes
-    ----------
-    arcs
-        Number of arcs of its hierarchy, or of its contraction if that has no weights yet.
-    weighed
-        Whether the hierarchy has the graph's own weights, so that it can be used as it is.
-    name
-        The hierarchy's name in the cache, which takes a hash of the graph.
-    """
-
-    arcs: int
-    weighed: bool
-    name: str = field(default="", compare=False)

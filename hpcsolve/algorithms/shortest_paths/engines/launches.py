@@ -8,23 +8,27 @@ state after some of them (cuda_src/paths/near_far_grid.cu).
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.shortest_paths.search_graph import Keys
-from hpcsolve.algorithms.shortest_paths.searches import BLOCK_THREADS, WANTS_ROWS, WANTS_TARGETS, Batch
+from hpcsolve.algorithms.shortest_paths.searches import BLOCK_THREADS, WANTS_ROWS, WANTS_TARGETS, Batch, Searcher
 from hpcsolve.device.base import Argument, Buffer, DeviceInfo
 from hpcsolve.problems.graph import Graph
-
-if TYPE_CHECKING:
-    from hpcsolve.algorithms.shortest_paths.searches import Searcher
 
 BLOCKS_A_MULTIPROCESSOR = 5
 """The most blocks per multiprocessor that are used: as many as code for sm_90 allows. The driver may allow fewer."""
 PATIENT = 2**32 - 1
 """More arcs than a round ever relaxes. With this setting buckets always widen, up to the widest."""
+GRID_FILE = "paths/near_far_grid"
+STATE = 39
+"""Number of 64-bit words of the kernels' struct `progress`. DONE, RELAXED, ROUNDS and CUTOFF are indices into it."""
+DONE, RELAXED, ROUNDS, CUTOFF = 15, 36, 37, 38
+FIRST_BATCH, LAST_BATCH = 16, 1024
+"""Launches between two reads of the state, at first and at most."""
+GRID_BYTES_A_VERTEX = 28
+"""Bytes per vertex of the queues, those of hubs included."""
 
 
 @dataclass(frozen=True)
@@ -145,16 +149,6 @@ def launch_by_blocks(searcher: Searcher, batch: Batch) -> None:
     assert overflowed is not None
     for number in np.flatnonzero(overflowed.download()).tolist():
         solve_by_grid(searcher, batch, number)
-
-
-GRID_FILE = "paths/near_far_grid"
-STATE = 39
-"""Number of 64-bit words of the kernels' struct `progress`. DONE, RELAXED, ROUNDS and CUTOFF are indices into it."""
-DONE, RELAXED, ROUNDS, CUTOFF = 15, 36, 37, 38
-FIRST_BATCH, LAST_BATCH = 16, 1024
-"""Launches between two reads of the state, at first and at most."""
-GRID_BYTES_A_VERTEX = 28
-"""Bytes per vertex of the queues, those of hubs included."""
 
 
 def launch_by_grid(searcher: Searcher, batch: Batch) -> None:

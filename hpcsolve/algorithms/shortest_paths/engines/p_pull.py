@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.shortest_paths.engines.rows import Finish, RowEngine, RowRequest, RowSearch
-from hpcsolve.algorithms.shortest_paths.search_graph import Keys
-from hpcsolve.device.base import Buffer, DeviceInfo
-
-if TYPE_CHECKING:
-    from hpcsolve.algorithms.shortest_paths.searches import Searcher
+from hpcsolve.algorithms.shortest_paths.engines.rows import Finish, RowEngine
+from hpcsolve.algorithms.shortest_paths.searches import Searcher
+from hpcsolve.device.base import Buffer
 
 SWEEPS = 3
 """Sweeps per launch (k in the paper)."""
@@ -78,18 +75,9 @@ class PPullRows:
         return launches * SWEEPS * p * int(searcher.graph.offsets[-1])
 
 
-def _start(prepared: Searcher, request: RowRequest, columns: NDArray[np.int64], _: float
-           ) -> AbstractContextManager[RowSearch]:
-    return nullcontext(PPullRows(prepared, columns, request.p))
-
-
-def _batch(request: RowRequest, _: DeviceInfo, __: Keys) -> int:
-    return request.p
-
-
-def _shapes(request: RowRequest, _: DeviceInfo, keys: Keys) -> dict[str, tuple[Any, Any]]:
-    """Return shape and type of the keys on the device, of their copy on the host, and of the rows cut from it."""
-    return dict.fromkeys(("device", "host", "rows"), ((request.n, request.p), keys.dtype))
-
-
-P_PULL_ROWS = RowEngine(_start, _batch, _shapes)
+P_PULL_ROWS = RowEngine(
+    lambda prepared, request, columns, weight: nullcontext(PPullRows(prepared, columns, request.p)),
+    lambda request, info, keys: request.p,
+    # The keys on the device, their copy on the host, and the rows cut from it.
+    lambda request, info, keys: dict.fromkeys(("device", "host", "rows"), ((request.n, request.p), keys.dtype)),
+)

@@ -61,6 +61,7 @@ from hpcsolve.algorithms.shortest_paths.searches import (
     WANTS_PREDECESSORS,
     WANTS_TARGETS,
     Rows,
+    Searcher,
     Searches,
     Solved,
     row_searches,
@@ -70,7 +71,6 @@ from hpcsolve.errors import InputError
 
 if TYPE_CHECKING:
     from hpcsolve.algorithms.shortest_paths.reductions import Reducer
-    from hpcsolve.algorithms.shortest_paths.searches import Searcher
 
 PHAST_FILE = "paths/phast"
 WIDTHS = {"u4": (16, 32, 64), "u8": (16, 32)}

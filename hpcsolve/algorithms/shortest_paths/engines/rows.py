@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,15 +23,25 @@ from hpcsolve.algorithms.shortest_paths.searches import (
     WANTS_TARGETS,
     Rows,
     Searcher,
-    Solved,
     row_searches,
 )
 from hpcsolve.device.base import Argument, Buffer, DeviceInfo, batches_at_once
 
-if TYPE_CHECKING:
-    from hpcsolve.algorithms.shortest_paths.engines.hierarchy import Hierarchy
-    from hpcsolve.algorithms.shortest_paths.searches import Searcher
-
+SEARCHES_A_BLOCK = 16
+"""Searches of one batch, per block."""
+TILE_FILE = "paths/tile"
+TILE_SOURCES = 32
+"""Number of sources that a block searches from at once: a group."""
+TILE_THREADS = 512
+TILE_BLOCKS_A_MULTIPROCESSOR = 2
+"""The most blocks per multiprocessor that are used: as many as code for sm_90 allows with keys of 64 bits, or fewer."""
+SPACE_BYTES = 1 << 32
+"""The most bytes that all blocks work in. Fewer blocks work at a time if the memory of all would not fit."""
+GROUPS_A_BLOCK = 4
+BATCH_BYTES = 1 << 30
+"""The most groups per block, and the most bytes, of a batch of rows."""
+WIDER = 4
+"""Width of a GPU's buckets, in typical weights: a GPU needs many vertices per round. On a CPU the width is 1."""
 Finish: TypeAlias = Callable[[], int]
 """A function that waits until rows are filled, and returns the number of arcs relaxed."""
 
@@ -97,27 +107,24 @@ def filled_rows(search: RowSearch, batches: Iterable[NDArray[Any]], columns: int
     """Yield for each batch of sources its rows and the number of arcs relaxed. A GPU is a batch ahead of the caller."""
     ahead = batches_at_once(search.prepared.device.info) - 1
     under_way: deque[tuple[NDArray[Any], Finish]] = deque()
+
+    def finished() -> tuple[NDArray[Any], int]:
+        rows, finish = under_way.popleft()
+        relaxed = finish()
+        return rows, relaxed
+
     try:
         for sources in batches:
             rows = np.empty((len(sources), columns), search.prepared.keys.dtype)
             under_way.append((rows, search.start(sources, rows)))
             del rows  # so that the caller can free them before the next ones are made
             if len(under_way) > ahead:
-                yield _finished(*under_way.popleft())
+                yield finished()
         while under_way:
-            yield _finished(*under_way.popleft())
+            yield finished()
     finally:  # also if the caller stops early
         for _, finish in under_way:
             finish()
-
-
-def _finished(rows: NDArray[Any], finish: Finish) -> tuple[NDArray[Any], int]:
-    relaxed = finish()
-    return rows, relaxed
-
-
-SEARCHES_A_BLOCK = 16
-"""Searches of one batch, per block."""
 
 
 @dataclass(frozen=True)
@@ -144,50 +151,24 @@ class SingleRows:
             return lambda: 0
         places, seeds = self.prepared.graph.places(), list(sources[:, None].astype(np.int64))
         if np.array_equal(self.columns, np.arange(self.prepared.graph.n)):
-            return _finish(*self.prepared.start(row_searches(seeds, None, places), WANTS_DISTANCES, rows))
+            found, arriving = self.prepared.start(row_searches(seeds, None, places), WANTS_DISTANCES, rows)
+
+            def finish() -> int:
+                arriving.wait()
+                return int(found.relaxed.sum())
+
+            return finish
         found = self.prepared.solve(row_searches(seeds, self.columns, places), WANTS_TARGETS)
         rows[:] = found.target_keys.reshape(rows.shape)
         return lambda: int(found.relaxed.sum())
 
 
-def _finish(found: Solved, rows: Rows) -> Finish:
-    def finish() -> int:
-        rows.wait()
-        return int(found.relaxed.sum())
-
-    return finish
-
-
-def _start_single(prepared: Searcher, _: RowRequest, columns: NDArray[np.int64], __: float
-           ) -> AbstractContextManager[RowSearch]:
-    return nullcontext(SingleRows(prepared, columns))
-
-
-def _single_batch(_: RowRequest, info: DeviceInfo, __: Keys) -> int:
-    return SEARCHES_A_BLOCK * concurrent_blocks(info)
-
-
-def _no_shapes(*_: object) -> Mapping[str, tuple[Any, Any]]:
-    return {}
-
-
-SINGLE = RowEngine(_start_single, _single_batch, _no_shapes)
+SINGLE = RowEngine(
+    lambda prepared, request, columns, weight: nullcontext(SingleRows(prepared, columns)),
+    lambda request, info, keys: SEARCHES_A_BLOCK * concurrent_blocks(info),
+    lambda request, info, keys: {},
+)
 """The row engine that stands in for engines without one of their own: one search per row."""
-
-
-TILE_FILE = "paths/tile"
-TILE_SOURCES = 32
-"""Number of sources that a block searches from at once: a group."""
-TILE_THREADS = 512
-TILE_BLOCKS_A_MULTIPROCESSOR = 2
-"""The most blocks per multiprocessor that are used: as many as code for sm_90 allows with keys of 64 bits, or fewer."""
-SPACE_BYTES = 1 << 32
-"""The most bytes that all blocks work in. Fewer blocks work at a time if the memory of all would not fit."""
-GROUPS_A_BLOCK = 4
-BATCH_BYTES = 1 << 30
-"""The most groups per block, and the most bytes, of a batch of rows."""
-WIDER = 4
-"""Width of a GPU's buckets, in typical weights: a GPU needs many vertices per round. On a CPU the width is 1."""
 
 
 @dataclass(eq=False)
@@ -285,16 +266,9 @@ def tile_workspace(n: int, blocks: int, keys: Keys) -> dict[str, tuple[Any, Any]
     return {"words": ((blocks, TILE_SOURCES + 1, n), keys.dtype), "queues": ((blocks, 4, n), np.uint32)}
 
 
-def _start_tile(prepared: Searcher, request: RowRequest, columns: NDArray[np.int64], weight: float) -> TileRows:
-    return TileRows(prepared, columns, weight, request.searches)
-
-
-def _tile_batch(request: RowRequest, info: DeviceInfo, keys: Keys) -> int:
-    return tile_batch(request.columns, tile_blocks(request.n, request.searches, info, keys), keys)
-
-
-def _tile_shapes(request: RowRequest, info: DeviceInfo, keys: Keys) -> dict[str, tuple[Any, Any]]:
-    return tile_workspace(request.n, tile_blocks(request.n, request.searches, info, keys), keys)
-
-
-TILE_ROWS = RowEngine(_start_tile, _tile_batch, _tile_shapes)
+TILE_ROWS = RowEngine(
+    lambda prepared, request, columns, weight: TileRows(prepared, columns, weight, request.searches),
+    lambda request, info, keys: tile_batch(request.columns, tile_blocks(request.n, request.searches, info, keys), keys),
+    lambda request, info, keys: tile_workspace(request.n, tile_blocks(request.n, request.searches, info, keys), keys),
+)
+"""The row engine "tile"."""
