@@ -16,10 +16,10 @@ from hpcsolve.algorithms.held_karp.lattice.planes import (
     HalfRun,
     Meeting,
     Meetings,
-    Statistics,
 )
 from hpcsolve.algorithms.held_karp.lattice.recover import cities_before
 from hpcsolve.algorithms.held_karp.lattice.reduce import INFINITY, ReducedCosts
+from hpcsolve.algorithms.held_karp.outcome import Statistics
 from hpcsolve.device.base import Device
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.tsp import FORBIDDEN

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
-from math import comb
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from hpcsolve.algorithms.base import Outcome
-from hpcsolve.algorithms.held_karp.lattice.plan import Plan
-from hpcsolve.algorithms.held_karp.lattice.planes import Statistics
-from hpcsolve.algorithms.held_karp.orders.table import Slices
 from hpcsolve.algorithms.held_karp.problem import Core
 from hpcsolve.answers.contents import Column, Dataset, columns
 from hpcsolve.answers.tour import NoTour, Tour
+from hpcsolve.device.base import Device, Timer
 from hpcsolve.parallel.comm import Comm
 
 LAYERS = {
@@ -30,6 +29,49 @@ LAYERS = {
 """The group `/layers`."""
 
 
+@dataclass
+class Statistics:
+    """What a rank did, for `/layers` and `/ranks`. Times and bytes are by layer."""
+
+    layer_timers: list[Timer] = field(default_factory=list)
+    middle_timer: list[Timer] = field(default_factory=list)
+    layer_bytes_sent: list[int] = field(default_factory=list)
+    seconds_copy: float = 0.0
+    seconds_wait: float = 0.0
+
+    def begin(self, device: Device, layers: int) -> None:
+        """Count from here the layers of a run on a device."""
+        self.layer_timers, self.layer_bytes_sent = [device.timer() for _ in range(layers)], [0] * layers
+
+    @property
+    def layer_seconds(self) -> list[float]:
+        """The time of each layer."""
+        return [timer.seconds for timer in self.layer_timers]
+
+
+def rank_group(runs: Sequence[Statistics], operations: int, **others: int) -> dict[str, float | int]:
+    """Return this rank's share of `/ranks` after some runs."""
+    return {
+        "operations": operations,
+        **others,
+        "bytes_sent": sum(sum(run.layer_bytes_sent) for run in runs),
+        "seconds_kernel": sum(timer.seconds for run in runs for timer in (*run.layer_timers, *run.middle_timer)),
+        "seconds_copy": sum(run.seconds_copy for run in runs),
+        "seconds_wait": sum(run.seconds_wait for run in runs),
+    }
+
+
+def layers_table(comm: Comm, states: Sequence[int], itemsize: int, seconds: list[float], bytes_sent: list[int],
+                 **others: ArrayLike) -> dict[str, Column]:
+    """Return rank 0's table of the layers: the slowest rank's seconds, all ranks' messages. Collective."""
+    all_seconds, all_sent = comm.gather(seconds) or [seconds], comm.gather(bytes_sent) or [bytes_sent]
+    held = np.array(states, np.int64)
+    return columns(LAYERS, {
+        **others, "states": held, "bytes": held * itemsize, "seconds": np.max(all_seconds, axis=0),
+        "bytes_sent": np.sum(all_sent, axis=0, dtype=np.int64),
+    })
+
+
 def outcome(
     core: Core, order: list[int] | None, tables: Mapping[str, Mapping[str, Column]], rank: Mapping[str, float | int]
 ) -> Outcome:
@@ -39,30 +81,3 @@ def outcome(
     loop = [len(order), *order, len(order)]
     cost = sum(int(core.cost[a, b]) for a, b in pairwise(loop))
     return Outcome(Tour(cost, core.tour(order), True), tables, rank)
-
-
-def order_layers_table(slices: Slices, itemsize: int, comm: Comm, statistics: Statistics) -> Mapping[str, Column]:
-    """Return rank 0's table of the layers by size: as `layers_table`. Collective."""
-    sizes = range(slices.m)
-    seconds = comm.gather([timer.seconds for timer in statistics.layer_timers]) or [[0.0]]
-    sent = comm.gather(statistics.layer_bytes_sent) or [[0]]
-    states = np.array([comb(slices.m, size) * (slices.m - size) for size in sizes])
-    return columns(LAYERS, {
-        "cities": np.array(sizes, np.int32), "states": states, "bytes": states * itemsize,
-        "seconds": np.array(seconds).max(axis=0), "bytes_sent": np.array(sent).sum(axis=0),
-    })
-
-
-def layers_table(part: Plan, comm: Comm, statistics: Statistics) -> Mapping[str, Column]:
-    """Return rank 0's table of all ranks' layers: sums of states and bytes, the slowest rank's seconds. Collective."""
-    split, sizes = part.split, range(part.split.middle + 1)
-    seconds = comm.gather([timer.seconds for timer in statistics.layer_timers]) or [[0.0]]
-    sent = comm.gather(statistics.layer_bytes_sent) or [[0]]
-    states = np.array([split.slices * split.mid * split.plane(size) * len(part.half_runs()) for size in sizes])
-    return columns(LAYERS, {
-        "mid_cities": np.array(sizes, np.int32),
-        "states": states,
-        "bytes": states * part.itemsize,
-        "seconds": np.array(seconds).max(axis=0),
-        "bytes_sent": np.array(sent).sum(axis=0),
-    })

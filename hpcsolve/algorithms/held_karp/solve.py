@@ -15,9 +15,9 @@ from hpcsolve.algorithms.held_karp.lattice import planes
 from hpcsolve.algorithms.held_karp.lattice import run as lattice
 from hpcsolve.algorithms.held_karp.lattice.plan import FEWEST_SPLIT, plan, split_cities
 from hpcsolve.algorithms.held_karp.lattice.planes import FILE as PLANES_FILE
-from hpcsolve.algorithms.held_karp.lattice.planes import Statistics
 from hpcsolve.algorithms.held_karp.lattice.reduce import reduce_costs
 from hpcsolve.algorithms.held_karp.orders import run as orders
+from hpcsolve.algorithms.held_karp.outcome import Statistics
 from hpcsolve.algorithms.held_karp.problem import KEY_CITIES, OrderProblem, core_problem, order_problem
 from hpcsolve.algorithms.held_karp.question import NO_EXTRA_ANSWERS, Parameters, asked, extra_answers
 from hpcsolve.algorithms.trial import Stopwatch, Trial

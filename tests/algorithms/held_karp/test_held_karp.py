@@ -16,8 +16,9 @@ from hpcsolve.algorithms import held_karp
 from hpcsolve.algorithms.base import Outcome, silent
 from hpcsolve.algorithms.held_karp import Parameters
 from hpcsolve.algorithms.held_karp.lattice.plan import plan, split_cities
-from hpcsolve.algorithms.held_karp.lattice.planes import Statistics, meet
+from hpcsolve.algorithms.held_karp.lattice.planes import meet
 from hpcsolve.algorithms.held_karp.lattice.reduce import reduce_costs
+from hpcsolve.algorithms.held_karp.outcome import Statistics
 from hpcsolve.algorithms.held_karp.problem import core_problem
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice

@@ -21,6 +21,10 @@ MOST_TOP = 8
 """At most 2^8 slices, so at most 2^8 ranks share one problem (half as many if it is symmetric)."""
 LAUNCH_BLOCKS = 1024
 """Roughly the blocks of one launch."""
+BINOMIAL = np.array([[comb(a, b) if comb(a, b) < 2**31 else 0 for b in range(32)] for a in range(32)], np.int32)
+COST_STRIDE = 64
+STRETCH = 1 << 15
+"""Values of a stretch of the middle layer, which one block searches for its minimum."""
 
 
 @dataclass(frozen=True)
@@ -142,7 +146,14 @@ def stream_slots(split: Split, owner: list[int], rank: int) -> StreamSlots:
     outgoing: list[Message] = []
     incoming: list[Message] = []
     count = 0
-    for stage, pairs in enumerate(_pairs_by_stage(split, owner, rank)):
+    # By the number of A's cities, (owner of A, owner of A + i, A, i) of all pairs of the rank.
+    stages: list[list[tuple[int, int, int, int]]] = [[] for _ in range(split.top + 1)]
+    for a in range(split.slices):
+        for i in range(split.top):
+            ends = owner[a], owner[a | 1 << i]
+            if not a >> i & 1 and rank in ends:
+                stages[a.bit_count()].append((*ends, a, i))
+    for stage, pairs in enumerate(map(sorted, stages)):
         stage_start[stage] = count
         count += len(pairs)
         slots: dict[tuple[int, int], list[int]] = {}
@@ -159,17 +170,6 @@ def stream_slots(split: Split, owner: list[int], rank: int) -> StreamSlots:
     return StreamSlots(mine, table, stage_start, count, outgoing, incoming)
 
 
-def _pairs_by_stage(split: Split, owner: list[int], rank: int) -> list[list[tuple[int, int, int, int]]]:
-    """Return, for each number of A's cities, (owner of A, owner of A + i, A, i) of all pairs of the rank, sorted."""
-    stages: list[list[tuple[int, int, int, int]]] = [[] for _ in range(split.top + 1)]
-    for a in range(split.slices):
-        for i in range(split.top):
-            ends = owner[a], owner[a | 1 << i]
-            if not a >> i & 1 and rank in ends:
-                stages[a.bit_count()].append((*ends, a, i))
-    return [sorted(pairs) for pairs in stages]
-
-
 def chunk_size(split: Split, ranks: int, symmetric: bool) -> int:
     """Return the number of mid sets in a chunk.
 
@@ -180,11 +180,6 @@ def chunk_size(split: Split, ranks: int, symmetric: bool) -> int:
     slices = -(-split.slices // (unit * ranks)) * unit
     size = min(-(-LAUNCH_BLOCKS // slices), comb(split.mid, split.middle))
     return max(1, size if ranks == 1 else min(size, split.sets() // (16 * split.top)))
-
-
-def chunk_count(split: Split, size: int) -> int:
-    """Return the number of chunks of a half run's layers."""
-    return sum(-(-comb(split.mid, layer) // size) for layer in range(split.middle + 1))
 
 
 def chunks(split: Split, size: int) -> NDArray[np.int32]:
@@ -198,12 +193,6 @@ def chunks(split: Split, size: int) -> NDArray[np.int32]:
         for first in range(0, comb(split.mid, layer), size)
     ]
     return np.array(rows, np.int32)
-
-
-BINOMIAL = np.array([[comb(a, b) if comb(a, b) < 2**31 else 0 for b in range(32)] for a in range(32)], np.int32)
-COST_STRIDE = 64
-STRETCH = 1 << 15
-"""Values of a stretch of the middle layer, which one block searches for its minimum."""
 
 
 @dataclass(frozen=True)
@@ -226,18 +215,12 @@ class Plan:
     forward: StreamSlots
     backward: StreamSlots
     chunk_size: int
-    chunk_count: int
     lag: int
 
     @property
     def slices(self) -> int:
         """This rank's slices, in either half run."""
         return len(self.forward.slices)
-
-    @property
-    def steps(self) -> int:
-        """Launches of a half run."""
-        return self.chunk_count + self.lag * self.split.top
 
     @property
     def stretches(self) -> int:
@@ -253,17 +236,24 @@ class Plan:
         if not self.slices:
             return 0
         item = self.itemsize
-        tables = self.forward.table.nbytes + self.forward.stage_start.nbytes + BINOMIAL.nbytes + 12 * self.chunk_count
+        chunk_count = sum(-(-comb(self.split.mid, layer) // self.chunk_size) for layer in range(self.split.middle + 1))
+        tables = self.forward.table.nbytes + self.forward.stage_start.nbytes + BINOMIAL.nbytes + 12 * chunk_count
         tables += COST_STRIDE**2 * 4 + (item << self.split.low)
         best = 4 * self.slices * self.split.mid * self.stretches
         return self.stored_bytes() + max(self.stream_values() * item + tables, best)
 
-    def recovery_bytes(self) -> int:
-        """Return the bytes of device memory that rank 0 may need afterwards, to recover the longer half of the tour."""
+    def peak_bytes(self) -> int:
+        """Return the bytes of device memory of a run: rank 0 recovers the longer half of the tour afterwards."""
         cities = self.split.cities - self.split.middle - 1
         if self.rank or cities < FEWEST_SPLIT:
-            return 0
-        return plan(split_cities(cities), 1, 0, False, self.itemsize).device_bytes()
+            return self.device_bytes()
+        return max(self.device_bytes(), plan(split_cities(cities), 1, 0, False, self.itemsize).device_bytes())
+
+    def states(self) -> list[int]:
+        """Return the number of stored states of each layer, of all ranks and half runs."""
+        split = self.split
+        slices = split.slices * len(self.half_runs())
+        return [slices * split.mid * split.plane(layer) for layer in range(split.middle + 1)]
 
     def stored_bytes(self) -> int:
         """Return the bytes of this rank's stored layers: about 1/R of all."""
@@ -297,9 +287,7 @@ def plan(split: Split, ranks: int, rank: int, symmetric: bool, itemsize: int) ->
     forward = stream_slots(split, owner, rank)
     backward = forward if symmetric else stream_slots(split, owner[::-1], rank)
     lag = 1 if ranks == 1 else 2
-    size = chunk_size(split, ranks, symmetric)
-    count = chunk_count(split, size)
-    return Plan(split, symmetric, itemsize, ranks, rank, forward, backward, size, count, lag)
+    return Plan(split, symmetric, itemsize, ranks, rank, forward, backward, chunk_size(split, ranks, symmetric), lag)
 
 
 @cache

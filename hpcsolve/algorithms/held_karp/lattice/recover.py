@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from hpcsolve.algorithms.base import Report, silent
 from hpcsolve.algorithms.held_karp.lattice.plan import BINOMIAL, FEWEST_SPLIT, Split, plan, split_cities
-from hpcsolve.algorithms.held_karp.lattice.planes import Meeting, Meetings, Statistics, meet
+from hpcsolve.algorithms.held_karp.lattice.planes import Meeting, Meetings, meet
 from hpcsolve.algorithms.held_karp.lattice.reduce import ReducedCosts
+from hpcsolve.algorithms.held_karp.outcome import Statistics
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints, without_writer
 from hpcsolve.device.base import Device
 from hpcsolve.parallel.comm import Comm, SerialComm

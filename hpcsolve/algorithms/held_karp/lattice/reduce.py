@@ -11,9 +11,7 @@ small (some 40 cities) that all moves of a tour are tried at once: a move is a p
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,16 +74,28 @@ def reduce_costs(cost: NDArray[np.int64]) -> ReducedCosts:
     """
     allowed = cost != FORBIDDEN
     upper_bound = _quick_bound(cost, allowed)
-    candidates = _Candidates(cost, allowed)
-    for itemsize in (2, 4):
-        for matrix, factor, shift in candidates.in_order():
-            if allowed.any() and matrix[allowed].min() < 0:
-                continue
-            largest = _largest_prefix(matrix, allowed, None if upper_bound is None else factor * upper_bound - shift)
-            if largest < INFINITY[itemsize]:
-                clipped = np.where(allowed & (matrix <= largest), matrix, INFINITY[itemsize])
-                return ReducedCosts(clipped, itemsize, factor, shift, True, upper_bound)
-    if candidates.subtracted is None:
+
+    def fitting(itemsize: int, matrix: NDArray[np.int64], factor: int, shift: int) -> ReducedCosts | None:
+        """Return these costs for states of so many bytes, or None if these do not suffice."""
+        if allowed.any() and matrix[allowed].min() < 0:
+            return None
+        # A prefix of an optimal tour costs no more than the quick tour, and no more than all cities' dearest arcs.
+        largest = sum(int(row[ok].max()) for row, ok in zip(matrix, allowed) if ok.any())
+        largest = largest if upper_bound is None else min(largest, factor * upper_bound - shift)
+        if largest >= INFINITY[itemsize]:
+            return None
+        clipped = np.where(allowed & (matrix <= largest), matrix, INFINITY[itemsize])
+        return ReducedCosts(clipped, itemsize, factor, shift, True, upper_bound)
+
+    if found := fitting(2, cost, 1, 0):
+        return found
+    duals = assignment_duals(cost, allowed)
+    subtracted = None if duals is None else _subtract(cost, allowed, *duals)
+    if subtracted and (found := fitting(2, *subtracted)):
+        return found
+    if found := fitting(4, cost, 1, 0) or (fitting(4, *subtracted) if subtracted else None):
+        return found
+    if subtracted is None:
         return ReducedCosts(np.where(allowed, 0, INFINITY[2]), 2, 1, 0, False, None)
     raise InputError("the costs are too far apart for 32-bit states even after subtracting dual values: "
                      "round them to fewer digits, or give a matrix that allows a good tour")
@@ -100,39 +110,9 @@ def _quick_bound(cost: NDArray[np.int64], allowed: NDArray[np.bool_]) -> int | N
     return value if allowed[tour, np.roll(tour, -1)].all() else None
 
 
-Matrix = tuple[NDArray[np.int64], int, int]
-"""Costs with their factor and shift."""
-
-
-@dataclass(frozen=True)
-class _Candidates:
-    """The costs as they are, then with dual values subtracted, which are computed only when they are needed."""
-
-    cost: NDArray[np.int64]
-    allowed: NDArray[np.bool_]
-
-    @cached_property
-    def subtracted(self) -> Matrix | None:
-        """The costs with dual values subtracted, or None if the assignment problem has no solution."""
-        duals = assignment_duals(self.cost, self.allowed)
-        return None if duals is None else _subtract(self.cost, self.allowed, *duals)
-
-    def in_order(self) -> Iterator[Matrix]:
-        """Yield the matrices to try."""
-        yield self.cost, 1, 0
-        if self.subtracted is not None:
-            yield self.subtracted
-
-
-def _largest_prefix(matrix: NDArray[np.int64], allowed: NDArray[np.bool_], upper_bound: int | None) -> int:
-    """Return an upper bound for every prefix of an optimal tour: the quick tour or all cities' dearest arcs."""
-    dearest = sum(int(row[ok].max()) for row, ok in zip(matrix, allowed) if ok.any())
-    return dearest if upper_bound is None else min(dearest, upper_bound)
-
-
 def _subtract(cost: NDArray[np.int64], allowed: NDArray[np.bool_], u: NDArray[np.int64],
-              v: NDArray[np.int64]) -> Matrix:
-    """Return the costs with dual values subtracted, symmetric if the costs are."""
+              v: NDArray[np.int64]) -> tuple[NDArray[np.int64], int, int]:
+    """Return the costs with dual values subtracted, symmetric if the costs are, with their factor and shift."""
     factor = 1
     if np.array_equal(cost, cost.T):
         factor, u = 2, u + v

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
+
+import numpy as np
 
 from hpcsolve.algorithms.base import WITHOUT_WORK, Estimate, Outcome, Report
 from hpcsolve.algorithms.held_karp.lattice import compact
 from hpcsolve.algorithms.held_karp.lattice.plan import FEWEST_SPLIT, Plan, plan, split_cities
-from hpcsolve.algorithms.held_karp.lattice.planes import Statistics
 from hpcsolve.algorithms.held_karp.lattice.recover import cheapest_order
-from hpcsolve.algorithms.held_karp.lattice.reduce import ReducedCosts, reduce_costs
+from hpcsolve.algorithms.held_karp.lattice.reduce import reduce_costs
 from hpcsolve.algorithms.held_karp.orders import run as orders
-from hpcsolve.algorithms.held_karp.outcome import layers_table, outcome
-from hpcsolve.algorithms.held_karp.problem import Core, core_problem
+from hpcsolve.algorithms.held_karp.outcome import Statistics, layers_table, outcome, rank_group
+from hpcsolve.algorithms.held_karp.problem import core_problem
 from hpcsolve.algorithms.held_karp.question import NO_EXTRA_ANSWERS, Parameters, asked, extra_answers
 from hpcsolve.checkpoint.checkpoints import Checkpoints
 from hpcsolve.device.base import Device
@@ -25,12 +24,6 @@ from hpcsolve.problems.tsp import Tsp
 
 MOST_CITIES = 46
 """The most cities for which a block of the kernel has room. Memory ends long before."""
-
-
-@dataclass(frozen=True)
-class _Prepared:
-    core: Core
-    reduced: ReducedCosts
 
 
 def estimate(tsp: Tsp, parameters: Parameters, ranks: int) -> Estimate:
@@ -59,6 +52,33 @@ def estimate(tsp: Tsp, parameters: Parameters, ranks: int) -> Estimate:
     return _estimate_planes(m, reduced.symmetric, reduced.itemsize, ranks, tsp.n - m)
 
 
+def _estimate_planes(m: int, symmetric: bool, itemsize: int, ranks: int, ends: int) -> Estimate:
+    def parts_of(m: int) -> Iterator[Plan]:
+        return (plan(split_cities(m), ranks, rank, symmetric, itemsize) for rank in range(ranks))
+
+    def largest(free: Sequence[int]) -> int:
+        for more in range(MOST_CITIES, FEWEST_SPLIT - 1, -1):  # lazily: mostly the first rank needs too much already
+            if all(p.peak_bytes() + p.host_bytes() <= most for p, most in zip(parts_of(more), free, strict=True)):
+                return more + ends
+        return FEWEST_SPLIT - 1 + ends
+
+    if m < FEWEST_SPLIT:
+        none = (0,) * ranks
+        work = m * max(0, m - 1) << max(0, m - 2)
+        table: dict[str, int | str] = {"layout": "one small table", WITHOUT_WORK: ranks - 1}
+        return Estimate(none, none, work, "min-add", none, table, largest)
+    parts = list(parts_of(m))
+    split = parts[0].split
+    details: dict[str, int | str] = {
+        "split": f"{split.low} low, {split.mid} mid, {split.top} top cities: {split.slices} slices",
+        "states": f"{8 * itemsize}-bit, {'symmetric: half the work' if symmetric else 'asymmetric'}",
+        WITHOUT_WORK: sum(not p.slices for p in parts),
+    }
+    device, host = tuple(p.peak_bytes() for p in parts), tuple(p.host_bytes() for p in parts)
+    sent = tuple(p.bytes_sent() for p in parts)
+    return Estimate(device, host, sum(p.operations() for p in parts), "min-add", sent, details, largest)
+
+
 def run(
     tsp: Tsp, device: Device, comm: Comm, parameters: Parameters, report: Report, checkpoints: Checkpoints
 ) -> Outcome:
@@ -67,13 +87,26 @@ def run(
     if comm.bcast(not asked(tsp, parameters).plain or extra != NO_EXTRA_ANSWERS if comm.rank == 0 else None):
         return orders.run(tsp, lambda: asked(tsp, parameters), device, comm, report, checkpoints, extra)
     started = time.perf_counter()
-    # Heuristics and scipy work on rank 0 alone, so that all ranks have the same integers.
-    prepared = comm.bcast(_prepare(tsp, parameters) if comm.rank == 0 else None)
+    prepared = None
+    if comm.rank == 0:  # heuristics and scipy work on one rank alone, so that all ranks have the same integers
+        core = core_problem(tsp, parameters)
+        prepared = core, reduce_costs(core.cost)
+    prepared = comm.bcast(prepared)
     assert prepared is not None
-    seconds_wait = time.perf_counter() - started if comm.rank else 0.0
+    core, reduced = prepared
     if parameters.layout == "compact":
-        return compact.run(prepared.core, prepared.reduced, device, comm, report)
-    return _run_planes(prepared, device, comm, report, seconds_wait, checkpoints)
+        return compact.run(core, reduced, device, comm, report)
+    begun = Statistics(seconds_wait=time.perf_counter() - started if comm.rank else 0.0)
+    runs: list[Statistics] = []
+    found = cheapest_order(reduced, device, comm, runs, report, checkpoints) if reduced.feasible else None
+    order = found[1] if found else None
+    if not runs:
+        return outcome(core, order, {}, rank_group([begun], 0, stored_bytes=0))
+    part = plan(split_cities(len(core.cities)), comm.size, comm.rank, reduced.symmetric, reduced.itemsize)
+    table = layers_table(comm, part.states(), part.itemsize, runs[0].layer_seconds, runs[0].layer_bytes_sent,
+                         mid_cities=np.arange(part.split.middle + 1, dtype=np.int32))
+    rank = rank_group([begun, *runs], part.operations(), stored_bytes=part.stored_bytes())
+    return outcome(core, order, {"layers": table}, rank)
 
 
 def largest_cost(n: int, edges: int) -> int:
@@ -97,67 +130,3 @@ def fits(tsp: Tsp, parameters: Parameters) -> bool:
     except InputError:
         return False
     return True
-
-
-def _prepare(tsp: Tsp, parameters: Parameters) -> _Prepared:
-    core = core_problem(tsp, parameters)
-    return _Prepared(core, reduce_costs(core.cost))
-
-
-def _run_planes(
-    prepared: _Prepared, device: Device, comm: Comm, report: Report, seconds_wait: float, checkpoints: Checkpoints
-) -> Outcome:
-    core, reduced, m = prepared.core, prepared.reduced, len(prepared.core.cities)
-    statistics: list[Statistics] = []
-    found = cheapest_order(reduced, device, comm, statistics, report, checkpoints) if reduced.feasible else None
-    part = plan(split_cities(m), comm.size, comm.rank, reduced.symmetric, reduced.itemsize) if statistics else None
-    tables = {"layers": layers_table(part, comm, statistics[0])} if part else {}
-    return outcome(core, found[1] if found else None, tables, _rank(part, statistics, seconds_wait))
-
-
-def _rank(part: Plan | None, runs: list[Statistics], seconds_wait: float) -> dict[str, float | int]:
-    return {
-        "operations": part.operations() if part else 0,
-        "stored_bytes": part.stored_bytes() if part else 0,
-        "bytes_sent": sum(sum(one.layer_bytes_sent) for one in runs),
-        "seconds_kernel": sum(t.seconds for one in runs for t in (*one.layer_timers, *one.middle_timer)),
-        "seconds_copy": sum(one.seconds_copy for one in runs),
-        "seconds_wait": seconds_wait + sum(one.seconds_wait for one in runs),
-    }
-
-
-def _estimate_planes(m: int, symmetric: bool, itemsize: int, ranks: int, ends: int) -> Estimate:
-    largest = partial(_largest, symmetric, itemsize, ranks, ends)
-    if m < FEWEST_SPLIT:
-        none = (0,) * ranks
-        work = m * max(0, m - 1) << max(0, m - 2)
-        table: dict[str, int | str] = {"layout": "one small table", WITHOUT_WORK: ranks - 1}
-        return Estimate(none, none, work, "min-add", none, table, largest)
-    split = split_cities(m)
-    parts = [plan(split, ranks, rank, symmetric, itemsize) for rank in range(ranks)]
-    details: dict[str, int | str] = {
-        "split": f"{split.low} low, {split.mid} mid, {split.top} top cities: {split.slices} slices",
-        "states": f"{8 * itemsize}-bit, {'symmetric: half the work' if symmetric else 'asymmetric'}",
-        WITHOUT_WORK: sum(not p.slices for p in parts),
-    }
-    device, host = tuple(_device_bytes(p) for p in parts), tuple(p.host_bytes() for p in parts)
-    sent = tuple(p.bytes_sent() for p in parts)
-    return Estimate(device, host, sum(p.operations() for p in parts), "min-add", sent, details, largest)
-
-
-def _device_bytes(part: Plan) -> int:
-    return max(part.device_bytes(), part.recovery_bytes())
-
-
-def _largest(symmetric: bool, itemsize: int, ranks: int, ends: int, free: Sequence[int]) -> int:
-    """Return the most cities of an instance that fit in so many bytes per rank."""
-    for m in range(MOST_CITIES, FEWEST_SPLIT - 1, -1):
-        need = _needs(m, symmetric, itemsize, ranks)  # lazily: mostly the first rank needs too much already
-        if all(a <= b for a, b in zip(need, free, strict=True)):
-            return m + ends
-    return FEWEST_SPLIT - 1 + ends
-
-
-def _needs(m: int, symmetric: bool, itemsize: int, ranks: int) -> Iterator[int]:
-    parts = (plan(split_cities(m), ranks, rank, symmetric, itemsize) for rank in range(ranks))
-    return (_device_bytes(p) + p.host_bytes() for p in parts)

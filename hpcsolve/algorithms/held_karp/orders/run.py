@@ -11,25 +11,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.base import WITHOUT_WORK, Estimate, Outcome, Report
-from hpcsolve.algorithms.held_karp.lattice.planes import Statistics
 from hpcsolve.algorithms.held_karp.orders.states import (
     STRIDE,
     Encoded,
-    arrivals,
-    best_order,
     best_orders,
     count_optimal,
     encode,
+    values_by_end,
 )
+from hpcsolve.algorithms.held_karp.orders.table import BACK, OrderCheckpoints, Slices, Table, table_bytes
 from hpcsolve.algorithms.held_karp.orders.table import FILE as FILE
-from hpcsolve.algorithms.held_karp.orders.table import Layout, OrderCheckpoints, Slices, Table, layout_of
-from hpcsolve.algorithms.held_karp.outcome import order_layers_table
+from hpcsolve.algorithms.held_karp.outcome import Statistics, layers_table, rank_group
 from hpcsolve.algorithms.held_karp.problem import OrderProblem, order_problem, question_without_dearer
 from hpcsolve.algorithms.held_karp.question import NO_EXTRA_ANSWERS, ExtraAnswers
 from hpcsolve.answers.tour import NoTour, Tour
@@ -44,6 +42,11 @@ MOST_CITIES = 31
 """The most cities beside the depot: a set is a word of 32 bits, and a row of costs has one more place."""
 MOST_RANKS = 512
 """The most ranks of a run. Not all of them need have work."""
+ENTRIES = STRIDE * STRIDE
+"""Values that are kept on the device for the arcs."""
+Arcs = NDArray[np.int64]
+"""Shape (arcs, 3): tail, head, and the value of the best order through the arc (city m: the depot). Ascending by tail,
+then by head; arcs that no order uses are left out."""
 
 
 def statement(tsp: Tsp, question: TourQuestion) -> OrderProblem:
@@ -80,25 +83,36 @@ def estimate(tsp: Tsp, question: TourQuestion, ranks: int, extra: ExtraAnswers =
     runs = [encode(problem)]
     if question.objective == "lexicographic":
         runs.append(encode(statement(tsp, replace(question, objective="sum"))))
-    shares, widest = [Slices(problem.m, ranks, rank) for rank in range(ranks)], max(runs, key=lambda run: run.itemsize)
+    shares, itemsize = [Slices(problem.m, ranks, rank) for rank in range(ranks)], max(run.itemsize for run in runs)
     details: dict[str, int | str] = {
         "split": f"one table of all sets, {shares[0].slices} slices" + (", filled twice" if len(runs) > 1 else "")
         + (", and one of the orders read backwards" if extra.arcs else ""),
-        "states": f"{8 * widest.itemsize}-bit",
+        "states": f"{8 * itemsize}-bit",
         WITHOUT_WORK: sum(not share.own for share in shares),
     }
 
+    def device_bytes(share: Slices) -> int:
+        tables = [table_bytes(share, run.dtype, len(run.cost) > 1) for run in runs]
+        beside = tables[-1] + ENTRIES * runs[-1].itemsize if extra.arcs else 0  # the table of orders read backwards
+        return max(*tables, tables[-1] + beside)
+
+    def host_bytes(share: Slices) -> int:
+        return sum(share.largest_exchange) * itemsize
+
+    def needed(m: int, rank: int) -> int:
+        share = Slices(m, ranks, rank)
+        least = share.states * runs[0].itemsize
+        return least if least > 2**44 else device_bytes(share) + host_bytes(share)
+
     def largest(free: Sequence[int]) -> int:
-        need = partial(_needed, runs, ranks, extra)
-        fitting = (m for m in range(MOST_CITIES, 0, -1) if all(need(m, r) <= have for r, have in enumerate(free)))
+        fitting = (m for m in range(MOST_CITIES, 0, -1) if all(needed(m, r) <= have for r, have in enumerate(free)))
         return next(fitting, 0) + tsp.n - problem.m
 
+    sent = sum(run.itemsize for run in runs) + 2 * extra.arcs * runs[-1].itemsize
     return Estimate(
-        tuple(_device_bytes([layout_of(run, share) for run in runs], extra) for share in shares),
-        tuple(layout_of(widest, share).host_bytes() for share in shares),
-        _passes(len(runs), extra) * sum(share.operations() for share in shares), "join",
-        tuple((sum(run.itemsize for run in runs) + 2 * extra.arcs * runs[-1].itemsize) * share.values_sent()
-              for share in shares), details, largest)
+        tuple(device_bytes(share) for share in shares), tuple(host_bytes(share) for share in shares),
+        (len(runs) + 2 * extra.arcs) * sum(share.operations() for share in shares), "join",
+        tuple(sent * share.values_sent() for share in shares), details, largest)
 
 
 def fits(tsp: Tsp, question: TourQuestion) -> bool:
@@ -110,45 +124,20 @@ def fits(tsp: Tsp, question: TourQuestion) -> bool:
     return True
 
 
-def _passes(runs: int, extra: ExtraAnswers) -> int:
-    """Return how many times all states are computed or read: to fill each table, and to join the last two."""
-    return runs + 2 * extra.arcs
-
-
-def _device_bytes(runs: Sequence[Layout], extra: ExtraAnswers) -> int:
-    """Return the bytes of the largest table, or of the last one with its table of orders read backwards."""
-    last = runs[-1]
-    beside = last.device_bytes() + ENTRIES * last.dtype.itemsize if extra.arcs else 0
-    return max(*(run.device_bytes() for run in runs), last.device_bytes() + beside)
-
-
-def _needed(runs: Sequence[Encoded], ranks: int, extra: ExtraAnswers, m: int, rank: int) -> int:
-    """Return the bytes that a rank needs for the same kind of problem with m cities."""
-    share = Slices(m, ranks, rank)
-    if share.states * runs[0].itemsize > 2**44:
-        return share.states * runs[0].itemsize
-    layouts = [Layout(share, run.dtype, m if len(run.cost) > 1 else 1) for run in runs]
-    return _device_bytes(layouts, extra) + max(layout.host_bytes() for layout in layouts)
-
-
 @dataclass(frozen=True)
 class Solved:
-    """The value and the order of the best order, and what is asked for beside it.
+    """The best orders with their values, in order, and what is asked for beside them.
 
     Attributes
     ----------
     count
         The number of optimal orders.
-    ranked
-        The best orders with their values, in order.
     arcs
         For each arc the value of the best order through it.
     """
 
-    value: int
-    order: list[int]
-    count: int
     ranked: list[tuple[int, list[int]]]
+    count: int
     arcs: Arcs
 
 
@@ -173,28 +162,27 @@ class OrderRun:
         """
         if encoded is None:
             value = problem.value([])
-            return None if value is None else Solved(value, [], 1, [(value, [])], np.array([[0, 0, value]]))
+            return None if value is None else Solved([(value, [])], 1, np.array([[0, 0, value]]))
         slices = Slices(encoded.m, self.comm.size, self.comm.rank)
         with Table(encoded, slices, self.device, self.comm) as table:
             begin = self.checkpoints.load(number, table)
             table.fill(self.statistics, lambda done: self.report((number + done) / tables), begin,
                        lambda layer: self.checkpoints.reached(number, tables, layer, table))
-            found = best_order(encoded, table.read)
-            if found is None:
+            found = best_orders(encoded, table.read, extra.best)
+            if not found:
                 return None
-            several = best_orders(encoded, table.read, extra.best) if extra.best > 1 else [found]
             count = count_optimal(encoded, table.read) if extra.count else 0
             arcs = self._arcs(number, tables, problem, table) if extra.arcs else np.empty((0, 3), np.int64)
-        ranked = [(encoded.decoded(value), order) for value, order in several]
-        return Solved(encoded.decoded(found[0]), found[1], count, ranked, arcs)
+        return Solved([(encoded.decoded(value), order) for value, order in found], count, arcs)
 
     def _arcs(self, number: int, tables: int, problem: OrderProblem, table: Table) -> Arcs:
         """Return for each arc the value of the best order through it, with a second table. Collective."""
         m, encoded = table.encoded.m, encode_backwards(problem, table.encoded.itemsize)
         with Table(encoded, table.slices, self.device, self.comm) as back:
-            joiner, begin = Joiner(table, back, self.statistics), self.checkpoints.load_back(number, back)
-            for layer in range(begin):
-                joiner.join_again(layer)
+            joiner, begin = Joiner(table, back, self.statistics), self.checkpoints.load(number, back, BACK)
+            for layer in range(begin):  # they come from a checkpoint
+                back.exchange(layer, self.statistics)
+                joiner.join(layer)
 
             def reached(layer: int) -> None:
                 joiner.join(layer)
@@ -214,60 +202,39 @@ def run(tsp: Tsp, asked: Callable[[], TourQuestion], device: Device, comm: Comm,
     assert question is not None
     problem = statement(tsp, question)
     m, twice = problem.m, question.objective == "lexicographic"
-    statistics = Statistics([device.timer() for _ in range(m)], [], [0] * m)
+    statistics = Statistics()
+    statistics.begin(device, m)
     work = OrderRun(device, comm, report, OrderCheckpoints(device, comm, checkpoints), statistics)
     encoded = encode(problem) if m else None
     found, tables_in_all = None, 1 + twice + extra.arcs
     if work.checkpoints.first is None:
         found = work.best(0, tables_in_all, problem, encoded, NO_EXTRA_ANSWERS if twice else extra)
-        work.checkpoints.first = found.value if twice and found else None
+        work.checkpoints.first = found.ranked[0][0] if twice and found else None
     dearest = work.checkpoints.first
     if dearest is not None:
         whole = encode(statement(tsp, replace(question, objective="sum"))) if m else None
         problem = statement(tsp, question_without_dearer(tsp, question, dearest))
         encoded = encode(problem, whole.itemsize) if whole else None
         found = work.best(1, tables_in_all, problem, encoded, extra)
-    tables = {}
+    tables, ranks = {}, {}
     if encoded is not None:
-        tables["layers"] = order_layers_table(Slices(m, comm.size, comm.rank), encoded.itemsize, comm, statistics)
-    ranks = _rank(Slices(m, comm.size, comm.rank), statistics, _passes(1 + twice, extra)) if m else {}
+        sizes, own = range(m), Slices(m, comm.size, comm.rank)
+        states = [comb(m, size) * (m - size) for size in sizes]
+        tables["layers"] = layers_table(comm, states, encoded.itemsize, statistics.layer_seconds,
+                                        statistics.layer_bytes_sent, cities=np.array(sizes, np.int32))
+        ranks = rank_group([statistics], (1 + twice + 2 * extra.arcs) * own.operations())
     if found is None:
         return Outcome(NoTour(True), tables, ranks)
-    return Outcome(_tour(problem, question, found, dearest, extra), tables, ranks)
-
-
-def _tour(problem: OrderProblem, question: TourQuestion, found: Solved, dearest: int | None,
-          extra: ExtraAnswers) -> Tour:
-    """Return the answer, with what is asked for beside it."""
-    number = found.count if extra.count else None
-    tour = Tour(found.value, problem.core.tour(found.order), True, dearest, optimal_tours=number)
+    value, order = found.ranked[0]
+    tour = Tour(value, problem.core.tour(order), True, dearest, optimal_tours=found.count if extra.count else None)
     if extra.arcs:
         tails, heads, values = in_instance(problem, question, found.arcs).T
         tour = replace(tour, arc_tails=tails.astype(np.int32), arc_heads=heads.astype(np.int32),
                        arc_costs=values.copy())
-    if extra.best == 1:
-        return tour
-    costs = np.array([value for value, _ in found.ranked], np.int64)
-    return replace(tour, best_costs=costs,
-                   best_tours=np.concatenate([problem.core.tour(order) for _, order in found.ranked]))
-
-
-def _rank(slices: Slices, statistics: Statistics, passes: int) -> dict[str, float | int]:
-    return {
-        "operations": passes * slices.operations(),
-        "bytes_sent": sum(statistics.layer_bytes_sent),
-        "seconds_kernel": sum(timer.seconds for timer in statistics.layer_timers),
-        "seconds_copy": statistics.seconds_copy,
-        "seconds_wait": statistics.seconds_wait,
-    }
-
-
-ENTRIES = STRIDE * STRIDE
-"""Values that are kept on the device for the arcs."""
-
-Arcs = NDArray[np.int64]
-"""Shape (arcs, 3): tail, head, and the value of the best order through the arc (city m: the depot). Ascending by tail,
-then by head; arcs that no order uses are left out."""
+    if extra.best > 1:
+        tour = replace(tour, best_costs=np.array([value for value, _ in found.ranked], np.int64),
+                       best_tours=np.concatenate([problem.core.tour(order) for _, order in found.ranked]))
+    return Outcome(tour, tables, ranks)
 
 
 def encode_backwards(problem: OrderProblem, least: int) -> Encoded:
@@ -309,11 +276,6 @@ class Joiner:
         self._forward.join(self._back, m - filled, self._through)
         timer.stop()
 
-    def join_again(self, filled: int) -> None:
-        """Join a layer of the second table that comes from a checkpoint. Collective."""
-        self._back.exchange(filled, self._statistics)
-        self.join(filled)
-
     def values(self) -> Arcs:
         """Return the arcs with values in the kernel's integers, after all layers have been joined. Collective."""
         forward, back = self._forward, self._back
@@ -321,11 +283,8 @@ class Joiner:
         table = np.full((m + 1, m + 1), none, np.int64)
         parts = forward.comm.allgather(self._through.download())
         table[:m, :m] = np.min(parts, axis=0).reshape(STRIDE, STRIDE)[:m, :m]
-        whole = (1 << m) - 1
-        for city, value in arrivals(forward.encoded, forward.read, whole, m):
-            table[city, m] = value
-        for city, value in arrivals(back.encoded, back.read, whole, m):
-            table[m, city] = value
+        table[:m, m] = values_by_end(forward.encoded, forward.read)
+        table[m, :m] = values_by_end(back.encoded, back.read)
         tails, heads = np.nonzero(table < none)
         return np.stack([tails, heads, table[tails, heads]], axis=1)
 

@@ -28,6 +28,20 @@ STRIDE, DEPOT = 32, 31
 """Rows of a matrix of costs as kernels read it, and the depot's row."""
 NO_PATH = {4: 0x7FFFFFFF, 8: 2**62}
 """For states of 4 and 8 bytes the value that means that there is no path."""
+Read = Callable[[ArrayLike, ArrayLike], NDArray[np.int64]]
+"""Returns the states of sets and cities."""
+MOST_COUNTED = 2**64 - 1
+"""The largest number of orders that is counted, which stands for that many or more."""
+END = np.dtype([("visited", np.uint32), ("city", np.int32), ("limit", np.int64), ("number", np.uint64)])
+"""Ends of optimal orders: the set of cities before them, their first city (or the depot), the largest value at which
+that may be reached, and how many ends these are, saturated."""
+Ends = NDArray[Any]
+"""Shape (ends,), of type `END`."""
+ENDS_AT_A_TIME = 1 << 16
+MOST_UNMERGED = 1 << 22
+"""Ends of orders that are looked at together, and above which equal ones are merged: some hundred MB of memory."""
+_NEVER = 2**63
+_LOW, _HALF = np.uint64(2**32 - 1), np.uint64(32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,12 +119,6 @@ class Encoded:
         chosen = [int(self.weight[i]) for i in range(self.m) if cities >> i & 1]
         return self.factor + sum(chosen) if self.join == "multiply" else 1
 
-    def joined(self, path: int, cost: int, factor: int) -> int:
-        """Return the value of a path with one more arc, at most `no_path`."""
-        if path >= self.no_path or cost >= self.no_path:
-            return self.no_path
-        return max(path, cost) if self.join == "dearest" else path + cost * factor
-
 
 def encode(problem: OrderProblem, least: int = 4) -> Encoded:
     """Return a problem with at least one city in the integers of a kernel, `least` bytes or more for each sum."""
@@ -119,10 +127,11 @@ def encode(problem: OrderProblem, least: int = 4) -> Encoded:
     if problem.weights is not None:
         weights = problem.weights
         whole = _encoded(problem, _layers(problem), "multiply", 8)
-        padded = _padded(-weights[:-1], 8, 0)
+        padded = _padded(-weights[:-1], 8)
         return replace(whole, weight=padded, factor=sum(map(int, weights)))
     layers = _layers(problem)
-    lows, highs = _extremes(layers)
+    known = [layer[layer != FORBIDDEN] for layer in layers]
+    lows, highs = ([int(extreme(costs)) if len(costs) else 0 for costs in known] for extreme in (np.min, np.max))
     if problem.combine == "finish":
         assert problem.earliest is not None
         most = sum(max(0, high) for high in highs) + int(problem.earliest.max())
@@ -137,12 +146,6 @@ def _layers(problem: OrderProblem) -> list[NDArray[np.int64]]:
     """Return the arcs by place: from the depot, shape (m,), between cities, (m, m), and back, (m,)."""
     m, cost = problem.m, problem.cost
     return [cost[0, m, :m], *(cost[k, :m, :m] for k in range(1, m)), cost[m, :m, m]]
-
-
-def _extremes(layers: Sequence[NDArray[np.int64]]) -> tuple[list[int], list[int]]:
-    """Return the least and the largest cost of each place, 0 where there is no arc."""
-    known = [layer[layer != FORBIDDEN] for layer in layers]
-    return [int(k.min()) if len(k) else 0 for k in known], [int(k.max()) if len(k) else 0 for k in known]
 
 
 def _dearest(problem: OrderProblem) -> Encoded:
@@ -168,86 +171,28 @@ def _encoded(problem: OrderProblem, layers: Sequence[NDArray[np.int64]], join: s
     earliest = np.full(m + 1, lowest) if problem.earliest is None else problem.earliest
     latest = np.full(m + 1, none - 1) if problem.latest is None else np.minimum(problem.latest, none - 1)
     return Encoded(
-        m, join, cost.astype(dtype), np.minimum(layers[m], none).astype(dtype), _padded(earliest[:m], itemsize, 0),
-        _padded(latest[:m], itemsize, 0), int(earliest[m]), int(latest[m]),
-        np.array([*problem.before, *[0] * (STRIDE - m)], np.uint32), _padded(np.zeros(m, np.int64), itemsize, 0),
+        m, join, cost.astype(dtype), np.minimum(layers[m], none).astype(dtype), _padded(earliest[:m], itemsize),
+        _padded(latest[:m], itemsize), int(earliest[m]), int(latest[m]),
+        np.array([*problem.before, *[0] * (STRIDE - m)], np.uint32), _padded(np.zeros(m, np.int64), itemsize),
         offset=problem.offset,
     )
 
 
-def _padded(values: NDArray[np.int64], itemsize: int, fill: int) -> NDArray[np.generic]:
-    padded = np.full(STRIDE, fill, np.int64)
+def _padded(values: NDArray[np.int64], itemsize: int) -> NDArray[np.generic]:
+    padded = np.zeros(STRIDE, np.int64)
     padded[: len(values)] = values
     return padded.astype(f"{'i' if itemsize == 8 else 'u'}{itemsize}")
 
 
-Read = Callable[[ArrayLike, ArrayLike], NDArray[np.int64]]
-"""Returns the states of sets and cities."""
-
-
-def arrivals(encoded: Encoded, read: Read, visited: int, city: int) -> list[tuple[int, int]]:
-    """Return the last cities of a set with the value of the best path through the set to the city after it.
-
-    Parameters
-    ----------
-    visited
-        The set, a bit mask that is not empty.
-    city
-        The city after the set, `encoded.m` for the depot.
-    """
-    m = encoded.m
-    members = [i for i in range(m) if visited >> i & 1]
-    paths = read([visited & ~(1 << i) for i in members], members).tolist()
-    costs = encoded.back if city == m else encoded.cost[encoded.place(len(members)), :, city]
-    factor = encoded.factor_after(visited)
-    return [(i, encoded.joined(path, int(costs[i]), factor)) for i, path in zip(members, paths)]
-
-
-def limit_before(encoded: Encoded, limit: int, visited: int, last: int, city: int) -> int:
-    """Return what a path to the last city of a set may take at most, if that to the city after it may take `limit`."""
-    if encoded.join == "dearest":
-        return limit
-    costs = encoded.back if city == encoded.m else encoded.cost[encoded.place(visited.bit_count()), :, city]
-    left = limit - int(costs[last]) * encoded.factor_after(visited)
-    return min(left, int(encoded.latest[last]))
-
-
-def best_value(encoded: Encoded, read: Read) -> int | None:
-    """Return the value of the best order in the kernel's integers, or None if there is no order."""
-    ends = [value for _, value in arrivals(encoded, read, (1 << encoded.m) - 1, encoded.m)]
-    value = max(min(ends), encoded.depot_earliest)
-    return None if min(ends) >= encoded.no_path or value > encoded.depot_latest else value
-
-
-def best_order(encoded: Encoded, read: Read) -> tuple[int, list[int]] | None:
-    """Return the best value in the kernel's integers and its order, or None if there is no order.
-
-    Of equally good orders it is the one whose last city is the smallest, and so on backwards.
-    """
-    value = best_value(encoded, read)
-    if value is None:
-        return None
-    limit, visited, city, order = value, (1 << encoded.m) - 1, encoded.m, list[int]()
-    while visited:
-        last = next(i for i, arrival in arrivals(encoded, read, visited, city) if arrival <= limit)
-        limit = limit_before(encoded, limit, visited, last, city)
-        order.append(last)
-        visited, city = visited & ~(1 << last), last
-    return value, order[::-1]
-
-
-MOST_COUNTED = 2**64 - 1
-"""The largest number of orders that is counted, which stands for that many or more."""
-END = np.dtype([("visited", np.uint32), ("city", np.int32), ("limit", np.int64), ("number", np.uint64)])
-"""Ends of optimal orders: the set of cities before them, their first city (or the depot), the largest value at which
-that may be reached, and how many ends these are, saturated."""
-Ends = NDArray[Any]
-"""Shape (ends,), of type `END`."""
-ENDS_AT_A_TIME = 1 << 16
-MOST_UNMERGED = 1 << 22
-"""Ends of orders that are looked at together, and above which equal ones are merged: some hundred MB of memory."""
-_NEVER = 2**63
-_LOW, _HALF = np.uint64(2**32 - 1), np.uint64(32)
+def values_by_end(encoded: Encoded, read: Read) -> list[int]:
+    """Return for each city the value of the best order that ends in it, `no_path` if there is none. Collective."""
+    m, none = encoded.m, encoded.no_path
+    whole = (1 << m) - 1
+    paths, factor, values = read([whole & ~(1 << i) for i in range(m)], range(m)), encoded.factor_after(whole), []
+    for path, cost in zip(paths.tolist(), encoded.back.tolist()):
+        joined = max(path, cost) if encoded.join == "dearest" else path + cost * factor
+        values.append(joined if path < none and cost < none else none)
+    return values
 
 
 @dataclass(frozen=True, order=True)
@@ -276,8 +221,9 @@ class Suffix:
 
 def count_optimal(encoded: Encoded, read: Read) -> int:
     """Return the number of optimal orders, 0 if there is none and at most `MOST_COUNTED`. Collective."""
-    value = best_value(encoded, read)
-    if value is None:
+    least = min(values_by_end(encoded, read))
+    value = max(least, encoded.depot_earliest)
+    if least >= encoded.no_path or value > encoded.depot_latest:
         return 0
     ends = _ends([(1 << encoded.m) - 1], [encoded.m], [value], [1])
     for size in range(encoded.m, 0, -1):
@@ -367,24 +313,22 @@ def _longer(encoded: Encoded, read: Read, suffix: Suffix) -> list[Suffix]:
     city = suffix.backwards[-1] if suffix.backwards else encoded.m
     members = [i for i in range(encoded.m) if suffix.left >> i & 1]
     paths = read([suffix.left & ~(1 << i) for i in members], members).tolist()
-    found = []
+    if city == encoded.m:
+        costs, earliest, latest = encoded.back, encoded.depot_earliest, encoded.depot_latest
+    else:
+        costs = encoded.cost[encoded.place(len(members)), :, city]
+        earliest, latest = int(encoded.earliest[city]), int(encoded.latest[city])
+    factor, found = encoded.factor_after(suffix.left), []
     for last, path in zip(members, paths):
-        added, least, limit = _before(encoded, suffix, last, city)
-        if path < encoded.no_path and path <= limit:
+        cost = int(costs[last])
+        if cost >= encoded.no_path or path >= encoded.no_path:
+            continue
+        if encoded.join == "dearest":
+            added, least, limit = 0, max(suffix.least, cost), _NEVER
+        else:
+            added, least = suffix.added + cost * factor, max(suffix.least, earliest + suffix.added)
+            limit = min(latest, suffix.limit) - cost * factor
+        if path <= limit:
             value = max(path + added, least)
             found.append(Suffix(value, (*suffix.backwards, last), suffix.left & ~(1 << last), added, least, limit))
     return found
-
-
-def _before(encoded: Encoded, suffix: Suffix, last: int, city: int) -> tuple[int, int, int]:
-    """Return `added`, `least` and `limit` of a suffix with the city `last` put before its first city, `city`."""
-    end = city == encoded.m
-    cost = int(encoded.back[last] if end else encoded.cost[encoded.place(suffix.left.bit_count()), last, city])
-    if cost >= encoded.no_path:
-        return 0, 0, -_NEVER
-    if encoded.join == "dearest":
-        return 0, max(suffix.least, cost), _NEVER
-    cost *= encoded.factor_after(suffix.left)
-    earliest = encoded.depot_earliest if end else int(encoded.earliest[city])
-    latest = encoded.depot_latest if end else int(encoded.latest[city])
-    return suffix.added + cost, max(suffix.least, earliest + suffix.added), min(latest, suffix.limit) - cost

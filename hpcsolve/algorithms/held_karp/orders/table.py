@@ -18,8 +18,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hpcsolve.algorithms.held_karp.lattice.plan import BINOMIAL
-from hpcsolve.algorithms.held_karp.lattice.planes import BLOCK_THREADS, NO_LAYER, Statistics
+from hpcsolve.algorithms.held_karp.lattice.planes import BLOCK_THREADS, NO_LAYER
 from hpcsolve.algorithms.held_karp.orders.states import STRIDE, Encoded
+from hpcsolve.algorithms.held_karp.outcome import Statistics
 from hpcsolve.checkpoint.checkpoints import NONE, Boundary, Checkpoints
 from hpcsolve.checkpoint.store import Part, State
 from hpcsolve.device.base import Argument, Buffer, Device
@@ -29,6 +30,11 @@ CHUNK = 128
 """Sets of a block."""
 MOST_TOP = 7
 """At most 2^7 slices, so at most 2^6 ranks share one table."""
+FILE = "held_karp/orders"
+ASKED = 1 << 14
+"""States that are read at a time."""
+TABLE, BACK = "table", "back"
+"""The parts of a table, and those of the table of the orders read backwards, which is filled after it."""
 
 
 @dataclass(frozen=True)
@@ -169,11 +175,6 @@ class Slices:
         return total
 
 
-FILE = "held_karp/orders"
-ASKED = 1 << 14
-"""States that are read at a time."""
-
-
 @dataclass
 class Table:
     """One rank's share of the table, its buffers allocated. A context manager that frees them."""
@@ -186,7 +187,8 @@ class Table:
     def __post_init__(self) -> None:
         """Allocate all memory of the run."""
         e, s, device = self.encoded, self.slices, self.device
-        self.buffers = {name: device.empty(shape, dtype) for name, (shape, dtype) in layout_of(e, s).shapes().items()}
+        wanted = shapes(s, e.dtype, len(e.cost) > 1)
+        self.buffers = {name: device.empty(shape, dtype) for name, (shape, dtype) in wanted.items()}
         given: dict[str, NDArray[Any]] = {"cost": e.cost, "earliest": e.earliest, "latest": e.latest,
                                           "before": e.before, "weight": e.weight, "pair": s.pair, "binomial": BINOMIAL}
         for name, array in given.items():
@@ -319,51 +321,24 @@ class Table:
         return least
 
 
-@dataclass(frozen=True)
-class Layout:
-    """What decides about the memory of a rank's table.
-
-    Attributes
-    ----------
-    places
-        Number of matrices of costs.
-    """
-
-    slices: Slices
-    dtype: np.dtype[Any]
-    places: int
-
-    def shapes(self) -> dict[str, tuple[int | tuple[int, ...], Any]]:
-        """Return the buffers: name -> shape and dtype."""
-        of, slices = self.dtype, self.slices
-        arrive, leave = slices.largest_exchange
-        small = {name: (ASKED, dtype) for name, dtype in (("set", np.uint32), ("city", np.int32), ("found", of))}
-        by_top = ((slices.slices, slices.top), np.int64)
-        return {
-            "table": (slices.states, of), "arrived": (arrive, of), "leaving": (leave, of),
-            "cost": ((self.places, STRIDE, STRIDE), of), "earliest": (STRIDE, of), "latest": (STRIDE, of),
-            "weight": (STRIDE, of), "before": (STRIDE, np.uint32), "pair": (slices.slices, np.int32),
-            "arrived_first": by_top, "leaving_first": by_top, "chunks": ((slices.largest_layer, 3), np.int32),
-            "binomial": (BINOMIAL.shape, np.int32), **small,
-        }
-
-    def device_bytes(self) -> int:
-        """Return the bytes of device memory, exactly."""
-        return sum(int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
-                   for shape, dtype in self.shapes().values())
-
-    def host_bytes(self) -> int:
-        """Return the bytes of host memory that messages pass through."""
-        return sum(self.slices.largest_exchange) * self.dtype.itemsize
+def shapes(slices: Slices, state: np.dtype[Any], by_place: bool) -> dict[str, tuple[int | tuple[int, ...], Any]]:
+    """Return the buffers of a rank's table: name -> shape and dtype. `by_place`: whether costs depend on the place."""
+    arrive, leave = slices.largest_exchange
+    by_top = ((slices.slices, slices.top), np.int64)
+    return {
+        "table": (slices.states, state), "arrived": (arrive, state), "leaving": (leave, state),
+        "cost": ((slices.m if by_place else 1, STRIDE, STRIDE), state),
+        **dict.fromkeys(("earliest", "latest", "weight"), (STRIDE, state)), "before": (STRIDE, np.uint32),
+        "pair": (slices.slices, np.int32), "arrived_first": by_top, "leaving_first": by_top,
+        "chunks": ((slices.largest_layer, 3), np.int32), "binomial": (BINOMIAL.shape, np.int32),
+        "set": (ASKED, np.uint32), "city": (ASKED, np.int32), "found": (ASKED, state),
+    }
 
 
-def layout_of(encoded: Encoded, slices: Slices) -> Layout:
-    """Return the layout of a problem's table."""
-    return Layout(slices, encoded.dtype, len(encoded.cost))
-
-
-TABLE, BACK = "table", "back"
-"""The parts of a table, and those of the table of the orders read backwards, which is filled after it."""
+def table_bytes(slices: Slices, state: np.dtype[Any], by_place: bool) -> int:
+    """Return the bytes of device memory of a rank's table, exactly. Parameters as of `shapes`."""
+    return sum(int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
+               for shape, dtype in shapes(slices, state, by_place).values())
 
 
 class OrderCheckpoints:
@@ -382,20 +357,22 @@ class OrderCheckpoints:
         if self._saved is not None and self._saved.integer("run", most=1) == 1:
             self.first = self._saved.integer("dearest")
 
-    def load(self, number: int, table: Table) -> int:
-        """Copy a table from the checkpoint, and return its first layer that is still to be filled."""
-        if self._saved is None or self._saved.integer("run") != number:
-            return 0
-        self._copy(TABLE, table)
-        return self._saved.integer("layer", NO_LAYER, table.encoded.m - 1) + 1
+    def load(self, number: int, table: Table, name: str = TABLE) -> int:
+        """Copy a table from the checkpoint, and return its first layer that is still to be filled.
 
-    def load_back(self, number: int, back: Table) -> int:
-        """Copy the table of the orders read backwards, and return its first layer that is still to be filled."""
+        Parameters
+        ----------
+        name
+            `BACK` for the table of the orders read backwards.
+        """
         if self._saved is None or self._saved.integer("run") != number:
             return 0
-        layers = self._saved.integer("back", most=back.encoded.m)
-        if layers:
-            self._copy(BACK, back)
+        m = table.encoded.m
+        if name == TABLE:
+            layers = self._saved.integer("layer", NO_LAYER, m - 1) + 1
+        elif not (layers := self._saved.integer("back", most=m)):
+            return 0
+        self._copy(name, table)
         return layers
 
     def _copy(self, name: str, table: Table) -> None:
@@ -431,14 +408,10 @@ class OrderCheckpoints:
 
 
 def _parts(name: str, table: Table) -> list[Part]:
-    slices = table.slices
-    return [_part(name, table, place, pair) for place, pair in enumerate(slices.own[: slices.pairs])]
+    m, slices, dtype = table.encoded.m, table.slices, table.encoded.dtype
 
+    def part_of(place: int, pair: int) -> Part:
+        return Part(name, pair, (1, m, 1 << slices.low), dtype,
+                    lambda: np.stack([table.plane(city, place).download() for city in range(m)])[None])
 
-def _part(name: str, table: Table, place: int, pair: int) -> Part:
-    m, low = table.encoded.m, table.slices.low
-
-    def values() -> NDArray[np.generic]:
-        return np.stack([table.plane(city, place).download() for city in range(m)])[None]
-
-    return Part(name, pair, (1, m, 1 << low), table.encoded.dtype, values)
+    return [part_of(place, pair) for place, pair in enumerate(slices.own[: slices.pairs])]
