@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import hpcsolve
-from hpcsolve.algorithms.held_karp.problem import KEY_CITIES, key_words
+from hpcsolve.algorithms.held_karp.problem import MOST_INNER_CITIES
 from hpcsolve.algorithms.registry import algorithm
 from hpcsolve.device.base import ONE_CORE
 from hpcsolve.errors import InputError, ResourceError
@@ -53,10 +53,10 @@ def require_true(method: Method, problem: Any, resources: Resources, keys: tuple
         assert int(found[1]) == problem.n and (found[2] == "city is") == (problem.n == 1)
         assert memory is None or need(problem, "held-karp", resources.ranks, method="lattice") <= memory
     elif found := re.fullmatch(r"since bounds may prove the optimum of (\d+) cities", reason):
-        assert int(found[1]) == problem.n and key_words(problem.n - 1) <= 2
+        assert int(found[1]) == problem.n and problem.n - 1 <= MOST_INNER_CITIES
         assert memory is None or need(problem, "held-karp", method="bounded") <= memory
     elif found := re.fullmatch(r"since (\d+) cities are more than the (\d+) for which held-karp .* proof", reason):
-        assert int(found[1]) == problem.n > int(found[2]) == KEY_CITIES[2] + 1
+        assert int(found[1]) == problem.n > int(found[2]) == MOST_INNER_CITIES + 1
         with pytest.raises(ResourceError, match="are too many"):
             algorithm("held-karp").estimate(problem, algorithm("held-karp").parameters(), 1, ONE_CORE)
     elif found := re.fullmatch(r"since held-karp has no (\w+) to stop at", reason):

@@ -10,11 +10,13 @@ from hpcsolve.algorithms.held_karp.bounded.layers import Expander, Layer, Scratc
 from hpcsolve.algorithms.held_karp.bounded.places import PlaceCosts
 from hpcsolve.algorithms.held_karp.bounded.relaxation import Relaxation, Slots, colours, first_wishes, make_slots
 from hpcsolve.algorithms.held_karp.bounded.search import Budget, search
-from hpcsolve.algorithms.held_karp.problem import key_words
+from hpcsolve.algorithms.held_karp.problem import order_problem
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import ResourceError
 from hpcsolve.parallel.comm import Comm, SerialComm
+from hpcsolve.problems.generate.tsp import uniform_tsp
+from hpcsolve.problems.questions import TourQuestion
 from hpcsolve.problems.tsp import FORBIDDEN
 from tests.thread_comm import on_ranks
 
@@ -141,6 +143,7 @@ def test_states_are_dropped_until_their_candidates_fit(ranks: int) -> None:
 
 
 def test_more_cities_than_a_key_holds_are_refused() -> None:
-    assert [key_words(m) for m in (58, 59, 121)] == [1, 2, 2]
+    assert [codes.key_words(m) for m in (58, 59, 121)] == [1, 2, 2]
+    assert order_problem(uniform_tsp(122), TourQuestion()).m == 121
     with pytest.raises(ResourceError, match="122 cities"):
-        key_words(122)
+        order_problem(uniform_tsp(123), TourQuestion())

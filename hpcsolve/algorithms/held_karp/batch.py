@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,25 +24,6 @@ NO_PATH = 0x7FFFFFFF
 PIECE = 8192
 """Instances that are on the device at a time."""
 BLOCKS_PER_UNIT = {"cpu": 1, "cuda": 8}
-
-
-@dataclass(frozen=True)
-class Piece:
-    """Instances with the same number of cities: some of one array of the batch.
-
-    Attributes
-    ----------
-    array, first, count
-        The array, and its instances.
-    number, place
-        The number of the first instance in the batch, and where its tour begins.
-    """
-
-    array: int
-    first: int
-    count: int
-    number: int
-    place: int
 
 
 def estimate(batch: TspBatch, question: TourQuestion, ranks: int, info: DeviceInfo) -> Estimate:
@@ -75,15 +55,13 @@ def run(batch: TspBatch, question: TourQuestion, device: Device, comm: Comm, rep
     costs = np.zeros(len(share), np.int64)
     found = np.zeros(len(share), bool)
     tours = np.full(int(batch.offset[share.stop] - batch.offset[share.start]), -1, np.int32)
-    done = 0
-    for piece in pieces(batch, share):
-        orders, values = _solved(batch.costs[piece.array][piece.first : piece.first + piece.count], closed, device,
-                                 timer, piece.number)
-        own, begin = piece.number - share.start, piece.place - int(batch.offset[share.start])
-        costs[own : own + piece.count], found[own : own + piece.count] = values, orders[:, 0] >= 0
+    for number, some in _pieces(batch, share):
+        orders, values = _solved(some, closed, device, timer, number)
+        own = slice(number - share.start, number - share.start + len(some))
+        begin = int(batch.offset[number] - batch.offset[share.start])
+        costs[own], found[own] = values, orders[:, 0] >= 0
         tours[begin : begin + orders.size] = orders.reshape(-1)
-        done += piece.count
-        report(done / len(share))
+        report(own.stop / len(share))
     gathered = comm.gather((costs, found, tours))
     rank = {"operations": sum(_operations(_cities(int(n), question)) for n in batch.cities[share.start : share.stop]),
             "seconds_kernel": timer.seconds}
@@ -99,15 +77,14 @@ def fits(batch: TspBatch, question: TourQuestion) -> bool:
     return all((_reduced(costs if closed else _with_free_depot(costs))[2] < NO_PATH).all() for costs in batch.costs)
 
 
-def pieces(batch: TspBatch, share: range) -> Iterator[Piece]:
-    """Yield the instances of a rank in pieces of at most `PIECE` of one array."""
-    at, place = 0, 0
-    for array, costs in enumerate(batch.costs):
+def _pieces(batch: TspBatch, share: range) -> Iterator[tuple[int, NDArray[np.int64]]]:
+    """Yield the costs of a rank's instances, at most `PIECE` of one size together, with the number of the first."""
+    at = 0
+    for costs in batch.costs:
         begin, end = max(share.start, at), min(share.stop, at + len(costs))
         for number in range(begin, end, PIECE):
-            count = min(PIECE, end - number)
-            yield Piece(array, number - at, count, number, place + (number - at) * costs.shape[1])
-        at, place = at + len(costs), place + len(costs) * costs.shape[1]
+            yield number, costs[number - at : min(number + PIECE, end) - at]
+        at += len(costs)
 
 
 def _cities(n: int, question: TourQuestion) -> int:

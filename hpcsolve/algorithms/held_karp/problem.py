@@ -101,8 +101,8 @@ def _with_depot(whole: NDArray[np.int64], before: tuple[int, ...], after: tuple[
     return Core(cost, before, cities, after)
 
 
-KEY_CITIES = {1: 58, 2: 121}
-"""Words of a key -> the most cities whose bits and number it holds."""
+MOST_INNER_CITIES = 121
+"""The most cities beside the depot that any method takes: a state of bounds has bits for so many."""
 FREE = -FORBIDDEN
 """The cost of an arc that is never the dearest: to and from a depot that is no city."""
 
@@ -191,15 +191,6 @@ class OrderProblem:
         return time + self.offset
 
 
-def key_words(cities: int) -> int:
-    """Return the words of a key, 1 or 2. Raises `ResourceError` if not even 2 hold so many cities."""
-    for words, most in KEY_CITIES.items():
-        if cities <= most:
-            return words
-    raise ResourceError(f"{cities} cities beside the depot are too many: a state's key holds {KEY_CITIES[2]}; use a "
-                        "heuristic or branch and cut")
-
-
 def order_problem(tsp: Tsp, question: TourQuestion) -> OrderProblem:
     """Return the statement of a question, but of "lexicographic" the first of its two: the least dearest arc.
 
@@ -214,7 +205,9 @@ def order_problem(tsp: Tsp, question: TourQuestion) -> OrderProblem:
     """
     question = _with_ends_from_precedence(tsp, question)
     own = core_of(tsp, question, allowed_costs(tsp.cost, question))
-    key_words(len(own.cities))  # refuses too many cities for any method before costs by place take n^3 bytes
+    if len(own.cities) > MOST_INNER_CITIES:  # refused before costs by place take n^3 bytes
+        what = f"{len(own.cities)} cities beside the depot are too many: a state's key holds {MOST_INNER_CITIES}"
+        raise ResourceError(f"{what}; use a heuristic or branch and cut")
     table = _restricted(_costs_by_place(tsp, question, own), question, own)
     if not _possible(question, own):
         table = np.broadcast_to(FORBIDDEN, table.shape)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,12 +20,11 @@ from hpcsolve.algorithms.held_karp.lattice.planes import FILE as PLANES_FILE
 from hpcsolve.algorithms.held_karp.lattice.reduce import reduce_costs
 from hpcsolve.algorithms.held_karp.orders import run as orders
 from hpcsolve.algorithms.held_karp.outcome import Statistics
-from hpcsolve.algorithms.held_karp.problem import KEY_CITIES, OrderProblem, core_problem, order_problem
+from hpcsolve.algorithms.held_karp.problem import MOST_INNER_CITIES, core_problem, order_problem
 from hpcsolve.algorithms.held_karp.question import NO_EXTRA_ANSWERS, Parameters, asked, extra_answers
 from hpcsolve.algorithms.trial import Stopwatch, Trial
 from hpcsolve.answers.tour import NoTour
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
-from hpcsolve.checkpoint.saved import Saved
 from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo
 from hpcsolve.device.select import memory_for_rank
 from hpcsolve.errors import HpcsolveError, InputError
@@ -37,10 +38,23 @@ LATTICE_CITIES, ORDERED_CITIES = 28, 20
 
 The lattice then takes about a second. For other questions its table takes up to eight times the memory and the work.
 """
-MOST_CITIES = KEY_CITIES[2] + 1
+MOST_CITIES = MOST_INNER_CITIES + 1
 """The most cities of a cycle that any method takes: the first city, and those that a state's key of bounds holds."""
 FEWEST_BOUNDED = 10
 """Fewer cities are always solved by the lattice."""
+BOUNDED = (*bounded.FILES, "ants/max_min", "ants/local_search")
+KERNEL_FILES = (PLANES_FILE, orders.FILE, batch.FILE, *BOUNDED)
+TRIAL_CITIES = {"planes": 26, "compact": 20, "orders": 18}
+"""Layout, or "orders" for other objectives and constraints -> most cities of the instance that is solved.
+
+They take some tenths of a second on four cores.
+"""
+BATCH_INSTANCES = 1000
+"""Instances of a batch that are solved."""
+WARM_UP_CITIES = 12
+"""Cities of the instance that is solved first, to load the kernels."""
+LARGEST_RANDOM_COST = {2: 900, 4: 2 * 10**7}
+"""Bytes of a state -> the largest random cost of an instance whose states need so many bytes."""
 
 
 def is_bounded(tsp: Tsp | TspBatch, parameters: Parameters, stops: bool = False) -> bool:
@@ -134,13 +148,13 @@ def run(
         return batch.run(tsp, asked(tsp, parameters), device, comm, report)
     outcome = _by_method(tsp, device, comm, parameters, report, criteria, seed, checkpoints)
     if (saved := checkpoints.saved) is not None and isinstance(outcome.answer, NoTour):
-        on_rank_0(comm, lambda: _refuse_tour(saved, order_problem(tsp, asked(tsp, parameters))))
+        def refuse_tour() -> None:
+            """Refuse a checkpoint that proves that there is no tour, if the cities as they stand are one."""
+            problem = order_problem(tsp, asked(tsp, parameters))
+            saved.require(problem.value(range(problem.m)) is None, "the proof that there is no tour")
+
+        on_rank_0(comm, refuse_tour)
     return outcome
-
-
-def _refuse_tour(saved: Saved, problem: OrderProblem) -> None:
-    """Raise a `DamagedFileError` if a checkpoint proves that there is no tour, and the cities as they stand are one."""
-    saved.require(problem.value(range(problem.m)) is None, "the proof that there is no tour")
 
 
 def _by_method(
@@ -179,17 +193,15 @@ def _lattice_fits(tsp: Tsp, parameters: Parameters, device: Device, comm: Comm) 
     """Return whether the method is "auto" and every rank has the memory for the lattice. Collective."""
     if comm.bcast(parameters.method != "auto"):
         return False
-    needed = comm.bcast(_lattice_bytes(tsp, parameters, comm.size) if comm.rank == 0 else None)
+    needed = None
+    if comm.rank == 0:
+        try:
+            needed = lattice.estimate(tsp, parameters, comm.size).needed
+        except HpcsolveError:  # it is refused
+            needed = (2**62,) * comm.size
+    needed = comm.bcast(needed)
     assert needed is not None
     return all(comm.allgather(needed[comm.rank] <= memory_for_rank(device, comm)))
-
-
-def _lattice_bytes(tsp: Tsp, parameters: Parameters, ranks: int) -> tuple[int, ...]:
-    """Return the bytes that each rank needs for the lattice. Where it is refused, they are more than any memory."""
-    try:
-        return lattice.estimate(tsp, parameters, ranks).needed
-    except HpcsolveError:
-        return (2**62,) * ranks
 
 
 def fits(tsp: Tsp | TspBatch, parameters: Parameters) -> bool:
@@ -200,10 +212,6 @@ def fits(tsp: Tsp | TspBatch, parameters: Parameters) -> bool:
         return lattice.fits(tsp, parameters)
     question = asked(tsp, parameters)
     return orders.fits(tsp, question) and bounded.fits(order_problem(tsp, question))
-
-
-BOUNDED = (*bounded.FILES, "ants/max_min", "ants/local_search")
-KERNEL_FILES = (PLANES_FILE, orders.FILE, batch.FILE, *BOUNDED)
 
 
 def files_of(parameters: Parameters, instance: str | dict[str, Any], criteria: StopCriteria) -> tuple[str, ...]:
@@ -225,33 +233,16 @@ def files_of(parameters: Parameters, instance: str | dict[str, Any], criteria: S
     generated = isinstance(instance, dict) and "generate" in instance
     n = instance.get("n") if isinstance(instance, dict) and generated else None
     n = n if isinstance(n, int) else None  # a wrong value is refused where the instance is made
-    lattice = _lattice_files(parameters, generated)
+    constrained = parameters.before or parameters.position or parameters.not_position
+    lattice: tuple[str, ...] = (orders.FILE,)
+    if parameters.objective == "sum" and not constrained and extra_answers(parameters) == NO_EXTRA_ANSWERS:
+        lattice = (PLANES_FILE,) if generated else (PLANES_FILE, orders.FILE)  # a file may have precedences
     if parameters.method == "lattice" or why_not_bounded(parameters):
         return lattice
     if parameters.method == "bounded":
         return BOUNDED if n is not None and n >= FEWEST_BOUNDED else (*lattice, *BOUNDED)
     few = n is not None and n <= most_in_lattice(parameters, precedences=False) and criteria == NO_STOP
     return lattice if few else (*lattice, *BOUNDED)
-
-
-def _lattice_files(parameters: Parameters, generated: bool) -> tuple[str, ...]:
-    constrained = parameters.before or parameters.position or parameters.not_position
-    if parameters.objective != "sum" or constrained or extra_answers(parameters) != NO_EXTRA_ANSWERS:
-        return (orders.FILE,)
-    return (PLANES_FILE,) if generated else (PLANES_FILE, orders.FILE)  # a file may have precedences
-
-
-TRIAL_CITIES = {"planes": 26, "compact": 20, "orders": 18}
-"""Layout, or "orders" for other objectives and constraints -> most cities of the instance that is solved.
-
-They take some tenths of a second on four cores.
-"""
-BATCH_INSTANCES = 1000
-"""Instances of a batch that are solved."""
-WARM_UP_CITIES = 12
-"""Cities of the instance that is solved first, to load the kernels."""
-LARGEST_RANDOM_COST = {2: 900, 4: 2 * 10**7}
-"""Bytes of a state -> the largest random cost of an instance whose states need so many bytes."""
 
 
 def trial(
@@ -266,23 +257,28 @@ def trial(
         return _trial_of_batch(tsp, parameters, ranks, device)
     if is_bounded(tsp, parameters):
         return _trial_of_bounds(criteria, device, seed)
-    if not asked(tsp, parameters).plain or extra_answers(parameters) != NO_EXTRA_ANSWERS:
-        return _trial_of_orders(tsp, parameters, ranks, device, seed)
-    reduced, given = reduce_costs(core_problem(tsp, parameters).cost), Parameters(layout=parameters.layout)
-    high = LARGEST_RANDOM_COST[reduced.itemsize]
+    plain = asked(tsp, parameters).plain and extra_answers(parameters) == NO_EXTRA_ANSWERS
+    draw: Callable[..., Tsp] = random_matrix
+    if plain:
+        reduced, given = reduce_costs(core_problem(tsp, parameters).cost), Parameters(layout=parameters.layout)
+        cities, feasible = min(tsp.n, TRIAL_CITIES[parameters.layout]), reduced.feasible
+        draw = partial(random_matrix, high=LARGEST_RANDOM_COST[reduced.itemsize], symmetric=reduced.symmetric)
+    else:  # by latency, which fills the same kind of table
+        given, feasible = Parameters(objective="latency"), True
+        cities = max(2, min(tsp.n, TRIAL_CITIES["orders"]))
 
     def solved(cities: int) -> tuple[Tsp, Outcome, float]:
-        small, watch = random_matrix(cities, high=high, symmetric=reduced.symmetric), Stopwatch()
+        small, watch = draw(cities), Stopwatch()
         return small, run(small, device, SerialComm(), given, silent, NO_STOP, seed), watch.seconds()
 
     setup = solved(WARM_UP_CITIES)[2]
-    small, outcome, seconds = solved(min(tsp.n, TRIAL_CITIES[parameters.layout]))
-    shared = ranks > 1 and parameters.layout == "planes" and small.n > FEWEST_SPLIT
+    small, outcome, seconds = solved(cities)
+    shared = plain and ranks > 1 and parameters.layout == "planes" and small.n > FEWEST_SPLIT
     if shared:
         seconds = _share_of_rank_0(small, given, ranks, device)
-    own = estimate(small, given, ranks if shared else 1, device.info)
-    whole = estimate(tsp, parameters, ranks, device.info)
-    ratio = _operations_a_rank(whole) / _operations_a_rank(own) if reduced.feasible else 0.0
+    own = lattice.estimate(small, given, ranks if shared else 1)
+    whole = lattice.estimate(tsp, parameters, ranks)
+    ratio = _operations_a_rank(whole) / _operations_a_rank(own) if feasible else 0.0
     return Trial(small, given, outcome, setup, seconds * ratio, f"{small.n} random cities")
 
 
@@ -293,21 +289,6 @@ def _trial_of_bounds(criteria: StopCriteria, device: Device, seed: int) -> Trial
     open_end = "how many states the bounds leave cannot be foreseen"
     label = f"{small.n} random cities"
     return Trial(small, given, outcome, watch.seconds(), criteria.seconds, label, open_end=open_end)
-
-
-def _trial_of_orders(tsp: Tsp, parameters: Parameters, ranks: int, device: Device, seed: int) -> Trial:
-    """Solve a random instance by latency, which fills the same kind of table, with as many cities as take a second."""
-    question, given = asked(tsp, parameters), Parameters(objective="latency")
-    whole = orders.estimate(tsp, question, ranks, extra_answers(parameters))
-
-    def solved(cities: int) -> tuple[Tsp, Outcome, float]:
-        small, watch = random_matrix(cities), Stopwatch()
-        return small, run(small, device, SerialComm(), given, silent, NO_STOP, seed), watch.seconds()
-
-    setup = solved(WARM_UP_CITIES)[2]
-    small, outcome, seconds = solved(max(2, min(tsp.n, TRIAL_CITIES["orders"])))
-    ratio = _operations_a_rank(whole) / _operations_a_rank(estimate(small, given, 1, device.info))
-    return Trial(small, given, outcome, setup, seconds * ratio, f"{small.n} random cities")
 
 
 def _trial_of_batch(batch: TspBatch, parameters: Parameters, ranks: int, device: Device) -> Trial:

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.held_karp.bounded.relaxation import INFINITY, Relaxation
-from hpcsolve.algorithms.held_karp.problem import key_words
 from hpcsolve.device.base import Argument, Buffer, Device, Kernel
 from hpcsolve.parallel.comm import Comm
 
@@ -23,6 +22,11 @@ Keys = NDArray[np.uint64]
 """Shape (states, words)."""
 LAST_SHIFT = {1: 58, 2: 57}
 """Words of a key -> the bit in its last word where the last city's number begins."""
+
+
+def key_words(cities: int) -> int:
+    """Return the words of a key, 1 or 2, that have bits for so many cities and the last one's number."""
+    return 1 if cities <= LAST_SHIFT[1] else 2
 
 
 def make_keys(visited: NDArray[np.bool_], last: NDArray[np.integer]) -> Keys:
@@ -69,14 +73,11 @@ def hashed(keys: Keys) -> NDArray[np.uint64]:
     """Return the hash of each key."""
     x = np.zeros(len(keys), np.uint64)
     for word in range(keys.shape[1]):
-        x = _mixed((x + np.uint64(0x9E3779B97F4A7C15)) ^ keys[:, word])
+        x = (x + np.uint64(0x9E3779B97F4A7C15)) ^ keys[:, word]
+        for _ in range(2):
+            x = (x ^ x >> np.uint64(32)) * np.uint64(0xD6E8FEB86659FD93)
+        x ^= x >> np.uint64(32)
     return x
-
-
-def _mixed(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    for _ in range(2):
-        x = (x ^ x >> np.uint64(32)) * np.uint64(0xD6E8FEB86659FD93)
-    return x ^ x >> np.uint64(32)
 
 
 def are_states(keys: Keys, cities: int, place: int) -> bool:
@@ -183,7 +184,8 @@ class Expander:
         assert relaxation.slots is not None
         self.memory = self.device.upload(relaxation.slots.memory)
         self.before = self.device.upload(masks_of(relaxation.problem.before, self.words))
-        self.open = self._open_arcs()
+        arcs = relaxation.buffers["cost"].download().reshape(-1, relaxation.problem.cities)
+        self.open = self.device.upload(masks_of(arcs < INFINITY, self.words))
         self.growth, self.bytes_sent = 4.0, 0
 
     def first(self) -> Layer:
@@ -230,11 +232,6 @@ class Expander:
         """Free the tables on the device."""
         for buffer in (self.memory, self.before, self.open):
             buffer.free()
-
-    def _open_arcs(self) -> Buffer:
-        m = self.relaxation.problem.cities
-        cost = self.relaxation.buffers["cost"].download()
-        return self.device.upload(masks_of((cost < INFINITY).reshape(-1, m), self.words))
 
     def _tables(self, place: int, bounds_place: int) -> dict[str, Argument]:
         own, m, words = self.relaxation, self.relaxation.problem.cities, self.words

@@ -8,9 +8,8 @@ hash of their visited set, so any number of ranks can take them over.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -35,12 +34,30 @@ from hpcsolve.algorithms.held_karp.bounded.search import (
 from hpcsolve.algorithms.held_karp.bounded.tighten import STEP, Improver, Tightener, no_incumbent
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints, Wish, agreed
 from hpcsolve.checkpoint.saved import Saved
-from hpcsolve.checkpoint.store import Part, State, part
+from hpcsolve.checkpoint.store import State, part
 from hpcsolve.device.base import Device
 from hpcsolve.parallel.comm import Comm
 
-if TYPE_CHECKING:
-    from hpcsolve.algorithms.held_karp.bounded.places import PlaceCosts
+LEVELS = (6, 8, 10, 12)
+"""Slots of one level after another."""
+ROUNDS = 60
+"""Rounds of the subgradient method in a level."""
+FIRST_STEP, LATER_STEP, STEP_AGAIN = STEP, STEP * 2 // 5, STEP * 3 // 10
+"""Step lengths at the beginning of the first level, of a later one, and after a better order."""
+BEAM = 2000
+"""Width of the narrow search after each level."""
+FIRST_WIDTH = 30_000
+"""Width of the first search after all levels."""
+WIDER = 16
+"""Factor from the width of one search to that of the next."""
+LEVEL = "level"
+"""A number that only checkpoints of a proof by bounds have."""
+MULTIPLIERS = range(-(2**61), 2**61)
+"""What multipliers may be: beyond that their sum with a cost would overflow."""
+FEW = ("order", "multiplier", "wishes", "colours", "memory", "arcs", "counts")
+"""Tables of rank 0, as int64 vectors."""
+Found = tuple[int, list[int]]
+"""The value of an order, and the order."""
 
 
 @dataclass
@@ -73,23 +90,6 @@ class Proof:
     states: int
     chosen: bool = True
     capped: bool = False
-
-
-LEVELS = (6, 8, 10, 12)
-"""Slots of one level after another."""
-ROUNDS = 60
-"""Rounds of the subgradient method in a level."""
-FIRST_STEP, LATER_STEP, STEP_AGAIN = STEP, STEP * 2 // 5, STEP * 3 // 10
-"""Step lengths at the beginning of the first level, of a later one, and after a better order."""
-BEAM = 2000
-"""Width of the narrow search after each level."""
-FIRST_WIDTH = 30_000
-"""Width of the first search after all levels."""
-WIDER = 16
-"""Factor from the width of one search to that of the next."""
-
-Found = tuple[int, list[int]]
-"""The value of an order, and the order."""
 
 
 @dataclass
@@ -139,12 +139,13 @@ class Prover:
     scratch: Scratch = field(init=False)
     deal: Deal = field(init=False)
     before: State | None = None
+    _watch: Watch = field(init=False)
 
     def __post_init__(self) -> None:
         """Begin to watch, and deal the rows of the bounds to ranks."""
         self.scratch = Scratch(self.device)
         self.deal = Deal(self.comm, self.problem.cities, max(self.comm.allgather(self.device.info.units)))
-        self.watch = self.watch or Watch(self.comm)
+        self._watch = self.watch or Watch(self.comm)
 
     def run(self) -> Proof:
         """Return what is proven. Collective."""
@@ -163,22 +164,13 @@ class Prover:
         try:
             if saved is not None:
                 restore(saved, self, bounds)
-            return self._prove(bounds, saved)
+            proof = self._through_levels(bounds)
+            while proof is None:
+                proof, saved = self._widened(bounds, saved), None
+            return proof
         finally:
             for held in (relaxation, improver, self.scratch):
                 held.close()
-
-    @property
-    def _watch(self) -> Watch:
-        assert self.watch is not None
-        return self.watch
-
-    def _prove(self, bounds: Tightener, saved: Saved | None) -> Proof:
-        proof = self._through_levels(bounds)
-        while proof is None:
-            proof = self._widened(bounds, saved)
-            saved = None
-        return proof
 
     def _through_levels(self, bounds: Tightener) -> Proof | None:
         """Tighten the bounds level by level. Return a proof if the run ends here."""
@@ -314,17 +306,13 @@ class Prover:
         if not self.last.whole(self.problem.cities):
             return self._no_order(bounds)
         bounds.best.raise_lower(bounds.best.upper)
-        order = self._chosen(bounds)
-        if order is None:
+        tracer = self._tracer(bounds, self.last)
+        order = tracer.order() if bounds.problem is self.problem else tracer.order_or_reverse()
+        if order is None:  # too many states are on optimal orders
             return self._ended_early(bounds, capped=False)
         if self.problem.value(order) != bounds.best.upper:
             raise AssertionError(f"the chosen order costs {self.problem.value(order)}, not {bounds.best.upper}")
         return Proof(bounds.best.upper, order, bounds.best.upper, True, self.last, self.states)
-
-    def _chosen(self, bounds: Tightener) -> list[int] | None:
-        """Return the order that the lattice returns, or None if too many states are on optimal orders. Collective."""
-        tracer = self._tracer(bounds, self.last)
-        return tracer.order() if bounds.problem is self.problem else tracer.order_or_reverse()
 
 
 @dataclass
@@ -355,8 +343,7 @@ class Watch:
         """Return the seconds that are left, a little more than 0 at least, or None without a time limit."""
         return None if self.seconds is None else max(1e-3, self.seconds - (time.perf_counter() - self.started))
 
-    def goes_on(self, upper: int | None, state: Callable[[], State] | None = None,
-                nbytes: Callable[[], int] = lambda: 0) -> bool:
+    def goes_on(self, upper: int | None, state: Callable[[], State], nbytes: Callable[[], int]) -> bool:
         """Save a checkpoint if one is due, and return whether the proof goes on. Collective.
 
         Parameters
@@ -364,15 +351,14 @@ class Watch:
         upper
             The value of the best order so far, or None.
         state, nbytes
-            What a checkpoint keeps, and about how many bytes that are of this rank. Without a state none is written
-            here, and an interruption is left for the next boundary that has one.
+            What a checkpoint keeps, and about how many bytes that are of this rank.
         """
         if self.ended:
             return False
         wish = agreed(self.comm.allgather(self.checkpoints.wish(nbytes())))
-        if state is not None and wish == Wish.SAVE:
+        if wish == Wish.SAVE:
             self.checkpoints.save(state(), last=False)
-        if state is not None and wish == Wish.STOP:
+        if wish == Wish.STOP:
             self._interrupted(state())
         self.ended = self.ended or self.comm.bcast(self._criterion(upper))
         return not self.ended
@@ -411,14 +397,6 @@ class Watch:
         return ""
 
 
-LEVEL = "level"
-"""A number that only checkpoints of a proof by bounds have."""
-MULTIPLIERS = range(-(2**61), 2**61)
-"""What multipliers may be: beyond that their sum with a cost would overflow."""
-FEW = ("order", "multiplier", "wishes", "colours", "memory", "arcs", "counts")
-"""Tables of rank 0, as int64 vectors."""
-
-
 def state_of(prover: Prover, bounds: Tightener, searched: Searched | None) -> State:
     """Return this rank's share of what a proof must know to go on."""
     best, slots = bounds.best, bounds.relaxation.slots
@@ -434,7 +412,9 @@ def state_of(prover: Prover, bounds: Tightener, searched: Searched | None) -> St
               np.packbits(bounds.relaxation.scaled != NO_ARC), [*found.kept, *found.pruned])
     # Copies, since the state may be written later, after rounds that change the wishes in place.
     few = [part(name, 0, np.array(values, np.int64).reshape(-1)) for name, values in zip(FEW, tables, strict=True)]
-    parts = [*(few if prover.comm.rank == 0 else []), *_layers(found)]
+    parts = few if prover.comm.rank == 0 else []
+    for place, layer in enumerate(found.layers, 1):
+        parts += [part(f"keys of {place}", 0, layer.keys), part(f"values of {place}", 0, layer.values)]
     at = f"at {len(found.layers)} of {bounds.problem.cities} cities, " if found.layers else ""
     return State(numbers, parts, f"{at}with bounds {best.lower} to {best.upper}")
 
@@ -485,9 +465,3 @@ def saved_layers(saved: Saved, expander: Expander) -> Searched:
         found.seconds.append(0.0)
         found.bytes_sent.append(0)
     return found
-
-
-def _layers(found: Searched) -> Iterator[Part]:
-    for place, layer in enumerate(found.layers, 1):
-        yield part(f"keys of {place}", 0, layer.keys)
-        yield part(f"values of {place}", 0, layer.values)

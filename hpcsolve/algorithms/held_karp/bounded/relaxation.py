@@ -130,14 +130,9 @@ def with_memory(problem: PlaceCosts, memory: NDArray[np.uint8]) -> Slots:
     own = memory == city
     # Column m of both is a city that is never there.
     before, after = (np.pad(table, ((0, 0), (0, 1))) for table in (problem.before, problem.before.T))
-    return Slots(memory, *(_mask(table, bit) for table in (
+    return Slots(memory, *((table * bit).sum(axis=-1, dtype=np.uint32) for table in (
         same, put, own | np.take_along_axis(after, memory.astype(np.int64), axis=1),
         own | np.take_along_axis(before, memory.astype(np.int64), axis=1), own)))
-
-
-def _mask(flags: NDArray[np.bool_], bit: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    mask: NDArray[np.uint32] = (flags * bit).sum(axis=-1, dtype=np.uint32)
-    return mask
 
 
 GROUP = 8

@@ -9,6 +9,7 @@ import numpy as np
 
 from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Estimate, Outcome, Report, StopCriteria
 from hpcsolve.algorithms.held_karp.bounded.layers import FILE as LAYER_FILE
+from hpcsolve.algorithms.held_karp.bounded.layers import key_words
 from hpcsolve.algorithms.held_karp.bounded.places import of_orders, potentials
 from hpcsolve.algorithms.held_karp.bounded.prove import LEVEL as LEVEL
 from hpcsolve.algorithms.held_karp.bounded.prove import LEVELS, Proof, Prover, Watch
@@ -16,9 +17,8 @@ from hpcsolve.algorithms.held_karp.bounded.relaxation import FILE as BOUNDS
 from hpcsolve.algorithms.held_karp.bounded.relaxation import INFINITY
 from hpcsolve.algorithms.held_karp.bounded.search import STATE_BYTES, Budget, budget_of
 from hpcsolve.algorithms.held_karp.bounded.tighten import DESCENT_FILE, good_order, quick_value
-from hpcsolve.algorithms.held_karp.outcome import LAYERS
-from hpcsolve.algorithms.held_karp.problem import KEY_CITIES, OrderProblem, key_words
-from hpcsolve.answers.contents import Column, columns
+from hpcsolve.algorithms.held_karp.outcome import layers_table
+from hpcsolve.algorithms.held_karp.problem import MOST_INNER_CITIES, OrderProblem
 from hpcsolve.answers.tour import NoTour, Tour
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
 from hpcsolve.device.base import Device
@@ -33,15 +33,6 @@ ROOM = 4
 """How many times the value of a quick order must fit the values of bounds."""
 SHARE = 0.8
 """Share of the free memory that states may take by default."""
-
-
-def why_not(problem: OrderProblem) -> str:
-    """Return why this method cannot solve a problem, in words, or ""."""
-    if problem.combine != "add":
-        return "its bounds are for sums"
-    if problem.weights is not None:
-        return "its bounds are for costs by place, and here they depend on the weights of the cities that are left"
-    return ""
 
 
 def fits(problem: OrderProblem) -> bool:
@@ -60,14 +51,8 @@ def estimate(tsp: Tsp, problem: OrderProblem, ranks: int, lattice: Callable[[], 
     ----------
     lattice
         Returns lines about what the lattice would need.
-
-    Raises
-    ------
-    ResourceError
-        A state's key has no room for so many cities.
     """
     m, ends = problem.m, tsp.n - problem.m
-    key_words(m)
     details: dict[str, int | str] = {
         "method": "bounded: how many states remain cannot be foreseen",
         "states": f"at most what [stop] memory allows on each rank; by default {SHARE:.0%} of the free memory",
@@ -75,11 +60,12 @@ def estimate(tsp: Tsp, problem: OrderProblem, ranks: int, lattice: Callable[[], 
     }
 
     def largest(free: Sequence[int]) -> int:
-        most = (m for m in range(KEY_CITIES[2], 0, -1) if _table_bytes(m) + _host_bytes(m) <= min(free))
+        most = (m for m in range(MOST_INNER_CITIES, 0, -1) if _table_bytes(m) + _host_bytes(m) <= min(free))
         return next(most, 0) + ends
 
     device, host = (_table_bytes(m),) * ranks, (_host_bytes(m),) * ranks
-    return Estimate(device, host, _round_work(m), "min-add, in one round of bounds", (0,) * ranks, details, largest,
+    work = m * m * m << (LEVELS[-1] - 1)
+    return Estimate(device, host, work, "min-add, in one round of bounds", (0,) * ranks, details, largest,
                     beside=lattice)
 
 
@@ -133,9 +119,14 @@ def state_bytes(prover: Prover) -> int:
 
 
 def _outcome(problem: OrderProblem, proof: Proof, prover: Prover, watch: Watch, seconds: float) -> Outcome:
-    tables = {"layers": _layers_table(problem, proof, prover.comm)} if proof.last.layers else {}
+    """Return the outcome, with a table of the last search. Collective."""
+    last, tables = proof.last, {}
+    if last.layers:
+        tables["layers"] = layers_table(
+            prover.comm, last.kept, STATE_BYTES[key_words(problem.m)], last.seconds, last.bytes_sent,
+            cities=np.arange(1, len(last.kept) + 1, dtype=np.int32), pruned=np.array(last.pruned, np.int64))
     rank: dict[str, float | int] = {
-        "operations": proof.states, "bytes_sent": prover.deal.bytes_sent + sum(proof.last.bytes_sent),
+        "operations": proof.states, "bytes_sent": prover.deal.bytes_sent + sum(last.bytes_sent),
         "seconds_kernel": seconds, "stored_bytes": state_bytes(prover),
     }
     ended = watch.ended or ("the layers are too wide for the memory" if proof.capped and not proof.optimal else "")
@@ -144,18 +135,6 @@ def _outcome(problem: OrderProblem, proof: Proof, prover: Prover, watch: Watch, 
     lower = None if proof.optimal else proof.lower + problem.offset
     answer = Tour(proof.value + problem.offset, problem.core.tour(proof.order), proof.optimal, lower_bound=lower)
     return Outcome(answer, tables, rank, ended, watch.complete)
-
-
-def _layers_table(problem: OrderProblem, proof: Proof, comm: Comm) -> Mapping[str, Column]:
-    """Return rank 0's table of the last search: all ranks' states, the slowest rank's seconds. Collective."""
-    last = proof.last
-    seconds, sent = comm.allgather(last.seconds), comm.allgather(last.bytes_sent)
-    states = np.array(last.kept, np.int64)
-    return columns(LAYERS, {
-        "cities": np.arange(1, len(states) + 1, dtype=np.int32), "states": states,
-        "pruned": np.array(last.pruned, np.int64), "bytes": states * STATE_BYTES[key_words(problem.m)],
-        "seconds": np.max(seconds, axis=0), "bytes_sent": np.sum(sent, axis=0, dtype=np.int64),
-    })
 
 
 def _budget(m: int, criteria: StopCriteria, device: Device, comm: Comm) -> Budget:
@@ -176,7 +155,3 @@ def _table_bytes(m: int) -> int:
 def _host_bytes(m: int) -> int:
     """Return the host memory of the costs by place with copies of them, and of the messages with bounds."""
     return (m + 1) * m * m * 8 * 5 + 4 * (m << LEVELS[-1])
-
-
-def _round_work(m: int) -> int:
-    return m * m * m << (LEVELS[-1] - 1)

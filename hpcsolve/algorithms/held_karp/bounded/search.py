@@ -230,7 +230,8 @@ class Tracer:
         total = last.values + self.cost[self.cities, last_cities(last.keys), 0]
         least = min(self.comm.allgather(int(total.min(initial=INFINITY))))
         mine = np.flatnonzero(total == least) if least < INFINITY else np.zeros(0, np.int64)
-        keys, values = self._together(last.keys[mine], last.values[mine].astype(np.int64))
+        parts = self.comm.allgather((last.keys[mine], last.values[mine].astype(np.int64)))
+        keys, values = (np.concatenate(arrays) for arrays in zip(*parts))
         order = np.argsort(last_cities(keys), kind="stable")[: 1 if single else None]
         return least, keys[order], values[order]
 
@@ -318,10 +319,6 @@ class Tracer:
         row = rows[order[at]]
         same = (layer.keys[row] == wanted).all(axis=1) & (layer.values[row] == needed)
         return np.flatnonzero(same)
-
-    def _together(self, keys: Keys, values: NDArray[np.int64]) -> tuple[Keys, NDArray[np.int64]]:
-        parts = self.comm.allgather((keys, values))
-        return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
 
 
 def _names(keys: Keys) -> NDArray[np.uint64]:

@@ -24,7 +24,6 @@ from hpcsolve.algorithms.held_karp.bounded.layers import masks_of
 from hpcsolve.algorithms.held_karp.bounded.places import PlaceCosts, Potentials, chain_bound, complete_costs
 from hpcsolve.algorithms.held_karp.bounded.relaxation import (
     Relaxation,
-    Relaxed,
     colours,
     first_wishes,
     learn,
@@ -161,7 +160,8 @@ class Tightener:
             if number % looks == looks - 1 and not self.goes_on():
                 self.multiplier = kept
                 return self.best.upper < before
-            direction = self._direction(direction, relaxed)
+            visits = np.bincount(relaxed.path, minlength=self.problem.cities)
+            direction = UNIT * (1 - visits) + np.sign(direction) * (np.abs(direction) // 2)
             if not direction.any():
                 break
             gap = max(scale, scale * self.best.upper - value)
@@ -189,11 +189,6 @@ class Tightener:
     def fix(self) -> int:
         """Remove arcs that are on no order up to the incumbent's value, and return how many are left."""
         return self.relaxation.fix(self.limit())
-
-    def _direction(self, old: NDArray[np.int64], relaxed: Relaxed) -> NDArray[np.int64]:
-        visits = np.bincount(relaxed.path, minlength=self.problem.cities)
-        direction: NDArray[np.int64] = UNIT * (1 - visits) + np.sign(old) * (np.abs(old) // 2)
-        return direction
 
 
 def _moved(multiplier: NDArray[np.int64], direction: NDArray[np.int64], step: int, gap: int) -> NDArray[np.int64]:
