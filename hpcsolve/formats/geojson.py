@@ -24,7 +24,6 @@ from hpcsolve.problems.distances import great_circle
 from hpcsolve.problems.geographic import DEGREES, out_of_range
 from hpcsolve.problems.graph import Graph, assembled
 from hpcsolve.problems.notes import ONE_WAY, not_used, one_way_notes, read_note
-from hpcsolve.problems.rounding import BadNumber, number_table
 from hpcsolve.wording import shown
 
 _TYPES = rb'"(?:FeatureCollection|Feature|LineString|MultiLineString|GeometryCollection)"'
@@ -89,7 +88,7 @@ def read_geojson(file: InputFile, directed: bool | None = None, weight: str | No
     if weight is None:
         values: Any = np.rint(1000 * great_circle(points[ends[:, 0]], points[ends[:, 1]])) / 1000
     else:
-        values = _numbers(file, [_property(file, line, weight) for _, _, line in pairs], pairs)
+        values = [_property(file, line, weight) for _, _, line in pairs]
     file_lines = np.array([line.file_line for _, _, line in pairs], dtype=np.int64)
     weights, scale = weights_in(file, values, file_lines, len(position))
     names = tuple(f"{shortest(x)},{shortest(y)}" for x, y in position)
@@ -183,13 +182,6 @@ def _refuse_crossings(file: InputFile, lines: list[Line]) -> None:
                 where = f"{shortest(place[0])},{shortest(place[1])}"
                 message = f"the line passes through {where}, where another one meets it, so it is several edges"
                 raise file.error(f"{message}; split it there, or remove weight for lengths in metres", line.file_line)
-
-
-def _numbers(file: InputFile, values: list[float], pairs: list[tuple[int, int, Line]]) -> Any:
-    try:
-        return number_table(values)
-    except BadNumber as problem:
-        raise file.error(f"the weight {problem.reason}", pairs[problem.index][2].file_line) from None
 
 
 def _property(file: InputFile, line: Line, weight: str) -> float:

@@ -34,12 +34,11 @@ from hpcsolve.problems.tsp import (
     FORBIDDEN,
     Tsp,
     TspBatch,
-    at_scale,
     batch_of,
     from_matrix,
+    joined,
     largest_cost,
     roundings_by_instance,
-    roundings_of,
 )
 
 
@@ -224,10 +223,7 @@ def batch_of_arrays(
         if array.ndim != 3 or array.shape[1] != array.shape[2] or not array.shape[1]:
             raise file.error(f"an array has shape {array.shape}; it must be (instances, n, n), from row to column")
     made = [_costs_as_integers(file, array, precision) for array in arrays if len(array)]
-    scale = max(found.scale for found in made)
-    costs = tuple(at_scale(found.values, found.scale, scale, file.name) for found in made)
-    roundings = [one for found in made for one in roundings_by_instance(found)]
-    return TspBatch(file.stem or "batch", costs, scale, roundings_of(roundings))
+    return joined(file.stem or "batch", [(file.name, found, roundings_by_instance(found)) for found in made])
 
 
 def _costs_as_integers(file: InputFile, array: NDArray[np.generic], precision: Precision | None) -> Costs:

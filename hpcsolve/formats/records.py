@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from hpcsolve.errors import InputError
 from hpcsolve.formats.files import InputFile, decode, words
@@ -98,7 +98,11 @@ def _read_chunk(
     places = word_positions(text)
     rows = np.flatnonzero(places.counts)
     begin = places.starts[places.first[rows]]
-    chosen = _is_record(text, begin, places.ends[places.first[rows]] - begin, key)
+    if key:
+        alone = places.ends[places.first[rows]] - begin == 1
+        chosen = alone & ((text[begin] | 32) == ord(key.lower()))
+    else:
+        chosen = np.isin(text[begin], np.frombuffer(b"0123456789+-.", dtype=np.uint8))
     others = _taken_out(text, places, rows[~chosen], line)
     rows, begin = rows[chosen], begin[chosen]
     if key:
@@ -106,7 +110,9 @@ def _read_chunk(
     wrong = places.counts[rows] != len(what) + len(key)
     if wrong.any():
         row = int(rows[np.argmax(wrong)])
-        raise file.error(_wrong_width(chunk, row, what, key), line + row)
+        found = decode(chunk.split(b"\n", row + 1)[row].strip())
+        wanted = ", ".join([*([decode(key)] if key else []), *what])
+        raise file.error(f"expected {wanted}, found {shown(found)}", line + row)
     values = numbers_of(text.tobytes(), len(what) * len(rows), _longest_word(places, rows))
     if values is None:
         raise _bad_word(file, chunk, rows, line, what, len(key))
@@ -143,16 +149,6 @@ def word_positions(text: NDArray[np.uint8]) -> WordPositions:
     bounds = np.searchsorted(starts, line_ends)
     first = np.concatenate([[0], bounds[:-1]]) if len(bounds) else bounds
     return WordPositions(starts, ends, first, bounds - first)
-
-
-def _is_record(
-    text: NDArray[np.uint8], begin: NDArray[np.int64], length: NDArray[np.int64], key: bytes
-) -> NDArray[np.bool_]:
-    head = text[begin]
-    if key:
-        head[length != 1] = 0
-        return cast(NDArray[np.bool_], (head | 32) == ord(key.lower()))
-    return np.isin(head, np.frombuffer(b"0123456789+-.", dtype=np.uint8))
 
 
 def _taken_out(
@@ -198,11 +194,6 @@ def numbers_of(text: bytes, count: int, longest: int) -> Numbers | None:
     if len(values) != count:
         return None
     return values.astype(np.float64) if rest else values.astype(np.int64).view(np.uint64)
-
-
-def _wrong_width(chunk: bytes, row: int, what: tuple[str, ...], key: bytes) -> str:
-    found = decode(chunk.split(b"\n", row + 1)[row].strip())
-    return f"expected {', '.join([*([decode(key)] if key else []), *what])}, found {shown(found)}"
 
 
 def _bad_word(
@@ -272,7 +263,7 @@ def positions_in(
     return values.astype(np.int64) - first
 
 
-def weights_in(file: InputFile, values: Numbers, lines: NDArray[np.int64], n: int) -> tuple[Weights, int]:
+def weights_in(file: InputFile, values: ArrayLike, lines: NDArray[np.int64], n: int) -> tuple[Weights, int]:
     """Return a column of weights in the form that `Graph` has, and their scale.
 
     Raises

@@ -28,8 +28,7 @@ from numpy.typing import NDArray
 
 from hpcsolve.errors import InputError
 from hpcsolve.formats.files import InputFile, words, write_text
-from hpcsolve.formats.tables import Row, cells_of, decimal, delimiter_of, lines_of
-from hpcsolve.formats.tsplib import integers_only
+from hpcsolve.formats.tables import Row, cells_of, decimal, delimiter_of, integers_only, lines_of
 from hpcsolve.problems.rounding import BadNumber, Costs, Precision, costs_from_texts, is_number
 from hpcsolve.problems.tsp import FORBIDDEN, Tsp, from_costs, largest_cost, require_memory
 from hpcsolve.wording import shown

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from hpcsolve.errors import InputError
 from hpcsolve.formats.files import InputFile, decode, words
+from hpcsolve.formats.tables import integers_only
 from hpcsolve.problems.distances import dimensions, distance_functions, distance_matrix
 from hpcsolve.problems.geographic import DEGREES_MINUTES
 from hpcsolve.problems.notes import not_used
@@ -54,8 +55,6 @@ SECTIONS = (
 
 # A line that begins with a letter is a keyword, unless it begins with the name of a number, as costs may be `inf`.
 _KEYWORD = re.compile(rb"(?mi)^[ \t]*(?!(?:inf|infinity|nan)\b)([a-z]\w*)[ \t]*(:?)([^\n]*)$")
-# Matches whatever is not a whole number of at most 18 digits between blanks.
-_NOT_INTEGERS = re.compile(rb"[^\d\s+-]|\d[+-]|[+-](?!\d)|\d{19}")
 TYPES = ("TSP", "ATSP", "SOP")
 _A_TOUR = "this is a tour, not an instance; give the .tsp or .atsp file that it is a tour of"
 _LINE = re.compile(r"(?m)^CITY (\d{1,18}) (.+)$")
@@ -361,7 +360,10 @@ def _read_explicit(parts: TsplibParts, n: int, precision: Precision | None) -> T
     labels, coordinates = np.arange(1, n + 1), None
     for name in ("NODE_COORD_SECTION", "DISPLAY_DATA_SECTION"):
         if name in parts.sections and coordinates is None:
-            labels, coordinates = _coordinates(parts, parts.sections[name], n, _axes(parts, parts.sections[name]))
+            drawn = parts.sections[name]  # which only serves to draw
+            first = next(lines_of(parts, drawn), (drawn.line, []))[1]
+            axes = 3 if len(first) == 4 and name == "NODE_COORD_SECTION" else 2
+            labels, coordinates = _coordinates(parts, drawn, n, axes)
             ascending = np.argsort(labels)
             labels, coordinates = labels[ascending], coordinates[ascending]
     require_memory(n)
@@ -465,12 +467,6 @@ def _entry_order(parts: TsplibParts) -> EntryOrder:
     return known[key.value.upper()]
 
 
-def _axes(parts: TsplibParts, section: TsplibSection) -> int:
-    """Return the number of coordinates of each city in a section that only serves to draw: 2, or 3."""
-    first = next(lines_of(parts, section), (section.line, []))
-    return 3 if len(first[1]) == 4 and section.name == "NODE_COORD_SECTION" else 2
-
-
 def _costs(
     parts: TsplibParts, section: TsplibSection, order: EntryOrder, n: int, precision: Precision | None
 ) -> Costs:
@@ -497,9 +493,6 @@ def _costs(
         raise parts.file.error(message, line_of_word(parts, section, problem.index)) from None
 
 
-def integers_only(text: bytes) -> bool:
-    """Return whether a text has only whole numbers that fit 64 bits."""
-    return _NOT_INTEGERS.search(text) is None
 
 
 def _require_count(parts: TsplibParts, section: TsplibSection, order: EntryOrder, n: int, count: int) -> None:

@@ -52,19 +52,14 @@ def tsplib_text(tsp: Tsp) -> str:
     weight_type = "GEO" if tsp.coordinates_kind == DEGREES_MINUTES else "EUC_2D"
     from_coordinates = _is_distance(tsp, weight_type)
     labels = tsp.labels if from_coordinates or _is_drawable(tsp) else np.arange(1, tsp.n + 1)
-    head = [f"NAME : {_one_line(tsp.name)}", *_comments(with_comment(tsp, labels))]
+    names = [f"CITY {label} {_one_line(name)}" for label, name in zip(labels.tolist(), tsp.city_names)]
+    head = [f"NAME : {_one_line(tsp.name)}", *_comments("\n".join([*names, tsp.comment]))]
     head += [f"TYPE : {'TSP' if tsp.symmetric else 'ATSP'}", f"DIMENSION : {tsp.n}"]
     if tsp.precedences:
         head[-2] = "TYPE : SOP"
         tsp, from_coordinates = costs_with_precedences(tsp), False
     body = _coordinate_lines(tsp, weight_type) if from_coordinates else _matrix_lines(tsp)
     return "\n".join([*head, *body, "EOF", ""])
-
-
-def with_comment(tsp: Tsp, labels: NDArray[np.int64]) -> str:
-    """Return the comment of an instance with the lines that name its cities, given their labels in the file."""
-    lines = [f"CITY {label} {' '.join(name.split())}" for label, name in zip(labels.tolist(), tsp.city_names)]
-    return "\n".join([*lines, tsp.comment])
 
 
 def _is_distance(tsp: Tsp, weight_type: str) -> bool:

@@ -46,17 +46,17 @@ def from_places(
     InputError
         The shapes differ, there is no place, or a number is missing or out of range.
     """
-    places = _places(latitude, longitude, name)
-    n = len(places)
+    north, east = _degrees(latitude, "latitude", name), _degrees(longitude, "longitude", name)
+    if len(north) != len(east):
+        raise InputError(f"{len(north)} latitudes and {len(east)} longitudes; give one of each for each place", name)
+    places, n = np.stack([north, east], axis=-1), len(north)
     numbers = np.arange(1, n + 1) if labels is None else np.asarray(labels, dtype=np.int64)
     if len(city_names) not in (0, n) or numbers.shape != (n,) or len(np.unique(numbers)) < n:
         raise InputError(f"{n} places need {n} city names, or none, and {n} different labels, or none", name)
     require_memory(n)
     cost = distance_matrix(places, metres)
     assert cost is not None
-    tsp = from_costs(
-        cost, name, labels=numbers, coordinates=places, city_names=city_names, coordinates_kind=DEGREES
-    )
+    tsp = from_costs(cost, name, labels=numbers, coordinates=places, city_names=city_names, coordinates_kind=DEGREES)
     return replace(tsp, notes=notes)
 
 
@@ -67,13 +67,6 @@ def out_of_range(value: float, what: str) -> str | None:
         return None
     swapped = "; are latitude and longitude swapped?" if what == "latitude" and abs(value) <= 180 else ""
     return f"the {what} {value:g} is outside of -{bound:g} to {bound:g} decimal degrees{swapped}"
-
-
-def _places(latitude: ArrayLike, longitude: ArrayLike, name: str) -> NDArray[np.float64]:
-    north, east = _degrees(latitude, "latitude", name), _degrees(longitude, "longitude", name)
-    if len(north) != len(east):
-        raise InputError(f"{len(north)} latitudes and {len(east)} longitudes; give one of each for each place", name)
-    return np.stack([north, east], axis=-1)
 
 
 def _degrees(values: ArrayLike, what: str, name: str) -> NDArray[np.float64]:

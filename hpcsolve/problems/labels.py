@@ -59,7 +59,9 @@ def positions_of(
     found = np.empty(len(items), dtype=np.int64)
     whole = [number for number in numbers if number is not None]
     found[is_number] = positions_of(labels, np.array(whole, dtype=np.int64), owner, one, many, names)
-    known = _positions_by_name(names)
+    known: dict[str, list[int]] = {}
+    for position, name in enumerate(names):
+        known.setdefault(_composed(name), []).append(position)
     found[~is_number] = [_by_name(labels, item, known, owner, one, many)
                          for item, number in zip(items, numbers) if number is None]
     return found
@@ -105,23 +107,13 @@ def _refuse_ambiguous(
     names: Sequence[str],
 ) -> None:
     """Refuse numbers that are the label of one vertex and the name of another."""
-    conflicts = [int(name) for label, name in zip(labels.tolist(), names) if _is_other_number(name, label)]
+    conflicts = [int(name) for label, name in zip(labels.tolist(), names)
+                 if _NUMBER.fullmatch(name) and int(name) != label]
     wrong = np.isin(asked, conflicts) if conflicts else np.zeros(0, dtype=bool)
     if wrong.any():
         number, meant = asked[wrong][0], names[int(found[wrong][0])]
         what = f"{number} is the number of {meant!r} in {owner}, and another {one} has {str(number)!r} as its name"
         raise InputError(f"{what}; write the name that you mean, in quotes")
-
-
-def _is_other_number(name: str, label: int) -> bool:
-    return _NUMBER.fullmatch(name) is not None and int(name) != label
-
-
-def _positions_by_name(names: Sequence[str]) -> dict[str, list[int]]:
-    known: dict[str, list[int]] = {}
-    for position, name in enumerate(names):
-        known.setdefault(_composed(name), []).append(position)
-    return known
 
 
 def _composed(name: str) -> str:

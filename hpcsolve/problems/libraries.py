@@ -104,7 +104,7 @@ def _edge_values(
 
 def _refuse_other_weights(attributes: Sequence[Mapping[str, Any]], weight: str, name: str, file: bool) -> None:
     """Refuse a weight that no edge has, unless it is the default and edges have no numbers at all."""
-    found = {key: value for data in attributes for key, value in data.items() if _is_real(value)}
+    found = {key: value for data in attributes for key, value in data.items() if _is_number(value)}
     if not found and weight == "weight":
         return
     others = sorted(found, key=lambda key: (isinstance(found[key], numbers.Integral), key))  # lengths before ids
@@ -117,7 +117,7 @@ def _refuse_other_weights(attributes: Sequence[Mapping[str, Any]], weight: str, 
     raise InputError(f"no edge has the attribute {weight!r}; {has}: {choice}", name)
 
 
-def _is_real(value: object) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 
@@ -153,10 +153,6 @@ def _table(rows: Sequence[Any]) -> NDArray[np.float64] | None:
         return None
     table = np.array([[float(cell) for cell in row] for row in rows])
     return table if np.isfinite(table).all() else None
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 
 def _degrees(places: NDArray[np.float64]) -> NDArray[np.float64]:

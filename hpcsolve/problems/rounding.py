@@ -168,6 +168,8 @@ def costs_from_texts(tokens: Sequence[str], n: int, limit: int, precision: Preci
         return Costs(*exact_from_texts(tokens, limit))
     except TooManyDigits as problem:
         precision = _require_allowed(precision, problem)
+    # The exact values are kept in one text, a third of their size in a list.
+    text, ends = "".join(tokens), np.fromiter(accumulate(map(len, tokens), initial=0), np.int64, len(tokens) + 1)
     known: dict[str, float] = {}
     for index, token in enumerate(tokens):
         if token not in known:
@@ -176,7 +178,7 @@ def costs_from_texts(tokens: Sequence[str], n: int, limit: int, precision: Preci
             if value is not None and math.isinf(known[token]):
                 raise BadNumber(index, too_large(token, limit))
     numbers = np.fromiter((known[token] for token in tokens), np.float64, len(tokens))
-    return _rounded_table(numbers, _exact_texts(tokens), n, precision, name)
+    return _rounded_table(numbers, lambda index: Decimal(text[ends[index] : ends[index + 1]]), n, precision, name)
 
 
 def costs_from_floats(
@@ -196,12 +198,6 @@ def costs_from_integers(costs: Costs, n: int, precision: Precision, name: str) -
     """Return exact costs of n cities, rounded to fewer decimals."""
     numbers = np.where(costs.values == FORBIDDEN, np.inf, costs.values / costs.scale)
     return _rounded_table(numbers, exact_integers(costs.values, costs.scale), n, precision, name)
-
-
-def _exact_texts(tokens: Sequence[str]) -> ExactValue:
-    """Return the function of the exact values of texts, which are kept in one text, a third of their size in a list."""
-    text, ends = "".join(tokens), np.fromiter(accumulate(map(len, tokens), initial=0), np.int64, len(tokens) + 1)
-    return lambda index: Decimal(text[ends[index] : ends[index + 1]])
 
 
 def exact_floats(numbers: NDArray[np.floating[Any]]) -> ExactValue:
@@ -253,17 +249,19 @@ def exact_from_texts(tokens: Sequence[str], limit: int) -> tuple[NDArray[np.int6
     BadNumber
         For the first token that is not a number, or that has too many digits.
     """
-    known: dict[str, ExactDecimal | None] = {}
+    known: dict[str, tuple[int, ExactDecimal | None]] = {}
     decimals = 0
     for index, token in enumerate(tokens):
         if token in known:
             continue
-        value = known[token] = parsed(token, index)
+        value = parsed(token, index)
+        known[token] = index, value
         if value is not None:
             decimals = max(decimals, -value.exponent)
             # Checked at once, not after millions of numbers, since more decimals never make a value fit.
             _scaled(value, token, decimals, limit, index)
-    scaled = {token: _final(token, value, decimals, limit, tokens) for token, value in known.items()}
+    scaled = {token: FORBIDDEN if value is None else _scaled(value, token, decimals, limit, index)
+              for token, (index, value) in known.items()}
     return np.fromiter((scaled[token] for token in tokens), dtype=np.int64, count=len(tokens)), 10**decimals
 
 
@@ -292,15 +290,6 @@ def _not_a_cost(text: str) -> str:
     if word in ("-inf", "-infinity"):
         return "is -inf; a forbidden arc has the cost inf"
     return f"is not a number: {shown(text)}"
-
-
-def _final(token: str, value: ExactDecimal | None, decimals: int, limit: int, tokens: Sequence[str]) -> int:
-    if value is None:
-        return FORBIDDEN
-    try:
-        return _scaled(value, token, decimals, limit, 0)
-    except BadNumber as problem:
-        raise type(problem)(tokens.index(token), problem.reason) from None
 
 
 def _scaled(value: ExactDecimal, token: str, decimals: int, limit: int, index: int) -> int:

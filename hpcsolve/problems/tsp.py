@@ -318,15 +318,33 @@ class TspBatch:
 
 
 def batch_of(instances: Sequence[Tsp], name: str) -> TspBatch:
-    """Return instances of any sizes as a batch, at their common scale. Raises as `at_scale`."""
-    scale = max(tsp.scale for tsp in instances)
-    costs = tuple(at_scale(tsp.cost[None], tsp.scale, scale, tsp.name) for tsp in instances)
-    return TspBatch(name, costs, scale, roundings_of([tsp.rounding for tsp in instances]))
+    """Return instances of any sizes as a batch, at their common scale. Raises as `joined`."""
+    return joined(name, [(tsp.name, Costs(tsp.cost[None], tsp.scale), [tsp.rounding]) for tsp in instances])
 
 
-def roundings_of(roundings: Sequence[Rounding | None]) -> tuple[Rounding | None, ...]:
-    """Return the roundings of all instances, or an empty tuple if there is none."""
-    return tuple(roundings) if any(roundings) else ()
+def joined(name: str, parts: Sequence[tuple[str, Costs, Sequence[Rounding | None]]]) -> TspBatch:
+    """Return a batch of arrays of costs, shape (instances, n, n), at their common scale.
+
+    Parameters
+    ----------
+    parts
+        Of each array its name for messages, its costs, and how each of its instances was rounded.
+
+    Raises
+    ------
+    InputError
+        Costs do not fit 62 bits at that scale.
+    """
+    scale, whole = max(costs.scale for _, costs, _ in parts), []
+    for owner, (values, own, _), _ in parts:
+        largest = int(np.abs(values[values != FORBIDDEN]).max(initial=0))
+        if largest * (scale // own) > largest_cost(values.shape[1]):
+            what = f"costs up to {largest / own:.6g} are too large to be kept with {len(str(scale)) - 1} decimals"
+            cure = "round the costs, or solve this instance alone"
+            raise InputError(f"{what}, as another instance of the batch has; {cure}", owner)
+        whole.append(times(values, scale // own))
+    roundings = tuple(one for _, _, own in parts for one in own)
+    return TspBatch(name, tuple(whole), scale, roundings if any(roundings) else ())
 
 
 def fitted_batch(batch: TspBatch, precision: Precision) -> TspBatch:
@@ -335,7 +353,7 @@ def fitted_batch(batch: TspBatch, precision: Precision) -> TspBatch:
     Raises
     ------
     InputError
-        As `fitted_tsp` and `at_scale`.
+        As `fitted_tsp` and `joined`.
     """
     if not precision.rounds(batch):
         return batch
@@ -347,10 +365,8 @@ def fitted_batch(batch: TspBatch, precision: Precision) -> TspBatch:
         if not any(before):  # else they were rounded when they were read
             found = costs_from_integers(Costs(costs.reshape(-1), batch.scale), costs.shape[1], precision, batch.name)
             found = found._replace(values=found.values.reshape(costs.shape))
-        made.append((found, before if any(before) else roundings_by_instance(found)))
-    scale = max(found.scale for found, _ in made)
-    whole = tuple(at_scale(found.values, found.scale, scale, batch.name) for found, _ in made)
-    return TspBatch(batch.name, whole, scale, roundings_of([one for _, own in made for one in own]))
+        made.append((batch.name, found, before if any(before) else roundings_by_instance(found)))
+    return joined(batch.name, made)
 
 
 def roundings_by_instance(costs: Costs) -> list[Rounding | None]:
@@ -361,22 +377,6 @@ def roundings_by_instance(costs: Costs) -> list[Rounding | None]:
     exact = costs.rounding.exact
     return [Rounding(costs.rounding.error, lambda index, first=number * n * n: exact(first + index))  # type: ignore[misc]
             for number in range(count)]
-
-
-def at_scale(costs: NDArray[np.int64], own: int, scale: int, name: str) -> NDArray[np.int64]:
-    """Return costs, shape (instances, n, n), at a greater scale than their own.
-
-    Raises
-    ------
-    InputError
-        They do not fit 62 bits at that scale.
-    """
-    largest = int(np.abs(costs[costs != FORBIDDEN]).max(initial=0))
-    if largest * (scale // own) > largest_cost(costs.shape[1]):
-        decimals = len(str(scale)) - 1
-        what = f"costs up to {largest / own:.6g} are too large to be kept with {decimals} decimals, as another instance"
-        raise InputError(f"{what} of the batch has; round the costs, or solve this instance alone", name)
-    return times(costs, scale // own)
 
 
 def check_tours(batch: TspBatch, tours: NDArray[np.int32], costs: NDArray[np.int64], found: NDArray[np.bool_],
