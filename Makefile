@@ -1,5 +1,5 @@
-# `make run` solves an example on two MPI ranks, `make test` runs every test that needs no GPU: each from a fresh clone, on a
-# machine with python3 (>= 3.10), g++ and make. `make help` lists the rest.
+# `make run` solves an example on two MPI ranks, `make test` runs the tests, `make test-all` the slow ones too: each from a
+# fresh clone, on a machine with python3 (>= 3.10), g++ and make. `make help` lists the rest.
 
 PYTHON = python3
 # The folder of the interpreter to use. Given on the command line (`make test BIN=/opt/python/bin`), nothing is installed.
@@ -19,7 +19,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK ?= 1
 .ONESHELL:
 .SHELLFLAGS = -euc
 .DEFAULT_GOAL = help
-.PHONY: help run test test-planted test-equal test-faults fuzz test-gpu test-slurm test-oldest lint check-cuda gpu-budget check-races
+.PHONY: help run test test-all test-planted test-equal test-faults fuzz test-gpu test-slurm test-oldest lint
+.PHONY: check-cuda gpu-budget check-races
 .PHONY: check-ptx bench docs clean
 .PHONY: compiler pycuda pycuda-built openmpi
 .PHONY: study-held-karp study-near-far study-ants study-kmb
@@ -30,9 +31,14 @@ help:  ## this list
 run: compiler $(INSTALLED)  ## prove the shortest round trip through the EU capitals, on two ranks
 	@$(BIN)/mpiexec -n 2 $(BIN)/hpcsolve run jobs/eu-capitals.toml --device cpu
 
-# Three tests at a time, also on two cores: most wait for the disk and for the processes that they start.
-test: compiler $(INSTALLED) pycuda openmpi  ## every test that needs no GPU
-	@$(BIN)/python -m pytest -q -n 3 --dist loadfile
+# Three tests at a time, also on two cores: many wait for the disk and for the processes that they start.
+test: compiler $(INSTALLED)  ## the tests, in five minutes on two cores
+	@$(BIN)/python -m pytest -q -n 3 --dist loadfile -m "not slow"
+
+# A real Slurm is started where root has one; a stand-in for NVIDIA's driver and both MPIs are used where they can be had.
+test-all: test pycuda openmpi  ## and the slow ones: whole programs, sanitizers, faults, nvcc's code, wheels, Slurm; 30 minutes
+	@if [ "$$(id -u)" = 0 ] && command -v slurmctld >/dev/null; then export HPCSOLVE_TEST_SLURM=1; fi
+	$(BIN)/python -m pytest -q -n 3 --dist worksteal -m slow
 
 test-planted: compiler $(INSTALLED)  ## plants some 45 faults, one after the other, and looks whether their tests find them
 	@$(BIN)/python -m tests.planted

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import hypothesis
 import pytest
 
+from tests.in_process import commands_in_process
 from tests.shared_folder import shared_folder
-from tests.starter import Starter
 
 if TYPE_CHECKING:
     from hpcsolve.device.base import Device
@@ -29,6 +29,15 @@ hypothesis.settings.load_profile("hpcsolve")
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 REPOSITORY = Path(__file__).resolve().parent.parent
+
+SLOW = (
+    "algorithms/shortest_paths/test_large_graphs.py", "algorithms/test_on_stub_driver.py", "benchmarks",
+    "checkpoint/test_kills.py", "cli/test_gpu.py", "device/test_sticky_faults.py", "device/test_stub.py",
+    "docs/test_examples.py", "faults", "frame/test_makefile.py", "frame/test_types.py", "frame/test_wheel.py", "fuzz",
+    "gpu_code", "one_hash", "ptx", "races", "slurm/test_cluster.py", "slurm/test_faults.py", "slurm/test_recipes.py",
+    "stub_driver",
+)
+"""Folders and files of which all tests are slow: whole programs, compilers, drivers, faults. They are in `test-all`."""
 
 Start = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -54,7 +63,11 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the tests without a device if `--on-device` is given."""
+    """Mark the tests of `SLOW`, and leave out those without a device if `--on-device` is given."""
+    slow = [REPOSITORY / "tests" / name for name in SLOW]
+    for item in items:
+        if any(item.path == path or path in item.path.parents for path in slow):
+            item.add_marker(pytest.mark.slow)
     if config.getoption("--on-device"):
         names = {"device", "test_device"}
         rest = [item for item in items if names.isdisjoint(getattr(item, "fixturenames", ()))]
@@ -190,21 +203,38 @@ def mpiexec(start_ranks: Start, hpcsolve: Start) -> Start:
 
 
 @pytest.fixture(scope="session")
-def hpcsolve(_session_environment: None) -> Iterator[Start]:
-    """Return `hpcsolve(*arguments, timeout=60, **options)`, which runs the command line as one process."""
-    starter = Starter()
+def hpcsolve(_session_environment: None, tmp_path_factory: pytest.TempPathFactory) -> Start:
+    """Return `hpcsolve(*arguments, timeout=60, **options)`, which runs the command line.
+
+    In a test run the first start of each command is that of a new process, so that a module that lacks an import of its
+    own is found. So is each start with other options than `cwd`, or in another environment. All others are calls of
+    `cli.main`.
+    """
+    here, environment = commands_in_process(), _environment()
+    started = shared_folder(tmp_path_factory) / "started"
+    started.mkdir(exist_ok=True)
 
     def start(*arguments: str | Path, timeout: float = 60, **options: Any) -> subprocess.CompletedProcess[str]:
         words = list(map(str, arguments))
-        if not starter.takes(words, options):
+        if _is_new(started / Path(*words[:1]).name) or not set(options) <= {"cwd"} or _environment() != environment:
             return run([sys.executable, "-m", "hpcsolve", *words], timeout=timeout, **options)
-        try:
-            return starter.run(words, timeout, **options)
-        except subprocess.TimeoutExpired as late:
-            pytest.fail(f"hpcsolve {' '.join(words)} took more than {timeout} s\n{late.output}\n{late.stderr}")
+        return here(words, **options)
 
-    yield start
-    starter.close()
+    return start
+
+
+def _is_new(file: Path) -> bool:
+    """Make a file, and return whether no process of this test run has made it before."""
+    try:
+        file.touch(exist_ok=False)
+    except FileExistsError:
+        return False
+    return True
+
+
+def _environment() -> dict[str, str]:
+    """Return the environment of this process, without what pytest changes for each test."""
+    return {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
 
 
 def run(command: list[str], timeout: float, **options: object) -> subprocess.CompletedProcess[str]:

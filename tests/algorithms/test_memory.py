@@ -51,6 +51,7 @@ JOBS = {
 
 
 @pytest.mark.parametrize("name", JOBS)
+@pytest.mark.slow
 def test_an_estimate_is_within_a_fifth_of_what_a_run_takes(name):
     solver, problem, parameters = solved = _job(*JOBS[name])
     _peak(*solved)

@@ -56,7 +56,8 @@ def read(text):
     return reader
 
 
-@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize("name", [
+    name if name in ("tour", "tree", "distances") else pytest.param(name, marks=pytest.mark.slow) for name in PROBLEMS])
 def test_a_page_of_each_kind(name, files, results):
     text = page.report([files(name)])
     reader, result = read(text), results(name)
@@ -142,6 +143,7 @@ def test_several_results_have_a_summary(files, results):
     assert len(set(reader.ids)) == len(reader.ids)
 
 
+@pytest.mark.slow
 def test_the_same_page_each_time(files):
     assert page.report([files("tree"), files("ants")]) == page.report([files("tree"), files("ants")])
 

@@ -76,8 +76,8 @@ def signalled(command: list[str], folder: Path, number: int, seconds: float, aft
 
 
 @pytest.mark.parametrize(("name", "number", "ranks", "then"), [
-    ("held-karp", signal.SIGTERM, 1, 2), ("held-karp", signal.SIGUSR1, 3, 1), ("rows", signal.SIGINT, 1, 3),
-    ("rows", signal.SIGUSR1, 2, 1),
+    ("held-karp", signal.SIGTERM, 1, 2), *(pytest.param(*case, marks=pytest.mark.slow) for case in (
+        ("held-karp", signal.SIGUSR1, 3, 1), ("rows", signal.SIGINT, 1, 3), ("rows", signal.SIGUSR1, 2, 1))),
 ])
 def test_a_signal_stops_a_run_and_the_same_command_goes_on(
     name: str, number: int, ranks: int, then: int, tmp_path: Path, mpiexec: Start, mpiexec_path: str,
@@ -132,6 +132,7 @@ def test_without_checkpoints_a_signal_ends_the_run(folder: Path) -> None:
     assert code == -signal.SIGTERM and sorted(os.listdir(folder)) == ["job.toml"], output
 
 
+@pytest.mark.slow
 def test_deadlines(folder: Path, hpcsolve: Start) -> None:
     """One that is given, and the end of the Slurm job less what the job script needs to requeue it."""
     given = hpcsolve("run", "job.toml", "--device", "cpu", "--deadline", "3", cwd=folder, timeout=100)
@@ -189,6 +190,7 @@ def test_checkpoints_elsewhere_of_another_job_and_damaged(folder: Path, hpcsolve
     assert replaced.returncode == 0 and not place.exists()
 
 
+@pytest.mark.slow
 def test_a_later_run_takes_over(folder: Path, hpcsolve: Start) -> None:
     """The earlier one, perhaps on a host that the network lost, writes nothing more."""
     (folder / "job.toml").write_text(HELD_KARP)

@@ -129,6 +129,7 @@ def test_what_is_no_size(text):
     (9, False, 900, 0), (21, False, 900, 0), (25, False, 2 * 10**9, 200), (26, False, 900, 200), (26, True, 900, 130),
     (27, True, 2 * 10**9, 550), (28, True, 900, 550),
 ])
+@pytest.mark.slow
 def test_a_process_takes_what_was_foreseen(n, symmetric, high, least, hpcsolve, tmp_path):
     """The tolerance is small beside `least`, so an estimate that forgot the tables, or half of them, fails."""
     matrix = f'{{ generate = "random-matrix", n = {n}, high = {high}, symmetric = {str(symmetric).lower()} }}'

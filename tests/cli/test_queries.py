@@ -61,6 +61,7 @@ def answers_in(path):
     return [(distance, result.path(query)) for query, distance in enumerate(distances)]
 
 
+@pytest.mark.slow
 def test_one_to_four_ranks_give_the_same_paths(job, mpiexec, test_device):
     folder, found = job(), []
     for ranks in (1, 2, 3, 4):
@@ -263,7 +264,7 @@ LIES = {  # what a wrong solver would do to its columns -> what finds it
 }
 
 
-@pytest.mark.parametrize("ranks", [1, 2])
+@pytest.mark.parametrize("ranks", [1, pytest.param(2, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("lie", LIES)
 def test_an_answer_that_fails_its_check_is_exit_1(lie, ranks, job, start_ranks, test_device):
     folder = job([pair for pair in PAIRS if pair != (1, 59)] + [(1, 3)])

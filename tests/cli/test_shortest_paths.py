@@ -36,6 +36,7 @@ def expected(graph, labels):
     return dijkstra(to_scipy(graph), indices=[graph.labels.tolist().index(label) for label in labels])
 
 
+@pytest.mark.slow
 def test_one_to_four_ranks_give_the_same_tables(job, mpiexec, test_device):
     folder = job("sources = [1, 99, 50, 2, 11, 98]\npredecessors = true")
     found = []
@@ -56,6 +57,7 @@ def test_one_to_four_ranks_give_the_same_tables(job, mpiexec, test_device):
     assert contents.value("instance", "kind") == "graph" and contents.value("instance", "vertices") == 99
 
 
+@pytest.mark.slow
 def test_more_ranks_than_sources(job, mpiexec, test_device):
     folder = job("sources = [5]")
     done = mpiexec(3, "run", "job.toml", "--device", test_device, "--set", "share-gpu=true", cwd=folder)
@@ -236,7 +238,7 @@ LIES = {  # what a wrong solver would do to its rows, and on which rank -> what 
 }
 
 
-@pytest.mark.parametrize("ranks", [1, 2])
+@pytest.mark.parametrize("ranks", [1, pytest.param(2, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("lie", LIES)
 def test_an_answer_that_fails_its_check_is_exit_1(lie, ranks, job, start_ranks, test_device):
     folder, (line, rank) = job("sources = [1, 99, 50]"), lie

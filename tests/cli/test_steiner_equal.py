@@ -43,6 +43,7 @@ def trials(mode):
 
 
 @pytest.mark.parametrize("mode", MODES)
+@pytest.mark.slow
 def test_the_tree_is_the_same_for_any_ranks_and_engine(mode, tmp_path, mpiexec, test_device):
     (tmp_path / "job.toml").write_text(JOB.format(f"{{ {TIES} }}"))
     found = {}

@@ -45,6 +45,7 @@ def results(tmp_path_factory, hpcsolve):
     return folder / "eu-capitals.h5", folder / "district-heating.h5"
 
 
+@pytest.mark.slow
 def test_the_picture_shows_what_runs_give(results):
     tour, tree = (load(path) for path in results)
     ratio = tree.cost / tree.lower_bound
@@ -74,6 +75,7 @@ def test_the_picture_of_the_imports_is_up_to_date(tmp_path, run_process):
     assert parts[0].count("<rect") > 10 and parts[0] == parts[1], "run: make docs"
 
 
+@pytest.mark.slow
 def test_the_pictures_of_ten_minutes_can_be_drawn_anew(tmp_path, run_process):
     for library in ("matplotlib", "networkx", "pandas"):
         pytest.importorskip(library, reason=f"no {library}: pip install {library}")

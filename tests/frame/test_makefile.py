@@ -152,7 +152,7 @@ def test_an_installation_that_fails(checkout):
 
 
 def test_continuous_integration_sees_what_a_newcomer_sees(tmp_path):
-    """Its own variables do not reach `make test`, but for those that find programs, data and a package index."""
+    """Its own variables do not reach `make`, but for those that find programs, data and a package index."""
     program(tmp_path / "make", "#!/bin/sh\necho \"$@\"\nenv\n")
     kept = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "HOME": "/", "HPCSOLVE_DATA": "/d", "PIP_CERT": "/c d",
             "UV_INDEX_URL": "u", "https_proxy": "p", "NO_PROXY": "q", "SSL_CERT_FILE": "s"}
@@ -161,7 +161,7 @@ def test_continuous_integration_sees_what_a_newcomer_sees(tmp_path):
                           text=True, check=True, timeout=20)
     command, *variables = done.stdout.splitlines()
     found = dict(line.split("=", 1) for line in variables)
-    assert command == "--no-print-directory test"
+    assert command == "--no-print-directory test-all"
     assert {name: found.pop(name) for name in kept} == kept
     assert set(found) <= {"PWD", "SHLVL", "_"}, "a shell sets these itself"
 
@@ -169,5 +169,5 @@ def test_continuous_integration_sees_what_a_newcomer_sees(tmp_path):
 def test_help_lists_every_target():
     listed = subprocess.run(["make", "help"], cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout
     names = {line.split()[0] for line in listed.splitlines()}
-    tests = {"test", "test-gpu", "test-oldest", "check-cuda", "gpu-budget", "check-races"}
+    tests = {"test", "test-all", "test-planted", "test-gpu", "test-oldest", "check-cuda", "gpu-budget", "check-races"}
     assert names >= tests | {"run", "lint", "bench", "docs", "clean", "help"}

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 PROGRAM = Path(__file__).with_name("deal_program.py")
 
 
+@pytest.mark.slow
 def test_the_bounds_are_the_same_on_real_ranks(start_ranks: Start) -> None:
     """Not only the proof is, but every value of every table, and the arcs that are removed."""
     printed = set()

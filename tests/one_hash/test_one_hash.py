@@ -5,7 +5,6 @@ The long form, with 1 to 8 ranks and published instances, is `make test-equal`.
 
 from __future__ import annotations
 
-import os
 import random
 from pathlib import Path
 
@@ -21,7 +20,6 @@ from tests.stub_driver.fixture import stub
 __all__ = ["mpis", "stub"]
 
 
-@pytest.mark.skipif("HPCSOLVE_EQUAL" not in os.environ, reason="80 CPU seconds: HPCSOLVE_EQUAL=1, or make test-equal")
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(("name", "ranks"), list(zip(SMALL, [(1, 8, 3), (2, 1)], strict=True)))
 def test_one_hash(name: str, ranks: tuple[int, ...], mpis: dict[str, Mpi], stub: Stub, tmp_path: Path) -> None:

@@ -36,6 +36,7 @@ def test_a_text_that_is_not_there_once_is_refused(old: str, repository: Path) ->
         program.place(replace(SHARES, old=old), repository)
 
 
+@pytest.mark.slow
 def test_what_is_found_and_what_is_not(tmp_path: Path, repository: Path) -> None:
     """Another word in a message breaks nothing, and a test that fails anyway finds nothing."""
     root = tmp_path / "tree"

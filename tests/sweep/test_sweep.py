@@ -117,6 +117,7 @@ def wait_until(condition, seconds=60):
 
 
 @pytest.mark.parametrize("name", ["SIGKILL", "SIGINT", "SIGTERM"])
+@pytest.mark.slow
 def test_killed_half_way_and_started_again(folder, hpcsolve, name):
     """The runs under way end with the sweep, and no finished run is run again."""
     sweep = start(folder)

@@ -267,6 +267,7 @@ def digest(threads: int) -> str:
     return total.hexdigest()
 
 
+@pytest.mark.slow
 def test_blocks_of_real_threads_find_the_same(run_process: Start) -> None:
     module = "tests.algorithms.ant_colony.test_local_search"
     program = f"from {module} import digest; print(*map(digest, (1, 32, 45, 256)))"

@@ -327,6 +327,7 @@ def test_floats_are_refused_by_name() -> None:
 
 
 @pytest.mark.parametrize("name", REFERENCES)
+@pytest.mark.slow
 def test_published_road_networks(name: str, data_dir: Path) -> None:
     """Distances are scipy's and predecessors Near-Far's.
 

@@ -280,6 +280,7 @@ def test_a_full_table_takes_no_more_nodes(device: Device, monkeypatch: pytest.Mo
     assert is_right(graph, solved(graph, device))
 
 
+@pytest.mark.slow
 def test_published_instances(steiner_dir: Path, device: Device) -> None:
     """Trees of instances below 2000 vertices, PUC's hard ones included, are within 0.6 per cent on average."""
     ratios = []

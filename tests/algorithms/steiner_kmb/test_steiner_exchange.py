@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -95,6 +96,7 @@ def test_what_finds_no_room_is_found_later(host: HostDevice) -> None:
     assert 0 < len(few) < len(many) and {m.gain for m in few} <= {m.gain for m in many}
 
 
+@pytest.mark.slow
 def test_on_published_instances(steiner_dir: Path, device: Device) -> None:
     """Trees are within 1.02 times the optimum on average, and never heavier than without exchange."""
     ratios = []

@@ -123,6 +123,7 @@ def test_an_ascent_that_is_cut_short_proves_less(host: HostDevice, monkeypatch: 
     assert half.duals.tolist() == whole.duals[: len(half.duals)].tolist()
 
 
+@pytest.mark.slow
 def test_the_published_instances(steiner_dir: Path, device: Device) -> None:
     ratios, bounds = [], []
     for graph, row in published(steiner_dir):
