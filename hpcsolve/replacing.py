@@ -75,13 +75,13 @@ def replacing(path: Path) -> Iterator[Path]:
     try:
         with _removed_on_error(part):
             yield part
-            _sync(part)
+            wait_for_disk(part)
             require_replaceable(path)  # it may have been made meanwhile
             os.replace(part, path)
     except OSError as error:
         raise EnvironmentFault(f"{path}: cannot be written: {error.strerror}; {way_out(error, 'file')}") from None
     with suppress(OSError):  # not every file system can sync a folder, and the file is in place already
-        _sync(path.parent)
+        wait_for_disk(path.parent)
 
 
 def way_out(error: OSError, what: str) -> str:
@@ -169,7 +169,7 @@ def _lives(process: int) -> bool:
     return True
 
 
-def _sync(path: Path) -> None:
+def wait_for_disk(path: Path) -> None:
     """Wait until a file or folder is on the disk."""
     handle = os.open(path, os.O_RDONLY)
     try:

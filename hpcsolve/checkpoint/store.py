@@ -183,10 +183,11 @@ def data_name(generation: int, token: str, rank: int) -> str:
 def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Write the manifest that turns data files on the disk into a generation. Raises as `replacing`."""
     content = msgspec.json.encode(manifest)
-    write_bytes(folder / f"{manifest.generation:08d}.manifest", content + _seal(content))
+    write_bytes(folder / f"{manifest.generation:08d}.manifest", content + sealed_by(content))
 
 
-def _seal(content: bytes) -> bytes:
+def sealed_by(content: bytes) -> bytes:
+    """Return the end of a manifest, the SHA-256 of all before it."""
     return b"\n" + hashlib.sha256(content).hexdigest().encode() + b"\n"
 
 
@@ -221,7 +222,7 @@ def read_manifest(folder: Path, generation: int) -> Manifest:
     if len(content) > LARGEST_MANIFEST:
         raise DamagedFileError(f"{path}: damaged: larger than any manifest")
     text, seal = content[:-66], content[-66:]
-    if seal != _seal(text):
+    if seal != sealed_by(text):
         raise DamagedFileError(f"{path}: damaged")
     try:
         manifest = msgspec.json.decode(text, type=Manifest)

@@ -109,7 +109,7 @@ def save(key: str, arrays: Mapping[str, NDArray[Any]]) -> None:
         folder = _folder()
         with private_folder(folder / "saving") as own:
             part = own / f"{key}{SUFFIX}"
-            _write(part, key, arrays)
+            write_arrays(part, key, arrays)
             os.replace(part, folder / part.name)
         _shrink()
 
@@ -153,7 +153,8 @@ def _own_file(path: Path) -> Iterator[BinaryIO]:
         yield file
 
 
-def _write(path: Path, key: str, arrays: Mapping[str, NDArray[Any]]) -> None:
+def write_arrays(path: Path, key: str, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Write a new file."""
     head = msgspec.json.encode(_Head(key, {name: (array.dtype.str, array.shape) for name, array in arrays.items()}))
     digest, length = hashlib.sha256(), DIGEST_BYTES
     with open(path, "xb") as file:

@@ -306,7 +306,7 @@ def _write_hdf5(
     """Write an HDF5 file, and return what `contents` returned, and the check sums of each table."""
     import h5py
 
-    file = _FailureKeeper(raw)
+    file = FailureKeeper(raw)
     with h5py.File(file, "w", libver=("earliest", "v110")) as opened:
         group = opened.create_group("solution")
         sums = {name: _write_table(group, name, table, chunks) for name, (table, chunks) in tables.items()}
@@ -368,7 +368,7 @@ def _same(stored: Any, value: Any) -> bool:
     return np.array_equal(stored, value, equal_nan=stored.dtype.kind == value.dtype.kind == "f")
 
 
-class _FailureKeeper:
+class FailureKeeper:
     """A buffered binary file that remembers its first failure, to be raised later, and then pretends to succeed."""
 
     def __init__(self, raw: io.BufferedRandom) -> None:
@@ -383,7 +383,7 @@ class _FailureKeeper:
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
         """As of any file. What is buffered is written before, and that may fail."""
         if not self._failure:
-            self._attempt(self._raw.flush)
+            self.attempt(self._raw.flush)
         return (self._raw.raw if self._failure else self._raw).seek(offset, whence)
 
     def tell(self) -> int:
@@ -400,28 +400,29 @@ class _FailureKeeper:
         """Fill the buffer, with zeros where nothing could be written."""
         count = 0
         if not self._failure:
-            count = self._attempt(self._raw.readinto, buffer)
+            count = self.attempt(self._raw.readinto, buffer)
         memoryview(buffer)[count:] = bytes(len(buffer) - count)  # h5py before 3.12 passes its own type of buffer
         return len(buffer)
 
     def write(self, data: Any) -> int:
         """Write the data, or after a failure pretend to."""
         if not self._failure:
-            self._attempt(self._raw.write, data)
+            self.attempt(self._raw.write, data)
         return len(data)
 
     def truncate(self, size: int | None = None) -> int:
         """As of any file."""
         if not self._failure:
-            self._attempt(self._raw.truncate, size)
+            self.attempt(self._raw.truncate, size)
         return size or 0
 
     def flush(self) -> None:
         """As of any file."""
         if not self._failure:
-            self._attempt(self._raw.flush)
+            self.attempt(self._raw.flush)
 
-    def _attempt(self, function: Callable[..., Any], *arguments: Any) -> int:
+    def attempt(self, function: Callable[..., Any], *arguments: Any) -> int:
+        """Call a function, and return its number. Remember its failure, and return 0."""
         try:
             return int(function(*arguments) or 0)
         except BaseException as error:  # noqa: BLE001 (libhdf5 would lose it)

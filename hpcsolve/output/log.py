@@ -45,7 +45,7 @@ class Log:
         self.quiet = quiet
         self._file: IO[str] | None = None
         if folder is not None:
-            self._file = _open(Path(folder) / f"rank-{rank:04d}.log")
+            self._file = opened(Path(folder) / f"rank-{rank:04d}.log")
 
     def say(self, line: str) -> None:
         """Print a line about the run, unless quiet."""
@@ -83,7 +83,7 @@ class Log:
                 file.close()
 
 
-def _open(path: Path) -> IO[str]:
+def opened(path: Path) -> IO[str]:
     """Open a log file to append to it. A link is refused, since lines would be added to a file of another name."""
     require_replaceable(path)
     try:
@@ -147,21 +147,21 @@ class Progress:
         self._clock = clock
         self._started = self._shown = clock()
         self._last = 0.0, ""
-        self._bar: Any = None
+        self.tqdm_bar: Any = None
         self._beats = ExitStack()
         if log.prints and not log.quiet and stream is not None and stream.isatty():
             from tqdm import tqdm
 
-            self._bar = tqdm(total=1.0, file=stream, leave=False, bar_format=BAR)
+            self.tqdm_bar = tqdm(total=1.0, file=stream, leave=False, bar_format=BAR)
         else:
             self._beats.enter_context(heartbeat(log.say, lambda _: self._due()))
 
     def __call__(self, done: float, message: str = "") -> None:
         """Show that the fraction `done` of all work, 0 to 1 or `UNKNOWN`, is done."""
-        if self._bar is not None:
-            self._bar.bar_format = BAR if done >= 0 else BAR_OF_UNKNOWN
-            self._bar.set_postfix_str(message, refresh=False)
-            self._bar.update(max(0.0, min(done, 1.0) - self._bar.n))
+        if self.tqdm_bar is not None:
+            self.tqdm_bar.bar_format = BAR if done >= 0 else BAR_OF_UNKNOWN
+            self.tqdm_bar.set_postfix_str(message, refresh=False)
+            self.tqdm_bar.update(max(0.0, min(done, 1.0) - self.tqdm_bar.n))
             return
         self._last = done, message
         if line := self._due():
@@ -186,8 +186,8 @@ class Progress:
     def close(self) -> None:
         """Remove the bar, or end the lines."""
         self._beats.close()
-        if self._bar is not None:
-            self._bar.close()
+        if self.tqdm_bar is not None:
+            self.tqdm_bar.close()
 
 
 def progress_line(done: float, seconds: float, message: str = "") -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -29,8 +30,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
 
 @pytest.fixture(scope="session")
 def results(files: Callable[[str], str]) -> Callable[[str], Any]:
-    """Return a function from a name in `PROBLEMS` to the result."""
-    return lambda name: hpcsolve.load(files(name))
+    """Return a function from a name in `PROBLEMS` to the result, which is loaded once."""
+    return functools.cache(lambda name: hpcsolve.load(files(name)))
 
 
 @pytest.fixture

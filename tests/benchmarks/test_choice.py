@@ -55,11 +55,11 @@ def test_there_are_sixty() -> None:
 def test_what_is_worse_than_a_named_method_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     default = program.Found("held-karp", 11.0, False, 9.0, 14.1, 20.0)
     named = {"held-karp": replace(default, cost=10.0, proven=True), "ant-colony": replace(default, cost=12.0)}
-    monkeypatch.setattr(program, "_solved", lambda path, seconds, words, folder: named[words[0]] if words else default)
+    monkeypatch.setattr(program, "solved", lambda path, seconds, words, folder: named[words[0]] if words else default)
     instance = Instance("some", tmp_path, "40 cities", False)
-    row, remarks = program._row(instance, 10.0, tmp_path)
+    row, remarks = program.row_of(instance, 10.0, tmp_path)
     assert row[3:8] == ["11", "10 (here)", "10.00 %", "9", "bounds 10 (proven), ants 12"]
     assert remarks == ["some took 14.1 s, more than its limit.", "bounds found 10 of some, which is better.",
                        "bounds has proven some."]
     with pytest.raises(WrongAnswerError, match=r"some: 10 is less than the best known cost, 10\.5"):
-        program._row(replace(instance, best=10.5), 10.0, tmp_path)
+        program.row_of(replace(instance, best=10.5), 10.0, tmp_path)

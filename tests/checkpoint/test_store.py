@@ -86,7 +86,7 @@ def test_a_manifest_that_lies_is_refused(tmp_path: Path) -> None:
         piece = {**good["files"][0]["pieces"][0], **{key: value for key, value in change.items() if key in PIECE}}
         file = {**good["files"][0], "pieces": [piece], **{k: v for k, v in change.items() if k not in PIECE}}
         content = json.dumps({**good, "files": [file]}).encode()
-        path.write_bytes(content + store._seal(content))
+        path.write_bytes(content + store.sealed_by(content))
         try:
             return found(tmp_path)[0] is None
         except DamagedFileError:
@@ -102,7 +102,7 @@ def test_a_manifest_that_lies_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", [b'{"x": ' + b"[" * 10_000, b'{"x": "\xff"}', b"[]", b""])
 def test_what_is_no_manifest_or_lease_is_told_in_a_line(text: bytes, tmp_path: Path) -> None:
     lease = write(tmp_path, 1)
-    next(tmp_path.glob("*.manifest")).write_bytes(text + store._seal(text))
+    next(tmp_path.glob("*.manifest")).write_bytes(text + store.sealed_by(text))
     with pytest.raises(DamagedFileError, match="not a manifest of this version"):
         found(tmp_path)
     (tmp_path / "lease").write_bytes(text)

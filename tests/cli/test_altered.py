@@ -223,7 +223,7 @@ def test_a_killed_run_leaves_no_part_to_the_next(hpcsolve, folder, repository, r
         "import os, sys\nfrom hpcsolve import replacing\n"
         "def killed(part):\n"
         "    os.kill(os.getpid(), 9) if part.name.startswith('again.h5.') and part.suffix == '.part' else None\n"
-        "replacing._sync = killed\nfrom hpcsolve.cli import main\nsys.exit(main(sys.argv[1:]))\n"
+        "replacing.wait_for_disk = killed\nfrom hpcsolve.cli import main\nsys.exit(main(sys.argv[1:]))\n"
     )
     command = [sys.executable, "-c", program, "run", "job.toml", "--device", test_device, "--output", "again.h5"]
     assert run_process(command, timeout=60, cwd=folder).returncode == -9

@@ -56,7 +56,7 @@ def test_a_terminal_gets_a_bar_and_no_lines(capsys):
     with Progress(Log(), stream, clock) as progress:
         progress(0.1)
         progress(UNKNOWN, "sets of 2 terminals")
-        progress._bar.refresh()
+        progress.tqdm_bar.refresh()
     assert "%" not in stream.getvalue().rpartition("sets of 2 terminals")[0].rpartition("\r")[2]
     assert capsys.readouterr().out == ""
 

@@ -20,7 +20,7 @@ from tests.cli.lines import error_line
 from tests.cli.stored import solution
 from tests.cli.test_tables import write
 
-KEPT = large_tables._FailureKeeper
+KEPT = large_tables.FailureKeeper
 
 
 def calls_of(monkeypatch, event):
@@ -32,7 +32,7 @@ def calls_of(monkeypatch, event):
             calls.append(len(data))
             return event(len(calls), super().write, data)
 
-    monkeypatch.setattr(large_tables, "_FailureKeeper", Struck)
+    monkeypatch.setattr(large_tables, "FailureKeeper", Struck)
     return calls
 
 
@@ -74,12 +74,12 @@ def test_a_write_that_is_lost_below_libhdf5_leaves_the_old_file(error, tmp_path,
 def test_a_failure_below_libhdf5_is_raised_at_the_end(error, tmp_path, monkeypatch):
     def event(number, write, data):
         if number == 2:
-            monkeypatch.setattr("hpcsolve.output.large_tables._FailureKeeper._attempt", attempt)
+            monkeypatch.setattr("hpcsolve.output.large_tables.FailureKeeper.attempt", attempt)
         return write(data)
 
     def attempt(self, function, *arguments):
         monkeypatch.undo()
-        return KEPT._attempt(self, struck, *arguments)
+        return KEPT.attempt(self, struck, *arguments)
 
     def struck(*arguments):
         raise error

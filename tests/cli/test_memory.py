@@ -201,7 +201,7 @@ def test_files_are_compared_by_size_and_format(sample, monkeypatch, tmp_path):
 PEAKS = """
 import numpy as np
 from hpcsolve import memory
-from hpcsolve.problems.generate import graph, tsp
+from hpcsolve.problems.generate import generate_graph, generate_tsp
 from hpcsolve.problems.tsp import from_matrix
 needed = []
 import hpcsolve.problems.tsp, hpcsolve.problems.generate.random_integers
@@ -210,12 +210,12 @@ for module in (hpcsolve.problems.tsp, hpcsolve.problems.generate.random_integers
 def field(name):
     return next(int(line.split()[1]) << 10 for line in open("/proc/self/status") if line.startswith(name))
 table = np.random.default_rng(1).integers(1, 9999, (1400, 1400)) / 4
-graph.generate_graph("road-graph", n=50)
-for make in (lambda: tsp.generate_tsp("uniform-tsp", n=2000), lambda: tsp.generate_tsp("random-matrix", n=1400),
-             lambda: from_matrix(table), lambda: graph.generate_graph("road-graph", n=40000),
-             lambda: graph.generate_graph("road-network", n=40000),
-             lambda: graph.generate_graph("rmat-graph", scale=13),
-             lambda: graph.generate_graph("grid-graph", rows=300, columns=300)):
+generate_graph("road-graph", n=50), generate_tsp("uniform-tsp", n=5)  # with their imports
+for make in (lambda: generate_tsp("uniform-tsp", n=2000), lambda: generate_tsp("random-matrix", n=1400),
+             lambda: from_matrix(table), lambda: generate_graph("road-graph", n=40000),
+             lambda: generate_graph("road-network", n=40000),
+             lambda: generate_graph("rmat-graph", scale=13),
+             lambda: generate_graph("grid-graph", rows=300, columns=300)):
     needed.clear()
     before = memory.resident_memory()
     open("/proc/self/clear_refs", "w").write("5")

@@ -72,7 +72,7 @@ def test_letters_that_the_encoding_lacks(run_process, folder, test_device):
 def test_a_log_on_a_full_disk_ends_and_the_run_goes_on(folder, test_device, monkeypatch, capsys):
     monkeypatch.chdir(folder)
     with open("/dev/full", "a") as full:
-        monkeypatch.setattr(log, "_open", lambda path: full)
+        monkeypatch.setattr(log, "opened", lambda path: full)
         assert cli.main(["run", "job.toml", "--device", test_device, "--log-dir", "logs"]) == 0
     said = capsys.readouterr()
     assert "check:  PASS" in said.out

@@ -122,7 +122,7 @@ def test_a_failure_while_saving_leaves_nothing(folder: Path, monkeypatch: pytest
         path.write_bytes(b"half")
         raise OSError(28, "no space left")
 
-    monkeypatch.setattr(array_cache, "_write", full)
+    monkeypatch.setattr(array_cache, "write_arrays", full)
     array_cache.save(key(), ARRAYS)
     assert os.listdir(folder) == []
 

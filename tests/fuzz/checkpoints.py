@@ -121,7 +121,7 @@ def forge(files: Mapping[str, bytes], change: Callable[[str, bytes], bytes], num
         (place / file["name"]).write_bytes(made)
     manifest["numbers"] |= numbers
     text = json.dumps(manifest).encode()
-    (place / name).write_bytes(text + store._seal(text))
+    (place / name).write_bytes(text + store.sealed_by(text))
 
 
 def samples_of(name: str, files: Mapping[str, bytes]) -> list[Sample]:
@@ -166,7 +166,7 @@ def lying(files: Mapping[str, bytes], name: str) -> Callable[[str], Saved]:
 
     def read(path: str) -> Saved:
         text = _filled(path, files)
-        Path(path).write_bytes(text + store._seal(text))
+        Path(path).write_bytes(text + store.sealed_by(text))
         saved, said = found_in(Path(path).parent)
         assert saved is not None
         try:

@@ -128,8 +128,8 @@ FAULTS = (
     ),
     Fault(
         "a file in --set of a sweep",
-        "return Path() if key in text.overridden else Path(text.file).parent",
-        "return Path(text.file).parent",
+        "value, Path() if key in text.overridden else base)",
+        "value, base)",
         ("tests/sweep/test_expand.py::test_instances_may_be_files_and_tables",),
     ),
     Fault(
@@ -140,8 +140,8 @@ FAULTS = (
     ),
     Fault(
         "the warning before the end of a Slurm job",
-        "min(SECONDS_BEFORE_THE_END, request.seconds // 4)",
-        "max(SECONDS_BEFORE_THE_END, request.seconds // 4)",
+        "min(SECONDS_BEFORE_THE_END, seconds // 4)",
+        "max(SECONDS_BEFORE_THE_END, seconds // 4)",
         ("tests/slurm/test_generated.py::test_a_signal_comes_five_minutes_before_the_end_or_a_quarter_of_the_time",),
     ),
     Fault(

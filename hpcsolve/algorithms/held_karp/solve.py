@@ -167,7 +167,7 @@ def _by_method(
         assert question is not None
         problem = order_problem(tsp, question)
         outcome, proof = bounded.run(tsp, problem, device, comm, report, criteria, checkpoints, seed)
-        if not proof.capped or proof.optimal or not _lattice_fits(tsp, parameters, device, comm):
+        if not proof.capped or proof.optimal or not lattice_fits(tsp, parameters, device, comm):
             return outcome
         if comm.rank == 0:
             device.notes.append('method: lattice, because the states of "bounded" do not fit in the memory')
@@ -182,14 +182,14 @@ def _takes_bounds(tsp: Tsp, parameters: Parameters, criteria: StopCriteria, devi
         return bounded.LEVEL in checkpoints.saved.numbers
     if is_bounded(tsp, parameters, criteria != NO_STOP):
         return True
-    if not may_be_bounded(tsp, parameters) or _lattice_fits(tsp, parameters, device, comm):
+    if not may_be_bounded(tsp, parameters) or lattice_fits(tsp, parameters, device, comm):
         return False
     if comm.rank == 0:
         device.notes.append('method: bounded, because the table of "lattice" does not fit in the memory')
     return True
 
 
-def _lattice_fits(tsp: Tsp, parameters: Parameters, device: Device, comm: Comm) -> bool:
+def lattice_fits(tsp: Tsp, parameters: Parameters, device: Device, comm: Comm) -> bool:
     """Return whether the method is "auto" and every rank has the memory for the lattice. Collective."""
     if comm.bcast(parameters.method != "auto"):
         return False

@@ -160,7 +160,7 @@ def _by_program(now: Shrunk, work: Work, memory: int | None, run: Setting, strat
     found = several_ascents(net, run.comm, end.weight, is_over=end.is_over)
     if found is None:
         return Searched(now, work, f"{end.reason} at the dual ascents")
-    now, ascents = _without_heavy(now, *found) if strategy.reductions.lighter else (now, found[0])
+    now, ascents = without_heavy(now, *found) if strategy.reductions.lighter else (now, found[0])
     if now.proven:
         return Searched(now, work)
     space = space_of(network(now.smaller.graph, run.host), ascents, strategy.rules)
@@ -210,7 +210,7 @@ class End:
         return bool(self.reason)
 
 
-def _without_heavy(now: Shrunk, ascents: list[Cuts], heavy: Mask) -> tuple[Shrunk, list[Cuts]]:
+def without_heavy(now: Shrunk, ascents: list[Cuts], heavy: Mask) -> tuple[Shrunk, list[Cuts]]:
     """Return what is left without the edges that are in no lighter tree, and the ascents for that graph.
 
     No terminal is contracted, so the cuts stay the same. The distances of a vertex that stays hold: those in what the

@@ -310,7 +310,7 @@ class NodeTable:
             part = rows[:, share.start * PANEL : share.stop * PANEL]
             piece[:, : part.shape[1]] = part
             if rank == comm.rank:
-                self._store(slots[rank], piece)
+                self.store(slots[rank], piece)
             elif piece.size:
                 sent.append(comm.send(piece, rank))
                 self.sent += piece.nbytes
@@ -318,11 +318,12 @@ class NodeTable:
             if rank != comm.rank and len(places) and len(self.rows):
                 arrived = np.empty((len(places), len(self.rows) * PANEL), self.keys.dtype)
                 comm.receive(arrived, rank).wait()
-                self._store(places, arrived)
+                self.store(places, arrived)
         for message in sent:
             message.wait()
 
-    def _store(self, slots: NDArray[np.uint32], piece: NDArray[Any]) -> None:
+    def store(self, slots: NDArray[np.uint32], piece: NDArray[Any]) -> None:
+        """Store this rank's columns of some rows, shape (slots, columns)."""
         self.rows[:, slots] = piece.reshape(len(slots), len(self.rows), PANEL).swapaxes(0, 1)
 
     def promising(self, tree: PlacedTree, vertices: NDArray[np.uint32] | None = None) -> Candidates:

@@ -195,7 +195,7 @@ def _after_round(now: Shrunk, best: Incumbent, effort: Effort, rules: Rules, num
         best.offer(smaller, np.empty(0, np.int64))
         return Shrunk(smaller, best.tree, best.weight, best.weight)
     ascents = list(_ascents(net, effort, number))
-    _offer_trees(net, smaller, best, ascents, effort.is_over)
+    offer_trees(net, smaller, best, ascents, effort.is_over)
     # A tree lighter than the best one, if there is any, is in the present graph, where these bounds hold.
     bound = min(best.weight, max(now.bound, smaller.offset + max(one.bound.value for one in ascents)))
     found = Shrunk(smaller, best.tree, best.weight, bound)
@@ -216,7 +216,7 @@ def _ascents(net: Network, effort: Effort, number: int) -> Iterator[Ascent]:
         yield ascent(net, root)
 
 
-def _offer_trees(
+def offer_trees(
     net: Network, smaller: ReducedGraph, best: Incumbent, ascents: list[Ascent], is_over: Callable[[], bool]
 ) -> None:
     """Offer the lightest of the trees by shortest paths and on saturated edges, after key-path exchange."""

@@ -65,7 +65,7 @@ def main() -> int:
         for name in names:
             instance = made(name, Path(folder))
             if instance is not None:
-                row, remarks = _row(instance, options.seconds, Path(folder))
+                row, remarks = row_of(instance, options.seconds, Path(folder))
                 rows.append(row)
                 bad += remarks
                 print(f"{len(rows)} of {len(names)}: {name}", file=sys.stderr)
@@ -78,13 +78,13 @@ def main() -> int:
     return 0
 
 
-def _row(instance: Instance, seconds: float, folder: Path) -> tuple[list[str], list[str]]:
+def row_of(instance: Instance, seconds: float, folder: Path) -> tuple[list[str], list[str]]:
     """Return the row of an instance, and remarks on what it shows to be wrong."""
-    found = _solved(instance.path, seconds, (), folder)
+    found = solved(instance.path, seconds, (), folder)
     others: dict[str, Found] = {}
     if not found.proven and found.algorithm != "ant-colony":
         for (name, words), limit in zip(NAMED[instance.is_tree].items(), (seconds / 2, seconds), strict=True):
-            others[name] = _solved(instance.path, limit, words, folder)
+            others[name] = solved(instance.path, limit, words, folder)
     here = min([found.cost, *(other.cost for other in others.values())])
     best, limit = instance.best or here, 1.2 * seconds + 2
     if here < best:
@@ -101,7 +101,7 @@ def _row(instance: Instance, seconds: float, folder: Path) -> tuple[list[str], l
     return row, [*late, *worse, *(f"{name} has proven {instance.name}." for name in others if others[name].proven)]
 
 
-def _solved(path: Path, seconds: float, method: Words, folder: Path) -> Found:
+def solved(path: Path, seconds: float, method: Words, folder: Path) -> Found:
     """Return what the command finds, with an algorithm and keys if they are named."""
     output = folder / "answer.h5"
     named = [] if not method else ["--algorithm", method[0], *(word for key in method[1:] for word in ("--set", key))]
@@ -126,7 +126,7 @@ def _build(folder: Path) -> None:
     for name in ("uniform:30", "road:30:5", "uniform:10", "asymmetric:130"):
         instance = made(name, folder)
         assert instance is not None
-        _solved(instance.path, 0.1, (), folder)
+        solved(instance.path, 0.1, (), folder)
 
 
 def _run(words: list[str], folder: Path) -> None:

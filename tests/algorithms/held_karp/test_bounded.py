@@ -133,7 +133,7 @@ def test_auto_takes_bounds_where_the_lattice_does_not_fit(
     memory = RankMemory("host", "cpu", "", free, free, free)
     assert that_fits(need, [memory]) is need.otherwise
     assert that_fits(need, [replace(memory, host_free=free + 1, process_free=free + 1, device_free=free + 1)]) is need
-    monkeypatch.setattr("hpcsolve.algorithms.held_karp.solve._lattice_fits", lambda *_: False)
+    monkeypatch.setattr("hpcsolve.algorithms.held_karp.solve.lattice_fits", lambda *_: False)
     answer = held_karp.run(tsp, device, SerialComm(), parameters, silent).answer
     assert (answer.cost, answer.tour.tolist()) == (expected.cost, expected.tour.tolist()) and answer.optimal
     assert any("does not fit" in note for note in device.notes)

@@ -57,7 +57,7 @@ class Bench:
 
     def fill(self, new: np.ndarray) -> None:
         vertices = self.nodes.vertex[new]
-        self.table._store(self.nodes.slot[new], padded(self.distance[vertices].astype(self.table.keys.dtype)))
+        self.table.store(self.nodes.slot[new], padded(self.distance[vertices].astype(self.table.keys.dtype)))
 
     def found(self, vertices: np.ndarray | None = None) -> Candidates:
         tree, order = self.nodes.tree()

@@ -22,7 +22,7 @@ from scipy.sparse.csgraph import dijkstra
 from hpcsolve.algorithms import steiner_kmb
 from hpcsolve.algorithms.base import NO_STOP, Outcome, StopCriteria, silent
 from hpcsolve.algorithms.steiner_kmb import Parameters
-from hpcsolve.algorithms.steiner_kmb.exact import _without_heavy, search_again
+from hpcsolve.algorithms.steiner_kmb.exact import search_again, without_heavy
 from hpcsolve.algorithms.steiner_kmb.network import network, spanning_tree
 from hpcsolve.algorithms.steiner_kmb.reduced_graph import ReducedGraph, reduced
 from hpcsolve.algorithms.steiner_kmb.reductions import Shrunk
@@ -167,7 +167,7 @@ def test_ascents_remove_edges_and_lose_no_lighter_tree(small: bool, host: HostDe
         found = several_ascents(net, SerialComm(), least + 1)
         assert found is not None and len(found[0]) == (len(net.terminals) if small else len(net.terminals) // 2 + 1)
         start = Shrunk(smaller, np.empty(0, np.int64), least + 1 + smaller.offset, 0)
-        now, every = _without_heavy(start, *found)
+        now, every = without_heavy(start, *found)
         assert now.smaller.graph.n == len(every[0].reach)
         program = Program(space_of(network(now.smaller.graph, host), every), SerialComm(), least + 1, lambda b: False)
         program.run()

@@ -59,7 +59,7 @@ def weak(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
 
     def weaken(seed: int) -> None:
         monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.dual_ascent.MOST_WORK", 1 << 20 if seed % 3 else 30)
-        monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.reductions._offer_trees", poor_tree)
+        monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.reductions.offer_trees", poor_tree)
 
     return weaken
 

@@ -158,24 +158,24 @@ def _narrowed(expander: Expander, layer: Layer, place: int, width: int, found: S
     if count <= width:
         return layer, count, 0
     bounds = expander.bounds(layer, place)
-    threshold, room = _threshold(bounds, width, comm)
+    threshold, room = bound_of_width(bounds, width, comm)
     keep = bounds < threshold
     tied = np.flatnonzero(bounds == threshold)
-    keep[tied[_smallest(layer.keys[tied], room, comm)]] = True
+    keep[tied[smallest_keys(layer.keys[tied], room, comm)]] = True
     dropped = min(comm.allgather(int(bounds[~keep].min(initial=INFINITY))))
     found.dropped = min(found.dropped, dropped)
     begin = np.searchsorted(np.flatnonzero(keep), layer.begin)
     return Layer(layer.keys[keep], layer.values[keep], begin), width, count - width
 
 
-def _threshold(bounds: NDArray[np.uint32], width: int, comm: Comm) -> tuple[int, int]:
+def bound_of_width(bounds: NDArray[np.uint32], width: int, comm: Comm) -> tuple[int, int]:
     """Return the bound of the state at position `width` of all ranks' states, and how many with this bound fit."""
     high, room = _digit(_digits(bounds, 16), width, comm)
     low, room = _digit(_digits(bounds[_digits(bounds, 16) == high], 0), room, comm)
     return high << 16 | low, room
 
 
-def _smallest(keys: Keys, room: int, comm: Comm) -> NDArray[np.int64]:
+def smallest_keys(keys: Keys, room: int, comm: Comm) -> NDArray[np.int64]:
     """Return which of this rank's keys are among the `room` smallest of all ranks'. There are more, and all differ."""
     chosen, left = [], np.arange(len(keys))
     for word in range(keys.shape[1] - 1, -1, -1):
