@@ -265,8 +265,7 @@ def plot_box(runs: Table, column: str = "cost", by: By = (), axes: Axes | None =
     crowded = sum(len(label) for label, _ in found) > 60
     axes.set_xticks(list(places), [label for label, _ in found], rotation=30 if crowded else 0,
                     ha="right" if crowded else "center")
-    axes.set_xlabel(by if isinstance(by, str) else ", ".join(by))
-    axes.set_ylabel(UNITS.get(column, column))
+    axes.set(xlabel=by if isinstance(by, str) else ", ".join(by), ylabel=UNITS.get(column, column))
     axes.grid(axis="y", alpha=0.3)
     return axes
 
@@ -307,8 +306,7 @@ def plot_scaling(
     axes.set_yscale("log")
     if law == "power":
         axes.set_xscale("log")
-    axes.set_xlabel(against)
-    axes.set_ylabel(UNITS.get(column, column))
+    axes.set(xlabel=against, ylabel=UNITS.get(column, column))
     axes.legend(frameon=False)
     axes.grid(which="both", alpha=0.2)
     return axes

@@ -153,6 +153,12 @@ def set_title(axes: Axes, result: Result, text: str, pad: float | None = None) -
     axes.set_title("\n".join(filter(None, lines)), parse_math=False, fontsize="medium", pad=pad)
 
 
+def draw_counts(axes: Axes, values: NDArray[Any], color: str, label: str | None = None) -> None:
+    """Draw how many values are at most as large as each of them. Infinite ones are left out."""
+    within = np.sort(values[np.isfinite(values)])
+    axes.step(within, np.arange(1, len(within) + 1), where="post", color=color, label=label)
+
+
 def svg(draw: Callable[[Axes], object], size: tuple[float, float], name: str, text: str) -> str:
     """Return a picture as an `<svg>` element that is the same bytes for the same result.
 

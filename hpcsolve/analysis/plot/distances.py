@@ -24,6 +24,7 @@ from hpcsolve.analysis.plot.canvas import (
     axes_for,
     clean,
     column,
+    draw_counts,
     kind_of_answer,
     number,
     positions,
@@ -84,7 +85,7 @@ def plot_path(
     for index, (path, name) in enumerate(zip(paths, names)):
         line, color = places.points[path], SERIES[index % len(SERIES)]
         style = STYLES[index // len(SERIES) % len(STYLES)]
-        axes.plot(line[:, 0], line[:, 1], style, color=color, linewidth=2, zorder=2, label=name)
+        axes.plot(*line.T, style, color=color, linewidth=2, zorder=2, label=name)
         if len(path):
             axes.plot(line[[0, -1], 0], line[[0, -1], 1], "o", color=color, markersize=5, zorder=3)
     _finish(result, axes, paths, places)
@@ -129,7 +130,7 @@ def _plot_rows(result: Result, axes: Axes, paths: list[NDArray[np.int64]], names
     places = Places(np.empty((0, 2)), note="without coordinates: a row for each path, one unit per edge")
     stops = [np.stack([np.arange(len(path)), np.full(len(path), -row)], axis=1) for row, path in enumerate(paths)]
     for index, (line, name) in enumerate(zip(stops, names)):
-        axes.plot(line[:, 0], line[:, 1], "o-", color=SERIES[index % len(SERIES)], markersize=4, label=name)
+        axes.plot(*line.T, "o-", color=SERIES[index % len(SERIES)], markersize=4, label=name)
     _finish(result, axes, paths, places)
     axes.set_aspect("auto")
     axes.set_ylim(0.7 - len(paths), 1.2)
@@ -201,7 +202,7 @@ def draw_field(axes: Axes, places: Places, distance: NDArray[np.float64], label:
     bar.set_label(label, parse_math=False, fontsize="small")
     if not reached.all():
         lost = points[~reached]
-        axes.plot(lost[:, 0], lost[:, 1], "x", color=GREY, markersize=3, zorder=0, rasterized=raster)
+        axes.plot(*lost.T, "x", color=GREY, markersize=3, zorder=0, rasterized=raster)
 
 
 def _mark_size(count: int) -> float:
@@ -212,12 +213,9 @@ def _plot_reached(result: Result, axes: Axes, together: bool) -> Axes:
     """Draw how many vertices each search reaches within a distance."""
     n = result.distance.shape[1]
     for row, (distance, color) in enumerate(zip(result.distance[:MOST_LINES], SERIES * 2)):
-        within = np.sort(distance[np.isfinite(distance)])
-        name = "the nearest source" if together else clean(result.sources[row])
-        axes.step(within, np.arange(1, len(within) + 1), where="post", color=color, label=name)
+        draw_counts(axes, distance, color, "the nearest source" if together else clean(result.sources[row]))
     axes.legend(title="from", fontsize="small")
-    axes.set_xlabel("distance (the instance's own unit)")
-    axes.set_ylabel(f"vertices within this distance, of {n}")
+    axes.set(xlabel="distance (the instance's own unit)", ylabel=f"vertices within this distance, of {n}")
     if len(result.distance) > MOST_LINES:
         add_note(axes, f"the first {MOST_LINES} of {len(result.distance)} searches")
     set_title(axes, result, "vertices within a distance")
@@ -258,13 +256,11 @@ def plot_voronoi(
     number = np.zeros(len(points), np.int64)  # 0 for unreached
     for index, source in enumerate(sources):
         number[nearest == source] = index + 1
-    axes.scatter(
-        points[:, 0], points[:, 1], s=_mark_size(len(points)), c=colors[number], linewidths=0, rasterized=raster,
-    )
+    axes.scatter(points[:, 0], points[:, 1], s=_mark_size(len(points)), c=colors[number], linewidths=0,
+                 rasterized=raster)
     stars = points[sources]
-    axes.scatter(
-        stars[:, 0], stars[:, 1], s=130, marker="*", c=colors[1:], edgecolors="black", linewidths=0.8, zorder=3,
-    )
+    axes.scatter(stars[:, 0], stars[:, 1], s=130, marker="*", c=colors[1:], edgecolors="black", linewidths=0.8,
+                 zorder=3)
     set_title(axes, result, f"the nearest of {len(sources)} sources")
     finish_map(axes, places)
     if with_names(names, len(sources), NAMED_UP_TO):
@@ -405,10 +401,8 @@ def _quantities(result: Result) -> dict[str, tuple[str, NDArray[np.float64]]]:
 
 def _plot_values(axes: Axes, label: str, values: NDArray[np.float64]) -> Axes:
     """Draw how many sources have at most each value."""
-    within = np.sort(values[np.isfinite(values)])
-    axes.step(within, np.arange(1, len(within) + 1), where="post", color=BLUE)
-    axes.set_xlabel(label)
-    axes.set_ylabel(f"sources with at most this value, of {len(values)}")
+    draw_counts(axes, values, BLUE)
+    axes.set(xlabel=label, ylabel=f"sources with at most this value, of {len(values)}")
     _note_missing(axes, values, "not drawn")
     return axes
 

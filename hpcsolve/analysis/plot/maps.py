@@ -226,7 +226,7 @@ def draw_network(axes: Axes, result: Result, points: Points, network: object) ->
     edges = len(line) // 3
     width = float(np.clip(60 / np.sqrt(max(edges, 1)), 0.15, 0.8))
     look: dict[str, Any] = {"color": GREY, "linewidth": width, "alpha": 0.5, "zorder": 0, "gid": "network"}
-    axes.plot(line[:, 0], line[:, 1], "-", rasterized=edges > RASTER_FROM, **look)
+    axes.plot(*line.T, "-", rasterized=edges > RASTER_FROM, **look)
 
 
 def network_of(result: Result) -> Graph | None:

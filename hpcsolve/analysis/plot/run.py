@@ -78,8 +78,7 @@ def plot_convergence(result: Result, axes: Axes | None = None) -> Axes:
     draw, unit = (_draw_tree, "round") if kind_of_answer(result) == "tree" else (_draw_ants, "iteration")
     draw(result, axes)
     axes.step(step, best, where="post", color=BLUE, linewidth=1.6, label="best so far", zorder=3)
-    axes.set_xlabel(unit)
-    axes.set_ylabel("cost (the instance's own unit)")
+    axes.set(xlabel=unit, ylabel="cost (the instance's own unit)")
     axes.legend(fontsize="small")
     seconds = result.contents.value("history", "seconds")
     after = f" after {float(seconds[-1]):.3g} s" if seconds is not None and len(seconds) else ""
@@ -151,8 +150,7 @@ def plot_colonies(result: Result, axes: Axes | None = None) -> Axes:
         axes.axhline(optimum, color=GREEN, linewidth=1, label=f"optimum, {number(optimum)}")
     if len(colonies) <= NAMED_COLONIES:
         axes.set_xticks(colonies)
-    axes.set_xlabel("colony")
-    axes.set_ylabel("cost (the instance's own unit)")
+    axes.set(xlabel="colony", ylabel="cost (the instance's own unit)")
     axes.legend(fontsize="small", framealpha=0.6)
     spread = f"{number(own.min())} to {number(own.max())}"
     set_title(axes, result, f"{counted(len(own), 'colony')}, {spread}")
@@ -185,8 +183,7 @@ def plot_layers(result: Result, axes: Axes | None = None) -> Axes:
     label, sizes = _sizes(result, len(states))
     axes, title = axes_for(axes), f"{number(int(states.sum()))} states"
     axes.bar(sizes, states, color=BLUE, label="states")
-    axes.set_xlabel(label)
-    axes.set_ylabel("states" if seconds is None else "states (bars)")
+    axes.set(xlabel=label, ylabel="states" if seconds is None else "states (bars)")
     axes.set_xticks(sizes if len(sizes) <= 16 else sizes[::4])
     if seconds is not None:
         _draw_seconds(axes, sizes, seconds)
@@ -289,8 +286,7 @@ def plot_ranks(result: Result, axes: Axes | None = None) -> Axes:
         below = below + seconds
     if ranks <= NAMED_RANKS:
         axes.set_xticks(range(ranks))
-    axes.set_xlabel("rank")
-    axes.set_ylabel("seconds")
+    axes.set(xlabel="rank", ylabel="seconds")
     axes.set_ylim(0, None)
     handles, labels = axes.get_legend_handles_labels()
     axes.legend(handles[::-1], labels[::-1], fontsize="small", loc="upper left", bbox_to_anchor=(1, 1), frameon=False)

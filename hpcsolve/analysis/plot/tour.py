@@ -12,6 +12,7 @@ from hpcsolve.analysis.plot.canvas import (
     RASTER_FROM,
     VERMILION,
     axes_for,
+    draw_counts,
     number,
     positions,
     require_answer,
@@ -61,7 +62,7 @@ def plot_tour(
     closed = not is_open(result.contents)
     line, stops = places.points[[*tour, tour[0]] if closed else tour], places.points[tour]
     size, raster = float(np.clip(3000 / len(tour), 2, 16)), len(tour) > RASTER_FROM
-    axes.plot(line[:, 0], line[:, 1], "-", color=BLUE, linewidth=1, zorder=1, rasterized=raster)
+    axes.plot(*line.T, "-", color=BLUE, linewidth=1, zorder=1, rasterized=raster)
     axes.scatter(stops[:, 0], stops[:, 1], s=size, color=VERMILION, zorder=2, linewidths=0, rasterized=raster)
     if not closed:
         for end, mark, text in ((stops[0], "s", "first"), (stops[-1], "D", "last")):
@@ -91,12 +92,11 @@ def plot_batch(result: Result, axes: Axes | None = None) -> Axes:
         matplotlib is not installed.
     """
     require_answer(result, "tours of a batch", "plot_batch")
-    costs, count = np.sort(costs_of(result.contents)), int(result.contents.value("instance", "instances"))
+    costs, count = costs_of(result.contents), int(result.contents.value("instance", "instances"))
     axes = axes_for(axes)
     set_title(axes, result, f"costs of {counted(len(costs), 'tour')}")
-    axes.step(costs, np.arange(1, len(costs) + 1), where="post", color=BLUE)
-    axes.set_xlabel("cost of the best tour")
-    axes.set_ylabel(f"instances with at most this cost, of {count}")
+    draw_counts(axes, costs, BLUE)
+    axes.set(xlabel="cost of the best tour", ylabel=f"instances with at most this cost, of {count}")
     if len(costs) < count:
         add_note(axes, f"not drawn: {counted(count - len(costs), 'instance')} without a tour")
     return axes

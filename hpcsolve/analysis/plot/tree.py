@@ -74,10 +74,8 @@ def plot_tree(
         draw_network(axes, result, places.points, network)
     line, ends = line_of_edges(places.points, u, v), places.points[terminals]
     size, raster = float(np.clip(600 / len(terminals), 4, 16)), len(u) > RASTER_FROM
-    axes.plot(line[:, 0], line[:, 1], "-", color=BLUE, linewidth=1.4, zorder=1, rasterized=raster, gid="tree")
-    axes.scatter(
-        ends[:, 0], ends[:, 1], s=size, marker="s", color=VERMILION, zorder=2, linewidths=0, rasterized=raster,
-    )
+    axes.plot(*line.T, "-", color=BLUE, linewidth=1.4, zorder=1, rasterized=raster, gid="tree")
+    axes.scatter(ends[:, 0], ends[:, 1], s=size, marker="s", color=VERMILION, zorder=2, linewidths=0, rasterized=raster)
     ratio = float(result.contents.value("solution", "ratio"))
     good = ", proven optimal" if ratio == 1 else f", at most {ratio:.4g} times the optimum"
     set_title(axes, result, f"cost {number(result.cost)}{good}, {len(terminals)} terminals")
