@@ -36,7 +36,7 @@ from hpcsolve.algorithms.shortest_paths.engines.hierarchy import (
     weighing_bytes,
 )
 from hpcsolve.algorithms.shortest_paths.engines.kept import cached_contraction
-from hpcsolve.algorithms.shortest_paths.engines.phast import PHAST_FILE, Shape, Sweeper, shape_for
+from hpcsolve.algorithms.shortest_paths.engines.phast import PHAST_FILE, Sweeper, shape_for
 from hpcsolve.algorithms.shortest_paths.engines.phast import sweep_workspace as sweep_workspace
 from hpcsolve.algorithms.shortest_paths.pairs import (
     PATH_ROOM,
@@ -307,12 +307,8 @@ def _sweep_bytes(graph: Graph, keys: Keys, asked: PathQuestion, parameters: Para
     in_place = info.kind == "cpu"
     device += 4 * columns + 24 * batch + (0 if in_place else batch * batches_at_once(info) * row)
     found = _search_bytes(graph, keys, asked, parameters, size, info)
-    return max(device, found[0]), max(size * row + _copied(shape, asked, row), found[1])
-
-
-def _copied(shape: Shape, asked: PathQuestion, row: int) -> int:
-    """Return the bytes of the rows of targets that are copied into the table."""
-    return 0 if asked.targets is None else shape.width * shape.groups * row
+    copied = 0 if asked.targets is None else shape.width * shape.groups * row  # rows of targets, into the table
+    return max(device, found[0]), max(size * row + copied, found[1])
 
 
 def _members(graph: Graph) -> int:

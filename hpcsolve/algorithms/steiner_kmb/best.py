@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from hpcsolve.algorithms.base import Report
 from hpcsolve.algorithms.steiner_kmb.local_search import locally_best
 from hpcsolve.algorithms.steiner_kmb.network import Network, closure, edge_numbers, network
-from hpcsolve.algorithms.steiner_kmb.one_steiner import best_tree, saved_history, saved_tree
+from hpcsolve.algorithms.steiner_kmb.one_steiner import best_tree, history_arrays, saved_history, saved_tree
 from hpcsolve.algorithms.steiner_kmb.reduced_graph import Indices, ReducedGraph, reduced
 from hpcsolve.algorithms.steiner_kmb.reductions import Effort, Incumbent, Shrunk, shrunk
 from hpcsolve.algorithms.steiner_kmb.setting import Setting, Work
@@ -266,9 +266,7 @@ class Ruin:
                  for name, tree in (("tree", one.tree), ("now", one.now))]
         parts += [part("work", one.number, np.array([one.work])) for one in self.starts]
         if self.setting.comm.rank == 0:
-            rows = np.array([(number, weight) for number, _, weight in self.history], np.int64).reshape(-1, 2)
-            seconds = np.array([seconds for _, seconds, _ in self.history], np.float64)
-            parts += [part("history", 0, rows), part("seconds", 0, seconds)]
+            parts += [part(name, 0, values) for name, values in history_arrays(self.history).items()]
         numbers = {"launches": self.launches, "weight": self.weight, "round": self.number,
                    "seconds": self.setting.stop.seconds()}
         return State(numbers, parts, f"in round {self.number + 1}")

@@ -248,35 +248,21 @@ def trial(graph: Graph, parameters: Parameters, criteria: StopCriteria, ranks: i
     if parameters.mode == "fast":
         return Trial(graph, given, outcome, setup, 0.0, "the job itself")
     if parameters.mode == "kmb":
-        searched = _searched(graph, parameters, ranks, device)
-        return Trial(graph, given, outcome, setup, searched.seconds, searched.measured_on,
-                     searched.row_ratio, tables=searched.tables)
+        seconds, measured_on, row_ratio, tables = _searched(graph, parameters, ranks, device)
+        return Trial(graph, given, outcome, setup, seconds, measured_on, row_ratio, tables=tables)
     limit = None if criteria.seconds is None else max(0.0, criteria.seconds - setup)
     open_end = f"{NO_LIMIT[parameters.mode]}; [stop] seconds would end it"
     why = ENDS[parameters.mode] + (open_end if limit is None else ", or soon after that time")
     return Trial(graph, given, outcome, setup, limit, "mode fast", open_end=why)
 
 
-@dataclass(frozen=True)
-class _Searched:
-    """What some searches of mode kmb say about all of them.
+def _searched(
+    graph: Graph, parameters: Parameters, ranks: int, device: Device
+) -> tuple[float, str, float, tuple[DistanceTable, ...]]:
+    """Make some searches of mode kmb, from terminals near each other, and find some of the paths.
 
-    Attributes
-    ----------
-    seconds
-        Estimated seconds of all searches of a rank.
-    measured_on, row_ratio, tables
-        As in `Trial`.
+    Returns the estimated seconds of all searches of a rank, then `measured_on`, `row_ratio` and `tables` of `Trial`.
     """
-
-    seconds: float
-    measured_on: str
-    row_ratio: float
-    tables: tuple[DistanceTable, ...]
-
-
-def _searched(graph: Graph, parameters: Parameters, ranks: int, device: Device) -> _Searched:
-    """Make some searches of mode kmb, from terminals near each other, and find some of the paths."""
     with on_host(device) as host:
         smaller, tree = prepared(graph, host)
         net, info, cutoff = network(smaller.graph, host), device.info, cutoff_of(tree, parameters)
@@ -299,5 +285,5 @@ def _searched(graph: Graph, parameters: Parameters, ranks: int, device: Device) 
             path_edges(net, ready, ends, SerialComm(), silent)
         ratio = share / count
         tables = (matrix.as_table(),) if parameters.matrix else ()
-        return _Searched(before + (watch.seconds() - before) * ratio, f"mode fast, and {count} of {k} searches", ratio,
-                         tables)
+        seconds = before + (watch.seconds() - before) * ratio
+        return seconds, f"mode fast, and {count} of {k} searches", ratio, tables

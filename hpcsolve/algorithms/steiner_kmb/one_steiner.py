@@ -9,9 +9,10 @@ graph. A checkpoint keeps the tree of nodes, their rows of the table, and the be
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -299,11 +300,8 @@ def state_of_rounds(rounds: Rounds, new: NDArray[np.uint32]) -> State:
     parts = [_panels(table, slots, panels) for panels in _pieces(len(table.rows))]
     if nodes is not None:
         tree = np.empty(0, np.int64) if rounds.tree is None else rounds.tree.astype(np.int64)
-        history = [(number, weight) for number, _, weight in rounds.history]
         arrays = {"vertex": nodes.vertex, "slot": nodes.slot, "parent": nodes.parent, "edge": nodes.edge, "new": new,
-                  "filled": slots, "tree": tree,
-                  "history": np.array(history, np.int64).reshape(-1, 2),
-                  "seconds": np.array([seconds for _, seconds, _ in rounds.history], np.float64)}
+                  "filled": slots, "tree": tree, **history_arrays(rounds.history)}
         parts += [part(name, 0, values) for name, values in arrays.items()]
     numbers = {"round": rounds.number, "key": 0 if nodes is None else nodes.key, "joined": int(rounds.joined),
                "shakes": rounds.shakes, "seconds": rounds.stop.seconds()}
@@ -376,6 +374,12 @@ def _joins_terminals(net: Network, tree: Indices) -> bool:
     links = csr_array((np.ones(len(tree), np.int8), (tails, heads)), shape=(net.n, net.n))
     _, part = connected_components(links, directed=False)
     return len(vertices) == len(tree) + 1 and len(np.unique(part[np.append(vertices, net.terminals)])) == 1
+
+
+def history_arrays(history: Sequence[tuple[int, float, int]]) -> dict[str, NDArray[Any]]:
+    """Return the arrays that a checkpoint keeps of a history, by their names."""
+    rows = np.array([(number, weight) for number, _, weight in history], np.int64).reshape(-1, 2)
+    return {"history": rows, "seconds": np.array([seconds for _, seconds, _ in history], np.float64)}
 
 
 def saved_history(saved: Saved) -> list[tuple[int, float, int]]:

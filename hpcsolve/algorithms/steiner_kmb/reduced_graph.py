@@ -128,22 +128,67 @@ def reduced(graph: Graph) -> ReducedGraph:
     assert graph.terminals is not None
     original = edges_of(graph)
     edges, origin = component_of(graph.n, original, graph.terminals[0])
-    origins = [origin]
-    joined, zero = _contracted(graph.n, edges)
-    free = origin.of(zero)
+    zero = np.flatnonzero(edges.weights == 0)
+    joined = smallest_joined(graph.n, edges.part(zero))
+    free = origin.of(zero[_first_forest(graph.n, edges.part(zero))])
     # Contracted edges become loops, which are counted as parallel edges later.
     counts = {"contracted": len(free), "parallel": -len(free), "ends": 0, "passed": 0}
     terminal = np.zeros(graph.n, dtype=bool)
     terminal[joined[graph.terminals]] = True
     edges = Edges(joined[edges.tails], joined[edges.heads], edges.weights)
-    kept, edges, more = reduced_in_rounds(edges, terminal, counts)
-    member = np.searchsorted(kept[terminal[kept]], joined[graph.terminals])
-    smaller = assembled_part(graph, kept, edges, terminal[kept])
-    return ReducedGraph(smaller, edges, original, member, free, (*origins, *more), counts)
+    smaller, edges, member, origins = _reduced_in_rounds(graph, joined, edges, terminal, counts)
+    return ReducedGraph(smaller, edges, original, member, free, (origin, *origins), counts)
 
 
-def reduced_in_rounds(edges: Edges, terminal: Mask, counts: dict[str, int]) -> tuple[Indices, Edges, list[Origin]]:
-    """Return the vertices that the rounds leave, the edges with their ends numbered among these, and their origins."""
+def reduced_again(smaller: ReducedGraph, removed: Mask, contracted: Indices, counts: Mapping[str, int]) -> ReducedGraph:
+    """Return a reduced graph without some of its edges and with others contracted, reduced again.
+
+    Parameters
+    ----------
+    removed
+        Shape (edges,): which edges are removed.
+    contracted
+        The numbers of the edges to be contracted, which make a forest. The two ends of each become one terminal.
+    counts
+        How many edges this removes, by kind, to be added to the counts.
+    """
+    graph, total = smaller.graph, dict(smaller.counts)
+    assert graph.terminals is not None
+    for kind, count in counts.items():
+        total[kind] = total.get(kind, 0) + count
+    joined = smallest_joined(graph.n, smaller.edges.part(contracted))
+    stays = ~removed
+    stays[contracted] = False
+    edges, first = kept_edges(smaller.edges, stays)
+    edges = Edges(joined[edges.tails], joined[edges.heads], edges.weights)
+    terminal = np.zeros(graph.n, dtype=bool)
+    terminal[joined[graph.terminals]] = terminal[joined[smaller.edges.tails[contracted]]] = True
+    edges, near = component_of(graph.n, edges, joined[graph.terminals[0]])
+    found, edges, member, origins = _reduced_in_rounds(graph, joined, edges, terminal, total)
+    return ReducedGraph(found, edges, smaller.original, member[smaller.member], smaller.restored(contracted),
+                        (*smaller.origins, first, near, *origins), total)
+
+
+def joins_terminals(smaller: ReducedGraph, removed: Mask) -> bool:
+    """Return whether the terminals are in one connected component even without the removed edges."""
+    assert smaller.graph.terminals is not None
+    component = connected_components(smaller.graph.n, smaller.edges.part(~removed))[smaller.graph.terminals]
+    return bool((component == component[0]).all())
+
+
+def _reduced_in_rounds(
+    graph: Graph, joined: Indices, edges: Edges, terminal: Mask, counts: dict[str, int]
+) -> tuple[Graph, Edges, Indices, list[Origin]]:
+    """Return the graph that the rounds leave, its edges, the number of each former terminal in it, and the origins.
+
+    Parameters
+    ----------
+    joined
+        The vertex that stands for each vertex of the graph after contraction.
+    edges, terminal
+        The edges between these vertices, and which of these are terminals.
+    """
+    assert graph.terminals is not None
     origins, before = [], 2 * len(edges)
     while (before - len(edges)) * WORTHWHILE > before:
         before = len(edges)
@@ -151,8 +196,17 @@ def reduced_in_rounds(edges: Edges, terminal: Mask, counts: dict[str, int]) -> t
             edges, origin = step(edges, terminal, counts)
             origins.append(origin)
     edges, origin = _simple(edges, terminal, counts)
-    kept, edges = _numbered(edges, terminal)
-    return kept, edges, [*origins, origin]
+    needed = terminal.copy()
+    needed[edges.tails] = needed[edges.heads] = True
+    number, kept = np.cumsum(needed) - 1, np.flatnonzero(needed)
+    edges = Edges(number[edges.tails], number[edges.heads], edges.weights)
+    smaller = assembled(
+        graph.name, len(kept), edges.tails, edges.heads, narrowed(edges.weights), directed=False, scale=graph.scale,
+        labels=graph.labels[kept], terminals=np.flatnonzero(terminal[kept]),
+        coordinates=None if graph.coordinates is None else graph.coordinates[kept],
+    )
+    member = np.searchsorted(kept[terminal[kept]], joined[graph.terminals])
+    return smaller, edges, member, [*origins, origin]
 
 
 def component_of(n: int, edges: Edges, vertex: int) -> tuple[Edges, Origin]:
@@ -165,12 +219,6 @@ def kept_edges(edges: Edges, mask: Mask) -> tuple[Edges, Origin]:
     """Return the edges that the mask keeps."""
     which = np.flatnonzero(mask)
     return edges.part(which), Origin(np.arange(len(which) + 1), which)
-
-
-def _contracted(n: int, edges: Edges) -> tuple[Indices, Indices]:
-    """Return, for each vertex, the smallest one that edges of weight 0 join it to, and a spanning forest of them."""
-    zero = np.flatnonzero(edges.weights == 0)
-    return smallest_joined(n, edges.part(zero)), zero[_first_forest(n, edges.part(zero))]
 
 
 def smallest_joined(n: int, edges: Edges) -> Indices:
@@ -261,59 +309,3 @@ def _chain_ends(edges: Edges, chain: Indices, inside: Mask, outside: Mask, numbe
     np.maximum.at(upper, number, end)
     cycle = upper[numbers] < 0
     return np.where(cycle, 0, lower[numbers]), np.where(cycle, 0, upper[numbers])
-
-
-def _numbered(edges: Edges, terminal: Mask) -> tuple[Indices, Edges]:
-    """Return the vertices that edges or terminals need, and the edges with their ends numbered among these."""
-    needed = terminal.copy()
-    needed[edges.tails] = needed[edges.heads] = True
-    number = np.cumsum(needed) - 1
-    return np.flatnonzero(needed), Edges(number[edges.tails], number[edges.heads], edges.weights)
-
-
-def assembled_part(graph: Graph, kept: Indices, edges: Edges, terminal: Mask) -> Graph:
-    """Return the graph of these edges, whose vertices are the kept ones of a graph, with these terminals."""
-    return assembled(
-        graph.name, len(kept), edges.tails, edges.heads, narrowed(edges.weights), directed=False, scale=graph.scale,
-        labels=graph.labels[kept], terminals=np.flatnonzero(terminal),
-        coordinates=None if graph.coordinates is None else graph.coordinates[kept],
-    )
-
-
-def reduced_again(smaller: ReducedGraph, removed: Mask, contracted: Indices, counts: Mapping[str, int]) -> ReducedGraph:
-    """Return a reduced graph without some of its edges and with others contracted, reduced again.
-
-    Parameters
-    ----------
-    removed
-        Shape (edges,): which edges are removed.
-    contracted
-        The numbers of the edges to be contracted, which make a forest. The two ends of each become one terminal.
-    counts
-        How many edges this removes, by kind, to be added to the counts.
-    """
-    graph, total = smaller.graph, dict(smaller.counts)
-    assert graph.terminals is not None
-    for kind, count in counts.items():
-        total[kind] = total.get(kind, 0) + count
-    joined = smallest_joined(graph.n, smaller.edges.part(contracted))
-    stays = ~removed
-    stays[contracted] = False
-    edges, first = kept_edges(smaller.edges, stays)
-    edges = Edges(joined[edges.tails], joined[edges.heads], edges.weights)
-    terminal = np.zeros(graph.n, dtype=bool)
-    terminal[joined[graph.terminals]] = terminal[joined[smaller.edges.tails[contracted]]] = True
-    edges, near = component_of(graph.n, edges, joined[graph.terminals[0]])
-    kept, edges, origins = reduced_in_rounds(edges, terminal, total)
-    member = np.searchsorted(kept[terminal[kept]], joined[graph.terminals])[smaller.member]
-    return ReducedGraph(
-        assembled_part(graph, kept, edges, terminal[kept]), edges, smaller.original, member,
-        smaller.restored(contracted), (*smaller.origins, first, near, *origins), total,
-    )
-
-
-def joins_terminals(smaller: ReducedGraph, removed: Mask) -> bool:
-    """Return whether the terminals are in one connected component even without the removed edges."""
-    assert smaller.graph.terminals is not None
-    component = connected_components(smaller.graph.n, smaller.edges.part(~removed))[smaller.graph.terminals]
-    return bool((component == component[0]).all())

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -43,9 +42,8 @@ from hpcsolve.algorithms.steiner_kmb.nodes import ONE_STEINER_FILE
 from hpcsolve.algorithms.steiner_kmb.reduced_graph import Edges, Indices, ReducedGraph, reduced
 from hpcsolve.algorithms.steiner_kmb.setting import Parameters, RoundStop, Setting, Work
 from hpcsolve.algorithms.steiner_kmb.subset_program import PROGRAM_FILE
-from hpcsolve.answers import tree
 from hpcsolve.answers.contents import Column, Dataset, DistanceTable, columns
-from hpcsolve.answers.tree import DUAL, SEARCH
+from hpcsolve.answers.tree import DUAL, SEARCH, Prices, Tree, tree_from_edges
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
@@ -147,17 +145,17 @@ def _grown(smaller: ReducedGraph, bound: Bound | None, closure_tree: ClosureTree
         matrix = empty_matrix(smaller.member, keys_for(smaller.graph, closure_tree.weight).dtype, comm)
     tree, work = _tree(smaller, net, closure_tree, run, matrix)
     bound = best_bound(bound, comm)
-    found: Certified | None = None
+    found: tuple[Edges, int] | None = None
     tables: Tables = {}
     if tree is not None and bound is not None:
         tree = exchanged(net, tree) if run.parameters.exchange else tree
         edges = spanning_tree(run.whole, smaller.restored(tree))
-        found = Certified(run.whole.edges.part(edges), closure_tree, _lower_bound(bound, closure_tree, run.whole))
+        found = run.whole.edges.part(edges), _lower_bound(bound, closure_tree, run.whole)
         tables = tables_of(bound, smaller)
     started = time.perf_counter()
     found = comm.bcast(found)
     assert found is not None
-    answer = found.answer(None if matrix is None else matrix.as_table())
+    answer = certified(found[0], closure_tree, found[1], None if matrix is None else matrix.as_table())
     return Outcome(answer, tables, rank_of(work, time.perf_counter() - started), "", True)
 
 
@@ -188,16 +186,16 @@ def _reduced_and_searched(
         run.report(0.0, "reductions")
         found, work = polished(shrunk_for_best(smaller, run), run)
         ended = "" if found.proven else run.stop.ended(work.rounds)
-        certificate = Certified(run.whole.edges.part(found.tree), closure_tree, min(least, found.weight))
+        answer = certified(run.whole.edges.part(found.tree), closure_tree, min(least, found.weight))
     else:
         exact = searched(smaller, least, run.stop.criteria.memory, run)
         found, work, ended = exact.found, exact.work, exact.ended
         proof = DUAL if found.bound <= least else SEARCH
-        certificate = Certified(run.whole.edges.part(found.tree), closure_tree, found.bound, found.proven, proof)
+        answer = certified(run.whole.edges.part(found.tree), closure_tree, found.bound, None, found.proven, proof)
         layers = layers_of(exact.sets, exact.states)
     tables = {**tables_of(bound, found.smaller), **history_of(work.history, smaller.graph.scale), **layers}
     complete = found.proven or not run.stop.broken_off
-    return Outcome(certificate.answer(None), tables, rank_of(work, 0.0), ended, complete)
+    return Outcome(answer, tables, rank_of(work, 0.0), ended, complete)
 
 
 def _lower_bound(bound: Bound, closure_tree: ClosureTree, whole: Network) -> int:
@@ -205,32 +203,25 @@ def _lower_bound(bound: Bound, closure_tree: ClosureTree, whole: Network) -> int
     return max(bound.value, closure_bound(closure_tree.weight, len(whole.terminals)))
 
 
-@dataclass(frozen=True)
-class Certified:
-    """A tree in the graph as it was read, with a lower bound on the weight of any tree.
+def certified(
+    edges: Edges, closure_tree: ClosureTree, lower_bound: int, matrix: DistanceTable | None = None,
+    optimal: bool | None = None, proof: str | None = None,
+) -> Tree:
+    """Return the answer: a tree in the graph as it was read, with a lower bound, and this rank's part of the matrix.
 
-    Attributes
+    Parameters
     ----------
     optimal, proof
         As in `answers.tree.Tree`.
     """
-
-    edges: Edges
-    closure: ClosureTree
-    lower_bound: int
-    optimal: bool | None = None
-    proof: str | None = None
-
-    def answer(self, matrix: DistanceTable | None) -> tree.Tree:
-        """Return the answer, with this rank's part of the matrix if there is one."""
-        edges = self.edges.tails, self.edges.heads, self.edges.weights
-        return tree.tree_from_edges(edges, self.lower_bound, self.closure.weight, self.closure.bottleneck, self.proof,
-                                    matrix, self.optimal)
+    columns = edges.tails, edges.heads, edges.weights
+    return tree_from_edges(columns, lower_bound, closure_tree.weight, closure_tree.bottleneck, proof, matrix,
+                                optimal)
 
 
 def tables_of(bound: Bound, smaller: ReducedGraph) -> Tables:
     """Return the groups `/prices` and `/reductions`."""
-    prices = tree.Prices(bound.root, bound.terminals.astype(np.int32), bound.duals.astype(np.int64))
+    prices = Prices(bound.root, bound.terminals.astype(np.int32), bound.duals.astype(np.int64))
     sizes = {"vertices": smaller.graph.n, "edges": smaller.graph.edges}
     return {"prices": prices.group(), "reductions": columns(REDUCTIONS, {**sizes, **smaller.counts})}
 

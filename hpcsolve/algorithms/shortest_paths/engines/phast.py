@@ -38,7 +38,8 @@ Near-Far.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -336,9 +337,9 @@ def _rows_of(buffer: Buffer, part: slice) -> Buffer:
     return buffer.view(part.start * columns, (part.stop - part.start, columns))
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True)
 class SweptRows:
-    """Rows by the engine "phast". A context manager: leaving it gives the device's memory back.
+    """Rows by the engine "phast".
 
     Attributes
     ----------
@@ -353,14 +354,6 @@ class SweptRows:
     prepared: Searcher
     sweeper: Sweeper
     columns: NDArray[np.int64]
-
-    def __enter__(self) -> SweptRows:
-        """Return the rows themselves."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Free all buffers."""
-        self.sweeper.__exit__()
 
     @property
     def at_once(self) -> int:
@@ -378,15 +371,16 @@ class SweptRows:
         return lambda: int(found.relaxed.sum())
 
 
-def _start(prepared: Searcher, request: RowRequest, columns: NDArray[np.int64], _: float) -> SweptRows:
+@contextmanager
+def _swept_rows(prepared: Searcher, request: RowRequest, columns: NDArray[np.int64], _: float) -> Iterator[SweptRows]:
     """Make the hierarchy unless it is given. Raises `InputError` if the graph has no small separators."""
     device, keys, info = prepared.device, prepared.keys, prepared.device.info
     found = request.hierarchy or build_hierarchy(prepared.graph, keys, info.kind == "cuda", info.threads)
     if isinstance(found, Refusal):
         raise InputError(f'steiner-kmb.engine: phast: {found.reason}; choose "tile"')
-    sweeper = Sweeper(device, found, keys, min(prepared.cutoff, keys.limit), _shape(request, info, keys))
-    sweeper.timer = prepared.timer
-    return SweptRows(prepared, sweeper, columns)
+    with Sweeper(device, found, keys, min(prepared.cutoff, keys.limit), _shape(request, info, keys)) as sweeper:
+        sweeper.timer = prepared.timer
+        yield SweptRows(prepared, sweeper, columns)
 
 
 def _shape(request: RowRequest, info: DeviceInfo, keys: Keys) -> Shape:
@@ -404,7 +398,7 @@ def _shapes(request: RowRequest, info: DeviceInfo, keys: Keys) -> dict[str, tupl
     return {**sweep_workspace(request.n, _shape(request, info, keys), 0, False, keys), **asked}
 
 
-PHAST_ROWS = RowEngine(_start, _batch, _shapes)
+PHAST_ROWS = RowEngine(_swept_rows, _batch, _shapes)
 """Rows of distances for Steiner trees, by a sweeper.
 
 Mode kmb wants distances between terminals only, but its sweeps are not restricted (`Restriction`): terminals stand
