@@ -130,6 +130,7 @@ def test_an_open_path_and_no_tour(files):
     assert "There is no tour: it is proven that none exists." in said(files, "infeasible")
 
 
+@pytest.mark.slow
 def test_several_results_have_a_summary(files, results):
     names = ["tour", "tree", "queries"]
     text = page.report([files(name) for name in names])
@@ -177,6 +178,7 @@ def altered(files, tmp_path):
 @pytest.mark.parametrize(("attribute", "words"), [
     ("verified", "The check of this answer FAILED: do not use it."), ("complete", "The run was interrupted"),
 ])
+@pytest.mark.slow
 def test_a_failed_check_and_an_early_stop_are_said(attribute, words, altered, files):
     path = altered(lambda file: file.attrs.modify(attribute, 0))
     assert words in page.report([path])

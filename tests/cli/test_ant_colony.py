@@ -42,6 +42,7 @@ def kept(path):
 
 
 @pytest.mark.parametrize(("variant", "counts"), [((), (1, 2, 3, 4)), (AS, (1, 3))], ids=["mmas", "ant-system"])
+@pytest.mark.slow
 def test_the_answer_does_not_depend_on_the_ranks(variant, counts, folder, mpiexec, test_device):
     found = []
     for ranks in counts:
@@ -57,6 +58,7 @@ def test_the_answer_does_not_depend_on_the_ranks(variant, counts, folder, mpiexe
     assert all(other == found[0] for other in found)
 
 
+@pytest.mark.slow
 def test_gpus_on_the_stub_driver(folder, hpcsolve, mpiexec, stub):
     """The CUDA device gives the CPU's bits: a block as one thread, and two GPUs for two ranks."""
     run = ("run", "job.toml", "--set", "ant-colony.ants=3", "--set", "stop.iterations=3", "--output")
@@ -95,6 +97,7 @@ def test_in_python():
         hpcsolve.solve(cost, device="cpu", method="lattice", stop={"seconds": 1.0})
 
 
+@pytest.mark.slow
 def test_a_stopped_run_writes_a_whole_file(folder, hpcsolve, mpiexec, test_device):
     run = ("run", "job.toml", "--device", test_device, "--set", "stop.iterations=1000000", "--set")
     for stop in ("stop.seconds=1.0", "stop.stagnation=20", "stop.target=2800"):

@@ -123,6 +123,7 @@ def test_one_process_writes_its_best(job: str, number: int, folder: Path, hpcsol
      ("ants", 3, signal.SIGTERM, 2), ("tree", 4, signal.SIGINT, 1), ("ants", 4, signal.SIGTERM, 0),
      ("bounds", 2, signal.SIGINT, 1)],
 )
+@pytest.mark.slow
 def test_ranks_agree(
     job: str, count: int, number: int, to: int | None, mpiexec_path: str, folder: Path, hpcsolve: Start
 ) -> None:

@@ -90,6 +90,7 @@ def test_other_pairs_than_expected_are_refused(tmp_path):
         read_queries(str(tmp_path / "p"), known)
 
 
+@pytest.mark.slow
 def test_a_million_queries_are_read_at_once(tmp_path):
     pairs = np.random.default_rng(1).integers(1, 10**6, (10**6, 2))
     text = "\n".join(f"{source} {target}" for source, target in pairs.tolist())

@@ -23,6 +23,7 @@ AVX512 = {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}
 
 @X86
 @pytest.mark.parametrize("name", BUILDS)
+@pytest.mark.slow
 def test_states_are_right_in_every_build(name: str, run_process: Start, test_device: str) -> None:
     if test_device != "cpu":
         pytest.skip("other builds are for the CPU")

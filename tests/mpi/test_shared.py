@@ -45,6 +45,7 @@ def test_every_rank_has_the_value(start_ranks, hosts_of, ranks, hosts):
 
 
 @pytest.mark.parametrize(("ranks", "hosts"), [(3, 1), (4, 2)])
+@pytest.mark.slow
 def test_ranks_of_a_host_share_one_copy(start_ranks, hosts_of, ranks, hosts):
     done = start(start_ranks, ranks, hosts_of(hosts), "memory")
     assert (done.returncode, done.stdout.count("ok\n")) == (0, ranks), done.stderr

@@ -6,7 +6,7 @@ import shlex
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hpcsolve.errors import InputError
@@ -150,6 +150,7 @@ NUMBERS = st.lists(st.integers(1, 2**63 - 1), min_size=1, max_size=4, unique=Tru
 BETAS = st.lists(st.integers(0, 64), min_size=1, max_size=3, unique=True)
 
 
+@settings(max_examples=30)  # each has up to 36 runs
 @given(st.lists(TEXTS, min_size=1, max_size=3, unique=True), NUMBERS, BETAS)
 def test_every_combination_has_one_run_with_a_name_of_its_own(tmp_path_factory, files, seeds, betas):
     """The job of a run is what its command reads, and no two runs share a file, whatever the values are."""

@@ -61,6 +61,7 @@ def test_a_sweep_runs_what_is_missing(folder, hpcsolve):
     assert 'device = "auto"' in load(folder / "results" / "sizes" / "instance.n=6,instance.seed=1.h5").job
 
 
+@pytest.mark.slow
 def test_a_failure_does_not_stop_the_others(folder, hpcsolve):
     done = hpcsolve("sweep", "sizes.toml", "--set", "instance.n=[0, 60, 6]",
                     "--set", "held-karp.method=lattice", cwd=folder)
@@ -81,6 +82,7 @@ def test_a_run_that_is_killed_has_the_exit_code_of_a_shell(folder, monkeypatch):
     assert {(one.exit_code, one.reason) for one in failures} == {(137, "killed by SIGKILL")}
 
 
+@pytest.mark.slow
 def test_the_result_of_another_job_is_kept_unless_told_otherwise(folder, hpcsolve):
     sweep = ["sweep", "sizes.toml", "--set", "instance.n=[5]"]
     assert hpcsolve(*sweep, cwd=folder).returncode == 0
