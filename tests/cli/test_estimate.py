@@ -43,6 +43,7 @@ def write(folder, algorithm, instance, tables):
 
 
 @pytest.mark.parametrize(("name", "ranks"), [(name, 1 + 2 * (number % 2)) for number, name in enumerate(JOBS)])
+@pytest.mark.slow
 def test_every_job_has_a_time_or_a_reason(name, ranks, hpcsolve, tmp_path, test_device):
     *job, expected = JOBS[name]
     write(tmp_path, *job)

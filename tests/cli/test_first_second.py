@@ -48,6 +48,7 @@ def spoken(command: list[str], folder: Path, **environment: str) -> list[tuple[f
     return lines
 
 
+@pytest.mark.slow
 def test_the_first_line_comes_at_once_and_compiling_is_announced(folder: Path) -> None:
     """With an empty cache and a slow compiler there are lines all the time."""
     command = [sys.executable, "-m", "hpcsolve", "run", "job.toml", "--device", "cpu"]

@@ -35,6 +35,7 @@ def solution(path):
 
 
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.slow
 def test_the_answer_does_not_depend_on_the_ranks(name, folder, mpiexec, test_device):
     found = []
     for ranks in CASES[name]:

@@ -130,6 +130,7 @@ LIES = {  # what a wrong solver would do to its answer -> what finds it
 
 
 @pytest.mark.parametrize("lie", LIES)
+@pytest.mark.slow
 def test_an_answer_that_fails_its_check_is_exit_1(lie, tmp_path, start_ranks, test_device):
     (tmp_path / "job.toml").write_text(JOB.format(f"{{ {TIES} }}"))
     require_found_out(partial(start_ranks, 2), tmp_path, test_device, "steiner_kmb", lie, LIES[lie])

@@ -30,6 +30,7 @@ def folder(tmp_path):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_the_bytes_are_the_same_on_any_ranks_and_a_second_search_agrees(folder, mpiexec, hpcsolve, test_device):
     runs = {}
     for ranks, threads in ((1, 1), (2, 2), (3, 1), (4, 1)):

@@ -33,6 +33,7 @@ def result(tmp_path, hpcsolve, test_device):
     return tmp_path / "out.h5"
 
 
+@pytest.mark.slow
 def test_the_matrix_is_exact_and_the_same_for_any_ranks(result, mpiexec, hpcsolve, test_device):
     graph = power_law_steiner(**KEYS)
     with h5py.File(result) as file:
