@@ -33,6 +33,7 @@ MOST_RATIO = 1024
 """The deposit stops growing where a tour is shorter than the nearest-neighbour tour by more than this factor."""
 ANT_THREADS = 32
 """Threads of a block that constructs tours. A warp is one ant."""
+Shapes = Mapping[str, tuple[tuple[int, ...], DTypeLike]]
 
 
 @dataclass(frozen=True)
@@ -233,9 +234,6 @@ def unit_of(reference: int, bound: int, n: int, depositors: int, rho: float) -> 
     most = (n + Fraction(depositors * reference, shortest)) / exact
     bits = max(b for b in range(63) if most * (1 << b) < 1 << 64)
     return Unit(bits, reference, shortest, exact)
-
-
-Shapes = Mapping[str, tuple[tuple[int, ...], DTypeLike]]
 
 
 def nbytes(shapes: Shapes) -> int:

@@ -30,6 +30,11 @@ from hpcsolve.errors import InputError, ResourceError
 from hpcsolve.problems.questions import LARGEST_VALUE, TourQuestion, legs
 from hpcsolve.problems.tsp import FORBIDDEN, Tsp, times
 
+MOST_INNER_CITIES = 121
+"""The most cities beside the depot that any method takes: a state of bounds has bits for so many."""
+FREE = -FORBIDDEN
+"""The cost of an arc that is never the dearest: to and from a depot that is no city."""
+
 
 @dataclass(frozen=True)
 class Core:
@@ -99,12 +104,6 @@ def _with_depot(whole: NDArray[np.int64], before: tuple[int, ...], after: tuple[
     if m == 0:  # no city but the ends: the tour is the arc from one to the other, if there are two
         cost[0, 0] = whole[before[0], after[0]] if before and after and before != after else 0
     return Core(cost, before, cities, after)
-
-
-MOST_INNER_CITIES = 121
-"""The most cities beside the depot that any method takes: a state of bounds has bits for so many."""
-FREE = -FORBIDDEN
-"""The cost of an arc that is never the dearest: to and from a depot that is no city."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,6 +22,17 @@ Keys = NDArray[np.uint64]
 """Shape (states, words)."""
 LAST_SHIFT = {1: 58, 2: 57}
 """Words of a key -> the bit in its last word where the last city's number begins."""
+FILE = "held_karp/layers"
+THREADS = 128
+STATES_A_BLOCK = 512
+CANDIDATES_A_BUCKET = 2048
+"""So few that a core's cache holds them while they are merged. Expansion writes to all buckets in turn: with a quarter
+of this size, and so four times as many, it took 1.6 times as long.
+"""
+FEWEST_BITS, MOST_BITS = 10, 13
+"""Binary logarithms of the number of buckets. The fewest are for 2^10 ranks."""
+ROOM = 1.3
+"""Room in a bucket, relative to the mean."""
 
 
 def key_words(cities: int) -> int:
@@ -88,19 +99,6 @@ def are_states(keys: Keys, cities: int, place: int) -> bool:
     members = visited(keys, LAST_SHIFT[keys.shape[1]] + 64 * (keys.shape[1] - 1))
     fits = (members.sum(axis=1) == place) & members[np.arange(len(keys)), last] & ~members[:, cities:].any(axis=1)
     return bool(fits.all())
-
-
-FILE = "held_karp/layers"
-THREADS = 128
-STATES_A_BLOCK = 512
-CANDIDATES_A_BUCKET = 2048
-"""So few that a core's cache holds them while they are merged. Expansion writes to all buckets in turn: with a quarter
-of this size, and so four times as many, it took 1.6 times as long.
-"""
-FEWEST_BITS, MOST_BITS = 10, 13
-"""Binary logarithms of the number of buckets. The fewest are for 2^10 ranks."""
-ROOM = 1.3
-"""Room in a bucket, relative to the mean."""
 
 
 @dataclass(frozen=True)

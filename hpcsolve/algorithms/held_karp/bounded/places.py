@@ -23,6 +23,17 @@ from hpcsolve.algorithms.held_karp.lattice.reduce import assignment_duals
 from hpcsolve.algorithms.held_karp.problem import OrderProblem
 from hpcsolve.problems.tsp import FORBIDDEN
 
+FAR = np.int64(1 << 60)
+"""The distance where there is no path. A sum of up to seven such distances does not overflow."""
+POTENTIAL_ROUNDS = 100
+"""Rounds of the subgradient method. Steps fall to 0."""
+POTENTIAL_UNIT = 16
+"""Potentials of symmetric costs are multiples of 1 / POTENTIAL_UNIT."""
+FEWEST_WITH_POTENTIALS = 20
+"""Below that the bounds need no help."""
+LARGEST_COST = 1 << 40
+"""The largest magnitude of a cost for which potentials are computed: scipy's assignment adds costs as floats."""
+
 
 @dataclass(frozen=True, eq=False)
 class PlaceCosts:
@@ -130,10 +141,6 @@ def halve(problem: PlaceCosts) -> PlaceCosts:
     return PlaceCosts(table, before)
 
 
-FAR = np.int64(1 << 60)
-"""The distance where there is no path. A sum of up to seven such distances does not overflow."""
-
-
 def chain_bound(problem: PlaceCosts) -> int:
     """Return a lower bound of the cost of every order, at least the sum of the cheapest arcs of all places.
 
@@ -160,16 +167,6 @@ def _all_distances(cost: NDArray[np.int64]) -> NDArray[np.int64]:
     for middle in range(len(distance)):
         distance = np.minimum(distance, distance[:, middle][:, None] + distance[middle])
     return distance
-
-
-POTENTIAL_ROUNDS = 100
-"""Rounds of the subgradient method. Steps fall to 0."""
-POTENTIAL_UNIT = 16
-"""Potentials of symmetric costs are multiples of 1 / POTENTIAL_UNIT."""
-FEWEST_WITH_POTENTIALS = 20
-"""Below that the bounds need no help."""
-LARGEST_COST = 1 << 40
-"""The largest magnitude of a cost for which potentials are computed: scipy's assignment adds costs as floats."""
 
 
 @dataclass(frozen=True)

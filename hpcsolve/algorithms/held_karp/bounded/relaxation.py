@@ -29,6 +29,23 @@ WISH = 1 << 20
 """The unit of wishes, which say how useful it is that a city is remembered at another one."""
 SWEEPS = 20
 """The most rounds over all cities in which colours are improved."""
+GROUP = 8
+"""The most ranks that share the rows of a table."""
+WORK = 1 << 23
+"""The fewest min-adds (an addition and a minimum) for which a table is dealt, per unit of a device.
+
+A unit is a CPU's thread or a GPU's multiprocessor. A thread takes about 1 ms for so many. The rows of a smaller table
+take longer to send than to compute.
+"""
+FILE = "held_karp/bounds"
+INFINITY = 0x7FFFFFFF
+"""The value at which reduced costs and bounds saturate."""
+NO_ARC = np.int64(2**61)
+THREADS = 128
+TILE = 4
+FEWEST_SLOTS = 4
+"""A row of bounds fills a register of 16 lanes."""
+FLOORS = np.where(np.arange(32)[:, None] & np.arange(32), INFINITY, 0).astype(np.uint32)
 
 
 @dataclass(frozen=True)
@@ -73,7 +90,7 @@ def first_wishes(problem: PlaceCosts) -> NDArray[np.int64]:
     return wishes
 
 
-def learn(wishes: NDArray[np.int64], problem: PlaceCosts, path: list[int]) -> None:
+def learn_wishes(wishes: NDArray[np.int64], problem: PlaceCosts, path: list[int]) -> None:
     """Raise the wishes of the cities between two visits of a relaxed tour to one city to remember that city.
 
     The second visit may also be one to a city that must come before it.
@@ -133,16 +150,6 @@ def with_memory(problem: PlaceCosts, memory: NDArray[np.uint8]) -> Slots:
     return Slots(memory, *((table * bit).sum(axis=-1, dtype=np.uint32) for table in (
         same, put, own | np.take_along_axis(after, memory.astype(np.int64), axis=1),
         own | np.take_along_axis(before, memory.astype(np.int64), axis=1), own)))
-
-
-GROUP = 8
-"""The most ranks that share the rows of a table."""
-WORK = 1 << 23
-"""The fewest min-adds (an addition and a minimum) for which a table is dealt, per unit of a device.
-
-A unit is a CPU's thread or a GPU's multiprocessor. A thread takes about 1 ms for so many. The rows of a smaller table
-take longer to send than to compute.
-"""
 
 
 @dataclass
@@ -220,17 +227,6 @@ class Deal:
         bits = np.bitwise_and.reduce(self.comm.allgather(np.packbits(flags)))
         whole: NDArray[np.bool_] = np.unpackbits(bits, count=flags.size).astype(bool).reshape(flags.shape)
         return whole
-
-
-FILE = "held_karp/bounds"
-INFINITY = 0x7FFFFFFF
-"""The value at which reduced costs and bounds saturate."""
-NO_ARC = np.int64(2**61)
-THREADS = 128
-TILE = 4
-FEWEST_SLOTS = 4
-"""A row of bounds fills a register of 16 lanes."""
-FLOORS = np.where(np.arange(32)[:, None] & np.arange(32), INFINITY, 0).astype(np.uint32)
 
 
 @dataclass(frozen=True)

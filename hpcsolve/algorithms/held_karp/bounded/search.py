@@ -42,6 +42,8 @@ FEWEST_CANDIDATES = 1 << 16
 """Candidates that a rank may have however little memory is allowed."""
 PIECE = 1 << 20
 """Values that are counted at a time: `np.bincount` copies them to 64 bits."""
+MOST_STATES = 5_000_000
+"""The most states of orders of least cost that are listed."""
 
 
 @dataclass(frozen=True)
@@ -201,10 +203,6 @@ def _digit(digits: NDArray[np.uint16], room: int, comm: Comm) -> tuple[int, int]
     up_to = np.cumsum(counts)
     at = int(np.searchsorted(up_to, room, side="right"))
     return at, room - int(up_to[at] - counts[at])
-
-
-MOST_STATES = 5_000_000
-"""The most states of orders of least cost that are listed."""
 
 
 class Tracer:

@@ -26,7 +26,7 @@ from hpcsolve.algorithms.held_karp.bounded.relaxation import (
     Relaxation,
     colours,
     first_wishes,
-    learn,
+    learn_wishes,
     make_slots,
 )
 from hpcsolve.algorithms.held_karp.problem import OrderProblem
@@ -51,6 +51,18 @@ REPAIR_EVERY = 10
 """Rounds from one repair of a relaxed tour to the next."""
 WORK_BETWEEN_LOOKS = 1 << 28
 """Min-adds of rounds, some tenths of a second, after which `goes_on` is called."""
+DESCENT_FILE = "held_karp/descent"
+NEVER = 1 << 36
+"""The cost of a missing arc or a broken precedence in the kernel, above that of every order."""
+DESCENT_THREADS = 128
+STARTS = 8
+"""Orders with different first cities."""
+DESCENT_ROUNDS = 4
+"""Kicks of each of these orders, each followed by local search."""
+LONGEST = 3
+"""The longest segment that a move takes elsewhere if the costs of all places are proportional."""
+ITERATIONS, STAGNATION = 2000, 500
+"""Iterations of the first colony, and those without a better tour after which it ends. Later ones have more."""
 
 
 @dataclass
@@ -154,7 +166,7 @@ class Tightener:
             self.best.raise_lower(-(-value // scale))
             if value == top and scale * self.best.upper - value <= scale >> NEAR:
                 break
-            learn(self.wishes, self.problem, relaxed.path)
+            learn_wishes(self.wishes, self.problem, relaxed.path)
             if number % REPAIR_EVERY == REPAIR_EVERY - 1:
                 self.best.offer(self.improver.improve([repaired(self.problem, relaxed.path)]))
             if number % looks == looks - 1 and not self.goes_on():
@@ -202,18 +214,6 @@ def no_incumbent(problem: PlaceCosts) -> Incumbent:
     """Return the incumbent at the start: no order, and bounds from the dearest arcs and from precedences."""
     above = 1 + sum(int(costs[costs != FORBIDDEN].max(initial=0)) for costs in problem.cost)
     return Incumbent(above, None, min(above, chain_bound(problem)))
-
-
-DESCENT_FILE = "held_karp/descent"
-NEVER = 1 << 36
-"""The cost of a missing arc or a broken precedence in the kernel, above that of every order."""
-DESCENT_THREADS = 128
-STARTS = 8
-"""Orders with different first cities."""
-DESCENT_ROUNDS = 4
-"""Kicks of each of these orders, each followed by local search."""
-LONGEST = 3
-"""The longest segment that a move takes elsewhere if the costs of all places are proportional."""
 
 
 class Improver:
@@ -308,10 +308,6 @@ def _cheapest_gap(problem: PlaceCosts, cost: NDArray[np.int64], order: list[int]
     wrong = np.append(0, np.cumsum(problem.before[own, city]))  # cities before the gap that must come after it
     late = np.append(np.cumsum(problem.before[city, own][::-1])[::-1], 0)  # behind the gap, that must come before
     return int((enter + leave - skipped + NEVER * (wrong + late)).argmin())
-
-
-ITERATIONS, STAGNATION = 2000, 500
-"""Iterations of the first colony, and those without a better tour after which it ends. Later ones have more."""
 
 
 def good_order(

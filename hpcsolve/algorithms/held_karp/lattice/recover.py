@@ -25,6 +25,7 @@ from hpcsolve.parallel.comm import Comm, SerialComm
 
 Found = tuple[int, list[int]]
 """The cost of the cheapest tours, and the order of the one that is chosen."""
+INFINITE = np.int64(1) << 60
 
 
 def cheapest_order(
@@ -127,9 +128,6 @@ def _path(reduced: ReducedCosts, cities: list[int], leave: int, reach: int) -> R
     cost[:m, :m] = reduced.cost[np.ix_(cities, cities)]
     cost[m, :m], cost[:m, m] = reduced.cost[leave, cities], reduced.cost[cities, reach]
     return ReducedCosts(cost, reduced.itemsize, 1, 0, True, None)
-
-
-INFINITE = np.int64(1) << 60
 
 
 def cheapest_in_one_table(cost: NDArray[np.int64]) -> tuple[int, list[int]] | None:
