@@ -26,7 +26,7 @@ from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.rounding import Precision
 from hpcsolve.problems.tsp import Tsp
 from hpcsolve.runner.ahead import build_for
-from hpcsolve.runner.choose import Source, in_words, kind_of_file, method_and_instance, read_once
+from hpcsolve.runner.choose import Source, in_words, kind_of_file, method_and_instance
 from hpcsolve.runner.kinds import is_graph, kind_of
 from hpcsolve.runner.method import owner_of, resources_here
 from hpcsolve.runner.planned import PlannedRun, with_earlier, with_instance
@@ -140,7 +140,7 @@ def solve(
     if comm is not None and not hasattr(comm, "allgather"):
         raise InputError(f"comm: expected what hpcsolve.join() returns, got {type(comm).__name__}; leave it out")
     ranks = comm or SerialComm()
-    options = _terminals_option(terminals) | _weight_option(weight)
+    options = _terminals_option(terminals) | ({} if weight == "" else {"weight": weight})
     options |= {} if directed is None else {"directed": directed}
     settings = {"output": path_text(output or "", "output"), "device": device, "threads": threads, "seed": seed,
                 "share-gpu": share_gpu, "exact": exact, "round": round, "stop": _stop_table(stop)}
@@ -188,7 +188,7 @@ def _chosen(given: _Given, comm: Comm, log: Log) -> tuple[Job, InstanceOf[Any] |
     read: list[InstanceOf[Any] | None] = []
 
     def choose() -> Job:
-        source = Source(lambda name: given.job(name, {}, {}), read_once(given.read), _nothing_asked)
+        source = Source(lambda name: given.job(name, {}, {}), given.read, _nothing_asked)
         keys, stop = _keys(given.parameters), dict(given.settings["stop"])
         seconds = stop.get("seconds")
         if isinstance(seconds, (int, float, np.number)) and not isinstance(seconds, bool) and seconds > 0:
@@ -266,10 +266,6 @@ def _terminals_option(terminals: Iterable[Any] | None) -> dict[str, Any]:
     if isinstance(terminals, str) or not isinstance(terminals, Iterable | None):
         raise InputError(f"terminals={terminals!r}: give a list, as in terminals=[{terminals!r}]")
     return {} if terminals is None else {"terminals": list(terminals)}
-
-
-def _weight_option(weight: str | None) -> dict[str, Any]:
-    return {} if weight == "" else {"weight": weight}
 
 
 class _Silent(Log):

@@ -92,16 +92,12 @@ def lack_of_memory(error: BaseException | None) -> ResourceError | None:
 
 def available_to_host() -> int:
     """Return the bytes that all ranks of this host together may still allocate, at least 0."""
-    return max(0, min(_machine(), _cgroup(Path("/sys/fs/cgroup")), _slurm()))
+    return max(0, min(_field(Path("/proc/meminfo"), "MemAvailable") * 1024, _cgroup(Path("/sys/fs/cgroup")), _slurm()))
 
 
 def available_to_process() -> int:
     """Return the bytes that this process may still allocate by its own limit (ulimit -v), at least 0."""
     return max(0, _address_space())
-
-
-def _machine() -> int:
-    return _field(Path("/proc/meminfo"), "MemAvailable") * 1024
 
 
 def _cgroup(root: Path) -> int:

@@ -35,7 +35,21 @@ from numpy.typing import NDArray
 from hpcsolve.errors import DamagedFileError, EnvironmentFault
 from hpcsolve.replacing import PART, write_bytes
 
+KEPT = 2
+"""Number of generations that are kept."""
+MANIFEST = re.compile(r"(\d{8,18})\.manifest")
+DATA = re.compile(r"(\d{8,18})-[0-9a-f]{16}\.\d{1,9}\.data")
+OURS = re.compile(rf"{MANIFEST.pattern}|{DATA.pattern}|(lease|{MANIFEST.pattern}){PART.pattern}|lease")
+LARGEST_MANIFEST = 1 << 28
+"""Most bytes of a manifest, in which each piece of each rank has about a hundred."""
+BLOCK = 1 << 22
+"""Bytes that are hashed at a time."""
+LEASE = "lease"
+LARGEST_LEASE = 1 << 16
+"""Most bytes of a lease."""
+SLURM_VARIABLES = ("SLURM_JOB_ID", "SLURM_RESTART_COUNT")
 Number = int | float | str
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 
 
 @dataclass(frozen=True)
@@ -93,19 +107,6 @@ class State:
     def nbytes(self) -> int:
         """Size of this rank's parts in bytes."""
         return sum(one.nbytes for one in self.parts)
-
-
-KEPT = 2
-"""Number of generations that are kept."""
-MANIFEST = re.compile(r"(\d{8,18})\.manifest")
-DATA = re.compile(r"(\d{8,18})-[0-9a-f]{16}\.\d{1,9}\.data")
-OURS = re.compile(rf"{MANIFEST.pattern}|{DATA.pattern}|(lease|{MANIFEST.pattern}){PART.pattern}|lease")
-LARGEST_MANIFEST = 1 << 28
-"""Most bytes of a manifest, in which each piece of each rank has about a hundred."""
-BLOCK = 1 << 22
-"""Bytes that are hashed at a time."""
-
-Count = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 
 
 class Piece(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -277,8 +278,8 @@ def forget(folder: Path, keep: Sequence[Manifest]) -> None:
 
 def remove(folder: Path) -> None:
     """Remove all checkpoint files, and the folder if nothing else is in it. Raises `OSError`."""
-    for name in _ours(folder):
-        (folder / name).unlink(missing_ok=True)
+    forget(folder, ())
+    (folder / LEASE).unlink(missing_ok=True)
     if folder.is_dir() and not any(folder.iterdir()):
         folder.rmdir()
 
@@ -291,12 +292,6 @@ def _ours(folder: Path) -> list[str]:
 
 def _names(folder: Path) -> list[str]:
     return os.listdir(folder) if folder.is_dir() else []
-
-
-LEASE = "lease"
-LARGEST_LEASE = 1 << 16
-"""Most bytes of a lease."""
-SLURM_VARIABLES = ("SLURM_JOB_ID", "SLURM_RESTART_COUNT")
 
 
 class LeaseLost(EnvironmentFault):

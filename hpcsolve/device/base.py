@@ -10,12 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from hpcsolve.errors import LaunchError
+
+Own = TypeVar("Own", bound="Device")
 
 
 @dataclass(frozen=True)
@@ -149,7 +151,7 @@ class Timer(Protocol):
 
 
 class Device(Protocol):
-    """One rank's device, a context manager that frees everything at its end."""
+    """One rank's device, a context manager that frees everything at its end. What devices share is inherited."""
 
     info: DeviceInfo
     notes: list[str]
@@ -167,9 +169,15 @@ class Device(Protocol):
 
     def zeros(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> Buffer:
         """Return memory that holds zeros."""
+        buffer = self.empty(shape, dtype)
+        buffer.fill(0)
+        return buffer
 
     def upload(self, array: NDArray[Any]) -> Buffer:
         """Return a copy of a host array."""
+        buffer = self.empty(array.shape, array.dtype)
+        buffer.upload(array)
+        return buffer
 
     def constant(self, array: NDArray[Any]) -> Buffer:
         """Return a table that kernels only read, and which `upload` and `fill` refuse to change.
@@ -216,9 +224,13 @@ class Device(Protocol):
     def close(self) -> None:
         """Free everything."""
 
-    def __enter__(self) -> Device: ...
+    def __enter__(self: Own) -> Own:
+        """Return the device itself."""
+        return self
 
-    def __exit__(self, *_: object) -> None: ...
+    def __exit__(self, *_: object) -> None:
+        """Close it."""
+        self.close()
 
 
 def as_shape(shape: int | tuple[int, ...]) -> tuple[int, ...]:
@@ -229,6 +241,13 @@ def as_shape(shape: int | tuple[int, ...]) -> tuple[int, ...]:
 def nbytes_of(arrays: Iterable[tuple[tuple[int, ...], DTypeLike]]) -> int:
     """Return the bytes of arrays of these shapes and types together."""
     return sum(math.prod(shape) * np.dtype(dtype).itemsize for shape, dtype in arrays)
+
+
+def aligned_memory(nbytes: int, boundary: int) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+    """Return host memory, and an array in it that starts on a boundary of so many bytes and keeps the memory alive."""
+    raw = np.empty(nbytes + boundary, np.uint8)
+    start = -raw.ctypes.data % boundary
+    return raw, raw[start : start + nbytes]
 
 
 def check_host_array(buffer: Buffer, array: NDArray[Any], contiguous: bool = False) -> None:
@@ -250,4 +269,3 @@ def check_view(buffer: Buffer, start: int, shape: int | tuple[int, ...]) -> None
     length, count = math.prod(buffer.shape), shape if isinstance(shape, int) else math.prod(shape)
     if start < 0 or start + count > length:
         raise LaunchError(f"elements {start} to {start + count} are not inside a buffer of {length}")
-

@@ -29,7 +29,7 @@ import stat
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -57,6 +57,13 @@ NVCC_SETTINGS = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS", "NVCC_CCBIN")
 """Variables of the environment that nvcc reads: options, and the C++ compiler that it calls (its option -ccbin)."""
 SECONDS_BETWEEN_TRIES = 0.02
 """Time between two looks at a lock that another process has."""
+DESCRIPTION = "target.json"
+CPU_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
+GPU_NAME = re.compile(r"sm_\d{2,3}[af]?")
+CPU_FEATURE = re.compile(r"avx(?!256)\w*|sse4\.[12]|fma|bmi2?|lzcnt|popcnt|movbe|f16c|adx")
+"""Options of g++ that let it use instructions which older x86 processors lack."""
+LINUX_NAMES = {"bmi": "bmi1", "lzcnt": "abm"}
+"""Features of which Linux has another name than g++: g++'s and Linux's, both without separators."""
 
 
 @dataclass(frozen=True)
@@ -73,15 +80,6 @@ class Code:
     def compiler(self) -> str:
         """The command of the compiler that makes it."""
         return cuda_compiler() if self.architecture else host_compiler()
-
-
-def source_folder() -> Path:
-    """Return the folder of the kernels, which is inside the installed package, or beside it in a checkout."""
-    package = Path(__file__).resolve().parent.parent
-    for folder in (package / "cuda_src", package.parent / "cuda_src"):
-        if (folder / "device" / "device.cuh").is_file():
-            return folder
-    raise EnvironmentFault(f"no kernel sources (cuda_src) in {package} or beside it: install hpcsolve again")
 
 
 @functools.cache
@@ -102,11 +100,6 @@ def cubin(file: str, architecture: str) -> bytes:
     return _cached(Code(file, architecture)).read_bytes()
 
 
-def is_built(code: Code) -> bool:
-    """Return whether the cache has this code. Raises as `host_library`."""
-    return _prebuilt(code) is not None or _intact(_entry(code))
-
-
 def build(code: Code) -> None:
     """Build this code if it is not in the cache, and remember it for later calls. Raises as `host_library`."""
     if code.architecture:
@@ -115,59 +108,9 @@ def build(code: Code) -> None:
         host_library(code.file)
 
 
-def cache_folder() -> Path:
-    """Return the user's own folder of compiled kernels, which is made if need be.
-
-    Raises
-    ------
-    EnvironmentFault
-        The folder belongs to another user, or others may write to it, or everybody may replace a folder above it, so
-        its content cannot be trusted.
-    """
-    folder = _cache_name()
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        status = folder.stat()
-        replaceable = [str(above) for above in folder.resolve().parents if _is_free_for_all(above)]
-    except OSError as error:
-        raise EnvironmentFault(f"{folder}: {error.strerror}; name a folder of your own in HPCSOLVE_CACHE") from None
-    if status.st_uid != os.geteuid() or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise EnvironmentFault(f"{folder} is not yours, or others can write to it: name another in HPCSOLVE_CACHE")
-    if replaceable:
-        raise EnvironmentFault(f"{folder}: everybody may rename what is in {replaceable[0]}: name another folder in "
-                               "HPCSOLVE_CACHE")
-    return folder
-
-
-def _is_free_for_all(folder: Path) -> bool:
-    """Return whether every user may rename what is in a folder. In /tmp only owners may: its sticky bit is set."""
-    mode = folder.stat().st_mode
-    return bool(mode & stat.S_IWOTH) and not mode & stat.S_ISVTX
-
-
-def _cache_name() -> Path:
-    named = os.environ.get("HPCSOLVE_CACHE")
-    try:
-        return Path(named or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hpcsolve")
-    except RuntimeError:  # no HOME, and the user is not in the system's user database
-        raise EnvironmentFault("there is no home folder: name a folder of your own in HPCSOLVE_CACHE") from None
-
-
-def source_hash(file: str) -> str:
-    """Return the SHA-256 of a file of cuda_src and of every header."""
-    folder = source_folder()
-    return hashlib.sha256(_with_names(folder, [folder / source_name(file)]) + headers(folder)).hexdigest()
-
-
-@functools.cache  # they are part of the hash of each kernel file
-def headers(folder: Path) -> bytes:
-    """Return the content of every header, each after its name."""
-    return _with_names(folder, sorted([*folder.rglob("*.cuh"), *folder.rglob("*.hpp")]))
-
-
-def _with_names(folder: Path, paths: Iterable[Path]) -> bytes:
-    """Return the content of source files, each after its name."""
-    return b"".join(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes() for path in paths)
+def is_built(code: Code) -> bool:
+    """Return whether the cache has this code. Raises as `host_library`."""
+    return _prebuilt(code) is not None or _intact(_entry(code))
 
 
 def _cached(code: Code) -> Path:
@@ -193,14 +136,87 @@ def _prebuilt(code: Code) -> Path | None:
     return path if path is not None and _intact(path) else None
 
 
+def source_folder() -> Path:
+    """Return the folder of the kernels, which is inside the installed package, or beside it in a checkout."""
+    package = Path(__file__).resolve().parent.parent
+    for folder in (package / "cuda_src", package.parent / "cuda_src"):
+        if (folder / "device" / "device.cuh").is_file():
+            return folder
+    raise EnvironmentFault(f"no kernel sources (cuda_src) in {package} or beside it: install hpcsolve again")
+
+
+def source_hash(file: str) -> str:
+    """Return the SHA-256 of a file of cuda_src and of every header."""
+    folder = source_folder()
+    return hashlib.sha256(_with_names(folder, [folder / source_name(file)]) + headers(folder)).hexdigest()
+
+
+@functools.cache  # they are part of the hash of each kernel file
+def headers(folder: Path) -> bytes:
+    """Return the content of every header, each after its name."""
+    return _with_names(folder, sorted([*folder.rglob("*.cuh"), *folder.rglob("*.hpp")]))
+
+
+def _with_names(folder: Path, paths: Iterable[Path]) -> bytes:
+    """Return the content of source files, each after its name."""
+    return b"".join(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes() for path in paths)
+
+
+@functools.cache
+def target_key() -> str:
+    """Return a hash of all kernel sources and options."""
+    folder = source_folder()
+    sources = _with_names(folder, sorted([*folder.rglob("*.cu"), *folder.rglob("*.cpp")])) + headers(folder)
+    return hashlib.sha256(f"{HOST_FLAGS}\0{CUDA_FLAGS}".encode() + sources).hexdigest()[:16]
+
+
+def cache_folder() -> Path:
+    """Return the user's own folder of compiled kernels, which is made if need be.
+
+    Raises
+    ------
+    EnvironmentFault
+        The folder belongs to another user, or others may write to it, or everybody may replace a folder above it, so
+        its content cannot be trusted.
+    """
+    named = os.environ.get("HPCSOLVE_CACHE")
+    try:
+        folder = Path(named or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hpcsolve")
+    except RuntimeError:  # no HOME, and the user is not in the system's user database
+        raise EnvironmentFault("there is no home folder: name a folder of your own in HPCSOLVE_CACHE") from None
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        status = folder.stat()
+        modes = {str(above): above.stat().st_mode for above in folder.resolve().parents}
+        # In /tmp only owners may rename what is there: its sticky bit is set.
+        replaceable = [above for above, mode in modes.items() if mode & stat.S_IWOTH and not mode & stat.S_ISVTX]
+    except OSError as error:
+        raise EnvironmentFault(f"{folder}: {error.strerror}; name a folder of your own in HPCSOLVE_CACHE") from None
+    if status.st_uid != os.geteuid() or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise EnvironmentFault(f"{folder} is not yours, or others can write to it: name another in HPCSOLVE_CACHE")
+    if replaceable:
+        raise EnvironmentFault(f"{folder}: everybody may rename what is in {replaceable[0]}: name another folder in "
+                               "HPCSOLVE_CACHE")
+    return folder
+
+
 def ready_target(architecture: str) -> Ready | None:
     """Return what `hpcsolve build` has made for a GPU architecture, or for this CPU if that is empty.
 
-    None if it has made nothing, or if HPCSOLVE_CXXFLAGS is set: those kernels were not compiled with these options.
+    Of several that this CPU can run, the kernels with the most features are returned. None if it has made nothing, or
+    if HPCSOLVE_CXXFLAGS is set: those kernels were not compiled with these options.
     """
     if not architecture and "HPCSOLVE_CXXFLAGS" in os.environ:
         return None
-    return find_target(cache_folder(), target_key(), architecture)
+    begin, end = target_folder("").name.split("--")
+    cache, found = cache_folder(), []
+    # Path.glob takes far longer in a cache of many kernels.
+    for name in [target_folder(architecture).name] if architecture else sorted(os.listdir(cache)):
+        if name.startswith(f"{begin}-") and name.endswith(f"-{end}"):
+            target = _read_description(cache / name)
+            if target is not None and (target.name == architecture if architecture else target.runs_here()):
+                found.append(Ready(target, cache / name))
+    return max(found, key=lambda ready: len(ready.target.features), default=None)
 
 
 def compiler_line(architecture: str = "") -> str:
@@ -211,12 +227,70 @@ def compiler_line(architecture: str = "") -> str:
     return version_line(cuda_compiler() if architecture else host_compiler())
 
 
-@functools.cache
-def target_key() -> str:
-    """Return a hash of all kernel sources and options."""
-    folder = source_folder()
-    sources = _with_names(folder, sorted([*folder.rglob("*.cu"), *folder.rglob("*.cpp")])) + headers(folder)
-    return hashlib.sha256(f"{HOST_FLAGS}\0{CUDA_FLAGS}".encode() + sources).hexdigest()[:16]
+class Target(msgspec.Struct, frozen=True):
+    """What kernels were compiled for.
+
+    Attributes
+    ----------
+    name
+        `znver4`, `sm_90`: a CPU as g++ names it, or the architecture of a GPU.
+    compiler
+        What the compiler says of its version, in one line.
+    machine
+        Instruction set of the CPU (`x86_64`); for a GPU that of the host, which does not matter.
+    features
+        Features of the CPU that the code may use, as `features_of_this_cpu` writes them.
+    """
+
+    name: str
+    compiler: str
+    machine: str
+    features: tuple[str, ...] = ()
+
+    def runs_here(self) -> bool:
+        """Return whether it is for CPUs, and this one has what the code may use."""
+        here = not self.name.startswith("sm_") and self.machine == platform.machine()
+        return here and set(self.features) <= features_of_this_cpu()
+
+
+def features_of_this_cpu() -> frozenset[str]:
+    """Return the features that Linux sees, without the separators in their names."""
+    text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    line = re.search(r"^flags\s*:(.*)$", text, re.M)
+    return frozenset(_plain(name) for name in line[1].split()) if line else frozenset()
+
+
+def _plain(name: str) -> str:
+    """Return the name of a feature as Linux has it, without separators."""
+    plain = re.sub(r"[._-]", "", name)
+    return LINUX_NAMES.get(plain, plain)
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A target with the folder of its kernels."""
+
+    target: Target
+    folder: Path
+
+    def path(self, file: str) -> Path:
+        """Return the path of the code of a file of cuda_src."""
+        return self.folder / kernel_name(file, self.target.name)
+
+
+def kernel_name(file: str, target: str) -> str:
+    """Return the name of the compiled form of a file of cuda_src for a target."""
+    return file.replace("/", "-") + (".cubin" if target.startswith("sm_") else ".so")
+
+
+def _read_description(folder: Path) -> Target | None:
+    """Return the description in a folder that belongs to this user, or None if there is none."""
+    try:
+        if folder.stat().st_uid != os.geteuid():
+            return None
+        return msgspec.json.decode((folder / DESCRIPTION).read_bytes(), type=Target)
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):  # the last: nested too deep
+        return None
 
 
 def _entry(code: Code) -> Path:
@@ -275,7 +349,10 @@ def _lock(path: Path, ends: float) -> Iterator[None]:
     except OSError as error:
         raise EnvironmentFault(f"{path.parent}: {error.strerror}; name another folder in HPCSOLVE_CACHE") from None
     try:
-        while not _locked(descriptor):
+        while True:
+            with suppress(BlockingIOError):
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
             compiler.require_going_on()
             if time.monotonic() > ends:
                 raise EnvironmentFault(f"{path}: another process has been compiling for {compiler.SECONDS:.0f} s; end "
@@ -284,15 +361,6 @@ def _lock(path: Path, ends: float) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
-
-
-def _locked(descriptor: int) -> bool:
-    """Try to lock a file, and return whether this process has the lock now."""
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def compile_file(file: str, command: list[str], entry: Path, ends: float | None = None) -> None:
@@ -315,122 +383,6 @@ def compile_file(file: str, command: list[str], entry: Path, ends: float | None 
             os.replace(part, entry)
     except OSError as error:
         raise EnvironmentFault(f"{entry.parent}: {error.strerror}; name another folder in HPCSOLVE_CACHE") from None
-
-
-DESCRIPTION = "target.json"
-CPU_FEATURE = re.compile(r"avx(?!256)\w*|sse4\.[12]|fma|bmi2?|lzcnt|popcnt|movbe|f16c|adx")
-"""Options of g++ that let it use instructions which older x86 processors lack."""
-LINUX_NAMES = {"bmi": "bmi1", "lzcnt": "abm"}
-"""Features of which Linux has another name than g++: g++'s and Linux's, both without separators."""
-
-
-class Target(msgspec.Struct, frozen=True):
-    """What kernels were compiled for.
-
-    Attributes
-    ----------
-    name
-        `znver4`, `sm_90`: a CPU as g++ names it, or the architecture of a GPU.
-    compiler
-        What the compiler says of its version, in one line.
-    machine
-        Instruction set of the CPU (`x86_64`); for a GPU that of the host, which does not matter.
-    features
-        Features of the CPU that the code may use, as `features_of_this_cpu` writes them.
-    """
-
-    name: str
-    compiler: str
-    machine: str
-    features: tuple[str, ...] = ()
-
-    def runs_here(self) -> bool:
-        """Return whether this CPU has what the code may use."""
-        return self.machine == platform.machine() and set(self.features) <= features_of_this_cpu()
-
-
-@dataclass(frozen=True)
-class Ready:
-    """A target with the folder of its kernels."""
-
-    target: Target
-    folder: Path
-
-    def path(self, file: str) -> Path:
-        """Return the path of the code of a file of cuda_src."""
-        return self.folder / kernel_name(file, self.target.name)
-
-
-def kernel_name(file: str, target: str) -> str:
-    """Return the name of the compiled form of a file of cuda_src for a target."""
-    return file.replace("/", "-") + (".cubin" if target.startswith("sm_") else ".so")
-
-
-def folder_name(target: str, key: str) -> str:
-    """Return the name of a target's folder. `key` stands for sources and options."""
-    return f"target-{target}-{key}"
-
-
-def find_target(cache: Path, key: str, architecture: str) -> Ready | None:
-    """Return the kernels for a GPU's architecture, or for this CPU if that is empty, or None if there are none.
-
-    Of several that this CPU can run, the kernels with the most features are returned.
-    """
-    names = [folder_name(architecture, key)] if architecture else _target_names(cache, key)
-    found = [Ready(target, cache / name) for name in names
-             if (target := _read_description(cache / name)) is not None and _is_for(target, architecture)]
-    return max(found, key=lambda ready: len(ready.target.features), default=None)
-
-
-def _target_names(cache: Path, key: str) -> list[str]:
-    """Return the names of the folders of all targets with this key."""
-    # Path.glob takes far longer in a cache of many kernels.
-    begin, end = folder_name("", key).split("--")
-    return sorted(name for name in os.listdir(cache) if name.startswith(f"{begin}-") and name.endswith(f"-{end}"))
-
-
-def _is_for(target: Target, architecture: str) -> bool:
-    if architecture:
-        return target.name == architecture
-    return not target.name.startswith("sm_") and target.runs_here()
-
-
-def _read_description(folder: Path) -> Target | None:
-    """Return the description in a folder that belongs to this user, or None if there is none."""
-    try:
-        if folder.stat().st_uid != os.geteuid():
-            return None
-        return msgspec.json.decode((folder / DESCRIPTION).read_bytes(), type=Target)
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):  # the last: nested too deep
-        return None
-
-
-def write_description(folder: Path, target: Target) -> None:
-    """Write the description of a target into its folder."""
-    (folder / DESCRIPTION).write_bytes(msgspec.json.encode(target))
-
-
-def features_in(options: str) -> tuple[str, ...]:
-    """Return the features of a CPU that g++ uses, from what `g++ -march=NAME -Q --help=target` prints."""
-    enabled = re.findall(r"^\s*-m(\S+)\s+\[enabled\]", options, re.M)
-    return tuple(sorted(_plain(name) for name in enabled if CPU_FEATURE.fullmatch(name)))
-
-
-def features_of_this_cpu() -> frozenset[str]:
-    """Return the features that Linux sees, without the separators in their names."""
-    text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
-    line = re.search(r"^flags\s*:(.*)$", text, re.M)
-    return frozenset(_plain(name) for name in line[1].split()) if line else frozenset()
-
-
-def _plain(name: str) -> str:
-    """Return the name of a feature as Linux has it, without separators."""
-    plain = re.sub(r"[._-]", "", name)
-    return LINUX_NAMES.get(plain, plain)
-
-
-CPU_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
-GPU_NAME = re.compile(r"sm_\d{2,3}[af]?")
 
 
 def check_target(name: str, is_gpu: bool) -> None:
@@ -461,9 +413,16 @@ def build_target(name: str, is_gpu: bool, files: Iterable[str], report: Callable
         There is no compiler, or it failed, or the cache cannot be written.
     """
     check_target(name, is_gpu)
-    folder, command = target_folder(name), _target_command(name, is_gpu)
-    described = _description(name, is_gpu, command)
+    folder = target_folder(name)
+    features: tuple[str, ...] = ()
+    if is_gpu:
+        command = [cuda_compiler(), *CUDA_FLAGS.split(), f"-arch={name}"]
+    else:
+        command = [host_compiler(), *HOST_FLAGS.replace("-march=native", f"-march={name}").split()]
+        features = features_in(target_features(command[0], name))
+    target = Target(name, version_line(command[0]), platform.machine(), features)
     part = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    old = part.with_name(part.name + "-old")
 
     def compile_one(file: str) -> None:
         compile_file(file, command, part / kernel_name(file, name))
@@ -471,36 +430,22 @@ def build_target(name: str, is_gpu: bool, files: Iterable[str], report: Callable
 
     try:
         compile_all(compile_one, files, len(os.sched_getaffinity(0)))
-        write_description(part, described)
-        _replace(folder, part)
+        (part / DESCRIPTION).write_bytes(msgspec.json.encode(target))
+        if folder.exists():  # a process that has loaded kernels from the old folder keeps them
+            folder.rename(old)
+            shutil.rmtree(old, ignore_errors=True)
+        part.rename(folder)
     finally:
         shutil.rmtree(part, ignore_errors=True)
     return folder
 
 
+def features_in(options: str) -> tuple[str, ...]:
+    """Return the features of a CPU that g++ uses, from what `g++ -march=NAME -Q --help=target` prints."""
+    enabled = re.findall(r"^\s*-m(\S+)\s+\[enabled\]", options, re.M)
+    return tuple(sorted(_plain(name) for name in enabled if CPU_FEATURE.fullmatch(name)))
+
+
 def target_folder(name: str) -> Path:
     """Return the folder of the kernels for a target, which need not exist. Raises as `cache_folder`."""
-    return cache_folder() / folder_name(name, target_key())
-
-
-def _target_command(name: str, is_gpu: bool) -> list[str]:
-    """Return the compiler's command without input and output."""
-    if is_gpu:
-        return [cuda_compiler(), *CUDA_FLAGS.split(), f"-arch={name}"]
-    return [host_compiler(), *HOST_FLAGS.replace("-march=native", f"-march={name}").split()]
-
-
-def _description(name: str, is_gpu: bool, command: list[str]) -> Target:
-    version = version_line(command[0])
-    if is_gpu:
-        return Target(name, version, platform.machine())
-    options = target_features(command[0], name)
-    return Target(name, version, platform.machine(), features_in(options))
-
-
-def _replace(folder: Path, part: Path) -> None:
-    """Rename `part` to `folder`. A process that has loaded kernels from the old folder keeps them."""
-    if folder.exists():
-        folder.rename(part.with_name(part.name + "-old"))
-        shutil.rmtree(part.with_name(part.name + "-old"), ignore_errors=True)
-    part.rename(folder)
+    return cache_folder() / f"target-{name}-{target_key()}"

@@ -29,10 +29,12 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from hpcsolve.device import base, build
-from hpcsolve.device.cuda_memory import Allocation, CudaBuffer, Downloads, page_aligned
+from hpcsolve.device.cuda_memory import Allocation, CudaBuffer, Downloads
 from hpcsolve.device.declaration import Declaration, declaration_of
 from hpcsolve.device.select import Gpu, driver_version, load_driver, load_library
 from hpcsolve.errors import EnvironmentFault, LaunchError, ResourceError
+
+PAGE = 4096
 
 
 @dataclass(eq=False)
@@ -152,7 +154,7 @@ def _silent_stderr() -> Iterator[None]:
 
 
 @dataclass(eq=False)
-class CudaDevice:
+class CudaDevice(base.Device):
     """A GPU. See `base.Device`.
 
     Attributes
@@ -227,21 +229,10 @@ class CudaDevice:
         shape, dtype = base.as_shape(shape), np.dtype(dtype)
         return CudaBuffer(self, shape, dtype, self._allocate(math.prod(shape) * dtype.itemsize))
 
-    def zeros(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> CudaBuffer:
-        """Return memory that holds zeros."""
-        buffer = self.empty(shape, dtype)
-        buffer.fill(0)
-        return buffer
-
-    def upload(self, array: NDArray[Any]) -> CudaBuffer:
-        """Return a copy of `array`."""
-        buffer = self.empty(array.shape, array.dtype)
-        buffer.upload(array)
-        return buffer
-
     def constant(self, array: NDArray[Any]) -> CudaBuffer:
         """Return a copy of `array` that is only read."""
-        buffer = self.upload(array)
+        buffer = self.empty(array.shape, array.dtype)
+        buffer.upload(array)
         buffer.read_only = True
         return buffer
 
@@ -259,7 +250,7 @@ class CudaDevice:
 
     def locked(self, nbytes: int) -> tuple[NDArray[np.uint8], bool]:
         """Return a host array on page boundaries, and whether the system has locked its pages."""
-        raw, array = page_aligned(nbytes)
+        raw, array = base.aligned_memory(nbytes, PAGE)
         if not nbytes or not self.is_open:
             return array, False
         with self.calling("page-locking"):
@@ -334,14 +325,6 @@ class CudaDevice:
         self.downloads.clear()
         self.kernels.clear()
         self.modules.clear()
-
-    def __enter__(self) -> CudaDevice:
-        """Return the device itself."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Close it."""
-        self.close()
 
     def _allocate(self, nbytes: int) -> Allocation:
         with self.calling(f"allocating {nbytes} bytes") as cuda:

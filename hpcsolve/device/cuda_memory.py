@@ -25,8 +25,6 @@ from hpcsolve.errors import EnvironmentFault, HpcsolveError, LaunchError
 if TYPE_CHECKING:
     from hpcsolve.device.cuda import CudaDevice
 
-PAGE = 4096
-
 
 @dataclass(eq=False)
 class Allocation:
@@ -129,13 +127,6 @@ class CudaBuffer:
         """Free the memory when the GPU has done what is queued."""
         if self.owns_memory:
             self.device.release(self.allocation)
-
-
-def page_aligned(nbytes: int) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """Return host memory, and an array in it that starts on a page boundary and keeps the memory alive."""
-    raw = np.empty(nbytes + PAGE, np.uint8)
-    start = -raw.ctypes.data % PAGE
-    return raw, raw[start : start + nbytes]
 
 
 PIECE_BYTES = 1 << 22

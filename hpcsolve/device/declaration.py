@@ -32,6 +32,17 @@ if TYPE_CHECKING:
 FORMATS = {"u1": "B", "i2": "h", "u2": "H", "i4": "i", "u4": "I", "i8": "q", "u8": "Q", "f4": "f", "f8": "d"}
 """The format character of Python's `struct` for each type code of numpy. `struct` aligns each as C does."""
 POINTER = "P"
+CODES = {
+    "int": "i4", "int32_t": "i4", "uint32_t": "u4", "int64_t": "i8", "uint64_t": "u8", "int16_t": "i2",
+    "uint16_t": "u2", "uint8_t": "u1", "float": "f4", "double": "f8", "size_t": "u8",
+}
+_INCLUDE = re.compile(r'^#include "([^"]+)"$', re.MULTILINE)
+_MACRO = re.compile(r"^#define (\w+)\(([\w, ]*)\)(.*)$", re.MULTILINE)
+_CALL = re.compile(r"^\s*(\w+)\((.*)\)\s*$", re.MULTILINE)
+_STRUCT = re.compile(r"(?:template <class (\w+)>\s*)?struct (\w+) \{([^{}]*)\};")
+_KERNEL = re.compile(r"\b(?:KERNEL|FUNCTION)\s+(?:REGISTERS\(\d+\)\s+|ANY_REGISTERS\s+)?(\w+)\(([^()]*)\)")
+_RESULT = re.compile(r"result<(\w+)> &(\w+)")
+_TYPED = re.compile(r"(NULLABLE )?(const )?(\w+)(?:<(\w+)>)? (\*?)(?:__restrict__ )?(\w+)")
 Place: TypeAlias = "tuple[str, np.dtype[Any] | None, bool, bool]"
 """A value's name, its dtype if it is a pointer, whether the target is constant, whether the pointer is nullable."""
 
@@ -190,46 +201,37 @@ class Declaration:
                         else:
                             raise TypeError
                     values.append(given)
-        except (KeyError, TypeError, AttributeError):  # an argument is wrong: find out which
-            return list(self._flat(self.parameters, arguments, "", device))
+        except (KeyError, TypeError, AttributeError):
+            self._refuse(self.parameters, arguments, "", device)
+            raise
         return values
 
-    def _flat(self, parameters: Sequence[Value | Struct], arguments: Mapping[str, Argument], prefix: str, device: Device
-              ) -> Iterator[Any]:
-        if len(arguments) != len(parameters) or any(p.name not in arguments for p in parameters):
-            raise self._wrong_names(parameters, arguments, prefix)
-        for parameter in parameters:
-            given: Any = arguments[parameter.name]
-            if isinstance(parameter, Struct):
-                if not isinstance(given, Mapping):
-                    raise self._mistyped(prefix + parameter.name, parameter, given)
-                yield from self._flat(parameter.fields, given, f"{parameter.name}.", device)
-            elif parameter.pointer:
-                yield self._address(prefix + parameter.name, parameter, given, device)
-            else:
-                yield given
-
-    def _address(self, name: str, value: Value, buffer: Any, device: Device) -> int:
-        if buffer is None and value.nullable:
-            return 0
-        try:
-            right = buffer.dtype == value.dtype and buffer.device is device
-        except AttributeError:
-            right = False
-        if not right:
-            raise self._mistyped(name, value, buffer)
-        if buffer.read_only and not value.constant:
-            raise LaunchError(f"{self.kernel}: argument {name} is written to by the kernel; it cannot be a constant")
-        address: int = buffer.address
-        return address
-
-    def _wrong_names(self, parameters: Sequence[Value | Struct], arguments: Mapping[str, Argument], prefix: str
-                     ) -> LaunchError:
+    def _refuse(self, parameters: Sequence[Value | Struct], arguments: Mapping[str, Argument], prefix: str,
+                device: Device) -> None:
+        """Raise the error of the first argument that is wrong. `prefix` is the name of the struct and a dot."""
         names = [parameter.name for parameter in parameters]
         missing = [prefix + name for name in names if name not in arguments]
         unknown = [prefix + name for name in arguments if name not in names]
-        parts = [f"{word} {', '.join(them)}" for word, them in (("missing", missing), ("unknown", unknown)) if them]
-        return LaunchError(f"{self.kernel}: arguments {'; '.join(parts)}")
+        if missing or unknown:
+            parts = [f"{word} {', '.join(them)}" for word, them in (("missing", missing), ("unknown", unknown)) if them]
+            raise LaunchError(f"{self.kernel}: arguments {'; '.join(parts)}")
+        for parameter in parameters:
+            name, given = prefix + parameter.name, arguments[parameter.name]
+            if isinstance(parameter, Struct):
+                if not isinstance(given, Mapping):
+                    raise self._mistyped(name, parameter, given)
+                self._refuse(parameter.fields, given, f"{parameter.name}.", device)
+            elif parameter.pointer and not (given is None and parameter.nullable):
+                buffer: Any = given
+                try:
+                    right = buffer.dtype == parameter.dtype and buffer.device is device
+                except AttributeError:
+                    right = False
+                if not right:
+                    raise self._mistyped(name, parameter, given)
+                if buffer.read_only and not parameter.constant:
+                    raise LaunchError(f"{self.kernel}: argument {name} is written to by the kernel; it cannot be a "
+                                      "constant")
 
     def _misfit(self, values: Sequence[Any]) -> LaunchError:
         """Return the error of the first value that is not a number, or does not fit its type."""
@@ -251,19 +253,6 @@ class Declaration:
         return LaunchError(f"{self.kernel}: argument {name} must be {parameter} on this device, not {given!r}")
 
 
-CODES = {
-    "int": "i4", "int32_t": "i4", "uint32_t": "u4", "int64_t": "i8", "uint64_t": "u8", "int16_t": "i2",
-    "uint16_t": "u2", "uint8_t": "u1", "float": "f4", "double": "f8", "size_t": "u8",
-}
-_INCLUDE = re.compile(r'^#include "([^"]+)"$', re.MULTILINE)
-_MACRO = re.compile(r"^#define (\w+)\(([\w, ]*)\)(.*)$", re.MULTILINE)
-_CALL = re.compile(r"^\s*(\w+)\((.*)\)\s*$", re.MULTILINE)
-_STRUCT = re.compile(r"(?:template <class (\w+)>\s*)?struct (\w+) \{([^{}]*)\};")
-_KERNEL = re.compile(r"\b(?:KERNEL|FUNCTION)\s+(?:REGISTERS\(\d+\)\s+|ANY_REGISTERS\s+)?(\w+)\(([^()]*)\)")
-_RESULT = re.compile(r"result<(\w+)> &(\w+)")
-_TYPED = re.compile(r"(NULLABLE )?(const )?(\w+)(?:<(\w+)>)? (\*?)(?:__restrict__ )?(\w+)")
-
-
 def source_name(file: str) -> str:
     """Return the name of a source file in cuda_src: `paths/tile.cu` for a GPU and CPUs, `host/ruin.cpp` for CPUs."""
     return f"{file}.cpp" if for_host(file) else f"{file}.cu"
@@ -272,14 +261,6 @@ def source_name(file: str) -> str:
 def for_host(file: str) -> bool:
     """Return whether a source file (without suffix) has functions of the host, which run on the CPU's cores alone."""
     return file.startswith("host/")
-
-
-@dataclass(frozen=True)
-class _StructText:
-    """A struct's fields as text. `parameter` is the name of its type parameter, empty if it is no template."""
-
-    parameter: str
-    fields: tuple[str, ...]
 
 
 def declaration_of(folder: Path, file: str, name: str) -> Declaration:
@@ -334,6 +315,14 @@ def _expanded(text: str, macros: Mapping[str, tuple[tuple[str, ...], str]]) -> s
         return _expanded(re.sub(r"(?<=\)) (?=\w+\()", "\n", filled), macros)
 
     return _CALL.sub(made, text)
+
+
+@dataclass(frozen=True)
+class _StructText:
+    """A struct's fields as text. `parameter` is the name of its type parameter, empty if it is no template."""
+
+    parameter: str
+    fields: tuple[str, ...]
 
 
 def _declaration(name: str, parameters: str, structs: Mapping[str, _StructText]) -> Declaration:

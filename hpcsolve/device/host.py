@@ -31,141 +31,12 @@ from hpcsolve.wording import counted
 if TYPE_CHECKING:
     from hpcsolve.device.base import Argument
 
-def open_library(path: Path, threads: int) -> ctypes.CDLL:
-    """Load a compiled library whose idle threads sleep.
-
-    OpenMP reads OMP_WAIT_POLICY once, when the first library loads it. Without the variable, idle threads spin for
-    milliseconds after each launch, and an ant colony on 4 threads took 30 times the CPU time. What the user has set
-    stays.
-    """
-    if "OMP_WAIT_POLICY" in os.environ:
-        return ctypes.CDLL(str(path))
-    if threads > 1:
-        _warn_of_spinning(path.parent)
-    os.environ["OMP_WAIT_POLICY"] = "passive"
-    try:
-        return ctypes.CDLL(str(path))
-    finally:
-        del os.environ["OMP_WAIT_POLICY"]  # the environment is the calling program's
-
-
-def start_threads(library: ctypes.CDLL, threads: int) -> None:
-    """Start OpenMP's threads, which all launches from this thread use.
-
-    OpenMP's library ends the process where a thread cannot be started, with exit code 1. So Python starts as many
-    before, all at the same time, and OpenMP's take their place at once, before anything else takes the memory.
-
-    Raises
-    ------
-    ResourceError
-        They cannot be started.
-    """
-    end, started = threading.Event(), []
-    try:
-        for _ in range(threads - 1):
-            thread = threading.Thread(target=end.wait)
-            thread.start()
-            started.append(thread)
-    except (RuntimeError, MemoryError):
-        what = f"{counted(threads, 'thread')} cannot be started, only {len(started) + 1}"
-        raise ResourceError(f"{what}: raise the limit of processes (ulimit -u, pids of the cgroup) or of memory "
-                            f"(ulimit -v), or set threads = {len(started) + 1} in the job") from None
-    finally:
-        end.set()
-        for thread in started:
-            thread.join()
-    if threads > 1:
-        with suppress(AttributeError):  # another compiler's OpenMP
-            parallel = library["GOMP_parallel"]  # of libgomp, which the library is linked with
-            nothing = ctypes.cast(ctypes.CDLL(None).free, ctypes.c_void_p)
-            parallel(nothing, None, ctypes.c_uint(threads), ctypes.c_uint(0))  # each thread calls free(NULL)
-
-
-def _warn_of_spinning(folder: Path) -> None:
-    """Warn if OpenMP was loaded without a policy before the first library of this folder: its threads will spin."""
-    try:
-        loaded = Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return
-    if "/libgomp.so" in loaded and os.path.realpath(folder) not in loaded:
-        text = "OpenMP was loaded before hpcsolve, so idle threads spin and take the cores of others: start the " \
-               "program with OMP_WAIT_POLICY=passive in its environment"
-        warnings.warn(text, RuntimeWarning, stacklevel=2)
-
-
+ALIGNMENT = 64
+NO_MEMORY = 1
+"""What a call returns if it could not have its memory (`outcome` in cuda_src/host/function.hpp)."""
 Given: TypeAlias = "int | NDArray[Any] | Mapping[str, Given] | None"
 """An argument: a number, an array, which the function fills in unless it is declared `const`, None where the source
 says NULLABLE, or a group of these."""
-NO_MEMORY = 1
-"""What a call returns if it could not have its memory (`outcome` in cuda_src/host/function.hpp)."""
-
-
-class HostFunction:
-    """A function of a compiled library.
-
-    Parameters
-    ----------
-    declaration
-        As its source declares it.
-    library
-        The library that has it.
-
-    Attributes
-    ----------
-    most_held
-        The most bytes that vectors of its library held at a time during the last call.
-    """
-
-    def __init__(self, declaration: Declaration, library: ctypes.CDLL) -> None:
-        self.declaration, self.most_held = declaration, 0
-        self._call = library[f"{declaration.kernel}_call"]
-        self._call.argtypes = (ctypes.c_char_p, ctypes.POINTER(ctypes.c_void_p))
-        self._bytes, self._take, self._most_held = (
-            library[f"hpcsolve_{name}"] for name in ("bytes", "take", "most_held"))
-        self._bytes.argtypes, self._bytes.restype = (ctypes.c_void_p,), ctypes.c_size_t
-        self._take.argtypes, self._take.restype = (ctypes.c_void_p, ctypes.c_void_p), None
-        self._most_held.restype = ctypes.c_size_t
-
-    def __call__(self, device: HostDevice, arguments: Mapping[str, Given]) -> dict[str, NDArray[Any]]:
-        """Call the function, and return its results. See `HostDevice.call`."""
-        buffers = _buffers(self.declaration.parameters, arguments, device)  # they keep copies of strided arrays alive
-        made = (ctypes.c_void_p * len(self.declaration.results))()
-        outcome = self._call(self.declaration.packed(buffers, device), made)
-        self.most_held = int(self._most_held())
-        device.memory_peak = max(device.memory_peak, device.allocated + self.most_held)
-        if outcome == NO_MEMORY:
-            raise ResourceError(f"{self.declaration.kernel}: its memory does not fit ({device.memory_free()} bytes are "
-                                "free)")
-        if outcome:
-            raise LaunchError(f"{self.declaration.kernel} failed: an exception that is not a lack of memory (a bug in "
-                              "hpcsolve)")
-        return {result.name: self._taken(one, result.dtype) for result, one in zip(self.declaration.results, made)}
-
-    def _taken(self, one: int, dtype: np.dtype[Any]) -> NDArray[Any]:
-        """Return a copy of a result, whose own memory is freed."""
-        found = np.empty(self._bytes(one) // dtype.itemsize, dtype)
-        self._take(one, found.ctypes.data)
-        return found
-
-
-def _buffers(
-    parameters: Sequence[Value | Struct], given: Mapping[str, Given], device: HostDevice
-) -> dict[str, Argument]:
-    """Return the arguments with a buffer in place of each array. Wrong ones stay, for the declaration to refuse."""
-    declared = {parameter.name: parameter for parameter in parameters}
-    return {name: _buffer(declared.get(name), value, device) for name, value in given.items()}
-
-
-def _buffer(parameter: Value | Struct | None, given: Given, device: HostDevice) -> Argument:
-    if isinstance(parameter, Struct) and isinstance(given, Mapping):
-        return _buffers(parameter.fields, given, device)
-    if isinstance(parameter, Value) and isinstance(given, np.ndarray):
-        written = not parameter.constant and given.flags.writeable
-        return device.output(given) if written else device.constant(np.ascontiguousarray(given))
-    return given  # type: ignore[return-value]
-
-
-ALIGNMENT = 64
 
 
 @dataclass(eq=False)
@@ -233,7 +104,7 @@ class HostBuffer:
     def fill(self, value: int) -> None:
         """Set every byte to `value`."""
         base.check_writable(self)
-        self.array.view(np.uint8)[...] = value
+        self.array.reshape(-1).view(np.uint8)[...] = value
 
     def free(self) -> None:
         """Free the memory."""
@@ -279,8 +150,73 @@ class HostTimer:
         self.seconds += time.perf_counter() - self.started
 
 
+class HostFunction:
+    """A function of a compiled library.
+
+    Parameters
+    ----------
+    declaration
+        As its source declares it.
+    library
+        The library that has it.
+
+    Attributes
+    ----------
+    most_held
+        The most bytes that vectors of its library held at a time during the last call.
+    """
+
+    def __init__(self, declaration: Declaration, library: ctypes.CDLL) -> None:
+        self.declaration, self.most_held = declaration, 0
+        self._call = library[f"{declaration.kernel}_call"]
+        self._call.argtypes = (ctypes.c_char_p, ctypes.POINTER(ctypes.c_void_p))
+        self._bytes, self._take, self._most_held = (
+            library[f"hpcsolve_{name}"] for name in ("bytes", "take", "most_held"))
+        self._bytes.argtypes, self._bytes.restype = (ctypes.c_void_p,), ctypes.c_size_t
+        self._take.argtypes, self._take.restype = (ctypes.c_void_p, ctypes.c_void_p), None
+        self._most_held.restype = ctypes.c_size_t
+
+    def __call__(self, device: HostDevice, arguments: Mapping[str, Given]) -> dict[str, NDArray[Any]]:
+        """Call the function, and return its results. See `HostDevice.call`."""
+        buffers = _buffers(self.declaration.parameters, arguments, device)  # they keep copies of strided arrays alive
+        made = (ctypes.c_void_p * len(self.declaration.results))()
+        outcome = self._call(self.declaration.packed(buffers, device), made)
+        self.most_held = int(self._most_held())
+        device.memory_peak = max(device.memory_peak, device.allocated + self.most_held)
+        if outcome == NO_MEMORY:
+            raise ResourceError(f"{self.declaration.kernel}: its memory does not fit ({device.memory_free()} bytes are "
+                                "free)")
+        if outcome:
+            raise LaunchError(f"{self.declaration.kernel} failed: an exception that is not a lack of memory (a bug in "
+                              "hpcsolve)")
+        return {result.name: self._taken(one, result.dtype) for result, one in zip(self.declaration.results, made)}
+
+    def _taken(self, one: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+        """Return a copy of a result, whose own memory is freed."""
+        found = np.empty(self._bytes(one) // dtype.itemsize, dtype)
+        self._take(one, found.ctypes.data)
+        return found
+
+
+def _buffers(
+    parameters: Sequence[Value | Struct], given: Mapping[str, Given], device: HostDevice
+) -> dict[str, Argument]:
+    """Return the arguments with a buffer in place of each array. Wrong ones stay, for the declaration to refuse."""
+    declared = {parameter.name: parameter for parameter in parameters}
+    return {name: _buffer(declared.get(name), value, device) for name, value in given.items()}
+
+
+def _buffer(parameter: Value | Struct | None, given: Given, device: HostDevice) -> Argument:
+    if isinstance(parameter, Struct) and isinstance(given, Mapping):
+        return _buffers(parameter.fields, given, device)
+    if isinstance(parameter, Value) and isinstance(given, np.ndarray):
+        written = not parameter.constant and given.flags.writeable
+        return device.output(given) if written else device.constant(np.ascontiguousarray(given))
+    return given  # type: ignore[return-value]
+
+
 @dataclass(eq=False)
-class HostDevice:
+class HostDevice(base.Device):
     """The CPU cores of this process. See `base.Device`.
 
     Attributes
@@ -313,18 +249,6 @@ class HostDevice:
         """Return memory with undefined content."""
         return HostBuffer(self._allocate(shape, np.dtype(dtype)), self)
 
-    def zeros(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> HostBuffer:
-        """Return memory that holds zeros."""
-        buffer = self.empty(shape, dtype)
-        buffer.array[...] = 0
-        return buffer
-
-    def upload(self, array: NDArray[Any]) -> HostBuffer:
-        """Return a copy of `array`."""
-        buffer = self.empty(array.shape, array.dtype)
-        buffer.upload(array)
-        return buffer
-
     def constant(self, array: NDArray[Any]) -> HostBuffer:
         """Return the array itself if kernels can read it, else a copy.
 
@@ -332,9 +256,10 @@ class HostDevice:
         """
         if array.flags.c_contiguous and array.flags.aligned:
             return HostBuffer(array, self, owns_memory=False, read_only=True)
-        buffer = self.upload(array)
-        buffer.read_only = True
-        return buffer
+        copy = self.empty(array.shape, array.dtype)
+        copy.upload(array)
+        copy.read_only = True
+        return copy
 
     def output(self, array: NDArray[Any]) -> HostBuffer:
         """Return the array itself. It belongs to the caller, so `allocated` does not count it."""
@@ -413,25 +338,78 @@ class HostDevice:
         self.functions.clear()
         self.libraries.clear()
 
-    def __enter__(self) -> HostDevice:
-        """Return the device itself."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Close it."""
-        self.close()
-
     def _allocate(self, shape: int | tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
         shape = base.as_shape(shape)
         nbytes = math.prod(shape) * dtype.itemsize
         try:
-            raw = np.empty(nbytes + ALIGNMENT, np.uint8)
+            _, memory = base.aligned_memory(nbytes, ALIGNMENT)
         except (MemoryError, ValueError):
             raise ResourceError(f"{nbytes} bytes do not fit in memory ({self.memory_free()} are free)") from None
         self.allocated += nbytes
         self.memory_peak = max(self.memory_peak, self.allocated)
-        start = -raw.ctypes.data % ALIGNMENT
-        return raw[start : start + nbytes].view(dtype).reshape(shape)
+        return memory.view(dtype).reshape(shape)
+
+
+def open_library(path: Path, threads: int) -> ctypes.CDLL:
+    """Load a compiled library whose idle threads sleep.
+
+    OpenMP reads OMP_WAIT_POLICY once, when the first library loads it. Without the variable, idle threads spin for
+    milliseconds after each launch, and an ant colony on 4 threads took 30 times the CPU time. What the user has set
+    stays.
+    """
+    if "OMP_WAIT_POLICY" in os.environ:
+        return ctypes.CDLL(str(path))
+    if threads > 1:
+        _warn_of_spinning(path.parent)
+    os.environ["OMP_WAIT_POLICY"] = "passive"
+    try:
+        return ctypes.CDLL(str(path))
+    finally:
+        del os.environ["OMP_WAIT_POLICY"]  # the environment is the calling program's
+
+
+def _warn_of_spinning(folder: Path) -> None:
+    """Warn if OpenMP was loaded without a policy before the first library of this folder: its threads will spin."""
+    try:
+        loaded = Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return
+    if "/libgomp.so" in loaded and os.path.realpath(folder) not in loaded:
+        text = "OpenMP was loaded before hpcsolve, so idle threads spin and take the cores of others: start the " \
+               "program with OMP_WAIT_POLICY=passive in its environment"
+        warnings.warn(text, RuntimeWarning, stacklevel=2)
+
+
+def start_threads(library: ctypes.CDLL, threads: int) -> None:
+    """Start OpenMP's threads, which all launches from this thread use.
+
+    OpenMP's library ends the process where a thread cannot be started, with exit code 1. So Python starts as many
+    before, all at the same time, and OpenMP's take their place at once, before anything else takes the memory.
+
+    Raises
+    ------
+    ResourceError
+        They cannot be started.
+    """
+    end, started = threading.Event(), []
+    try:
+        for _ in range(threads - 1):
+            thread = threading.Thread(target=end.wait)
+            thread.start()
+            started.append(thread)
+    except (RuntimeError, MemoryError):
+        what = f"{counted(threads, 'thread')} cannot be started, only {len(started) + 1}"
+        raise ResourceError(f"{what}: raise the limit of processes (ulimit -u, pids of the cgroup) or of memory "
+                            f"(ulimit -v), or set threads = {len(started) + 1} in the job") from None
+    finally:
+        end.set()
+        for thread in started:
+            thread.join()
+    if threads > 1:
+        with suppress(AttributeError):  # another compiler's OpenMP
+            parallel = library["GOMP_parallel"]  # of libgomp, which the library is linked with
+            nothing = ctypes.cast(ctypes.CDLL(None).free, ctypes.c_void_p)
+            parallel(nothing, None, ctypes.c_uint(threads), ctypes.c_uint(0))  # each thread calls free(NULL)
 
 
 def _processor_name() -> str:

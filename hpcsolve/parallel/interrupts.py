@@ -49,6 +49,13 @@ SECONDS_TO_HANDLE = 1.0
 """Time after which a signal that the main thread has not handled is sent to it again."""
 SAME_PRESS = 0.5
 """Seconds within which Ctrl-C is taken as the same press, which a terminal and a launcher may both pass on."""
+SECONDS_BETWEEN_LOOKS_AT_PARENT = 0.5
+SECONDS_TO_START = 300.0
+"""Time that MPI has to start, from the moment at which this rank is ready. Others may still read or compile."""
+SECONDS_TO_START_AFTER_SIGNAL = 4.0
+"""Time that MPI has to start if this rank was asked to stop, since the other ranks then end in good order too."""
+RANK_0_HEAD_START = 2.0
+"""Seconds that the other ranks wait while rank 0 prints the reason of the end, because their exit may kill it."""
 
 
 class Terminated(KeyboardInterrupt):
@@ -68,29 +75,6 @@ def exit_code_of_signal(stop: KeyboardInterrupt) -> int:
 def line_of(stop: KeyboardInterrupt) -> str:
     """Return the last line of a command that such an exception ends."""
     return f"hpcsolve: stopped by {stop}; run the same command again" if str(stop) else INTERRUPTED_LINE
-
-
-_handled = 0.0
-"""The moment of the last call of `interrupt`, by the monotonic clock."""
-
-
-def interrupt(number: int, frame: FrameType | None) -> None:
-    """Raise the exception for a signal. During an import end the process at once instead.
-
-    The initialization of C extensions does not expect an exception: numpy's turns it into another one or crashes. A
-    rank must not end alone, so for one of several the signal comes again until the import is over.
-    """
-    global _handled
-    _handled, stop = time.monotonic(), asked_by(number)
-    while frame is not None:
-        if frame.f_code.co_filename == _IMPORTING:
-            if environment.started_by_launcher(os.environ):
-                threading.Timer(SECONDS_BETWEEN_LOOKS, os.kill, (os.getpid(), number)).start()
-                return
-            os.write(2, f"{line_of(stop)}\n".encode())
-            os._exit(exit_code_of_signal(stop))
-        frame = frame.f_back
-    raise stop
 
 
 @contextmanager
@@ -115,6 +99,29 @@ def signals_raise() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         for number, handler in previous.items():
             signal.signal(number, handler)
+
+
+_handled = 0.0
+"""The moment of the last call of `interrupt`, by the monotonic clock."""
+
+
+def interrupt(number: int, frame: FrameType | None) -> None:
+    """Raise the exception for a signal. During an import end the process at once instead.
+
+    The initialization of C extensions does not expect an exception: numpy's turns it into another one or crashes. A
+    rank must not end alone, so for one of several the signal comes again until the import is over.
+    """
+    global _handled
+    _handled, stop = time.monotonic(), asked_by(number)
+    while frame is not None:
+        if frame.f_code.co_filename == _IMPORTING:
+            if environment.started_by_launcher(os.environ):
+                threading.Timer(SECONDS_BETWEEN_LOOKS, os.kill, (os.getpid(), number)).start()
+                return
+            os.write(2, f"{line_of(stop)}\n".encode())
+            os._exit(exit_code_of_signal(stop))
+        frame = frame.f_back
+    raise stop
 
 
 @contextmanager
@@ -145,6 +152,13 @@ def _sent_again() -> Iterator[None]:
     finally:
         signal.set_wakeup_fd(before)
         os.close(writer)
+
+
+def let_kill(*signals: signal.Signals) -> None:
+    """Let signals end this process at once, where `signals_raise` has taken them over."""
+    for number in signals:
+        if signal.getsignal(number) is interrupt:
+            signal.signal(number, signal.SIG_DFL)
 
 
 class Held:
@@ -181,11 +195,76 @@ class Held:
             raise self.asked
 
 
-def let_kill(*signals: signal.Signals) -> None:
-    """Let signals end this process at once, where `signals_raise` has taken them over."""
-    for number in signals:
-        if signal.getsignal(number) is interrupt:
-            signal.signal(number, signal.SIG_DFL)
+def end_with_parent() -> None:
+    """Start a thread that ends this process when its parent, the process of the launcher on its host, has ended.
+
+    Without a launcher this process may outlive its parent, and no thread is started.
+    """
+    parent = os.getppid()
+
+    def watch() -> None:
+        signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)  # the main thread is to take them
+        while os.getppid() == parent:
+            time.sleep(SECONDS_BETWEEN_LOOKS_AT_PARENT)
+        _end_process(EnvironmentFault.exit_code, f"{_this_rank()}: the launcher (process {parent}) has ended")
+
+    if environment.started_by_launcher(os.environ):
+        threading.Thread(target=watch, name="parent", daemon=True).start()
+
+
+@contextmanager
+def limited_start(failure: BaseException | None, held: Held) -> Iterator[None]:
+    """End this process if the block, in which MPI starts, takes too long.
+
+    Parameters
+    ----------
+    failure
+        What has ended the work of this rank before, or None.
+    held
+        Keeps the signals, which are noted there.
+    """
+    over = threading.Event()
+    if environment.started_by_launcher(os.environ):
+        threading.Thread(target=_watch_start, args=(failure, held, over), name="start", daemon=True).start()
+    try:
+        yield
+    finally:
+        over.set()
+
+
+def _watch_start(failure: BaseException | None, held: Held, over: threading.Event) -> None:
+    began, left = time.monotonic(), SECONDS_TO_START
+    if isinstance(failure, KeyboardInterrupt):
+        held.asked = failure
+    asked = held.asked
+    while left > 0:
+        taken = signal.sigtimedwait(STOPPING, min(left, SECONDS_BETWEEN_LOOKS_AT_PARENT))
+        if over.is_set():
+            if taken is not None:
+                os.kill(os.getpid(), taken.si_signo)  # it was not meant for this thread any more
+            return
+        if taken is not None:
+            held.note(taken.si_signo)
+        if asked is None and held.asked is not None:
+            asked, began = held.asked, time.monotonic()
+        left = began + (SECONDS_TO_START if asked is None else SECONDS_TO_START_AFTER_SIGNAL) - time.monotonic()
+    if environment.announced_rank(os.environ) != 0 and over.wait(RANK_0_HEAD_START):
+        return
+    if held.asked is not None:
+        warn(line_of(held.asked))
+        os._exit(exit_code_of_signal(held.asked))
+    late = f"MPI has not started within {SECONDS_TO_START:g} s: another rank has ended, or is not ready"
+    fault = failure if isinstance(failure, HpcsolveError) else EnvironmentFault(late)
+    _end_process(fault.exit_code, f"{_this_rank()}: {fault}")
+
+
+def _this_rank() -> str:
+    return f"rank {environment.announced_rank(os.environ)} on {socket.gethostname()}"
+
+
+def _end_process(code: int, line: str) -> None:
+    warn(f"hpcsolve: error: {line}")
+    os._exit(code)
 
 
 class Interrupts:
@@ -232,93 +311,9 @@ class Interrupts:
     def _note(self, number: int, frame: FrameType | None) -> None:
         now = self._clock()
         if self._first is None:
-            self._begin(now)
+            self._first = now
+            if self._message:  # not by `warn`: the signal may have come in the middle of a print
+                with suppress(OSError):
+                    os.write(2, f"{self._message}\n".encode())
         elif number == signal.SIGINT and now - self._first > SAME_PRESS:
             raise KeyboardInterrupt
-
-    def _begin(self, now: float) -> None:
-        self._first = now
-        if self._message:  # not by `warn`: the signal may have come in the middle of a print
-            with suppress(OSError):
-                os.write(2, f"{self._message}\n".encode())
-
-
-SECONDS_BETWEEN_LOOKS_AT_PARENT = 0.5
-SECONDS_TO_START = 300.0
-"""Time that MPI has to start, from the moment at which this rank is ready. Others may still read or compile."""
-SECONDS_TO_START_AFTER_SIGNAL = 4.0
-"""Time that MPI has to start if this rank was asked to stop, since the other ranks then end in good order too."""
-RANK_0_HEAD_START = 2.0
-"""Seconds that the other ranks wait while rank 0 prints the reason of the end, because their exit may kill it."""
-
-
-def end_with_parent() -> None:
-    """Start a thread that ends this process when its parent, the process of the launcher on its host, has ended.
-
-    Without a launcher this process may outlive its parent, and no thread is started.
-    """
-    if environment.started_by_launcher(os.environ):
-        parent = os.getppid()
-        threading.Thread(target=_watch_parent, args=(parent,), name="parent", daemon=True).start()
-
-
-@contextmanager
-def limited_start(failure: BaseException | None, held: Held) -> Iterator[None]:
-    """End this process if the block, in which MPI starts, takes too long.
-
-    Parameters
-    ----------
-    failure
-        What has ended the work of this rank before, or None.
-    held
-        Keeps the signals, which are noted there.
-    """
-    over = threading.Event()
-    if environment.started_by_launcher(os.environ):
-        threading.Thread(target=_watch_start, args=(failure, held, over), name="start", daemon=True).start()
-    try:
-        yield
-    finally:
-        over.set()
-
-
-def _watch_parent(parent: int) -> None:
-    signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)  # the main thread is to take them
-    while os.getppid() == parent:
-        time.sleep(SECONDS_BETWEEN_LOOKS_AT_PARENT)
-    _end_process(EnvironmentFault.exit_code, f"{_this_rank()}: the launcher (process {parent}) has ended")
-
-
-def _watch_start(failure: BaseException | None, held: Held, over: threading.Event) -> None:
-    began, left = time.monotonic(), SECONDS_TO_START
-    if isinstance(failure, KeyboardInterrupt):
-        held.asked = failure
-    asked = held.asked
-    while left > 0:
-        taken = signal.sigtimedwait(STOPPING, min(left, SECONDS_BETWEEN_LOOKS_AT_PARENT))
-        if over.is_set():
-            if taken is not None:
-                os.kill(os.getpid(), taken.si_signo)  # it was not meant for this thread any more
-            return
-        if taken is not None:
-            held.note(taken.si_signo)
-        if asked is None and held.asked is not None:
-            asked, began = held.asked, time.monotonic()
-        left = began + (SECONDS_TO_START if asked is None else SECONDS_TO_START_AFTER_SIGNAL) - time.monotonic()
-    if environment.announced_rank(os.environ) != 0 and over.wait(RANK_0_HEAD_START):
-        return
-    if held.asked is not None:
-        warn(line_of(held.asked))
-        os._exit(exit_code_of_signal(held.asked))
-    late = f"MPI has not started within {SECONDS_TO_START:g} s: another rank has ended, or is not ready"
-    fault = failure if isinstance(failure, HpcsolveError) else EnvironmentFault(late)
-    _end_process(fault.exit_code, f"{_this_rank()}: {fault}")
-
-
-def _this_rank() -> str:
-    return f"rank {environment.announced_rank(os.environ)} on {socket.gethostname()}"
-
-
-def _end_process(code: int, line: str) -> None:
-    warn(f"hpcsolve: error: {line}")
-    os._exit(code)

@@ -43,18 +43,69 @@ if TYPE_CHECKING:
     from hpcsolve.parallel.mpi import MpiComm
 
 T = TypeVar("T")
-
 BUG = HpcsolveError.exit_code
 """Exit code of a bug in hpcsolve."""
-
 STOPPED_EARLY = Stopped.exit_code
 """Exit code of a run that was asked to stop: a checkpoint or the best answer is written (`EX_TEMPFAIL`: try again)."""
-
 PATIENCE_AFTER_ERROR = 4.0
 """Seconds that a rank with an error leaves the other ranks to end too."""
-
 PATIENCE_AFTER_SIGNAL = 1.5
 """Seconds that a rank which a signal has ended leaves the others to end too. Launchers pass signals on to all."""
+LONGEST = 60
+"""A value of more characters is shortened in a record, to its beginning and a hash."""
+NOT_SET = "nothing"
+
+
+def guard(main: Callable[[Comm], int], prepare: Callable[[], Mapping[str, Any] | None] | None = None) -> int:
+    """Join the ranks, run `main` on each, and return the greatest exit code of all ranks.
+
+    Afterwards the signals that stop a command are blocked, since there is nothing left to stop.
+
+    Parameters
+    ----------
+    main
+        Takes the communicator and returns an exit code. An `HpcsolveError` that it raises must be agreed on.
+    prepare
+        Called on every rank before MPI starts, since compilers cannot be started safely afterwards. It may return what
+        all ranks must have in common, as names and plain values: ranks that differ all end with one line. An error in
+        it need not be agreed on.
+
+    Notes
+    -----
+    Any other exception in any thread of any rank, `SystemExit` included, ends all ranks with `BUG`. A signal
+    (`KeyboardInterrupt`) ends them with its code and one line. An `HpcsolveError` that only some ranks raise ends them
+    with its own code after `PATIENCE_AFTER_ERROR`, and at once if another thread than the main one raises it. A rank
+    whose launcher has ended ends too, and so does one whose MPI does not start.
+    """
+    environment.set_quiet_waiting()
+    end_with_parent()
+    terms, early = _prepared(prepare)
+    held = Held()
+    held.hold()
+    try:
+        with limited_start(early, held):
+            comm = join()
+            early = _agreed(comm, early, held, terms)
+    except EnvironmentFault as fault:
+        return end_without_mpi(fault)
+    return _guarded(main, comm, early, held)
+
+
+def fail(error: BaseException) -> int:
+    """End all ranks with an error that this rank has found before it could call `guard`, and return the exit code."""
+
+    def prepare() -> NoReturn:
+        raise error
+
+    return guard(lambda comm: BUG, prepare)
+
+
+def _prepared(prepare: Callable[[], Mapping[str, Any] | None] | None) -> tuple[Mapping[str, Any], BaseException | None]:
+    """Return what all ranks must have in common, and the exception of `prepare`."""
+    try:
+        return (prepare() if prepare else None) or {}, None
+    except BaseException as error:  # noqa: BLE001 (raised again once MPI has started)
+        return {}, lack_of_memory(error) or error
 
 
 def join() -> Comm:
@@ -129,65 +180,13 @@ def _right_command(library: str) -> str:
     return f"the mpiexec of {library}"
 
 
-def on_rank_0(comm: Comm, function: Callable[[], T]) -> T:
-    """Return the value of a function called on rank 0, or raise its `HpcsolveError`, on every rank."""
-    value, error = _attempt(function) if comm.rank == 0 else (None, None)
-    agree(comm, error)
-    return comm.bcast(value)  # type: ignore[return-value]  # agreed: no error, so it is a T
-
-
-def guard(main: Callable[[Comm], int], prepare: Callable[[], Mapping[str, Any] | None] | None = None) -> int:
-    """Join the ranks, run `main` on each, and return the greatest exit code of all ranks.
-
-    Afterwards the signals that stop a command are blocked, since there is nothing left to stop.
-
-    Parameters
-    ----------
-    main
-        Takes the communicator and returns an exit code. An `HpcsolveError` that it raises must be agreed on.
-    prepare
-        Called on every rank before MPI starts, since compilers cannot be started safely afterwards. It may return what
-        all ranks must have in common, as names and plain values: ranks that differ all end with one line. An error in
-        it need not be agreed on.
-
-    Notes
-    -----
-    Any other exception in any thread of any rank, `SystemExit` included, ends all ranks with `BUG`. A signal
-    (`KeyboardInterrupt`) ends them with its code and one line. An `HpcsolveError` that only some ranks raise ends them
-    with its own code after `PATIENCE_AFTER_ERROR`, and at once if another thread than the main one raises it. A rank
-    whose launcher has ended ends too, and so does one whose MPI does not start.
-    """
-    environment.set_quiet_waiting()
-    end_with_parent()
-    terms, early = _prepared(prepare)
-    held = Held()
-    held.hold()
-    try:
-        with limited_start(early, held):
-            comm = join()
-            early = _agreed(comm, early, held, terms)
-    except EnvironmentFault as fault:
-        return end_without_mpi(fault)
-    if comm.size == 1:
-        return _guard_one(main, comm, early, held)
-    return _guard_all(main, comm, early, held)  # type: ignore[arg-type]  # several ranks: join made an MpiComm
-
-
-def fail(error: BaseException) -> int:
-    """End all ranks with an error that this rank has found before it could call `guard`, and return the exit code."""
-
-    def prepare() -> NoReturn:
-        raise error
-
-    return guard(lambda comm: BUG, prepare)
-
-
-def _prepared(prepare: Callable[[], Mapping[str, Any] | None] | None) -> tuple[Mapping[str, Any], BaseException | None]:
-    """Return what all ranks must have in common, and the exception of `prepare`."""
-    try:
-        return (prepare() if prepare else None) or {}, None
-    except BaseException as error:  # noqa: BLE001 (raised again once MPI has started)
-        return {}, lack_of_memory(error) or error
+def end_without_mpi(fault: HpcsolveError) -> int:
+    """Print on rank 0 why no rank can start MPI, and return the exit code."""
+    if environment.announced_rank(os.environ) == 0:
+        _print_error(fault)
+    else:
+        time.sleep(RANK_0_HEAD_START)
+    return fault.exit_code
 
 
 def _agreed(comm: Comm, early: BaseException | None, held: Held, terms: Mapping[str, Any]) -> BaseException | None:
@@ -199,135 +198,6 @@ def _agreed(comm: Comm, early: BaseException | None, held: Held, terms: Mapping[
         except (HpcsolveError, KeyboardInterrupt) as agreed:
             return agreed
     return early
-
-
-def end_without_mpi(fault: HpcsolveError) -> int:
-    """Print on rank 0 why no rank can start MPI, and return the exit code."""
-    if environment.announced_rank(os.environ) == 0:
-        _print_error(fault)
-    else:
-        time.sleep(RANK_0_HEAD_START)
-    return fault.exit_code
-
-
-def _guard_one(main: Callable[[Comm], int], comm: Comm, early: BaseException | None, held: Held) -> int:
-    threading.excepthook = lambda arguments: os._exit(_code_of(comm, arguments.exc_value))
-    try:
-        return _run_main(main, comm, early, held)
-    except (HpcsolveError, KeyboardInterrupt) as failure:
-        held.hold()
-        _print_error(failure)
-        return _exit_code(failure)
-    except BaseException as bug:  # noqa: BLE001 (the user sees it whatever it is, and the exit code says so)
-        return _code_of(comm, bug)
-
-
-def _guard_all(main: Callable[[Comm], int], comm: MpiComm, early: BaseException | None, held: Held) -> int:
-    threading.excepthook = lambda arguments: comm.abort(_code_of(comm, arguments.exc_value))
-    failure: HpcsolveError | KeyboardInterrupt | None = None
-    code = BUG
-    try:
-        code = _run_main(main, comm, early, held)
-    except (HpcsolveError, KeyboardInterrupt) as raised:
-        failure, code = raised, _exit_code(raised)
-    except BaseException as bug:  # noqa: BLE001 (the other ranks wait for this one whatever stopped it)
-        failure = lack_of_memory(bug)
-        if failure is None:
-            comm.abort(_code_of(comm, bug))
-        else:
-            code = failure.exit_code
-    held.hold()
-    return _finish(comm, code, failure)
-
-
-def _run_main(main: Callable[[Comm], int], comm: Comm, early: BaseException | None, held: Held) -> int:
-    """Return the exit code of `main`, or raise what came before. Signals are let through for as long as it works.
-
-    Afterwards they are held, also SIGTERM, with which `srun --kill-on-bad-exit` ends the ranks that exit a moment after
-    the first.
-    """
-    if early is not None:
-        raise early
-    try:
-        held.let_through()
-        return main(comm)
-    finally:
-        held.hold()
-
-
-def _finish(comm: MpiComm, code: int, failure: HpcsolveError | KeyboardInterrupt | None) -> int:
-    """End all ranks with the greatest exit code, after the lowest rank with an error has printed it."""
-    if failure is None:
-        patience = None
-    else:
-        patience = PATIENCE_AFTER_SIGNAL if isinstance(failure, KeyboardInterrupt) else PATIENCE_AFTER_ERROR
-    ends = comm.finish(code, failure is not None, patience)  # exit code and failure of each rank
-    if ends is None:
-        assert failure is not None  # without one this rank waits for the others
-        return _end_alone(comm, code, failure)
-    lowest = next((rank for rank, (_, failed) in enumerate(ends) if failed), None)
-    if failure is not None and lowest == comm.rank:
-        _print_error(failure)
-    comm.finalize()
-    return max(theirs for theirs, _ in ends)
-
-
-def _end_alone(comm: MpiComm, code: int, failure: HpcsolveError | KeyboardInterrupt) -> int:
-    """End all ranks with an error of this rank, since the others have not come to the end too."""
-    stopped = isinstance(failure, KeyboardInterrupt)
-    if stopped and comm.rank != 0:
-        time.sleep(RANK_0_HEAD_START)  # rank 0 may print the line, and end all
-    _print_error(failure)
-    if not stopped:
-        warn(f"hpcsolve: rank {comm.rank} on {socket.gethostname()} raised this error alone; ending all ranks")
-    comm.abort(code)
-    return code
-
-
-def _code_of(comm: Comm, error: BaseException | None) -> int:
-    """Print an error that ends all ranks, and return its exit code."""
-    failure = error if isinstance(error, HpcsolveError) else lack_of_memory(error)
-    if failure is None:
-        _print_bug(comm, error)
-        return BUG
-    _print_error(failure)
-    return failure.exit_code
-
-
-def _attempt(function: Callable[[], T]) -> tuple[T | None, HpcsolveError | None]:
-    """Call a function and return its value or its `HpcsolveError`, which also stands for a lack of memory."""
-    try:
-        return function(), None
-    except HpcsolveError as error:
-        return None, error
-    except Exception as error:
-        lack = lack_of_memory(error)
-        if lack is None:
-            raise
-        return None, lack
-
-
-def _exit_code(failure: HpcsolveError | KeyboardInterrupt) -> int:
-    return exit_code_of_signal(failure) if isinstance(failure, KeyboardInterrupt) else failure.exit_code
-
-
-def _print_error(failure: HpcsolveError | KeyboardInterrupt) -> None:
-    warn(line_of(failure) if isinstance(failure, KeyboardInterrupt) else f"hpcsolve: error: {_one_line(failure)}")
-
-
-def _print_bug(comm: Comm, bug: BaseException | None) -> None:
-    text = "".join(traceback.format_exception(bug)) if bug else ""
-    where = f"rank {comm.rank} of {comm.size} on {socket.gethostname()}"
-    warn(f"{text}hpcsolve: {where} failed: {bug!r}")
-
-
-def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split())
-
-
-LONGEST = 60
-"""A value of more characters is shortened in a record, to its beginning and a hash."""
-NOT_SET = "nothing"
 
 
 def agree_at_start(
@@ -400,3 +270,116 @@ def difference(record: Mapping[str, str], first: Mapping[str, str]) -> str:
     if differing is None:
         return ""
     return f"{differing}: {record.get(differing, NOT_SET)} instead of {first.get(differing, NOT_SET)}"
+
+
+def _guarded(main: Callable[[Comm], int], comm: Comm, early: BaseException | None, held: Held) -> int:
+    """Run `main` on this rank and end in good order with all ranks, or at once where this rank has found a bug."""
+    alone = comm.size == 1
+    abort = os._exit if alone else comm.abort  # type: ignore[attr-defined]  # several ranks: join made an MpiComm
+    threading.excepthook = lambda arguments: abort(_code_of(comm, arguments.exc_value))
+    failure: HpcsolveError | KeyboardInterrupt | None = None
+    try:
+        code = _run_main(main, comm, early, held)
+    except (HpcsolveError, KeyboardInterrupt) as raised:
+        failure = raised
+        code = exit_code_of_signal(raised) if isinstance(raised, KeyboardInterrupt) else raised.exit_code
+    except BaseException as bug:  # noqa: BLE001 (the user sees it whatever it is, and other ranks wait for this one)
+        code = _code_of(comm, bug)
+        if not alone:
+            abort(code)
+        return code
+    held.hold()
+    if not alone:
+        return _finish(comm, code, failure)  # type: ignore[arg-type]
+    if failure is not None:
+        _print_error(failure)
+    return code
+
+
+def _run_main(main: Callable[[Comm], int], comm: Comm, early: BaseException | None, held: Held) -> int:
+    """Return the exit code of `main`, or raise what came before. A lack of memory becomes an `HpcsolveError`.
+
+    Signals are let through for as long as `main` works. Afterwards they are held, also SIGTERM, with which
+    `srun --kill-on-bad-exit` ends the ranks that exit a moment after the first.
+    """
+    if early is not None:
+        raise early
+    try:
+        held.let_through()
+        return main(comm)
+    except Exception as error:
+        lack = lack_of_memory(error)
+        if lack is None:
+            raise
+        raise lack from error
+    finally:
+        held.hold()
+
+
+def _finish(comm: MpiComm, code: int, failure: HpcsolveError | KeyboardInterrupt | None) -> int:
+    """End all ranks with the greatest exit code, after the lowest rank with an error has printed it."""
+    if failure is None:
+        patience = None
+    else:
+        patience = PATIENCE_AFTER_SIGNAL if isinstance(failure, KeyboardInterrupt) else PATIENCE_AFTER_ERROR
+    ends = comm.finish(code, failure is not None, patience)  # exit code and failure of each rank
+    if ends is None:
+        assert failure is not None  # without one this rank waits for the others
+        return _end_alone(comm, code, failure)
+    lowest = next((rank for rank, (_, failed) in enumerate(ends) if failed), None)
+    if failure is not None and lowest == comm.rank:
+        _print_error(failure)
+    comm.finalize()
+    return max(theirs for theirs, _ in ends)
+
+
+def _end_alone(comm: MpiComm, code: int, failure: HpcsolveError | KeyboardInterrupt) -> int:
+    """End all ranks with an error of this rank, since the others have not come to the end too."""
+    stopped = isinstance(failure, KeyboardInterrupt)
+    if stopped and comm.rank != 0:
+        time.sleep(RANK_0_HEAD_START)  # rank 0 may print the line, and end all
+    _print_error(failure)
+    if not stopped:
+        warn(f"hpcsolve: rank {comm.rank} on {socket.gethostname()} raised this error alone; ending all ranks")
+    comm.abort(code)
+    return code
+
+
+def _code_of(comm: Comm, error: BaseException | None) -> int:
+    """Print an error that ends all ranks, and return its exit code."""
+    failure = error if isinstance(error, HpcsolveError) else lack_of_memory(error)
+    if failure is None:
+        text = "".join(traceback.format_exception(error)) if error else ""
+        where = f"rank {comm.rank} of {comm.size} on {socket.gethostname()}"
+        warn(f"{text}hpcsolve: {where} failed: {error!r}")
+        return BUG
+    _print_error(failure)
+    return failure.exit_code
+
+
+def _print_error(failure: HpcsolveError | KeyboardInterrupt) -> None:
+    warn(line_of(failure) if isinstance(failure, KeyboardInterrupt) else f"hpcsolve: error: {_one_line(failure)}")
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split())
+
+
+def on_rank_0(comm: Comm, function: Callable[[], T]) -> T:
+    """Return the value of a function called on rank 0, or raise its `HpcsolveError`, on every rank."""
+    value, error = _attempt(function) if comm.rank == 0 else (None, None)
+    agree(comm, error)
+    return comm.bcast(value)  # type: ignore[return-value]  # agreed: no error, so it is a T
+
+
+def _attempt(function: Callable[[], T]) -> tuple[T | None, HpcsolveError | None]:
+    """Call a function and return its value or its `HpcsolveError`, which also stands for a lack of memory."""
+    try:
+        return function(), None
+    except HpcsolveError as error:
+        return None, error
+    except Exception as error:
+        lack = lack_of_memory(error)
+        if lack is None:
+            raise
+        return None, lack

@@ -17,9 +17,9 @@ import math
 import mmap
 import os
 import sys
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
@@ -37,34 +37,31 @@ from mpi4py import MPI  # noqa: E402  (without the two lines above the import wo
 
 T = TypeVar("T")
 U = TypeVar("U")
-
+Bytes: TypeAlias = NDArray[np.uint8]
 PIECE = 1 << 30
-"""Largest MPI message in bytes. MPI counts in 32-bit integers, and many libraries fail at 2^31."""
-
+"""Largest MPI message in bytes. Libraries before MPI 4 count in 32-bit integers, and fail at 2^31."""
 SHARED_FROM = 1 << 20
 """Size in bytes from which the ranks of a host share one copy of an array."""
-
+SECONDS_POLLING = 0.001
+"""How long a rank polls without a pause. Afterwards it sleeps between two polls."""
+LONGEST_SLEEP = 0.002
+"""Most seconds of such a sleep. It is short because a large message may need both ranks awake for each of its parts."""
 SECONDS_TO_PRINT = 0.5
 """Time between a rank's last line and MPI_Abort. By then mpiexec must have passed the line on, or it is lost."""
+BOUNDARY = 64
+"""Bytes of a cache line. Every part of a segment begins on a multiple of it."""
 
 
-class MpiRequest:
-    """A message that is being sent or received in pieces. It keeps the array alive."""
+def mpi_library() -> str:
+    """Return name and version of the MPI library in one line. MPI need not have started."""
+    words = MPI.Get_library_version().split(",")[0].split("\n")[0].strip("\0").split()
+    return " ".join(words).replace("MPICH Version:", "MPICH")
 
-    def __init__(self, requests: Sequence[MPI.Request], array: NDArray[Any], receives: bool) -> None:
-        self._requests = list(requests)
-        self._array = array
-        self._receives = receives
 
-    def wait(self) -> None:
-        """Wait until the array may be reused (send) or is filled (receive)."""
-        statuses = [MPI.Status() for _ in self._requests]
-        wait_until(lambda: MPI.Request.Testall(self._requests, statuses))
-        if self._receives:
-            arrived = sum(status.Get_count(MPI.BYTE) for status in statuses)
-            if arrived != self._array.nbytes:
-                raise RuntimeError(f"received a message of {arrived} bytes instead of {self._array.nbytes}")
-        self._requests = []
+def speaks_pmix() -> bool:
+    """Return whether a PMIx launcher can start this MPI library. MPICH without PMIx would abort in MPI_Init."""
+    words = MPI.Get_library_version()
+    return not words.startswith("MPICH") or "--with-pmix" in words
 
 
 @dataclass(frozen=True)
@@ -171,7 +168,10 @@ class MpiComm:
         of 24 MB to 3 ranks took 4.4 s, and this one 0.02 s.
         """
         first = group.ranks.Get_rank() == 0
-        own = _frames(value) if first else []
+        own: list[Any] = []  # the pickle, and the bytes of the arrays in it, which are not copied
+        if first:
+            parts: tuple[Any, list[Any]] = MPI.pickle.dumps_oob(value)
+            own = [np.frombuffer(part, dtype=np.uint8) for part in (parts[0], *parts[1])]
         _barrier(group.ranks)
         lengths = group.ranks.bcast([len(frame) for frame in own])
         shared = self._reserve([length for length in lengths if length >= self._shared_from], group)
@@ -224,12 +224,17 @@ class MpiComm:
             request.wait()
 
     def _send(self, ranks: MPI.Comm, array: NDArray[Any], to: int) -> MpiRequest:
-        parts = pieces(as_bytes(array), self._piece)
-        return MpiRequest([ranks.Isend([part, MPI.BYTE], dest=to) for part in parts], array, False)
+        return MpiRequest([ranks.Isend(part, dest=to) for part in self._pieces(array)], array, False)
 
     def _receive(self, ranks: MPI.Comm, array: NDArray[Any], source: int) -> MpiRequest:
-        parts = pieces(as_bytes(array), self._piece)
-        return MpiRequest([ranks.Irecv([part, MPI.BYTE], source=source) for part in parts], array, True)
+        return MpiRequest([ranks.Irecv(part, source=source) for part in self._pieces(array)], array, True)
+
+    def _pieces(self, array: NDArray[Any]) -> list[tuple[Bytes, MPI.Datatype]]:
+        """Return the bytes of a contiguous array in pieces, at least one, so that an empty message is sent too."""
+        if not array.flags.c_contiguous:
+            raise ValueError("only contiguous arrays can be sent or received")
+        data = array.reshape(-1).view(np.uint8)
+        return [(data[start : start + self._piece], MPI.BYTE) for start in range(0, max(len(data), 1), self._piece)]
 
     def finish(self, code: int, failed: bool, patience: float | None) -> list[tuple[int, bool]] | None:
         """Exchange exit codes with the other ranks at the end of the run.
@@ -269,6 +274,21 @@ class MpiComm:
         os._exit(code)  # in some libraries Abort returns
 
 
+def call_with_own_heap(initialize: Callable[[], object], environment: Mapping[str, str] = os.environ) -> None:
+    """Call a function that starts MPI, in a new thread if Slurm's PMI2 has started this process.
+
+    MPICH 5 sends 4 KiB of its heap with the address of each rank, and shortens runs of zeros. If other text lies there,
+    such as what a compiler has printed, lines get longer than the 1024 bytes that Slurm's PMI2 reads at once, and
+    MPI_Init fails ("value not properly terminated in client request") or hangs. The C library gives each thread a heap
+    of its own, and that of a new thread is empty.
+    """
+    if "PMI_FD" in environment and "SLURM_STEP_ID" in environment:
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(initialize).result()
+    else:
+        initialize()
+
+
 def _initialize() -> None:
     """Start MPI for calls by any thread, one at a time, as mpi4py does: errors raise exceptions."""
     provided = ctypes.c_int()
@@ -287,95 +307,23 @@ def _library() -> ctypes.CDLL:
     return ctypes.CDLL(MPI.__file__)
 
 
-def mpi_library() -> str:
-    """Return name and version of the MPI library in one line. MPI need not have started."""
-    words = MPI.Get_library_version().split(",")[0].split("\n")[0].strip("\0").split()
-    return " ".join(words).replace("MPICH Version:", "MPICH")
+class MpiRequest:
+    """A message that is being sent or received in pieces. It keeps the array alive."""
 
+    def __init__(self, requests: Sequence[MPI.Request], array: NDArray[Any], receives: bool) -> None:
+        self._requests = list(requests)
+        self._array = array
+        self._receives = receives
 
-def speaks_pmix() -> bool:
-    """Return whether a PMIx launcher can start this MPI library. MPICH without PMIx would abort in MPI_Init."""
-    words = MPI.Get_library_version()
-    return not words.startswith("MPICH") or "--with-pmix" in words
-
-
-def binomial_tree(rank: int, size: int) -> tuple[int, list[int]]:
-    """Return the parent and the children, largest subtree first, of a rank in the binomial tree with root 0."""
-    lowest_bit = rank & -rank or 1 << size.bit_length()
-    steps = [1 << bit for bit in reversed(range(lowest_bit.bit_length() - 1))]
-    return rank & (rank - 1), [rank + step for step in steps if rank + step < size]
-
-
-def _barrier(ranks: MPI.Comm) -> None:
-    """Wait until every rank has called this. A collective operation of MPI that follows then need not wait."""
-    wait_until(ranks.Ibarrier().Test)
-
-
-def _frames(value: object) -> list[Bytes]:
-    """Return a value as its pickle followed by the bytes of the arrays in it, which are not copied."""
-    parts: tuple[Any, list[Any]] = MPI.pickle.dumps_oob(value)
-    return [np.frombuffer(part, dtype=np.uint8) for part in (parts[0], *parts[1])]
-
-
-def _or_none(function: Callable[[U], T], argument: U) -> T | None:
-    """Return what a function returns, or None where this system does not support it."""
-    try:
-        return function(argument)
-    except (OSError, AttributeError):  # AttributeError: a Python built without memfd
-        return None
-
-
-Bytes: TypeAlias = NDArray[np.uint8]
-
-
-def as_bytes(array: NDArray[Any]) -> Bytes:
-    """Return the bytes of a contiguous array, which are not copied. Raises `ValueError` if it is not contiguous."""
-    if not array.flags.c_contiguous:
-        raise ValueError("only contiguous arrays can be sent or received")
-    return array.reshape(-1).view(np.uint8)
-
-
-def pieces(data: Bytes, piece: int) -> list[Bytes]:
-    """Split data into pieces, at least one, so that an empty message is sent too."""
-    return [data[start : start + piece] for start in range(0, max(len(data), 1), piece)]
-
-
-def call_with_own_heap(initialize: Callable[[], object], environment: Mapping[str, str] = os.environ) -> None:
-    """Call a function that starts MPI, in a new thread if Slurm's PMI2 has started this process.
-
-    MPICH 5 sends 4 KiB of its heap with the address of each rank, and shortens runs of zeros. If other text lies there,
-    such as what a compiler has printed, lines get longer than the 1024 bytes that Slurm's PMI2 reads at once, and
-    MPI_Init fails ("value not properly terminated in client request") or hangs. The C library gives each thread a heap
-    of its own, and that of a new thread is empty.
-    """
-    if "PMI_FD" in environment and "SLURM_STEP_ID" in environment:
-        in_new_thread(initialize)
-    else:
-        initialize()
-
-
-def in_new_thread(function: Callable[[], object]) -> None:
-    """Call a function in a new thread, and raise here what it raises."""
-    raised: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            function()
-        except BaseException as error:  # noqa: BLE001 (the caller gets it)
-            raised.append(error)
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    thread.join()
-    if raised:
-        raise raised[0]
-
-
-SECONDS_POLLING = 0.001
-"""How long a rank polls without a pause. Afterwards it sleeps between two polls."""
-
-LONGEST_SLEEP = 0.002
-"""Most seconds of such a sleep. It is short because a large message may need both ranks awake for each of its parts."""
+    def wait(self) -> None:
+        """Wait until the array may be reused (send) or is filled (receive)."""
+        statuses = [MPI.Status() for _ in self._requests]
+        wait_until(lambda: MPI.Request.Testall(self._requests, statuses))
+        if self._receives:
+            arrived = sum(status.Get_count(MPI.BYTE) for status in statuses)
+            if arrived != self._array.nbytes:
+                raise RuntimeError(f"received a message of {arrived} bytes instead of {self._array.nbytes}")
+        self._requests = []
 
 
 def wait_until(ended: Callable[[], bool]) -> None:
@@ -389,8 +337,24 @@ def wait_until(ended: Callable[[], bool]) -> None:
             time.sleep(min(waited / 8, LONGEST_SLEEP))
 
 
-BOUNDARY = 64
-"""Bytes of a cache line. Every part of a segment begins on a multiple of it."""
+def _barrier(ranks: MPI.Comm) -> None:
+    """Wait until every rank has called this. A collective operation of MPI that follows then need not wait."""
+    wait_until(ranks.Ibarrier().Test)
+
+
+def binomial_tree(rank: int, size: int) -> tuple[int, list[int]]:
+    """Return the parent and the children, largest subtree first, of a rank in the binomial tree with root 0."""
+    lowest_bit = rank & -rank or 1 << size.bit_length()
+    steps = [1 << bit for bit in reversed(range(lowest_bit.bit_length() - 1))]
+    return rank & (rank - 1), [rank + step for step in steps if rank + step < size]
+
+
+def _or_none(function: Callable[[U], T], argument: U) -> T | None:
+    """Return what a function returns, or None where this system does not support it."""
+    try:
+        return function(argument)
+    except (OSError, AttributeError):  # AttributeError: a Python built without memfd
+        return None
 
 
 @dataclass(frozen=True)

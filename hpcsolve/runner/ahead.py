@@ -93,17 +93,12 @@ def build_for(job: Job, say: Say = say_nothing) -> None:
 
 
 def build_for_target(name: str, is_gpu: bool, say: Say = say_nothing) -> Path:
-    """Build all kernels for a CPU or a GPU that this host need not have. Raises as `prebuild.build_target`."""
-    files = all_kernel_files(is_gpu)
+    """Build all kernels for a CPU or a GPU that this host need not have. Raises as `build.build_target`."""
+    files = [file for file in dict.fromkeys(file for name in NAMES for file in algorithm(name).kernel_files)
+             if not (is_gpu and for_host(file))]
     done: list[str] = []
     with heartbeat(say, lambda seconds: f"build:  {len(done)} of {len(files)} compiled after {duration(seconds)}"):
         return build_target(name, is_gpu, files, done.append)
-
-
-def all_kernel_files(is_gpu: bool) -> tuple[str, ...]:
-    """Return the kernel files of all algorithms for a GPU, or for a CPU."""
-    files = dict.fromkeys(file for name in NAMES for file in algorithm(name).kernel_files)
-    return tuple(file for file in files if not (is_gpu and for_host(file)))
 
 
 def _codes(files: Sequence[str], device: str, architectures: Sequence[str]) -> Iterator[Code]:

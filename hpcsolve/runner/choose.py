@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -98,13 +98,19 @@ class Source:
     job: Callable[[str], Job]
     read: Callable[[Job, Precision | None], InstanceOf[Any]]
     nothing_asked: Callable[[Graph], InputError]
+    _known: dict[str, InstanceOf[Any]] = field(default_factory=dict)
 
     def instance(self, kind: str) -> InstanceOf[Any]:
         """Return the instance as one of a kind. Raises as `read`."""
         if kind == "tsp":
             return self._cities()
         names = {"graph": "shortest-paths", "steiner": "steiner-kmb", "batch": "held-karp"}
-        return self.read(self.job(names[kind]), None)
+        return self._read_once(names[kind], None)
+
+    def _read_once(self, algorithm: str, precision: Precision | None) -> InstanceOf[Any]:
+        if algorithm not in self._known:
+            self._known[algorithm] = self.read(self.job(algorithm), precision)
+        return self._known[algorithm]
 
     def _cities(self) -> InstanceOf[Any]:
         """Return the instance as cities, with the precision of the algorithm that is taken for so many."""
@@ -116,12 +122,12 @@ class Source:
         own = replace(few, algorithm="hpcsolve", fits=lambda tsp: of(tsp.n).fits(tsp),
                       largest_cost=lambda n, arcs: of(n).largest_cost(n, arcs))
         try:
-            return self.read(self.job("held-karp"), own)
+            return self._read_once("held-karp", own)
         except OtherKindError:
             raise
         except InputError as error:
             with suppress(InputError):  # ants may take costs that are farther apart
-                return self.read(self.job("ant-colony"), None)
+                return self._read_once("ant-colony", None)
             raise error from None
 
 
@@ -225,7 +231,7 @@ def _of_file(path: str, given: Mapping[str, Any], resources: Resources) -> tuple
     def read(job: Job, precision: Precision | None) -> InstanceOf[Any]:
         return read_instance(job, precision=precision)
 
-    source = Source(lambda name: _plain_job(name, path, given), read_once(read), nothing_asked)
+    source = Source(lambda name: _plain_job(name, path, given), read, nothing_asked)
     kind = kind_of_file(source, path, given.get("instance"))
     return method_and_instance(source, kind, resources, (), given.get("stop", {}))
 
@@ -270,20 +276,6 @@ def kind_of_file(source: Source, path: str, options: Mapping[str, Any] | None) -
     raise InputError(f"cannot be read: as cities: {cities}; as a graph: {graph}", path)
 
 
-def read_once(read: Callable[[Job, Precision | None], InstanceOf[Any]]
-              ) -> Callable[[Job, Precision | None], InstanceOf[Any]]:
-    """Return a function that reads an instance for each algorithm once."""
-    known: dict[str, InstanceOf[Any]] = {}
-
-    def instance(job: Job, precision: Precision | None) -> InstanceOf[Any]:
-        name = job.settings.algorithm
-        if name not in known:
-            known[name] = read(job, precision)
-        return known[name]
-
-    return instance
-
-
 def _no_cities(source: Source, path: str) -> str:
     """Return why a file cannot be read as costs of cities, in brackets, or "" if it can or is in a format of graphs."""
     try:
@@ -319,12 +311,8 @@ def _plain_job(name: str, path: str, given: Mapping[str, Any]) -> Job:
 
 def _without_file_name(message: str, path: str) -> str:
     """Return the message about a file without the name of the file, but with the number of its line."""
-    return re.sub(rf"^{re.escape(os.path.abspath(path))}:(?:(\d+):)? ", _line_prefix, message)
-
-
-def _line_prefix(place: re.Match[str]) -> str:
-    """Return `line 3: ` in place of the file and the line, or "" in place of the file alone."""
-    return f"line {place[1]}: " if place[1] else ""
+    place = rf"^{re.escape(os.path.abspath(path))}:(?:(\d+):)? "
+    return re.sub(place, lambda found: f"line {found[1]}: " if found[1] else "", message)
 
 
 def refuse_job_or_result(path: str) -> None:

@@ -149,27 +149,10 @@ def _device_of_a_rank(job: Job, ranks: int) -> tuple[Device | None, str]:
     return device, ""
 
 
-def parsed_size(text: str) -> int:
-    """Return the number of bytes that a text such as `80G`, `512 MiB` or `1e9` means. K, M, G, T are powers of 1024.
-
-    Raises
-    ------
-    ValueError
-        The text is not such a size.
-    """
-    plain = text.strip().upper().removesuffix("IB").removesuffix("B").strip()
-    power = "KMGT".find(plain[-1:]) + 1 if plain[-1:] else 0
-    number = float(plain[:-1] if power else plain) * 1024**power
-    if not 0 < number < 2**60:
-        raise ValueError(text)
-    return int(number)
-
-
-def _range(counts: Sequence[int]) -> str:
-    """Return the smallest and the largest number of bytes in words: `1.5 MiB (1,048,576 to 1,572,864 bytes)`."""
-    low, high = min(counts), max(counts)
-    exact = f"{high:,} bytes" if low == high else f"{low:,} to {high:,} bytes"
-    return exact if high < 1024 else f"{size(high)} ({exact})"
+def process_age() -> float:
+    """Return the seconds since this process was started."""
+    ticks = Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19]
+    return time.clock_gettime(time.CLOCK_BOOTTIME) - int(ticks) / os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True)
@@ -230,12 +213,6 @@ class Phases:
         return f"{'at most ' if self.trial and self.trial.open_end else ''}about {duration(seconds)}"
 
 
-def process_age() -> float:
-    """Return the seconds since this process was started."""
-    ticks = Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19]
-    return time.clock_gettime(time.CLOCK_BOOTTIME) - int(ticks) / os.sysconf("SC_CLK_TCK")
-
-
 def with_trial(phases: Phases, planned: PlannedRun, ranks: int, device: Device) -> Phases:
     """Return the phases with the time of solving, checking and writing, from a trial on a rank's device."""
     settings = planned.job.settings
@@ -268,3 +245,26 @@ def _afterwards(planned: PlannedRun, trial: Trial, device: Device) -> tuple[floa
     compressing = time.perf_counter() - begun
     included = 0.0 if trial.tables else min(writing, compressing)  # of it in `writing`
     return both - writing, writing - included + compressing * trial.row_ratio
+
+
+def _range(counts: Sequence[int]) -> str:
+    """Return the smallest and the largest number of bytes in words: `1.5 MiB (1,048,576 to 1,572,864 bytes)`."""
+    low, high = min(counts), max(counts)
+    exact = f"{high:,} bytes" if low == high else f"{low:,} to {high:,} bytes"
+    return exact if high < 1024 else f"{size(high)} ({exact})"
+
+
+def parsed_size(text: str) -> int:
+    """Return the number of bytes that a text such as `80G`, `512 MiB` or `1e9` means. K, M, G, T are powers of 1024.
+
+    Raises
+    ------
+    ValueError
+        The text is not such a size.
+    """
+    plain = text.strip().upper().removesuffix("IB").removesuffix("B").strip()
+    power = "KMGT".find(plain[-1:]) + 1 if plain[-1:] else 0
+    number = float(plain[:-1] if power else plain) * 1024**power
+    if not 0 < number < 2**60:
+        raise ValueError(text)
+    return int(number)

@@ -12,7 +12,7 @@ from pathlib import Path
 import hpcsolve
 from hpcsolve.device import array_cache
 from hpcsolve.device.build import cache_folder, ready_target
-from hpcsolve.device.compiler import compiler_identity, cuda_compiler, host_compiler
+from hpcsolve.device.compiler import cuda_compiler, host_compiler, version_line
 from hpcsolve.device.select import driver_version, list_gpus
 from hpcsolve.errors import HpcsolveError
 from hpcsolve.memory import available_memory
@@ -71,10 +71,9 @@ def rank_line(rank: int, ranks: int) -> str:
 
 def _compiler(name: str) -> str:
     try:
-        lines = compiler_identity(name).splitlines()
+        return f"{version_line(name)} ({shutil.which(name)})"
     except HpcsolveError as error:
         return str(error)
-    return next((line for line in lines if "release" in line), lines[0]) + f" ({shutil.which(name)})"
 
 
 def _gpus() -> str:

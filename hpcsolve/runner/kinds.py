@@ -140,11 +140,6 @@ def _refuse_options(options: Mapping[str, Any]) -> None:
         raise InputError(f"instance: no key {key!r} beside file, for a travelling salesman problem")
 
 
-def tsp_size(problem: Tsp) -> int:
-    """Return the number of cities."""
-    return problem.n
-
-
 def tsp_headline(problem: Tsp) -> str:
     """Return `eu-capitals, 27 cities, symmetric`, and the unit of the costs if it is known."""
     unit = ", costs in metres" if problem.coordinates_kind == DEGREES else ""
@@ -159,15 +154,11 @@ def given_tsp(problem: Any, options: Mapping[str, Any], precision: Precision) ->
     Raises as `from_matrix` and `fitted_tsp`.
     """
     _refuse_options(options)
-    return fitted_tsp(_made(problem, precision), precision)
-
-
-def _made(problem: Any, precision: Precision) -> Tsp:
-    if isinstance(problem, Tsp):
-        return problem
     if is_data_frame(problem):
-        return from_data_frame(problem, precision)
-    return from_matrix(problem, precision=precision)
+        problem = from_data_frame(problem, precision)
+    elif not isinstance(problem, Tsp):
+        problem = from_matrix(problem, precision=precision)
+    return fitted_tsp(problem, precision)
 
 
 def tsp_content_hash(problem: Tsp) -> str:
@@ -178,11 +169,6 @@ def tsp_content_hash(problem: Tsp) -> str:
     if problem.precedences:
         digest.update(f"before {problem.precedences}".encode())
     return digest.hexdigest()
-
-
-def tsp_identity(instance: Instance) -> str:
-    """Return the file's hash, since a file can be read in one way only."""
-    return instance.sha256
 
 
 def tsp_values(instance: Instance) -> dict[str, Any]:
@@ -207,8 +193,9 @@ def tsp_values(instance: Instance) -> dict[str, Any]:
 
 
 TOURS = ProblemKind(
-    "cities", read_tsp_instance, given_tsp, formats.write,
-    tsp_content_hash, tsp_identity, tsp_size, tsp_headline, tsp_values,
+    "cities", read_tsp_instance, given_tsp, formats.write, tsp_content_hash,
+    identity=lambda instance: instance.sha256,  # a file can be read in one way only
+    size=lambda tsp: tsp.n, headline=tsp_headline, values=tsp_values,
 )
 
 
@@ -301,16 +288,6 @@ def graph_content_hash(problem: Graph) -> str:
     return digest.hexdigest()
 
 
-def graph_identity(instance: GraphInstance) -> str:
-    """Return the hash of the graph's content, since one file may be read as directed or not."""
-    return graph_content_hash(instance.problem)
-
-
-def graph_size(problem: Graph) -> int:
-    """Return the number of vertices."""
-    return problem.n
-
-
 def graph_headline(problem: Graph) -> str:
     """Return `NY, 264346 vertices, 730100 arcs, directed`."""
     edges = f"{counted(problem.edges, 'edge')}, undirected"
@@ -344,8 +321,9 @@ def graph_values(instance: GraphInstance) -> dict[str, Any]:
 
 
 GRAPHS = ProblemKind(
-    "vertices", read_graph_instance, given_graph, write_graph,
-    graph_content_hash, graph_identity, graph_size, graph_headline, graph_values,
+    "vertices", read_graph_instance, given_graph, write_graph, graph_content_hash,
+    identity=lambda instance: graph_content_hash(instance.problem),  # one file may be read as directed or not
+    size=lambda graph: graph.n, headline=graph_headline, values=graph_values,
 )
 
 
@@ -394,11 +372,6 @@ def read_batch_source(source: Any, precision: Precision) -> InstanceOf[TspBatch]
     return InstanceOf(fitted_batch(batch, precision), path, digest, "batch")
 
 
-def read_batch_instance(path: str, options: Mapping[str, Any], precision: Precision) -> InstanceOf[TspBatch]:
-    """Return the batch of a file or a folder."""
-    return read_batch_source(path, precision)
-
-
 def given_batch(problem: Any, options: Mapping[str, Any], precision: Precision) -> TspBatch:
     """Return the batch of an array of shape (instances, n, n). Raises as `batch_of_arrays`."""
     return fitted_batch(batch_of_arrays(InputFile("batch", b"", ""), [np.asarray(problem)], precision), precision)
@@ -409,14 +382,9 @@ def write_batch(problem: TspBatch, path: str) -> None:
     raise InputError("hpcsolve cannot write a batch; write it with numpy.savez")
 
 
-def batch_size(problem: TspBatch) -> int:
-    """Return the number of cities of the largest instance."""
-    return int(problem.cities.max())
-
-
 def batch_headline(problem: TspBatch) -> str:
     """Return `costs, 100000 instances of 12 cities`."""
-    few, most = int(problem.cities.min()), batch_size(problem)
+    few, most = int(problem.cities.min()), int(problem.cities.max())
     cities = counted(most, "city") if few == most else f"{few} to {most} cities"
     return f"{problem.name}, {counted(problem.count, 'instance')} of {cities}"
 
@@ -428,11 +396,6 @@ def batch_content_hash(problem: TspBatch) -> str:
         digest.update(str(costs.shape).encode())
         digest.update(np.ascontiguousarray(costs, "<i8").data)
     return digest.hexdigest()
-
-
-def batch_identity(instance: InstanceOf[TspBatch]) -> str:
-    """Return the hash of the files."""
-    return instance.sha256
 
 
 def batch_values(instance: InstanceOf[TspBatch]) -> dict[str, Any]:
@@ -452,8 +415,9 @@ def _coarsest_unit(batch: TspBatch) -> float | None:
 
 
 BATCHES = ProblemKind(
-    "cities", read_batch_instance, given_batch, write_batch,
-    batch_content_hash, batch_identity, batch_size, batch_headline, batch_values,
+    "cities", lambda path, options, precision: read_batch_source(path, precision), given_batch, write_batch,
+    batch_content_hash, identity=lambda instance: instance.sha256, size=lambda batch: int(batch.cities.max()),
+    headline=batch_headline, values=batch_values,
 )
 
 

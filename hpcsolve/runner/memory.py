@@ -62,11 +62,9 @@ def free_bytes(estimate: Estimate, memories: Sequence[RankMemory]) -> list[int]:
 
 def that_fits(estimate: Estimate, memories: Sequence[RankMemory]) -> Estimate:
     """Return the estimate of the method that the run will take: the other one if there is one and this does not fit."""
-    return estimate if estimate.otherwise is None or _fits(estimate, memories) else estimate.otherwise
-
-
-def _fits(estimate: Estimate, memories: Sequence[RankMemory]) -> bool:
-    return all(a <= b for a, b in zip(estimate.needed, free_bytes(estimate, memories)))
+    if estimate.otherwise is None or all(a <= b for a, b in zip(estimate.needed, free_bytes(estimate, memories))):
+        return estimate
+    return estimate.otherwise
 
 
 def check_memory(estimate: Estimate, memories: Sequence[RankMemory], what: str, unit: str = "cities") -> None:
@@ -88,9 +86,9 @@ def check_memory(estimate: Estimate, memories: Sequence[RankMemory], what: str, 
     """
     free = free_bytes(estimate, memories)
     need = estimate.needed
-    if _fits(estimate, memories):
+    if all(a <= b for a, b in zip(need, free)):
         return
-    worst = max(range(len(memories)), key=lambda rank: need[rank] - free[rank])
+    worst = _scarcest(need, free)
     largest = estimate.largest(free)
     ranks, smaller = counted(len(memories), "rank"), f", or {estimate.smaller}" if estimate.smaller else ""
     raise ResourceError(
@@ -102,7 +100,7 @@ def check_memory(estimate: Estimate, memories: Sequence[RankMemory], what: str, 
 def memory_line(estimate: Estimate, memories: Sequence[RankMemory]) -> str:
     """Return a line with the estimated and the free memory of the rank that has least to spare."""
     free, need = free_bytes(estimate, memories), estimate.needed
-    rank = max(range(len(memories)), key=lambda rank: need[rank] - free[rank])
+    rank = _scarcest(need, free)
     total = sum(need) - estimate.shared_bytes * (len(memories) - len({memory.host for memory in memories}))
     return f"memory: {size(need[rank])} per rank{_once(estimate)} of {size(free[rank])} free, {size(total)} in all"
 
@@ -110,6 +108,11 @@ def memory_line(estimate: Estimate, memories: Sequence[RankMemory]) -> str:
 def process_bytes(needed: int) -> int:
     """Return the peak memory of this process if it takes so many bytes more. The peak may already lie behind it."""
     return max(peak_resident_memory(), resident_memory() + needed)
+
+
+def _scarcest(need: Sequence[int], free: Sequence[int]) -> int:
+    """Return the rank that has least to spare."""
+    return max(range(len(need)), key=lambda rank: need[rank] - free[rank])
 
 
 def _once(estimate: Estimate) -> str:

@@ -60,6 +60,11 @@ class Resources:
     seconds: float | None = None
     cores: int = 1
 
+    @property
+    def limit(self) -> dict[str, Any]:
+        """The keys of `[stop]` for the time limit that the user gives."""
+        return {} if self.seconds is None else {"seconds": self.seconds}
+
 
 @dataclass(frozen=True)
 class Method:
@@ -135,11 +140,10 @@ def as_named(name: str, resources: Resources, stop: Collection[str] = ()) -> Met
     """Return the method with the algorithm that the user of the command line names."""
     if name == "ant-colony":
         return Method(name, "as asked", *_ants(resources, stop))
-    limit = {} if resources.seconds is None else {"seconds": resources.seconds}
     keys: dict[str, Any] = {}
     if name == "steiner-kmb":
-        keys = {"mode": "best"} if limit or stop else {"exchange": True}
-    return Method(name, "as asked", keys, limit)
+        keys = {"mode": "best"} if resources.limit or stop else {"exchange": True}
+    return Method(name, "as asked", keys, resources.limit)
 
 
 def stop_in_words(stop: StopCriteria) -> str:
@@ -164,23 +168,18 @@ def _with_key_of(names: Collection[str], keys: Collection[str], resources: Resou
     found = owner_of(keys, names)
     if found is None:
         return None
-    limit = {} if resources.seconds is None else {"seconds": resources.seconds}
-    return Method(found[0], f"since {found[1]} is a key of {found[0]}", {}, limit)
+    return Method(found[0], f"since {found[1]} is a key of {found[0]}", {}, resources.limit)
 
 
 def _ants(resources: Resources, stop: Collection[str]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the keys and the stop criteria of ants: a colony for each rank."""
     keys = {"colonies": resources.ranks} if resources.ranks > 1 else {}
-    if resources.seconds is not None:
-        return keys, {"seconds": resources.seconds}
-    return keys, {} if stop else {"seconds": SECONDS, "stagnation": STAGNATION}
+    return keys, resources.limit or ({} if stop else {"seconds": SECONDS, "stagnation": STAGNATION})
 
 
 def _limit(resources: Resources, stop: Collection[str]) -> dict[str, Any]:
     """Return the time limit of a search that has a best answer so far."""
-    if resources.seconds is not None:
-        return {"seconds": resources.seconds}
-    return {} if stop else {"seconds": SECONDS}
+    return resources.limit or ({} if stop else {"seconds": SECONDS})
 
 
 def _for_cities(tsp: Tsp, resources: Resources, stop: Collection[str]) -> Method:
@@ -243,8 +242,7 @@ def _for_graph(graph: Graph, resources: Resources, keys: Collection[str], stop: 
     if named is not None:
         return named
     if not terminals:
-        limit = {} if resources.seconds is None else {"seconds": resources.seconds}
-        return Method("shortest-paths", "since the graph has no terminals", {}, limit)
+        return Method("shortest-paths", "since the graph has no terminals", {}, resources.limit)
     why, limit = f"since the graph has {counted(terminals, 'terminal')}", _limit(resources, stop)
     solver = algorithm("steiner-kmb")
     for mode, what in (("exact", "proves the lightest tree, if that can be done"), ("best", "keeps the lightest tree")):

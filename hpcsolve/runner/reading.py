@@ -73,32 +73,6 @@ def _bytes_read() -> int:
         return 0
 
 
-def precision_of(job: Job) -> Precision:
-    """Return how costs become integers: by the limits of the job's algorithm, and by its keys `exact` and `round`."""
-    solver, settings = algorithm(job.settings.algorithm), job.settings
-    decimals = None if settings.round is None else decimals_of(settings.round)
-
-    def fits(problem: Any) -> bool:
-        return solver.fits(problem, job.parameters)
-
-    return Precision(solver.name, solver.largest_cost, fits, settings.exact, decimals)
-
-
-def kind_of_generator(name: str) -> str:
-    """Return the name of the kind of problem that a generator makes.
-
-    Raises
-    ------
-    InputError
-        There is no such generator.
-    """
-    kinds = {generator: kind for kind in KINDS for generator in makers(kind)}
-    if name not in kinds:
-        hint = did_you_mean(name, kinds, f"; the generators are {', '.join(kinds)}")
-        raise InputError(f"unknown generator {name!r}{hint}")
-    return kinds[name]
-
-
 def read_instance(job: Job, file: str | None = None, precision: Precision | None = None) -> InstanceOf[Any]:
     """Return the instance that a job names: a file, a table with a file, or a table for a generator.
 
@@ -142,6 +116,17 @@ def read_instance(job: Job, file: str | None = None, precision: Precision | None
     return InstanceOf(problem, "", own.content_hash(problem), "generated")
 
 
+def precision_of(job: Job) -> Precision:
+    """Return how costs become integers: by the limits of the job's algorithm, and by its keys `exact` and `round`."""
+    solver, settings = algorithm(job.settings.algorithm), job.settings
+    decimals = None if settings.round is None else decimals_of(settings.round)
+
+    def fits(problem: Any) -> bool:
+        return solver.fits(problem, job.parameters)
+
+    return Precision(solver.name, solver.largest_cost, fits, settings.exact, decimals)
+
+
 def generated(name: str, generator: str, keys: Mapping[str, Any]) -> Any:
     """Return the problem that a generator of this kind of problem makes.
 
@@ -151,3 +136,18 @@ def generated(name: str, generator: str, keys: Mapping[str, Any]) -> Any:
         Unknown generator or key, a missing key, a bad value.
     """
     return call_generator(makers(name), generator, keys)
+
+
+def kind_of_generator(name: str) -> str:
+    """Return the name of the kind of problem that a generator makes.
+
+    Raises
+    ------
+    InputError
+        There is no such generator.
+    """
+    kinds = {generator: kind for kind in KINDS for generator in makers(kind)}
+    if name not in kinds:
+        hint = did_you_mean(name, kinds, f"; the generators are {', '.join(kinds)}")
+        raise InputError(f"unknown generator {name!r}{hint}")
+    return kinds[name]
