@@ -24,8 +24,8 @@ EARTH_RADIUS = 6_371_008.7714
 
 Source: H. Moritz, Geodetic Reference System 1980, Journal of Geodesy 74 (2000), pages 128 to 133.
 """
-_BLOCK_ENTRIES = 1 << 20
-"""Number of matrix entries that are computed at a time, so that temporary arrays take some 8 MiB each."""
+_BLOCK_ENTRIES = 1 << 17
+"""Number of matrix entries that are computed at a time, so that temporary arrays take 1 MiB each."""
 
 
 def distance_matrix(points: Points, distance: Distance, largest: int = 2**62) -> NDArray[np.int64] | None:
