@@ -204,19 +204,22 @@ def mpiexec(start_ranks: Start, hpcsolve: Start) -> Start:
 
 @pytest.fixture(scope="session")
 def hpcsolve(_session_environment: None, tmp_path_factory: pytest.TempPathFactory) -> Start:
-    """Return `hpcsolve(*arguments, timeout=60, **options)`, which runs the command line.
+    """Return `hpcsolve(*arguments, timeout=60, own_process=False, **options)`, which runs the command line.
 
     In a test run the first start of each command is that of a new process, so that a module that lacks an import of its
-    own is found. So is each start with other options than `cwd`, or in another environment. All others are calls of
-    `cli.main`.
+    own is found. So is each start with `own_process`, which shows what a process takes of memory, with other options
+    than `cwd`, or in another environment. All others are calls of `cli.main`.
     """
     here, environment = commands_in_process(), _environment()
     started = shared_folder(tmp_path_factory) / "started"
     started.mkdir(exist_ok=True)
 
-    def start(*arguments: str | Path, timeout: float = 60, **options: Any) -> subprocess.CompletedProcess[str]:
+    def start(
+        *arguments: str | Path, timeout: float = 60, own_process: bool = False, **options: Any
+    ) -> subprocess.CompletedProcess[str]:
         words = list(map(str, arguments))
-        if _is_new(started / Path(*words[:1]).name) or not set(options) <= {"cwd"} or _environment() != environment:
+        other = own_process or not set(options) <= {"cwd"} or _environment() != environment
+        if _is_new(started / Path(*words[:1]).name) or other:
             return run([sys.executable, "-m", "hpcsolve", *words], timeout=timeout, **options)
         return here(words, **options)
 

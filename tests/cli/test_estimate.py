@@ -65,7 +65,7 @@ def test_without_a_device_the_time_is_not_known(hpcsolve, tmp_path):
 @pytest.mark.parametrize("name", ["kmb", "sources", "no stop", "open path"])
 def test_the_process_takes_what_was_foreseen(name, hpcsolve, tmp_path):
     write(tmp_path, *JOBS[name][:3])
-    done = hpcsolve("run", "job.toml", "--device", "cpu", cwd=tmp_path)
+    done = hpcsolve("run", "job.toml", "--device", "cpu", cwd=tmp_path, own_process=True)
     assert done.returncode == 0, done.stderr
     ranks = read_result(tmp_path / "out.h5").groups["ranks"]
     estimated, taken = (int(ranks[name].values[0]) for name in ("estimated_bytes", "peak_resident_bytes"))

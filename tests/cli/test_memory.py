@@ -134,7 +134,7 @@ def test_a_process_takes_what_was_foreseen(n, symmetric, high, least, hpcsolve, 
     """The tolerance is small beside `least`, so an estimate that forgot the tables, or half of them, fails."""
     matrix = f'{{ generate = "random-matrix", n = {n}, high = {high}, symmetric = {str(symmetric).lower()} }}'
     (tmp_path / "job.toml").write_text(f'algorithm = "held-karp"\ninstance = {matrix}\n')
-    done = hpcsolve("run", "job.toml", "--output", "out.h5", "--device", "cpu", cwd=tmp_path)
+    done = hpcsolve("run", "job.toml", "--output", "out.h5", "--device", "cpu", cwd=tmp_path, own_process=True)
     assert done.returncode == 0, done.stderr
     ranks = read_result(tmp_path / "out.h5").groups["ranks"]
     foreseen, taken, peak = (
