@@ -32,7 +32,7 @@ JOBS = {
     "kmb by single searches": ("steiner-kmb", ROADS, '[steiner-kmb]\nmode = "kmb"\nengine = "dijkstra"', "about "),
     "best": ("steiner-kmb", ROADS, '[steiner-kmb]\nmode = "best"', 'not known: mode "best" goes on until'),
     "best with a limit": (
-        "steiner-kmb", ROADS, '[steiner-kmb]\nmode = "best"\n[stop]\nseconds = 90', "at most about 1 min 3"
+        "steiner-kmb", ROADS, '[steiner-kmb]\nmode = "best"\n[stop]\nseconds = 90', "at most about 1 min "
     ),
 }
 
