@@ -47,7 +47,8 @@ def write(folder, algorithm, instance, tables):
 def test_every_job_has_a_time_or_a_reason(name, ranks, hpcsolve, tmp_path, test_device):
     *job, expected = JOBS[name]
     write(tmp_path, *job)
-    done = hpcsolve("estimate", "job.toml", "--device", test_device, "-n", str(ranks), cwd=tmp_path)
+    done = hpcsolve("estimate", "job.toml", "--device", test_device, "-n", str(ranks), cwd=tmp_path,
+                    own_process=True)  # whose age is the time of starting
     assert done.returncode == 0, done.stderr
     lines = {line[:23].strip(): line[24:] for line in done.stdout.splitlines()}
     assert lines["time"].startswith(expected), done.stdout
