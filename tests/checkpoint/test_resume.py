@@ -61,7 +61,7 @@ JOBS = {
     "ant-system": Job("ant-colony", random_matrix(30), {**ANTS, "variant": "ant-system"}, StopCriteria(iterations=8),
                       (2,)),
     "stagnation": Job("ant-colony", uniform_tsp(40, seed=2), {"colonies": 2, "ants": 4, "local_search": "none"},
-                      StopCriteria(stagnation=9), (3,)),  # better tours come after 1, 5, 9 and 12 iterations
+                      StopCriteria(stagnation=9), (2,)),  # better tours come after 1, 5, 9 and 12 iterations
     "symmetric": Job("held-karp", uniform_tsp(22, seed=3), {}, patience=(1, 9)),
     "asymmetric": Job("held-karp", random_matrix(21), {}, patience=(3, 30)),
     "latency": Job("held-karp", random_matrix(13), {"objective": "latency"}, patience=(2, 5)),
