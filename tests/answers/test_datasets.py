@@ -50,6 +50,7 @@ def all_declared():
     return set().union(*map(declared_as, [*rows, *(row for some in beside for row in some)]))
 
 
+@pytest.mark.slow
 def test_what_results_hold_is_what_is_declared(files):
     """The oracle of docs/result-file.md: small results together hold all that it lists, and nothing else."""
     found = {stored_as(group, dataset) for file in files for group, members in file.items()

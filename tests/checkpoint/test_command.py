@@ -163,6 +163,7 @@ def test_a_rank_that_hangs_ends_the_job(folder: Path, mpiexec_path: str) -> None
     assert not (folder / "out.h5").exists()
 
 
+@pytest.mark.slow
 def test_checkpoints_elsewhere_of_another_job_and_damaged(folder: Path, hpcsolve: Start) -> None:
     """Each of these is one line with the way out."""
     run = ("run", "job.toml", "--device", "cpu", "--checkpoint-dir", "kept")

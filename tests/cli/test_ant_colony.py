@@ -109,6 +109,7 @@ def test_a_stopped_run_writes_a_whole_file(folder, hpcsolve, mpiexec, test_devic
         assert "PASS" in hpcsolve("verify", "out.h5", cwd=folder).stdout
 
 
+@pytest.mark.slow
 def test_progress_tells_best_mean_pace_and_what_is_left(folder, hpcsolve, test_device):
     seconds = ("--set", "stop.seconds=6.5", "--set", "stop.iterations=4000000")
     done = hpcsolve("run", "job.toml", "--device", test_device, *seconds, cwd=folder)

@@ -109,6 +109,7 @@ def require_incomplete(folder: Path, lines: list[str], hpcsolve: Start) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("job", JOBS)
+@pytest.mark.slow
 def test_one_process_writes_its_best(job: str, number: int, folder: Path, hpcsolve: Start, test_device: str) -> None:
     """A second SIGTERM makes no difference. One press of Ctrl-C may come twice within a moment."""
     command = [*HPCSOLVE, "run", f"{job}.toml", "--device", test_device]
@@ -217,6 +218,7 @@ print(signal.getsignal(signal.SIGINT) is own, signal.getsignal(signal.SIGTERM) i
 
 
 @pytest.mark.parametrize(("handler", "said"), [("default", "interrupted False True 60 True"), ("own", "solved True")])
+@pytest.mark.slow
 def test_solve_in_a_program(handler: str, said: str, folder: Path, run_process: Start, hpcsolve: Start) -> None:
     """The exception carries the best. A program's own handler stays in force, and handlers are as before afterwards."""
     longest = "20" if handler == "default" else "1.5"

@@ -53,6 +53,7 @@ def test_a_run_keeps_its_result_when_printing_fails(redirection, run_process, fo
 
 
 @pytest.mark.parametrize("redirection", ["| true", "> /dev/full", ">&-"])
+@pytest.mark.slow
 def test_other_commands_end_well_when_printing_fails(redirection, run_process, hpcsolve, folder, test_device):
     assert hpcsolve("run", "job.toml", "--device", test_device, cwd=folder).returncode == 0
     estimate = ["estimate", "job.toml", "--device", test_device]

@@ -171,6 +171,7 @@ def put_text(file):
     file["prices/root"].attrs.update({"units": "1", "description": "x"})
 
 
+@pytest.mark.slow
 def test_altered_results_fail(job, run, hpcsolve):
     folder = job()
     assert run(folder).returncode == 0
