@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.problems.graph import Graph
-from hpcsolve.problems.tsp import FORBIDDEN
+from hpcsolve.problems.tsp import NO_ARC
 
 
 def cost_of(cost: NDArray[np.int64], tour: list[int], closed: bool = True) -> int | None:
     """Return the cost of a tour in Python integers, None if it uses a forbidden arc."""
     arcs = [int(cost[a, b]) for a, b in pairwise([*tour, tour[0]] if closed else tour)]
-    return None if FORBIDDEN in arcs else sum(arcs)
+    return None if NO_ARC in arcs else sum(arcs)
 
 
 def brute_force(
@@ -42,7 +42,7 @@ def pull_table(cost: NDArray[np.int64]) -> dict[tuple[int, int], float]:
     infinite where there is none.
     """
     m = len(cost) - 1
-    distance = np.where(cost == FORBIDDEN, np.inf, cost.astype(float)).tolist()
+    distance = np.where(cost == NO_ARC, np.inf, cost.astype(float)).tolist()
     table: dict[tuple[int, int], float] = {}
     for whole in range(1 << m):
         members = [i for i in range(m) if whole >> i & 1]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.problems.questions import TourQuestion, Windows, legs
-from hpcsolve.problems.tsp import FORBIDDEN, Tsp, from_costs
+from hpcsolve.problems.tsp import NO_ARC, Tsp, from_costs
 
 OBJECTIVES = ("sum", "latency", "position", "bottleneck", "lexicographic", "finish")
 MISSING = 2**61
@@ -39,7 +39,7 @@ def values_of(tsp: Tsp, question: TourQuestion, tours: NDArray[np.int64]) -> NDA
     tails = tours[:, :count]
     table = tsp.cost if question.leg_costs is None else question.leg_costs
     costs = np.broadcast_to(table, (count, n, n))[np.arange(count), tails, heads]
-    bad = (costs == FORBIDDEN).any(axis=1)
+    bad = (costs == NO_ARC).any(axis=1)
     forbidden = np.zeros((n, n), bool)
     for a, b in question.forbidden:
         forbidden[a, b] = True
@@ -116,8 +116,8 @@ def random_question(n: int, seed: int, objective: str, constraints: tuple[str, .
         values["weights"] = rng.integers(0, 6, count)
     elif objective == "position":
         table = rng.integers(1, top + 1, (count, n, n))
-        table[rng.random(table.shape) < 0.1] = FORBIDDEN
-        values["leg_costs"] = np.where(np.eye(n, dtype=bool), FORBIDDEN, table)
+        table[rng.random(table.shape) < 0.1] = NO_ARC
+        values["leg_costs"] = np.where(np.eye(n, dtype=bool), NO_ARC, table)
     if objective == "finish":
         earliest = rng.integers(0, top * n // 2 + 1, n)
         values["windows"] = Windows(earliest, earliest + rng.integers(top, 2 * top * n + 1, n),
@@ -148,7 +148,7 @@ def numpy_program(tsp: Tsp, question: TourQuestion) -> int | None:
     """Return the least value by the textbook's table of (set, last city) in numpy, or None if there is no tour."""
     if question.objective == "lexicographic":
         dearest = numpy_program(tsp, replace(question, objective="bottleneck"))
-        allowed = np.where(tsp.cost > (MISSING if dearest is None else dearest), FORBIDDEN, tsp.cost)
+        allowed = np.where(tsp.cost > (MISSING if dearest is None else dearest), NO_ARC, tsp.cost)
         return numpy_program(replace(tsp, cost=allowed), replace(question, objective="sum"))
     n, sets = tsp.n, np.arange(1 << tsp.n)
     size = sum((sets >> city & 1 for city in range(n)), np.zeros_like(sets))
@@ -184,7 +184,7 @@ def _arrive(tsp: Tsp, question: TourQuestion, leg: int, i: int, j: int, path: ND
             visited: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the values of paths with one more leg, before the city is served."""
     cost = int((tsp.cost if question.leg_costs is None else question.leg_costs[leg])[i, j])
-    if cost == FORBIDDEN or (i, j) in question.forbidden:
+    if cost == NO_ARC or (i, j) in question.forbidden:
         return np.full_like(path, MISSING)
     times = np.ones_like(path)
     if question.objective == "latency":

@@ -4,7 +4,7 @@
 #include "device/halves.cuh"
 #include "held_karp/subsets.cuh"
 
-constexpr int stride = 64;  // of the cost matrix; row 63 is the depot's, and 62 is no city: all its costs are infinity
+constexpr int stride = 64;  // of the cost matrix; row 63 is the depot's, and 62 is no city: all its costs are no_path
 constexpr int depot_row = stride - 1, no_city = stride - 2;
 constexpr int most_low = 10;  // low cities
 constexpr int most_outside = 38;  // mid and top cities
@@ -36,7 +36,7 @@ DEVICE void with_constant(int n, F f) {
 constexpr int widest_tile = 12;
 
 template <class T>
-constexpr DEVICE uint32_t infinity() {
+constexpr DEVICE uint32_t no_path() {
   return sizeof(T) == 2 ? 0x7fff7fffu : 0x7fffffffu;
 }
 // The sets of K registers that are solved together, so that a cost is read once for all. They have equally many inner
@@ -94,7 +94,7 @@ DEVICE void settle_halves(lanes<T> *best, lanes<T> (*after)[1], const block_prob
         lower(low[a], low_after[b], b, a);
   }
   UNROLL for (int b = 0; b < last; b++) after[b][0] = joined(low_after[b], high_after[b]);
-  after[last][0] = joined(splat_as(low[last], infinity<T>()), low[last]);
+  after[last][0] = joined(splat_as(low[last], no_path<T>()), low[last]);
 }
 // Extends paths from lane cities to lane cities: sweep s makes the values of sets with s lane cities final. Afterwards
 // after[b][k] = g(S - b, b).
@@ -119,7 +119,7 @@ DEVICE void solve_low(block_problem<T> &p, const register_sets<K> &sets, lanes<T
   int city[K][n + N];
   UNROLL for (int k = 0; k < K; k++) {
     uint32_t to = sets.to[k];
-    UNROLL for (int t = 0; t < n + N; t++) best[k][t] = splat<T>(infinity<T>());
+    UNROLL for (int t = 0; t < n + N; t++) best[k][t] = splat<T>(no_path<T>());
     UNROLL for (int t = n; t < n + N; t++, to &= to - 1) city[k][t] = lowest(to);
   }
   for_each_path(p, sets, [&](auto count, int first, const lanes<T> *path, const uint32_t *cost) {
@@ -141,7 +141,7 @@ DEVICE void solve_outside(const block_problem<T> &p, const register_sets<K> &set
   constexpr int n = lane_bits<T>();
   lanes<T> best[K][N + 1];
   const int column = first_target + (first & ~3);  // tells the compiler that it is a multiple of 4
-  UNROLL for (int k = 0; k < K; k++) UNROLL for (int t = 0; t < N; t++) best[k][t] = splat<T>(infinity<T>());
+  UNROLL for (int k = 0; k < K; k++) UNROLL for (int t = 0; t < N; t++) best[k][t] = splat<T>(no_path<T>());
   for_each_path(p, sets, [&](auto count, int from, const lanes<T> *path, const uint32_t *cost) {
     extend<N, decltype(count)::value>(best + from, path, cost + column);
   });

@@ -12,15 +12,15 @@
 // must come after i, is infinite, so the inner loop has no test.
 //
 // Proof. Costs have multipliers of the cities subtracted, are raised by an offset for each place until none is negative,
-// and are integers in units of 1 / scale. Values saturate at `infinity`, so the sum of two never wraps. Whoever uses a
-// bound must know that the cost of the tours that matter is below infinity.
+// and are integers in units of 1 / scale. Values saturate at `no_path`, so the sum of two never wraps. Whoever uses a
+// bound must know that the cost of the tours that matter is below no_path.
 //
 // Work. A place takes (arcs left) * 2^slots min-adds, half of them if i's own bit is a register's number and not a lane.
 // A block has one city's row of a place, or part of it. The tables of all places stay on the device. The rows of a place
 // may be dealt to ranks: `first` is the first city of this rank.
 #include "device/masked.cuh"
 
-constexpr uint32_t infinity = 0x7fffffffu;
+constexpr uint32_t no_path = 0x7fffffffu;
 constexpr int most_cities = 121;
 constexpr int widest_tile = 4;  // registers of results at a time
 
@@ -28,7 +28,7 @@ struct memory_slots {
   int cities, slots;  // 2^slots is at least the lanes of a register
   const uint32_t *keep, *put;  // (cities, cities), from row to column
   const uint32_t *barred;  // of each city: the entries without bound
-  const uint32_t *floors;  // (32, 32): infinity where row & column, else 0
+  const uint32_t *floors;  // (32, 32): no_path where row & column, else 0
 };
 // The cost of the arc from a table's row i to its column j at place k is cost[k * place + i * row + j * column].
 struct arc_costs {
@@ -60,7 +60,7 @@ DEVICE void relax_registers(const memory_slots &memory, int i, int first, int re
   UNROLL for (int t = 0; t < tile; t++) {
     const uint32_t at = (uint32_t)(first + t < registers ? first + t : first) << bits;
     e[t] = (own ? (at & (own - 1)) | (at & ~(own - 1)) << 1 : at) + lane();
-    best[t] = splat<uint32_t>(infinity);
+    best[t] = splat<uint32_t>(no_path);
   }
   const uint32_t *keep = memory.keep + i * memory.cities, *put = memory.put + i * memory.cities;
   for (uint32_t n = 0; n < next.count; n++) {
@@ -70,8 +70,8 @@ DEVICE void relax_registers(const memory_slots &memory, int i, int first, int re
   }
   UNROLL for (int t = 0; t < tile; t++) {
     const lanes<uint32_t> floor = load(memory.floors + (e[t] & high ? 31 : bar & 31) * 32 + lane());
-    store(to + e[t], min(best[t] + floor, splat<uint32_t>(infinity)));
-    if (own) store(to + (e[t] | own), splat<uint32_t>(infinity));
+    store(to + e[t], min(best[t] + floor, splat<uint32_t>(no_path)));
+    if (own) store(to + (e[t] | own), splat<uint32_t>(no_path));
   }
 }
 // to[i][e] = min over j of cost[i][j] + from[j][(e & keep) | put]. `parts` blocks share a city's row.
@@ -85,7 +85,7 @@ KERNEL bounds_relax(int place, int first, int parts, memory_slots memory, arc_co
   if (threadIdx.x == 0) next.count = 0;
   __syncthreads();
   for (int j = threadIdx.x; j < memory.cities; j += blockDim.x) {
-    if (cost[j * arcs.column] == infinity) continue;
+    if (cost[j * arcs.column] == no_path) continue;
     const uint32_t n = atomicAdd_block(&next.count, 1u);
     next.city[n] = j, next.cost[n] = cost[j * arcs.column];
   }
@@ -101,15 +101,15 @@ KERNEL bounds_relax(int place, int first, int parts, memory_slots memory, arc_co
 EXPORT_KERNEL(bounds_relax)
 
 // The row of each city at the last place, or the first one of a search from the depot on: its one arc's cost, and
-// infinity where an entry is barred. A block a city.
+// no_path where an entry is barred. A block a city.
 KERNEL bounds_begin(memory_slots memory, int64_t step, const uint32_t *cost, uint32_t *to) {
   const uint32_t own = cost[blockIdx.x * step], bar = memory.barred[blockIdx.x];
   for (uint32_t e = threadIdx.x; e < 1u << memory.slots; e += blockDim.x)
-    to[((size_t)blockIdx.x << memory.slots) + e] = e & bar ? infinity : own;
+    to[((size_t)blockIdx.x << memory.slots) + e] = e & bar ? no_path : own;
 }
 EXPORT_KERNEL(bounds_begin)
 
-// Lowers through[i][j], infinity at first, to the least cost of a relaxed tour that goes from i at `place` to j: past[i]
+// Lowers through[i][j], no_path at first, to the least cost of a relaxed tour that goes from i at `place` to j: past[i]
 // of what e has not, cost[i][j], and next[j] of e as j remembers it, over all e. own[i] is the bit of i itself, which is
 // in neither part. A block a city.
 KERNEL bounds_through(int place, int first, memory_slots memory, const uint32_t *own, const uint32_t *costs,
@@ -120,11 +120,11 @@ KERNEL bounds_through(int place, int first, memory_slots memory, const uint32_t 
   const uint32_t flip = ((1u << slots) - 1) & ~own[i];
   for (int j = warp(); j < m; j += warps()) {
     const uint32_t c = cost[j], k = memory.keep[i * m + j], p = memory.put[i * m + j];
-    if (c == infinity) continue;
-    lanes<uint32_t> best = splat<uint32_t>(infinity);
+    if (c == no_path) continue;
+    lanes<uint32_t> best = splat<uint32_t>(no_path);
     for (uint32_t e = lane(); e < 1u << slots; e += 1u << bits) {
       const lanes<uint32_t> rest = load_masked(next + ((size_t)j << slots), e, k, p) + splat<uint32_t>(c);
-      best = min_add(best, load_flipped(past + ((size_t)i << slots), e, flip), min(rest, splat<uint32_t>(infinity)));
+      best = min_add(best, load_flipped(past + ((size_t)i << slots), e, flip), min(rest, splat<uint32_t>(no_path)));
     }
     lower_to(through + ((size_t)place * m + i) * m + j, best);
   }
@@ -140,7 +140,7 @@ DEVICE void for_each_pair(int cities, F f) {
     for (int j = lane(); j < cities; j += warp_size) f(i, j);
 }
 // cost = scaled less the multiplier of the city that is reached, plus the offset of the place, the least that leaves no
-// cost negative; infinity where there is no arc, or more would be. Both tables are (m + 1, m, m): row 0 of place 0 has
+// cost negative; no_path where there is no arc, or more would be. Both tables are (m + 1, m, m): row 0 of place 0 has
 // the arcs from the depot, column 0 of place m those to it, which no multiplier changes. A block a place.
 KERNEL bounds_price(int cities, const int64_t *scaled, const int64_t *multiplier, uint32_t *cost, int64_t *offset) {
   constexpr int64_t bias = INT64_C(1) << 62;
@@ -161,7 +161,7 @@ KERNEL bounds_price(int cities, const int64_t *scaled, const int64_t *multiplier
   const int64_t lift = bias - (int64_t)least;
   for_each_pair(cities, [&](int i, int j) {
     const int64_t own = from[i * cities + j], raised = own - counts * multiplier[j] + lift;
-    to[i * cities + j] = own == no_arc || raised >= infinity ? infinity : (uint32_t)raised;
+    to[i * cities + j] = own == no_arc || raised >= no_path ? no_path : (uint32_t)raised;
   });
   if (threadIdx.x == 0) offset[blockIdx.x] = lift;
 }
@@ -173,20 +173,20 @@ KERNEL bounds_walk(memory_slots memory, const uint32_t *costs, const uint32_t *b
   if (threadIdx.x) return;
   const int m = memory.cities, slots = memory.slots;
   const size_t layer = (size_t)m << slots;
-  uint32_t best = infinity, e = 0;
+  uint32_t best = no_path, e = 0;
   int i = 0;
   for (int j = 0; j < m; j++) {
     const uint32_t x = costs[j] + bounds[layer + ((size_t)j << slots)];
     if (x < best) best = x, i = j;
   }
   path[m] = best;
-  for (int k = 1; best < infinity; k++) {
+  for (int k = 1; best < no_path; k++) {
     path[k - 1] = i;
     if (k == m) break;
     const uint32_t value = bounds[k * layer + ((size_t)i << slots) + e], *cost = costs + ((size_t)k * m + i) * m;
     for (int j = 0; j < m; j++) {
       const uint32_t to = (e & memory.keep[i * m + j]) | memory.put[i * m + j];
-      if (cost[j] == infinity || cost[j] + bounds[(k + 1) * layer + ((size_t)j << slots) + to] != value) continue;
+      if (cost[j] == no_path || cost[j] + bounds[(k + 1) * layer + ((size_t)j << slots) + to] != value) continue;
       i = j, e = to;
       break;
     }

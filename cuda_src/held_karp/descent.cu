@@ -6,14 +6,14 @@
 // again, `rounds` times (iterated local search; Lourenco, Martin and Stuetzle 2003). Ties go to the move with the
 // smallest number, so the result does not depend on the number of threads.
 //
-// Costs are (cities + 1, cities, cities) by place as in bounds.cu, none negative. A missing arc costs `never`, and so does
+// Costs are (cities + 1, cities, cities) by place as in bounds.cu, none negative. A missing arc costs `penalty`; so does
 // each city that is visited before one that must precede it, so that the search goes from orders that break constraints
 // to orders that do not. The new cost of a move is summed over the positions that it changes, until it reaches the old
 // one.
 #include "device/philox.cuh"
 
 constexpr int most_cities = 121;
-constexpr int64_t never = INT64_C(1) << 36, no_gain = INT64_C(1) << 43;
+constexpr int64_t penalty = INT64_C(1) << 36, no_gain = INT64_C(1) << 43;
 constexpr int item_bits = 16;
 constexpr int longest_turned = 3;  // of segments that are turned round and taken elsewhere
 
@@ -50,7 +50,7 @@ DEVICE int64_t arc_value(const order_problem &p, int k, int i, int j, const city
   const int64_t cost = p.cost[((size_t)k * p.cities + i) * p.cities + j];
   if (k == p.cities) return cost;
   const uint64_t missing = (p.before[2 * j] & ~seen.low) | (p.before[2 * j + 1] & ~seen.high);
-  return cost + (missing ? never : 0);
+  return cost + (missing ? penalty : 0);
 }
 DEVICE int lowest_changed(const move &m) { return m.to < m.first ? m.to : m.first; }
 DEVICE int highest_changed(const move &m) {

@@ -25,7 +25,7 @@
 // plane in the complementary slice. In the middle layer a set has half of the mid cities other than j, and so has its
 // complement. So one run from each end up to that layer is enough (`held_karp_meet`), and no other layer is kept.
 //
-// Values are at most infinity, 0x7fff or 0x7fffffff, so the sum of two never wraps. A forbidden arc costs infinity. The
+// Values are at most no_path, 0x7fff or 0x7fffffff, so the sum of two never wraps. A forbidden arc costs no_path. The
 // cost matrix has 32-bit patterns, each of which holds a 16-bit cost twice.
 //
 // On a GPU a register of 16-bit values has 64 lanes: each thread of the warp holds the values of two neighbouring sets
@@ -62,7 +62,7 @@ struct layer_tables {
   const uint32_t *cost;  // (stride, stride)
 };
 // The states of a half run. A layer with an even number of mid cities is stored in `even`, where each slice has
-// `even_size` values, the next one in `odd`. `depot` is a block's plane with the empty path alone: 0, then infinity.
+// `even_size` values, the next one in `odd`. `depot` is a block's plane with the empty path alone: 0, then no_path.
 template <class T>
 struct state_memory {
   int64_t even_size, odd_size;
@@ -171,7 +171,7 @@ KERNEL held_karp_compact(int cities, int layer, int sets, const int *binomial, c
   for (int nth = blockIdx.x * blockDim.x + threadIdx.x; nth < sets * cities; nth += gridDim.x * blockDim.x) {
     const int j = nth / sets;
     const uint64_t squeezed = colex_unrank(nth % sets, layer, binomial), set = spread(squeezed, j);
-    uint32_t best = layer ? infinity<uint32_t>() : cost[depot_row * stride + j];
+    uint32_t best = layer ? no_path<uint32_t>() : cost[depot_row * stride + j];
     for (uint64_t from = set; from; from &= from - 1) {
       const int i = lowest(from);
       const uint32_t path = table[i * plane + squeeze(set & ~(1ull << i), i)] + cost[i * stride + j];

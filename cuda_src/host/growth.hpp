@@ -39,7 +39,7 @@ class growth {
         limit(limit),
         rules(rules),
         rest(dual.count),
-        weight(net.n, unreached),
+        weight(net.n, no_path),
         above(net.n),
         waiting_of(net.n),
         state(net.n, unseen),
@@ -47,7 +47,7 @@ class growth {
 
   // Grows one of the sets, and keeps its states. Returns how many.
   uint32_t grow(const families &all, const wanted &targets, uint64_t i) {
-    set = set_at<W>(targets.sets, i), least = unreached;
+    set = set_at<W>(targets.sets, i), least = no_path;
     settled.clear(), dropped.clear();
     begin_bounds();
     for (uint64_t p = targets.begin[i]; p < targets.begin[i + 1]; p++) merge(all, targets.first[p], targets.second[p]);
@@ -62,7 +62,7 @@ class growth {
       kept.weights.push_back(weight[settled[j]]);
     }
     for (const vector<uint32_t> *some : {&settled, &dropped})
-      for (uint32_t v : *some) weight[v] = unreached;
+      for (uint32_t v : *some) weight[v] = no_path;
     return count;
   }
 
@@ -75,7 +75,7 @@ class growth {
   terminal_set<W> set;
   uint64_t least;
   vector<int64_t> rest;  // by ascent: what the rest of a tree costs at least, without the way to the vertex
-  vector<uint64_t> weight;  // `unreached` between two sets
+  vector<uint64_t> weight;  // `no_path` between two sets
   // Vertices that were taken from the queue, by weight: those whose states may be kept; those that the bound rule, or a
   // foreign terminal settled before (separator rule), rules out.
   vector<uint32_t> settled, dropped;
@@ -123,7 +123,7 @@ class growth {
   // Settles vertices in order of their weights, under the separator rule none that is farther than the first foreign
   // terminal. The search does not go on through a foreign terminal.
   void search() {
-    uint64_t last = unreached;
+    uint64_t last = no_path;
     while (waiting.size) {
       const uint32_t u = take(waiting);
       const uint64_t here = weight[u], whole = here > last ? limit : here + lacking(u);

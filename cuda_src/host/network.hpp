@@ -5,7 +5,7 @@
 #include "paths/heap.cuh"
 
 constexpr uint32_t none = ~0u;  // no vertex, no arc, no terminal
-constexpr uint64_t unreached = ~0ull;
+constexpr uint64_t no_path = ~0ull;
 
 // An undirected graph of n vertices with `count` terminals. An edge stands in the rows of both ends: it has two arcs.
 // Heads ascend in a row and terminals in their list; `is_terminal` has an entry for each vertex.
@@ -51,14 +51,14 @@ void settle(const network &net, waiting_vertices<uint64_t> &waiting, uint64_t *d
   }
 }
 // The vertices nearest to each of several vertices, the bases (Voronoi regions). Of each vertex: the distance to the
-// nearest base, the neighbour on the path there, and the base; unreached, none, none where no base is.
+// nearest base, the neighbour on the path there, and the base; no_path, none, none where no base is.
 struct regions {
   uint64_t *distance;
   uint32_t *before, *base;
 };
 // Finds the regions by one search from all bases.
 inline void find_regions(const network &net, uint32_t count, const uint32_t *bases, const regions &found) {
-  for (uint32_t v = 0; v < net.n; v++) found.distance[v] = unreached, found.before[v] = found.base[v] = none;
+  for (uint32_t v = 0; v < net.n; v++) found.distance[v] = no_path, found.before[v] = found.base[v] = none;
   waiting_vertices<uint64_t> waiting(net.n, found.distance);
   for (uint32_t i = 0; i < count; i++)
     found.distance[bases[i]] = 0, found.base[bases[i]] = bases[i], offer(waiting, bases[i]);

@@ -20,7 +20,7 @@
 // Applied Mathematics 112, 2001).
 #include "host/network.hpp"
 
-// The nearest terminals of each vertex, and the distances to them, slot by slot; `unreached` and `none` without one.
+// The nearest terminals of each vertex, and the distances to them, slot by slot; `no_path` and `none` without one.
 struct nearest_terminals {
   const network net;
   const uint32_t slots;
@@ -28,7 +28,7 @@ struct nearest_terminals {
   vector<uint32_t> terminal;
 
   nearest_terminals(const network &net, uint32_t slots)
-      : net(net), slots(slots), distance((size_t)slots * net.n, unreached), terminal(distance.size(), none) {
+      : net(net), slots(slots), distance((size_t)slots * net.n, no_path), terminal(distance.size(), none) {
     for (uint32_t slot = 0; slot < slots; slot++) fill(slot);
   }
   // Returns whether a path from u to v by terminals has no leg as long as `weight`, given the bottlenecks.
@@ -69,7 +69,7 @@ struct merger_tree {
   vector<uint32_t> above, size;
   vector<uint64_t> length;
 
-  explicit merger_tree(uint32_t n) : above(n), size(n, 1), length(n, unreached) {
+  explicit merger_tree(uint32_t n) : above(n), size(n, 1), length(n, no_path) {
     for (uint32_t v = 0; v < n; v++) above[v] = v;
   }
   void merge(uint32_t a, uint32_t b, uint64_t its_length) {
@@ -114,7 +114,7 @@ EXPORT_FUNCTION(reductions_special)
 FUNCTION reductions_search(network net, uint32_t root, const uint64_t *rest, const uint32_t *back, uint64_t *from_root,
                            uint64_t *to_terminal) {
   const auto search = [&](uint64_t *distance, bool forward) {
-    for (uint32_t v = 0; v < net.n; v++) distance[v] = unreached;
+    for (uint32_t v = 0; v < net.n; v++) distance[v] = no_path;
     waiting_vertices<uint64_t> waiting(net.n, distance);
     for (uint32_t i = 0; i < net.count; i++)
       if ((net.terminals[i] == root) == forward) distance[net.terminals[i]] = 0, offer(waiting, net.terminals[i]);

@@ -281,8 +281,8 @@ class ruin {
     uint64_t weight = 0;
     paths.clear(), path_ends.clear();
     while (path_ends.size() + 1 < ends.size() && weight <= most) {
-      const uint64_t nearest = waiting.size ? distance[waiting.vertices[0]] : unreached;
-      const uint64_t shortest = links.size ? length[links.vertices[0]] : unreached;
+      const uint64_t nearest = waiting.size ? distance[waiting.vertices[0]] : no_path;
+      const uint64_t shortest = links.size ? length[links.vertices[0]] : no_path;
       if (!waiting.size && !links.size) return ~0ull;
       if (waiting.size && nearest / how.factor > most - weight &&
           (!links.size || shortest / (2 * how.factor) > most - weight))

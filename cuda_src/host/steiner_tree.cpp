@@ -27,7 +27,7 @@ EXPORT_FUNCTION(steiner_tree_regions)
 
 // `inside`: 1 for the vertices of the tree, whose edges lead to their `before`; the root, terminals[root], has none.
 FUNCTION steiner_tree_grow(network net, uint32_t root, uint32_t *before, uint32_t *inside) {
-  vector<uint64_t> distance(net.n, unreached);
+  vector<uint64_t> distance(net.n, no_path);
   waiting_vertices<uint64_t> waiting(net.n, distance.data());
   for (uint32_t v = 0; v < net.n; v++) before[v] = none, inside[v] = 0;
   const auto join_path = [&](uint32_t u) {  // its vertices wait to be searched from again

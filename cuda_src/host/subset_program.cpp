@@ -95,7 +95,8 @@ kept_states grow_all(const network &net, uint32_t threads, const uint32_t *numbe
   }
   return found;
 }
-// Returns the number of the family with this set, of `size` terminals, or ~0 if there is none.
+constexpr uint64_t no_family = ~0ull;
+// Returns the number of the family with this set, of `size` terminals, or `no_family`.
 template <int W>
 uint64_t family_of(const families &all, const terminal_set<W> &set, uint32_t size) {
   uint64_t low = all.layers[size], high = all.layers[size + 1];
@@ -105,7 +106,7 @@ uint64_t family_of(const families &all, const terminal_set<W> &set, uint32_t siz
     if (order == 0) return middle;
     (order < 0 ? low : high) = order < 0 ? middle + 1 : middle;
   }
-  return unreached;
+  return no_family;
 }
 // The lightest meeting so far: its weight; and the numbers of the three families (~0 for no third one) and of the
 // vertex.
@@ -121,14 +122,14 @@ struct meeting {
   // Notes where two or three families meet, the first of which is spread, if that is lighter than what is noted, or as
   // light with smaller numbers.
   void note(const families &all, const spread_family &first, uint64_t x, uint64_t y, uint64_t z) {
-    uint64_t l = z == unreached ? 0 : all.begin[z];
+    uint64_t l = z == no_family ? 0 : all.begin[z];
     for (uint64_t j = all.begin[y]; j < all.begin[y + 1]; j++) {
       const uint32_t v = all.vertices[j];
-      if (first.weight[v] == unreached) continue;
-      while (z != unreached && l < all.begin[z + 1] && all.vertices[l] < v) l++;
-      if (z != unreached && l == all.begin[z + 1]) return;
-      if (z != unreached && all.vertices[l] != v) continue;
-      const uint64_t sum = first.weight[v] + all.weights[j] + (z == unreached ? 0 : all.weights[l]);
+      if (first.weight[v] == no_path) continue;
+      while (z != no_family && l < all.begin[z + 1] && all.vertices[l] < v) l++;
+      if (z != no_family && l == all.begin[z + 1]) return;
+      if (z != no_family && all.vertices[l] != v) continue;
+      const uint64_t sum = first.weight[v] + all.weights[j] + (z == no_family ? 0 : all.weights[l]);
       if (sum < weight || (sum == weight && (x < ids[0] || (x == ids[0] && y < ids[1])))) *this = {sum, {x, y, z, v}};
     }
   }
@@ -149,9 +150,9 @@ void meet_others(const families &all, uint32_t terminals, const spread_family &f
         const uint32_t bits = terminals < 64 * w ? 0 : terminals - 64 * w;
         left.word[w] = (bits < 64 ? (1ull << bits) - 1 : ~0ull) & ~left.word[w];
       }
-      const uint64_t z = c ? family_of(all, left, c) : unreached;
+      const uint64_t z = c ? family_of(all, left, c) : no_family;
       // Numbers ascend with sizes. If z < y, the two are of one size, and have met x the other way round.
-      if (!c || (z > y && z != unreached)) best.note(all, first, x, y, z);
+      if (!c || (z > y && z != no_family)) best.note(all, first, x, y, z);
     });
   }
 }

@@ -85,16 +85,16 @@ inline void each_partner(const families &all, uint64_t x, uint64_t begin, uint64
       visit(partner, set_at<W>(all.sets, partner));
     }
 }
-// The weights of one family by vertex: the family is spread. All other vertices are `unreached`.
+// The weights of one family by vertex: the family is spread. All other vertices are `no_path`.
 struct spread_family {
   vector<uint64_t> weight;
-  explicit spread_family(uint32_t n) : weight(n, unreached) {}
+  explicit spread_family(uint32_t n) : weight(n, no_path) {}
   void spread(const families &all, uint64_t x) {
     for (uint64_t i = all.begin[x]; i < all.begin[x + 1]; i++) weight[all.vertices[i]] = all.weights[i];
   }
-  // Makes the family's vertices `unreached` again.
+  // Makes the family's vertices `no_path` again.
   void take_away(const families &all, uint64_t x) {
-    for (uint64_t i = all.begin[x]; i < all.begin[x + 1]; i++) weight[all.vertices[i]] = unreached;
+    for (uint64_t i = all.begin[x]; i < all.begin[x + 1]; i++) weight[all.vertices[i]] = no_path;
   }
   // Whether this family and another one have a vertex where their weights add up to less than `limit`. Each weight alone
   // is below it.

@@ -67,7 +67,7 @@ struct open_tree {
   rooted_tree tree;
   vector<uint8_t> gone;
   vector<uint32_t> out;  // vertices that are taken out
-  vector<uint64_t> other;  // of vertices that have lost their base: the distance to another one, `unreached` of others
+  vector<uint64_t> other;  // of vertices that have lost their base: the distance to another one, `no_path` of others
   vector<uint32_t> other_before, other_base;
   waiting_vertices<uint64_t> waiting;
 
@@ -81,7 +81,7 @@ struct open_tree {
         next(net.n),
         tree(net, root, chosen_arcs(net, edges, edge)),
         gone(net.n),
-        other(net.n, unreached),
+        other(net.n, no_path),
         other_before(net.n, none),
         other_base(net.n, none),
         waiting(net.n, other.data()) {
@@ -125,7 +125,7 @@ struct open_tree {
   }
   void put_back() {
     for (uint32_t v : out) {
-      for (uint32_t w = first[v]; w != none; w = next[w]) other[w] = unreached;
+      for (uint32_t w = first[v]; w != none; w = next[w]) other[w] = no_path;
       gone[v] = 0;
     }
     out.clear();
@@ -260,7 +260,7 @@ struct key_vertices : open_tree {
       else
         take_out(v);
     }
-    find_other_bases(unreached);
+    find_other_bases(no_path);
     border.resize(kept);
     each_lost_arc([&](uint32_t v, uint32_t a) {
       if (v < net.heads[a] && base[v] == base[net.heads[a]]) border.push_back(a);

@@ -16,7 +16,7 @@ DEVICE bool push_once(const request<T> &asked, T *keys) {
   bool changed = false;
   for (uint32_t u = threadIdx.x; u < asked.net.n; u += blockDim.x) {
     const T from = peek(&keys[u]);
-    if (from == unreached<T>()) continue;
+    if (from == no_path<T>()) continue;
     for (uint32_t a = asked.net.offsets[u]; a < asked.net.offsets[u + 1]; a++) {
       const arc<T> next = arc_at(asked.net.arcs, a);
       if (beyond(Sum(), from, next.weight, asked.cutoff)) continue;
@@ -30,11 +30,11 @@ template <class Sum, class T = typename Sum::key>
 DEVICE bool pull_once(const request<T> &asked, T *keys) {
   bool changed = false;
   for (uint32_t v = threadIdx.x; v < asked.net.n; v += blockDim.x) {
-    T best = unreached<T>();
+    T best = no_path<T>();
     for (uint32_t a = asked.net.in_offsets[v]; a < asked.net.in_offsets[v + 1]; a++) {
       const arc<T> next = arc_at(asked.net.in_arcs, a);
       const T from = peek(&keys[next.end]);
-      if (from == unreached<T>() || beyond(Sum(), from, next.weight, asked.cutoff)) continue;
+      if (from == no_path<T>() || beyond(Sum(), from, next.weight, asked.cutoff)) continue;
       const T offer = plus(Sum(), from, next.weight);
       best = offer < best ? offer : best;
     }
@@ -59,7 +59,7 @@ DEVICE void run_search(Sum, bellman_ford<T> &s, const request<T> &asked, const t
     again = s.changed;
   }
   for (uint32_t v = threadIdx.x; v < asked.net.n; v += blockDim.x)
-    if (found.keys[v] != unreached<T>()) touch(found, v);
+    if (found.keys[v] != no_path<T>()) touch(found, v);
   if (threadIdx.x == 0) found.relaxed = sweeps * asked.net.offsets[asked.net.n], found.rounds = sweeps;
   __syncthreads();
 }

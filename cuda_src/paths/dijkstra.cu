@@ -14,7 +14,7 @@ DEVICE void settle_all(heap<T> &h, const request<T> &asked, answer<T> &found) {
     while (arrived < targets && h.keys[asked.target[arrived]] < nearest) arrived++;
     if (targets && arrived == targets) {
       found.cutoff = nearest - 1;
-      for (uint32_t i = 0; i < h.size; i++) found.keys[h.vertices[i]] = unreached<T>();
+      for (uint32_t i = 0; i < h.size; i++) found.keys[h.vertices[i]] = no_path<T>();
       return;
     }
     const uint32_t u = take(h);
@@ -24,8 +24,8 @@ DEVICE void settle_all(heap<T> &h, const request<T> &asked, answer<T> &found) {
       const T weight = next.weight, old = h.keys[v];
       if (beyond(Sum(), nearest, weight, asked.cutoff) || plus(Sum(), nearest, weight) >= old) continue;
       found.keys[v] = plus(Sum(), nearest, weight);
-      if (old == unreached<T>()) touch(found, v);
-      rise(h, old == unreached<T>() ? h.size++ : h.place[v], v);
+      if (old == no_path<T>()) touch(found, v);
+      rise(h, old == no_path<T>() ? h.size++ : h.place[v], v);
     }
   }
 }

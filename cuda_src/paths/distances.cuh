@@ -4,13 +4,13 @@
 #include "device/group.cuh"
 
 template <class T>
-constexpr DEVICE T unreached() {
+constexpr DEVICE T no_path() {
   return ~(T)0;
 }
 // Means "not reached" in kernels that add weights without a test first: it is so small that no sum wraps.
 template <class T>
 constexpr DEVICE T infinite() {
-  return unreached<T>() >> 1;
+  return no_path<T>() >> 1;
 }
 constexpr uint32_t none = ~0u;  // no vertex, no arc
 

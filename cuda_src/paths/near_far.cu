@@ -49,7 +49,7 @@ DEVICE T relax(near_far<T> &s, const request<T> &asked, const tuning<T> &how, an
     if ((candidate | 1) >= peek_block(&words[v])) continue;
     const T old = atomicMin_block(&words[v], candidate);
     if (candidate >= old) continue;
-    if (old == unreached<T>())
+    if (old == no_path<T>())
       touch(found, v);
     else
       mine.again += old & 1;
@@ -107,13 +107,13 @@ DEVICE T settle_near(near_far<T> &s, const request<T> &asked, const tuning<T> &h
 template <class T>
 DEVICE T sift_far(near_far<T> &s, const tuning<T> &how, const T *words, T threshold, uint32_t round) {
   const uint32_t waiting = s.far_count < how.room ? s.far_count : how.room;
-  T lowest = unreached<T>();
+  T lowest = no_path<T>();
   __syncthreads();
   if (threadIdx.x == 0) s.far_count = 0;
   __syncthreads();
   for (uint32_t base = 0; base < waiting; base += blockDim.x) {
     const uint32_t i = base + threadIdx.x, v = i < waiting ? how.scratch[i] : 0;
-    const T word = i < waiting ? words[v] : unreached<T>();
+    const T word = i < waiting ? words[v] : no_path<T>();
     __syncthreads();  // all of this stretch is read: what is kept may overwrite it
     if (word & 1) continue;
     if (word < threshold && push(s.near[round % 2], near_capacity, &s.near_count[round % 3], v)) continue;
@@ -141,7 +141,7 @@ DEVICE void finish(const request<T> &asked, answer<T> &found, bool early, T thre
   const uint32_t count = extent(found, asked.net.n);
   for (uint32_t i = threadIdx.x; i < count; i += blockDim.x) {
     T &word = found.keys[member(found, i)];
-    word = word == unreached<T>() || (early && word >= threshold) ? unreached<T>() : word >> 1;
+    word = word == no_path<T>() || (early && word >= threshold) ? no_path<T>() : word >> 1;
   }
   if (threadIdx.x == 0 && early) found.cutoff = (threshold >> 1) - 1;
   __syncthreads();
@@ -160,14 +160,14 @@ DEVICE void run_search(Sum, near_far<T> &s, const request<T> &asked, const tunin
   T threshold = 0, lowest = 0, delta = how.delta;  // lowest: the least word in the far queue
   tally mine;
   bool early = false;
-  for (uint32_t round = 0; lowest != unreached<T>() && !early;) {
+  for (uint32_t round = 0; lowest != no_path<T>() && !early;) {
     const uint32_t before = round;
     threshold = next_threshold<Sum>(lowest, delta, asked.cutoff, threshold);
     lowest = sift_far(s, how, found.keys, threshold, round);
     lowest = settle_near<Sum>(s, asked, how, found, mine, threshold, round, lowest);
     delta = next_delta<Sum>(how, delta, sum_up(s, found, mine), round - before);
     lowest = block_min(&s.lowest, lowest);
-    early = found.touched && lowest != unreached<T>() && all_below(asked, found.keys, threshold, &s.unsettled);
+    early = found.touched && lowest != no_path<T>() && all_below(asked, found.keys, threshold, &s.unsettled);
     if (threadIdx.x == 0) found.rounds = round;
   }
   finish(asked, found, early, threshold);

@@ -61,7 +61,7 @@ DEVICE T offer(const request<T> &asked, const queues<T> &q, progress &p, T *word
   if (candidate >= old) return lowest;
   const bool near = candidate < threshold;
   const bool waits = !(old & 1) && (old < threshold) == near;  // in that very queue already
-  mine.again += (old & 1) && old != unreached<T>();
+  mine.again += (old & 1) && old != no_path<T>();
   if (near && !waits) append(q.near + (size_t)((step + 1) % 2) * n, &p.near_count[then], v);
   if (!near && !waits) append(q.far + (size_t)(p.passes[now] % 2) * n, &p.far_count[p.passes[now] % 3], v);
   return near || lowest < candidate ? lowest : candidate;
@@ -98,7 +98,7 @@ DEVICE T relax_round(block_state<T> &b, const request<T> &asked, const queues<T>
   const uint32_t now = step % 3, then = (step + 1) % 3, all = gridDim.x * blockDim.x;
   const uint32_t *near = q.near + (size_t)(step % 2) * asked.net.n;
   const uint32_t waiting = (uint32_t)p.near_count[now], hubs = (uint32_t)p.hub_count[now];
-  T lowest = unreached<T>();
+  T lowest = no_path<T>();
   for (uint32_t base = blockIdx.x * blockDim.x; base < waiting; base += all) {
     const uint32_t i = base + threadIdx.x, u = i < waiting ? near[i] : 0;
     const uint32_t begin = asked.net.offsets[u], degree = asked.net.offsets[u + 1] - begin;
@@ -126,7 +126,7 @@ DEVICE T sift(const request<T> &asked, const queues<T> &q, progress &p, const T 
   const uint64_t passes = p.passes[step % 3];
   const uint32_t *from = q.far + (size_t)(passes % 2) * asked.net.n;
   uint32_t *to = q.far + (size_t)((passes + 1) % 2) * asked.net.n;
-  T lowest = unreached<T>();
+  T lowest = no_path<T>();
   for (uint64_t i = blockIdx.x * blockDim.x + threadIdx.x; i < p.far_count[passes % 3]; i += gridDim.x * blockDim.x) {
     const uint32_t v = from[i];
     const T word = words[v];
@@ -148,7 +148,7 @@ DEVICE void turn(progress &p, uint32_t step, bool over, bool early, T delta, T t
   p.passes[then] = p.passes[step % 3] + 1;
   p.delta[then] = delta, p.threshold[then] = threshold, p.done[then] = over || early;
   if (over || early) p.cutoff = cutoff;
-  p.lowest[after] = unreached<T>();
+  p.lowest[after] = no_path<T>();
   p.far_count[after] = p.expanded[after] = p.again[after] = p.relaxed[after] = p.rounds[after] = 0;
 }
 // Adds what the block's threads have counted to the counters of a phase.
@@ -160,7 +160,7 @@ DEVICE void report(block_state<T> &b, progress &p, uint32_t phase, T lowest, con
   add_to(&b.phase.relaxed, mine.relaxed);
   __syncthreads();
   if (threadIdx.x != 0) return;
-  if (lowest != unreached<T>()) atomicMin(&p.lowest[phase], (uint64_t)lowest);
+  if (lowest != no_path<T>()) atomicMin(&p.lowest[phase], (uint64_t)lowest);
   atomicAdd(&p.expanded[phase], (uint64_t)b.phase.expanded), atomicAdd(&p.again[phase], (uint64_t)b.phase.again);
   atomicAdd(&p.relaxed[phase], b.phase.relaxed);
 }
@@ -183,12 +183,12 @@ DEVICE void take_step(const request<T> &asked, const tuning<T> &how, const queue
     lowest = relax_round<Sum>(b, asked, q, p, words, step, mine);
     if (first) p.rounds[phase]++;
   } else {
-    const bool over = (T)p.lowest[side] == unreached<T>();
+    const bool over = (T)p.lowest[side] == no_path<T>();
     const bool early = !over && p.passes[now] && all_below(asked, words, threshold, &b.flag);
     const tally phase_counts = {(uint32_t)p.expanded[side], (uint32_t)p.again[side], p.relaxed[side]};
     const T wide = p.passes[now] ? next_delta<Sum>(how, delta, phase_counts, p.rounds[side]) : delta;
     const T next = next_threshold<Sum>((T)p.lowest[side], wide, asked.cutoff, threshold);
-    lowest = over || early ? unreached<T>() : sift(asked, q, p, words, step, next);
+    lowest = over || early ? no_path<T>() : sift(asked, q, p, words, step, next);
     if (first) turn(p, step, over, early, wide, next, early ? (T)((threshold >> 1) - 1) : asked.cutoff);
     phase = (side + 1) % 3;
   }
@@ -202,14 +202,14 @@ DEVICE void begin_search(uint32_t seeds, const uint32_t *seed, T delta, uint32_t
   for (uint32_t i = first; i < seeds; i += step) far[i] = seed[i], words[seed[i]] = 0;
   if (first) return;
   p = {};
-  p.lowest[1] = p.lowest[2] = unreached<T>();
+  p.lowest[1] = p.lowest[2] = no_path<T>();
   p.far_count[0] = seeds, p.delta[0] = delta;
 }
 // Turns words into keys; what lies beyond the cutoff is not final.
 template <class T>
 DEVICE void finish_search(uint32_t n, T *words, const progress &p) {
   for (uint32_t v = blockIdx.x * blockDim.x + threadIdx.x; v < n; v += gridDim.x * blockDim.x)
-    words[v] = words[v] == unreached<T>() || words[v] >> 1 > (T)p.cutoff ? unreached<T>() : words[v] >> 1;
+    words[v] = words[v] == no_path<T>() || words[v] >> 1 > (T)p.cutoff ? no_path<T>() : words[v] >> 1;
 }
 // An engine for solve.cuh that does not search, because its row of keys is filled already: solve.cuh makes the answers.
 template <class T>

@@ -45,11 +45,11 @@ DEVICE uint32_t predecessor(const solved<T> &s, uint32_t v, findings &found) {
     const T there = s.distance[in.end], weight = in.weight;
     const uint32_t fits = there < here && exact(Sum(), there, weight, here) ? a : none;
     first = fits < first ? fits : first;
-    if (there >= here || (here != unreached<T>() && !below(Sum(), there, weight, here))) continue;
-    found.cut += here == unreached<T>();
-    found.wrong += here != unreached<T>() || !beyond(Sum(), there, weight, s.cutoff);
+    if (there >= here || (here != no_path<T>() && !below(Sum(), there, weight, here))) continue;
+    found.cut += here == no_path<T>();
+    found.wrong += here != no_path<T>() || !beyond(Sum(), there, weight, s.cutoff);
   }
-  if (here == unreached<T>() || first != none) return here == unreached<T>() ? none : s.in_arcs[2 * (size_t)first];
+  if (here == no_path<T>() || first != none) return here == no_path<T>() ? none : s.in_arcs[2 * (size_t)first];
   for (uint32_t a = begin; a < end && s.hops && s.hops[v]; a++)
     if (level<Sum>(s, a, here) && s.hops[s.in_arcs[2 * (size_t)a]] + 1 == s.hops[v]) return s.in_arcs[2 * (size_t)a];
   found.roots++, found.wrong += here != 0;
@@ -80,7 +80,7 @@ DEVICE void count_hops(const solved<T> &s, const answer<T> &found, uint32_t n, u
     __syncthreads();
     for (uint32_t i = threadIdx.x; i < count; i += blockDim.x) {
       const uint32_t v = member(found, i);
-      if (hops[v] != none || s.distance[v] == unreached<T>()) continue;
+      if (hops[v] != none || s.distance[v] == no_path<T>()) continue;
       bool next = false;
       for (uint32_t a = s.in_offsets[v]; a < s.in_offsets[v + 1]; a++)
         next |= level<Sum>(s, a, s.distance[v]) && peek(&hops[s.in_arcs[2 * (size_t)a]]) == round - 1;

@@ -133,7 +133,7 @@ struct tally {
 template <int W, class T>
 DEVICE line<T, W> check(const graph<T> &net, uint32_t v, T cutoff, const T *lines, tally<T, W> &found) {
   const line<T, W> here = read_line<W>(lines + W * (size_t)v), nothing = all_of<W>((T)0), one = all_of<W>((T)1);
-  const line<T, W> absent = all_of<W>(unreached<T>());
+  const line<T, W> absent = all_of<W>(no_path<T>());
   line<T, W> before = absent, least = absent, nearest = absent;
   for (uint32_t a = net.in_offsets[v + 1]; a-- > net.in_offsets[v];) {
     const arc<T> in = arc_at(net.in_arcs, a);
@@ -163,7 +163,7 @@ DEVICE line<T, W> check(const graph<T> &net, uint32_t v, T cutoff, const T *line
 template <int W, class T>
 DEVICE bool surely_right(const graph<T> &net, uint32_t v, const T *lines) {
   const line<T, W> here = read_line<W>(lines + W * (size_t)v), nothing = all_of<W>((T)0), one = all_of<W>((T)1);
-  line<T, W> least = all_of<W>(unreached<T>()), suspect;
+  line<T, W> least = all_of<W>(no_path<T>()), suspect;
   for (uint32_t a = net.in_offsets[v]; a < net.in_offsets[v + 1]; a++) {
     const arc<T> in = arc_at(net.in_arcs, a);
     if (!in.weight) return false;
@@ -251,7 +251,7 @@ DEVICE void write_rows(uint32_t n, uint32_t groups, uint32_t sources, uint32_t c
   EXPORT_KERNEL(phast_rows_##code##_##W)                                                                            \
   KERNEL phast_trees_##code##_##W(uint32_t n, uint32_t groups, uint32_t sources, uint32_t columns,                  \
                                   const uint32_t *vertex, const T *before, uint32_t *rows) {                        \
-    write_rows<W>(n, groups, sources, columns, unreached<T>(), vertex, before, rows);                               \
+    write_rows<W>(n, groups, sources, columns, no_path<T>(), vertex, before, rows);                                 \
   }                                                                                                                 \
   EXPORT_KERNEL(phast_trees_##code##_##W)
 PHAST_KERNELS(uint32_t, u4, 16)

@@ -20,7 +20,7 @@ struct plateau_members {
 template <int W, class T>
 DEVICE line<T, W> entrances(const graph<T> &net, uint32_t v, const T *lines) {
   const line<T, W> here = read_line<W>(lines + W * (size_t)v), nothing = all_of<W>((T)0);
-  line<T, W> hops = all_of<W>(unreached<T>());
+  line<T, W> hops = all_of<W>(no_path<T>());
   for (uint32_t a = net.in_offsets[v]; a < net.in_offsets[v + 1]; a++) {
     const arc<T> in = arc_at(net.in_arcs, a);
     const line<T, W> x = read_line<W>(lines + W * (size_t)in.end);
@@ -30,7 +30,7 @@ DEVICE line<T, W> entrances(const graph<T> &net, uint32_t v, const T *lines) {
     }
   }
   UNROLL for (int k = 0; k < hops.parts; k++) hops.part[k] =
-      where(here.part[k] < infinite<T>(), hops.part[k], all_of<W>(unreached<T>()).part[k]);
+      where(here.part[k] < infinite<T>(), hops.part[k], all_of<W>(no_path<T>()).part[k]);
   return hops;
 }
 // Returns, where member i has the same distance as its j-th tail, which has so many hops, `then`; elsewhere all ones.
@@ -40,7 +40,7 @@ DEVICE line<T, W> across(const plateau_members &all, uint32_t i, uint32_t j, con
   const line<T, W> here = read_line<W>(lines + W * (size_t)all.vertex[i]);
   const line<T, W> x = read_line<W>(lines + W * (size_t)all.vertex[all.tail[j]]);
   const line<T, W> so_far = load_line<W>(hops + W * (size_t)all.tail[j]);
-  line<T, W> found = all_of<W>(unreached<T>());
+  line<T, W> found = all_of<W>(no_path<T>());
   UNROLL for (int k = 0; k < x.parts; k++) {
     const auto leads = (x.part[k] == here.part[k]) & (so_far.part[k] == count.part[k]);
     found.part[k] = where(leads, all_of<W>(then).part[k], found.part[k]);
@@ -75,7 +75,7 @@ template <int W, class T>
 DEVICE void lead(const graph<T> &net, const plateau_members &all, uint32_t i, T cutoff, uint32_t first,
                  uint32_t sources, const T *lines, const T *hops, T *before, uint32_t *counts) {
   const line<T, W> here = read_line<W>(lines + W * (size_t)all.vertex[i]), own = read_line<W>(hops + W * (size_t)i);
-  const line<T, W> nothing = all_of<W>((T)0), absent = all_of<W>(unreached<T>());
+  const line<T, W> nothing = all_of<W>((T)0), absent = all_of<W>(no_path<T>());
   line<T, W> one_less = own, from = absent, led = nothing, far = nothing;
   UNROLL for (int k = 0; k < own.parts; k++) {
     const auto inside = (own.part[k] != nothing.part[k]) & (own.part[k] != absent.part[k]);

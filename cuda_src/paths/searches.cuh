@@ -2,7 +2,7 @@
 //
 // An engine is a struct in shared memory with a function
 //   run_search(Sum(), engine, request, tuning, answer)
-// called by all threads of a block. It finds every distance up to answer.cutoff, and leaves all other keys `unreached`.
+// called by all threads of a block. It finds every distance up to answer.cutoff, and leaves all other keys `no_path`.
 // The cutoff is the request's. If there are targets and the vertices touched are listed, the search may end as soon as
 // all targets are settled, and sets a smaller cutoff. So an early end is a cutoff that the search chose itself, and all
 // that holds for a cutoff, the check included, holds for an early end.

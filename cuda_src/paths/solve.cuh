@@ -3,7 +3,7 @@
 // caches.
 //
 // A search for a near target touches a small part of the graph, so its cost must not depend on the number of vertices:
-// the row is all `unreached` between two searches, a search lists the vertices that it touches, and the check, the
+// the row is all `no_path` between two searches, a search lists the vertices that it touches, and the check, the
 // paths and the clearing go through that list. A search that wants whole rows goes through all vertices in order
 // instead, which is faster there.
 //
@@ -58,7 +58,7 @@ DEVICE void write_path(const solved<T> &s, const uint32_t *order, const outbox<T
                        uint32_t target) {
   findings ignored;
   uint32_t length = 0;
-  if (s.distance[target] != unreached<T>())
+  if (s.distance[target] != no_path<T>())
     for (uint32_t v = target; v != none; v = predecessor<Sum>(s, v, ignored)) length++;
   const uint64_t at = atomicAdd(out.path_used, (uint64_t)length);
   const bool fits = at + length <= out.path_room;
@@ -91,8 +91,8 @@ DEVICE findings inspect(const solved<T> &s, const graph<T> &net, const answer<T>
     const uint32_t u = found.touched[i];
     const T here = s.distance[u];
     predecessor<Sum>(s, u, mine);
-    for (uint32_t a = net.offsets[u]; here != unreached<T>() && a < net.offsets[u + 1]; a++)
-      mine.wrong += s.distance[arc_at(net.arcs, a).end] == unreached<T>() &&
+    for (uint32_t a = net.offsets[u]; here != no_path<T>() && a < net.offsets[u + 1]; a++)
+      mine.wrong += s.distance[arc_at(net.arcs, a).end] == no_path<T>() &&
                     !beyond(Sum(), here, arc_at(net.arcs, a).weight, s.cutoff);
   }
   return mine;
@@ -142,7 +142,7 @@ DEVICE void solve_all(const batch all, uint32_t wanted, T cutoff, const graph<T>
       out.work[2 * number + 1] = found.rounds;
     __syncthreads();
     const uint32_t count = extent(found, net.n);
-    for (uint32_t i = threadIdx.x; i < count; i += blockDim.x) own.keys[member(found, i)] = unreached<T>();
+    for (uint32_t i = threadIdx.x; i < count; i += blockDim.x) own.keys[member(found, i)] = no_path<T>();
   }
 }
 // The kernels FILE_solve_u4, FILE_solve_u8 and FILE_solve_f8 of an engine: keys of 32 and 64 bits, and those of

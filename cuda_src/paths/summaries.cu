@@ -49,7 +49,7 @@ constexpr T digit_mask = (T)-1 >> digit_bits<T>;
 // The least and the largest distance of a piece, for each source: all ones and 0 where nothing is reached.
 template <class T, int W>
 struct extremes {
-  line<T, W> least = all_of<W>(unreached<T>()), most = all_of<W>((T)0);
+  line<T, W> least = all_of<W>(no_path<T>()), most = all_of<W>((T)0);
 };
 template <int W, class T>
 DEVICE extremes<T, W> add_sums(const wanted_columns<T> &asked, const T *lines, uint32_t begin, uint32_t end,
@@ -143,7 +143,7 @@ template <int W, class T>
 DEVICE void fold(const wanted_columns<T> &asked, const T *lines, uint32_t begin, uint32_t end, T *summary) {
   const uint32_t count = entries(asked), nearest = within + asked.cutoffs;
   for (uint32_t i = 0; i < count; i++)
-    store_line(summary + W * (size_t)i, all_of<W>(i == farthest + 1 || i >= nearest ? unreached<T>() : (T)0));
+    store_line(summary + W * (size_t)i, all_of<W>(i == farthest + 1 || i >= nearest ? no_path<T>() : (T)0));
   for (uint32_t from = begin; from < end; from += piece) {
     const uint32_t to = end - from < piece ? end : from + piece;
     const extremes<T, W> found = add_sums<W>(asked, lines, from, to, summary);
@@ -166,7 +166,7 @@ DEVICE void add_part(const wanted_columns<T> &asked, const T *part, size_t step,
   if (distance > whole[farthest] || (distance == whole[farthest] && name < whole[farthest + 1]))
     whole[farthest] = distance, whole[farthest + 1] = name;
   for (uint32_t i = within; i < nearest; i++) whole[i] += part[i * step];
-  for (uint32_t i = 0; i < asked.nearest && part[(nearest + i) * step] != unreached<T>(); i++)
+  for (uint32_t i = 0; i < asked.nearest && part[(nearest + i) * step] != no_path<T>(); i++)
     insert(whole + nearest, asked.nearest, 1, part[(nearest + i) * step], part[(nearest + asked.nearest + i) * step]);
 }
 // The kernels. Block b of fold and lines works for group b % groups, and is number b / groups of its blocks.
@@ -200,7 +200,7 @@ DEVICE void lines_of(uint32_t groups, uint32_t sources, uint32_t columns, const 
   for (uint32_t c = own * blockDim.x + threadIdx.x; c < columns; c += blocks * blockDim.x)
     for (uint32_t k = 0; k < W; k++) {
       const uint32_t s = group * W + k;
-      lines[(group * (size_t)columns + c) * W + k] = s < sources ? rows[s * (size_t)columns + c] : unreached<T>();
+      lines[(group * (size_t)columns + c) * W + k] = s < sources ? rows[s * (size_t)columns + c] : no_path<T>();
     }
 }
 #define SUMMARY_KERNELS(T, code, W)                                                                                 \

@@ -23,7 +23,7 @@
 // On one core (Zen 3, AVX2) all searches of mode kmb, with everything about them, take 0.17, 0.48, 1.5, 2.2 and 8.2 s;
 // with one source at a time (near_far.cu) lin37 takes 0.43, alue7080 4.4, es10000 42, and G103 25 s.
 //
-// Invariants. `due` is `unreached` where nothing waits; else the vertex stands in the near queue if it is due before
+// Invariants. `due` is `no_path` where nothing waits; else the vertex stands in the near queue if it is due before
 // the threshold, and in the far queue if not. A vertex enters the near queue when its time falls below the threshold,
 // once until it is visited, so n entries are enough; a flag for each vertex keeps the far queue to n entries too. A
 // visit takes `due` first and reads the line after it; a thread that lowers a line does so before it looks at `due`. So
@@ -54,7 +54,7 @@ struct workplace {
   T *lines, *due;
   uint32_t *near, *far, *in_far;
 };
-// What is wanted: `rows` (sources, columns), the distances from each source to each `vertex`, `unreached` beyond the
+// What is wanted: `rows` (sources, columns), the distances from each source to each `vertex`, `no_path` beyond the
 // cutoff. `work` (groups, 2): arcs relaxed, summed over the sources, and dependent steps.
 template <class T>
 struct row_box {
@@ -79,19 +79,19 @@ DEVICE const T *from_middle(const group_search<T> &s, const workplace<T> &own, u
   return own.lines + group_size * (size_t)v + s.sources / 2;
 }
 // By one thread: queues v, whose line has been lowered, for a visit no earlier than `time`. Returns when it is due if v
-// went to the far queue, else `unreached`.
+// went to the far queue, else `no_path`.
 template <class T>
 DEVICE T await(group_search<T> &s, const workplace<T> &own, uint32_t v, T time, uint32_t round) {
   const T middle = peek(from_middle(s, own, v)), when = middle > time ? middle : time;
   fence_block();
   const T old = atomicMin_block(&own.due[v], when);
-  if (when >= old) return unreached<T>();
+  if (when >= old) return no_path<T>();
   if (when >= s.threshold) {
     if (!atomicOr_block(&own.in_far[v], 1u)) push(own.far, s.n, &s.far_count, v);
     return when;
   }
   if (old >= s.threshold) push(own.near + (round + 1) % 2 * (size_t)s.n, s.n, &s.near_count[(round + 1) % 3], v);
-  return unreached<T>();
+  return no_path<T>();
 }
 // Prefetches the lines for an entry that follows the i-th.
 template <class T>
@@ -107,8 +107,8 @@ DEVICE void fetch_early(const group_search<T> &s, const workplace<T> &own, const
 // what went to the far queue.
 template <class T>
 DEVICE T visit(group_search<T> &s, const workplace<T> &own, uint32_t u, uint32_t round, uint64_t &relaxed) {
-  T time = 0, lowest = unreached<T>();
-  if (group_leader()) time = atomicOr_block(&own.due[u], unreached<T>());
+  T time = 0, lowest = no_path<T>();
+  if (group_leader()) time = atomicOr_block(&own.due[u], no_path<T>());
   time = from_leader(time);
   fence_block();
   const line<T> here = load_line(own.lines + group_size * (size_t)u);
@@ -127,7 +127,7 @@ DEVICE T visit(group_search<T> &s, const workplace<T> &own, uint32_t u, uint32_t
 // Does rounds until the near queue is empty. `round` becomes the number of the next round.
 template <class T>
 DEVICE T settle_near(group_search<T> &s, const workplace<T> &own, uint32_t &round, uint64_t &relaxed) {
-  T lowest = unreached<T>();
+  T lowest = no_path<T>();
   for (uint32_t waiting; (waiting = s.near_count[round % 3]) > 0; round++) {
     const uint32_t *current = own.near + round % 2 * (size_t)s.n;
     if (threadIdx.x == 0) s.near_count[(round + 2) % 3] = 0;
@@ -145,16 +145,16 @@ DEVICE T settle_near(group_search<T> &s, const workplace<T> &own, uint32_t &roun
 template <class T>
 DEVICE T sift_far(group_search<T> &s, const workplace<T> &own, uint32_t round) {
   const uint32_t waiting = s.far_count;
-  T lowest = unreached<T>();
+  T lowest = no_path<T>();
   __syncthreads();
   if (threadIdx.x == 0) s.far_count = 0;
   __syncthreads();
   for (uint32_t base = 0; base < waiting; base += blockDim.x) {
     const uint32_t i = base + threadIdx.x, v = i < waiting ? own.far[i] : 0;
-    const T when = i < waiting ? own.due[v] : unreached<T>();
+    const T when = i < waiting ? own.due[v] : no_path<T>();
     __syncthreads();  // all of this stretch is read: what is kept may overwrite it
     if (i >= waiting) continue;
-    if (when != unreached<T>() && when >= s.threshold) {
+    if (when != no_path<T>() && when >= s.threshold) {
       push(own.far, s.n, &s.far_count, v);
       lowest = when < lowest ? when : lowest;
     } else {
@@ -179,7 +179,7 @@ DEVICE bool passed(const group_search<T> &s, const workplace<T> &own, T lowest, 
 template <class T>
 DEVICE void prepare(group_search<T> &s, const workplace<T> &own, T delta) {
   for (size_t i = threadIdx.x; i < group_size * (size_t)s.n; i += blockDim.x) own.lines[i] = infinite<T>();
-  for (uint32_t v = threadIdx.x; v < s.n; v += blockDim.x) own.due[v] = unreached<T>(), own.in_far[v] = 0;
+  for (uint32_t v = threadIdx.x; v < s.n; v += blockDim.x) own.due[v] = no_path<T>(), own.in_far[v] = 0;
   if (threadIdx.x == 0) {
     s.near_count[0] = s.near_count[1] = s.near_count[2] = s.far_count = 0;
     s.threshold = delta, s.relaxed = 0;
@@ -198,7 +198,7 @@ DEVICE void search(group_search<T> &s, const workplace<T> &own, T delta, T cutof
   for (T kept = infinite<T>();;) {
     const T pushed = settle_near(s, own, round, relaxed);
     const T lowest = block_min(&s.lowest, pushed < kept ? pushed : kept);
-    if (lowest == unreached<T>() || passed(s, own, lowest, cutoff)) break;
+    if (lowest == no_path<T>() || passed(s, own, lowest, cutoff)) break;
     if (threadIdx.x == 0) s.threshold = lowest + delta;
     __syncthreads();
     kept = sift_far(s, own, round);
@@ -215,7 +215,7 @@ DEVICE void deliver(const group_search<T> &s, const workplace<T> &own, T cutoff,
   for (uint32_t column = threadIdx.x; column < out.columns; column += blockDim.x) {
     const T *from = own.lines + group_size * (size_t)out.vertex[column];
     for (uint32_t k = 0; k < s.sources; k++)
-      rows[(size_t)k * out.columns + column] = from[k] > cutoff ? unreached<T>() : from[k];
+      rows[(size_t)k * out.columns + column] = from[k] > cutoff ? no_path<T>() : from[k];
   }
 }
 // Searches from all groups of 32 sources; the last group may have fewer. `delta` and `cutoff` are below infinite();

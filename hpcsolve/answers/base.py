@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from hpcsolve.answers.contents import Column, Contents, DistanceTable, Group, datasets, required
 from hpcsolve.errors import InputError
 from hpcsolve.parallel.comm import Comm
-from hpcsolve.problems.check_distances import unreached_of
+from hpcsolve.problems.check_distances import no_path_of
 from hpcsolve.problems.geographic import DEGREES_MINUTES
 from hpcsolve.problems.labels import positions_of
 from hpcsolve.wording import counted
@@ -149,7 +149,7 @@ def columns_of(answer: Any) -> dict[str, Column]:
     group, found = datasets(record), {}
     for name, values in vars(answer).items():
         if name in group and values is not None and not isinstance(values, DistanceTable):
-            none = unreached_of(values.dtype) if group[name].none else None
+            none = no_path_of(values.dtype) if group[name].none else None
             found[name] = group[name].column(values, none)
     return found
 

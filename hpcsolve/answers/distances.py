@@ -28,7 +28,7 @@ from hpcsolve.answers.contents import Column, Contents, Dataset, DistanceTable, 
 from hpcsolve.answers.rounding import declared, distance_bounds, rounding_group
 from hpcsolve.errors import InputError
 from hpcsolve.parallel.comm import Comm
-from hpcsolve.problems.check_distances import check_distances, roots, unreached_of
+from hpcsolve.problems.check_distances import check_distances, no_path_of, roots
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.questions import PathQuestion
 from hpcsolve.problems.search_again import check_columns, smallest_predecessors
@@ -90,7 +90,7 @@ def distance_table(
         The value that stands for "not reached", by default the largest of the type.
     """
     dataset = replace(datasets(Distances)[name], dimension=f"search, {column}")
-    return DistanceTable(values, first, total, dataset, unreached_of(values.dtype) if none is None else none)
+    return DistanceTable(values, first, total, dataset, no_path_of(values.dtype) if none is None else none)
 
 
 def check(problem: Graph, question: PathQuestion, answer: Distances, comm: Comm) -> Verdict:
@@ -161,7 +161,7 @@ def _check_shapes(contents: Contents, graph: Graph, question: PathQuestion) -> N
     expected = len(question.seeds), graph.n if question.targets is None else len(question.targets)
     for name, table in contents.tables.items():
         require(table.shape == expected, f"/solution/{name} has shape {table.shape}, not {expected}")
-        none = unreached_of(table.dtype) if name == "distance" else NO_VERTEX
+        none = no_path_of(table.dtype) if name == "distance" else NO_VERTEX
         require(table.none == none, f"/solution/{name} says that {table.none} stands for none, not {none}")
     require("distance" in contents.tables, "/solution/distance is not a table")
 
@@ -178,7 +178,7 @@ def _check_rows(
         if predecessor is not None:
             _require_equal(graph, predecessor[row], before, f"row {first + row}: the smallest predecessor of")
         if nearest is not None:
-            own = np.where(distance[row] == unreached_of(distance.dtype), NO_VERTEX, roots(before))
+            own = np.where(distance[row] == no_path_of(distance.dtype), NO_VERTEX, roots(before))
             _require_equal(graph, nearest[row], own, f"row {first + row}: the nearest source of")
 
 
@@ -247,7 +247,7 @@ def _ends(contents: Contents) -> tuple[NDArray[np.int64], NDArray[np.int64] | No
 
 def own_distances(contents: Contents, distance: NDArray[Any]) -> NDArray[np.float64]:
     """Return stored distances in the instance's own unit, `inf` where no path leads."""
-    return np.where(distance == unreached_of(distance.dtype), np.inf, distance / contents.scale)
+    return np.where(distance == no_path_of(distance.dtype), np.inf, distance / contents.scale)
 
 
 def edges(contents: Contents, number: int | None = None) -> Edges:
@@ -259,7 +259,7 @@ def edges(contents: Contents, number: int | None = None) -> Edges:
     heads = np.flatnonzero(before[row] != NO_VERTEX)
     tails = before[row, heads].astype(np.int64)
     distance = contents.value("solution", "distance")[row]
-    reached = np.flatnonzero(distance != unreached_of(distance.dtype))
+    reached = np.flatnonzero(distance != no_path_of(distance.dtype))
     return Edges(tails, heads, contents.in_own_unit(distance[heads] - distance[tails]), True, reached)
 
 
@@ -319,7 +319,7 @@ class DistancesMixin(VertexMixin):
         before = self.predecessor
         row = int(rows[0]) if len(before) > 1 else 0  # a single row serves all sources (voronoi)
         distance = self.contents.value("solution", "distance")
-        if distance[row, path[0]] == unreached_of(distance.dtype):
+        if distance[row, path[0]] == no_path_of(distance.dtype):
             return []
         while (last := int(before[row, path[-1]])) >= 0:
             path.append(last)

@@ -29,7 +29,7 @@ from hpcsolve.answers.rounding import declared, distance_bounds, exactly, roundi
 from hpcsolve.errors import InputError
 from hpcsolve.formats import queries_sha256
 from hpcsolve.parallel.comm import Comm
-from hpcsolve.problems.check_distances import PairPaths, check_pair_paths, unreached_of
+from hpcsolve.problems.check_distances import PairPaths, check_pair_paths, no_path_of
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.questions import PathQuestion
 from hpcsolve.problems.search_again import check_shortest
@@ -72,7 +72,7 @@ def verify(contents: Contents, answer: Paths, problem: Graph, question: PathQues
     """Check all paths in a result file, and find every distance again by a search on the host."""
     try:
         _check_queries(problem, question, np.stack([answer.source, answer.target], axis=1))
-        none, stored = unreached_of(answer.distance.dtype), contents.groups["solution"]["distance"].none
+        none, stored = no_path_of(answer.distance.dtype), contents.groups["solution"]["distance"].none
         require(stored == none, f"/solution/distance says that {stored} stands for none, not {none}")
         check_pair_paths(problem, answer.for_check(), question.cutoff)
         check_shortest(problem, answer.for_check(), question.cutoff)
@@ -115,7 +115,7 @@ def _query_lines(contents: Contents) -> Iterator[str]:
     columns = {name: np.asarray(contents.value("solution", name)) for name in ("source", "target", "distance")}
     labels = shown_names(contents)
     scale = max(1, int(contents.value("instance", "scale")))
-    reached = columns["distance"] != unreached_of(columns["distance"].dtype)
+    reached = columns["distance"] != no_path_of(columns["distance"].dtype)
     lengths = np.diff(contents.value("solution", "offset"))
     ends = np.concatenate([columns["source"], columns["target"]])
     rows = {len(reached), len(lengths), *map(len, columns.values())}
@@ -132,7 +132,7 @@ def _query_lines(contents: Contents) -> Iterator[str]:
 def summary(contents: Contents) -> str:
     """Return `2 queries, 1 reached; 300 vertices`."""
     distance = np.asarray(contents.value("solution", "distance"))
-    reached = int((distance != unreached_of(distance.dtype)).sum())
+    reached = int((distance != no_path_of(distance.dtype)).sum())
     return f"{counted(distance.size, 'query')}, {reached} reached; {contents.value('instance', 'vertices')} vertices"
 
 

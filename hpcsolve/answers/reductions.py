@@ -36,7 +36,7 @@ from hpcsolve.answers.distances import (
 from hpcsolve.answers.rounding import distance_bounds
 from hpcsolve.errors import InputError
 from hpcsolve.parallel.comm import Comm
-from hpcsolve.problems.check_distances import unreached_of
+from hpcsolve.problems.check_distances import no_path_of
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.questions import PathQuestion
 from hpcsolve.problems.search_again import check_reductions
@@ -111,7 +111,7 @@ class Reductions:
 
 def reduction_table(name: str, values: NDArray[Any], first: int, total: int) -> DistanceTable:
     """Return the table for a field of `Reductions`, made of this rank's rows, shape (own rows, columns)."""
-    none = {"nearest_target": NO_VERTEX, "nearest_distance": unreached_of(values.dtype)}.get(name)
+    none = {"nearest_target": NO_VERTEX, "nearest_distance": no_path_of(values.dtype)}.get(name)
     return DistanceTable(values, first, total, datasets(Reductions)[name], none)
 
 

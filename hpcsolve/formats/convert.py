@@ -16,7 +16,7 @@ from hpcsolve.formats.files import write_file
 from hpcsolve.formats.known import GRAPH_FORMATS, TSP_FORMATS
 from hpcsolve.formats.tsplib import with_names
 from hpcsolve.problems.graph import Graph
-from hpcsolve.problems.tsp import FORBIDDEN, Tsp
+from hpcsolve.problems.tsp import NO_ARC, Tsp
 from hpcsolve.wording import counted
 
 _WRONG_KIND = "of another kind of problem ({}) than the format of the target"
@@ -95,8 +95,8 @@ def _read(
 
 def _lost_of_tsp(tsp: Tsp, copy: Tsp) -> list[str]:
     """Return what the copy lacks: names, labels, coordinates. Raises `InputError` if it has other costs."""
-    same = tsp.n == copy.n and np.array_equal(tsp.cost == FORBIDDEN, copy.cost == FORBIDDEN)
-    arcs = tsp.cost != FORBIDDEN
+    same = tsp.n == copy.n and np.array_equal(tsp.cost == NO_ARC, copy.cost == NO_ARC)
+    arcs = tsp.cost != NO_ARC
     if not same or not _equal(tsp.cost[arcs], tsp.scale, copy.cost[arcs], copy.scale):
         raise InputError("the target's format cannot express its costs; choose another suffix", tsp.name)
     return _lost_labels(tsp, copy, tsp.city_names, copy.city_names, np.arange(tsp.n))

@@ -31,7 +31,7 @@ from hpcsolve.formats.records import require_plausible
 from hpcsolve.problems.graph import Graph, assembled
 from hpcsolve.problems.rounding import BadNumber, Costs, Precision, costs_from_floats, exact_weights
 from hpcsolve.problems.tsp import (
-    FORBIDDEN,
+    NO_ARC,
     Tsp,
     TspBatch,
     batch_of,
@@ -150,7 +150,7 @@ def write_npy(tsp: Tsp, path: str) -> None:
     """
     stream, cost = io.BytesIO(), tsp.cost.copy()
     if tsp.scale != 1:
-        cost = np.where(cost == FORBIDDEN, np.inf, cost / tsp.scale)
+        cost = np.where(cost == NO_ARC, np.inf, cost / tsp.scale)
     np.fill_diagonal(cost, 0)
     np.save(stream, cost)
     write_file(stream.getvalue(), path)
@@ -241,8 +241,8 @@ def _costs_as_integers(file: InputFile, array: NDArray[np.generic], precision: P
             raise file.error(what) from None
         return found._replace(values=found.values.reshape(array.shape))
     cost = array.astype(np.int64)
-    cost[:, np.arange(n), np.arange(n)] = FORBIDDEN
-    beyond = (np.abs(cost) > limit) & (cost != FORBIDDEN)
+    cost[:, np.arange(n), np.arange(n)] = NO_ARC
+    beyond = (np.abs(cost) > limit) & (cost != NO_ARC)
     if beyond.any():
         raise file.error(f"a cost of instance {int(np.argmax(beyond.any(axis=(1, 2))))} exceeds {limit}")
     return Costs(cost, 1)

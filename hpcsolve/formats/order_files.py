@@ -20,7 +20,7 @@ from hpcsolve.formats.npy import is_npy, npy_array
 from hpcsolve.formats.tables import listed, rows_of
 from hpcsolve.problems.questions import LARGEST_VALUE, Windows
 from hpcsolve.problems.rounding import is_number
-from hpcsolve.problems.tsp import FORBIDDEN, Tsp, largest_cost, positions
+from hpcsolve.problems.tsp import NO_ARC, Tsp, largest_cost, positions
 from hpcsolve.wording import shown
 
 _BLANK = re.compile(r"\s*$")
@@ -102,7 +102,7 @@ def read_leg_costs(path: str, tsp: Tsp, legs: int) -> NDArray[np.int64]:
         what = f"has shape {table.shape}; a tour of this instance has {legs} legs among {tsp.n} cities"
         raise file.error(f"{what}, so it must have shape {(legs, tsp.n, tsp.n)}")
     missing = np.broadcast_to(np.eye(tsp.n, dtype=bool), table.shape).copy()
-    missing |= np.isposinf(table) if table.dtype.kind == "f" else table == FORBIDDEN
+    missing |= np.isposinf(table) if table.dtype.kind == "f" else table == NO_ARC
     limit = largest_cost(tsp.n)
     known = table[~missing]
     if not np.isfinite(known).all() or (len(known) and max(abs(int(known.max())), abs(int(known.min()))) * tsp.scale
@@ -111,6 +111,6 @@ def read_leg_costs(path: str, tsp: Tsp, legs: int) -> NDArray[np.int64]:
     scaled = np.rint(known * float(tsp.scale)).astype(np.int64) if table.dtype.kind == "f" else known * tsp.scale
     if table.dtype.kind == "f" and not np.array_equal(scaled / tsp.scale, known):
         raise file.error(f"a cost has more decimals than the instance's costs (scale {tsp.scale}); round the costs")
-    costs = np.full(table.shape, FORBIDDEN)
+    costs = np.full(table.shape, NO_ARC)
     costs[~missing] = scaled
     return costs

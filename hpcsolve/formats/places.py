@@ -25,7 +25,7 @@ from hpcsolve.problems.geographic import (
 )
 from hpcsolve.problems.notes import not_used
 from hpcsolve.problems.rounding import Precision, is_number
-from hpcsolve.problems.tsp import FORBIDDEN, Tsp, require_memory
+from hpcsolve.problems.tsp import NO_ARC, Tsp, require_memory
 from hpcsolve.wording import shown
 
 _HEADER = re.compile(rb"(?:[ \t]*(?:#[^\n]*)?\n)*([^\n]*)")
@@ -153,7 +153,7 @@ def write_places(tsp: Tsp, path: str) -> None:
         raise InputError("has no latitudes and longitudes in decimal degrees; write it as .tsp or .npy", tsp.name)
     cost = distance_matrix(places, metres)
     assert cost is not None
-    np.fill_diagonal(cost, FORBIDDEN)
+    np.fill_diagonal(cost, NO_ARC)
     if not np.array_equal(cost, tsp.cost):
         raise InputError("its costs are not its great-circle distances; write it as .tsp or .npy", tsp.name)
     stream = io.StringIO()

@@ -30,7 +30,7 @@ from hpcsolve.errors import InputError
 from hpcsolve.formats.files import InputFile, words, write_text
 from hpcsolve.formats.tables import Row, cells_of, decimal, delimiter_of, integers_only, lines_of
 from hpcsolve.problems.rounding import BadNumber, Costs, Precision, costs_from_texts, is_number
-from hpcsolve.problems.tsp import FORBIDDEN, Tsp, from_costs, largest_cost, require_memory
+from hpcsolve.problems.tsp import NO_ARC, Tsp, from_costs, largest_cost, require_memory
 from hpcsolve.wording import shown
 
 _SKIPPED = re.compile(r"\s*(?:#|$)")
@@ -267,6 +267,6 @@ def _written_rows(tsp: Tsp) -> Iterator[list[str]]:
     if margin:
         yield ["", *margin]
     for row in range(tsp.n):
-        costs = ["inf" if cost == FORBIDDEN else decimal(cost, tsp.scale) for cost in tsp.cost[row].tolist()]
+        costs = ["inf" if cost == NO_ARC else decimal(cost, tsp.scale) for cost in tsp.cost[row].tolist()]
         costs[row] = "0"
         yield [*margin[row : row + 1], *costs]

@@ -27,7 +27,7 @@ from hpcsolve.problems.distances import dimensions, distance_functions, distance
 from hpcsolve.problems.geographic import DEGREES_MINUTES
 from hpcsolve.problems.notes import not_used
 from hpcsolve.problems.rounding import BadNumber, Costs, Precision, Rounding, costs_from_texts, is_number
-from hpcsolve.problems.tsp import FORBIDDEN, Tsp, from_costs, largest_cost, require_memory
+from hpcsolve.problems.tsp import NO_ARC, Tsp, from_costs, largest_cost, require_memory
 from hpcsolve.wording import counted, did_you_mean, nearest, not_solved, shown
 
 KEYS = (
@@ -521,7 +521,7 @@ def with_precedences(tsp: Tsp) -> Tsp:
     """Return an instance in which -1 is no cost, but says that the column's city comes before the row's."""
     before = np.argwhere(tsp.cost == -tsp.scale)
     cost = tsp.cost.copy()
-    cost[tuple(before.T)] = FORBIDDEN
+    cost[tuple(before.T)] = NO_ARC
     return replace(tsp, cost=cost, precedences=tuple((int(b), int(a)) for a, b in before))
 
 

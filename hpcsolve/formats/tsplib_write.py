@@ -13,7 +13,7 @@ from hpcsolve.formats.files import write_text
 from hpcsolve.formats.tables import decimal, shortest
 from hpcsolve.problems.distances import distance_functions, distance_matrix
 from hpcsolve.problems.geographic import DEGREES_MINUTES
-from hpcsolve.problems.tsp import FORBIDDEN, Tsp, largest_cost
+from hpcsolve.problems.tsp import NO_ARC, Tsp, largest_cost
 
 
 def write_tsplib(tsp: Tsp, path: str) -> None:
@@ -40,7 +40,7 @@ def write_tsplib(tsp: Tsp, path: str) -> None:
 
 def tsplib_text(tsp: Tsp) -> str:
     """Return the text that `write_tsplib` writes."""
-    forbidden = tsp.cost == FORBIDDEN
+    forbidden = tsp.cost == NO_ARC
     np.fill_diagonal(forbidden, False)
     if tsp.precedences:
         first, second = np.array(tsp.precedences).T
@@ -70,7 +70,7 @@ def _is_distance(tsp: Tsp, weight_type: str) -> bool:
     cost = distance_matrix(points, distance_functions()[weight_type], largest_cost(tsp.n))
     if cost is None:
         return False
-    np.fill_diagonal(cost, FORBIDDEN)
+    np.fill_diagonal(cost, NO_ARC)
     return np.array_equal(cost, tsp.cost)
 
 

@@ -58,7 +58,7 @@ def check_distances(
         one.check(None if before is None else before[number])
 
 
-def unreached_of(dtype: Any) -> int | float:
+def no_path_of(dtype: Any) -> int | float:
     """Return the distance of that type that stands for "unreached"."""
     kind = np.dtype(dtype)
     return int(np.iinfo(kind).max) if kind.kind in "iu" else float(np.inf)
@@ -79,7 +79,7 @@ def tight_arcs(graph: Graph, tails: NDArray[np.int32], distance: NDArray[Any]) -
 
 def _offers(graph: Graph, tails: NDArray[np.int32], distance: NDArray[Any]) -> tuple[Mask, Mask]:
     """Return which arcs between reached vertices offer less than the distance of their head, and which exactly that."""
-    reached = distance != unreached_of(distance.dtype)
+    reached = distance != no_path_of(distance.dtype)
     start, end, both = distance[tails], distance[graph.heads], reached[tails] & reached[graph.heads]
     if distance.dtype.kind == "f":
         with np.errstate(over="ignore"):
@@ -102,7 +102,7 @@ class _Row:
 
     def check(self, before: NDArray[Any] | None) -> None:
         """Raise `ValueError` if an entry is wrong."""
-        reached = self.distance != unreached_of(self.distance.dtype)
+        reached = self.distance != no_path_of(self.distance.dtype)
         self._check_range(reached)
         tight = self._tight_arcs(reached)
         rest = reached.copy()
@@ -216,7 +216,7 @@ class PairPaths:
     @property
     def reached(self) -> Mask:
         """Whether each query has a path, shape (q,)."""
-        found: Mask = self.distance != unreached_of(self.distance.dtype)
+        found: Mask = self.distance != no_path_of(self.distance.dtype)
         return found
 
     def path_of(self, query: int) -> NDArray[Any]:

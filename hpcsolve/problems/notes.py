@@ -13,7 +13,7 @@ import numpy as np
 from hpcsolve.problems.distances import great_circle
 from hpcsolve.problems.geographic import DEGREES, DEGREES_MINUTES
 from hpcsolve.problems.graph import Graph
-from hpcsolve.problems.tsp import FORBIDDEN, Tsp, TspBatch
+from hpcsolve.problems.tsp import NO_ARC, Tsp, TspBatch
 from hpcsolve.wording import counted, not_solved, shown
 
 FAR = 10
@@ -96,7 +96,7 @@ def _notes_on_batch(batch: TspBatch) -> Iterator[str]:
 
 def _negative_costs(tsp: Tsp) -> Iterator[str]:
     """Yield the note on negative costs among positive ones: -1 may mean that there is no arc."""
-    if tsp.cost.min() >= 0 or not ((tsp.cost > 0) & (tsp.cost != FORBIDDEN)).any():
+    if tsp.cost.min() >= 0 or not ((tsp.cost > 0) & (tsp.cost != NO_ARC)).any():
         return
     negative = tsp.cost < 0
     row, column = (int(index) for index in np.unravel_index(np.argmax(negative), negative.shape))

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hpcsolve.problems.tsp import FORBIDDEN, Tsp
+from hpcsolve.problems.tsp import NO_ARC, Tsp
 
 Objective = Literal["sum", "latency", "position", "bottleneck", "lexicographic", "finish"]
 LARGEST_VALUE = 2**62 - 1
@@ -206,7 +206,7 @@ def _check_permutation(tsp: Tsp, cities: NDArray[Any], path: str, start: int | N
 
 def _require_legs(tsp: Tsp, tails: NDArray[Any], heads: NDArray[Any], values: NDArray[Any],
                   question: TourQuestion) -> None:
-    missing = values == FORBIDDEN
+    missing = values == NO_ARC
     if missing.any():
         leg = int(np.argmax(missing))
         raise ValueError(f"leg {leg + 1}: no arc from city {tsp.labels[tails[leg]]} to {tsp.labels[heads[leg]]}")

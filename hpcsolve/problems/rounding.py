@@ -30,7 +30,7 @@ from numpy.typing import ArrayLike, NDArray
 from hpcsolve.errors import InputError
 from hpcsolve.wording import counted, shown
 
-FORBIDDEN = np.iinfo(np.int64).max
+NO_ARC = np.iinfo(np.int64).max
 """The cost of an arc that does not exist, and the value on the diagonal of a cost matrix."""
 
 MAXIMUM_DECIMALS = 18
@@ -196,7 +196,7 @@ def costs_from_floats(
 
 def costs_from_integers(costs: Costs, n: int, precision: Precision, name: str) -> Costs:
     """Return exact costs of n cities, rounded to fewer decimals."""
-    numbers = np.where(costs.values == FORBIDDEN, np.inf, costs.values / costs.scale)
+    numbers = np.where(costs.values == NO_ARC, np.inf, costs.values / costs.scale)
     return _rounded_table(numbers, exact_integers(costs.values, costs.scale), n, precision, name)
 
 
@@ -241,7 +241,7 @@ def exact_from_texts(tokens: Sequence[str], limit: int) -> tuple[NDArray[np.int6
     Returns
     -------
     values, scale
-        int64, one for each token, `FORBIDDEN` where there is no arc, and a power of ten. The value of a token is
+        int64, one for each token, `NO_ARC` where there is no arc, and a power of ten. The value of a token is
         `values / scale`.
 
     Raises
@@ -260,7 +260,7 @@ def exact_from_texts(tokens: Sequence[str], limit: int) -> tuple[NDArray[np.int6
             decimals = max(decimals, -value.exponent)
             # Checked at once, not after millions of numbers, since more decimals never make a value fit.
             _scaled(value, token, decimals, limit, index)
-    scaled = {token: FORBIDDEN if value is None else _scaled(value, token, decimals, limit, index)
+    scaled = {token: NO_ARC if value is None else _scaled(value, token, decimals, limit, index)
               for token, (index, value) in known.items()}
     return np.fromiter((scaled[token] for token in tokens), dtype=np.int64, count=len(tokens)), 10**decimals
 
@@ -326,7 +326,7 @@ def exact_from_floats(values: NDArray[np.floating[Any]], limit: int) -> tuple[ND
     if values.dtype == np.float64:
         quick = few_decimals(values[finite], limit)
         if quick is not None:
-            result = np.full(len(values), FORBIDDEN, dtype=np.int64)
+            result = np.full(len(values), NO_ARC, dtype=np.int64)
             result[finite] = quick[0]
             return result, quick[1]
     for part in (values[:_PROBE], values):  # usually the first numbers show that the decimals do not fit
@@ -390,7 +390,7 @@ def rounded(
     Returns
     -------
     Costs
-        With `FORBIDDEN` where an arc does not exist.
+        With `NO_ARC` where an arc does not exist.
 
     Raises
     ------
@@ -399,7 +399,7 @@ def rounded(
     """
     exists = np.isfinite(numbers)
     decimals = _decimals_for(numbers[exists], precision.largest_cost(*size), precision, name)
-    values = np.full(len(numbers), FORBIDDEN)
+    values = np.full(len(numbers), NO_ARC)
     scaled = numbers[exists] * 10.0**decimals
     values[exists] = np.rint(scaled)
     # The product of floats is wrong by less than this. So near to a tie it does not tell where to round.

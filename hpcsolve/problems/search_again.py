@@ -20,9 +20,9 @@ from hpcsolve.problems.check_distances import (
     DistanceArray,
     Mask,
     PairPaths,
+    no_path_of,
     require_none,
     tight_arcs,
-    unreached_of,
 )
 from hpcsolve.problems.graph import Graph, sparse_matrix
 from hpcsolve.problems.questions import Reduction
@@ -131,8 +131,8 @@ def _equal(claimed: NDArray[Any], found: DistanceArray) -> Mask:
     if claimed.dtype.kind == "f" or found.dtype.kind == "f":
         equal: Mask = (claimed == found) & (claimed.dtype.kind == found.dtype.kind)
         return equal
-    none: Mask = claimed == unreached_of(claimed.dtype)
-    wide = np.where(none, np.uint64(unreached_of(np.uint64)), claimed.astype(np.uint64))
+    none: Mask = claimed == no_path_of(claimed.dtype)
+    wide = np.where(none, np.uint64(no_path_of(np.uint64)), claimed.astype(np.uint64))
     equal = wide == found
     return equal
 
@@ -165,7 +165,7 @@ def distance_rows(graph: Graph, sources: NDArray[np.int64], cutoff: float | None
             return rows
         reached = np.isfinite(rows)
         if rows.max(initial=0, where=reached) + largest < _EXACT:  # then no sum on the way was larger
-            return np.where(reached, np.where(reached, rows, 0).astype(np.uint64), unreached_of(np.uint64))
+            return np.where(reached, np.where(reached, rows, 0).astype(np.uint64), no_path_of(np.uint64))
     most = 2**64 - 2 if cutoff is None else min(int(cutoff), 2**64 - 2)
     rows_found = [nearest_sources(graph, sources[row : row + 1], most)[0] for row in range(len(sources))]
     return np.array(rows_found, np.uint64).reshape(len(sources), graph.n)
@@ -196,7 +196,7 @@ def nearest_sources(
         smallest one if several are as near, -1 where there is none.
     """
     offsets, heads, weights = graph.offsets.tolist(), graph.heads.tolist(), graph.weights.tolist()
-    distance, nearest = [unreached_of(np.uint64)] * graph.n, [-1] * graph.n
+    distance, nearest = [no_path_of(np.uint64)] * graph.n, [-1] * graph.n
     queue = [(0, source, source) for source in sorted(sources.tolist())]
     while queue:
         here, vertex, source = heapq.heappop(queue)
@@ -253,7 +253,7 @@ def reduced_row(distance: NDArray[Any], names: NDArray[np.int64], reduction: Red
     names
         Shape (targets,): the position of each target.
     """
-    none = unreached_of(distance.dtype)
+    none = no_path_of(distance.dtype)
     there = distance != none
     order = np.lexsort((names, distance))[: int(there.sum())]
     near, last = order[: reduction.nearest], distance[order[-1:]]
@@ -277,4 +277,4 @@ def _widened(values: NDArray[Any]) -> NDArray[Any]:
     """Return 32-bit distances as those of 64 bits, where another number stands for "unreached"."""
     if values.dtype != np.uint32:
         return values
-    return np.where(values == unreached_of(np.uint32), np.uint64(unreached_of(np.uint64)), values.astype(np.uint64))
+    return np.where(values == no_path_of(np.uint32), np.uint64(no_path_of(np.uint64)), values.astype(np.uint64))

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from hpcsolve.errors import InputError
 from hpcsolve.memory import require_free
 from hpcsolve.problems.labels import positions_of
-from hpcsolve.problems.rounding import FORBIDDEN as FORBIDDEN
+from hpcsolve.problems.rounding import NO_ARC as NO_ARC
 from hpcsolve.problems.rounding import (
     BadNumber,
     Costs,
@@ -43,7 +43,7 @@ class Tsp:
     Attributes
     ----------
     cost
-        Shape (n, n), int64: costs from row to column, `FORBIDDEN` where there is no arc and on the diagonal.
+        Shape (n, n), int64: costs from row to column, `NO_ARC` where there is no arc and on the diagonal.
     labels
         Shape (n,), int64: the numbers of the cities in the input, 1..n in TSPLIB and 0..n-1 in matrices.
     scale
@@ -106,9 +106,9 @@ def largest_cost(n: int) -> int:
 
 
 def times(cost: NDArray[np.int64], factor: int | NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return costs times a factor, `FORBIDDEN` where there is no arc."""
-    absent = cost == FORBIDDEN
-    return np.where(absent, FORBIDDEN, np.where(absent, 0, cost) * factor)
+    """Return costs times a factor, `NO_ARC` where there is no arc."""
+    absent = cost == NO_ARC
+    return np.where(absent, NO_ARC, np.where(absent, 0, cost) * factor)
 
 
 BYTES_A_COST = 10
@@ -145,7 +145,7 @@ def from_costs(
     Parameters
     ----------
     cost
-        Shape (n, n), int64, `FORBIDDEN` where there is no arc. The diagonal is ignored.
+        Shape (n, n), int64, `NO_ARC` where there is no arc. The diagonal is ignored.
     labels
         By default 0..n-1.
     city_names
@@ -159,9 +159,9 @@ def from_costs(
         If n times the largest magnitude reaches 2 ** 62.
     """
     n = len(cost)
-    np.fill_diagonal(cost, FORBIDDEN)
+    np.fill_diagonal(cost, NO_ARC)
     limit = largest_cost(n)
-    beyond = (cost > limit) & (cost != FORBIDDEN) | (cost < -limit)
+    beyond = (cost > limit) & (cost != NO_ARC) | (cost < -limit)
     numbers = np.arange(n, dtype=np.int64) if labels is None else np.ascontiguousarray(labels, dtype=np.int64)
     if beyond.any():
         row, column = (int(i) for i in np.unravel_index(np.argmax(beyond), beyond.shape))
@@ -191,7 +191,7 @@ def from_matrix(
     Parameters
     ----------
     matrix
-        Shape (n, n): costs from row to column. `inf`, or `FORBIDDEN` among integers, is a forbidden arc. The diagonal
+        Shape (n, n): costs from row to column. `inf`, or `NO_ARC` among integers, is a forbidden arc. The diagonal
         is ignored. Decimals are scaled exactly by a power of ten. Cities are labelled 0..n-1.
     precision
         How to round decimals that are too many for that; by default they are refused.
@@ -248,7 +248,7 @@ def _costs(table: NDArray[Any], precision: Precision | None, name: str) -> Costs
     limit = largest_cost(n)
     if table.dtype.kind in "iu":
         # These alone would change sign as int64; from_costs checks the others.
-        beyond = np.flatnonzero(table > np.asarray(FORBIDDEN, dtype=np.uint64)) if table.dtype == np.uint64 else ()
+        beyond = np.flatnonzero(table > np.asarray(NO_ARC, dtype=np.uint64)) if table.dtype == np.uint64 else ()
         for index in beyond:
             if index % (n + 1):
                 raise BadNumber(int(index), too_large(str(table.flat[index]), limit))
@@ -264,9 +264,9 @@ def _costs(table: NDArray[Any], precision: Precision | None, name: str) -> Costs
 def _text_of(value: object, index: int) -> str:
     """Return the decimal form of a Python number in an array of objects."""
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
-        if abs(int(value)) > FORBIDDEN:
+        if abs(int(value)) > NO_ARC:
             raise BadNumber(index, "is too large: it does not fit 64 bits")
-        return "inf" if value == FORBIDDEN else str(value)
+        return "inf" if value == NO_ARC else str(value)
     if isinstance(value, (float, np.floating, Decimal)):
         return str(value)
     raise BadNumber(index, f"is not a number: {type(value).__name__}")
@@ -337,7 +337,7 @@ def joined(name: str, parts: Sequence[tuple[str, Costs, Sequence[Rounding | None
     """
     scale, whole = max(costs.scale for _, costs, _ in parts), []
     for owner, (values, own, _), _ in parts:
-        largest = int(np.abs(values[values != FORBIDDEN]).max(initial=0))
+        largest = int(np.abs(values[values != NO_ARC]).max(initial=0))
         if largest * (scale // own) > largest_cost(values.shape[1]):
             what = f"costs up to {largest / own:.6g} are too large to be kept with {len(str(scale)) - 1} decimals"
             cure = "round the costs, or solve this instance alone"
@@ -406,8 +406,8 @@ def check_tours(batch: TspBatch, tours: NDArray[np.int32], costs: NDArray[np.int
         values = table[np.arange(count)[:, None], np.maximum(tails, 0), np.maximum(heads, 0)]
         wrong = {
             "is not an order of its cities": (np.sort(orders, axis=1) != np.arange(n)).any(axis=1),
-            "takes a forbidden arc": (values == FORBIDDEN).any(axis=1),
-            "has another cost": np.where(values == FORBIDDEN, 0, values).sum(axis=1) != costs[own],
+            "takes a forbidden arc": (values == NO_ARC).any(axis=1),
+            "has another cost": np.where(values == NO_ARC, 0, values).sum(axis=1) != costs[own],
         }
         for what, where in wrong.items():
             bad = np.flatnonzero(where & found[own])

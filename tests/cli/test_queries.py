@@ -12,7 +12,7 @@ import hpcsolve as package
 from hpcsolve.algorithms.shortest_paths.engines import EngineName
 from hpcsolve.errors import InputError
 from hpcsolve.output.reader import read_result
-from hpcsolve.problems.check_distances import unreached_of
+from hpcsolve.problems.check_distances import no_path_of
 from hpcsolve.problems.generate.graph import random_graph
 from hpcsolve.wording import counted
 from tests.cli.lines import error_line
@@ -77,7 +77,7 @@ def test_one_to_four_ranks_give_the_same_paths(job, mpiexec, test_device):
     columns = contents.groups["solution"]
     assert np.array_equal(np.stack([columns["source"].values, columns["target"].values], 1), np.array(PAIRS) - 1)
     distance = columns["distance"]
-    assert (distance.dimension, distance.none) == ("query", unreached_of(distance.values.dtype))
+    assert (distance.dimension, distance.none) == ("query", no_path_of(distance.values.dtype))
     assert contents.tables == {} and contents.attributes["verified"]
 
 

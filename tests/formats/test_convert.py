@@ -11,7 +11,7 @@ from hpcsolve.formats import read, read_graph
 from hpcsolve.formats.convert import convert
 from hpcsolve.formats.known import GRAPH_FORMATS, TSP_FORMATS
 from hpcsolve.formats.tsplib import with_names
-from hpcsolve.problems.tsp import FORBIDDEN
+from hpcsolve.problems.tsp import NO_ARC
 from tests.formats.samples import samples
 
 TSP = {sample.file: sample for sample in samples() if sample.format in [format.name for format in TSP_FORMATS]}
@@ -19,7 +19,7 @@ GRAPH = {sample.file: sample for sample in samples() if sample.format in [format
 
 
 def costs_of(tsp):
-    return [[None if cost == FORBIDDEN else Fraction(cost) / tsp.scale for cost in row] for row in tsp.cost.tolist()]
+    return [[None if cost == NO_ARC else Fraction(cost) / tsp.scale for cost in row] for row in tsp.cost.tolist()]
 
 
 def arcs_of(graph):

@@ -9,7 +9,7 @@ import pytest
 from hpcsolve.errors import InputError
 from hpcsolve.formats import read
 from hpcsolve.problems.distances import dimensions, distance_functions
-from hpcsolve.problems.tsp import FORBIDDEN
+from hpcsolve.problems.tsp import NO_ARC
 
 
 def nint(x):
@@ -96,7 +96,7 @@ def read_points(tmp_path, weight_type, points):
 def test_values_by_hand(tmp_path, weight_type, a, b, distance):
     assert SCALAR[weight_type](a, b) == distance, "the oracle itself"
     tsp = read_points(tmp_path, weight_type, [a, b])
-    assert tsp.cost.tolist() == [[FORBIDDEN, distance], [distance, FORBIDDEN]]
+    assert tsp.cost.tolist() == [[NO_ARC, distance], [distance, NO_ARC]]
 
 
 @pytest.mark.parametrize("weight_type", sorted(SCALAR))
@@ -110,7 +110,7 @@ def test_whole_matrices(tmp_path, weight_type):
     tsp = read_points(tmp_path, weight_type, points)
     for i, a in enumerate(points):
         for j, b in enumerate(points):
-            assert tsp.cost[i, j] == (FORBIDDEN if i == j else SCALAR[weight_type](a, b)), (a, b)
+            assert tsp.cost[i, j] == (NO_ARC if i == j else SCALAR[weight_type](a, b)), (a, b)
     assert tsp.symmetric and np.array_equal(tsp.coordinates, points)
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hpcsolve.errors import InputError
 from hpcsolve.formats import read, write
-from hpcsolve.problems.tsp import FORBIDDEN, from_costs, from_matrix
+from hpcsolve.problems.tsp import NO_ARC, from_costs, from_matrix
 
 labels = st.lists(st.integers(-3, 12) | st.integers(-(10**17), 10**17), min_size=2, max_size=6, unique=True)
 names = st.text(st.characters(codec="utf-8", categories=["L", "N", "P", "S", "Zs"]), max_size=8).map(
@@ -96,7 +96,7 @@ def test_a_matrix_with_a_row_too_many_is_refused(tmp_path, text):
 @given(labels, st.data(), st.sampled_from(["again.csv", "again.tsv"]), st.sampled_from([1, 100]))
 def test_what_is_written_is_read(tmp_path_factory, cities, data, file, scale):
     cost = costs(data.draw, len(cities)).astype(np.int64)
-    cost[cost == 4] = FORBIDDEN
+    cost[cost == 4] = NO_ARC
     cost[cost == 3] = -1
     named = data.draw(st.booleans())
     called = data.draw(st.lists(names, min_size=len(cities), max_size=len(cities))) if named else ()
@@ -109,8 +109,8 @@ def test_what_is_written_is_read(tmp_path_factory, cities, data, file, scale):
         return
     again = read(path).problem
     assert again.labels.tolist() == tsp.labels.tolist() and again.city_names == tsp.city_names
-    both = (tsp.cost == FORBIDDEN) == (again.cost == FORBIDDEN)
-    finite = tsp.cost != FORBIDDEN
+    both = (tsp.cost == NO_ARC) == (again.cost == NO_ARC)
+    finite = tsp.cost != NO_ARC
     assert both.all() and (tsp.cost[finite] * again.scale == again.cost[finite] * tsp.scale).all()
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpcsolve.formats import read
-from hpcsolve.problems.tsp import FORBIDDEN
+from hpcsolve.problems.tsp import NO_ARC
 
 
 def read_text(tmp_path, text, name="m.csv"):
@@ -22,7 +22,7 @@ def test_npy_of_every_kind(tmp_path, dtype, order):
     np.save(tmp_path / "m.npy", np.array([[1, 2, 3], [4, 5, 6], [7, 8, 9]], dtype=dtype, order=order))
     instance = read(tmp_path / "m.npy")
     tsp = instance.problem
-    assert tsp.cost.tolist() == [[FORBIDDEN, 2, 3], [4, FORBIDDEN, 6], [7, 8, FORBIDDEN]]
+    assert tsp.cost.tolist() == [[NO_ARC, 2, 3], [4, NO_ARC, 6], [7, 8, NO_ARC]]
     assert tsp.cost.dtype == np.int64 and tsp.cost.dtype.isnative
     assert (instance.format, tsp.name, tsp.labels.tolist()) == ("npy", "m", [0, 1, 2])
 
@@ -30,7 +30,7 @@ def test_npy_of_every_kind(tmp_path, dtype, order):
 def test_npy_with_decimals_and_forbidden_arcs(tmp_path):
     np.save(tmp_path / "m", np.array([[np.nan, 0.25], [np.inf, 0]]))
     tsp = read(tmp_path / "m.npy").problem
-    assert tsp.cost.tolist() == [[FORBIDDEN, 25], [FORBIDDEN, FORBIDDEN]] and tsp.scale == 100
+    assert tsp.cost.tolist() == [[NO_ARC, 25], [NO_ARC, NO_ARC]] and tsp.scale == 100
     np.save(tmp_path / "again", tsp.cost)
     assert np.array_equal(read(tmp_path / "again.npy").problem.cost, tsp.cost)
 
@@ -59,7 +59,7 @@ NAMED = {
 def test_text_spellings(tmp_path, spelling, name):
     instance = read_text(tmp_path, SAME.get(spelling) or NAMED[spelling], name)
     tsp = instance.problem
-    assert tsp.cost.tolist() == [[FORBIDDEN, 15, 20], [30, FORBIDDEN, 40], [50, FORBIDDEN, FORBIDDEN]]
+    assert tsp.cost.tolist() == [[NO_ARC, 15, 20], [30, NO_ARC, 40], [50, NO_ARC, NO_ARC]]
     assert tsp.scale == 10 and instance.format == "text matrix" and tsp.name == "m"
     assert tsp.city_names == (() if spelling in SAME else ("Oslo", "Rome", "Bonn"))
 
@@ -79,7 +79,7 @@ def test_random_tables(tmp_path_factory, n, random):
     for i, row in enumerate(table):
         for j, cell in enumerate(row):
             forbidden = i == j or cell == ""
-            value = None if tsp.cost[i, j] == FORBIDDEN else Fraction(int(tsp.cost[i, j]), tsp.scale)
+            value = None if tsp.cost[i, j] == NO_ARC else Fraction(int(tsp.cost[i, j]), tsp.scale)
             assert value == (None if forbidden else Fraction(cell))
 
 
@@ -87,5 +87,5 @@ def test_large_integer_table_is_fast_and_exact(tmp_path):
     table = np.random.default_rng(1).integers(-(10**12), 10**12, (700, 700))
     np.savetxt(tmp_path / "m.csv", table, fmt="%d", delimiter=",")
     cost = read(tmp_path / "m.csv").problem.cost
-    np.fill_diagonal(table, FORBIDDEN)
+    np.fill_diagonal(table, NO_ARC)
     assert np.array_equal(cost, table)

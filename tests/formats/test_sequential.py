@@ -11,7 +11,7 @@ import hpcsolve
 from hpcsolve import formats
 from hpcsolve.errors import InputError
 from hpcsolve.problems.questions import TourQuestion
-from hpcsolve.problems.tsp import FORBIDDEN
+from hpcsolve.problems.tsp import NO_ARC
 from tests.order_oracle import best_order
 
 SOP = """\
@@ -42,7 +42,7 @@ def file(tmp_path: Path) -> Path:
 def test_the_matrix_says_what_comes_before(file: Path) -> None:
     tsp = formats.read(file).problem
     assert set(tsp.precedences) == {(0, 1), (0, 2), (0, 3), (2, 3), (0, 4), (1, 4), (2, 4), (3, 4)}
-    assert tsp.cost[3, 2] == FORBIDDEN and tsp.cost[1, 2] == 6
+    assert tsp.cost[3, 2] == NO_ARC and tsp.cost[1, 2] == 6
     file.write_text(SOP.replace("\n5\n", "\n"))
     assert formats.read(file).problem.precedences == tsp.precedences
 

@@ -24,7 +24,7 @@ from hpcsolve.formats.tsplib_write import tsplib_text
 from hpcsolve.problems.generate.tsp import clustered_tsp, random_matrix, uniform_tsp
 from hpcsolve.problems.notes import notes_on
 from hpcsolve.problems.questions import check_tour
-from hpcsolve.problems.tsp import FORBIDDEN, from_matrix, positions
+from hpcsolve.problems.tsp import NO_ARC, from_matrix, positions
 
 
 def parse(text):
@@ -48,7 +48,7 @@ def test_every_published_instance_is_read(data_dir):
         assert instance.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
         assert tsp.labels.tolist() == list(range(1, tsp.n + 1)) and tsp.scale == 1
         assert tsp.symmetric == known[name][1].startswith("TSP")
-        assert (tsp.cost.diagonal() == FORBIDDEN).all() and (tsp.cost >= 0).all() and list(notes_on(tsp)) == []
+        assert (tsp.cost.diagonal() == NO_ARC).all() and (tsp.cost >= 0).all() and list(notes_on(tsp)) == []
         digits = "".join(c for c in name if c.isdigit())
         assert tsp.n == int(digits) + name.startswith("ftv"), "the number in the name; ftvNN has one more"
 
@@ -105,7 +105,7 @@ def text_of(draw, weight_format, table):
 def test_all_nine_matrix_formats(case, data):
     weight_format, table = case
     tsp = parse(text_of(data.draw, weight_format, table))
-    expected = [[FORBIDDEN if i == j else c for j, c in enumerate(row)] for i, row in enumerate(table)]
+    expected = [[NO_ARC if i == j else c for j, c in enumerate(row)] for i, row in enumerate(table)]
     assert tsp.cost.tolist() == expected and tsp.scale == 1
 
 
@@ -117,7 +117,7 @@ def test_decimals_and_forbidden_arcs_in_all_matrix_formats(case, data):
     for i, row in enumerate(table):
         for j, text in enumerate(row):
             if i == j or text == "inf":
-                assert tsp.cost[i, j] == FORBIDDEN
+                assert tsp.cost[i, j] == NO_ARC
             else:
                 assert Fraction(int(tsp.cost[i, j]), tsp.scale) == Fraction(str(text).rstrip("."))
 

@@ -14,7 +14,7 @@ import scipy.sparse
 from hpcsolve.errors import HpcsolveError
 from hpcsolve.formats import InstanceOf
 from hpcsolve.problems.graph import Graph
-from hpcsolve.problems.tsp import FORBIDDEN, Tsp
+from hpcsolve.problems.tsp import NO_ARC, Tsp
 from tests.formats.samples import Sample
 
 SLOW = 1.0
@@ -72,7 +72,7 @@ def cpu_seconds() -> float:
 def require_valid_tsp(tsp: Tsp) -> None:
     """Fail unless an instance has the form that `Tsp` documents."""
     assert tsp.cost.shape == (tsp.n, tsp.n) and len(set(tsp.labels.tolist())) == tsp.n
-    assert (tsp.cost.diagonal() == FORBIDDEN).all() and (tsp.cost[tsp.cost != FORBIDDEN] <= 2**62 // tsp.n).all()
+    assert (tsp.cost.diagonal() == NO_ARC).all() and (tsp.cost[tsp.cost != NO_ARC] <= 2**62 // tsp.n).all()
 
 
 def require_valid_graph(graph: Graph) -> None:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from hpcsolve.algorithms.held_karp.bounded.places import PlaceCosts, place_costs
 from hpcsolve.algorithms.held_karp.bounded.relaxation import (
-    INFINITY,
-    NO_ARC,
+    NO_PATH,
+    NO_SCALED_ARC,
     Relaxation,
     Slots,
     colours,
@@ -20,7 +20,7 @@ from hpcsolve.algorithms.held_karp.bounded.relaxation import (
     make_slots,
 )
 from hpcsolve.device.base import Device
-from hpcsolve.problems.tsp import FORBIDDEN
+from hpcsolve.problems.tsp import NO_ARC
 
 INFINITE = 10**15
 
@@ -29,7 +29,7 @@ def random_problem(m: int, seed: int, high: int = 50, precede: float = 0.1) -> P
     """Return a problem with a cost for each arc and place, missing arcs and precedences."""
     rng = np.random.default_rng(seed)
     cost = rng.integers(-3, high, (m + 1, m + 1, m + 1))
-    cost[rng.random(cost.shape) < 0.1] = FORBIDDEN
+    cost[rng.random(cost.shape) < 0.1] = NO_ARC
     before = (rng.random((m, m)) < precede) & np.tri(m, m, -1, dtype=bool)
     shuffle = rng.permutation(m)
     return place_costs(cost, before[np.ix_(shuffle, shuffle)])
@@ -62,7 +62,7 @@ def reduced_table(relaxation: Relaxation, multiplier: NDArray[np.int64]) -> NDAr
     """Return the reduced costs that the definition says."""
     m, table = relaxation.problem.cities, relaxation.scaled.copy()
     for place in range(m + 1):
-        allowed = table[place] != NO_ARC
+        allowed = table[place] != NO_SCALED_ARC
         own = np.where(allowed, table[place] - (multiplier if place < m else 0), INFINITE)
         table[place] = np.where(allowed, own + max(0, -int(own.min())), INFINITE)
     return table
@@ -82,9 +82,9 @@ def test_bounds_equal_the_definition(m: int, count: int, seed: int, device: Devi
         for (city, entry), bound in np.ndenumerate(bounds):
             empty = entry & ~sum(1 << s for s in range(count) if slots.memory[city, s] < m)
             value = expected[place, city, entry]
-            assert empty or bound == (value if value < INFINITE else INFINITY), (place, city, entry)
+            assert empty or bound == (value if value < INFINITE else NO_PATH), (place, city, entry)
     least = min(int(table[0, 0, j]) + expected[1, j, 0] for j in range(m))
-    assert found.reduced == (least if least < INFINITE else INFINITY)
+    assert found.reduced == (least if least < INFINITE else NO_PATH)
     if found.path:
         arcs = table[np.arange(m + 1), [0, *found.path], [*found.path, 0]]
         assert arcs.sum() == found.reduced
@@ -113,7 +113,7 @@ def test_no_arc_of_a_good_order_is_fixed_away(seed: int, device: Device) -> None
     assert limit is not None
     left = relaxation.fix(limit)
     for (place, i, j), value in best.items():
-        assert value > upper or relaxation.scaled[place, i, j] != NO_ARC, (place, i, j)
+        assert value > upper or relaxation.scaled[place, i, j] != NO_SCALED_ARC, (place, i, j)
     assert left < problem.allowed[1:7].sum()
 
 
@@ -132,8 +132,8 @@ def test_saturated_values_are_not_used(device: Device) -> None:
     problem = random_problem(7, 5, precede=0)
     relaxation = Relaxation(problem, device, 1 << 20)
     relaxation.remember(slots_of(problem, 5))
-    assert relaxation.solve(np.zeros(7, np.int64)).reduced < INFINITY
-    best = (INFINITY - relaxation.shift) >> 20
+    assert relaxation.solve(np.zeros(7, np.int64)).reduced < NO_PATH
+    best = (NO_PATH - relaxation.shift) >> 20
     assert relaxation.limit_of(best) == (best << 20) + relaxation.shift
     assert relaxation.limit_of(best + 1) is None
     relaxation.solve(np.array([-(2**31), *[0] * 6]))  # the offsets grow beyond 31 bits

@@ -18,11 +18,11 @@ from hpcsolve.algorithms.held_karp.lattice.planes import (
     Meetings,
 )
 from hpcsolve.algorithms.held_karp.lattice.recover import cities_before
-from hpcsolve.algorithms.held_karp.lattice.reduce import INFINITY, ReducedCosts
+from hpcsolve.algorithms.held_karp.lattice.reduce import NO_PATH, ReducedCosts
 from hpcsolve.algorithms.held_karp.outcome import Statistics
 from hpcsolve.device.base import Device
 from hpcsolve.parallel.comm import SerialComm
-from hpcsolve.problems.tsp import FORBIDDEN
+from hpcsolve.problems.tsp import NO_ARC
 from tests.oracles import pull_table
 
 SPLITS = [Split(5, 1, 1), Split(5, 3, 1), Split(5, 3, 2), Split(6, 3, 1), Split(5, 5, 1), Split(8, 1, 1)]
@@ -33,8 +33,8 @@ def random_problem(cities: int, itemsize: int, seed: int) -> ReducedCosts:
     """Return a problem with costs up to 999 and a few forbidden arcs."""
     rng = np.random.default_rng(seed)
     cost = rng.integers(0, 1000, (cities + 1, cities + 1))
-    cost[rng.random(cost.shape) < 0.1] = INFINITY[itemsize]
-    np.fill_diagonal(cost, INFINITY[itemsize])
+    cost[rng.random(cost.shape) < 0.1] = NO_PATH[itemsize]
+    np.fill_diagonal(cost, NO_PATH[itemsize])
     return ReducedCosts(cost, itemsize, 1, 0, True, None)
 
 
@@ -52,12 +52,12 @@ def middle_layer(reduced: ReducedCosts, part: Plan, device: Device) -> np.ndarra
 def check_states(reduced: ReducedCosts, split: Split, device: Device) -> None:
     """Assert that every state of the middle layer is that of the textbook's table, or infinity if that is less."""
     layer = middle_layer(reduced, plan(split, 1, 0, False, reduced.itemsize), device)
-    table = pull_table(np.where(reduced.cost == reduced.infinity, FORBIDDEN, reduced.cost))
+    table = pull_table(np.where(reduced.cost == reduced.no_path, NO_ARC, reduced.cost))
     assert layer.shape[2] == comb(split.mid - 1, split.middle) << split.low
     for top_set, city, entry in np.ndindex(layer.shape):
         members = cities_before(Meeting(top_set, city, entry), split)
         expected = table[sum(1 << c for c in members), split.low + city]
-        assert layer[top_set, city, entry] == min(expected, reduced.infinity), (members, city)
+        assert layer[top_set, city, entry] == min(expected, reduced.no_path), (members, city)
 
 
 @pytest.mark.parametrize("itemsize", [2, 4])
@@ -70,7 +70,7 @@ def test_states_equal_the_table(split: Split, itemsize: int, device: Device) -> 
 @pytest.mark.parametrize("split", SPLITS[3:], ids=str)
 def test_sums_up_to_twice_infinity_do_not_wrap(split: Split, itemsize: int, device: Device) -> None:
     """A sum that passes the end of its 16 bits would be too small, and change the value beside it on a GPU."""
-    infinity, rng = INFINITY[itemsize], np.random.default_rng(split.low)
+    infinity, rng = NO_PATH[itemsize], np.random.default_rng(split.low)
     edges = [0, 1, infinity // 2, infinity // 2 + 1, infinity - 1, infinity]
     cost = rng.choice(edges, (split.cities + 1, split.cities + 1), p=[0.1, 0.1, 0.2, 0.2, 0.2, 0.2])
     check_states(ReducedCosts(cost.astype(np.int64), itemsize, 1, 0, True, None), split, device)

@@ -17,7 +17,7 @@ from hpcsolve.errors import ResourceError
 from hpcsolve.parallel.comm import Comm, SerialComm
 from hpcsolve.problems.generate.tsp import uniform_tsp
 from hpcsolve.problems.questions import TourQuestion
-from hpcsolve.problems.tsp import FORBIDDEN
+from hpcsolve.problems.tsp import NO_ARC
 from tests.thread_comm import on_ranks
 
 State = tuple[frozenset[int], int]
@@ -28,9 +28,9 @@ def random_places(m: int, seed: int) -> PlaceCosts:
     """Return costs that depend on the place, with missing arcs and a few precedences."""
     rng = np.random.default_rng([m, seed])
     cost = rng.integers(1, 100, (m + 1, m, m))
-    cost[rng.random(cost.shape) < 0.2] = FORBIDDEN
-    cost[0, 1:], cost[m, :, 1:] = FORBIDDEN, FORBIDDEN
-    cost[:, np.arange(m), np.arange(m)] = FORBIDDEN
+    cost[rng.random(cost.shape) < 0.2] = NO_ARC
+    cost[0, 1:], cost[m, :, 1:] = NO_ARC, NO_ARC
+    cost[:, np.arange(m), np.arange(m)] = NO_ARC
     before = np.zeros((m, m), bool)
     before[m - 1, : m // 8] = before[m // 2, 0] = True
     return PlaceCosts(cost, before)

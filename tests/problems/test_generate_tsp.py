@@ -9,7 +9,7 @@ import pytest
 from hpcsolve.errors import InputError, ResourceError
 from hpcsolve.problems.generate import generate_tsp
 from hpcsolve.problems.generate.tsp import clustered_tsp, random_matrix, uniform_tsp
-from hpcsolve.problems.tsp import FORBIDDEN
+from hpcsolve.problems.tsp import NO_ARC
 
 
 def digest(tsp):
@@ -29,7 +29,7 @@ def test_uniform_points_and_distances():
     assert tsp.coordinates.tolist() == [[float(x), float(y)] for x, y in points]
     for i, a in enumerate(points):
         for j, b in enumerate(points):
-            assert tsp.cost[i, j] == (FORBIDDEN if i == j else math.floor(math.dist(a, b) + 0.5))
+            assert tsp.cost[i, j] == (NO_ARC if i == j else math.floor(math.dist(a, b) + 0.5))
     assert tsp.labels.tolist() == list(range(1, 31)) and tsp.scale == 1 and tsp.symmetric
     assert (tsp.name, tsp.comment) == ("uniform-30-seed5", "uniform-tsp n=30 seed=5 extent=1000")
 
@@ -73,7 +73,7 @@ def test_clusters_are_clusters():
 
 def test_matrix_range():
     tsp = random_matrix(60, 3, -2, 2)
-    off = tsp.cost[tsp.cost != FORBIDDEN]
+    off = tsp.cost[tsp.cost != NO_ARC]
     assert off.tolist().count(-2) > 500 and set(off.tolist()) == {-2, -1, 0, 1, 2}
     assert not tsp.symmetric and random_matrix(60, 3, symmetric=True).symmetric
 

@@ -11,7 +11,7 @@ from hpcsolve.errors import InputError
 from hpcsolve.problems.distances import EARTH_RADIUS, great_circle
 from hpcsolve.problems.geographic import DEGREES, from_places
 from hpcsolve.problems.libraries import from_data_frame, is_data_frame
-from hpcsolve.problems.tsp import FORBIDDEN
+from hpcsolve.problems.tsp import NO_ARC
 
 latitudes, longitudes = st.floats(-90, 90), st.floats(-180, 180)
 places = st.tuples(latitudes, longitudes)
@@ -52,7 +52,7 @@ def test_matrix_of_places(points):
     assert tsp.coordinates_kind == DEGREES and tsp.coordinates.tolist() == [list(point) for point in points]
     for i, a in enumerate(points):
         for j, b in enumerate(points):
-            assert tsp.cost[i, j] == FORBIDDEN if i == j else abs(tsp.cost[i, j] - by_vectors(a, b)) <= 1
+            assert tsp.cost[i, j] == NO_ARC if i == j else abs(tsp.cost[i, j] - by_vectors(a, b)) <= 1
 
 
 @pytest.mark.parametrize(("latitude", "longitude", "message"), [
@@ -87,7 +87,7 @@ def test_a_frame_of_costs(pandas):
     names = ["Oslo", "Rome", "Bonn"]
     tsp = from_data_frame(pandas.DataFrame(cost, index=names, columns=names))
     assert tsp.city_names == ("Oslo", "Rome", "Bonn") and tsp.labels.tolist() == [0, 1, 2] and tsp.scale == 10
-    assert tsp.cost.tolist() == [[FORBIDDEN, 15, 20], [30, FORBIDDEN, FORBIDDEN], [50, 60, FORBIDDEN]]
+    assert tsp.cost.tolist() == [[NO_ARC, 15, 20], [30, NO_ARC, NO_ARC], [50, 60, NO_ARC]]
     tsp = from_data_frame(pandas.DataFrame(cost, index=[7, -2, 9], columns=[7, -2, 9]))
     assert tsp.city_names == () and tsp.labels.tolist() == [7, -2, 9]
     assert from_data_frame(pandas.DataFrame(cost)).labels.tolist() == [0, 1, 2]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpcsolve.problems import check_distances
-from hpcsolve.problems.check_distances import PairPaths, check_pair_paths, unreached_of
+from hpcsolve.problems.check_distances import PairPaths, check_pair_paths, no_path_of
 from hpcsolve.problems.graph import from_edges
 from hpcsolve.problems.search_again import check_columns, check_shortest, distance_rows, smallest_predecessors
 from tests.oracles import least_distances
@@ -26,7 +26,7 @@ def graph_of(arcs, directed=True, floats=False):
 
 
 def rows_of(graph, cutoff=None):
-    none = unreached_of(np.float64 if graph.weights.dtype.kind == "f" else np.uint64)
+    none = no_path_of(np.float64 if graph.weights.dtype.kind == "f" else np.uint64)
     found = [least_distances(graph, [source]) for source in range(graph.n)]
     return [[none if d is None or (cutoff is not None and d > cutoff) else d for d in row] for row in found]
 
@@ -45,7 +45,7 @@ def test_rows_and_predecessors_are_the_textbooks(arcs, directed, floats, cutoff)
 def answered(graph, pairs, cutoff=None):
     """Return the right answer to queries by the textbook."""
     kind = np.float64 if graph.weights.dtype.kind == "f" else np.uint64
-    none, paths, distances = unreached_of(kind), [], []
+    none, paths, distances = no_path_of(kind), [], []
     for source, target in pairs:
         row = least_distances(graph, [source])
         before, path = textbook_predecessors(graph, [source], row), [target]
@@ -77,7 +77,7 @@ def test_any_change_of_an_answer_is_found(arcs, directed, floats, cutoff, data):
     place = data.draw(st.integers(0, max(0, len(values) - 1)))
     if not len(values) or (name in ("source", "target") and not right.reached[place]):
         return  # that no path leads there may be as true of other ends
-    values[place] = data.draw(st.sampled_from([0, 1, 2, 7, unreached_of(right.distance.dtype)])
+    values[place] = data.draw(st.sampled_from([0, 1, 2, 7, no_path_of(right.distance.dtype)])
                               if name == "distance" else st.integers(0, 9))
     if values[place] == getattr(right, name)[place]:
         return

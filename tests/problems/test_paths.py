@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpcsolve.problems.check_distances import check_distances, unreached_of
+from hpcsolve.problems.check_distances import check_distances, no_path_of
 from hpcsolve.problems.graph import from_edges
 
 
@@ -31,7 +31,7 @@ def search(graph, seeds, cutoff=math.inf):
 
 
 def tables(graph, rows, dtype=np.uint32, cutoff=math.inf):
-    distance = np.full((len(rows), graph.n), unreached_of(dtype), dtype=dtype)
+    distance = np.full((len(rows), graph.n), no_path_of(dtype), dtype=dtype)
     predecessor = np.full((len(rows), graph.n), -1, dtype=np.int32)
     for number, seeds in enumerate(rows):
         best, before = search(graph, np.atleast_1d(seeds).tolist(), cutoff)
@@ -142,7 +142,7 @@ def test_any_change_of_a_distance_is_found(arcs, directed, floats, cutoff, data)
     check_distances(graph, rows, *found, cutoff=limit)
     check_distances(graph, rows, found[0], cutoff=limit)
     row, vertex = data.draw(st.integers(0, 1)), data.draw(st.integers(0, 7))
-    value = data.draw(st.sampled_from([unreached_of(dtype), 0, 1, 2, 2**31 + 1]))
+    value = data.draw(st.sampled_from([no_path_of(dtype), 0, 1, 2, 2**31 + 1]))
     if found[0][row, vertex] == value:
         return
     found[0][row, vertex] = value

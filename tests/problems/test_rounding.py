@@ -16,7 +16,7 @@ from hpcsolve.errors import InputError
 from hpcsolve.problems.graph import fitted_graph, from_edges
 from hpcsolve.problems.questions import check_tour
 from hpcsolve.problems.rounding import (
-    FORBIDDEN,
+    NO_ARC,
     BadNumber,
     Costs,
     Precision,
@@ -95,12 +95,12 @@ def test_texts_of_any_length_count_digit_by_digit(numbers):
 
 @given(st.lists(st.integers(10**6, 10**15), min_size=1, max_size=9), st.integers(0, 9))
 def test_exact_integers_lose_digits_in_one_step(values, decimals):
-    costs = Costs(np.array([*values, FORBIDDEN]), 10**9)
+    costs = Costs(np.array([*values, NO_ARC]), 10**9)
     asked = precision(FINE, decimals=decimals)
     assume(max(values) >= 10 * 10 ** (9 - decimals))
     found = costs_from_integers(costs, 3, asked, "mine")
     exact = [nearest(Decimal(value).scaleb(-9), decimals) for value in values]
-    assert found.values.tolist() == [*exact, FORBIDDEN] and found.scale == 10**decimals
+    assert found.values.tolist() == [*exact, NO_ARC] and found.scale == 10**decimals
     assert [found.rounding.exact(i) for i in range(len(values))] == [Decimal(x).scaleb(-9) for x in values]
 
 
@@ -151,7 +151,7 @@ def test_what_is_asymmetric_stays_so():
     tsp = made(table, precision(decimals=4))
     assert tsp.cost[0, 1] == 12346 and tsp.cost[1, 0] == 12347 and not tsp.symmetric
     one_way = np.array([[0, 1 / 3, np.inf], [1 / 3, 0, 1], [1, 1, 0]])
-    assert made(one_way, precision()).cost[0, 2] == FORBIDDEN and not made(one_way, precision()).symmetric
+    assert made(one_way, precision()).cost[0, 2] == NO_ARC and not made(one_way, precision()).symmetric
 
 
 @given(st.lists(st.integers(1, 10**6), min_size=9, max_size=9), st.integers(0, 9))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hpcsolve.errors import InputError, ResourceError
 from hpcsolve.problems.questions import check_tour
 from hpcsolve.problems.rounding import exact_from_floats, exact_from_texts
-from hpcsolve.problems.tsp import FORBIDDEN, Tsp, from_matrix, positions, require_memory
+from hpcsolve.problems.tsp import NO_ARC, Tsp, from_matrix, positions, require_memory
 
 INF = float("inf")
 
@@ -26,7 +26,7 @@ def test_integers_stay_and_the_diagonal_is_ignored():
     table = np.array([[7, -1, 2], [3, 9999, 4], [5, 6, -5]], dtype=np.int32)
     tsp = from_matrix(table, "three")
     assert tsp.cost.dtype == np.int64 and tsp.scale == 1 and tsp.labels.tolist() == [0, 1, 2]
-    assert tsp.cost.tolist() == [[FORBIDDEN, -1, 2], [3, FORBIDDEN, 4], [5, 6, FORBIDDEN]]
+    assert tsp.cost.tolist() == [[NO_ARC, -1, 2], [3, NO_ARC, 4], [5, 6, NO_ARC]]
     assert table[0, 0] == 7, "the caller's array must not change"
     assert not tsp.symmetric and tsp.n == 3
 
@@ -73,8 +73,8 @@ def test_single_precision_means_its_own_shortest_decimals(values):
 
 
 def test_forbidden_arcs():
-    for table in ([[0, INF], [1.0, 0]], np.array([[0, FORBIDDEN], [1, 0]]), [[None, INF], [Decimal(1), None]]):
-        assert from_matrix(table).cost.tolist() == [[FORBIDDEN, FORBIDDEN], [1, FORBIDDEN]]
+    for table in ([[0, INF], [1.0, 0]], np.array([[0, NO_ARC], [1, 0]]), [[None, INF], [Decimal(1), None]]):
+        assert from_matrix(table).cost.tolist() == [[NO_ARC, NO_ARC], [1, NO_ARC]]
 
 
 BAD_MATRICES = [

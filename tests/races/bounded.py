@@ -7,11 +7,11 @@ import numpy as np
 from hpcsolve.algorithms.held_karp.bounded.layers import Expander, Scratch, last_cities, visited
 from hpcsolve.algorithms.held_karp.bounded.places import PlaceCosts, place_costs
 from hpcsolve.algorithms.held_karp.bounded.prove import Prover
-from hpcsolve.algorithms.held_karp.bounded.relaxation import INFINITY, Relaxation, first_wishes, make_slots
+from hpcsolve.algorithms.held_karp.bounded.relaxation import NO_PATH, Relaxation, first_wishes, make_slots
 from hpcsolve.algorithms.held_karp.bounded.search import Budget
 from hpcsolve.device.base import Device
 from hpcsolve.parallel.comm import SerialComm
-from hpcsolve.problems.tsp import FORBIDDEN
+from hpcsolve.problems.tsp import NO_ARC
 
 
 def bounded_orders(device: Device) -> None:
@@ -32,12 +32,12 @@ def extended_states(device: Device) -> None:
     """Extend states by the few arcs that there are, with keys of one word and of two."""
     for m in (10, 66):
         few, then = (1, m - 3, m - 1), (2, m - 2)
-        cost = np.full((m + 1, m, m), FORBIDDEN)
+        cost = np.full((m + 1, m, m), NO_ARC)
         cost[0, 0, few], cost[1:m, :, then] = 1, 1
         problem = PlaceCosts(cost, np.zeros((m, m), bool))
         relaxation = Relaxation(problem, device, 1)
         relaxation.remember(make_slots(problem, first_wishes(problem), np.arange(m) % 5, 5))
-        relaxation.buffers["cost"].upload(np.where(problem.allowed, 1, INFINITY).astype(np.uint32))
+        relaxation.buffers["cost"].upload(np.where(problem.allowed, 1, NO_PATH).astype(np.uint32))
         relaxation.buffers["bounds"].fill(0)
         expander = Expander(relaxation, 5, SerialComm(), Scratch(device))
         layer = expander.first()

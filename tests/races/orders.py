@@ -17,7 +17,7 @@ from hpcsolve.checkpoint.checkpoints import NONE
 from hpcsolve.device.base import Device
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.questions import TourQuestion
-from hpcsolve.problems.tsp import FORBIDDEN, TspBatch
+from hpcsolve.problems.tsp import NO_ARC, TspBatch
 from tests.order_oracle import best_order, random_question
 
 
@@ -26,7 +26,7 @@ def order_tables(device: Device) -> None:
     for seed, objective, factor in ((1, "latency", 1), (2, "sum", 10**9), (2, "position", 1), (1, "bottleneck", 1),
                                     (3, "finish", 1)):
         tsp, question = random_question(5, seed, objective, ("open", "before"))
-        tsp = replace(tsp, cost=np.where(tsp.cost == FORBIDDEN, FORBIDDEN, tsp.cost * factor))
+        tsp = replace(tsp, cost=np.where(tsp.cost == NO_ARC, NO_ARC, tsp.cost * factor))
         extra = NO_EXTRA_ANSWERS if objective == "finish" else ExtraAnswers(arcs=True)
         answer = orders.run(tsp, lambda asked=question: asked, device, SerialComm(), silent, NONE, extra).answer
         best = best_order(tsp, question)
@@ -43,7 +43,7 @@ def order_tables(device: Device) -> None:
 def pack(device: Device, factor: int) -> None:
     """Pack the values that one of two ranks sends before layer 1: the costs from the depot to its top cities."""
     tsp, question = random_question(7, 1, "sum", ("before",))
-    tsp = replace(tsp, cost=np.where(tsp.cost == FORBIDDEN, FORBIDDEN, tsp.cost * factor))
+    tsp = replace(tsp, cost=np.where(tsp.cost == NO_ARC, NO_ARC, tsp.cost * factor))
     encoded = encode(order_problem(tsp, replace(question, precedences=((0, 1),))))
     slices = Slices(encoded.m, 2, 0)
     with Table(encoded, slices, device, SerialComm()) as table:

@@ -27,7 +27,7 @@ from hpcsolve.algorithms.base import silent
 from hpcsolve.algorithms.held_karp import Parameters
 from hpcsolve.algorithms.held_karp.lattice import planes
 from hpcsolve.algorithms.held_karp.lattice.plan import Split, plan
-from hpcsolve.algorithms.held_karp.lattice.reduce import INFINITY, ReducedCosts
+from hpcsolve.algorithms.held_karp.lattice.reduce import NO_PATH, ReducedCosts
 from hpcsolve.algorithms.held_karp.outcome import Statistics
 from hpcsolve.algorithms.shortest_paths.engines import NEAR_FAR, ROW_ENGINES, EngineName, row_search, searcher
 from hpcsolve.algorithms.shortest_paths.engines.phast import SweptRows
@@ -52,7 +52,7 @@ from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.generate.graph import power_law_steiner
 from hpcsolve.problems.graph import Graph, from_edges
 from hpcsolve.problems.steiner import check_tree, closure_spanning_tree
-from hpcsolve.problems.tsp import FORBIDDEN, Tsp
+from hpcsolve.problems.tsp import NO_ARC, Tsp
 from tests.races.ants import ant_colonies, ant_samplers
 from tests.races.bounded import bounded_orders, extended_states
 from tests.races.hierarchies import hierarchies
@@ -106,7 +106,7 @@ def inner_cities(device: Device) -> None:
     """Solve a problem with more low cities than a register has lane cities, as larger problems have them."""
     cost = random_tsp(11, 100, False).cost
     for itemsize in (2, 4):
-        costs = np.where(cost == FORBIDDEN, INFINITY[itemsize], cost)
+        costs = np.where(cost == NO_ARC, NO_PATH[itemsize], cost)
         reduced = ReducedCosts(np.roll(costs, (-1, -1), (0, 1)), itemsize, 1, 0, True, None)  # the depot is the last
         part = plan(Split(8, 1, 1), 1, 0, symmetric=False, itemsize=itemsize)
         found = planes.meet(reduced, part, device, SerialComm(), silent, Statistics())
@@ -212,7 +212,7 @@ def random_tsp(n: int, high: int, symmetric: bool) -> Tsp:
     """Return an instance with random costs from 1 to `high`."""
     cost = np.random.default_rng(n).integers(1, high, (n, n), endpoint=True)
     cost = np.minimum(cost, cost.T) if symmetric else cost
-    np.fill_diagonal(cost, FORBIDDEN)
+    np.fill_diagonal(cost, NO_ARC)
     return Tsp(name="random", cost=cost, labels=np.arange(1, n + 1))
 
 

@@ -19,7 +19,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from hpcsolve.algorithms.ant_colony.parameters import HEAD, Parameters, local_search_of
 from hpcsolve.device.base import Buffer, Device
-from hpcsolve.problems.tsp import FORBIDDEN, Tsp
+from hpcsolve.problems.tsp import NO_ARC, Tsp
 
 MOST_LISTED = 128
 """The most cities in a list of nearest cities."""
@@ -93,7 +93,7 @@ def nearest_neighbour_tour(cost: NDArray[np.int64]) -> NDArray[np.int64]:
     tour, left = np.zeros(n, np.int64), np.ones(n, bool)
     for step in range(1, n):
         left[tour[step - 1]] = False
-        tour[step] = np.where(left, cost[tour[step - 1]], FORBIDDEN).argmin()
+        tour[step] = np.where(left, cost[tour[step - 1]], NO_ARC).argmin()
     return tour
 
 
@@ -108,7 +108,7 @@ def nearest_cities(cost: NDArray[np.int32]) -> NDArray[np.uint16]:
     nearest = np.repeat(np.arange(n, dtype=np.uint16)[:, None], list_width(n), axis=1)
     for rows in _stripes(n):
         keys = cost[rows].astype(np.int64) * n + np.arange(n)
-        keys[np.arange(len(keys)), np.arange(n)[rows]] = FORBIDDEN
+        keys[np.arange(len(keys)), np.arange(n)[rows]] = NO_ARC
         nearest[rows, :width] = np.sort(np.partition(keys, width - 1, axis=1)[:, :width], axis=1) % n
     return nearest
 

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from hpcsolve.errors import InputError
-from hpcsolve.problems.tsp import FORBIDDEN, Tsp
+from hpcsolve.problems.tsp import NO_ARC, Tsp
 
 HEAD = 32
 """Cities in the head of a row (cuda_src/ants/head_tail_tables.cuh), and the most candidates."""
@@ -104,7 +104,7 @@ def require_fit(tsp: Tsp, parameters: Parameters) -> None:
 
 
 def _require_costs(tsp: Tsp) -> None:
-    missing = tsp.cost == FORBIDDEN
+    missing = tsp.cost == NO_ARC
     if int(missing.sum()) > tsp.n:
         row, column = next((int(i), int(j)) for i, j in zip(*missing.nonzero()) if i != j)
         what = f"there is no arc from city {tsp.labels[row]} to city {tsp.labels[column]}"
@@ -122,7 +122,7 @@ def fits(tsp: Tsp, parameters: Parameters) -> bool:
 
 
 def _cost_range(tsp: Tsp) -> tuple[int, int]:
-    return int(tsp.cost.min()), int(tsp.cost.max(where=tsp.cost != FORBIDDEN, initial=-FORBIDDEN))
+    return int(tsp.cost.min()), int(tsp.cost.max(where=tsp.cost != NO_ARC, initial=-NO_ARC))
 
 
 def ants_of(parameters: Parameters, n: int) -> int:

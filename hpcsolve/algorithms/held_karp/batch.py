@@ -15,7 +15,7 @@ from hpcsolve.device.base import Device, DeviceInfo, Timer
 from hpcsolve.errors import InputError, ResourceError
 from hpcsolve.parallel.comm import Comm, even_shares
 from hpcsolve.problems.questions import TourQuestion
-from hpcsolve.problems.tsp import FORBIDDEN, TspBatch
+from hpcsolve.problems.tsp import NO_ARC, TspBatch
 
 FILE = "held_karp/batch"
 MOST_CITIES = 15
@@ -138,7 +138,7 @@ def _with_free_depot(costs: NDArray[np.int64]) -> NDArray[np.int64]:
     count, n = costs.shape[:2]
     core = np.zeros((count, n + 1, n + 1), np.int64)
     core[:, :n, :n] = costs
-    core[:, n, n] = FORBIDDEN
+    core[:, n, n] = NO_ARC
     return core
 
 
@@ -147,9 +147,9 @@ def _reduced(core: NDArray[np.int64]) -> tuple[NDArray[np.uint32], NDArray[np.in
 
     The costs are right only where that bound fits 32 bits.
     """
-    known = core != FORBIDDEN
-    least = np.where(known, core, FORBIDDEN).min(axis=2)
-    least = np.where(least == FORBIDDEN, 0, least)
+    known = core != NO_ARC
+    least = np.where(known, core, NO_ARC).min(axis=2)
+    least = np.where(least == NO_ARC, 0, least)
     reduced = np.where(known, np.where(known, core, 0) - least[:, :, None], NO_PATH)
     dearest = np.minimum(np.where(known, reduced, 0).max(axis=2), NO_PATH).sum(axis=1)
     return np.ascontiguousarray(reduced.astype(np.uint32)), least.sum(axis=1), dearest

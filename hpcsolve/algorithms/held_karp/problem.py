@@ -28,11 +28,11 @@ from numpy.typing import NDArray
 from hpcsolve.algorithms.held_karp.question import Parameters, asked
 from hpcsolve.errors import InputError, ResourceError
 from hpcsolve.problems.questions import LARGEST_VALUE, TourQuestion, legs
-from hpcsolve.problems.tsp import FORBIDDEN, Tsp, times
+from hpcsolve.problems.tsp import NO_ARC, Tsp, times
 
 MOST_INNER_CITIES = 121
 """The most cities beside the depot that any method takes: a state of bounds has bits for so many."""
-FREE = -FORBIDDEN
+FREE = -NO_ARC
 """The cost of an arc that is never the dearest: to and from a depot that is no city."""
 
 
@@ -43,7 +43,7 @@ class Core:
     Attributes
     ----------
     cost
-        Shape (m + 1, m + 1), int64: the m cities, then the depot; `FORBIDDEN` where there is no arc, and on the
+        Shape (m + 1, m + 1), int64: the m cities, then the depot; `NO_ARC` where there is no arc, and on the
         diagonal.
     before, cities, after
         Positions in the instance: of the fixed start (none or one), of the m cities in the order of the matrix, and of
@@ -72,7 +72,7 @@ def allowed_costs(cost: NDArray[np.int64], question: TourQuestion) -> NDArray[np
         return cost
     tails, heads = np.array(question.forbidden).T
     allowed = cost.copy()
-    allowed[..., tails, heads] = FORBIDDEN
+    allowed[..., tails, heads] = NO_ARC
     return allowed
 
 
@@ -96,11 +96,11 @@ def _with_depot(whole: NDArray[np.int64], before: tuple[int, ...], after: tuple[
                 reach: NDArray[np.int64]) -> Core:
     cities = tuple(c for c in range(len(whole)) if c not in (*before, *after))
     m = len(cities)
-    cost = np.full((m + 1, m + 1), FORBIDDEN)
+    cost = np.full((m + 1, m + 1), NO_ARC)
     cost[:m, :m] = whole[np.ix_(cities, cities)]
     cost[m, :m] = leave[list(cities)]
     cost[:m, m] = reach[list(cities)]
-    np.fill_diagonal(cost, FORBIDDEN)
+    np.fill_diagonal(cost, NO_ARC)
     if m == 0:  # no city but the ends: the tour is the arc from one to the other, if there are two
         cost[0, 0] = whole[before[0], after[0]] if before and after and before != after else 0
     return Core(cost, before, cities, after)
@@ -117,7 +117,7 @@ class OrderProblem:
     combine
         "add", "max" or "finish", as above.
     cost
-        Shape (m + 1, m + 1, m + 1), int64: cost[k, i, j] of arc k from i to j; index m is the depot; `FORBIDDEN` where
+        Shape (m + 1, m + 1, m + 1), int64: cost[k, i, j] of arc k from i to j; index m is the depot; `NO_ARC` where
         there is no arc, where j may not stand at that place, and on the diagonals. Only cost[0, m, :m],
         cost[1:m, :m, :m], cost[m, :m, m] are arcs, and with m = 0 the one entry. A view with a stride of 0 where the
         place does not matter. With "finish" it includes the service time of the city that the arc leaves.
@@ -164,7 +164,7 @@ class OrderProblem:
             if self.before[city] & ~seen:
                 return None
             seen |= 1 << city
-        if FORBIDDEN in arcs:
+        if NO_ARC in arcs:
             return None
         if self.combine == "max":
             dearest = max(arcs)
@@ -209,7 +209,7 @@ def order_problem(tsp: Tsp, question: TourQuestion) -> OrderProblem:
         raise ResourceError(f"{what}; use a heuristic or branch and cut")
     table = _restricted(_costs_by_place(tsp, question, own), question, own)
     if not _possible(question, own):
-        table = np.broadcast_to(FORBIDDEN, table.shape)
+        table = np.broadcast_to(NO_ARC, table.shape)
     problem = OrderProblem(own, "add", table, _masks(question, own))
     if question.objective in ("bottleneck", "lexicographic"):
         return replace(problem, combine="max", cost=_never_dearest(table, own, question))
@@ -223,7 +223,7 @@ def order_problem(tsp: Tsp, question: TourQuestion) -> OrderProblem:
 
 def question_without_dearer(tsp: Tsp, question: TourQuestion, dearest: int) -> TourQuestion:
     """Return the question for the least sum among tours without arcs that cost more than `dearest`."""
-    dearer = np.argwhere((tsp.cost > dearest) & (tsp.cost != FORBIDDEN))
+    dearer = np.argwhere((tsp.cost > dearest) & (tsp.cost != NO_ARC))
     pairs = tuple((int(a), int(b)) for a, b in dearer)
     return replace(question, objective="sum", forbidden=question.forbidden + pairs)
 
@@ -257,7 +257,7 @@ def _costs_by_place(tsp: Tsp, question: TourQuestion, own: Core) -> NDArray[np.i
 
 def _multiplied(cost: NDArray[np.int64], factors: Sequence[int]) -> NDArray[np.int64]:
     """Return costs times a factor for each place. Raises `InputError` if one does not fit 62 bits."""
-    known = cost[cost != FORBIDDEN]
+    known = cost[cost != NO_ARC]
     if len(known) and int(np.abs(known).max()) * max(factors) > LARGEST_VALUE:
         raise InputError("held-karp.objective: a cost times its weight exceeds 62 bits; scale costs or weights down")
     places = np.array(factors, np.int64)[:, None, None]
@@ -271,7 +271,7 @@ def _restricted(table: NDArray[np.int64], question: TourQuestion, own: Core) -> 
     m, first = len(own.cities), len(own.before)
     restricted = table.copy()
     for k in range(m):
-        restricted[k][:, :m][:, ~question.places[list(own.cities), k + first]] = FORBIDDEN
+        restricted[k][:, :m][:, ~question.places[list(own.cities), k + first]] = NO_ARC
     return restricted
 
 
@@ -302,11 +302,11 @@ def _never_dearest(table: NDArray[np.int64], own: Core, question: TourQuestion) 
     m, is_open = len(own.cities), question.path == "open"
     free = table.copy()
     if m == 0 and not (own.before and own.after):
-        free[free != FORBIDDEN] = FREE
+        free[free != NO_ARC] = FREE
     if is_open and not own.before:
-        free[:, m][table[:, m] != FORBIDDEN] = FREE
+        free[:, m][table[:, m] != NO_ARC] = FREE
     if is_open and not own.after:
-        free[:, :, m][table[:, :, m] != FORBIDDEN] = FREE
+        free[:, :, m][table[:, :, m] != NO_ARC] = FREE
     return free if question.places is not None else np.broadcast_to(free[0], free.shape)
 
 
@@ -350,10 +350,10 @@ def _with_windows(problem: OrderProblem, question: TourQuestion) -> OrderProblem
     late = bool(own.before) and begin > windows.latest[own.before[0]]
     leave = service.copy()
     leave[m] += begin
-    cost = np.where(problem.cost == FORBIDDEN, FORBIDDEN, problem.cost + np.where(problem.cost == FORBIDDEN, 0,
+    cost = np.where(problem.cost == NO_ARC, NO_ARC, problem.cost + np.where(problem.cost == NO_ARC, 0,
                                                                                  leave[:, None]))
     if late:
-        cost = np.full_like(cost, FORBIDDEN)
+        cost = np.full_like(cost, NO_ARC)
     if not problem.by_place:
         cost = np.broadcast_to(cost[0], cost.shape)
     return replace(problem, combine="finish", cost=cost, earliest=earliest, latest=latest, offset=offset)
@@ -361,7 +361,7 @@ def _with_windows(problem: OrderProblem, question: TourQuestion) -> OrderProblem
 
 def _require_62_bits(problem: OrderProblem) -> None:
     """Refuse costs whose sums may exceed 62 bits."""
-    known = np.where(problem.cost == FORBIDDEN, 0, np.abs(problem.cost))
+    known = np.where(problem.cost == NO_ARC, 0, np.abs(problem.cost))
     dearest = [int(layer.max()) for layer in known] if problem.by_place else [int(known.max())] * (problem.m + 1)
     factor = 1 if problem.weights is None else sum(map(int, problem.weights))
     if sum(dearest) * factor > LARGEST_VALUE:

@@ -14,7 +14,7 @@ from hpcsolve.errors import InputError
 from hpcsolve.formats.files import open_file
 from hpcsolve.formats.order_files import read_leg_costs, read_windows
 from hpcsolve.problems.questions import LARGEST_VALUE, Objective, TourQuestion, Windows, legs
-from hpcsolve.problems.tsp import FORBIDDEN, Tsp, TspBatch, positions
+from hpcsolve.problems.tsp import NO_ARC, Tsp, TspBatch, positions
 
 City = int | str
 """A city by its label or name."""
@@ -239,7 +239,7 @@ def _weights(tsp: Tsp, parameters: Parameters, count: int) -> NDArray[np.int64] 
 def _windows(tsp: Tsp, parameters: Parameters) -> Windows | None:
     if parameters.windows is None:
         return None
-    allowed = tsp.cost != FORBIDDEN
+    allowed = tsp.cost != NO_ARC
     if (tsp.cost[allowed] < 0).any():
         raise InputError("held-karp.windows: a cost is negative; travelling times must be at least 0")
     windows = read_windows(parameters.windows, tsp)

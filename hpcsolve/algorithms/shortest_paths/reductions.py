@@ -278,7 +278,7 @@ def _columns(summaries: NDArray[Any], keys: Keys, wanted: Reduction) -> dict[str
         found["sum"] = sums_of(summaries, keys)
     if wanted.farthest:
         none = summaries[:, REACHED] == 0
-        farthest = np.where(none, keys.unreached, summaries[:, FARTHEST]).astype(keys.dtype)
+        farthest = np.where(none, keys.no_path, summaries[:, FARTHEST]).astype(keys.dtype)
         found["farthest_distance"] = keys.decode(farthest)
         found["farthest_target"] = _names(summaries[:, FARTHEST + 1])
     return found

@@ -28,7 +28,7 @@ class Keys:
     limit
         The largest key of a distance that Near-Far can hold, which reserves one bit.
     whole_limit
-        The largest key of a distance that Bellman-Ford can hold, one below `unreached`.
+        The largest key of a distance that Bellman-Ford can hold, one below `no_path`.
     """
 
     code: str
@@ -41,7 +41,7 @@ class Keys:
         return np.dtype("u4" if self.code == "u4" else "u8")
 
     @property
-    def unreached(self) -> int:
+    def no_path(self) -> int:
         """The key of a vertex that no path reaches: all ones."""
         return int(np.iinfo(self.dtype).max)
 
@@ -58,10 +58,10 @@ class Keys:
         return min(int(value), self.whole_limit)
 
     def decode(self, keys: NDArray[Any]) -> NDArray[Any]:
-        """Return the distances of keys. At unreached vertices a float is infinite, an integer is `unreached`."""
+        """Return the distances of keys. At unreached vertices a float is infinite, an integer is `no_path`."""
         if self.code != "f8":
             return keys
-        return np.where(keys == np.uint64(self.unreached), np.inf, keys.view(np.float64))
+        return np.where(keys == np.uint64(self.no_path), np.inf, keys.view(np.float64))
 
 
 WORD = Keys("u4", 2**31 - 2, 2**32 - 2)

@@ -33,7 +33,7 @@ from hpcsolve.checkpoint.saved import Saved
 from hpcsolve.checkpoint.store import Number, Part, State, part
 from hpcsolve.device.base import DeviceInfo, batches_at_once
 from hpcsolve.parallel.comm import Comm, SerialComm
-from hpcsolve.problems.check_distances import roots, unreached_of
+from hpcsolve.problems.check_distances import no_path_of, roots
 from hpcsolve.problems.questions import PathQuestion
 
 if TYPE_CHECKING:
@@ -222,7 +222,7 @@ def distances_of(
         return distance_table(name, values, share.start, len(asked.seeds), column, none)
 
     distance, before = keys.decode(rows.keys), rows.before.view(np.int32)
-    none = unreached_of(distance.dtype)
+    none = no_path_of(distance.dtype)
     predecessor = nearest = None
     if parameters.predecessors:
         predecessor = table("predecessor", before, NO_VERTEX)

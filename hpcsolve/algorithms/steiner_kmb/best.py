@@ -52,7 +52,7 @@ MOST_BITS, SUM_BITS = 8, 60
 SEEDS = 1_000_003
 """The seed of a launch is that of the job times this, plus the number of the launch, plus 2^40 times that of the
 start."""
-NO_ARC = 2**32 - 1
+NO_PARENT = 2**32 - 1
 """`none` in ruin.cpp."""
 
 
@@ -316,7 +316,7 @@ class Ruin:
 
     def _tree(self, rise: NDArray[np.uint32]) -> Indices:
         """Return the edges of a tree of parents."""
-        below = np.flatnonzero(rise != NO_ARC)
+        below = np.flatnonzero(rise != NO_PARENT)
         return np.sort(edge_numbers(self.net, below, self.net.heads[rise[below]]))
 
     def _with_tree(self, one: Start) -> Start:

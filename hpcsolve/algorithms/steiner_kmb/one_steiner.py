@@ -129,7 +129,7 @@ def shakes_for(net: Network, parameters: Parameters) -> int:
 def terminal_tree(net: Network, closure_tree: ClosureTree, keys: Keys, room: int) -> NodeTree:
     """Return the minimum spanning tree of the terminal distance graph as a tree of nodes."""
     k = len(net.terminals)
-    everyone, far = np.arange(k, dtype=np.uint32), np.full(k, keys.unreached, keys.dtype)
+    everyone, far = np.arange(k, dtype=np.uint32), np.full(k, keys.no_path, keys.dtype)
     far[0] = 0
     made = NodeTree(net.device, keys, k, room, net.terminals, everyone, 0 * everyone, far)
     number = np.searchsorted(net.terminals, closure_tree.second).astype(np.uint32)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from hpcsolve.errors import InputError
 from hpcsolve.formats import read
 from hpcsolve.problems.generate.tsp import uniform_tsp
-from hpcsolve.problems.tsp import FORBIDDEN, Tsp
+from hpcsolve.problems.tsp import NO_ARC, Tsp
 
 
 @dataclass(frozen=True)
@@ -91,5 +91,5 @@ def _read(folder: Path, name: str) -> Tsp:
 
 
 def plain_costs(tsp: Tsp) -> NDArray[np.int64]:
-    """Return the costs, shape (n, n), with 0 on the diagonal, where hpcsolve has `FORBIDDEN`."""
-    return np.where(tsp.cost == FORBIDDEN, 0, tsp.cost)
+    """Return the costs, shape (n, n), with 0 on the diagonal, where hpcsolve has `NO_ARC`."""
+    return np.where(tsp.cost == NO_ARC, 0, tsp.cost)

@@ -12,7 +12,7 @@ from hpcsolve.device.base import Device
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.generate.tsp import random_matrix
 from hpcsolve.problems.questions import check_tour
-from hpcsolve.problems.tsp import FORBIDDEN, Tsp
+from hpcsolve.problems.tsp import NO_ARC, Tsp
 from jobs.benchmarks.common.timing import best_of
 from jobs.benchmarks.held_karp.peak import MeasuredDevice
 from jobs.benchmarks.held_karp.report import HPCSOLVE, Row
@@ -100,7 +100,7 @@ def rival_rows(rival: Rival, tsp: Tsp, skipped: list[str], effort: Effort) -> It
 
 def _rival_row(rival: Rival, tsp: Tsp, kind: str, effort: Effort | None) -> Row:
     """Measure a rival, or without an effort run it once for its answer alone."""
-    call = rival.prepare(tsp.cost * (tsp.cost != FORBIDDEN))
+    call = rival.prepare(tsp.cost * (tsp.cost != NO_ARC))
     measured = best_of(call, effort.repeats if effort else 1, effort.seconds if effort else 0.0)
     times = (measured.wall, measured.cpu) if effort else (None, None)
     return Row(tsp.n, kind, rival.name, rival.letter, int(str(measured.value)), *times, measured.runs)

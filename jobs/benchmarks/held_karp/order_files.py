@@ -25,7 +25,7 @@ import numpy as np
 
 import hpcsolve
 from hpcsolve.formats import read
-from hpcsolve.problems.tsp import FORBIDDEN
+from hpcsolve.problems.tsp import NO_ARC
 from jobs.benchmarks.common.command import end_with, new_parser
 from jobs.benchmarks.common.machine import describe_load
 from jobs.benchmarks.common.table import markdown
@@ -98,7 +98,7 @@ def with_precedence(file: Path, share: float) -> str:
     chosen = rng.random(len(first)) < share
     cost[order[second[chosen]], order[first[chosen]]] = -1
     cost[1:, 0] = cost[n - 1, :-1] = -1
-    cost[0, n - 1] = cost[cost != FORBIDDEN].max()
+    cost[0, n - 1] = cost[cost != NO_ARC].max()
     rows = "\n".join(" ".join(map(str, row)) for row in cost.tolist())
     head = f"NAME: {file.stem}-{share:g}\nTYPE: SOP\nDIMENSION: {n}\nEDGE_WEIGHT_TYPE: EXPLICIT\n"
     return f"{head}EDGE_WEIGHT_FORMAT: FULL_MATRIX\nEDGE_WEIGHT_SECTION\n{n}\n{rows}\nEOF\n"

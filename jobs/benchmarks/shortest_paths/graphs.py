@@ -168,4 +168,4 @@ def solve(prepared: Searcher, searches: Searches, wanted: int = SEARCH_ALONE) ->
 
 def distances(prepared: Searcher, keys: NDArray[Any]) -> NDArray[np.float64]:
     """Return keys as distances of type float64, with infinity for unreached vertices, as scipy has them."""
-    return np.where(keys == prepared.keys.unreached, np.inf, prepared.keys.decode(keys).astype(np.float64))
+    return np.where(keys == prepared.keys.no_path, np.inf, prepared.keys.decode(keys).astype(np.float64))

@@ -58,7 +58,7 @@ def measure(network: Network, factors: list[float], least_rank: int, repeats: in
     solvers = {DIJKSTRA: network.prepared("dijkstra"), "adaptive": network.prepared()}
     solvers |= {f"delta {prepared.tuning.most}": prepared for prepared in constant}
     rows = [solve(solvers[DIJKSTRA], search)[0][0] for search in network.searches()]
-    settled = [np.argsort(row, kind="stable")[: np.count_nonzero(row != network.keys.unreached)] for row in rows]
+    settled = [np.argsort(row, kind="stable")[: np.count_nonzero(row != network.keys.no_path)] for row in rows]
     points = []
     for power in range(least_rank, int(np.log2(min(map(len, settled)) - 1)) + 1):
         targets = np.array([order[1 << power] for order in settled])

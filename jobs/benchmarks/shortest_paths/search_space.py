@@ -121,7 +121,7 @@ def _searched(title: str, network: Network, query: Query, prepared: Searcher, se
 
 def _checked(network: Network, query: Query, prepared: Searcher, keys: NDArray[Any]) -> NDArray[np.bool_]:
     """Return which vertices are settled, after comparing their distances with scipy's."""
-    settled: NDArray[np.bool_] = keys != prepared.keys.unreached
+    settled: NDArray[np.bool_] = keys != prepared.keys.no_path
     found = prepared.keys.decode(keys).astype(np.float64)
     require_equal(network.name, bool(settled[query.target]) and np.array_equal(found[settled], query.distance[settled]))
     return settled

@@ -13,7 +13,7 @@ from hpcsolve.errors import InputError
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.generate.tsp import clustered_tsp, random_matrix, uniform_tsp
 from hpcsolve.problems.questions import check_tour
-from hpcsolve.problems.tsp import FORBIDDEN, from_matrix
+from hpcsolve.problems.tsp import NO_ARC, from_matrix
 from tests.oracles import textbook_optimum
 from tests.thread_comm import on_ranks
 
@@ -161,7 +161,7 @@ def test_parameters_that_do_not_fit(message):
 
 def test_instances_that_do_not_fit():
     gap = random_matrix(9).cost.copy()
-    gap[2, 5] = FORBIDDEN
+    gap[2, 5] = NO_ARC
     wide = random_matrix(9).cost.copy()
     wide[3, 1] = 2**31
     with pytest.raises(InputError, match=r"no arc from city 2 to city 5; .* give it a large cost"):

@@ -21,7 +21,7 @@ from hpcsolve.formats.npy import read_batch
 from hpcsolve.job import load_job
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.questions import TourQuestion
-from hpcsolve.problems.tsp import FORBIDDEN, TspBatch, batch_of, check_tours, from_matrix
+from hpcsolve.problems.tsp import NO_ARC, TspBatch, batch_of, check_tours, from_matrix
 from hpcsolve.runner.reading import read_instance
 from hpcsolve.runner.verify import verify_file
 from tests.order_oracle import best_order
@@ -33,7 +33,7 @@ def random_batch(*sizes: tuple[int, int], sparse: float = 0.2, seed: int = 0) ->
     rng, costs = np.random.default_rng(seed), []
     for count, n in sizes:
         cost = rng.integers(-20, 100, (count, n, n))
-        cost[(rng.random(cost.shape) < sparse) | np.eye(n, dtype=bool)] = FORBIDDEN
+        cost[(rng.random(cost.shape) < sparse) | np.eye(n, dtype=bool)] = NO_ARC
         costs.append(cost)
     return TspBatch("random", tuple(costs))
 
@@ -105,7 +105,7 @@ def test_a_folder_of_files_is_a_batch(tmp_path: Path) -> None:
     alone = [formats.read(tmp_path / f"{number}.npy").problem for number in range(3)]
     assert batch.cities.tolist() == [4, 5, 6] and batch.scale == max(tsp.scale for tsp in alone)
     for number, tsp in enumerate(alone):
-        known = tsp.cost != FORBIDDEN
+        known = tsp.cost != NO_ARC
         assert np.array_equal(batch.costs[number][0][known], tsp.cost[known] * (batch.scale // tsp.scale))
         assert np.array_equal(batch.costs[number], listed.costs[number])
     assert batch_of(alone, "same").offset.tolist() == [0, 4, 9, 15]

@@ -18,7 +18,7 @@ from hpcsolve.algorithms.base import StopCriteria, silent
 from hpcsolve.algorithms.held_karp.bounded import run as bounded
 from hpcsolve.algorithms.held_karp.bounded.places import of_orders, place_costs, potentials
 from hpcsolve.algorithms.held_karp.bounded.prove import Proof, Prover, Watch
-from hpcsolve.algorithms.held_karp.bounded.relaxation import INFINITY
+from hpcsolve.algorithms.held_karp.bounded.relaxation import NO_PATH
 from hpcsolve.algorithms.held_karp.bounded.search import Budget, budget_of
 from hpcsolve.algorithms.held_karp.bounded.tighten import Tightener, good_order
 from hpcsolve.algorithms.held_karp.orders import run as orders
@@ -32,7 +32,7 @@ from hpcsolve.device.host import HostDevice
 from hpcsolve.parallel.comm import Comm, SerialComm
 from hpcsolve.problems.generate.tsp import random_matrix
 from hpcsolve.problems.questions import TourQuestion, check_order, check_tour
-from hpcsolve.problems.tsp import FORBIDDEN, Tsp, from_costs
+from hpcsolve.problems.tsp import NO_ARC, Tsp, from_costs
 from hpcsolve.runner.memory import RankMemory, that_fits
 from tests.order_oracle import best_order, random_question
 from tests.thread_comm import on_ranks
@@ -72,7 +72,7 @@ def random_costs(n: int, seed: int) -> Tsp:
     """Return an instance with many equally good tours, symmetric or not, perhaps without some arcs."""
     rng = np.random.default_rng([n, seed])
     cost = rng.integers(-2 if seed % 7 == 0 else 0, [2, 3, 5, 1000][seed % 4], (n, n))
-    cost[rng.random((n, n)) < (0.35 if seed % 5 == 0 else 0)] = FORBIDDEN
+    cost[rng.random((n, n)) < (0.35 if seed % 5 == 0 else 0)] = NO_ARC
     return from_costs(np.minimum(cost, cost.T) if seed % 2 else cost, f"random-{n}-{seed}")
 
 
@@ -245,7 +245,7 @@ def test_a_search_that_drops_no_best_order_is_the_proof(device: Device, monkeypa
         answer = orders.run(tsp, lambda: question, device, SerialComm(), silent).answer  # noqa: B023
         assert proof.order is not None and proof.optimal
         assert (proof.value, problem.core.tour(proof.order).tolist()) == (answer.cost, answer.tour.tolist()), seed
-        narrow += proof.last.dropped < INFINITY
+        narrow += proof.last.dropped < NO_PATH
     assert narrow > 0
 
 
@@ -327,9 +327,9 @@ def test_values_of_cities_reduce_all_tours_alike_and_prove_a_bound(symmetric: bo
     values = potentials(problem)
     assert values is not None
     whole = problem.cost[0].copy()
-    np.fill_diagonal(whole, FORBIDDEN)
+    np.fill_diagonal(whole, NO_ARC)
     reduced = values.reduced(whole)
-    assert reduced[~np.eye(22, dtype=bool)].min() == 0 and (np.diag(reduced) == FORBIDDEN).all()
+    assert reduced[~np.eye(22, dtype=bool)].min() == 0 and (np.diag(reduced) == NO_ARC).all()
     tours = [rng.permutation(22) for _ in range(5)]
     differences = {int(reduced[t, np.roll(t, -1)].sum() - values.unit * whole[t, np.roll(t, -1)].sum()) for t in tours}
     assert len(differences) == 1

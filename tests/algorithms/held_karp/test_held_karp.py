@@ -26,7 +26,7 @@ from hpcsolve.errors import InputError, ResourceError
 from hpcsolve.formats import read
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.questions import TourQuestion, check_tour
-from hpcsolve.problems.tsp import FORBIDDEN, Tsp, from_costs
+from hpcsolve.problems.tsp import NO_ARC, Tsp, from_costs
 from tests.oracles import brute_force, textbook_optimum
 from tests.order_oracle import best_order
 from tests.thread_comm import ThreadComm, on_ranks
@@ -42,7 +42,7 @@ def instance(n: int, kind: str, seed: int = 0) -> Tsp:
     if kind == "symmetric":
         cost = np.minimum(cost, cost.T)
     if kind == "sparse":
-        cost[rng.random((n, n)) < 0.6] = FORBIDDEN
+        cost[rng.random((n, n)) < 0.6] = NO_ARC
     return from_costs(cost, f"{kind}-{n}", labels=np.arange(1, n + 1))
 
 
@@ -129,8 +129,8 @@ def test_a_cycle_begins_where_it_is_told(device: Device) -> None:
 def test_no_tour_is_proven(n: int, device: Device) -> None:
     """Two halves with arcs in one direction only, and two without any, which the assignment problem cannot see."""
     half = np.arange(n) < n // 2
-    one_way = np.where(half[:, None] & ~half[None, :], FORBIDDEN, 1)
-    apart = np.where(half[:, None] != half[None, :], FORBIDDEN, 1)
+    one_way = np.where(half[:, None] & ~half[None, :], NO_ARC, 1)
+    apart = np.where(half[:, None] != half[None, :], NO_ARC, 1)
     for cost in (one_way, apart):
         outcome = solve(from_costs(cost.astype(np.int64), "apart"), device)
         assert outcome.cost is None and "tour" not in outcome.solution

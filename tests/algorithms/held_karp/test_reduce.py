@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.held_karp.lattice.reduce import INFINITY, quick_tour, reduce_costs
+from hpcsolve.algorithms.held_karp.lattice.reduce import NO_PATH, quick_tour, reduce_costs
 from hpcsolve.errors import InputError
-from hpcsolve.problems.tsp import FORBIDDEN
+from hpcsolve.problems.tsp import NO_ARC
 from tests.oracles import brute_force, cost_of
 
 
@@ -24,8 +24,8 @@ def matrices(low: int, high: int, symmetric: bool = False) -> st.SearchStrategy[
         cost, hole = pair[0].copy(), pair[1]
         if symmetric:
             cost, hole = np.minimum(cost, cost.T), hole | hole.T
-        cost[hole] = FORBIDDEN
-        np.fill_diagonal(cost, FORBIDDEN)
+        cost[hole] = NO_ARC
+        np.fill_diagonal(cost, NO_ARC)
         return cost
 
     def of(n: int) -> st.SearchStrategy[NDArray[np.int64]]:
@@ -40,7 +40,7 @@ def shifted(cost: NDArray[np.int64], offsets: list[int]) -> NDArray[np.int64]:
     """Return the costs with large numbers added to rows and columns, which change every tour by the same sum."""
     n = len(cost)
     moves = np.add.outer(np.resize(offsets, n), np.resize(offsets[::-1], n))
-    return np.where(cost == FORBIDDEN, cost, np.where(cost == FORBIDDEN, 0, cost) + moves)
+    return np.where(cost == NO_ARC, cost, np.where(cost == NO_ARC, 0, cost) + moves)
 
 
 HUGE = st.builds(shifted, matrices(0, 100), st.lists(st.sampled_from([0, 2**50, -(2**50), 3]), min_size=2, max_size=7))
@@ -56,10 +56,10 @@ def test_the_best_tour_is_kept_exactly(cost: NDArray[np.int64]) -> None:
     best = brute_force(cost)
     reduced = reduce_costs(cost)
     assert reduced.feasible or best is None
-    assert ((reduced.cost >= 0) & (reduced.cost <= INFINITY[reduced.itemsize])).all()
+    assert ((reduced.cost >= 0) & (reduced.cost <= NO_PATH[reduced.itemsize])).all()
     if best is not None:
-        small = np.where(reduced.cost == reduced.infinity, FORBIDDEN, reduced.cost)
-        assert brute_force(small) == reduced.factor * best - reduced.shift < reduced.infinity
+        small = np.where(reduced.cost == reduced.no_path, NO_ARC, reduced.cost)
+        assert brute_force(small) == reduced.factor * best - reduced.shift < reduced.no_path
         assert reduced.upper_bound is None or reduced.upper_bound >= best
         if np.array_equal(cost, cost.T):
             assert reduced.symmetric
@@ -68,22 +68,22 @@ def test_the_best_tour_is_kept_exactly(cost: NDArray[np.int64]) -> None:
 def test_large_costs_of_a_narrow_range_fit_16_bits() -> None:
     rng = np.random.default_rng(0)
     cost = 10**12 + rng.integers(0, 1000, (12, 12))
-    np.fill_diagonal(cost, FORBIDDEN)
+    np.fill_diagonal(cost, NO_ARC)
     assert reduce_costs(cost).itemsize == 2
 
 
 def test_wide_costs_take_32_bits_and_wider_ones_are_refused() -> None:
     rng = np.random.default_rng(1)
     cost = rng.integers(0, 10**6, (12, 12))
-    np.fill_diagonal(cost, FORBIDDEN)
+    np.fill_diagonal(cost, NO_ARC)
     assert reduce_costs(cost).itemsize == 4
     with pytest.raises(InputError, match="32-bit"):
-        reduce_costs(np.where(cost == FORBIDDEN, cost, cost * 10**7))
+        reduce_costs(np.where(cost == NO_ARC, cost, cost * 10**7))
 
 
 @given(matrices(0, 100))
 def test_the_quick_tour_visits_every_city_once(cost: NDArray[np.int64]) -> None:
-    value, tour = quick_tour(np.where(cost == FORBIDDEN, 10**6, cost))
+    value, tour = quick_tour(np.where(cost == NO_ARC, 10**6, cost))
     assert sorted(tour.tolist()) == list(range(len(cost)))
     real = cost_of(cost, tour.tolist())
     assert value == real if real is not None else value >= 10**6

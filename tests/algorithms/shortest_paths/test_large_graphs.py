@@ -58,7 +58,7 @@ def check(graph: Graph, sources: list[int], engines: tuple[EngineName, ...]) -> 
             searches = row_searches([np.array([source]) for source in sources], None, prepared.graph.places())
             solved = prepared.solve(searches, WANTS_DISTANCES | WANTS_PREDECESSORS, keys, found)
         values = prepared.keys.decode(keys)
-        assert np.array_equal(np.where(keys == prepared.keys.unreached, np.inf, values), expected), engine
+        assert np.array_equal(np.where(keys == prepared.keys.no_path, np.inf, values), expected), engine
         assert np.array_equal(found.view(np.int32), before), engine
         assert not solved.wrong.any() and not solved.cut.any(), engine
     return expected

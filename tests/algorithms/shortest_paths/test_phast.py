@@ -118,7 +118,7 @@ def test_small_graphs_equal_dijkstra_in_pythons_integers() -> None:
         mine = swept(hierarchy_of(graph, WORD, False), HostDevice(1), WORD, np.arange(graph.n), Shape(32, 1))
         for row, keys in enumerate(mine.keys.tolist()):
             expected = least_distances(graph, [row])
-            assert keys == [WORD.unreached if d is None else d for d in expected], (seed, row)
+            assert keys == [WORD.no_path if d is None else d for d in expected], (seed, row)
 
 
 @pytest.mark.parametrize(("keys", "directed"), [(WORD, False), (LONG, True)], ids=["32", "64"])
@@ -205,7 +205,7 @@ def test_what_does_not_fit_is_cut_and_seen(device: Device) -> None:
         chain = from_edges([0, 1, 2], [1, 2, 3], weights, n=4, directed=True)
         given = hierarchy_of(chain, keys, device.info.kind == "cuda")
         found = swept(given, device, keys, np.array([0, 1]), Shape(16, 1))
-        assert found.keys.tolist() == [[0, keys.limit - 5, keys.limit, keys.unreached], [keys.unreached, 0, 5, 6]]
+        assert found.keys.tolist() == [[0, keys.limit - 5, keys.limit, keys.no_path], [keys.no_path, 0, 5, 6]]
         assert found.cut.tolist() == [1, 0] and not found.wrong.any()
 
 
@@ -345,5 +345,5 @@ def test_published_road_networks(name: str, data_dir: Path) -> None:
     for in_levels in (False, True) if GRAPHS >= 1000 else (False,):
         mine = swept(hierarchy_of(graph, keys, in_levels), HostDevice(2), keys, sources, Shape(16, 2))
         agree(mine, expected, in_levels)
-        found = np.where(mine.keys[:4] == keys.unreached, np.inf, mine.keys[:4])
+        found = np.where(mine.keys[:4] == keys.no_path, np.inf, mine.keys[:4])
         assert np.array_equal(found, by_scipy)

@@ -57,7 +57,7 @@ def expected(graph: Graph, asked: Asked, keys: Keys) -> NDArray[Any]:
     rows = dijkstra(to_scipy(graph).astype(float), indices=asked.sources,
                     limit=np.inf if asked.cutoff is None else asked.cutoff)
     names = range(graph.n) if asked.targets is None else asked.targets.tolist()
-    none, half = keys.unreached, 4 * keys.dtype.itemsize
+    none, half = keys.no_path, 4 * keys.dtype.itemsize
     found = []
     for row in rows:
         near = sorted((int(row[v]), v) for v in names if np.isfinite(row[v]))

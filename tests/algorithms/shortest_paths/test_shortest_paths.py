@@ -72,7 +72,7 @@ def check(graph: Graph, seeds: list[list[int]], prepared: Searcher, found: Found
     """Check that distances and predecessors are the oracle's, and that the device's own check finds nothing wrong."""
     assert not found.solved.wrong.any() and not found.solved.cut.any()
     values = prepared.keys.decode(found.keys)
-    nothing = np.inf if prepared.keys is REAL else prepared.keys.unreached
+    nothing = np.inf if prepared.keys is REAL else prepared.keys.no_path
     for row, mine in enumerate(seeds):
         expected = least_distances(graph, mine)
         assert values[row].tolist() == [nothing if d is None else d for d in expected]
@@ -136,7 +136,7 @@ def test_a_cutoff_is_exact_and_is_seen(device: Device) -> None:
     everything = least_distances(graph, [0])
     for engine in ENGINES:
         prepared, found = search(graph, [[0]], device, engine=engine, cutoff=40)
-        expected = [d if d is not None and d <= 40 else prepared.keys.unreached for d in everything]
+        expected = [d if d is not None and d <= 40 else prepared.keys.no_path for d in everything]
         assert found.keys[0].tolist() == expected
         assert found.solved.cut[0] > 0 and not found.solved.wrong.any()
 
@@ -162,7 +162,7 @@ def test_what_does_not_fit_is_cut_and_seen(keys: Keys, limit: int, device: Devic
     weights = np.array([limit - 5, 5, 1], np.uint64)
     chain = from_edges([0, 1, 2], [1, 2, 3], weights, n=4, directed=True)
     _, found = search(chain, [[0]], device, keys=keys)
-    assert found.keys[0].tolist() == [0, limit - 5, limit, keys.unreached] and found.solved.cut[0] == 1
+    assert found.keys[0].tolist() == [0, limit - 5, limit, keys.no_path] and found.solved.cut[0] == 1
     _, whole = search(chain, [[0]], device, keys=keys, engine="bellman-ford-push")
     assert whole.keys[0].tolist() == [0, limit - 5, limit, limit + 1] and whole.solved.cut[0] == 0
 

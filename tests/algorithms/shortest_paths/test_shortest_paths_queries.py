@@ -44,7 +44,7 @@ def answers(graph: Graph, pairs: NDArray[np.int64], device: Device, **options: o
     order = by_source(pairs)
     with searcher(graph, device, searches=len(pairs), **options) as prepared:  # type: ignore[arg-type]
         found = solve_pairs(prepared, pairs[order], silent)
-        none, keys = prepared.keys.unreached, prepared.keys.decode(found.keys).tolist()
+        none, keys = prepared.keys.no_path, prepared.keys.decode(found.keys).tolist()
     assert not found.work[:, [WRONG, CUT]].any()
     ends = np.cumsum(found.length)
     paths = [found.path[end - length : end].tolist() for end, length in zip(ends, found.length)]
@@ -132,7 +132,7 @@ def test_block_sizes_do_not_matter(engine: EngineName, threads: int, shared: int
         found = rows(prepared, seeds)
     for row, mine in enumerate(seeds):
         distances = least_distances(graph, mine)
-        none = prepared.keys.unreached
+        none = prepared.keys.no_path
         assert found.keys[row].tolist() == [none if d is None else d for d in distances]
         assert found.predecessor[row].tolist() == smallest_predecessors(graph, mine, distances)
 

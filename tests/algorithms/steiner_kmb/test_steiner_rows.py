@@ -43,7 +43,7 @@ def rows(
             search.threads = threads
         found = np.empty((len(sources), graph.n if there is None else len(there)), keys.dtype)
         assert search.start(np.array(sources), found)() >= 0 and search.at_once > 0
-    return [[None if key == keys.unreached else key for key in row] for row in found.tolist()]
+    return [[None if key == keys.no_path else key for key in row] for row in found.tolist()]
 
 
 def expected(graph: Graph, sources: list[int], columns: list[int] | None, cutoff: int) -> list[list[int | None]]:

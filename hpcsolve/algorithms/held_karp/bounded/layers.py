@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.held_karp.bounded.relaxation import INFINITY, Relaxation
+from hpcsolve.algorithms.held_karp.bounded.relaxation import NO_PATH, Relaxation
 from hpcsolve.device.base import Argument, Buffer, Device, Kernel
 from hpcsolve.parallel.comm import Comm
 
@@ -183,7 +183,7 @@ class Expander:
         self.memory = self.device.upload(relaxation.slots.memory)
         self.before = self.device.upload(masks_of(relaxation.problem.before, self.words))
         arcs = relaxation.buffers["cost"].download().reshape(-1, relaxation.problem.cities)
-        self.open = self.device.upload(masks_of(arcs < INFINITY, self.words))
+        self.open = self.device.upload(masks_of(arcs < NO_PATH, self.words))
         self.growth, self.bytes_sent = 4.0, 0
 
     def first(self) -> Layer:

@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 
 from hpcsolve.algorithms.held_karp.lattice.reduce import assignment_duals
 from hpcsolve.algorithms.held_karp.problem import OrderProblem
-from hpcsolve.problems.tsp import FORBIDDEN
+from hpcsolve.problems.tsp import NO_ARC
 
-FAR = np.int64(1 << 60)
+NO_PATH = np.int64(1 << 60)
 """The distance where there is no path. A sum of up to seven such distances does not overflow."""
 POTENTIAL_ROUNDS = 100
 """Rounds of the subgradient method. Steps fall to 0."""
@@ -43,7 +43,7 @@ class PlaceCosts:
     ----------
     cost
         Shape (m + 1, m, m), int64: cost[k, i, j] of the arc from city i at place k to city j at place k + 1. Row 0 of
-        place 0 has the arcs from the depot, column 0 of place m those to it; the rest of both is `FORBIDDEN`, as is
+        place 0 has the arcs from the depot, column 0 of place m those to it; the rest of both is `NO_ARC`, as is
         every arc that no order can use.
     before
         Shape (m, m), bool, transitive: before[i, j] where j comes before i.
@@ -60,7 +60,7 @@ class PlaceCosts:
     @property
     def allowed(self) -> NDArray[np.bool_]:
         """Which arcs there are, in the shape of `cost`."""
-        allowed: NDArray[np.bool_] = self.cost != FORBIDDEN
+        allowed: NDArray[np.bool_] = self.cost != NO_ARC
         return allowed
 
     def value(self, order: list[int]) -> int | None:
@@ -68,7 +68,7 @@ class PlaceCosts:
         m, at = self.cities, np.array(order)
         arcs = self.cost[np.arange(m + 1), np.append(0, at), np.append(at, 0)]
         behind = np.tri(m, m, -1, dtype=bool).T  # at place a, b comes later
-        if (arcs == FORBIDDEN).any() or (self.before[np.ix_(at, at)] & behind).any():
+        if (arcs == NO_ARC).any() or (self.before[np.ix_(at, at)] & behind).any():
             return None
         return sum(map(int, arcs))
 
@@ -90,7 +90,7 @@ def place_costs(
     ----------
     cost
         Shape (m + 1, m + 1, m + 1), int64: cost[k, i, j] of the k-th arc of an order, from i to j; m is the depot, and
-        `FORBIDDEN` stands where there is no arc.
+        `NO_ARC` stands where there is no arc.
     before
         Shape (m, m): before[i, j] where j comes before i. It need not be transitive.
     places
@@ -98,19 +98,19 @@ def place_costs(
     """
     m = len(cost) - 1
     ahead = _closure(np.zeros((m, m), bool) if before is None else before)
-    table = np.full((m + 1, m, m), FORBIDDEN)
+    table = np.full((m + 1, m, m), NO_ARC)
     table[1:m] = cost[1:m, :m, :m]
     table[0, 0], table[m, :, 0] = cost[0, m, :m], cost[m, :m, m]
-    table[1:m, np.arange(m), np.arange(m)] = FORBIDDEN
+    table[1:m, np.arange(m), np.arange(m)] = NO_ARC
     allowed = np.ones((m, m), bool) if places is None else places.copy()
     place = np.arange(m)
     allowed &= (place >= ahead.sum(axis=1)[:, None]) & (place < m - ahead.sum(axis=0)[:, None])
     # No city stands between neighbours: i does not lead to j if j is before i, or a third city is between them.
     apart = ahead | ((ahead.T.astype(np.int64) @ ahead.T.astype(np.int64)) > 0)
-    table[1:m][:, apart] = FORBIDDEN
+    table[1:m][:, apart] = NO_ARC
     for k in range(m):
-        table[k][:, ~allowed[:, k]] = FORBIDDEN
-    table[m, ~allowed[:, m - 1]] = FORBIDDEN
+        table[k][:, ~allowed[:, k]] = NO_ARC
+    table[m, ~allowed[:, m - 1]] = NO_ARC
     return PlaceCosts(table, ahead)
 
 
@@ -132,12 +132,12 @@ def of_orders(problem: OrderProblem) -> PlaceCosts:
 def halve(problem: PlaceCosts) -> PlaceCosts:
     """Return a problem with half of a reversible one's orders: of two cities far apart a certain one comes first."""
     m = problem.cities
-    cost = np.where(problem.cost[1] == FORBIDDEN, -1, problem.cost[1])
+    cost = np.where(problem.cost[1] == NO_ARC, -1, problem.cost[1])
     first, second = np.unravel_index(int(cost.argmax()), cost.shape)
     before = problem.before.copy()
     before[second, first] = True
     table = problem.cost.copy()
-    table[1:m, second, first] = table[0, 0, second] = table[m, first, 0] = FORBIDDEN
+    table[1:m, second, first] = table[0, 0, second] = table[m, first, 0] = NO_ARC
     return PlaceCosts(table, before)
 
 
@@ -150,14 +150,14 @@ def chain_bound(problem: PlaceCosts) -> int:
     over all chains, plus what was subtracted.
     """
     least = problem.cost.min(axis=(1, 2), keepdims=True)
-    cost = np.where(problem.allowed, problem.cost - np.where(least == FORBIDDEN, 0, least), FAR)
-    distance = _all_distances(cost[1 : problem.cities].min(axis=0, initial=FAR))
-    reached = np.minimum(FAR, (cost[0, 0][:, None] + distance).min(axis=0))  # from the depot, through the worst chain
+    cost = np.where(problem.allowed, problem.cost - np.where(least == NO_ARC, 0, least), NO_PATH)
+    distance = _all_distances(cost[1 : problem.cities].min(axis=0, initial=NO_PATH))
+    reached = np.minimum(NO_PATH, (cost[0, 0][:, None] + distance).min(axis=0))  # through the worst chain
     for city in np.argsort(problem.before.sum(axis=1), kind="stable").tolist():  # after those that come before it
         through = (reached + distance[:, city])[problem.before[city]]
-        reached[city] = min(FAR, max(reached[city], through.max(initial=0)))
-    back = np.minimum(FAR, (distance + cost[-1, :, 0]).min(axis=1))
-    return int((reached + back).max()) + int(least[least != FORBIDDEN].sum())
+        reached[city] = min(NO_PATH, max(reached[city], through.max(initial=0)))
+    back = np.minimum(NO_PATH, (distance + cost[-1, :, 0]).min(axis=1))
+    return int((reached + back).max()) + int(least[least != NO_ARC].sum())
 
 
 def _all_distances(cost: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -187,10 +187,10 @@ class Potentials:
     bound: int
 
     def reduced(self, cost: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the reduced costs, in units of 1 / `unit`. The diagonal stays `FORBIDDEN`, and no cost is negative."""
+        """Return the reduced costs, in units of 1 / `unit`. The diagonal stays `NO_ARC`, and no cost is negative."""
         off = ~np.eye(len(cost), dtype=bool)
         reduced = np.where(off, cost, 0) * self.unit - self.leave[:, None] - self.enter
-        return np.where(off, reduced - reduced[off].min(), FORBIDDEN)
+        return np.where(off, reduced - reduced[off].min(), NO_ARC)
 
     def multipliers(self, scale: int) -> NDArray[np.int64]:
         """Return the multipliers of the m cities for bounds whose costs are `scale` times those of the problem.
@@ -209,25 +209,25 @@ def complete_costs(problem: OrderProblem) -> NDArray[np.int64] | None:
     if problem.by_place or any(problem.before) or problem.m < FEWEST_WITH_POTENTIALS:
         return None
     cost = problem.cost[0].copy()
-    np.fill_diagonal(cost, FORBIDDEN)
-    return cost if int((cost == FORBIDDEN).sum()) == len(cost) else None
+    np.fill_diagonal(cost, NO_ARC)
+    return cost if int((cost == NO_ARC).sum()) == len(cost) else None
 
 
 def potentials(problem: OrderProblem) -> Potentials | None:
     """Return the potentials of a problem's cities, or None where there are none."""
     cost = complete_costs(problem)
-    if cost is None or np.abs(cost, where=cost != FORBIDDEN, out=np.zeros_like(cost)).max() > LARGEST_COST:
+    if cost is None or np.abs(cost, where=cost != NO_ARC, out=np.zeros_like(cost)).max() > LARGEST_COST:
         return None
     if np.array_equal(cost, cost.T):
         return _of_one_trees(cost)
-    duals = assignment_duals(cost, cost != FORBIDDEN)
+    duals = assignment_duals(cost, cost != NO_ARC)
     return None if duals is None else Potentials(*duals, 1, int(sum(map(np.sum, duals))))
 
 
 def _of_one_trees(cost: NDArray[np.int64]) -> Potentials:
     """Return the potentials whose 1-tree, among `POTENTIAL_ROUNDS`, proves the best bound."""
     n = len(cost)
-    scaled = np.where(cost == FORBIDDEN, 0, cost) * POTENTIAL_UNIT
+    scaled = np.where(cost == NO_ARC, 0, cost) * POTENTIAL_UNIT
     penalties = kept = np.zeros(n, np.int64)  # the potentials, negated: they are added
     best, first = -(1 << 62), 0
     for number in range(POTENTIAL_ROUNDS):

@@ -18,8 +18,8 @@ from hpcsolve.algorithms.held_karp.bounded.layers import Expander, Scratch, are_
 from hpcsolve.algorithms.held_karp.bounded.places import PlaceCosts, Potentials, halve
 from hpcsolve.algorithms.held_karp.bounded.relaxation import (
     FEWEST_SLOTS,
-    INFINITY,
-    NO_ARC,
+    NO_PATH,
+    NO_SCALED_ARC,
     Deal,
     Relaxation,
     scale_for,
@@ -197,7 +197,7 @@ class Prover:
             return self._ended_early(bounds, capped=False)
         self._offer(bounds, self.last)
         lower = self._bound(bounds, self.last.dropped)
-        if self.last.dropped == INFINITY or lower > bounds.best.upper:  # no state of a best order was dropped
+        if self.last.dropped == NO_PATH or lower > bounds.best.upper:  # no state of a best order was dropped
             return self._conclude(bounds)
         bounds.best.raise_lower(lower)
         self.note(f"width {self.width}: {bounds.best.lower} to {bounds.best.upper}, {self.last.states} states")
@@ -263,7 +263,7 @@ class Prover:
             return
         tracer = self._tracer(bounds, found)
         least, _, _ = tracer.ends(single=True)
-        if least >= INFINITY:
+        if least >= NO_PATH:
             return
         order = tracer.order()
         value = self.problem.value(order)
@@ -294,7 +294,7 @@ class Prover:
         """Prove the value alone, without the states of orders that are as good as the incumbent."""
         if bounds.best.order is not None and bounds.best.lower < bounds.best.upper and self._goes_on(bounds):
             self._search_at_width(bounds, None, margin=1)
-            if self.last.dropped == INFINITY and not self._watch.ended:
+            if self.last.dropped == NO_PATH and not self._watch.ended:
                 self._offer(bounds, self.last)
                 bounds.best.raise_lower(bounds.best.upper)
             elif not self._watch.ended:
@@ -409,7 +409,7 @@ def state_of(prover: Prover, bounds: Tightener, searched: Searched | None) -> St
         "layers": len(found.layers), "dropped": found.dropped,
     }
     tables = (best.order or [], bounds.multiplier, bounds.wishes, bounds.colours, slots.memory,
-              np.packbits(bounds.relaxation.scaled != NO_ARC), [*found.kept, *found.pruned])
+              np.packbits(bounds.relaxation.scaled != NO_SCALED_ARC), [*found.kept, *found.pruned])
     # Copies, since the state may be written later, after rounds that change the wishes in place.
     few = [part(name, 0, np.array(values, np.int64).reshape(-1)) for name, values in zip(FEW, tables, strict=True)]
     parts = few if prover.comm.rank == 0 else []
@@ -441,7 +441,7 @@ def restore(saved: Saved, prover: Prover, bounds: Tightener) -> None:
     bounds.multiplier, bounds.wishes, bounds.colours = few["multiplier"], few["wishes"].reshape(m, m), few["colours"]
     memory = few["memory"].reshape(m, slots).astype(np.uint8)
     left = np.unpackbits(few["arcs"].astype(np.uint8), count=relaxation.scaled.size).astype(bool)
-    relaxation.scaled[~left.reshape(relaxation.scaled.shape)] = NO_ARC
+    relaxation.scaled[~left.reshape(relaxation.scaled.shape)] = NO_SCALED_ARC
     relaxation.buffers["scaled"].upload(relaxation.scaled)
     relaxation.remember(with_memory(bounds.problem, memory))
 
@@ -454,7 +454,7 @@ def first_upper(saved: Saved, problem: PlaceCosts) -> int:
 def saved_layers(saved: Saved, expander: Expander) -> Searched:
     """Return the layers of a checkpoint that this rank owns."""
     m, any_number = expander.relaxation.problem.cities, range(2**62)
-    found, layers = Searched(dropped=saved.integer("dropped", most=INFINITY)), saved.integer("layers", most=m)
+    found, layers = Searched(dropped=saved.integer("dropped", most=NO_PATH)), saved.integer("layers", most=m)
     counts = saved.gathered("counts", (), np.int64, range(2 * layers, 2 * layers + 1), any_number).tolist()
     found.kept, found.pruned = counts[:layers], counts[layers:]
     for place, count in enumerate(found.kept, 1):

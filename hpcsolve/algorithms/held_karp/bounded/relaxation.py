@@ -4,8 +4,8 @@ Its kernels and the meaning of a bound are in cuda_src/held_karp/bounds.cu. Each
 slots and masks; all is chosen in integers, so that every machine chooses the same.
 
 What is proven rests on three facts: a tour of cost c has the reduced cost scale * c + shift, no value is negative, and
-values saturate at `INFINITY`. So a bound proves something about tours of at most some cost only while their reduced
-cost is below `INFINITY`, and every call that proves anything checks that (`limit_of`).
+values saturate at `NO_PATH`. So a bound proves something about tours of at most some cost only while their reduced
+cost is below `NO_PATH`, and every call that proves anything checks that (`limit_of`).
 
 The rows of large tables, one for each city, are dealt to ranks. The ranks of a group compute some cities' rows each and
 send them to one another, so that each has the whole table, from which the next place's rows are computed. Groups are
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from hpcsolve.algorithms.held_karp.bounded.places import PlaceCosts
 from hpcsolve.device.base import Argument, Buffer, Device
 from hpcsolve.parallel.comm import Comm, Request, SerialComm, even_shares
-from hpcsolve.problems.tsp import FORBIDDEN
+from hpcsolve.problems.tsp import NO_ARC
 
 WISH = 1 << 20
 """The unit of wishes, which say how useful it is that a city is remembered at another one."""
@@ -38,14 +38,15 @@ A unit is a CPU's thread or a GPU's multiprocessor. A thread takes about 1 ms fo
 take longer to send than to compute.
 """
 FILE = "held_karp/bounds"
-INFINITY = 0x7FFFFFFF
+NO_PATH = 0x7FFFFFFF
 """The value at which reduced costs and bounds saturate."""
-NO_ARC = np.int64(2**61)
+NO_SCALED_ARC = np.int64(2**61)
+"""`NO_ARC` among scaled costs, so small that no sum with it overflows."""
 THREADS = 128
 TILE = 4
 FEWEST_SLOTS = 4
 """A row of bounds fills a register of 16 lanes."""
-FLOORS = np.where(np.arange(32)[:, None] & np.arange(32), INFINITY, 0).astype(np.uint32)
+FLOORS = np.where(np.arange(32)[:, None] & np.arange(32), NO_PATH, 0).astype(np.uint32)
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ def first_wishes(problem: PlaceCosts) -> NDArray[np.int64]:
     m = problem.cities
     middle = problem.cost[m // 2]
     near = np.minimum(middle, middle.T)
-    np.fill_diagonal(near, FORBIDDEN)
+    np.fill_diagonal(near, NO_ARC)
     rank = np.argsort(np.argsort(near, axis=1, kind="stable"), axis=1, kind="stable")
     wishes = WISH // (2 + rank)
     np.fill_diagonal(wishes, 0)
@@ -236,7 +237,7 @@ class Relaxed:
     Attributes
     ----------
     reduced
-        Its reduced cost, or `INFINITY` if no relaxed tour has a smaller one.
+        Its reduced cost, or `NO_PATH` if no relaxed tour has a smaller one.
     shift
         The reduced cost of a tour minus scale times its cost, which is the same for all tours.
     path
@@ -268,7 +269,7 @@ class Relaxation:
         self.problem, self.device, self.scale, self.shift = problem, device, scale, 0
         self.deal = deal or Deal(SerialComm(), m)
         self.scaled = np.where(problem.allowed, problem.cost, 0) * scale
-        self.scaled[~problem.allowed] = NO_ARC
+        self.scaled[~problem.allowed] = NO_SCALED_ARC
         self.buffers: dict[str, Buffer] = {
             "scaled": device.upload(self.scaled), "cost": device.empty((m + 1, m, m), np.uint32),
             "multiplier": device.zeros(m, np.int64), "offset": device.zeros(m + 1, np.int64),
@@ -290,7 +291,7 @@ class Relaxation:
         if resized:
             self.buffers["bounds"] = device.empty((m + 1, m << slots.count), np.uint32)
         self.slots = slots
-        arcs = int((self.scaled[1:m] != NO_ARC).sum()) // max(1, m - 1)
+        arcs = int((self.scaled[1:m] != NO_SCALED_ARC).sum()) // max(1, m - 1)
         self.dealt = self.deal.deals(arcs << slots.count >> 1)
         self.rows = self.deal.own if self.dealt else range(m)
         self.staging = device.staging(self.layer if self.dealt else 0, np.uint32)
@@ -315,12 +316,12 @@ class Relaxation:
         path = own["path"].download().tolist()
         self.shift = sum(own["offset"].download().tolist()) - sum(multiplier.tolist())
         reduced = path.pop()
-        return Relaxed(reduced, self.shift, path if reduced < INFINITY else [])
+        return Relaxed(reduced, self.shift, path if reduced < NO_PATH else [])
 
     def limit_of(self, cost: int) -> int | None:
         """Return the reduced cost of tours of this cost, or None if saturated values would prove nothing about it."""
         limit = self.scale * cost + self.shift
-        return limit if limit < INFINITY else None
+        return limit if limit < NO_PATH else None
 
     def fix(self, limit: int) -> int:
         """Remove arcs that no relaxed tour of reduced cost `limit` or less has, and return how many are left.
@@ -330,7 +331,7 @@ class Relaxation:
         """
         own, m, layer = self.buffers, self.problem.cities, self.layer
         past = [self.device.empty(layer, np.uint32) for _ in range(2)]
-        through = self.device.upload(np.full((m + 1, m, m), INFINITY, np.uint32))
+        through = self.device.upload(np.full((m + 1, m, m), NO_PATH, np.uint32))
         memory = self._memory(own["barred_past"])
         self._begin(own["barred_past"], own["cost"].view(0, m * m), 1, past[1])
         meet = self.device.kernel(FILE, "bounds_through")
@@ -342,11 +343,11 @@ class Relaxation:
         gone = through.download()[1:m] > limit
         if self.dealt:
             gone = self.deal.all_of(gone)
-        self.scaled[1:m][gone] = NO_ARC
+        self.scaled[1:m][gone] = NO_SCALED_ARC
         own["scaled"].upload(self.scaled)
         for buffer in (*past, through):
             buffer.free()
-        return int((self.scaled[1:m] != NO_ARC).sum())
+        return int((self.scaled[1:m] != NO_SCALED_ARC).sum())
 
     @property
     def layer(self) -> int:
@@ -396,6 +397,6 @@ class Relaxation:
 
 
 def scale_for(problem: PlaceCosts, upper: int) -> int:
-    """Return the scale that leaves the reduced cost of a tour of this cost far below `INFINITY`, at least 1."""
-    lifts = sum(max(0, -int(costs[costs != FORBIDDEN].min(initial=0))) for costs in problem.cost)
-    return min(4096, max(1, (INFINITY >> 4) // max(1, upper + lifts)))
+    """Return the scale that leaves the reduced cost of a tour of this cost far below `NO_PATH`, at least 1."""
+    lifts = sum(max(0, -int(costs[costs != NO_ARC].min(initial=0))) for costs in problem.cost)
+    return min(4096, max(1, (NO_PATH >> 4) // max(1, upper + lifts)))

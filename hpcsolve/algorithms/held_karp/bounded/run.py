@@ -14,7 +14,7 @@ from hpcsolve.algorithms.held_karp.bounded.places import of_orders, potentials
 from hpcsolve.algorithms.held_karp.bounded.prove import LEVEL as LEVEL
 from hpcsolve.algorithms.held_karp.bounded.prove import LEVELS, Proof, Prover, Watch
 from hpcsolve.algorithms.held_karp.bounded.relaxation import FILE as BOUNDS
-from hpcsolve.algorithms.held_karp.bounded.relaxation import INFINITY
+from hpcsolve.algorithms.held_karp.bounded.relaxation import NO_PATH
 from hpcsolve.algorithms.held_karp.bounded.search import STATE_BYTES, Budget, budget_of
 from hpcsolve.algorithms.held_karp.bounded.tighten import DESCENT_FILE, good_order, quick_value
 from hpcsolve.algorithms.held_karp.outcome import layers_table
@@ -41,7 +41,7 @@ def fits(problem: OrderProblem) -> bool:
     Judged by a quick order: with the value of a good one at two thirds of 2^31, nothing was proven of 40 cities.
     """
     value = quick_value(of_orders(problem))
-    return value is None or value <= INFINITY // ROOM
+    return value is None or value <= NO_PATH // ROOM
 
 
 def estimate(tsp: Tsp, problem: OrderProblem, ranks: int, lattice: Callable[[], Mapping[str, int | str]]) -> Estimate:

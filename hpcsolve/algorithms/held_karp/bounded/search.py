@@ -27,7 +27,7 @@ from hpcsolve.algorithms.held_karp.bounded.layers import (
     set_hash,
     visited,
 )
-from hpcsolve.algorithms.held_karp.bounded.relaxation import INFINITY, Relaxation
+from hpcsolve.algorithms.held_karp.bounded.relaxation import NO_PATH, Relaxation
 from hpcsolve.parallel.comm import Comm
 
 STATE_BYTES = {1: 12, 2: 20}
@@ -78,7 +78,7 @@ class Searched:
         This rank's states, that of place k at index k - 1. They end early if the run was told to stop, or no state was
         left.
     dropped
-        The least bound, in reduced cost, of a state that was dropped because a layer was too wide; `INFINITY` if none.
+        The least bound, in reduced cost, of a state that was dropped because a layer was too wide; `NO_PATH` if none.
     kept, pruned
         By layer, of all ranks: states that were kept, and those that were dropped.
     seconds, bytes_sent
@@ -86,7 +86,7 @@ class Searched:
     """
 
     layers: list[Layer] = field(default_factory=list)
-    dropped: int = INFINITY
+    dropped: int = NO_PATH
     kept: list[int] = field(default_factory=list)
     pruned: list[int] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
@@ -164,7 +164,7 @@ def _narrowed(expander: Expander, layer: Layer, place: int, width: int, found: S
     keep = bounds < threshold
     tied = np.flatnonzero(bounds == threshold)
     keep[tied[smallest_keys(layer.keys[tied], room, comm)]] = True
-    dropped = min(comm.allgather(int(bounds[~keep].min(initial=INFINITY))))
+    dropped = min(comm.allgather(int(bounds[~keep].min(initial=NO_PATH))))
     found.dropped = min(found.dropped, dropped)
     begin = np.searchsorted(np.flatnonzero(keep), layer.begin)
     return Layer(layer.keys[keep], layer.values[keep], begin), width, count - width
@@ -222,12 +222,12 @@ class Tracer:
     def ends(self, single: bool) -> tuple[int, Keys, NDArray[np.int64]]:
         """Return the least reduced cost of an order, and the keys and values of the last states of such orders.
 
-        If `single`, that is the one whose last city is the smallest. The cost is `INFINITY` if there is no order.
+        If `single`, that is the one whose last city is the smallest. The cost is `NO_PATH` if there is no order.
         """
         last = self.layers[-1]
         total = last.values + self.cost[self.cities, last_cities(last.keys), 0]
-        least = min(self.comm.allgather(int(total.min(initial=INFINITY))))
-        mine = np.flatnonzero(total == least) if least < INFINITY else np.zeros(0, np.int64)
+        least = min(self.comm.allgather(int(total.min(initial=NO_PATH))))
+        mine = np.flatnonzero(total == least) if least < NO_PATH else np.zeros(0, np.int64)
         parts = self.comm.allgather((last.keys[mine], last.values[mine].astype(np.int64)))
         keys, values = (np.concatenate(arrays) for arrays in zip(*parts))
         order = np.argsort(last_cities(keys), kind="stable")[: 1 if single else None]
@@ -293,7 +293,7 @@ class Tracer:
         """Return, for every state and every city that may come before, its index, the key and the value needed."""
         last, words = last_cities(keys), keys.shape[1]
         arcs = self.cost[place - 1][:, last].T  # (states, cities)
-        state, city = np.nonzero(visited(keys, self.cities) & (arcs < INFINITY))
+        state, city = np.nonzero(visited(keys, self.cities) & (arcs < NO_PATH))
         other = city != last[state]
         state, city = state[other], city[other]
         wanted, shift = keys[state], np.uint64(LAST_SHIFT[words])

@@ -34,7 +34,7 @@ from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints, without_writer
 from hpcsolve.device.base import Device
 from hpcsolve.errors import InputError
 from hpcsolve.parallel.comm import SerialComm
-from hpcsolve.problems.tsp import FORBIDDEN, Tsp
+from hpcsolve.problems.tsp import NO_ARC, Tsp
 
 UNIT = 1 << 10
 """The unit of a direction's entries."""
@@ -52,7 +52,7 @@ REPAIR_EVERY = 10
 WORK_BETWEEN_LOOKS = 1 << 28
 """Min-adds of rounds, some tenths of a second, after which `goes_on` is called."""
 DESCENT_FILE = "held_karp/descent"
-NEVER = 1 << 36
+PENALTY = 1 << 36
 """The cost of a missing arc or a broken precedence in the kernel, above that of every order."""
 DESCENT_THREADS = 128
 STARTS = 8
@@ -212,7 +212,7 @@ def _moved(multiplier: NDArray[np.int64], direction: NDArray[np.int64], step: in
 
 def no_incumbent(problem: PlaceCosts) -> Incumbent:
     """Return the incumbent at the start: no order, and bounds from the dearest arcs and from precedences."""
-    above = 1 + sum(int(costs[costs != FORBIDDEN].max(initial=0)) for costs in problem.cost)
+    above = 1 + sum(int(costs[costs != NO_ARC].max(initial=0)) for costs in problem.cost)
     return Incumbent(above, None, min(above, chain_bound(problem)))
 
 
@@ -223,7 +223,7 @@ class Improver:
         m = problem.cities
         self.problem, self.device = problem, device
         lowest = problem.cost.min(axis=(1, 2), keepdims=True)  # so that no cost is negative
-        self.costs = np.where(problem.allowed, problem.cost - np.where(lowest == FORBIDDEN, 0, lowest), NEVER)
+        self.costs = np.where(problem.allowed, problem.cost - np.where(lowest == NO_ARC, 0, lowest), PENALTY)
         self.cost = device.upload(self.costs)
         self.before = device.upload(masks_of(problem.before, 2))
         self.longest = min(LONGEST, m) if _proportional(problem) else m
@@ -261,21 +261,21 @@ def _greedy(problem: PlaceCosts, costs: NDArray[np.int64], first: int) -> list[i
     for place in range(1, problem.cities):
         ready = left & ~(problem.before & left).any(axis=1)
         ready = ready if ready.any() else left
-        order.append(int(np.where(ready, costs[place, order[-1]], FORBIDDEN).argmin()))
+        order.append(int(np.where(ready, costs[place, order[-1]], NO_ARC).argmin()))
         left[order[-1]] = False
     return order
 
 
 def quick_value(problem: PlaceCosts) -> int | None:
     """Return the value of a nearest-neighbour order, or None if it breaks a constraint."""
-    costs = np.where(problem.allowed, problem.cost, NEVER)
+    costs = np.where(problem.allowed, problem.cost, PENALTY)
     return problem.value(_greedy(problem, costs, 0)) if problem.cities else 0
 
 
 def _proportional(problem: PlaceCosts) -> bool:
     """Return whether there is no precedence, and the costs of all places are those of one place times a factor."""
     inner = problem.cost[1 : problem.cities]
-    allowed = inner != FORBIDDEN
+    allowed = inner != NO_ARC
     if problem.before.any() or not len(inner) or (allowed != allowed[0]).any():
         return False
     costs = np.where(allowed, inner, 0)
@@ -289,7 +289,7 @@ def repaired(problem: PlaceCosts, path: list[int]) -> list[int]:
     Its cities stand in the order of their first visits. Each missing one is inserted where it costs least.
     """
     order = list(dict.fromkeys(path))
-    cost = np.where(problem.allowed, problem.cost, NEVER)
+    cost = np.where(problem.allowed, problem.cost, PENALTY)
     for city in range(problem.cities):
         if city not in order:
             order.insert(_cheapest_gap(problem, cost, order, city), city)
@@ -307,7 +307,7 @@ def _cheapest_gap(problem: PlaceCosts, cost: NDArray[np.int64], order: list[int]
     own = np.array(order, np.int64)
     wrong = np.append(0, np.cumsum(problem.before[own, city]))  # cities before the gap that must come after it
     late = np.append(np.cumsum(problem.before[city, own][::-1])[::-1], 0)  # behind the gap, that must come before
-    return int((enter + leave - skipped + NEVER * (wrong + late)).argmin())
+    return int((enter + leave - skipped + PENALTY * (wrong + late)).argmin())
 
 
 def good_order(

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from hpcsolve.algorithms.base import WITHOUT_WORK, Estimate, Outcome, Report
 from hpcsolve.algorithms.held_karp.lattice.plan import BINOMIAL, COST_STRIDE
 from hpcsolve.algorithms.held_karp.lattice.planes import BLOCK_THREADS, FILE, cost_patterns
-from hpcsolve.algorithms.held_karp.lattice.reduce import INFINITY, ReducedCosts
+from hpcsolve.algorithms.held_karp.lattice.reduce import NO_PATH, ReducedCosts
 from hpcsolve.algorithms.held_karp.outcome import outcome
 from hpcsolve.algorithms.held_karp.problem import Core
 from hpcsolve.device.base import Device, Timer
@@ -52,7 +52,7 @@ def run(core: Core, reduced: ReducedCosts, device: Device, comm: Comm, report: R
     m = len(core.cities)
     if m > MOST_CITIES:
         raise InputError(f'held-karp.layout: "compact" takes at most {MOST_CITIES + 1} cities; use "planes"')
-    order: list[int] | None = [] if m == 0 and reduced.cost[0, 0] < reduced.infinity else None
+    order: list[int] | None = [] if m == 0 and reduced.cost[0, 0] < reduced.no_path else None
     rank: dict[str, float | int] = {}
     if comm.rank == 0 and reduced.feasible and m > 0:
         timer = device.timer()
@@ -63,7 +63,7 @@ def run(core: Core, reduced: ReducedCosts, device: Device, comm: Comm, report: R
 
 def _fill(m: int, reduced: ReducedCosts, device: Device, timer: Timer, report: Report) -> NDArray[np.uint32]:
     """Return the states, uint32 of shape (m, 2^(m - 1)): g(S, j) stands at [j, S without bit j]."""
-    wide = replace(reduced, itemsize=4, cost=np.where(reduced.cost < reduced.infinity, reduced.cost, INFINITY[4]))
+    wide = replace(reduced, itemsize=4, cost=np.where(reduced.cost < reduced.no_path, reduced.cost, NO_PATH[4]))
     kernel = device.kernel(FILE, "held_karp_compact")
     buffers = {"binomial": device.upload(BINOMIAL), "cost": device.upload(cost_patterns(wide.cost, wide)),
                "table": device.empty(m << (m - 1), np.uint32)}
@@ -81,12 +81,12 @@ def _fill(m: int, reduced: ReducedCosts, device: Device, timer: Timer, report: R
 def _walk_back(table: NDArray[np.uint32], reduced: ReducedCosts) -> list[int] | None:
     """Return the order of the best tour, the smallest of equal cities at every step, or None if no tour is finite."""
     m = len(table)
-    cost = np.where(reduced.cost < reduced.infinity, reduced.cost, INFINITY[4])
+    cost = np.where(reduced.cost < reduced.no_path, reduced.cost, NO_PATH[4])
     left, target, order = (1 << m) - 1, m, []
     while left:
         members = [i for i in range(m) if left >> i & 1]
         arrive = [int(table[i, _squeeze(left & ~(1 << i), i)]) + int(cost[i, target]) for i in members]
-        if min(arrive) >= INFINITY[4]:
+        if min(arrive) >= NO_PATH[4]:
             return None
         target = members[int(np.argmin(arrive))]
         order.append(target)

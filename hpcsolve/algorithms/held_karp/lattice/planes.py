@@ -76,7 +76,7 @@ class Meetings:
     Attributes
     ----------
     value
-        The cost of the cheapest tours; at least the infinity of the costs if there is none.
+        The cost of the cheapest tours; at least `no_path` of the costs if there is none.
     states
         At least one of their states, at most `MOST_MEETINGS`.
     complete
@@ -198,7 +198,7 @@ class HalfRun:
                  comm: Comm, buffers: HalfBuffers, layer: int = NO_LAYER) -> None:
         self.plan, self.slots, self.device, self.comm, self.buffers = plan, slots, device, comm, buffers
         self.chunks = later_chunks(plan, layer)
-        depot = np.full(1 << plan.split.low, reduced.infinity, reduced.dtype)
+        depot = np.full(1 << plan.split.low, reduced.no_path, reduced.dtype)
         depot[0] = 0
         arrays = {"binomial": BINOMIAL, "chunks": self.chunks, "slices": slots.table,
                   "stage_start": slots.stage_start, "cost": cost_patterns(cost, reduced)}
@@ -321,7 +321,7 @@ def cost_patterns(cost: NDArray[np.int64], reduced: ReducedCosts) -> NDArray[np.
     The depot's row is the last, and a 16-bit value stands twice in its word.
     """
     m = len(cost) - 1
-    square = np.full((COST_STRIDE, COST_STRIDE), reduced.infinity, np.uint32)
+    square = np.full((COST_STRIDE, COST_STRIDE), reduced.no_path, np.uint32)
     square[:m, :m] = cost[:m, :m]
     square[-1, :m] = cost[m, :m]
     return (square * np.uint32(0x10001) if reduced.itemsize == 2 else square).reshape(-1)

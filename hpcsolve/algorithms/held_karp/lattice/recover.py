@@ -25,7 +25,7 @@ from hpcsolve.parallel.comm import Comm, SerialComm
 
 Found = tuple[int, list[int]]
 """The cost of the cheapest tours, and the order of the one that is chosen."""
-INFINITE = np.int64(1) << 60
+NO_PATH = np.int64(1) << 60
 
 
 def cheapest_order(
@@ -69,13 +69,13 @@ def _least(
     """
     m = len(reduced.cost) - 1
     if m < FEWEST_SPLIT:
-        found = cheapest_in_one_table(np.where(reduced.cost < reduced.infinity, reduced.cost, INFINITE))
+        found = cheapest_in_one_table(np.where(reduced.cost < reduced.no_path, reduced.cost, NO_PATH))
         return None if found is None else (found[0], lambda: found[1])
     split = split_cities(m)
     part = plan(split, comm.size, comm.rank, reduced.symmetric, reduced.itemsize)
     statistics.append(Statistics())
     meetings = meet(reduced, part, device, comm, report, statistics[-1], checkpoints)
-    if meetings.value >= reduced.infinity:
+    if meetings.value >= reduced.no_path:
         return None
     return meetings.value, partial(_order_through, meetings, reduced, split, device) if meetings.complete else None
 
@@ -124,7 +124,7 @@ def _half(reduced: ReducedCosts, cities: list[int], leave: int, reach: int, devi
 def _path(reduced: ReducedCosts, cities: list[int], leave: int, reach: int) -> ReducedCosts:
     """Return the problem of a path from `leave` through all of `cities` to `reach`."""
     m = len(cities)
-    cost: NDArray[np.int64] = np.full((m + 1, m + 1), reduced.infinity, np.int64)
+    cost: NDArray[np.int64] = np.full((m + 1, m + 1), reduced.no_path, np.int64)
     cost[:m, :m] = reduced.cost[np.ix_(cities, cities)]
     cost[m, :m], cost[:m, m] = reduced.cost[leave, cities], reduced.cost[cities, reach]
     return ReducedCosts(cost, reduced.itemsize, 1, 0, True, None)
@@ -136,7 +136,7 @@ def cheapest_in_one_table(cost: NDArray[np.int64]) -> tuple[int, list[int]] | No
     Parameters
     ----------
     cost
-        Shape (m + 1, m + 1), the depot last; `INFINITE` or more where there is no arc. Time m^2 2^m, memory m 2^m
+        Shape (m + 1, m + 1), the depot last; `NO_PATH` or more where there is no arc. Time m^2 2^m, memory m 2^m
         values.
 
     Returns
@@ -146,18 +146,18 @@ def cheapest_in_one_table(cost: NDArray[np.int64]) -> tuple[int, list[int]] | No
     """
     m = len(cost) - 1
     if m == 0:
-        return (int(cost[0, 0]), []) if cost[0, 0] < INFINITE else None
+        return (int(cost[0, 0]), []) if cost[0, 0] < NO_PATH else None
     # best[S, j]: the cheapest path from the depot through all of S that ends in its member j.
-    best = np.full((1 << m, m), INFINITE)
+    best = np.full((1 << m, m), NO_PATH)
     best[1 << np.arange(m), np.arange(m)] = cost[m, :m]
     for sets in _sets_by_size(m)[2:]:
         for j in range(m):
             ending = sets[sets >> j & 1 == 1]
-            arrive = best[ending ^ (1 << j)] + np.minimum(cost[:m, j], INFINITE)
-            best[ending, j] = np.minimum(arrive.min(axis=1), INFINITE)
-    closed = best[-1] + np.minimum(cost[:m, m], INFINITE)
+            arrive = best[ending ^ (1 << j)] + np.minimum(cost[:m, j], NO_PATH)
+            best[ending, j] = np.minimum(arrive.min(axis=1), NO_PATH)
+    closed = best[-1] + np.minimum(cost[:m, m], NO_PATH)
     value = int(closed.min())
-    return None if value >= INFINITE else (value, _walk_back(best, cost, int(closed.argmin())))
+    return None if value >= NO_PATH else (value, _walk_back(best, cost, int(closed.argmin())))
 
 
 def _walk_back(best: NDArray[np.int64], cost: NDArray[np.int64], last: int) -> list[int]:

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.errors import InputError
-from hpcsolve.problems.tsp import FORBIDDEN
+from hpcsolve.problems.tsp import NO_ARC
 
-INFINITY = {2: 0x7FFF, 4: 0x7FFFFFFF}
+NO_PATH = {2: 0x7FFF, 4: 0x7FFFFFFF}
 """The value of a state of 2 or of 4 bytes that means that there is no path. Twice that value still fits."""
 
 
@@ -30,7 +30,7 @@ class ReducedCosts:
     Attributes
     ----------
     cost
-        Shape (m + 1, m + 1), int64, 0 <= cost <= infinity; infinity also where no optimal tour can use the arc.
+        Shape (m + 1, m + 1), int64, 0 <= cost <= `no_path`; that also where no optimal tour can use the arc.
     itemsize
         Bytes of a state, 2 or 4.
     factor, shift
@@ -49,9 +49,9 @@ class ReducedCosts:
     upper_bound: int | None
 
     @property
-    def infinity(self) -> int:
+    def no_path(self) -> int:
         """The value that means that there is no path."""
-        return INFINITY[self.itemsize]
+        return NO_PATH[self.itemsize]
 
     @property
     def symmetric(self) -> bool:
@@ -72,7 +72,7 @@ def reduce_costs(cost: NDArray[np.int64]) -> ReducedCosts:
     InputError
         Not even 32 bits suffice.
     """
-    allowed = cost != FORBIDDEN
+    allowed = cost != NO_ARC
     upper_bound = _quick_bound(cost, allowed)
 
     def fitting(itemsize: int, matrix: NDArray[np.int64], factor: int, shift: int) -> ReducedCosts | None:
@@ -82,9 +82,9 @@ def reduce_costs(cost: NDArray[np.int64]) -> ReducedCosts:
         # A prefix of an optimal tour costs no more than the quick tour, and no more than all cities' dearest arcs.
         largest = sum(int(row[ok].max()) for row, ok in zip(matrix, allowed) if ok.any())
         largest = largest if upper_bound is None else min(largest, factor * upper_bound - shift)
-        if largest >= INFINITY[itemsize]:
+        if largest >= NO_PATH[itemsize]:
             return None
-        clipped = np.where(allowed & (matrix <= largest), matrix, INFINITY[itemsize])
+        clipped = np.where(allowed & (matrix <= largest), matrix, NO_PATH[itemsize])
         return ReducedCosts(clipped, itemsize, factor, shift, True, upper_bound)
 
     if found := fitting(2, cost, 1, 0):
@@ -96,7 +96,7 @@ def reduce_costs(cost: NDArray[np.int64]) -> ReducedCosts:
     if found := fitting(4, cost, 1, 0) or (fitting(4, *subtracted) if subtracted else None):
         return found
     if subtracted is None:
-        return ReducedCosts(np.where(allowed, 0, INFINITY[2]), 2, 1, 0, False, None)
+        return ReducedCosts(np.where(allowed, 0, NO_PATH[2]), 2, 1, 0, False, None)
     raise InputError("the costs are too far apart for 32-bit states even after subtracting dual values: "
                      "round them to fewer digits, or give a matrix that allows a good tour")
 
@@ -117,7 +117,7 @@ def _subtract(cost: NDArray[np.int64], allowed: NDArray[np.bool_], u: NDArray[np
     if np.array_equal(cost, cost.T):
         factor, u = 2, u + v
         v = u
-    reduced = np.where(allowed, factor * np.where(allowed, cost, 0) - u[:, None] - v[None, :], FORBIDDEN)
+    reduced = np.where(allowed, factor * np.where(allowed, cost, 0) - u[:, None] - v[None, :], NO_ARC)
     return reduced, factor, sum(map(int, u)) + sum(map(int, v))
 
 

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hpcsolve.algorithms.held_karp.problem import FREE, OrderProblem
 from hpcsolve.problems.questions import LARGEST_VALUE
-from hpcsolve.problems.tsp import FORBIDDEN
+from hpcsolve.problems.tsp import NO_ARC
 
 STRIDE, DEPOT = 32, 31
 """Rows of a matrix of costs as kernels read it, and the depot's row."""
@@ -40,7 +40,7 @@ Ends = NDArray[Any]
 ENDS_AT_A_TIME = 1 << 16
 MOST_UNMERGED = 1 << 22
 """Ends of orders that are looked at together, and above which equal ones are merged: some hundred MB of memory."""
-_NEVER = 2**63
+_NO_LIMIT = 2**63
 _LOW, _HALF = np.uint64(2**32 - 1), np.uint64(32)
 
 
@@ -130,14 +130,14 @@ def encode(problem: OrderProblem, least: int = 4) -> Encoded:
         padded = _padded(-weights[:-1], 8)
         return replace(whole, weight=padded, factor=sum(map(int, weights)))
     layers = _layers(problem)
-    known = [layer[layer != FORBIDDEN] for layer in layers]
+    known = [layer[layer != NO_ARC] for layer in layers]
     lows, highs = ([int(extreme(costs)) if len(costs) else 0 for costs in known] for extreme in (np.min, np.max))
     if problem.combine == "finish":
         assert problem.earliest is not None
         most = sum(max(0, high) for high in highs) + int(problem.earliest.max())
         return _encoded(problem, layers, "add", 4 if most < NO_PATH[4] else 8)
     if least == 4 and sum(high - low for low, high in zip(lows, highs)) < NO_PATH[4]:
-        shifted = [np.where(layer == FORBIDDEN, FORBIDDEN, layer - low) for layer, low in zip(layers, lows)]
+        shifted = [np.where(layer == NO_ARC, NO_ARC, layer - low) for layer, low in zip(layers, lows)]
         return replace(_encoded(problem, shifted, "add", 4), offset=problem.offset + sum(lows))
     return _encoded(problem, layers, "add", 8)
 
@@ -152,8 +152,8 @@ def _dearest(problem: OrderProblem) -> Encoded:
     """Return the problem with positions among the ascending costs in place of costs."""
     layers = _layers(problem)
     every = np.unique(np.concatenate([layer.reshape(-1) for layer in layers]))
-    values = every[(every != FORBIDDEN) & (every != FREE)]
-    ranks = [np.where(layer == FORBIDDEN, FORBIDDEN,
+    values = every[(every != NO_ARC) & (every != FREE)]
+    ranks = [np.where(layer == NO_ARC, NO_ARC,
                       np.where(layer == FREE, 0, np.searchsorted(values, layer) + 1)) for layer in layers]
     return replace(_encoded(problem, ranks, "dearest", 4), values=tuple(values.tolist()))
 
@@ -297,7 +297,7 @@ def best_orders(encoded: Encoded, read: Read, most: int) -> list[tuple[int, list
 
 def _in_order(encoded: Encoded, read: Read) -> Iterator[tuple[int, list[int]]]:
     whole = (1 << encoded.m) - 1
-    waiting = _longer(encoded, read, Suffix(0, (), whole, 0, -_NEVER, _NEVER))
+    waiting = _longer(encoded, read, Suffix(0, (), whole, 0, -_NO_LIMIT, _NO_LIMIT))
     heapq.heapify(waiting)
     while waiting:
         suffix = heapq.heappop(waiting)
@@ -324,7 +324,7 @@ def _longer(encoded: Encoded, read: Read, suffix: Suffix) -> list[Suffix]:
         if cost >= encoded.no_path or path >= encoded.no_path:
             continue
         if encoded.join == "dearest":
-            added, least, limit = 0, max(suffix.least, cost), _NEVER
+            added, least, limit = 0, max(suffix.least, cost), _NO_LIMIT
         else:
             added, least = suffix.added + cost * factor, max(suffix.least, earliest + suffix.added)
             limit = min(latest, suffix.limit) - cost * factor

@@ -45,7 +45,7 @@ class PPullRows:
     def start(self, sources: NDArray[Any], rows: NDArray[Any]) -> Finish:
         """Fill rows, shape (sources, columns), with the keys of distances. `Finish` need not wait."""
         searcher, places = self.prepared, self.prepared.graph.places()
-        infinite, relaxed = searcher.keys.unreached >> 1, 0
+        infinite, relaxed = searcher.keys.no_path >> 1, 0
         for begin in range(0, len(sources), self.p):
             batch = places[sources[begin : begin + self.p]]
             start = np.full((searcher.graph.n, len(batch)), infinite, searcher.keys.dtype)
@@ -53,7 +53,7 @@ class PPullRows:
             keys = searcher.device.upload(start)
             relaxed += self._settle(keys)
             found = keys.download()[places[self.columns]].T
-            rows[begin : begin + self.p] = np.where(found == infinite, searcher.keys.unreached, found)
+            rows[begin : begin + self.p] = np.where(found == infinite, searcher.keys.no_path, found)
             keys.free()
         return lambda: relaxed
 
