@@ -4,8 +4,6 @@ They run once with one thread a block, without the published instances, which sa
 ones run again with the block sizes of a GPU as real threads, where each warp shuffle waits for 32 threads.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path
@@ -13,8 +11,6 @@ from pathlib import Path
 import pytest
 
 from hpcsolve.output.reader import read_result
-from tests.conftest import Start
-from tests.stub_driver.build import Stub
 from tests.stub_driver.fixture import stub
 
 __all__ = ["stub"]
@@ -39,7 +35,7 @@ SMALL = (
 @pytest.mark.parametrize(
     ("nvcc", "chosen", "resident"), [("single", MOST, 64), ("threads", SMALL, 4)], ids=["all", "block-sizes"]
 )
-def test_on_the_cuda_device(nvcc: str, chosen: str, resident: int, stub: Stub, run_process: Start) -> None:
+def test_on_the_cuda_device(nvcc, chosen, resident, stub, run_process):
     environment = stub.environment(nvcc=nvcc, memory=4 * 2**30, resident=resident, HPCSOLVE_TEST_DEVICE="cuda")
     selection = ("--on-device", "-k", chosen, "--ignore", __file__)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *selection]
@@ -49,7 +45,7 @@ def test_on_the_cuda_device(nvcc: str, chosen: str, resident: int, stub: Stub, r
 
 
 @pytest.mark.parametrize("kind", ["random-matrix", "uniform-tsp"])
-def test_a_gpu_a_rank_equals_the_cpu(kind: str, stub: Stub, tmp_path: Path, mpiexec: Start, hpcsolve: Start) -> None:
+def test_a_gpu_a_rank_equals_the_cpu(kind, stub, tmp_path, mpiexec, hpcsolve):
     job = tmp_path / "job.toml"
     job.write_text(f'algorithm = "held-karp"\ninstance = {{ generate = "{kind}", n = 17, seed = 5 }}\n')
     run = ("run", job, "--output")
@@ -65,9 +61,7 @@ def test_a_gpu_a_rank_equals_the_cpu(kind: str, stub: Stub, tmp_path: Path, mpie
 
 
 @pytest.mark.parametrize("mode", ["fast", "kmb", "best"])
-def test_steiner_trees_of_gpus_equal_the_cpus(
-    mode: str, stub: Stub, tmp_path: Path, mpiexec: Start, hpcsolve: Start
-) -> None:
+def test_steiner_trees_of_gpus_equal_the_cpus(mode, stub, tmp_path, mpiexec, hpcsolve):
     job = tmp_path / "job.toml"
     instance = '{ generate = "power-law-steiner", n = 90, edges = 250, terminals = 15 }'
     job.write_text(f'algorithm = "steiner-kmb"\ninstance = {instance}\n[steiner-kmb]\nmode = "{mode}"\n')
@@ -97,13 +91,13 @@ print(opened)
 """
 
 
-def test_work_for_the_cpu_has_all_cores_beside_a_gpu(stub: Stub, run_process: Start) -> None:
+def test_work_for_the_cpu_has_all_cores_beside_a_gpu(stub, run_process):
     environment = stub.environment(nvcc="single", OMP_NUM_THREADS="")
     done = run_process([sys.executable, "-c", THREADS], timeout=200, env=environment)
     assert done.stdout.strip() == str([len(os.sched_getaffinity(0)), 3]), done.stdout + done.stderr
 
 
-def solution(path: Path) -> dict[str, tuple[object, ...]]:
+def solution(path):
     """Return `/solution`, bit for bit."""
     columns = read_result(path).groups["solution"]
     return {k: (c.values.dtype, c.values.shape, c.values.tobytes()) for k, c in columns.items()}

@@ -1,11 +1,7 @@
 """The Ant System in double precision draws the next city from the textbook's distribution, by every rule."""
 
-from __future__ import annotations
-
-import ctypes
 import os
 import shutil
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -19,26 +15,26 @@ DRAWS = {"candidates": 200_000, "textbook": 200_000, "head-tail": 2_000_000}  # 
 
 
 @pytest.fixture(scope="module")
-def library() -> ctypes.CDLL:
+def library():
     if shutil.which(os.environ.get("HPCSOLVE_CXX", "g++")) is None:
         pytest.skip("no C++ compiler")
     return load_reference()
 
 
 @pytest.fixture(scope="module")
-def colony(library: ctypes.CDLL) -> Iterator[DoubleColony]:
+def colony(library):
     with DoubleColony(library, uniform_tsp(N, seed=4), seed=1) as opened:
         opened.iterate("head-tail", 2)  # after more iterations hardly any far city is drawn
         yield opened
 
 
-def nearest(city: int, count: int) -> np.ndarray:
+def nearest(city, count):
     return np.argsort(uniform_tsp(N, seed=4).cost[city])[:count]
 
 
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("share, head_gone", [(0, False), (0.5, False), (0.5, True), (0.9, False), (0.9, True)])
-def test_next_city(colony: DoubleColony, rule: str, share: float, head_gone: bool) -> None:
+def test_next_city(colony, rule, share, head_gone):
     city = 7
     visited = np.random.default_rng(2).random(N) < share
     visited[nearest(city, 35) if head_gone else []] = True
@@ -54,7 +50,7 @@ def test_next_city(colony: DoubleColony, rule: str, share: float, head_gone: boo
     assert chisquare(np.add.reduceat(drawn[order], starts), np.add.reduceat(expected, starts)).pvalue > 1e-3
 
 
-def test_iterations(library: ctypes.CDLL) -> None:
+def test_iterations(library):
     tsp = uniform_tsp(30, seed=1)
     found = {}
     for rule in RULES:

@@ -1,20 +1,13 @@
 """Every command of the ant colonies' benchmark runs on a tiny instance and prints its tables."""
 
-from __future__ import annotations
-
 import os
 import shutil
-import subprocess
 import sys
-from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tests.markdown import tables
-
-Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 RIVAL = """\
 def find_tour(distances, duration_seconds):
@@ -25,7 +18,7 @@ N, RADIUS = 40, 1000
 
 
 @pytest.fixture
-def benchmark(run_process: Run, repository: Path, tmp_path: Path) -> Run:
+def benchmark(run_process, repository, tmp_path):
     """`benchmark(*arguments)`: the program, with the instance `ring` (cities on a circle) and with fake rivals."""
     if shutil.which(os.environ.get("HPCSOLVE_CXX", "g++")) is None:
         pytest.skip("no C++ compiler")
@@ -33,17 +26,17 @@ def benchmark(run_process: Run, repository: Path, tmp_path: Path) -> Run:
     (tmp_path / "fast_tsp.py").write_text(RIVAL)
     (tmp_path / "elkai.py").write_text(MISSING)
 
-    def start(*arguments: str) -> subprocess.CompletedProcess[str]:
+    def start(*arguments):
         paths = os.pathsep.join([str(tmp_path), str(repository)])
         environment = {**os.environ, "PYTHONPATH": paths, "HPCSOLVE_DATA": str(tmp_path)}
         command = [sys.executable, "-m", "jobs.benchmarks.ants", *arguments]
-        done: subprocess.CompletedProcess[str] = run_process(command, timeout=120, env=environment, cwd=tmp_path)
+        done = run_process(command, timeout=120, env=environment, cwd=tmp_path)
         return done
 
     return start
 
 
-def write_ring(folder: Path) -> None:
+def write_ring(folder):
     """Write an instance whose optimal tour visits points on a circle in order, and the list of optima."""
     folder.mkdir()
     angles = 2 * np.pi * np.arange(N) / N
@@ -55,11 +48,11 @@ def write_ring(folder: Path) -> None:
     (folder / "optima.csv").write_text(f"name,optimum,type\nring,{optimum},TSP EUC_2D\n")
 
 
-def number(cell: str) -> float:
+def number(cell):
     return float(cell.split()[0])
 
 
-def test_speed(benchmark: Run) -> None:
+def test_speed(benchmark):
     done = benchmark("speed", "--instances", "ring", "--strategies", "head-tail", "st-group")
     assert done.returncode == 0, done.stderr
     reference, literature, strategies = tables(done.stdout)
@@ -69,7 +62,7 @@ def test_speed(benchmark: Run) -> None:
     assert number(strategies[0]["st-group"]) > 0
 
 
-def test_quality_keeps_its_runs(benchmark: Run, tmp_path: Path) -> None:
+def test_quality_keeps_its_runs(benchmark, tmp_path):
     arguments = ["quality", "--instances", "ring", "--seeds", "3", "--iterations", "8", "--runs", "runs.csv"]
     first, again = benchmark(*arguments), benchmark(*arguments)
     assert first.returncode == 0, first.stderr
@@ -82,7 +75,7 @@ def test_quality_keeps_its_runs(benchmark: Run, tmp_path: Path) -> None:
     assert len((tmp_path / "runs.csv").read_text().splitlines()) == 6
 
 
-def test_lengths(benchmark: Run) -> None:
+def test_lengths(benchmark):
     done = benchmark("lengths", "--instances", "ring", "--iterations", "5", "0")
     assert done.returncode == 0, done.stderr
     (rows,) = tables(done.stdout)
@@ -90,7 +83,7 @@ def test_lengths(benchmark: Run) -> None:
     assert all(abs(float(row["in standard errors"])) < 5 and row["tours of each"] == str(N) for row in rows)
 
 
-def test_tours(benchmark: Run, tmp_path: Path) -> None:
+def test_tours(benchmark, tmp_path):
     done = benchmark("tours", "--instances", "ring", "--seconds", "0.5", "2", "--seeds", "2")
     assert done.returncode == 0, done.stderr
     ours, rivals = tables(done.stdout)
@@ -100,7 +93,7 @@ def test_tours(benchmark: Run, tmp_path: Path) -> None:
     assert "LKH (elkai): skipped, No module named 'elkai'" in done.stdout
 
 
-def test_ranks(benchmark: Run, mpiexec_path: str) -> None:
+def test_ranks(benchmark, mpiexec_path):
     done = benchmark("ranks", "--instances", "ring", "--iterations", "3", "--repeats", "1")
     assert done.returncode == 0, done.stderr
     (walls,) = tables(done.stdout)
@@ -108,7 +101,7 @@ def test_ranks(benchmark: Run, mpiexec_path: str) -> None:
     assert all(float(row["efficiency"]) > 0 for row in walls)
 
 
-def test_charts(benchmark: Run, tmp_path: Path) -> None:
+def test_charts(benchmark, tmp_path):
     pytest.importorskip("matplotlib", reason="no matplotlib (extra `plot`)")
     for arguments in (["speed"], ["tours", "--seconds", "0.1", "--seeds", "1"]):
         done = benchmark(*arguments, "--instances", "ring", "--charts", "charts")
@@ -117,13 +110,13 @@ def test_charts(benchmark: Run, tmp_path: Path) -> None:
     assert drawn == ["ant-speed.svg", "ant-tours-ring.svg"]
 
 
-def test_an_instance_without_optimum(benchmark: Run) -> None:
+def test_an_instance_without_optimum(benchmark):
     done = benchmark("speed", "--instances", "rink")
     assert done.returncode == 2 and done.stdout == ""
     assert done.stderr.count("\n") == 1 and "optima.csv: no optimum of rink" in done.stderr
 
 
-def test_no_data(benchmark: Run, tmp_path: Path) -> None:
+def test_no_data(benchmark, tmp_path):
     shutil.rmtree(tmp_path / "tsplib")
     done = benchmark("speed")
     assert done.returncode == 2 and done.stdout == ""

@@ -1,14 +1,9 @@
 """The benchmark of the method by default: every kind of instance at its smallest, and what it says to be wrong."""
 
-from __future__ import annotations
-
 import os
 import shutil
-import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -17,13 +12,12 @@ from jobs.benchmarks.choice.instances import STEINLIB, TOURS, TREES, TSPLIB, Ins
 from jobs.benchmarks.common.answers import WrongAnswerError
 from tests.markdown import tables
 
-Run = Callable[..., "subprocess.CompletedProcess[str]"]
 GENERATED = ["uniform:5", "clustered:5", "symmetric:5", "asymmetric:5", "walk:5", "road:20:3", "power-law:20:3",
              "grid:16:3"]
 RING = "TYPE : TSP\nDIMENSION : 4\nEDGE_WEIGHT_TYPE : MAN_2D\nNODE_COORD_SECTION\n1 0 0\n2 0 1\n3 1 1\n4 1 0\nEOF\n"
 
 
-def test_the_table(run_process: Run, repository: Path, tmp_path: Path) -> None:
+def test_the_table(run_process, repository, tmp_path):
     if shutil.which(os.environ.get("HPCSOLVE_CXX", "g++")) is None:
         pytest.skip("no C++ compiler")
     (tmp_path / "tsplib").mkdir()
@@ -42,17 +36,17 @@ def test_the_table(run_process: Run, repository: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", GENERATED)
-def test_generated_instances(name: str, tmp_path: Path) -> None:
+def test_generated_instances(name, tmp_path):
     instance = made(name, tmp_path)
     assert instance is not None and instance.path.is_file()
     assert instance.is_tree == (name.count(":") == 2) and instance.best is None
 
 
-def test_there_are_sixty() -> None:
+def test_there_are_sixty():
     assert len({*TSPLIB, *STEINLIB, *TOURS, *TREES}) == 60
 
 
-def test_what_is_worse_than_a_named_method_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_what_is_worse_than_a_named_method_is_said(monkeypatch, tmp_path):
     default = program.Found("held-karp", 11.0, False, 9.0, 14.1, 20.0)
     named = {"held-karp": replace(default, cost=10.0, proven=True), "ant-colony": replace(default, cost=12.0)}
     monkeypatch.setattr(program, "solved", lambda path, seconds, words, folder: named[words[0]] if words else default)

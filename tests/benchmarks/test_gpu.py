@@ -1,11 +1,6 @@
 """The half hour on a GPU, tried on the stub driver: a part from end to end, and what becomes of steps that fail."""
 
-from __future__ import annotations
-
 import sys
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -20,15 +15,13 @@ from jobs.benchmarks.gpu.shapes import SWEEPS
 from jobs.benchmarks.gpu.steps import Step, recorded, run_part
 from tests.markdown import tables
 from tests.races.check import exported_kernels
-from tests.stub_driver.build import Stub
 from tests.stub_driver.fixture import stub
 
 __all__ = ["stub"]
-Start = Callable[..., Any]
 PYTHON = sys.executable
 
 
-def test_the_times_on_the_stub_driver(stub: Stub, tmp_path: Path, run_process: Start, repository: Path) -> None:
+def test_the_times_on_the_stub_driver(stub, tmp_path, run_process, repository):
     command = [PYTHON, "-m", "jobs.benchmarks.gpu", "times", "--small", "--output", str(tmp_path)]
     environment = stub.environment(nvcc="single", memory=2**31, OMP_NUM_THREADS=1, HPCSOLVE_DATA="")
     done = run_process(command, timeout=300, env=environment, cwd=repository)
@@ -46,24 +39,22 @@ def test_the_times_on_the_stub_driver(stub: Stub, tmp_path: Path, run_process: S
     ("memory", {}, "do not fit on GPU 0"),
     ("fault", {"fail_kernel": 1}, "the last kernel launched was minplus_multiply"),
 ])
-def test_a_check_on_the_stub_driver(
-    check: str, settings: dict[str, int], words: str, stub: Stub, run_process: Start, repository: Path
-) -> None:
+def test_a_check_on_the_stub_driver(check, settings, words, stub, run_process, repository):
     command = [PYTHON, "-m", "jobs.benchmarks.gpu.checks", check]
     done = run_process(command, timeout=60, env=stub.environment(nvcc="single", **settings), cwd=repository)
     assert done.returncode == 0 and words in done.stdout and "as it should be" in done.stdout, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("part", ["sanitizer", "profiles"])
-def test_what_another_program_would_watch_runs(part: str, stub: Stub, run_process: Start, repository: Path) -> None:
+def test_what_another_program_would_watch_runs(part, stub, run_process, repository):
     command = parts(True)[part]()[0].command
     watched = [word.replace("*", "held-karp-10-u2") for word in command[command.index(PYTHON) :]]
     done = run_process(watched, timeout=120, env=stub.environment(nvcc="single"), cwd=repository)
     assert done.returncode == 0 and command[0] in ("compute-sanitizer", "ncu"), done.stdout + done.stderr
 
 
-def test_other_bytes_are_found(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    def answer(job: Path, _: Path, device: str, *__: str) -> checks.Solution | str:
+def test_other_bytes_are_found(monkeypatch, capsys):
+    def answer(job, _, device, *__):
         if job.stem == "streets" and device == "cuda":
             return "exit code 4: no"
         values = np.array([1, 2 + (job.stem == "places" and device == "cuda")])
@@ -77,13 +68,13 @@ def test_other_bytes_are_found(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     assert "eu-capitals.toml: 2 datasets, 17 bytes" in lines and "as it should be" not in lines
 
 
-def test_every_job_that_is_no_sweep_is_compared(repository: Path) -> None:
+def test_every_job_that_is_no_sweep_is_compared(repository):
     every = {path.stem for path in (repository / "jobs").glob("*.toml")}
     assert every - {path.stem for path in checks.single_jobs(False)} == {"city-sizes"}
     assert {path.stem for path in checks.single_jobs(True)} == set(checks.SMALL)
 
 
-def test_steps_that_fail_do_not_stop_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_steps_that_fail_do_not_stop_the_next(tmp_path, monkeypatch):
     sleeps = (PYTHON, "-c", "import time; print('begun', flush=True); time.sleep(60)")
     steps = [
         Step("fails", (PYTHON, "-c", "raise SystemExit(3)"), 20), Step("sleeps", sleeps, 6),
@@ -101,7 +92,7 @@ def test_steps_that_fail_do_not_stop_the_next(tmp_path: Path, monkeypatch: pytes
     assert run_part("late", steps[:1], tmp_path, {})[0].outcome == "left out: no time"
 
 
-def test_the_table_goes_between_the_marks(tmp_path: Path) -> None:
+def test_the_table_goes_between_the_marks(tmp_path):
     run_part("times", [Step("one", ("echo", Figure("a search", "H200", 0.02, 0.01).line), 20)], tmp_path,
              {"PATH": "/usr/bin:/bin"})
     document = tmp_path / "gpu.md"
@@ -119,12 +110,12 @@ def test_the_table_goes_between_the_marks(tmp_path: Path) -> None:
         table.figure_table(tmp_path / "nothing")
 
 
-def test_the_marks_are_in_the_document() -> None:
+def test_the_marks_are_in_the_document():
     text = table.DOCUMENT.read_text()
     assert text.index(table.BEGIN) < text.index(table.END)
 
 
-def test_what_the_steps_name_exists() -> None:
+def test_what_the_steps_name_exists():
     large, small = cases(False), cases(True)
     assert set(PROFILED) <= exported_kernels()
     assert set(PROFILED.values()) | {sweep.case for sweep in SWEEPS.values()} <= set(large)
@@ -138,11 +129,11 @@ def test_what_the_steps_name_exists() -> None:
 
 
 @pytest.mark.parametrize(("n", "width", "milliseconds_"), [(30, 2, 3.7), (32, 2, 16.8), (32, 4, 33.7)])
-def test_the_floor_is_that_of_the_document(n: int, width: int, milliseconds_: float) -> None:
+def test_the_floor_is_that_of_the_document(n, width, milliseconds_):
     assert 1e3 * held_karp_floor(n, width) == pytest.approx(milliseconds_, rel=0.01)
 
 
-def test_figures_are_read_as_they_were_printed() -> None:
+def test_figures_are_read_as_they_were_printed():
     figures = [Figure("a, b", "GPU 0", 1.5e-3, None), Figure("c", "GPU 0", 2.0, 1.0)]
     assert figures_in("\n".join(["text", *(figure.line for figure in figures), "figures: no"])) == figures
     assert [milliseconds(each) for each in (None, 0.12345, 1.2e-5, 12.3456)] == ["-", "123", "0.0120", "1.23e+04"]

@@ -1,22 +1,15 @@
 """The benchmark of Held-Karp prints its tables and chart, and fails if a solver finds a wrong optimum."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
-import subprocess
 import sys
-from collections.abc import Callable
 from math import comb
-from pathlib import Path
 
 import pytest
 
 from hpcsolve.algorithms.held_karp.lattice.plan import plan, split_cities
 from jobs.benchmarks.held_karp.instructions import Registers, work
-
-Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 RIGHT = """\
 from functools import cache
@@ -32,12 +25,12 @@ WRONG_AT_10 = RIGHT.replace("return [], back_from(", "return [], (n == 10) + bac
 
 
 @pytest.fixture
-def benchmark(run_process: Run, repository: Path) -> Run:
+def benchmark(run_process, repository):
     """`benchmark(*options, packages=None)`: the program, for which packages in this folder hide installed ones."""
     if shutil.which(os.environ.get("HPCSOLVE_CXX", "g++")) is None:
         pytest.skip("no C++ compiler")
 
-    def start(*options: str, packages: Path | None = None) -> subprocess.CompletedProcess[str]:
+    def start(*options, packages=None):
         paths = [str(packages)] if packages else []
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join([*paths, str(repository)])}
         command = [sys.executable, "-m", "jobs.benchmarks.held_karp", "--repeats", "1", *options]
@@ -46,21 +39,21 @@ def benchmark(run_process: Run, repository: Path) -> Run:
     return start
 
 
-def packages(folder: Path, held_karp: str) -> Path:
+def packages(folder, held_karp):
     """Write fake packages: `held_karp` with this source, and a python-tsp that is not installed."""
     (folder / "held_karp.py").write_text(held_karp)
     (folder / "python_tsp.py").write_text("raise ModuleNotFoundError(\"No module named 'python_tsp'\")\n")
     return folder
 
 
-def table(text: str, heading: str) -> list[dict[str, str]]:
+def table(text, heading):
     """Return the rows of the table under a heading."""
     lines = [line for line in text.split(heading, 1)[1].split("\n## ", 1)[0].splitlines() if line.startswith("|")]
     names, _, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
     return [dict(zip(names, row, strict=True)) for row in rows]
 
 
-def test_tables_and_chart(benchmark: Run, tmp_path: Path) -> None:
+def test_tables_and_chart(benchmark, tmp_path):
     done = benchmark("--sizes", "8", "10", packages=packages(tmp_path, RIGHT))
     assert done.returncode == 0, done.stderr
     assert "All solvers found the same optima: 8 instances" in done.stdout
@@ -78,7 +71,7 @@ def test_tables_and_chart(benchmark: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("cities", [12, 17, 25])
-def test_the_counts_for_a_gpu_are_those_of_the_plan(cities: int) -> None:
+def test_the_counts_for_a_gpu_are_those_of_the_plan(cities):
     """With registers of one value every min-add is useful, and the empty set is left for the depot's sake."""
     split = split_cities(cities)
     from_depot = sum(comb(split.low, inner) * (cities - inner) for inner in range(split.low + 1))
@@ -86,7 +79,7 @@ def test_the_counts_for_a_gpu_are_those_of_the_plan(cities: int) -> None:
     assert work(split, Registers(itemsize=2, lane_bits=0, together=1)).min_adds == expected
 
 
-def test_a_wrong_optimum_fails(benchmark: Run, tmp_path: Path) -> None:
+def test_a_wrong_optimum_fails(benchmark, tmp_path):
     done = benchmark("--sizes", "8", "10", packages=packages(tmp_path, WRONG_AT_10))
     assert done.returncode == 1
     assert re.search(r"optima differ, n = 10, .*held-karp \(Rust\) \d+", done.stderr)
@@ -94,7 +87,7 @@ def test_a_wrong_optimum_fails(benchmark: Run, tmp_path: Path) -> None:
     assert "**The solvers found different optima**" in done.stdout
 
 
-def test_a_picture(benchmark: Run, tmp_path: Path) -> None:
+def test_a_picture(benchmark, tmp_path):
     pytest.importorskip("matplotlib", reason="no matplotlib (extra `plot`)")
     done = benchmark("--sizes", "8", "--chart", str(tmp_path / "times.svg"), packages=packages(tmp_path, RIGHT))
     assert done.returncode == 0, done.stderr

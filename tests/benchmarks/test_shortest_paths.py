@@ -1,50 +1,42 @@
 """Every command of the shortest-paths benchmark prints its tables, and stops if a solver is wrong."""
 
-from __future__ import annotations
-
 import os
 import shutil
-import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from scipy.sparse.csgraph import dijkstra
 
 from hpcsolve.device.host import HostDevice
 from jobs.benchmarks.common.answers import WrongAnswerError
 from jobs.benchmarks.shortest_paths import hierarchies, many, queries, single, widths
-from jobs.benchmarks.shortest_paths.graphs import Network, job_instance, read_network
+from jobs.benchmarks.shortest_paths.graphs import job_instance, read_network
 from tests.markdown import tables
-
-Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 @pytest.fixture(autouse=True)
-def _compiler() -> None:
+def _compiler():
     if shutil.which(os.environ.get("HPCSOLVE_CXX", "g++")) is None:
         pytest.skip("no C++ compiler")
 
 
 @pytest.fixture
-def benchmark(run_process: Run, repository: Path) -> Run:
+def benchmark(run_process, repository):
     """`benchmark(*arguments)`: the program, without any files of instances."""
 
-    def start(*arguments: str) -> subprocess.CompletedProcess[str]:
+    def start(*arguments):
         environment = {**os.environ, "PYTHONPATH": str(repository), "HPCSOLVE_DATA": str(repository)}
         command = [sys.executable, "-m", "jobs.benchmarks.shortest_paths", *arguments]
-        done: subprocess.CompletedProcess[str] = run_process(command, timeout=120, env=environment)
+        done = run_process(command, timeout=120, env=environment)
         return done
 
     return start
 
 
-def test_single(benchmark: Run) -> None:
+def test_single(benchmark):
     done = benchmark("single", "--graphs", "road:500", "rmat:8", "--repeats", "1", "--sources", "2")
     assert done.returncode == 0, done.stderr
     times, ratios = tables(done.stdout)
@@ -54,7 +46,7 @@ def test_single(benchmark: Run) -> None:
     assert all(float(row["work"]) >= 1 and float(row["ratio"]) > 0 for row in ratios)
 
 
-def test_tables(benchmark: Run) -> None:
+def test_tables(benchmark):
     done = benchmark("tables", "--graphs", "road:500", "--sources", "9", "--counts", "1", "300", "--repeats", "1")
     assert done.returncode == 0, done.stderr
     prepared, swept, *_ = tables(done.stdout)
@@ -62,7 +54,7 @@ def test_tables(benchmark: Run) -> None:
     assert [row["sources"] for row in swept] == ["1", "300"] and all(float(row["sweep"]) > 0 for row in swept)
 
 
-def test_engines(benchmark: Run) -> None:
+def test_engines(benchmark):
     """The choice is told for each number of sources, and a graph without a hierarchy has none."""
     done = benchmark("engines", "--graphs", "road-network:900", "rmat:13", "--counts", "2", "90", "--repeats", "1")
     assert done.returncode == 0, done.stderr
@@ -74,11 +66,10 @@ def test_engines(benchmark: Run) -> None:
     assert "Largest loss: " in done.stdout
 
 
-def test_other_programs_are_measured_and_checked(small: Network, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-                                                 ) -> None:
+def test_other_programs_are_measured_and_checked(small, monkeypatch, tmp_path):
     """Some of a row's distances are enough, and unreached vertices do not matter."""
 
-    def row(wrong: int, given: Network, source: int, vertices: NDArray[np.int64]) -> NDArray[np.float64]:
+    def row(wrong, given, source, vertices):
         return np.asarray(dijkstra(given.in_file_order, indices=source)[vertices] + wrong)
 
     for wrong, columns in ((0, None), (0, 50), (1, 50)):
@@ -94,7 +85,7 @@ def test_other_programs_are_measured_and_checked(small: Network, monkeypatch: py
         assert [row["program"] for row in others] == ["scipy"] and "hierarchy, MB" in prepared[0]
 
 
-def test_road_networks_without_coordinates_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_road_networks_without_coordinates_are_found(tmp_path, monkeypatch):
     (tmp_path / "roads").mkdir()
     text = "SECTION Graph\nNodes 2\nEdges 1\nE 1 2 7\nEND\n\nSECTION Terminals\nTerminals 1\nT 1\nEND\n\nEOF\n"
     (tmp_path / "roads" / "X.pace.gr").write_text(text)
@@ -104,7 +95,7 @@ def test_road_networks_without_coordinates_are_found(tmp_path: Path, monkeypatch
     assert job_instance("road-network:50") == '{ generate = "road-network", n = 50 }'
 
 
-def test_targets_and_all_pairs(benchmark: Run) -> None:
+def test_targets_and_all_pairs(benchmark):
     """A restricted sweep and the reductions are compared before a table is printed."""
     done = benchmark("targets", "--graphs", "road:900", "--sources", "40", "--counts", "1", "5", "--repeats", "1")
     assert done.returncode == 0, done.stderr
@@ -117,7 +108,7 @@ def test_targets_and_all_pairs(benchmark: Run) -> None:
     assert float(reduced[0]["CPU s"]) > 0
 
 
-def test_ranks(benchmark: Run, mpiexec_path: str) -> None:
+def test_ranks(benchmark, mpiexec_path):
     done = benchmark("ranks", "--graphs", "grid:20", "--sources", "5", "--repeats", "1", "--predecessors")
     assert done.returncode == 0, done.stderr
     (walls,) = tables(done.stdout)
@@ -125,18 +116,18 @@ def test_ranks(benchmark: Run, mpiexec_path: str) -> None:
 
 
 @pytest.mark.parametrize(("graph", "hint"), [("new-york", "HPCSOLVE_DATA must name"), ("rode:5", "road:1000000")])
-def test_graphs_that_are_not_there(benchmark: Run, graph: str, hint: str) -> None:
+def test_graphs_that_are_not_there(benchmark, graph, hint):
     done = benchmark("single", "--graphs", graph)
     assert done.returncode == 2 and done.stdout == ""
     assert done.stderr.count("\n") == 1 and hint in done.stderr
 
 
 @pytest.fixture(scope="module")
-def small() -> Network:
+def small():
     return read_network("road:300", 3)
 
 
-def test_widths(small: Network) -> None:
+def test_widths(small):
     rows = widths.measure(small, [0.5, 4.0], 1)
     assert [row.engine for row in rows] == ["near-far-block"] * 4 + ["near-far-grid"] * 4
     narrow, wide, adaptive, _ = rows[:4]
@@ -146,14 +137,14 @@ def test_widths(small: Network) -> None:
     assert [len(table) for table in tables("\n".join(text))] == [4, 4]
 
 
-def test_launches_are_counted_until_the_host_reads_back(small: Network) -> None:
+def test_launches_are_counted_until_the_host_reads_back(small):
     found = widths.sweep(small, [1.0], [1, 64], 1)
     (_, one), (_, many), (_, default) = found.values()
     assert one < many == 64 * -(-one // 64) and default >= one
     assert len(tables("\n".join(widths.sweep_table(small, found, 1)))[0]) == 1
 
 
-def test_queries(small: Network) -> None:
+def test_queries(small):
     points = queries.measure(small, [0.25], 2, 1)
     assert {point.rank for point in points} == {2, 3, 4, 5, 6, 7, 8}
     exact = [point for point in points if point.solver == queries.DIJKSTRA]
@@ -162,14 +153,14 @@ def test_queries(small: Network) -> None:
     assert len(tables("\n".join(queries.table(small, points, 1)))[0]) == 7
 
 
-def test_a_wrong_answer_stops_the_benchmark(small: Network) -> None:
+def test_a_wrong_answer_stops_the_benchmark(small):
     graph = small.graph
     wrong = replace(small, graph=replace(graph, weights=graph.weights + np.uint32(1)))  # not so in the layout
     with pytest.raises(WrongAnswerError, match="road:300: the solvers found different answers"):
         single.measure(wrong, 1, HostDevice(1))
 
 
-def test_charts(benchmark: Run, small: Network, tmp_path: Path) -> None:
+def test_charts(benchmark, small, tmp_path):
     pytest.importorskip("matplotlib", reason="no matplotlib (extra `plot`)")
     from jobs.benchmarks.shortest_paths import charts
 

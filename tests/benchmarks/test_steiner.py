@@ -1,15 +1,10 @@
 """Every command of the Steiner benchmark prints its tables, limits its rivals and finds wrong answers."""
 
-from __future__ import annotations
-
 import os
 import shutil
-import subprocess
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -27,7 +22,6 @@ from jobs.benchmarks.steiner.runs import Timing, own_run, rival_run
 from jobs.benchmarks.steiner.speed import KMB, engines
 from tests.markdown import tables
 
-Run = Callable[..., "subprocess.CompletedProcess[str]"]
 STEINLIB = """\
 33D32945 STP File, STP Format Version 1.0
 SECTION Graph
@@ -52,16 +46,16 @@ EOF
 
 
 @pytest.fixture(autouse=True)
-def _compiler() -> None:
+def _compiler():
     if shutil.which(os.environ.get("HPCSOLVE_CXX", "g++")) is None:
         pytest.skip("no C++ compiler")
 
 
 @pytest.fixture
-def data(tmp_path: Path) -> Callable[..., Path]:
+def data(tmp_path):
     """`data(optimum, closure_mst)`: a folder with one file and with tables that claim these values."""
 
-    def write(optimum: int = 9, closure_mst: int = 10) -> Path:
+    def write(optimum=9, closure_mst=10):
         folder = tmp_path / "data" / "steiner"
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "pace.stp").write_text(STEINLIB)
@@ -73,19 +67,19 @@ def data(tmp_path: Path) -> Callable[..., Path]:
 
 
 @pytest.fixture
-def benchmark(run_process: Run, repository: Path) -> Run:
+def benchmark(run_process, repository):
     """`benchmark(*arguments, data=...)`: the program, with its instances in this folder."""
 
-    def start(*arguments: str, data: Path = repository) -> subprocess.CompletedProcess[str]:
+    def start(*arguments, data=repository):
         environment = {**os.environ, "PYTHONPATH": str(repository), "HPCSOLVE_DATA": str(data)}
         command = [sys.executable, "-m", "jobs.benchmarks.steiner", *arguments]
-        done: subprocess.CompletedProcess[str] = run_process(command, timeout=200, env=environment)
+        done = run_process(command, timeout=200, env=environment)
         return done
 
     return start
 
 
-def test_rivals(benchmark: Run, data: Callable[..., Path]) -> None:
+def test_rivals(benchmark, data):
     done = benchmark("rivals", "--instances", "star", "road:90:8", "--repeats", "1", "--every", data=data())
     assert done.returncode == 0, done.stderr
     star, road = tables(done.stdout)
@@ -100,9 +94,7 @@ def test_rivals(benchmark: Run, data: Callable[..., Path]) -> None:
     assert all(line in done.stdout for line in skipped)
 
 
-def test_quality_finds_what_contradicts_the_tables(
-    benchmark: Run, data: Callable[..., Path], mpiexec_path: str
-) -> None:
+def test_quality_finds_what_contradicts_the_tables(benchmark, data, mpiexec_path):
     done = benchmark("quality", "--modes", "best", "kmb", data=data())
     assert done.returncode == 0, done.stderr
     rows, means = tables(done.stdout)
@@ -115,7 +107,7 @@ def test_quality_finds_what_contradicts_the_tables(
         assert done.returncode == 1 and message in done.stdout, done.stdout + done.stderr
 
 
-def test_ranks(benchmark: Run, mpiexec_path: str) -> None:
+def test_ranks(benchmark, mpiexec_path):
     done = benchmark("ranks", "--instances", "road:200:9", "--repeats", "1", "--modes", "kmb")
     assert done.returncode == 0, done.stderr
     walls = tables(done.stdout)
@@ -124,21 +116,21 @@ def test_ranks(benchmark: Run, mpiexec_path: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "hint"), [("lin37", "HPCSOLVE_DATA must name"), ("road:5", "road:20000:500")])
-def test_instances_that_are_not_there(benchmark: Run, name: str, hint: str) -> None:
+def test_instances_that_are_not_there(benchmark, name, hint):
     done = benchmark("rivals", "--instances", name)
     assert done.returncode == 2 and done.stdout == ""
     assert done.stderr.count("\n") == 1 and hint in done.stderr
 
 
 @pytest.fixture(scope="module")
-def small() -> Instance:
+def small():
     """An instance with edges of weight 0, which scipy may take for missing edges."""
     graph = power_law_steiner(n=120, edges=300, terminals=15, low=0, high=3)
     return Instance("small", "", graph)
 
 
 @pytest.mark.parametrize("low", [0, 1])
-def test_rivals_find_trees(low: int) -> None:
+def test_rivals_find_trees(low):
     """No tree is heavier than the closure's. On edges of weight 0 a rival from another library may find no tree."""
     instance = Instance("small", "", power_law_steiner(n=120, edges=300, terminals=15, low=low, high=3))
     rivals = all_rivals()[0]
@@ -152,7 +144,7 @@ def test_rivals_find_trees(low: int) -> None:
             assert row.weight is not None and row.weight <= closure_spanning_tree(instance.graph).weight, row
 
 
-def test_the_time_of_a_tree_is_without_the_lower_bound() -> None:
+def test_the_time_of_a_tree_is_without_the_lower_bound():
     """In mode best the table of distances takes longer than the lower bound: both times must show that."""
     parameters, instance = Parameters(mode="best"), read_instance("road:1000:40")
     with HostDevice(1) as device:
@@ -161,8 +153,8 @@ def test_the_time_of_a_tree_is_without_the_lower_bound() -> None:
     assert timing.whole / 2 < timing.seconds < timing.whole
 
 
-def test_rivals_are_limited(small: Instance) -> None:
-    def call(what: Callable[[], object]) -> Timing:
+def test_rivals_are_limited(small):
+    def call(what):
         return rival_run("rival", small, what, 1, 1, 4)  # type: ignore[arg-type]
 
     assert call(lambda: time.sleep(30)).failed == "more than 1 s"
@@ -170,7 +162,7 @@ def test_rivals_are_limited(small: Instance) -> None:
     assert call(lambda: os._exit(3)).failed == "ended without a tree (limit 4 GiB)"
 
 
-def test_wrong_trees_are_refused(small: Instance) -> None:
+def test_wrong_trees_are_refused(small):
     tree = with_scipy.all_terminals(small.graph)()
     weight = weight_of(small, tree)
     with pytest.raises(WrongAnswerError, match="less than the optimum"):
@@ -181,7 +173,7 @@ def test_wrong_trees_are_refused(small: Instance) -> None:
         weight_of(small, np.concatenate([tree, [[0, 0]]]))
 
 
-def test_searches_by_both_engines_find_the_same_pairs(small: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_searches_by_both_engines_find_the_same_pairs(small, monkeypatch):
     rows = [searches.measure(small, halt, 1) for halt in searches.HALTS]
     assert all(row.seconds["tile"] and row.seconds["phast"] and row.chosen == "tile" for row in rows)
     (table,) = tables("\n".join(searches.table(rows)))
@@ -192,7 +184,7 @@ def test_searches_by_both_engines_find_the_same_pairs(small: Instance, monkeypat
         searches.measure(small, "bottleneck", 1)
 
 
-def test_variants(small: Instance) -> None:
+def test_variants(small):
     with HostDevice(1) as device:
         rows = variants.by_engine(small, device, 1)
         assert [row.solver for row in rows] == list(engines()) and all(row.arcs > 0 for row in rows)
@@ -208,7 +200,7 @@ def test_variants(small: Instance) -> None:
     assert [len(table) for table in tables("\n".join(text))] == [len(engines()), 5, 6, 2]
 
 
-def test_charts(small: Instance, tmp_path: Path) -> None:
+def test_charts(small, tmp_path):
     pytest.importorskip("matplotlib", reason="no matplotlib (extra `plot`)")
     from jobs.benchmarks.steiner import charts
 

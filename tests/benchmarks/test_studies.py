@@ -1,14 +1,9 @@
 """Every study prints its tables and writes its figures, with what was measured, and says which instances stand in."""
 
-from __future__ import annotations
-
 import os
 import shutil
-import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,14 +15,12 @@ from jobs.benchmarks.ants.instances import read_or_generate
 from jobs.benchmarks.common.answers import WrongAnswerError
 from jobs.benchmarks.held_karp import memory, published
 from jobs.benchmarks.shortest_paths import search_space
-from jobs.benchmarks.shortest_paths.graphs import Network, read_network
+from jobs.benchmarks.shortest_paths.graphs import read_network
 from tests.markdown import tables
-from tests.stub_driver.build import Stub
 from tests.stub_driver.fixture import stub
 
 __all__ = ["stub"]
 
-Run = Callable[..., "subprocess.CompletedProcess[str]"]
 FIGURES = {
     "held-karp": ["held-karp-memory", "held-karp-time"],
     "near-far": ["shortest-paths-queries-road-400", "shortest-paths-space-road-400", "shortest-paths-sweep-rmat-6",
@@ -48,27 +41,27 @@ PLACES = "p aux sp co 3\nv 1 0 0\nv 2 5 0\nv 3 12 0\n"
 
 
 @pytest.fixture(autouse=True)
-def _compiler() -> None:
+def _compiler():
     if shutil.which(os.environ.get("HPCSOLVE_CXX", "g++")) is None:
         pytest.skip("no C++ compiler")
 
 
 @pytest.fixture
-def study(run_process: Run, repository: Path, tmp_path: Path) -> Run:
+def study(run_process, repository, tmp_path):
     """`study(name, *options)`: the program on its smallest instances, without any published ones."""
     pytest.importorskip("matplotlib", reason="no matplotlib (extra `plot`)")
 
-    def start(name: str, *options: str, **more: str) -> subprocess.CompletedProcess[str]:
+    def start(name, *options, **more):
         environment = {**os.environ, "PYTHONPATH": str(repository), "HPCSOLVE_DATA": str(tmp_path), **more}
         command = [sys.executable, "-m", "jobs.benchmarks.studies", name, "--tiny", *options]
-        done: subprocess.CompletedProcess[str] = run_process(command, timeout=200, env=environment, cwd=tmp_path)
+        done = run_process(command, timeout=200, env=environment, cwd=tmp_path)
         return done
 
     return start
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_tables_and_figures(study: Run, tmp_path: Path, name: str) -> None:
+def test_tables_and_figures(study, tmp_path, name):
     done, folder = study(name), tmp_path / "build" / "studies" / name
     assert done.returncode == 0, done.stderr
     report, _, last = done.stdout.rpartition("\n\n")
@@ -83,13 +76,13 @@ def test_tables_and_figures(study: Run, tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize(("name", "shown"), [
     ("held-karp", "hpcsolve, compact, GPU"), ("ants", "st-group:step:512"), ("kmb", "bellman-ford-push"),
 ])
-def test_a_gpu(study: Run, stub: Stub, name: str, shown: str) -> None:
+def test_a_gpu(study, stub, name, shown):
     done = study(name, "--device", "cuda", **stub.environment(nvcc="single"))
     assert done.returncode == 0, done.stderr
     assert shown in done.stdout and "- device: Stub" in done.stdout
 
 
-def test_a_road_network_of_ones_own(study: Run, tmp_path: Path) -> None:
+def test_a_road_network_of_ones_own(study, tmp_path):
     assert "or name another graph" in study("near-far", "--graph", "town").stderr
     (tmp_path / "roads").mkdir()
     (tmp_path / "roads" / "town.gr").write_text(TOWN)
@@ -100,21 +93,21 @@ def test_a_road_network_of_ones_own(study: Run, tmp_path: Path) -> None:
     assert (tmp_path / "out" / "shortest-paths-space-town.svg").exists()
 
 
-def test_stand_ins_say_for_what_they_stand(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_stand_ins_say_for_what_they_stand(monkeypatch, tmp_path):
     monkeypatch.setenv("HPCSOLVE_DATA", str(tmp_path))
     instance = read_or_generate("d198")
     assert (instance.tsp.n, instance.name, instance.published_name) == (198, "uniform-198", "d198")
     assert np.isnan(instance.gap(1.0))
 
 
-def test_the_table_of_the_post_has_a_value_for_each_set_and_last_city() -> None:
+def test_the_table_of_the_post_has_a_value_for_each_set_and_last_city():
     for n in (2, 5, 9):
         pairs = sum(1 for whole in range(1 << n - 1) for last in range(n - 1) if whole >> last & 1)
         assert published.full_table_bytes(n) == 4 * pairs
     assert published.full_table_bytes(published.NUMBA_N) == pytest.approx(published.NUMBA_BYTES, rel=0.05)
 
 
-def test_memory_is_what_was_planned() -> None:
+def test_memory_is_what_was_planned():
     rows = memory.measure({"planes": [12, 13], "compact": [12]}, HostDevice, 14)
     assert [row.n for row in rows] == [12, 13, 14] * 3
     measured = [row for row in rows if row.measured is not None]
@@ -129,7 +122,7 @@ def test_memory_is_what_was_planned() -> None:
     assert 0 < compact.planned - published.full_table_bytes(13) < 30000, "its table, and small ones beside it"
 
 
-def test_resident_memory_is_about_what_was_planned(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_resident_memory_is_about_what_was_planned(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     rows = memory.measure({"planes": [], "compact": []}, HostDevice, 26)
     found = memory.resident([26])
@@ -139,11 +132,11 @@ def test_resident_memory_is_about_what_was_planned(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.fixture(scope="module")
-def small() -> Network:
+def small():
     return read_network("road:600", 2)
 
 
-def test_search_spaces(small: Network) -> None:
+def test_search_spaces(small):
     query, graph = search_space.choose_query(small, 250), small.graph
     matrix = coo_array((graph.weights.astype(float), (graph.tails(), graph.heads)), shape=(graph.n, graph.n)).tocsr()
     distance = dijkstra(matrix, indices=query.source)
@@ -163,7 +156,7 @@ def test_search_spaces(small: Network) -> None:
     assert [int(row["arcs"]) for row in rows] == [space.arcs for space in spaces]
 
 
-def test_wrong_distances_end_the_study(small: Network) -> None:
+def test_wrong_distances_end_the_study(small):
     query = search_space.choose_query(small, 250)
     with pytest.raises(WrongAnswerError, match="road:600"):
         search_space.measure(small, replace(query, distance=query.distance + (query.distance > 0)))

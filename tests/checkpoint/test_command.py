@@ -1,7 +1,5 @@
 """Stopping and resuming by the command line: signals, the deadline, a rank that hangs, what is refused."""
 
-from __future__ import annotations
-
 import functools
 import os
 import re
@@ -10,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -36,22 +33,20 @@ LONG = re.sub(r"sources = .*", 'sources = "all"', ROWS)
 RUN = [sys.executable, "-m", "hpcsolve", "run", "job.toml", "--device", "cpu"]
 STOPPED = re.compile(r"^stopped: after .*; the same command goes on from out\.h5\.checkpoint$", re.M)
 
-Start = Callable[..., "subprocess.CompletedProcess[str]"]
-
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     """Return a folder with the long job."""
     (tmp_path / "job.toml").write_text(LONG)
     return tmp_path
 
 
 @pytest.fixture(scope="module")
-def undisturbed(hpcsolve: Start, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], dict[str, bytes]]:
+def undisturbed(hpcsolve, tmp_path_factory):
     """Return `undisturbed(name)`, which returns the answer to one of `JOBS` by a run that nobody has stopped."""
 
     @functools.cache
-    def solved(name: str) -> dict[str, bytes]:
+    def solved(name):
         folder = tmp_path_factory.mktemp("undisturbed")
         (folder / "job.toml").write_text(JOBS[name])
         done = hpcsolve("run", "job.toml", "--device", "cpu", cwd=folder, timeout=200)
@@ -61,7 +56,7 @@ def undisturbed(hpcsolve: Start, tmp_path_factory: pytest.TempPathFactory) -> Ca
     return solved
 
 
-def signalled(command: list[str], folder: Path, number: int, seconds: float, after: str = "memory:") -> tuple[int, str]:
+def signalled(command, folder, number, seconds, after="memory:"):
     """Start a run, signal it some seconds after a line, and return its exit code and what it printed."""
     with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         assert process.stdout is not None
@@ -80,9 +75,9 @@ def signalled(command: list[str], folder: Path, number: int, seconds: float, aft
         ("held-karp", signal.SIGUSR1, 3, 1), ("rows", signal.SIGINT, 1, 3), ("rows", signal.SIGUSR1, 2, 1))),
 ])
 def test_a_signal_stops_a_run_and_the_same_command_goes_on(
-    name: str, number: int, ranks: int, then: int, tmp_path: Path, mpiexec: Start, mpiexec_path: str,
-    undisturbed: Callable[[str], dict[str, bytes]],
-) -> None:
+    name, number, ranks, then, tmp_path, mpiexec, mpiexec_path,
+    undisturbed,
+):
     (tmp_path / "job.toml").write_text(JOBS[name])
     slow = [*RUN, "--set", "threads=1"]  # else a fast machine is done before the signal comes
     command = slow if ranks == 1 else [mpiexec_path, "-n", str(ranks), *slow]
@@ -100,19 +95,19 @@ def test_a_signal_stops_a_run_and_the_same_command_goes_on(
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1])
 @pytest.mark.parametrize("seconds", [0.0, 0.3])
-def test_a_signal_during_the_imports_is_not_lost(number: int, seconds: float, folder: Path) -> None:
+def test_a_signal_during_the_imports_is_not_lost(number, seconds, folder):
     """The first line comes before the imports, which take half a second and more. There is nothing to keep yet."""
     code, output = signalled(RUN, folder, number, seconds, after="job:")
     name = signal.Signals(number).name
     assert code == 75 and output.endswith(f"hpcsolve: stopped by {name}; run the same command again\n"), output
 
 
-def test_ctrl_c_during_the_imports_ends_at_once(folder: Path) -> None:
+def test_ctrl_c_during_the_imports_ends_at_once(folder):
     code, output = signalled(RUN, folder, signal.SIGINT, 0.1, after="job:")
     assert code == 130 and output.endswith("hpcsolve: interrupted\n"), output
 
 
-def test_no_exception_of_ctrl_c_is_raised_in_an_import(tmp_path: Path) -> None:
+def test_no_exception_of_ctrl_c_is_raised_in_an_import(tmp_path):
     """The initialization of a C extension may turn it into another one, or crash."""
     (tmp_path / "extension.py").write_text(
         "import signal\ntry: signal.raise_signal(signal.SIGINT)\nexcept KeyboardInterrupt: raise TypeError"
@@ -127,13 +122,13 @@ def test_no_exception_of_ctrl_c_is_raised_in_an_import(tmp_path: Path) -> None:
     assert (ended.returncode, ended.stdout, ended.stderr) == (130, "raised\n", "hpcsolve: interrupted\n")
 
 
-def test_without_checkpoints_a_signal_ends_the_run(folder: Path) -> None:
+def test_without_checkpoints_a_signal_ends_the_run(folder):
     code, output = signalled([*RUN, "--checkpoint-interval", "never"], folder, signal.SIGTERM, 0.3)
     assert code == -signal.SIGTERM and sorted(os.listdir(folder)) == ["job.toml"], output
 
 
 @pytest.mark.slow
-def test_deadlines(folder: Path, hpcsolve: Start) -> None:
+def test_deadlines(folder, hpcsolve):
     """One that is given, and the end of the Slurm job less what the job script needs to requeue it."""
     given = hpcsolve("run", "job.toml", "--device", "cpu", "--deadline", "3", cwd=folder, timeout=100)
     assert given.returncode == 75 and STOPPED.search(given.stdout), given.stdout
@@ -142,7 +137,7 @@ def test_deadlines(folder: Path, hpcsolve: Start) -> None:
     assert slurm.returncode == 75 and STOPPED.search(slurm.stdout), slurm.stdout
 
 
-def test_a_rank_that_hangs_ends_the_job(folder: Path, mpiexec_path: str) -> None:
+def test_a_rank_that_hangs_ends_the_job(folder, mpiexec_path):
     """Every rank that waits prints its stack."""
     (folder / "job.toml").write_text(HELD_KARP.replace("n = 27", "n = 30"))
     command = [mpiexec_path, "-n", "3", *RUN, "--hang-timeout", "4"]
@@ -164,7 +159,7 @@ def test_a_rank_that_hangs_ends_the_job(folder: Path, mpiexec_path: str) -> None
 
 
 @pytest.mark.slow
-def test_checkpoints_elsewhere_of_another_job_and_damaged(folder: Path, hpcsolve: Start) -> None:
+def test_checkpoints_elsewhere_of_another_job_and_damaged(folder, hpcsolve):
     """Each of these is one line with the way out."""
     run = ("run", "job.toml", "--device", "cpu", "--checkpoint-dir", "kept")
     stop = [sys.executable, "-m", "hpcsolve", *run, "--checkpoint-interval", "0"]
@@ -192,7 +187,7 @@ def test_checkpoints_elsewhere_of_another_job_and_damaged(folder: Path, hpcsolve
 
 
 @pytest.mark.slow
-def test_a_later_run_takes_over(folder: Path, hpcsolve: Start) -> None:
+def test_a_later_run_takes_over(folder, hpcsolve):
     """The earlier one, perhaps on a host that the network lost, writes nothing more."""
     (folder / "job.toml").write_text(HELD_KARP)
     command = [*RUN, "--checkpoint-interval", "0"]

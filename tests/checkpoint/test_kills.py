@@ -3,8 +3,6 @@
 HPCSOLVE_KILLS says how many kills are made in all (`make test-faults`: 200, with the figures of each algorithm).
 """
 
-from __future__ import annotations
-
 import os
 import random
 import shutil
@@ -13,7 +11,6 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,16 +51,14 @@ shakes = 3
 """,
 }
 
-Start = Callable[..., "subprocess.CompletedProcess[str]"]
 
-
-def solution(path: Path) -> dict[str, bytes]:
+def solution(path):
     """Return the bytes of `/solution`."""
     with h5py.File(path) as file:
         return {name: dataset[()].tobytes() for name, dataset in file["solution"].items()}
 
 
-def processes(folder: Path) -> list[int]:
+def processes(folder):
     """Return the processes that work in a folder: the launcher, its helpers and all ranks."""
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
@@ -73,7 +68,7 @@ def processes(folder: Path) -> list[int]:
     return found
 
 
-def wait_until_gone(folder: Path) -> None:
+def wait_until_gone(folder):
     """Wait until no process works in a folder, or fail the test and kill them."""
     deadline = time.monotonic() + SECONDS_TO_BE_GONE
     while left := processes(folder):
@@ -95,7 +90,7 @@ class Figures:
     from_a_checkpoint: int = 0
     identical: int = 0
 
-    def __str__(self) -> str:
+    def __str__(self):
         """Return the figures in words."""
         victims = ", ".join(f"{count} of a {victim}" for victim, count in sorted(self.victims.items()))
         return (f"{self.victims.total()} kills ({victims}), {self.during_a_write} during the write of a checkpoint; "
@@ -104,9 +99,7 @@ class Figures:
 
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("name", JOBS)
-def test_killed_at_random_moments(
-    name: str, tmp_path: Path, hpcsolve: Start, mpiexec_path: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_killed_at_random_moments(name, tmp_path, hpcsolve, mpiexec_path, monkeypatch):
     """After each kill the run is resumed to its end in a copy of the folder, and then goes on, to be killed again."""
     (temporary := tmp_path / "temporary").mkdir()
     monkeypatch.setenv("TMPDIR", str(temporary))
@@ -133,8 +126,7 @@ def test_killed_at_random_moments(
     assert figures.identical == figures.victims.total()
 
 
-def resume(folder: Path, copy: Path, mpiexec_path: str, chance: random.Random, figures: Figures,
-           expected: dict[str, bytes]) -> None:
+def resume(folder, copy, mpiexec_path, chance, figures, expected):
     """Run the same command to its end, on any number of ranks, in a copy of the folder, and compare the answer."""
     shutil.copytree(folder, copy)
     done = subprocess.run(command(mpiexec_path, chance), cwd=copy, capture_output=True, text=True, timeout=300)
@@ -145,19 +137,19 @@ def resume(folder: Path, copy: Path, mpiexec_path: str, chance: random.Random, f
     shutil.rmtree(copy)
 
 
-def require_finished(folder: Path, expected: dict[str, bytes]) -> None:
+def require_finished(folder, expected):
     """Check that a run has left its answer and nothing else."""
     assert solution(folder / "out.h5") == expected
     assert sorted(os.listdir(folder)) == ["job.toml", "out.h5"]
 
 
-def command(mpiexec_path: str, chance: random.Random) -> list[str]:
+def command(mpiexec_path, chance):
     """Return the command of the job on 1, 2 or 3 ranks."""
     return [mpiexec_path, "-n", str(chance.choice([1, 2, 3])), sys.executable, "-m", "hpcsolve", "run", "job.toml",
             "--device", "cpu", "--output", "out.h5", "--checkpoint-interval", "0.05"]
 
 
-def killed_once(folder: Path, mpiexec_path: str, chance: random.Random, lasts: float, figures: Figures) -> bool:
+def killed_once(folder, mpiexec_path, chance, lasts, figures):
     """Start the job, kill one of its processes within about its time, and return whether it was killed before its end.
 
     The number of ranks, the moment and the process are chosen at random. Every other time the moment is the next one at
@@ -181,7 +173,7 @@ def killed_once(folder: Path, mpiexec_path: str, chance: random.Random, lasts: f
     return False
 
 
-def is_writing(folder: Path, before: set[str]) -> bool:
+def is_writing(folder, before):
     """Return whether the run has written data files of a checkpoint without manifest yet, and there is one before it.
 
     Parameters
@@ -194,20 +186,20 @@ def is_writing(folder: Path, before: set[str]) -> bool:
     return last != "" and any(name[:8] > last for name in names - before if name.endswith(".data"))
 
 
-def checkpoint_files(folder: Path) -> set[str]:
+def checkpoint_files(folder):
     """Return the names of the files in the folder of the checkpoints."""
     with suppress(FileNotFoundError):
         return set(os.listdir(folder / "out.h5.checkpoint"))
     return set()
 
 
-def wait_for_a_write(folder: Path, before: set[str], process: subprocess.Popen[str]) -> None:
+def wait_for_a_write(folder, before, process):
     """Return when a checkpoint is being written, or the run is over."""
     while process.poll() is None and not is_writing(folder, before):
         time.sleep(0.0005)
 
 
-def kill_one(folder: Path, chance: random.Random) -> str | None:
+def kill_one(folder, chance):
     """Kill a process of the job and return what it was: a rank, a compiler or the launcher. None if there was none."""
     victims = processes(folder)
     if not victims:

@@ -5,8 +5,6 @@ the state gets and however fast the disk is, and generations that only append wo
 a kill costs, which is that interval.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from hpcsolve.checkpoint.checkpoints import FIRST_RATE, SHARE, Pace
@@ -15,7 +13,7 @@ from hpcsolve.checkpoint.checkpoints import FIRST_RATE, SHARE, Pace
 @pytest.mark.parametrize("rate", [0.1 * FIRST_RATE, FIRST_RATE, 10 * FIRST_RATE])
 @pytest.mark.parametrize("growth", [1e5, 1e7, 1e9], ids="{:.0e} B/s".format)
 @pytest.mark.parametrize("piece", [2.0, 20.0], ids="{} s a piece".format)
-def test_checkpoints_take_two_percent(rate: float, growth: float, piece: float) -> None:
+def test_checkpoints_take_two_percent(rate, growth, piece):
     """A day of a run whose finished rows grow by so many bytes a second, on a disk that writes so many."""
     clock = [0.0]
     pace = Pace(clock=lambda: clock[0])
@@ -36,7 +34,7 @@ def test_checkpoints_take_two_percent(rate: float, growth: float, piece: float) 
         assert saving <= SHARE * clock[0]
 
 
-def test_a_piece_of_work_a_checkpoint_and_the_end_must_fit_before_the_deadline() -> None:
+def test_a_piece_of_work_a_checkpoint_and_the_end_must_fit_before_the_deadline():
     """The longest piece took 30 s, the last checkpoint 5 s, and the process takes 2 s to end."""
     clock = [0.0]
     pace = Pace(deadline=1000.0, clock=lambda: clock[0])

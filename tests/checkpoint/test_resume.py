@@ -1,19 +1,16 @@
 """A run that is stopped at any boundary goes on from there, on other ranks too, to the same answer, bit for bit."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import cycle
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from hpcsolve.algorithms.base import NO_STOP, Algorithm, Outcome, StopCriteria, silent
+from hpcsolve.algorithms.base import NO_STOP, StopCriteria, silent
 from hpcsolve.algorithms.registry import algorithm
 from hpcsolve.algorithms.shortest_paths.engines.phast import Shape
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints, Pace, Writer
@@ -25,7 +22,7 @@ from hpcsolve.problems.generate.graph import road_steiner
 from hpcsolve.problems.generate.plane import road_graph
 from hpcsolve.problems.generate.tsp import random_matrix, uniform_tsp
 from tests.steiner_oracle import hypercube
-from tests.thread_comm import ThreadComm, on_ranks
+from tests.thread_comm import on_ranks
 
 
 @dataclass(frozen=True)
@@ -39,11 +36,11 @@ class Job:
     patience: tuple[int, ...] = (1, 2, 5)
 
     @property
-    def solver(self) -> Algorithm:
+    def solver(self):
         """The algorithm."""
         return algorithm(self.name)
 
-    def run(self, comm: ThreadComm, checkpoints: Checkpoints = NONE) -> Outcome | None:
+    def run(self, comm, checkpoints=NONE):
         """Return the outcome, or None if the run stopped without an answer."""
         try:
             return self.solver.run(self.problem, HostDevice(1), comm, self.solver.parameters(**self.parameters),
@@ -86,20 +83,20 @@ JOBS = {
 }
 
 
-def attempt(job: Job, folder: Path, patience: int, comm: ThreadComm) -> Outcome | None:
+def attempt(job, folder, patience, comm):
     """Go on with a job until the last rank has looked so many times whether to stop."""
     saved = newest(folder, comm, pytest.fail)  # type: ignore[arg-type]
     lease = take_lease(folder) if comm.rank == 0 else None
     looks = iter(range(10**9))
 
-    def interrupted() -> bool:
+    def interrupted():
         return next(looks) + 1 >= patience and comm.rank == comm.size - 1
 
     writer = Writer(folder, comm, lease, "", saved)
     return job.run(comm, Checkpoints(interrupted, saved, writer, Pace(math.inf)))
 
 
-def answer(outcomes: list[Outcome]) -> dict[str, bytes]:
+def answer(outcomes):
     """Return the bytes of the answer of all ranks."""
     columns = {name: np.asarray(column.values).tobytes() for name, column in outcomes[0].solution.items()}
     tables = {name: b"".join(outcome.rows[name].values.tobytes() for outcome in outcomes) for name in outcomes[0].rows}
@@ -107,7 +104,7 @@ def answer(outcomes: list[Outcome]) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("name", JOBS)
-def test_stopped_again_and_again(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stopped_again_and_again(name, tmp_path, monkeypatch):
     monkeypatch.setattr("hpcsolve.checkpoint.checkpoints.SECONDS_BETWEEN", 0.0)  # the ranks agree at each boundary
     small_batches(monkeypatch)
     job = JOBS[name]
@@ -129,7 +126,7 @@ def test_stopped_again_and_again(name: str, tmp_path: Path, monkeypatch: pytest.
 LAYERED = ("symmetric", "asymmetric", "bounded", "exact")
 
 
-def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+def small_batches(monkeypatch):
     """Make many pieces of work out of small problems."""
     monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.tables.rows_at_once", lambda *_: 4)
     monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.reductions.rows_at_once", lambda *_: 4)

@@ -1,9 +1,6 @@
 """Whatever happens to the files of a checkpoint is found, the generation before is used, and that is said."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +8,7 @@ import pytest
 from hpcsolve.checkpoint import store
 from hpcsolve.checkpoint.checkpoints import Checkpoints, Writer, remove_checkpoints
 from hpcsolve.checkpoint.saved import Saved, newest
-from hpcsolve.checkpoint.store import Lease, LeaseLost, Manifest, State, part, take_lease
+from hpcsolve.checkpoint.store import LeaseLost, Manifest, State, part, take_lease
 from hpcsolve.errors import DamagedFileError, EnvironmentFault
 from hpcsolve.parallel.comm import SerialComm
 from tests.thread_comm import on_ranks
@@ -19,7 +16,7 @@ from tests.thread_comm import on_ranks
 JOB = "0" * 64
 
 
-def write(folder: Path, *numbers: int) -> Lease:
+def write(folder, *numbers):
     """Write a generation for each number, which is all that its state holds, and return the lease."""
     lease = take_lease(folder)
     writer = Writer(folder, SerialComm(), lease, JOB, None)
@@ -29,20 +26,20 @@ def write(folder: Path, *numbers: int) -> Lease:
     return lease
 
 
-def found(folder: Path) -> tuple[Saved | None, list[str]]:
+def found(folder):
     """Return the generation that a run would go on from, and what it would say."""
-    said: list[str] = []
+    said = []
     return newest(folder, SerialComm(), said.append), said
 
 
-def mutants(content: bytes) -> list[bytes]:
+def mutants(content):
     """Return the content with a bit of each byte flipped in turn, cut at each length, and with a byte behind it."""
     flipped = [content[:at] + bytes([content[at] ^ 1 << at % 8]) + content[at + 1 :] for at in range(len(content))]
     return [*flipped, *(content[:length] for length in range(len(content))), content + b"\0"]
 
 
 @pytest.mark.parametrize("suffix", ["manifest", "data"])
-def test_every_flipped_byte_and_every_truncation(suffix: str, tmp_path: Path) -> None:
+def test_every_flipped_byte_and_every_truncation(suffix, tmp_path):
     write(tmp_path, 1, 2, 3)
     path = max(tmp_path.glob(f"*.{suffix}"))
     content = path.read_bytes()
@@ -57,7 +54,7 @@ def test_every_flipped_byte_and_every_truncation(suffix: str, tmp_path: Path) ->
     assert found(tmp_path)[0].integer("number") == 3  # type: ignore[union-attr]
 
 
-def test_a_missing_file_is_found(tmp_path: Path) -> None:
+def test_a_missing_file_is_found(tmp_path):
     write(tmp_path, 1, 2)
     max(tmp_path.glob("*.data")).unlink()
     saved, said = found(tmp_path)
@@ -65,7 +62,7 @@ def test_a_missing_file_is_found(tmp_path: Path) -> None:
     assert "No such file or directory" in said[0]
 
 
-def test_two_generations_are_kept_and_two_damaged_ones_end_the_run(tmp_path: Path) -> None:
+def test_two_generations_are_kept_and_two_damaged_ones_end_the_run(tmp_path):
     write(tmp_path, 1, 2, 3)
     assert sorted(store.generations(tmp_path)) == [2, 3] and len(list(tmp_path.iterdir())) == 5
     for path in tmp_path.glob("*.data"):
@@ -75,14 +72,14 @@ def test_two_generations_are_kept_and_two_damaged_ones_end_the_run(tmp_path: Pat
     assert raised.value.exit_code == 5
 
 
-def test_a_manifest_that_lies_is_refused(tmp_path: Path) -> None:
+def test_a_manifest_that_lies_is_refused(tmp_path):
     """With a right hash too: no name leads out of the folder, no size is believed that the data file has not."""
     write(tmp_path, 1)
     path = next(tmp_path.glob("*.manifest"))
     text = path.read_bytes()[:-66]
     good = json.loads(text)
 
-    def refused(**change: object) -> bool:
+    def refused(**change):
         piece = {**good["files"][0]["pieces"][0], **{key: value for key, value in change.items() if key in PIECE}}
         file = {**good["files"][0], "pieces": [piece], **{k: v for k, v in change.items() if k not in PIECE}}
         content = json.dumps({**good, "files": [file]}).encode()
@@ -100,7 +97,7 @@ def test_a_manifest_that_lies_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", [b'{"x": ' + b"[" * 10_000, b'{"x": "\xff"}', b"[]", b""])
-def test_what_is_no_manifest_or_lease_is_told_in_a_line(text: bytes, tmp_path: Path) -> None:
+def test_what_is_no_manifest_or_lease_is_told_in_a_line(text, tmp_path):
     lease = write(tmp_path, 1)
     next(tmp_path.glob("*.manifest")).write_bytes(text + store.sealed_by(text))
     with pytest.raises(DamagedFileError, match="not a manifest of this version"):
@@ -113,11 +110,11 @@ def test_what_is_no_manifest_or_lease_is_told_in_a_line(text: bytes, tmp_path: P
 PIECE = ("first", "shape", "dtype", "offset")
 
 
-def test_rows_come_back_on_other_ranks(tmp_path: Path) -> None:
+def test_rows_come_back_on_other_ranks(tmp_path):
     """Three ranks write rows 0 to 8 and pairs without numbers. Any ranges of them can be read."""
     table = np.arange(27, dtype=np.int64).reshape(9, 3)
 
-    def kept(comm: object) -> None:
+    def kept(comm):
         rank = comm.rank  # type: ignore[attr-defined]
         lease = take_lease(tmp_path) if rank == 0 else None
         rows = part("table", 3 * rank, table[3 * rank : 3 * rank + 3])
@@ -144,7 +141,7 @@ def test_rows_come_back_on_other_ranks(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("firsts", [(0, 0), (0, 2), (0, 4)])
-def test_rows_that_are_stored_twice_or_not_at_all_are_refused(firsts: tuple[int, int], tmp_path: Path) -> None:
+def test_rows_that_are_stored_twice_or_not_at_all_are_refused(firsts, tmp_path):
     """Six rows are stored of the six that are wanted, but not each of them."""
     parts = [part("table", first, np.zeros((3, 2), np.int64)) for first in firsts]
     Writer(tmp_path, SerialComm(), take_lease(tmp_path), JOB, None).write(State({}, parts, ""))
@@ -154,7 +151,7 @@ def test_rows_that_are_stored_twice_or_not_at_all_are_refused(firsts: tuple[int,
         saved.rows("table", range(6), (2,), np.int64)
 
 
-def test_numbers_that_no_run_writes_are_refused(tmp_path: Path) -> None:
+def test_numbers_that_no_run_writes_are_refused(tmp_path):
     """Integers beyond their bounds, texts that are not known, times that are none, and what is of another kind."""
     for value in (-1, 5, 2.5, "2", -0.5, 1e300):
         saved = Saved(tmp_path, Manifest(JOB, "", 1, {"number": value, "seconds": value}, "", ()))
@@ -168,7 +165,7 @@ def test_numbers_that_no_run_writes_are_refused(tmp_path: Path) -> None:
                 saved.seconds()
 
 
-def test_a_full_disk_leaves_the_checkpoints_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_leaves_the_checkpoints_before(tmp_path, monkeypatch):
     """Whichever of the writes fails: those of the data, of the manifest, its rename."""
     writer = Writer(tmp_path, SerialComm(), take_lease(tmp_path), JOB, None)
     row = [part("row", 0, np.zeros(4))]
@@ -185,13 +182,13 @@ def test_a_full_disk_leaves_the_checkpoints_before(tmp_path: Path, monkeypatch: 
     assert len(list(tmp_path.iterdir())) == 5, "nothing is left of the failed ones"
 
 
-def full(*_: object) -> None:
+def full(*_):
     raise OSError(28, "No space left on device")
 
 
-def test_a_folder_in_place_of_a_manifest_does_not_end_the_run(tmp_path: Path) -> None:
+def test_a_folder_in_place_of_a_manifest_does_not_end_the_run(tmp_path):
     """The run goes on, as with a full disk. A mistake of the user would have ended it."""
-    lines: list[str] = []
+    lines = []
     writer = Writer(tmp_path, SerialComm(), take_lease(tmp_path), JOB, None)
     checkpoints = Checkpoints(writer=writer, warn=lines.append)
     (tmp_path / "00000001.manifest").mkdir()
@@ -202,7 +199,7 @@ def test_a_folder_in_place_of_a_manifest_does_not_end_the_run(tmp_path: Path) ->
     assert len(lines) == 1 and found(tmp_path)[0].integer("number") == 2  # type: ignore[union-attr]
 
 
-def test_a_run_that_lost_its_lease_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_lost_its_lease_writes_nothing(tmp_path, monkeypatch):
     first = Writer(tmp_path, SerialComm(), take_lease(tmp_path), JOB, None)
     first.write(State({"number": 1}, [], ""))
     monkeypatch.setenv("SLURM_JOB_ID", "34")
@@ -217,12 +214,12 @@ def test_a_run_that_lost_its_lease_writes_nothing(tmp_path: Path, monkeypatch: p
         first.require_lease()
 
 
-def test_the_same_state_is_not_written_twice(tmp_path: Path) -> None:
+def test_the_same_state_is_not_written_twice(tmp_path):
     write(tmp_path, 1, 1, 2, 2)
     assert store.generations(tmp_path) == [2, 1]
 
 
-def test_only_our_own_files_are_removed(tmp_path: Path) -> None:
+def test_only_our_own_files_are_removed(tmp_path):
     write(tmp_path, 1)
     (tmp_path / "notes.txt").write_text("mine")
     store.remove(tmp_path)

@@ -1,13 +1,10 @@
 """The method that is chosen when nobody names one: at the edges of each limit, and that each reason is true."""
 
-from __future__ import annotations
-
 import os
 import re
 from dataclasses import replace
 from itertools import permutations
 from types import SimpleNamespace
-from typing import Any
 
 import networkx
 import numpy as np
@@ -28,14 +25,13 @@ from hpcsolve.runner.method import RATE, SECONDS, STAGNATION, Method, Resources,
 ALONE = Resources(memory=1 << 40)
 
 
-def need(problem: Any, name: str, ranks: int = 1, **keys: Any) -> int:
+def need(problem, name, ranks=1, **keys):
     """Return the bytes that a rank needs."""
     solver = algorithm(name)
     return max(solver.estimate(problem, solver.parameters(**keys), ranks, ONE_CORE).needed)
 
 
-def chosen(problem: Any, resources: Resources = ALONE, keys: tuple[str, ...] = (), stop: tuple[str, ...] = ()
-           ) -> tuple[str, dict[str, Any], dict[str, Any]]:
+def chosen(problem, resources=ALONE, keys=(), stop=()):
     """Return what is chosen, after a look at the reason."""
     method = method_for(problem, resources, keys, stop)
     require_true(method, problem, resources, keys, stop)
@@ -45,8 +41,7 @@ def chosen(problem: Any, resources: Resources = ALONE, keys: tuple[str, ...] = (
     return method.algorithm, dict(method.keys), dict(method.stop)
 
 
-def require_true(method: Method, problem: Any, resources: Resources, keys: tuple[str, ...], stop: tuple[str, ...]
-                 ) -> None:
+def require_true(method, problem, resources, keys, stop):
     """Fail unless the reason is one of those known here, and is true."""
     reason, memory = method.reason, resources.memory
     if found := re.fullmatch(r"since (\d+) (city is|cities are) few enough for a proof of the optimum", reason):
@@ -93,11 +88,11 @@ LIMIT = {"seconds": SECONDS}
     (29, ("held-karp", {}, LIMIT)), (122, ("held-karp", {}, LIMIT)), (123, ("ant-colony", {}, ANTS)),
     (200, ("ant-colony", {}, ANTS)),
 ])
-def test_the_number_of_cities(n: int, expected: tuple[str, dict[str, Any], dict[str, Any]]) -> None:
+def test_the_number_of_cities(n, expected):
     assert chosen(uniform_tsp(n, 1)) == expected
 
 
-def test_cores_count_for_one_rank_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cores_count_for_one_rank_alone(monkeypatch):
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     cores = len(os.sched_getaffinity(0))
     assert resources_here("cpu", 9.0, 1).cores == resources_here("cpu", 9.0, 1, 4 * cores).cores == cores
@@ -107,13 +102,13 @@ def test_cores_count_for_one_rank_alone(monkeypatch: pytest.MonkeyPatch) -> None
     assert resources_here("cpu", 9.0, 1).cores == 1
 
 
-def test_precedences_have_the_table_for_as_many_cities_as_ever() -> None:
+def test_precedences_have_the_table_for_as_many_cities_as_ever():
     for n, stop in ((20, {}), (21, LIMIT)):
         tsp = replace(random_matrix(n), precedences=((0, 1),))
         assert chosen(tsp) == ("held-karp", {"path": "open"}, stop)
 
 
-def test_the_memory_for_the_table_of_all_states_and_for_bounds() -> None:
+def test_the_memory_for_the_table_of_all_states_and_for_bounds():
     few, many = random_matrix(26), random_matrix(60)
     lattice, bounds = need(few, "held-karp", method="lattice"), need(many, "held-karp", method="bounded")
     assert chosen(few, Resources(memory=lattice)) == ("held-karp", {}, {})
@@ -125,7 +120,7 @@ def test_the_memory_for_the_table_of_all_states_and_for_bounds() -> None:
     assert chosen(uniform_tsp(130, 1), Resources(ranks=3)) == ("ant-colony", {"colonies": 3}, ANTS)
 
 
-def test_the_time_for_the_table_of_all_states() -> None:
+def test_the_time_for_the_table_of_all_states():
     tsp = random_matrix(27)
     solver = algorithm("held-karp")
     seconds = solver.estimate(tsp, solver.parameters(method="lattice"), 1, ONE_CORE).operations / RATE
@@ -140,7 +135,7 @@ def test_the_time_for_the_table_of_all_states() -> None:
     assert chosen(uniform_tsp(300, 1), Resources(seconds=5.0)) == ("ant-colony", {}, {"seconds": 5.0})
 
 
-def test_criteria_that_are_given_are_the_only_ones() -> None:
+def test_criteria_that_are_given_are_the_only_ones():
     tsp = uniform_tsp(40, 1)
     assert chosen(tsp, stop=("iterations",)) == ("ant-colony", {}, {})
     assert chosen(tsp, stop=("target",)) == ("held-karp", {}, {})
@@ -148,13 +143,13 @@ def test_criteria_that_are_given_are_the_only_ones() -> None:
     assert chosen(uniform_tsp(200, 1), stop=("target",)) == ("ant-colony", {}, {})
 
 
-def test_costs_too_far_apart_for_bounds() -> None:
+def test_costs_too_far_apart_for_bounds():
     cost = np.random.default_rng(1).integers(1, 1000, (40, 40))
     assert chosen(from_costs(cost * 10**4, "some"))[0] == "held-karp"
     assert chosen(from_costs(cost * 2 * 10**7, "some"))[0] == "ant-colony"
 
 
-def test_a_key_belongs_to_an_algorithm() -> None:
+def test_a_key_belongs_to_an_algorithm():
     tsp, graph = uniform_tsp(40, 1), road_steiner(200, 5)
     assert chosen(tsp, keys=("objective",)) == ("held-karp", {}, {})
     assert chosen(tsp, keys=("local-search",)) == ("ant-colony", {}, {})
@@ -165,7 +160,7 @@ def test_a_key_belongs_to_an_algorithm() -> None:
     assert method == Method("shortest-paths", "since the graph has no terminals", {}, {"seconds": 2.0})
 
 
-def test_steiner_trees_by_memory() -> None:
+def test_steiner_trees_by_memory():
     graph = road_steiner(3000, 12)
     exact, best = (need(graph, "steiner-kmb", mode=mode) for mode in ("exact", "best"))
     assert exact > best
@@ -176,12 +171,12 @@ def test_steiner_trees_by_memory() -> None:
     assert chosen(graph, Resources(memory=exact, seconds=2.0))[2] == {"seconds": 2.0}
 
 
-def brute_force(cost: np.ndarray) -> int:
+def brute_force(cost):
     tours = ((0, *rest) for rest in permutations(range(1, len(cost))))
     return int(min(sum(cost[a, b] for a, b in zip(tour, (*tour[1:], 0), strict=True)) for tour in tours))
 
 
-def test_python_chooses_by_what_is_given() -> None:
+def test_python_chooses_by_what_is_given():
     cost = np.random.default_rng(3).integers(1, 100, (7, 7))
     assert hpcsolve.solve(cost, device="cpu").cost == brute_force(cost)
     batch = np.stack([cost, cost.T])
@@ -204,12 +199,12 @@ def test_python_chooses_by_what_is_given() -> None:
             hpcsolve.solve(cost, stop={"seconds": bad}, device="cpu")
 
 
-def test_many_cities_are_no_error_about_keys() -> None:
+def test_many_cities_are_no_error_about_keys():
     found = hpcsolve.solve(uniform_tsp(200, 1), stop={"iterations": 2}, device="cpu")
     assert found.algorithm == "ant-colony" and sorted(found.tour) == list(range(200))
 
 
-def test_decimals_are_rounded_as_the_chosen_algorithm_takes_them() -> None:
+def test_decimals_are_rounded_as_the_chosen_algorithm_takes_them():
     """The instance is read once, before the number of cities is known. A second run by name has the same costs."""
     rng = np.random.default_rng(1)
     for n, name in ((30, "held-karp"), (130, "ant-colony")):
@@ -220,7 +215,7 @@ def test_decimals_are_rounded_as_the_chosen_algorithm_takes_them() -> None:
         assert free.contents.value("instance", "scale") == named.contents.value("instance", "scale")
 
 
-def test_costs_of_many_decimals_leave_room_for_bounds() -> None:
+def test_costs_of_many_decimals_leave_room_for_bounds():
     """Six decimals as they are sum up to three quarters of 2^31: nothing was proven, and of eight it was an error."""
     rng = np.random.default_rng(1)
     for decimals in (6, 8):
@@ -228,7 +223,7 @@ def test_costs_of_many_decimals_leave_room_for_bounds() -> None:
         assert found.optimal and found.rounding_error < 0.01
 
 
-def test_graphs_and_places_are_problems_too() -> None:
+def test_graphs_and_places_are_problems_too():
     graph = road_steiner(60, 3)
     assert isinstance(graph, Graph) and isinstance(uniform_tsp(4, 1), Tsp)
     assert hpcsolve.solve(graph, device="cpu").algorithm == "steiner-kmb"

@@ -1,14 +1,11 @@
 """Within its first second a run says what it does, and goes on saying it while reading or compiling takes long."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess
 import sys
 import time
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -25,7 +22,7 @@ exec g++ "$@"
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     """Return a folder with a job whose graph takes a while to read, and a slow compiler."""
     n = 300_000
     tails = np.arange(1, n)
@@ -37,7 +34,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def spoken(command: list[str], folder: Path, **environment: str) -> list[tuple[float, str]]:
+def spoken(command, folder, **environment):
     """Run a command to its end, and return the lines that it prints with the seconds at which each came."""
     started, lines = time.monotonic(), []
     with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True, env={**os.environ, **environment}
@@ -49,7 +46,7 @@ def spoken(command: list[str], folder: Path, **environment: str) -> list[tuple[f
 
 
 @pytest.mark.slow
-def test_the_first_line_comes_at_once_and_compiling_is_announced(folder: Path) -> None:
+def test_the_first_line_comes_at_once_and_compiling_is_announced(folder):
     """With an empty cache and a slow compiler there are lines all the time."""
     command = [sys.executable, "-m", "hpcsolve", "run", "job.toml", "--device", "cpu"]
     slow = {"HPCSOLVE_CACHE": str(folder / "cache"), "HPCSOLVE_CXX": str(folder / "slow-compiler"),
@@ -69,7 +66,7 @@ def test_the_first_line_comes_at_once_and_compiling_is_announced(folder: Path) -
                 if text.startswith(("job:", "build:", "read:"))]
 
 
-def test_one_rank_speaks(mpiexec_path: str, folder: Path) -> None:
+def test_one_rank_speaks(mpiexec_path, folder):
     """Under mpiexec rank 0 alone prints the lines, before MPI has started."""
     command = [mpiexec_path, "-n", "3", sys.executable, "-m", "hpcsolve", "run", "job.toml", "--device", "cpu"]
     lines = spoken(command, folder)
@@ -79,9 +76,9 @@ def test_one_rank_speaks(mpiexec_path: str, folder: Path) -> None:
     assert len([text for text in texts if text.startswith("read:   roads.gr")]) == 1
 
 
-def test_a_heartbeat_beats_until_its_block_ends() -> None:
+def test_a_heartbeat_beats_until_its_block_ends():
     """It also ends, and at once, when the block raises an error."""
-    said: list[str] = []
+    said = []
     with pytest.raises(KeyError), heartbeat(said.append, lambda seconds: f"{seconds:.1f}", interval=0.05):
         time.sleep(0.28)
         raise KeyError

@@ -1,13 +1,10 @@
 """Names of cities and vertices command no terminal, turn no text around, and become no formula of a spreadsheet."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
 import re
 import unicodedata
-from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
@@ -28,7 +25,7 @@ NAMES = (
 JOINER = "\u200c"
 
 
-def marks_in(text: str) -> set[str]:
+def marks_in(text):
     """Return the characters of a text that are not shown and mean something, by Unicode's own table."""
     return {mark for mark in text if unicodedata.category(mark) in ("Cc", "Cf", "Zl", "Zp")} - {"\n", "\t", JOINER}
 
@@ -39,7 +36,7 @@ HERE = ["--device", "cpu", "--set", "threads=1"]
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     """Return a folder with a graph, and with a tour, whose vertices and cities have these names."""
     folder = tmp_path_factory.mktemp("names")
     links = [{"source": one, "target": two, "weight": 1} for one, two in pairwise(NAMES)]
@@ -53,10 +50,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def said(folder: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+def said(folder, capsys):
     """Return a function that runs a command and returns what it prints, once it has ended with an exit code."""
 
-    def run(code: int, *words: str) -> str:
+    def run(code, *words):
         assert cli.main(list(words)) == code
         printed = "".join(capsys.readouterr())
         assert not marks_in(printed)
@@ -65,7 +62,7 @@ def said(folder: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]
     return run
 
 
-def test_what_is_printed_is_seen(folder: Path, said: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_printed_is_seen(folder, said, monkeypatch):
     """Runs and their logs, messages, and results: names come as texts that anybody can see, in one line."""
     monkeypatch.chdir(folder)
     terminals = json.dumps(NAMES[:6]).replace("\x7f", "\\u007f")
@@ -87,9 +84,9 @@ def test_what_is_printed_is_seen(folder: Path, said: Callable[..., str], monkeyp
     said(2, "run", "--\u202e")
 
 
-def test_what_is_written_is_seen(folder: Path, said: Callable[..., str], tmp_path: Path) -> None:
+def test_what_is_written_is_seen(folder, said, tmp_path):
     """DOT, GeoJSON, node-link JSON and reports. Names in JSON are the same, once it is read."""
-    def written(suffix: str, *command: str) -> str:
+    def written(suffix, *command):
         path = tmp_path / f"out{suffix}"
         said(0, *command, str(path))
         text = path.read_text(encoding="utf-8")
@@ -107,7 +104,7 @@ def test_what_is_written_is_seen(folder: Path, said: Callable[..., str], tmp_pat
     assert r"\u202etxt.exe" in written(".html", "report", tour, "-o")
 
 
-def test_python_shows_no_marks(folder: Path) -> None:
+def test_python_shows_no_marks(folder):
     result = hpcsolve.load(folder / "tour.h5")
     assert not marks_in(f"{result!r}{result}{result._repr_html_()}")
     assert not marks_in(str(table_of([{"\x9bname": name} for name in NAMES])))
@@ -116,7 +113,7 @@ def test_python_shows_no_marks(folder: Path) -> None:
     assert not marks_in(str(caught.value)) and "\\u202eno city" in str(caught.value)
 
 
-def test_no_cell_becomes_a_formula(folder: Path, said: Callable[..., str], tmp_path: Path) -> None:
+def test_no_cell_becomes_a_formula(folder, said, tmp_path):
     """A name that begins as a formula has an apostrophe before it. Numbers, and all other names, are as they were."""
     said(0, "export", str(folder / "tour.h5"), "-o", str(tmp_path / "tour.csv"))
     with open(tmp_path / "tour.csv", encoding="utf-8", newline="") as file:
@@ -131,5 +128,5 @@ def test_no_cell_becomes_a_formula(folder: Path, said: Callable[..., str], tmp_p
 
 
 @pytest.mark.parametrize("text", ["", "a", "-", "-7", "-0.5", "a=1", "'=1", "7"])
-def test_other_cells_are_as_they_are(text: str) -> None:
+def test_other_cells_are_as_they_are(text):
     assert harmless(text) == (text if text != "-" else "'-")

@@ -1,14 +1,11 @@
 """Ctrl-C and SIGTERM in a search that has an answer: it is checked and written, and the same job may replace it."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -40,21 +37,16 @@ JOBS = {"ants": ANTS, "tree": TREE, "bounds": BOUNDS}
 HPCSOLVE = [sys.executable, "-m", "hpcsolve"]
 MESSAGE = "hpcsolve: interrupted: the best answer so far will be written; another Ctrl-C ends the run at once\n"
 
-Start = Callable[..., "subprocess.CompletedProcess[str]"]
-Whom = Callable[["subprocess.Popen[str]", Path], int]
-
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     """Return a folder with the jobs."""
     for name, job in JOBS.items():
         (tmp_path / f"{name}.toml").write_text(job)
     return tmp_path
 
 
-def signalled(
-    command: Sequence[str], folder: Path, signals: Sequence[tuple[float, int]], whom: Whom
-) -> tuple[int, list[str], str]:
+def signalled(command, folder, signals, whom):
     """Start a run, send signals after seconds in the search, and return exit code, lines and standard error."""
     with subprocess.Popen(
         command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
@@ -76,15 +68,15 @@ def signalled(
     return process.returncode, [*lines, *output.splitlines(keepends=True)], errors
 
 
-def itself(process: subprocess.Popen[str], folder: Path) -> int:
+def itself(process, folder):
     """Return the process that was started."""
     return process.pid
 
 
-def rank(number: int) -> Whom:
+def rank(number):
     """Return a function that finds this rank of the run, which works in the run's folder."""
 
-    def find(process: subprocess.Popen[str], folder: Path) -> int:
+    def find(process, folder):
         for entry in Path("/proc").glob("[0-9]*"):
             with suppress(OSError):
                 variables = (entry / "environ").read_bytes().split(b"\0")
@@ -95,7 +87,7 @@ def rank(number: int) -> Whom:
     return find
 
 
-def require_incomplete(folder: Path, lines: list[str], hpcsolve: Start) -> None:
+def require_incomplete(folder, lines, hpcsolve):
     """Check the file and the lines of an interrupted run."""
     assert any(line.startswith("stopped: interrupted ") for line in lines), lines
     assert any(line.startswith("check:  PASS") for line in lines)
@@ -110,7 +102,7 @@ def require_incomplete(folder: Path, lines: list[str], hpcsolve: Start) -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("job", JOBS)
 @pytest.mark.slow
-def test_one_process_writes_its_best(job: str, number: int, folder: Path, hpcsolve: Start, test_device: str) -> None:
+def test_one_process_writes_its_best(job, number, folder, hpcsolve, test_device):
     """A second SIGTERM makes no difference. One press of Ctrl-C may come twice within a moment."""
     command = [*HPCSOLVE, "run", f"{job}.toml", "--device", test_device]
     code, lines, errors = signalled(command, folder, [(1.0, number), (0.05, number)], itself)
@@ -125,9 +117,7 @@ def test_one_process_writes_its_best(job: str, number: int, folder: Path, hpcsol
      ("bounds", 2, signal.SIGINT, 1)],
 )
 @pytest.mark.slow
-def test_ranks_agree(
-    job: str, count: int, number: int, to: int | None, mpiexec_path: str, folder: Path, hpcsolve: Start
-) -> None:
+def test_ranks_agree(job, count, number, to, mpiexec_path, folder, hpcsolve):
     """The signal goes to mpiexec, which passes it on to all ranks, or to one rank."""
     command = [mpiexec_path, "-n", str(count), *HPCSOLVE, "run", f"{job}.toml", "--device", "cpu"]
     code, lines, errors = signalled(command, folder, [(1.0, number)], itself if to is None else rank(to))
@@ -136,7 +126,7 @@ def test_ranks_agree(
     require_incomplete(folder, lines, hpcsolve)
 
 
-def test_ranks_agree_without_a_criterion_that_needs_it(mpiexec_path: str, folder: Path, hpcsolve: Start) -> None:
+def test_ranks_agree_without_a_criterion_that_needs_it(mpiexec_path, folder, hpcsolve):
     """With a number of iterations alone no rank needs to hear of the others, unless one is interrupted."""
     (folder / "ants.toml").write_text(ANTS.replace("seconds = 50", "iterations = 10000000\n[ant-colony]\ncolonies = 4"))
     command = [mpiexec_path, "-n", "3", *HPCSOLVE, "run", "ants.toml", "--device", "cpu"]
@@ -145,7 +135,7 @@ def test_ranks_agree_without_a_criterion_that_needs_it(mpiexec_path: str, folder
     require_incomplete(folder, lines, hpcsolve)
 
 
-def test_a_second_ctrl_c_ends_at_once(folder: Path) -> None:
+def test_a_second_ctrl_c_ends_at_once(folder):
     """Even where checking and writing would take long."""
     program = "import sys, time, hpcsolve.runner.conclude as c; c.check_answer = lambda *_: time.sleep(60); "
     program += "from hpcsolve.cli import main; sys.exit(main(sys.argv[1:]))"
@@ -157,7 +147,7 @@ def test_a_second_ctrl_c_ends_at_once(folder: Path) -> None:
     assert sorted(os.listdir(folder)) == ["ants.toml", "bounds.toml", "out.h5.checkpoint", "tree.toml"]
 
 
-def test_the_same_job_replaces_an_incomplete_result(folder: Path, hpcsolve: Start) -> None:
+def test_the_same_job_replaces_an_incomplete_result(folder, hpcsolve):
     """Until then nothing is lost: a worse answer does not replace a better one."""
     run = [*HPCSOLVE, "run", "ants.toml", "--device", "cpu"]
     assert signalled(run, folder, [(1.0, signal.SIGINT)], itself)[0] == 75
@@ -175,7 +165,7 @@ def test_the_same_job_replaces_an_incomplete_result(folder: Path, hpcsolve: Star
     assert read_result(folder / "out.h5").attributes["complete"]
 
 
-def test_an_incomplete_result_never_replaces_a_complete_one(folder: Path, hpcsolve: Start) -> None:
+def test_an_incomplete_result_never_replaces_a_complete_one(folder, hpcsolve):
     """Not even with --overwrite: a user may start the run again and think better of it."""
     job = ANTS.replace("seconds = 50", "seconds = 3")
     (folder / "ants.toml").write_text(job)
@@ -219,7 +209,7 @@ print(signal.getsignal(signal.SIGINT) is own, signal.getsignal(signal.SIGTERM) i
 
 @pytest.mark.parametrize(("handler", "said"), [("default", "interrupted False True 60 True"), ("own", "solved True")])
 @pytest.mark.slow
-def test_solve_in_a_program(handler: str, said: str, folder: Path, run_process: Start, hpcsolve: Start) -> None:
+def test_solve_in_a_program(handler, said, folder, run_process, hpcsolve):
     """The exception carries the best. A program's own handler stays in force, and handlers are as before afterwards."""
     longest = "20" if handler == "default" else "1.5"
     done = run_process([sys.executable, "-c", PROGRAM, handler, longest], timeout=100, cwd=folder)
@@ -228,7 +218,7 @@ def test_solve_in_a_program(handler: str, said: str, folder: Path, run_process: 
     assert package.load(folder / "out.h5").complete == (handler == "own")
 
 
-def test_solve_in_a_thread(folder: Path) -> None:
+def test_solve_in_a_thread(folder):
     """Where no handler may be installed, `solve` works as ever."""
     costs = "[[0, 1, 9, 9], [9, 0, 1, 9], [9, 9, 0, 1], [1, 9, 9, 0]]"
     call = f"print(hpcsolve.solve({costs}, 'ant-colony', device='cpu', stop={{'iterations': 5}}).cost)"

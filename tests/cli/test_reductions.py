@@ -1,9 +1,5 @@
 """Reductions of tables in result files: the answer on any number of ranks, its check, and what is refused."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
 
 import h5py
 import numpy as np
@@ -18,7 +14,6 @@ from hpcsolve.problems.generate import generate_graph
 from hpcsolve.problems.generate.plane import road_graph
 from hpcsolve.problems.graph import from_edges
 from hpcsolve.problems.libraries import to_scipy
-from tests.conftest import Start
 
 JOB = """\
 algorithm = "shortest-paths"
@@ -32,13 +27,13 @@ k = 3
 """
 
 
-def solution(file: Path) -> dict[str, bytes]:
+def solution(file):
     """Return the bytes of all datasets of `/solution`."""
     with h5py.File(file) as opened:
         return {name: dataset[()].tobytes() for name, dataset in opened["solution"].items()}
 
 
-def test_from_job_to_verified_file(tmp_path: Path, hpcsolve: Start, mpiexec: Start) -> None:
+def test_from_job_to_verified_file(tmp_path, hpcsolve, mpiexec):
     """Ranks and engines do not change the answer, `verify` searches again, and notices a change."""
     (tmp_path / "job.toml").write_text(JOB)
     run = ("run", "job.toml", "--device", "cpu", "--output")
@@ -60,7 +55,7 @@ def test_from_job_to_verified_file(tmp_path: Path, hpcsolve: Start, mpiexec: Sta
 
 @pytest.mark.parametrize("name", ["reached", "sum", "closeness", "count", "nearest_target", "farthest_distance",
                                   "radius", "cutoff"])
-def test_verify_finds_a_change(name: str, tmp_path: Path) -> None:
+def test_verify_finds_a_change(name, tmp_path):
     from hpcsolve import cli
 
     (tmp_path / "job.toml").write_text(JOB.replace("n = 500", "n = 40"))
@@ -75,7 +70,7 @@ def test_verify_finds_a_change(name: str, tmp_path: Path) -> None:
     assert cli.main(["verify", str(file)]) == 1
 
 
-def test_in_python_beside_scipy() -> None:
+def test_in_python_beside_scipy():
     """Closeness, eccentricity and centre, with targets too, and on a graph of two components."""
     problem = road_graph(300)
     rows = dijkstra(to_scipy(problem).astype(float))
@@ -109,13 +104,13 @@ ALL = {"sources": "all"}
     ({"reduce": ["sum"], "predecessors": True}, "predecessors: reductions keep no row"),
     ({"reduce": ["sum"], "voronoi": True}, "voronoi: reductions keep no row"),
 ])
-def test_what_contradicts_is_refused(keys: dict[str, Any], words: str) -> None:
+def test_what_contradicts_is_refused(keys, words):
     with pytest.raises(InputError) as raised:
         hpcsolve.solve(road_graph(20), "shortest-paths", sources="all", **keys)
     assert words in str(raised.value)
 
 
-def test_sums_of_floats_and_too_large_sums_are_refused() -> None:
+def test_sums_of_floats_and_too_large_sums_are_refused():
     floats = generate_graph("road-graph", n=30)
     floats = from_edges(floats.tails(), floats.heads, floats.weights / 3, n=30)
     with pytest.raises(InputError, match='"sum": the weights are floats'):

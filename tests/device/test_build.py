@@ -3,8 +3,6 @@
 The compiler is a script that writes a line to a log and a text to the output, so that compiles can be counted.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal
@@ -12,8 +10,6 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -40,7 +36,7 @@ root_only = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make fil
 
 
 @pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def cache(tmp_path, monkeypatch):
     """Give a cache folder that does not exist yet, with the counting compiler for both kinds of code."""
     compiler = tmp_path / "counting-compiler"
     compiler.write_text(COMPILER)
@@ -53,26 +49,26 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     forget()
 
 
-def forget() -> None:
+def forget():
     """Forget all remembered results, as in a new process."""
     for function in (build.host_library, build.cubin, build.headers, compiler.compiler_identity,
                      compiler.target_features):
         function.cache_clear()
 
 
-def compiled(cache: Path) -> int:
+def compiled(cache):
     """Return the number of compiles so far."""
     log = cache.parent / "log"
     return len(log.read_text().splitlines()) if log.exists() else 0
 
 
-def library() -> Path:
+def library():
     """Return `host_library` as a new process calls it."""
     forget()
     return build.host_library("held_karp/minplus")
 
 
-def test_the_second_call_does_not_compile(cache: Path) -> None:
+def test_the_second_call_does_not_compile(cache):
     first = library()
     assert first == library() and first.read_text() == "machine code" and compiled(cache) == 1
     assert build.cubin("held_karp/minplus", "sm_90") == b"machine code" and compiled(cache) == 2
@@ -83,14 +79,14 @@ def test_the_second_call_does_not_compile(cache: Path) -> None:
     assert compiled(cache) == 3
 
 
-def test_the_folder_is_for_its_owner_alone(cache: Path) -> None:
+def test_the_folder_is_for_its_owner_alone(cache):
     library()
     assert stat.S_IMODE(cache.stat().st_mode) == 0o700
     assert not [name for name in os.listdir(cache) if name.endswith(".part")]
 
 
 @pytest.mark.parametrize("mode", [0o770, 0o707, 0o777, 0o1777])
-def test_a_folder_that_others_may_write_to_is_refused(cache: Path, mode: int) -> None:
+def test_a_folder_that_others_may_write_to_is_refused(cache, mode):
     library()
     cache.chmod(mode)
     with pytest.raises(EnvironmentFault, match="HPCSOLVE_CACHE"):
@@ -99,7 +95,7 @@ def test_a_folder_that_others_may_write_to_is_refused(cache: Path, mode: int) ->
 
 
 @root_only
-def test_a_folder_of_another_owner_is_refused(cache: Path) -> None:
+def test_a_folder_of_another_owner_is_refused(cache):
     library()
     os.chown(cache, 12345, 12345)
     with pytest.raises(EnvironmentFault, match="is not yours, or others can write to it"):
@@ -107,7 +103,7 @@ def test_a_folder_of_another_owner_is_refused(cache: Path) -> None:
 
 
 @root_only
-def test_a_link_to_a_folder_of_another_owner_is_refused(cache: Path) -> None:
+def test_a_link_to_a_folder_of_another_owner_is_refused(cache):
     (foreign := cache.parent / "foreign").mkdir()
     os.chown(foreign, 12345, 12345)
     cache.symlink_to(foreign)
@@ -115,7 +111,7 @@ def test_a_link_to_a_folder_of_another_owner_is_refused(cache: Path) -> None:
         library()
 
 
-def test_a_link_in_place_of_an_entry_is_not_trusted(cache: Path) -> None:
+def test_a_link_in_place_of_an_entry_is_not_trusted(cache):
     """Neither where it leads to other bytes than those that were compiled, nor where it leads nowhere."""
     entry = library()
     (cache.parent / "planted").write_text("planted")
@@ -129,7 +125,7 @@ def test_a_link_in_place_of_an_entry_is_not_trusted(cache: Path) -> None:
 @pytest.mark.parametrize(
     ("mode", "fine"), [(0o755, True), (0o775, True), (0o1777, True), (0o777, False), (0o707, False)]
 )
-def test_a_folder_that_everybody_may_replace_is_refused(cache: Path, mode: int, fine: bool) -> None:
+def test_a_folder_that_everybody_may_replace_is_refused(cache, mode, fine):
     library()
     cache.parent.chmod(mode)
     if fine:
@@ -140,7 +136,7 @@ def test_a_folder_that_everybody_may_replace_is_refused(cache: Path, mode: int, 
     assert compiled(cache) == 1
 
 
-def test_what_a_killed_builder_left_is_removed_by_the_next(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_killed_builder_left_is_removed_by_the_next(cache, monkeypatch):
     monkeypatch.setenv("COMPILE_SECONDS", "60")
     process = start_one("from hpcsolve.device import build; build.host_library('held_karp/minplus')")
     while compiled(cache) == 0:
@@ -154,26 +150,26 @@ def test_what_a_killed_builder_left_is_removed_by_the_next(cache: Path, monkeypa
 
 
 @root_only
-def test_an_entry_of_another_owner_is_built_again(cache: Path) -> None:
+def test_an_entry_of_another_owner_is_built_again(cache):
     entry = library()
     os.chown(entry, 12345, 12345)
     assert library().stat().st_uid == 0 and compiled(cache) == 2
 
 
 @pytest.mark.parametrize("content", ["", "machine", "machine cOde", "machine code and more"])
-def test_a_damaged_entry_is_built_again(cache: Path, content: str) -> None:
+def test_a_damaged_entry_is_built_again(cache, content):
     library().write_text(content)
     assert library().read_text() == "machine code" and compiled(cache) == 2
 
 
-def test_an_entry_without_its_checksum_is_built_again(cache: Path) -> None:
+def test_an_entry_without_its_checksum_is_built_again(cache):
     entry = library()
     for path in cache.glob("*.sha256"):
         path.unlink()
     assert library() == entry and compiled(cache) == 2
 
 
-def test_a_planted_entry_is_not_loaded(cache: Path) -> None:
+def test_a_planted_entry_is_not_loaded(cache):
     entry = library()
     shutil.rmtree(cache)
     cache.mkdir(mode=0o700)
@@ -181,7 +177,7 @@ def test_a_planted_entry_is_not_loaded(cache: Path) -> None:
     assert library().read_text() == "machine code"
 
 
-def test_what_the_code_depends_on_is_in_its_name(cache: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_what_the_code_depends_on_is_in_its_name(cache, monkeypatch, tmp_path):
     names = {library().name}
     monkeypatch.setenv("FEATURES", "avx512bw")
     names.add(library().name)
@@ -200,9 +196,7 @@ def test_what_the_code_depends_on_is_in_its_name(cache: Path, monkeypatch: pytes
     assert len(names) == 7 and compiled(cache) == 7
 
 
-def test_what_nvcc_reads_from_the_environment_is_in_a_cubins_name(
-    cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_nvcc_reads_from_the_environment_is_in_a_cubins_name(cache, monkeypatch):
     for count, (name, value) in enumerate([("", ""), *((name, "x") for name in build.NVCC_SETTINGS)]):
         if name:
             monkeypatch.setenv(name, value)
@@ -218,15 +212,13 @@ def test_what_nvcc_reads_from_the_environment_is_in_a_cubins_name(
     assert compiled(cache) == before + 1  # of the CPU's code, which nvcc has no part in
 
 
-def test_a_host_compiler_that_nvcc_does_not_take_is_told_with_the_way_out(
-    cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_host_compiler_that_nvcc_does_not_take_is_told_with_the_way_out(cache, monkeypatch):
     monkeypatch.setenv("COMPILE_ERROR", "#error -- unsupported GNU version! gcc versions later than 15 are not")
     with pytest.raises(EnvironmentFault, match=r"15 are not; name an older g\+\+ in NVCC_CCBIN"):
         build.cubin("held_karp/minplus", "sm_90")
 
 
-def test_a_failed_compile_is_one_line_and_leaves_nothing(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_compile_is_one_line_and_leaves_nothing(cache, monkeypatch):
     monkeypatch.setenv("COMPILE_ERROR", "expected ';'")
     with pytest.raises(EnvironmentFault, match=r"minplus\.cu: x\.cu:7: error: expected ';'") as caught:
         library()
@@ -243,9 +235,7 @@ ADVICE = r"; HPCSOLVE_CXXFLAGS stands in place of hpcsolve's options: unset it, 
     ("", r"-x c\+\+, -fPIC, -shared"), ("-O2", r"-x c\+\+, -fPIC, -shared"), ("-x c++ -O2 -fPIC", "-shared"),
     ("-xc++ -shared-libgcc -fpic", "-shared"), ("-shared -fPIC", r"-x c\+\+"),
 ])
-def test_options_that_make_no_library_are_refused_by_name(
-    flags: str, missing: str, cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_options_that_make_no_library_are_refused_by_name(flags, missing, cache, monkeypatch):
     monkeypatch.setenv("HPCSOLVE_CXXFLAGS", flags)
     with pytest.raises(EnvironmentFault, match=f"^HPCSOLVE_CXXFLAGS lacks {missing}{ADVICE}"):
         library()
@@ -253,7 +243,7 @@ def test_options_that_make_no_library_are_refused_by_name(
     assert build.cubin("held_karp/minplus", "sm_90") == b"machine code", "they are not for GPUs"
 
 
-def test_other_unusable_options_are_named(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_unusable_options_are_named(cache, monkeypatch):
     """With options that the compiler refuses, and with a file that cannot be loaded, such as one made with -c."""
     monkeypatch.setenv("HPCSOLVE_CXXFLAGS", "-xc++ -fpic -shared --odd")
     with pytest.raises(EnvironmentFault, match=f"file too short: this kernel library cannot be loaded.*{ADVICE}"):
@@ -264,26 +254,26 @@ def test_other_unusable_options_are_named(cache: Path, monkeypatch: pytest.Monke
         build.host_library("held_karp/held_karp")
 
 
-def test_no_compiler_is_one_line(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_compiler_is_one_line(cache, monkeypatch):
     monkeypatch.setenv("HPCSOLVE_CXX", "no-such-compiler")
     with pytest.raises(EnvironmentFault, match="no-such-compiler is not on the PATH"):
         library()
 
 
-def test_a_folder_that_cannot_be_made_is_one_line(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_cannot_be_made_is_one_line(cache, monkeypatch):
     (cache.parent / "file").write_text("")
     monkeypatch.setenv("HPCSOLVE_CACHE", str(cache.parent / "file" / "cache"))
     with pytest.raises(EnvironmentFault, match="HPCSOLVE_CACHE"):
         library()
 
 
-def start_one(code: str) -> subprocess.Popen[str]:
+def start_one(code):
     """Start a process that runs this code, in a process group of its own."""
     command = [sys.executable, "-c", code]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
 
 
-def test_of_many_that_start_at_once_one_compiles(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_many_that_start_at_once_one_compiles(cache, monkeypatch):
     monkeypatch.setenv("COMPILE_SECONDS", "1")
     code = "from hpcsolve.device import build; print(build.host_library('held_karp/minplus').read_text())"
     processes = [start_one(code) for _ in range(5)]
@@ -292,11 +282,10 @@ def test_of_many_that_start_at_once_one_compiles(cache: Path, monkeypatch: pytes
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two cores")
-def test_the_files_of_a_job_are_compiled_side_by_side(
-        cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_files_of_a_job_are_compiled_side_by_side(cache, tmp_path, monkeypatch):
     (tmp_path / "job.toml").write_text('algorithm = "shortest-paths"\ninstance = "roads.gr"\n')
     monkeypatch.setenv("COMPILE_SECONDS", "3")
-    said: list[str] = []
+    said = []
     began = time.perf_counter()
     build_for(load_job(str(tmp_path / "job.toml"), device="cpu"), said.append)
     seconds, files = time.perf_counter() - began, compiled(cache)

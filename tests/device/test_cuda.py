@@ -1,7 +1,5 @@
 """What only a CUDA device can get wrong. `test_stub.py` runs this on the stub driver, `make test-gpu` on a GPU."""
 
-from __future__ import annotations
-
 import ctypes
 
 import numpy as np
@@ -14,26 +12,26 @@ from tests.device.test_protocol import minplus
 
 
 @pytest.fixture(autouse=True)
-def _only_with_a_gpu(test_device: str) -> None:
+def _only_with_a_gpu(test_device):
     if test_device == "cpu":
         pytest.skip("needs a GPU or the stub driver; test_stub.py runs it on that")
 
 
-def current_context() -> int | None:
+def current_context():
     """Return the context that any other user of CUDA in this process would find."""
     context = ctypes.c_void_p()
     load_library().cuCtxGetCurrent(ctypes.byref(context))
     return context.value
 
 
-def primary_context_is_active() -> bool:
+def primary_context_is_active():
     """Return whether anything in this process holds the primary context of GPU 0."""
     flags, active = ctypes.c_uint(), ctypes.c_int()
     load_library().cuDevicePrimaryCtxGetState(0, ctypes.byref(flags), ctypes.byref(active))
     return bool(active.value)
 
 
-def test_the_context_is_current_only_inside_calls_and_gone_after_closing() -> None:
+def test_the_context_is_current_only_inside_calls_and_gone_after_closing():
     before = primary_context_is_active()  # in a whole run on a GPU the tests' common device holds it
     device = CudaDevice(list_gpus()[0])
     assert current_context() is None and primary_context_is_active()
@@ -46,14 +44,14 @@ def test_the_context_is_current_only_inside_calls_and_gone_after_closing() -> No
     assert current_context() is None and primary_context_is_active() == before
 
 
-def test_a_context_that_another_holds_outlives_the_device() -> None:
+def test_a_context_that_another_holds_outlives_the_device():
     with CudaDevice(list_gpus()[0]) as held:
         test_the_context_is_current_only_inside_calls_and_gone_after_closing()
         ours, expected = minplus(held, 32)
     assert np.array_equal(ours, expected)
 
 
-def test_the_driver_tells_how_many_blocks_are_resident() -> None:
+def test_the_driver_tells_how_many_blocks_are_resident():
     gpu = list_gpus()[0]
     with CudaDevice(gpu) as device:
         file, name = "held_karp/minplus", "minplus_multiply"
@@ -66,7 +64,7 @@ def test_the_driver_tells_how_many_blocks_are_resident() -> None:
     assert np.array_equal(ours, expected)
 
 
-def test_a_block_that_no_gpu_has_is_refused_and_the_device_works_on() -> None:
+def test_a_block_that_no_gpu_has_is_refused_and_the_device_works_on():
     with CudaDevice(list_gpus()[0]) as device:
         kernel = device.kernel("held_karp/minplus", "minplus_multiply")
         rows, cost, out = (device.zeros(512, dtype) for dtype in (np.uint16, np.uint32, np.uint16))
@@ -76,7 +74,7 @@ def test_a_block_that_no_gpu_has_is_refused_and_the_device_works_on() -> None:
         assert np.array_equal(ours, expected)
 
 
-def test_freed_and_closed_are_told_apart() -> None:
+def test_freed_and_closed_are_told_apart():
     device = CudaDevice(list_gpus()[0])
     buffer = device.zeros(8, np.int64)
     part = buffer.view(2, 2)
@@ -92,7 +90,7 @@ def test_freed_and_closed_are_told_apart() -> None:
     left.free()
 
 
-def test_what_nobody_has_any_more_is_given_back() -> None:
+def test_what_nobody_has_any_more_is_given_back():
     with CudaDevice(list_gpus()[0]) as device:
         free = device.memory_free()
         for _ in range(10):

@@ -1,10 +1,7 @@
 """Declarations of kernels are read from their sources, and equal those that the compiler sees."""
 
-from __future__ import annotations
-
 import ctypes
 import struct
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -40,19 +37,19 @@ BOTH(planted)
 """
 
 
-def written(folder: Path, text: str) -> Path:
+def written(folder, text):
     """Return a folder of sources with the file planted.cu."""
     (folder / "planted.cu").write_text(text)
     return folder
 
 
-def test_every_kernel_is_read() -> None:
+def test_every_kernel_is_read():
     read = {name for file in FILES for name in declarations(build.source_folder(), file)}
     assert read == exported_kernels()
 
 
 @pytest.mark.parametrize("file", FILES)
-def test_the_compiler_sees_the_same_types(file: str, device_on_cpu: HostDevice) -> None:
+def test_the_compiler_sees_the_same_types(file, device_on_cpu):
     for name in declarations(build.source_folder(), file):  # each refuses another signature
         if file.startswith("host/"):
             with pytest.raises(LaunchError, match=f"{name}: arguments missing"):
@@ -62,19 +59,19 @@ def test_the_compiler_sees_the_same_types(file: str, device_on_cpu: HostDevice) 
 
 
 @pytest.fixture
-def device_on_cpu() -> HostDevice:
+def device_on_cpu():
     """Return the CPU, whatever device the tests run on."""
     return HostDevice(1)
 
 
-def test_another_signature_is_refused(device_on_cpu: HostDevice, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_signature_is_refused(device_on_cpu, monkeypatch):
     other = Declaration("minplus_multiply", (Value("n", "i8"),))
     monkeypatch.setattr("hpcsolve.device.host.declaration_of", lambda *_: other)
     with pytest.raises(LaunchError, match=r"minplus_multiply was compiled with i4 .*\.cu declares i8"):
         device_on_cpu.kernel("held_karp/minplus", "minplus_multiply")
 
 
-def test_templates_macros_and_groups_are_read(tmp_path: Path) -> None:
+def test_templates_macros_and_groups_are_read(tmp_path):
     found = declarations(written(tmp_path, PLANTED.replace("*in;", "*inner;")), "planted")
     fields = (Value("n", "u4"), Value("arcs", "u8", True, True), Value("inner", "u8", True, True),
               Value("extra", "u8", True, True, nullable=True), Value("order", "u2", True), Value("last", "u2"))
@@ -98,12 +95,12 @@ def test_templates_macros_and_groups_are_read(tmp_path: Path) -> None:
     "struct net { int n[4]; };\nKERNEL planted_f(net graph) {}",
     "struct inner { int n; };\nstruct net { inner one; };\nKERNEL planted_f(net graph) {}",
 ])
-def test_other_declarations_are_refused(text: str, tmp_path: Path) -> None:
+def test_other_declarations_are_refused(text, tmp_path):
     with pytest.raises(LaunchError, match="planted_"):
         declarations(written(tmp_path, text), "planted")
 
 
-def test_arguments_of_groups_are_checked(device_on_cpu: HostDevice) -> None:
+def test_arguments_of_groups_are_checked(device_on_cpu):
     numbers = device_on_cpu.zeros(4, np.uint32)
     kernel = Declaration("sum", (Value("n", "i4"), Struct("net", (Value("arcs", "u4", True, True), Value("m", "u2")))))
     assert kernel.packed({"n": -1, "net": {"m": 7, "arcs": numbers}}, device_on_cpu) == struct.pack(
@@ -120,7 +117,7 @@ def test_arguments_of_groups_are_checked(device_on_cpu: HostDevice) -> None:
             kernel.packed({"n": -1, "net": net}, device_on_cpu)
 
 
-def test_none_is_taken_where_the_source_says_so(tmp_path: Path, device_on_cpu: HostDevice) -> None:
+def test_none_is_taken_where_the_source_says_so(tmp_path, device_on_cpu):
     numbers = device_on_cpu.zeros(4, np.uint32)
     text = "struct pair { NULLABLE const uint32_t *extra; uint32_t *out; };\nKERNEL planted_f(pair both) {}"
     kernel = declaration_of(written(tmp_path, text), "planted", "planted_f")
@@ -138,10 +135,10 @@ def test_none_is_taken_where_the_source_says_so(tmp_path: Path, device_on_cpu: H
 
 @given(st.lists(st.one_of(st.sampled_from(sorted(CODES)), st.lists(st.sampled_from(sorted(CODES)), min_size=1)),
                 min_size=1))
-def test_arguments_are_packed_as_c_does(kinds: list[str | list[str]]) -> None:
+def test_arguments_are_packed_as_c_does(kinds):
     """Numbers and structs in any order are packed as ctypes, which follows C's rules, lays them out."""
-    parameters: list[Value | Struct] = []
-    fields: list[tuple[str, type]] = []
+    parameters = []
+    fields = []
     for place, kind in enumerate(kinds):
         if isinstance(kind, str):
             parameters.append(Value(f"p{place}", kind))
@@ -151,7 +148,7 @@ def test_arguments_are_packed_as_c_does(kinds: list[str | list[str]]) -> None:
             inner = {"_fields_": [(f"f{i}", CODES[code]) for i, code in enumerate(kind)]}
             fields.append((f"p{place}", type("Inner", (ctypes.Structure,), inner)))
     outer = type("Outer", (ctypes.Structure,), {"_fields_": fields})()
-    arguments: dict[str, int | dict[str, int]] = {}
+    arguments = {}
     for place, kind in enumerate(kinds):
         if isinstance(kind, str):
             arguments[f"p{place}"] = place % 100
@@ -164,6 +161,6 @@ def test_arguments_are_packed_as_c_does(kinds: list[str | list[str]]) -> None:
     assert packed == bytes(outer)[: len(packed)]
 
 
-def test_every_code_has_a_format() -> None:
+def test_every_code_has_a_format():
     assert {np.dtype(code).itemsize for code in FORMATS} == {1, 2, 4, 8}
     assert all(struct.calcsize(letter) == np.dtype(code).itemsize for code, letter in FORMATS.items())

@@ -1,10 +1,6 @@
 """Functions of the host take arrays, return arrays, share work among threads, and fail in one line."""
 
-from __future__ import annotations
-
 import shutil
-from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import pytest
@@ -49,7 +45,7 @@ FILE = "host/planted"
 
 
 @pytest.fixture(scope="module")
-def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HostDevice]:
+def host(tmp_path_factory):
     """Return the CPU, with the functions above beside the headers of cuda_src."""
     folder = tmp_path_factory.mktemp("sources") / "cuda_src"
     original = build.source_folder
@@ -61,12 +57,12 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HostDevice]:
     build.source_folder = original
 
 
-def split(host: HostDevice, values: Any, squares: Any) -> dict[str, Any]:
+def split(host, values, squares):
     return host.call(FILE, "planted_split", given={"n": len(values), "values": values}, squares=squares)
 
 
 @pytest.mark.parametrize("n", [0, 1, 1000])
-def test_arrays_go_in_and_come_out(host: HostDevice, n: int) -> None:
+def test_arrays_go_in_and_come_out(host, n):
     both = np.arange(2 * n, dtype=np.uint32)
     for values in (both[:n], both[::2]):  # one of them strided
         squares = np.empty(n, np.uint64)
@@ -76,7 +72,7 @@ def test_arrays_go_in_and_come_out(host: HostDevice, n: int) -> None:
         assert found["odd"].dtype == np.uint32 and found["sum"].tolist() == [int(values.sum())]
 
 
-def test_wrong_arguments_are_refused(host: HostDevice) -> None:
+def test_wrong_arguments_are_refused(host):
     values, squares = np.zeros(4, np.uint32), np.zeros(4, np.uint64)
     frozen = np.zeros(4, np.uint64)
     frozen.flags.writeable = False
@@ -94,7 +90,7 @@ def test_wrong_arguments_are_refused(host: HostDevice) -> None:
         host.call(FILE, "planted_none")
 
 
-def test_memory_that_cannot_be_had_is_a_resource_error(host: HostDevice) -> None:
+def test_memory_that_cannot_be_had_is_a_resource_error(host):
     with pytest.raises(ResourceError, match=r"planted_hold: its memory does not fit \(\d+ bytes are free\)"):
         host.call(FILE, "planted_hold", bytes=1 << 60, thrown=0)
     with pytest.raises(LaunchError, match="planted_hold failed"):
@@ -104,7 +100,7 @@ def test_memory_that_cannot_be_had_is_a_resource_error(host: HostDevice) -> None
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-def test_threads_share_work_and_failures(host: HostDevice, threads: int) -> None:
+def test_threads_share_work_and_failures(host, threads):
     total = np.zeros(1, np.uint64)
     host.call(FILE, "planted_share", count=1000, threads=threads, fails=0, total=total)
     assert total[0] == 999 * 1000 // 2

@@ -1,18 +1,13 @@
 """Which device a rank gets: a table of requests, ranks, hosts and GPUs. No GPU and no PyCUDA are needed for it."""
 
-from __future__ import annotations
-
 import os
-from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hpcsolve.device.select import (
-    Choice,
     Gpu,
     check_request,
     choose,
@@ -23,32 +18,32 @@ from hpcsolve.device.select import (
     share_of_cores,
 )
 from hpcsolve.errors import EnvironmentFault, InputError, ResourceError
-from tests.thread_comm import ThreadComm, on_hosts
+from tests.thread_comm import on_hosts
 
 GIB = 1 << 30
 
 
-def gpu(index: int, number: int | None = None, host: str = "a") -> Gpu:
+def gpu(index, number=None, host="a"):
     """Return GPU `number` of a host, visible as `index`."""
     number = index if number is None else number
     return Gpu(index, "Test GPU", f"GPU-{number:02x}{ord(host):02x}0000-0000", f"0000:{number:02x}:00.0", GIB, (9, 0))
 
 
-def nothing() -> list[Gpu]:
+def nothing():
     """Raise what `list_gpus` raises on a machine without GPUs."""
     raise ResourceError("the driver shows no GPU")
 
 
-def select(hosts: str, request: str, see: Callable[[ThreadComm], list[Gpu]], **options: Any) -> list[Any]:
+def select(hosts, request, see, **options):
     """Return the choice, or the error, of every rank. `hosts` has a letter per rank, `see` lists its GPUs."""
 
-    def body(comm: ThreadComm) -> Choice:
+    def body(comm):
         return choose(request, comm, survey=lambda: see(comm), host=comm.host, **options)
 
     return on_hosts(list(hosts), body)
 
 
-def uuids(choices: list[Choice]) -> list[str]:
+def uuids(choices):
     """Return number and host of the chosen GPUs."""
     return [choice.gpu.uuid[4:6] + chr(int(choice.gpu.uuid[6:8], 16)) for choice in choices if choice.gpu]
 
@@ -65,29 +60,29 @@ def uuids(choices: list[Choice]) -> list[str]:
         ("ab", 1, ["00a", "00b"]),
     ],
 )
-def test_each_rank_gets_a_gpu_of_its_host(request_: str, hosts: str, gpus: int, expected: list[str]) -> None:
+def test_each_rank_gets_a_gpu_of_its_host(request_, hosts, gpus, expected):
     assert uuids(select(hosts, request_, lambda comm: [gpu(i, host=comm.host) for i in range(gpus)])) == expected
 
 
-def test_a_launcher_may_show_each_rank_its_own_gpu_only() -> None:
+def test_a_launcher_may_show_each_rank_its_own_gpu_only():
     choices = select("aabb", "cuda", lambda comm: [gpu(0, comm.local_rank + 4, comm.host)])
     assert uuids(choices) == ["04a", "05a", "04b", "05b"]
 
 
-def test_auto_says_which_and_why() -> None:
+def test_auto_says_which_and_why():
     (choice,) = select("a", "auto", lambda comm: [gpu(0)])
     assert choice.gpu == gpu(0) and "auto: every rank sees a GPU" in choice.reason and gpu(0).uuid in choice.reason
     (choice,) = select("a", "auto", lambda comm: nothing())
     assert choice.gpu is None and "auto: the driver shows no GPU" in choice.reason
 
 
-def test_auto_is_one_kind_for_all_ranks() -> None:
+def test_auto_is_one_kind_for_all_ranks():
     choices = select("aab", "auto", lambda comm: [gpu(0)] if comm.host == "a" else nothing())
     assert [choice.gpu for choice in choices] == [None] * 3
     assert all("rank 2: the driver shows no GPU" in choice.reason for choice in choices)
 
 
-def refused(results: list[Any], kind: type[Exception]) -> str:
+def refused(results, kind):
     """Return the one message that every rank raised."""
     assert {type(result) for result in results} == {kind}, results
     lines = {str(result) for result in results}
@@ -105,8 +100,8 @@ def refused(results: list[Any], kind: type[Exception]) -> str:
         ("aa", "auto", 1, "ranks 0 and 1 on a"),
     ],
 )
-def test_two_ranks_on_one_gpu_are_refused_unless_they_may(hosts: str, request_: str, gpus: int, ranks: str) -> None:
-    def see(comm: ThreadComm) -> list[Gpu]:
+def test_two_ranks_on_one_gpu_are_refused_unless_they_may(hosts, request_, gpus, ranks):
+    def see(comm):
         return [gpu(i, host=comm.host) for i in range(gpus)]
 
     line = refused(select(hosts, request_, see), ResourceError)
@@ -114,7 +109,7 @@ def test_two_ranks_on_one_gpu_are_refused_unless_they_may(hosts: str, request_: 
     assert len(uuids(select(hosts, request_, see, share_gpu=True))) == len(hosts)
 
 
-def test_cuda_is_never_replaced() -> None:
+def test_cuda_is_never_replaced():
     results = select("aab", "cuda", lambda comm: [gpu(comm.local_rank)] if comm.host == "a" else nothing())
     said = "the driver shows no GPU; to run on CPU cores instead, say --device cpu"
     assert refused(results, ResourceError) == f"rank 2: {said}"
@@ -125,7 +120,7 @@ def test_cuda_is_never_replaced() -> None:
     ("request_", "index"),
     [("cuda:0", 0), ("cuda:2", 2), ("GPU-0161", 1), ("gpu-02610000-0000", 2), ("GPU-026", 2)],
 )
-def test_a_gpu_by_number_or_uuid(request_: str, index: int) -> None:
+def test_a_gpu_by_number_or_uuid(request_, index):
     assert pick_gpu(request_, [gpu(0), gpu(1), gpu(2)], local_rank=1)[0] == gpu(index)
 
 
@@ -134,14 +129,14 @@ def test_a_gpu_by_number_or_uuid(request_: str, index: int) -> None:
     [("cuda:3", "no GPU cuda:3"), ("GPU-0", "is the beginning of 3 UUIDs"), ("GPU-ff", "no GPU GPU-ff"),
      ("MIG-01", "no GPU")],
 )
-def test_no_such_gpu_names_the_visible_ones(request_: str, words: str) -> None:
+def test_no_such_gpu_names_the_visible_ones(request_, words):
     with pytest.raises(ResourceError, match=words) as caught:
         pick_gpu(request_, [gpu(0), gpu(1), gpu(2)], local_rank=0)
     assert all(gpu(i).uuid in str(caught.value) for i in range(3))
 
 
 @pytest.mark.parametrize("request_", ["", "gpu", "cuda:", "cuda:x", "cuda:-1", "cuda:0,1", "GPU-", "GPU-xyz", "cpu0"])
-def test_a_request_that_names_no_device_is_bad_input(request_: str) -> None:
+def test_a_request_that_names_no_device_is_bad_input(request_):
     with pytest.raises(InputError, match="auto, cpu, cuda"):
         check_request(request_)
     assert isinstance(select("a", request_, lambda comm: [gpu(0)])[0], InputError)
@@ -160,13 +155,13 @@ def test_a_request_that_names_no_device_is_bad_input(request_: str) -> None:
         ([{0, 1}, {0}], [1, 1]),
     ],
 )
-def test_equal_masks_are_divided_and_disjoint_ones_used_whole(masks: list[set[int]], expected: list[int]) -> None:
+def test_equal_masks_are_divided_and_disjoint_ones_used_whole(masks, expected):
     cores = [frozenset(mask) for mask in masks]
     assert [share_of_cores(cores, position) for position in range(len(cores))] == expected
 
 
 @given(st.lists(st.frozensets(st.integers(0, 11), min_size=1), min_size=1, max_size=6))
-def test_no_core_is_given_twice(masks: list[frozenset[int]]) -> None:
+def test_no_core_is_given_twice(masks):
     shares = [share_of_cores(masks, position) for position in range(len(masks))]
     assert all(1 <= share <= len(mask) for share, mask in zip(shares, masks, strict=True))
     # A rank without a core of its own gets one thread all the same; the others together have every core once.
@@ -174,7 +169,7 @@ def test_no_core_is_given_twice(masks: list[frozenset[int]]) -> None:
     assert cores <= sum(shares) <= cores + len(masks) - 1
 
 
-def test_ranks_on_the_cpu_share_its_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ranks_on_the_cpu_share_its_cores(monkeypatch):
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))
     choices = select("aaab", "cpu", lambda comm: nothing())
@@ -186,28 +181,26 @@ def test_ranks_on_the_cpu_share_its_cores(monkeypatch: pytest.MonkeyPatch) -> No
     ("threads", "variable", "expected"),
     [(None, None, 0), (3, None, 3), (3, "5", 3), (None, "5", 5), (None, "4,2", 4), (None, "", 0)],
 )
-def test_threads_that_were_asked_for(threads: int | None, variable: str | None, expected: int) -> None:
+def test_threads_that_were_asked_for(threads, variable, expected):
     environment = {} if variable is None else {"OMP_NUM_THREADS": variable}
     assert requested_threads(threads, environment)[0] == expected
 
 
 @pytest.mark.parametrize(("threads", "variable"), [(0, "1"), (-2, "1"), (None, "0"), (None, "many"), (None, "-1")])
-def test_threads_that_make_no_sense(threads: int | None, variable: str) -> None:
+def test_threads_that_make_no_sense(threads, variable):
     with pytest.raises(InputError, match="at least 1"):
         requested_threads(threads, {"OMP_NUM_THREADS": variable})
 
 
-def test_the_threads_asked_for_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_threads_asked_for_are_used(monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "7")
     assert [choice.threads for choice in select("aa", "cpu", lambda comm: nothing())] == [7, 7]
     assert [choice.threads for choice in select("aa", "cpu", lambda comm: nothing(), threads=2)] == [2, 2]
 
 
 @pytest.mark.parametrize(("request_", "visible"), [("cpu", 0), ("cuda", 4), ("auto", 4)])
-def test_threads_are_counted_and_checked_beside_a_gpu_too(
-    request_: str, visible: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def see(comm: ThreadComm) -> list[Gpu]:
+def test_threads_are_counted_and_checked_beside_a_gpu_too(request_, visible, monkeypatch):
+    def see(comm):
         return [gpu(i) for i in range(visible)] or nothing()
 
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
@@ -219,11 +212,11 @@ def test_threads_are_counted_and_checked_beside_a_gpu_too(
     assert "threads = 60000: it must be at" in refused(select("aa", request_, see, threads=60000), InputError)
 
 
-def test_the_first_error_is_everybodys_and_the_others_give_up() -> None:
+def test_the_first_error_is_everybodys_and_the_others_give_up():
     given_up = []
 
-    def body(comm: ThreadComm) -> int:
-        def act() -> int:
+    def body(comm):
+        def act():
             if comm.rank in (1, 2):
                 raise EnvironmentFault(f"broken {comm.rank}")
             return comm.rank
@@ -234,11 +227,11 @@ def test_the_first_error_is_everybodys_and_the_others_give_up() -> None:
     assert sorted(given_up) == [0, 3]
 
 
-def test_ranks_that_share_a_device_share_its_memory() -> None:
+def test_ranks_that_share_a_device_share_its_memory():
     """Ranks of two hosts: of three GPUs the last has two ranks. On CPUs the ranks of a host share its memory."""
     uuids = ["GPU-a", "GPU-b", "GPU-c", "GPU-c"]
 
-    def share(comm: ThreadComm, uuid: str) -> int:
+    def share(comm, uuid):
         device = SimpleNamespace(info=SimpleNamespace(uuid=uuid), memory_free=lambda: 1200)
         return memory_for_rank(device, comm)  # type: ignore[arg-type]
 

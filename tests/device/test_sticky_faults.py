@@ -1,17 +1,10 @@
 """A run ends with one line, the first error, although every call of the driver fails after a kernel's failure."""
 
-from __future__ import annotations
-
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.stub_driver.build import Stub
-
-Start = Callable[..., Any]
 PROGRAM = str(Path(__file__).parent / "sticky_program.py")
 MATRIX, GRAPH = "instance = { generate = 'random-matrix', n = 15, high = 30 }", "instance = { generate = 'road-"
 JOBS = {
@@ -22,13 +15,13 @@ JOBS = {
 }
 
 
-def write_job(folder: Path, algorithm: str) -> None:
+def write_job(folder, algorithm):
     """Write a job for a GPU into the folder."""
     head = f"algorithm = '{algorithm}'\noutput = 'out.h5'\ndevice = 'cuda'\n"
     (folder / "job.toml").write_text(f"{head}{JOBS[algorithm]}\n")
 
 
-def test_every_use_after_a_failure_says_the_first_error(stub: Stub, run_process: Start) -> None:
+def test_every_use_after_a_failure_says_the_first_error(stub, run_process):
     environment = stub.environment(nvcc="single", fail_kernel=1)
     done = run_process([sys.executable, PROGRAM], timeout=60, env=environment)
     assert done.returncode == 0 and done.stderr == "", done.stdout + done.stderr
@@ -46,7 +39,7 @@ def test_every_use_after_a_failure_says_the_first_error(stub: Stub, run_process:
     ("algorithm", "launch"),
     [("held-karp", 1), ("held-karp", 6), ("ant-colony", 6), ("shortest-paths", 1), ("steiner-kmb", 2)],
 )
-def test_a_run_ends_with_that_line(algorithm: str, launch: int, stub: Stub, hpcsolve: Start, tmp_path: Path) -> None:
+def test_a_run_ends_with_that_line(algorithm, launch, stub, hpcsolve, tmp_path):
     write_job(tmp_path, algorithm)
     environment = stub.environment(nvcc="single", fail_kernel=launch)
     done = hpcsolve("run", "job.toml", "--quiet", cwd=tmp_path, env=environment, timeout=200)
@@ -56,7 +49,7 @@ def test_a_run_ends_with_that_line(algorithm: str, launch: int, stub: Stub, hpcs
     assert "failed on GPU 0 (Stub GPU 0" in lines[0] and "(the last kernel launched was " in lines[0]
 
 
-def test_all_ranks_end_with_one_line(stub: Stub, mpiexec: Start, tmp_path: Path) -> None:
+def test_all_ranks_end_with_one_line(stub, mpiexec, tmp_path):
     write_job(tmp_path, "held-karp")
     environment = stub.environment(gpus=2, nvcc="single", fail_kernel=3)
     done = mpiexec(2, "run", "job.toml", "--quiet", cwd=tmp_path, env=environment, timeout=200)

@@ -1,28 +1,23 @@
 """The CUDA device with the real PyCUDA on the stub driver, when everything works and when something fails."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.stub_driver.build import Stub, without_functions
+from tests.stub_driver.build import without_functions
 
 HERE = Path(__file__).parent
 PROGRAM = str(HERE / "device_program.py")
-Start = Callable[..., Any]
 
 
 @pytest.fixture
-def program(stub: Stub, run_process: Start) -> Start:
+def program(stub, run_process):
     """`program(*words, gpus=1, **settings)` runs device_program.py on the stub. Returns (exit code, output, errors)."""
 
-    def start(*words: str, gpus: int = 1, **settings: str | int) -> tuple[int, str, str]:
+    def start(*words, gpus=1, **settings):
         environment = stub.environment(gpus, **settings)
         done = run_process([sys.executable, PROGRAM, *words], timeout=60, env=environment)
         return done.returncode, done.stdout, done.stderr
@@ -31,10 +26,10 @@ def program(stub: Stub, run_process: Start) -> Start:
 
 
 @pytest.fixture
-def ranks(stub: Stub, start_ranks: Start) -> Start:
+def ranks(stub, start_ranks):
     """`ranks(n, *words, gpus=1, **settings)` runs device_program.py on n ranks, as `program` does on one."""
 
-    def start(n: int, *words: str, gpus: int = 1, **settings: str | int) -> tuple[int, str, str]:
+    def start(n, *words, gpus=1, **settings):
         done = start_ranks(n, sys.executable, PROGRAM, *words, timeout=60, env=stub.environment(gpus, **settings))
         return done.returncode, done.stdout, done.stderr
 
@@ -42,7 +37,7 @@ def ranks(stub: Stub, start_ranks: Start) -> Start:
 
 
 @pytest.mark.parametrize("nvcc", ["threads", "single"])
-def test_every_device_test_passes_on_it(stub: Stub, run_process: Start, nvcc: str) -> None:
+def test_every_device_test_passes_on_it(stub, run_process, nvcc):
     environment = stub.environment(2, nvcc=nvcc, HPCSOLVE_TEST_DEVICE="cuda")
     files = [str(HERE / name) for name in ("test_protocol.py", "test_downloads.py", "test_cuda.py")]
     # -s: complaints of the driver and of PyCUDA go to the real stderr; there must be none.
@@ -51,7 +46,7 @@ def test_every_device_test_passes_on_it(stub: Stub, run_process: Start, nvcc: st
     assert done.stderr == ""
 
 
-def one_line(errors: str) -> str:
+def one_line(errors):
     """Return the program's only line on stderr."""
     lines = errors.strip().splitlines()
     assert len(lines) == 1 and lines[0].startswith("hpcsolve: error: "), errors
@@ -62,12 +57,12 @@ def one_line(errors: str) -> str:
     ("request_", "uuid"),
     [("cuda", "GPU-00000000"), ("auto", "GPU-00000000"), ("cuda:2", "GPU-00000002"), ("gpu-00000001", "GPU-00000001")],
 )
-def test_the_gpu_that_was_asked_for(program: Start, request_: str, uuid: str) -> None:
+def test_the_gpu_that_was_asked_for(program, request_, uuid):
     code, output, errors = program(request_, gpus=3)
     assert (code, errors) == (0, "") and f"rank 0 has cuda {uuid}" in output
 
 
-def test_visible_gpus_are_counted_as_the_driver_does(program: Start) -> None:
+def test_visible_gpus_are_counted_as_the_driver_does(program):
     code, output, _ = program("cuda:0", gpus=3, CUDA_VISIBLE_DEVICES="2,1")
     assert code == 0 and "GPU-00000002" in output
 
@@ -83,7 +78,7 @@ def test_visible_gpus_are_counted_as_the_driver_does(program: Start) -> None:
         ("cuda", {"memory": 5000}, "8192 bytes do not fit on GPU 0 (Stub GPU 0"),
     ],
 )
-def test_what_is_not_there_is_refused(program: Start, request_: str, settings: dict[str, Any], words: str) -> None:
+def test_what_is_not_there_is_refused(program, request_, settings, words):
     code, _, errors = program(request_, **settings)
     assert code == 3 and words in one_line(errors)
 
@@ -97,35 +92,35 @@ def test_what_is_not_there_is_refused(program: Start, request_: str, settings: d
         ({"nvcc": "fails"}, "nvcc could not compile held_karp/minplus.cu"),
     ],
 )
-def test_what_fails_is_one_line_that_names_it(program: Start, settings: dict[str, Any], words: str) -> None:
+def test_what_fails_is_one_line_that_names_it(program, settings, words):
     code, _, errors = program("cuda", **settings)
     assert code == 4 and words in one_line(errors)
 
 
-def test_no_nvcc_is_one_line(program: Start, tmp_path: Path) -> None:
+def test_no_nvcc_is_one_line(program, tmp_path):
     code, _, errors = program("cuda", PATH=str(tmp_path))
     assert code == 4 and "nvcc is not on the PATH: install the CUDA toolkit or" in one_line(errors)
     assert "HPCSOLVE_NVCC" in errors
 
 
-def test_nvcc_may_lie_off_the_path(program: Start, stub: Stub, tmp_path: Path) -> None:
+def test_nvcc_may_lie_off_the_path(program, stub, tmp_path):
     for name in ("g++", "as", "ld", "sh"):
         (tmp_path / name).symlink_to(shutil.which(name) or "")
     code, output, errors = program("cuda", PATH=str(tmp_path), HPCSOLVE_NVCC=str(stub.folder / "bin" / "nvcc"))
     assert (code, errors) == (0, "") and "rank 0 has cuda" in output
 
 
-def test_memory_that_cannot_be_pinned_is_used_unpinned(ranks: Start) -> None:
+def test_memory_that_cannot_be_pinned_is_used_unpinned(ranks):
     code, _, errors = ranks(2, "cuda", "share", "exchange", fail_pinned=1)
     assert (code, errors) == (0, "")
 
 
-def test_auto_without_a_gpu_says_why(program: Start) -> None:
+def test_auto_without_a_gpu_says_why(program):
     code, output, _ = program("auto", gpus=0)
     assert code == 0 and "rank 0 has cpu" in output and "auto: the driver shows no GPU" in output
 
 
-def test_no_driver_at_all(stub: Stub, run_process: Start) -> None:
+def test_no_driver_at_all(stub, run_process):
     environment = {**stub.environment(), "LD_LIBRARY_PATH": ""}
     done = run_process([sys.executable, PROGRAM, "cuda"], timeout=60, env=environment)
     if done.returncode == 0:
@@ -135,9 +130,7 @@ def test_no_driver_at_all(stub: Stub, run_process: Start) -> None:
 
 
 @pytest.mark.parametrize("missing", ["cuEventElapsedTime_v2", "cuCtxCreate_v4"])
-def test_an_old_driver_is_told_apart_from_none(
-    stub: Stub, run_process: Start, tmp_path: Path, missing: str
-) -> None:
+def test_an_old_driver_is_told_apart_from_none(stub, run_process, tmp_path, missing):
     old = without_functions(stub, tmp_path, missing)
     environment = {**stub.environment(version=12040), "LD_LIBRARY_PATH": str(old)}
     done = run_process([sys.executable, PROGRAM, "cuda"], timeout=60, env=environment)
@@ -147,7 +140,7 @@ def test_an_old_driver_is_told_apart_from_none(
     assert "build PyCUDA again with the toolkit of CUDA 12.4" in line
 
 
-def test_code_that_the_driver_cannot_load_is_told_with_both_versions(program: Start, tmp_path: Path) -> None:
+def test_code_that_the_driver_cannot_load_is_told_with_both_versions(program, tmp_path):
     nvcc = tmp_path / "nvcc"
     nvcc.write_text("""#!/bin/sh
 test "$1" = --version && echo "Cuda compilation tools, release 13.0" && exit
@@ -160,24 +153,24 @@ printf 'code of another driver' > "$last"
     assert code == 4 and "compiled for sm_90 by Cuda compilation tools, release 13.0, the driver for CUDA 12.4" in line
 
 
-def test_ranks_get_a_gpu_each_and_talk_through_staging(ranks: Start) -> None:
+def test_ranks_get_a_gpu_each_and_talk_through_staging(ranks):
     code, output, errors = ranks(3, "cuda", "exchange", gpus=3)
     assert (code, errors) == (0, "")
     assert sorted(re.findall(r"rank (\d) has cuda GPU-0000000(\d)", output)) == [("0", "0"), ("1", "1"), ("2", "2")]
 
 
-def test_two_ranks_on_one_gpu_are_refused(ranks: Start) -> None:
+def test_two_ranks_on_one_gpu_are_refused(ranks):
     code, output, errors = ranks(3, "cuda", gpus=2)
     assert code == 3 and output == ""
     line = one_line(errors)
     assert re.search(r"ranks 0 and 2 on \S+ would share GPU 0 \(Stub GPU 0, GPU-00000000-.*share-gpu = true", line)
 
 
-def test_two_ranks_share_a_gpu_if_they_may(ranks: Start) -> None:
+def test_two_ranks_share_a_gpu_if_they_may(ranks):
     code, output, errors = ranks(2, "cuda", "share", "exchange", gpus=1)
     assert (code, errors) == (0, "") and output.count("has cuda GPU-00000000") == 2
 
 
-def test_one_rank_that_fails_stops_all_with_one_line(ranks: Start) -> None:
+def test_one_rank_that_fails_stops_all_with_one_line(ranks):
     code, _, errors = ranks(2, "cuda", gpus=2, fail_context=2)
     assert code == 4 and "rank 1: GPU 1 (Stub GPU 1" in one_line(errors)

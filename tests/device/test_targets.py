@@ -1,11 +1,7 @@
 """`hpcsolve build` makes kernels for other machines, which then need no compiler, and never loads what cannot run."""
 
-from __future__ import annotations
-
 import os
 import platform
-from collections.abc import Iterator
-from pathlib import Path
 
 import msgspec
 import pytest
@@ -33,7 +29,7 @@ FUNCTIONS = (build.host_library, build.cubin, compiler.compiler_identity, compil
 
 
 @pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def cache(tmp_path, monkeypatch):
     """Give the cache folder, with a CPU that has the features which the counting compiler takes for granted."""
     compiler = tmp_path / "counting-compiler"
     compiler.write_text(COMPILER)
@@ -48,25 +44,25 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     forget()
 
 
-def forget() -> None:
+def forget():
     """Forget all remembered results, as in a new process."""
     for function in FUNCTIONS:
         function.cache_clear()
 
 
-def on_a_compute_node(monkeypatch: pytest.MonkeyPatch) -> None:
+def on_a_compute_node(monkeypatch):
     """Take both compilers away."""
     monkeypatch.setenv("HPCSOLVE_CXX", "no-such-compiler")
     monkeypatch.setenv("HPCSOLVE_NVCC", "no-such-compiler")
     forget()
 
 
-def built(name: str, is_gpu: bool = False) -> Path:
+def built(name, is_gpu=False):
     """Build two files for a target, and return its folder."""
     return build_target(name, is_gpu, FILES, lambda file: None)
 
 
-def test_a_node_without_compilers_loads_what_was_built_for_it(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_node_without_compilers_loads_what_was_built_for_it(cache, monkeypatch):
     built("znver9")
     built("sm_90", is_gpu=True)
     on_a_compute_node(monkeypatch)
@@ -78,33 +74,31 @@ def test_a_node_without_compilers_loads_what_was_built_for_it(cache: Path, monke
         build.cubin(FILES[1], "sm_80")
 
 
-def test_the_key_does_not_follow_the_compiler(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_key_does_not_follow_the_compiler(cache, monkeypatch):
     first = target_folder("znver9")
     monkeypatch.setenv("HPCSOLVE_CXX", "another")
     assert target_folder("znver9") == first != target_folder("znver8")
 
 
-def test_the_description_has_the_features_that_matter(cache: Path) -> None:
+def test_the_description_has_the_features_that_matter(cache):
     target = msgspec.json.decode((built("znver9") / build.DESCRIPTION).read_bytes(), type=build.Target)
     assert target == build.Target("znver9", "counting compiler 1", platform.machine(), tuple(sorted(NEEDED)))
 
 
 @pytest.mark.parametrize("lacks", sorted(NEEDED))
-def test_a_cpu_that_lacks_a_feature_compiles_for_itself(
-    cache: Path, monkeypatch: pytest.MonkeyPatch, lacks: str
-) -> None:
+def test_a_cpu_that_lacks_a_feature_compiles_for_itself(cache, monkeypatch, lacks):
     built("znver9")
     monkeypatch.setattr(build, "features_of_this_cpu", lambda: frozenset(NEEDED - {lacks}))
     assert "-march=native" in build.host_library(FILES[0]).read_text()
 
 
-def change(folder: Path, **values: object) -> None:
+def change(folder, **values):
     """Change the description of a target."""
     path = folder / build.DESCRIPTION
     path.write_bytes(msgspec.json.encode({**msgspec.json.decode(path.read_bytes()), **values}))
 
 
-def test_of_several_the_one_with_most_features_is_taken(cache: Path) -> None:
+def test_of_several_the_one_with_most_features_is_taken(cache):
     change(built("a-small-one"), features=["avx2"])
     built("full")
     change(built("z-other"), features=["avx2", "abm"])
@@ -113,7 +107,7 @@ def test_of_several_the_one_with_most_features_is_taken(cache: Path) -> None:
 
 @pytest.mark.parametrize("damage", ["another machine", "no description", "bad description", "nested description",
                                     "a kernel changed", "a kernel lacks", "not ours", "flags of one's own"])
-def test_what_cannot_be_trusted_is_not_loaded(cache: Path, monkeypatch: pytest.MonkeyPatch, damage: str) -> None:
+def test_what_cannot_be_trusted_is_not_loaded(cache, monkeypatch, damage):
     folder = built("znver9")
     kernel = folder / build.kernel_name(FILES[0], "znver9")
     if damage == "another machine":
@@ -138,14 +132,14 @@ def test_what_cannot_be_trusted_is_not_loaded(cache: Path, monkeypatch: pytest.M
     assert expected in build.host_library(FILES[0]).read_text()
 
 
-def test_building_again_replaces_what_was_there(cache: Path) -> None:
+def test_building_again_replaces_what_was_there(cache):
     folder = built("znver9")
     change(folder, machine="riscv64")
     assert built("znver9") == folder and "-march=znver9" in build.host_library(FILES[0]).read_text()
     assert [path.name for path in cache.iterdir()] == [folder.name]
 
 
-def test_a_failure_leaves_nothing(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_leaves_nothing(cache, monkeypatch):
     monkeypatch.setenv("COMPILE_ERROR", "no such CPU")
     with pytest.raises(EnvironmentFault, match="no such CPU"):
         built("znver9")
@@ -155,12 +149,12 @@ def test_a_failure_leaves_nothing(cache: Path, monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize(("name", "is_gpu"), [
     ("native", False), ("", False), ("-O0", False), ("sm_90", False), ("a b", False), ("../x", False), ("znver4", True),
     ("sm_", True), ("sm_90 -x", True), ("compute_90", True)])
-def test_names_that_are_no_targets_are_refused(cache: Path, name: str, is_gpu: bool) -> None:
+def test_names_that_are_no_targets_are_refused(cache, name, is_gpu):
     with pytest.raises(InputError, match="name it"):
         built(name, is_gpu)
 
 
-def test_this_cpu_has_what_its_own_compiler_takes_for_granted() -> None:
+def test_this_cpu_has_what_its_own_compiler_takes_for_granted():
     """The names of g++ and of Linux mean the same features."""
     options = compiler.target_features("g++", "native")
     found = build.features_in(options)
@@ -168,7 +162,7 @@ def test_this_cpu_has_what_its_own_compiler_takes_for_granted() -> None:
     assert found or platform.machine() != "x86_64"
 
 
-def test_the_command_names_what_is_wrong(hpcsolve) -> None:  # type: ignore[no-untyped-def]
+def test_the_command_names_what_is_wrong(hpcsolve):  # type: ignore[no-untyped-def]
     for words, reason in (([], "name the CPU or the GPU"), (["--cpu", "native"], "CPU 'native'"),
                           (["--gpu", "h100"], "GPU 'h100'")):
         done = hpcsolve("build", *words)

@@ -1,16 +1,11 @@
 """Idle OpenMP threads sleep in any program that calls `hpcsolve.solve`, unless its user says otherwise."""
 
-from __future__ import annotations
-
 import os
 import re
-import subprocess
 import sys
-from collections.abc import Callable
 
 import pytest
 
-Run = Callable[..., "subprocess.CompletedProcess[str]"]
 CORES = len(os.sched_getaffinity(0))
 SPINNING = "RuntimeWarning: OpenMP was loaded before hpcsolve, so idle threads spin"
 PROGRAM = f"""
@@ -30,7 +25,7 @@ print(after.user + after.system - before.user - before.system, os.environ.get("O
 """
 
 
-def solved(run_process: Run, policy: str | None, *words: str, **more: str) -> tuple[float, str, str]:
+def solved(run_process, policy, *words, **more):
     """Return CPU seconds, OMP_WAIT_POLICY afterwards and standard error of the program, started with this policy."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("OMP_", "GOMP_"))}
     environment |= more if policy is None else more | {"OMP_WAIT_POLICY": policy}
@@ -41,7 +36,7 @@ def solved(run_process: Run, policy: str | None, *words: str, **more: str) -> tu
 
 
 @pytest.mark.skipif(CORES == 1, reason="one core: no thread is idle")
-def test_idle_threads_take_no_time(run_process: Run) -> None:
+def test_idle_threads_take_no_time(run_process):
     """A run takes about 0.1 s of CPU time, and 3.7 s where 4 threads spin."""
     asleep, _, _ = solved(run_process, "passive")
     by_default, _, errors = solved(run_process, None)
@@ -50,7 +45,7 @@ def test_idle_threads_take_no_time(run_process: Run) -> None:
 
 
 @pytest.mark.skipif(CORES == 1, reason="one core: no thread is idle")
-def test_threads_that_will_spin_are_warned_of_once(run_process: Run) -> None:
+def test_threads_that_will_spin_are_warned_of_once(run_process):
     """OpenMP that another library has loaded keeps its policy, so only the environment can put its threads to sleep."""
     asleep, _, errors = solved(run_process, "passive", "openmp-first")
     assert errors == ""
@@ -60,7 +55,7 @@ def test_threads_that_will_spin_are_warned_of_once(run_process: Run) -> None:
 
 
 @pytest.mark.parametrize(("policy", "known"), [(None, "PASSIVE"), ("passive", "PASSIVE"), ("active", "ACTIVE")])
-def test_what_the_user_sets_stays(policy: str | None, known: str, run_process: Run) -> None:
+def test_what_the_user_sets_stays(policy, known, run_process):
     """OpenMP reports the policy that it has read, and the environment of the program stays as it is."""
     _, after, errors = solved(run_process, policy, OMP_DISPLAY_ENV="true")
     assert re.findall(r"OMP_WAIT_POLICY = '(\w+)'", errors) == [known], errors

@@ -1,12 +1,8 @@
 """A wall clock that steps: time limits and intervals are measured with the monotonic clock."""
 
-from __future__ import annotations
-
 import ast
-from pathlib import Path
 
 from hpcsolve.output.reader import read_result
-from tests.faults.conftest import Start
 from tests.faults.preload import preloading
 from tests.frame.source import package_files, parsed
 
@@ -19,7 +15,7 @@ WALL_CLOCKS = {"time.time": "hpcsolve/runner/run.py", "datetime.datetime.now": "
 """The only places that look at the wall clock: the end of the Slurm job, and when a result was made."""
 
 
-def test_a_run_while_the_clock_steps_by_days(tmp_path: Path, hpcsolve: Start) -> None:
+def test_a_run_while_the_clock_steps_by_days(tmp_path, hpcsolve):
     (tmp_path / "job.toml").write_text(JOB)
     environment = preloading("stepping_clock", tmp_path)
     done = hpcsolve("run", "job.toml", "--device", "cpu", "--output", "out.h5", "--checkpoint-interval", "0.2",
@@ -32,7 +28,7 @@ def test_a_run_while_the_clock_steps_by_days(tmp_path: Path, hpcsolve: Start) ->
         assert 0 <= column.values[0] < 60, name
 
 
-def test_nothing_else_looks_at_the_wall_clock(repository: Path) -> None:
+def test_nothing_else_looks_at_the_wall_clock(repository):
     for path in package_files():
         calls = {ast.unparse(node.func) for node in ast.walk(parsed(path)) if isinstance(node, ast.Call)}
         where = path.relative_to(repository).as_posix()

@@ -1,7 +1,5 @@
 """Compilers that are missing, fail, hang or write nonsense end a run with one line, and eight ranks compile once."""
 
-from __future__ import annotations
-
 import errno
 import os
 import subprocess
@@ -12,7 +10,6 @@ import pytest
 
 from hpcsolve.device import compiler
 from hpcsolve.errors import ResourceError
-from tests.faults.conftest import Start
 
 JOB = 'algorithm = "held-karp"\ninstance = { generate = "random-matrix", n = 8, seed = 1 }\noutput = "out.h5"\n'
 IMPATIENT = """import sys
@@ -38,7 +35,7 @@ COMPILERS = {
 
 
 @pytest.mark.parametrize("kind", COMPILERS)
-def test_a_compiler(kind: str, tmp_path: Path, run_process: Start) -> None:
+def test_a_compiler(kind, tmp_path, run_process):
     text, message = COMPILERS[kind]
     program = tmp_path / "compiler"
     if text is not None:
@@ -59,9 +56,9 @@ def test_a_compiler(kind: str, tmp_path: Path, run_process: Start) -> None:
 
 
 @pytest.mark.parametrize("number", [errno.EAGAIN, errno.ENOMEM])
-def test_no_process_for_a_compiler_is_a_lack_of_resources(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_process_for_a_compiler_is_a_lack_of_resources(number, monkeypatch):
     """In a control group of 3 processes the run ended with exit code 4, and advised to try g++."""
-    def fork(*words: object, **options: object) -> None:
+    def fork(*words, **options):
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(subprocess, "Popen", fork)
@@ -75,7 +72,7 @@ exec g++ "$@"
 """
 
 
-def test_eight_ranks_with_a_cold_cache_compile_once(tmp_path: Path, mpiexec: Start) -> None:
+def test_eight_ranks_with_a_cold_cache_compile_once(tmp_path, mpiexec):
     """All at the same moment. The figure is printed."""
     (tmp_path / "compiler").write_text(COUNTING)
     (tmp_path / "compiler").chmod(0o755)

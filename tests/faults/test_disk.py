@@ -5,15 +5,13 @@ An answer that was found is printed, and goes elsewhere if its output cannot be 
 `make test-faults` tries it with distance tables too.
 """
 
-from __future__ import annotations
-
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from tests.faults.conftest import ALL_FAULTS, Start
+from tests.faults.conftest import ALL_FAULTS
 from tests.faults.preload import preloading
 
 PROGRAM = Path(__file__).with_name("disk_program.py")
@@ -33,7 +31,7 @@ class Tried:
     right: bool
 
 
-def tried_all(job: str, how: str, folder: Path, run_process: Start) -> list[Tried]:
+def tried_all(job, how, folder, run_process):
     """Run the program, and return its lines. The last one is of a run in which no write failed."""
     environment = preloading("failing_disk", folder)
     done = run_process([sys.executable, PROGRAM, folder / "disk", job, how], timeout=1500, env=environment)
@@ -48,7 +46,7 @@ def tried_all(job: str, how: str, folder: Path, run_process: Start) -> list[Trie
 @pytest.mark.timeout(1600)
 @pytest.mark.parametrize("how", ["once", "full"] if ALL_FAULTS else ["once"])
 @pytest.mark.parametrize("job", ["ants", "rows"] if ALL_FAULTS else ["ants"])
-def test_the_k_th_write_fails(job: str, how: str, tmp_path: Path, run_process: Start) -> None:
+def test_the_k_th_write_fails(job, how, tmp_path, run_process):
     """A failed checkpoint does not end the run. A failed result goes elsewhere, and the same command then gives it."""
     tried = tried_all(job, how, tmp_path, run_process)
     print(f"{job}, {how}: {len(tried)} writes failed in turn, exit codes {sorted({one.code for one in tried})}")

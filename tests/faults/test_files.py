@@ -1,7 +1,5 @@
 """What files must not be able to do: lead out of a folder, load foreign code, keep secrets."""
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil
@@ -9,7 +7,6 @@ import socket
 import stat
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import h5py
@@ -21,13 +18,12 @@ from hpcsolve.output.log import Log
 from hpcsolve.output.reader import read_result
 from hpcsolve.replacing import make_folder, replacing, write_bytes
 from hpcsolve.sweep import expand
-from tests.faults.conftest import Start
 
 JOB = 'algorithm = "held-karp"\ninstance = { generate = "random-matrix", n = 8, seed = 1 }\noutput = "out.h5"\n'
 NAMES = ["../../etc/x.tsp", "/etc/passwd.tsp", "a/../../b.tsp", "..", "...", "-rf.tsp", "~root.tsp", "\u2025.tsp"]
 
 
-def test_the_runs_of_a_sweep_stay_in_its_folder(tmp_path: Path) -> None:
+def test_the_runs_of_a_sweep_stay_in_its_folder(tmp_path):
     listed = ", ".join(f"'{name}'" for name in NAMES)
     (tmp_path / "sweep.toml").write_text(f"algorithm = 'held-karp'\ninstance = [{listed}]\n")
     runs = expand(str(tmp_path / "sweep.toml"), [], str(tmp_path / "out")).runs
@@ -37,30 +33,30 @@ def test_the_runs_of_a_sweep_stay_in_its_folder(tmp_path: Path) -> None:
     assert not [path for path in outputs if path.name.startswith(("-", ".", "~"))]
 
 
-def test_an_output_that_is_a_link_is_replaced_and_not_followed(tmp_path: Path) -> None:
+def test_an_output_that_is_a_link_is_replaced_and_not_followed(tmp_path):
     (tmp_path / "mine").write_bytes(b"mine")
     (tmp_path / "out.h5").symlink_to(tmp_path / "mine")
     write_bytes(tmp_path / "out.h5", b"result")
     assert (tmp_path / "mine").read_bytes() == b"mine" and not (tmp_path / "out.h5").is_symlink()
 
 
-def _pipe(path: Path) -> None:
+def _pipe(path):
     os.mkfifo(path)
 
 
-def _socket(path: Path) -> None:
+def _socket(path):
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(path))
 
 
-def _device(path: Path) -> None:
+def _device(path):
     if os.geteuid() == 0:
         os.mknod(path, 0o666 | stat.S_IFCHR, os.makedev(1, 3))
     else:
         path.symlink_to("/dev/null")
 
 
-NO_FILES: dict[str, Callable[[Path], None]] = {
+NO_FILES = {
     "a pipe": _pipe,
     "a socket": _socket,
     "a device": _device,
@@ -70,7 +66,7 @@ NO_FILES: dict[str, Callable[[Path], None]] = {
 
 
 @pytest.mark.parametrize("kind", NO_FILES)
-def test_what_is_no_regular_file_is_never_replaced(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_no_regular_file_is_never_replaced(kind, tmp_path, monkeypatch):
     """Neither by a file that is written nor by one that replaces it, whether it was there before or came meanwhile."""
     monkeypatch.chdir(tmp_path)  # the name of a socket is short
     path = Path("out")
@@ -104,7 +100,7 @@ COMMANDS = {  # name -> the words, with PIPE for the output
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def made(tmp_path_factory):
     """Return a folder with a job, an instance and a result."""
     folder = tmp_path_factory.mktemp("made")
     (folder / "job.toml").write_text(JOB)
@@ -115,8 +111,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_no_command_replaces_or_opens_a_pipe(name: str, made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-                                             capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_command_replaces_or_opens_a_pipe(name, made, tmp_path, monkeypatch, capsys):
     """A pipe that is opened has no other end, so the command would hang."""
     monkeypatch.chdir(tmp_path)
     for file in ("job.toml", "a.csv"):
@@ -131,7 +126,7 @@ def test_no_command_replaces_or_opens_a_pipe(name: str, made: Path, tmp_path: Pa
     assert not Path("new.h5").exists()
 
 
-def test_a_log_is_not_added_to_a_file_behind_a_link(tmp_path: Path) -> None:
+def test_a_log_is_not_added_to_a_file_behind_a_link(tmp_path):
     (tmp_path / "mine").write_text("mine")
     (tmp_path / "rank-0000.log").symlink_to("mine")
     with pytest.raises(EnvironmentFault, match=r"rank-0000\.log: cannot be written: .*; choose another --log-dir"):
@@ -146,7 +141,7 @@ const void *H5PLget_plugin_info(void) { return 0; }
 """
 
 
-def test_no_plugin_of_libhdf5_is_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hpcsolve: Start) -> None:
+def test_no_plugin_of_libhdf5_is_loaded(tmp_path, monkeypatch, hpcsolve):
     """A result file that names a foreign filter is refused before libhdf5 looks for the plugin."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "plugins").mkdir()
@@ -179,7 +174,7 @@ SECRETS = [f"{owner}_{kind}" for owner in OWNERS
            for kind in ("TOKEN", "SECRET_ACCESS_KEY", "PASSWORD", "JWT", "CREDENTIALS")]
 
 
-def test_none_of_50_secrets_is_kept(tmp_path: Path, hpcsolve: Start) -> None:
+def test_none_of_50_secrets_is_kept(tmp_path, hpcsolve):
     """Neither in the result, a checkpoint, a log, nor in what is printed."""
     assert len(SECRETS) == 50
     (tmp_path / "job.toml").write_text(JOB.replace("n = 8", "n = 18"))
@@ -196,7 +191,7 @@ def test_none_of_50_secrets_is_kept(tmp_path: Path, hpcsolve: Start) -> None:
     assert read_result(tmp_path / "out.h5").value("provenance", "SLURM_JOB_ID") == "4711"
 
 
-def require_silent(folder: Path) -> list[Path]:
+def require_silent(folder):
     """Check that no file has a secret, and return the files."""
     files = [path for path in folder.rglob("*") if path.is_file()]
     for path in files:
@@ -209,7 +204,7 @@ def require_silent(folder: Path) -> list[Path]:
     (errno.EDQUOT, "free some space, or choose another file"),
     (errno.EACCES, "choose another file"),
 ])
-def test_only_a_lack_of_space_is_cured_by_space(number: int, cure: str, tmp_path: Path) -> None:
+def test_only_a_lack_of_space_is_cured_by_space(number, cure, tmp_path):
     words = f"^{tmp_path / 'out'}: cannot be written: {os.strerror(number)}; {cure}$"
     with pytest.raises(EnvironmentFault, match=words), replacing(tmp_path / "out"):
         raise OSError(number, os.strerror(number))

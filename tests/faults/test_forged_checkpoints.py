@@ -3,13 +3,9 @@
 The long form (`make test-faults`) forges every part and every number in each way, here some of them.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -17,7 +13,7 @@ from tests.faults.conftest import ALL_FAULTS
 from tests.fuzz import checkpoints
 
 CHANCE = random.Random(1)
-CONTENTS: dict[str, Callable[[bytes], bytes]] = {
+CONTENTS = {
     "zeros": lambda old: bytes(len(old)),
     "ones": lambda old: b"\xff" * len(old),
     "random": lambda old: CHANCE.randbytes(len(old)),
@@ -28,17 +24,16 @@ SOME = 3
 """Forged parts, and forged numbers, that are tried of each state, unless all are."""
 
 
-def same(name: str, content: bytes) -> bytes:
+def same(name, content):
     return content
 
 
 @pytest.mark.parametrize("name", checkpoints.FORGED)
-def test_a_forged_checkpoint_is_refused_or_harmless(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-                                                    ) -> None:
+def test_a_forged_checkpoint_is_refused_or_harmless(name, tmp_path, capsys):
     """Exit code 0 if what is forged does not matter, 1 if the check of the answer found it, else 5 in one line."""
-    codes: list[int] = []
+    codes = []
 
-    def tried(change: Callable[[str, bytes], bytes], **numbers: object) -> int:
+    def tried(change, **numbers):
         checkpoints.forge(files, change, numbers, tmp_path)
         codes.append(checkpoints.resumed(tmp_path))
         said = capsys.readouterr().err.splitlines()
@@ -63,9 +58,7 @@ def test_a_forged_checkpoint_is_refused_or_harmless(name: str, tmp_path: Path, c
 
 
 @pytest.mark.parametrize("suffix", [".manifest", ".data"])
-def test_a_link_or_a_pipe_in_a_checkpoint_folder_is_not_followed(
-    suffix: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_link_or_a_pipe_in_a_checkpoint_folder_is_not_followed(suffix, tmp_path, capsys):
     """A link even to the right file is refused, and nobody waits for the other end of a pipe."""
     *_, files = checkpoints.states_of(tmp_path, checkpoints.FORGED["colonies"])
     for kind, words in (("link", "is a link, which no run writes"), ("pipe", "is no regular file")):

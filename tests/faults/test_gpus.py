@@ -1,15 +1,10 @@
 """A GPU whose memory somebody else takes, or whose kernels fail: one line, and another device can go on."""
 
-from __future__ import annotations
-
 import shutil
-from pathlib import Path
 
 import pytest
 
 from tests.checkpoint.test_kills import checkpoint_files, solution
-from tests.faults.conftest import Start
-from tests.stub_driver.build import Stub
 
 JOB = """algorithm = "ant-colony"
 instance = { generate = "uniform-tsp", n = 12, seed = 1 }
@@ -29,7 +24,7 @@ FAULTS = {
 
 
 @pytest.fixture(scope="module")
-def begun(tmp_path_factory: pytest.TempPathFactory, hpcsolve: Start) -> tuple[Path, dict[str, bytes]]:
+def begun(tmp_path_factory, hpcsolve):
     """Return a folder with a job and its first checkpoint, and `/solution` of a run that was left alone."""
     folder = tmp_path_factory.mktemp("begun")
     (folder / "job.toml").write_text(JOB)
@@ -44,9 +39,7 @@ def begun(tmp_path_factory: pytest.TempPathFactory, hpcsolve: Start) -> tuple[Pa
 
 
 @pytest.mark.parametrize("kind", FAULTS)
-def test_a_checkpoint_outlives_a_gpu(
-    kind: str, begun: tuple[Path, dict[str, bytes]], stub: Stub, tmp_path: Path, hpcsolve: Start
-) -> None:
+def test_a_checkpoint_outlives_a_gpu(kind, begun, stub, tmp_path, hpcsolve):
     settings, code, words = FAULTS[kind]
     (folder, expected), work = begun, tmp_path / "work"
     shutil.copytree(folder, work)

@@ -1,7 +1,5 @@
 """A process of the launcher is killed while ranks wait for each other: none of them lives on."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
@@ -11,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.checkpoint.test_kills import processes
-from tests.faults.conftest import Mpi, require
+from tests.faults.conftest import require
 
 PROGRAM = """
 import os, sys, time
@@ -33,7 +31,7 @@ VICTIMS = [("MPICH", "hydra_pmi_proxy"), ("MPICH", "mpiexec"), ("Open MPI", "prt
 
 
 @pytest.mark.parametrize(("name", "victim"), VICTIMS)
-def test_a_process_of_the_launcher_is_killed(name: str, victim: str, mpis: dict[str, Mpi], tmp_path: Path) -> None:
+def test_a_process_of_the_launcher_is_killed(name, victim, mpis, tmp_path):
     """Without `parallel/interrupts.py` ranks that look for a message in shared memory would do so forever."""
     command = require(mpis, name).command(3, "-c", PROGRAM)
     quiet = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
@@ -54,6 +52,6 @@ def test_a_process_of_the_launcher_is_killed(name: str, victim: str, mpis: dict[
     assert process.returncode != 0
 
 
-def program_of(number: int) -> str:
+def program_of(number):
     """Return the name of a process's program."""
     return Path(os.fsdecode(Path(f"/proc/{number}/cmdline").read_bytes().split(b"\0")[0])).name

@@ -1,20 +1,17 @@
 """The launcher of one MPI starts ranks whose library is another one: a line says so, and nothing is run N times."""
 
-from __future__ import annotations
-
 import os
-from pathlib import Path
 
 import pytest
 
 from tests.conftest import run
-from tests.faults.conftest import Mpi, require
+from tests.faults.conftest import require
 
 JOB = 'algorithm = "held-karp"\ninstance = { generate = "random-matrix", n = 8, seed = 1 }\noutput = "out.h5"\n'
 
 
 @pytest.mark.parametrize(("launcher", "library"), [("MPICH", "Open MPI"), ("Open MPI", "MPICH")])
-def test_mixed_mpi(launcher: str, library: str, mpis: dict[str, Mpi], tmp_path: Path) -> None:
+def test_mixed_mpi(launcher, library, mpis, tmp_path):
     (tmp_path / "job.toml").write_text(JOB)
     python = require(mpis, library).python
     command = require(mpis, launcher).command(3, "-m", "hpcsolve", "run", "job.toml", "--device", "cpu", python=python)

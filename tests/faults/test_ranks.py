@@ -3,17 +3,14 @@
 `make test-faults` tries every fault on two ranks under each MPI, `make test` a few of them.
 """
 
-from __future__ import annotations
-
 import os
 import time
-from pathlib import Path
 
 import pytest
 
 from hpcsolve.output.reader import read_result
 from tests.checkpoint.test_kills import processes, solution
-from tests.faults.conftest import ALL_FAULTS, Mpi, Start, require
+from tests.faults.conftest import ALL_FAULTS, require
 from tests.faults.rank_faults import FAULTS, HANG_TIMEOUT, STRUCK
 
 SECONDS_TO_BE_GONE = 10.0
@@ -31,7 +28,7 @@ CASES = [(fault, rank, mpi) for fault in FAULTS for rank in (0, 2) for mpi in ("
 
 
 @pytest.fixture(scope="module")
-def expected(tmp_path_factory: pytest.TempPathFactory, hpcsolve: Start) -> dict[str, bytes]:
+def expected(tmp_path_factory, hpcsolve):
     """Return `/solution` of a run that was left alone."""
     folder = tmp_path_factory.mktemp("alone")
     (folder / "job.toml").write_text(JOB)
@@ -41,9 +38,7 @@ def expected(tmp_path_factory: pytest.TempPathFactory, hpcsolve: Start) -> dict[
 
 
 @pytest.mark.parametrize(("fault", "rank", "name"), CASES if ALL_FAULTS else SOME)
-def test_one_of_four_ranks_fails(
-    fault: str, rank: int, name: str, mpis: dict[str, Mpi], expected: dict[str, bytes], tmp_path: Path, hpcsolve: Start
-) -> None:
+def test_one_of_four_ranks_fails(fault, rank, name, mpis, expected, tmp_path, hpcsolve):
     """A rank that is stopped is given up after the time-out of the watchdog, and only then must the job be gone."""
     (tmp_path / "job.toml").write_text(JOB)
     run = ("run", "job.toml", "--device", "cpu")
@@ -63,7 +58,7 @@ def test_one_of_four_ranks_fails(
     assert sorted(os.listdir(tmp_path)) == ["job.toml", "out.h5", STRUCK]
 
 
-def seconds_until_gone(folder: Path, struck: float, patience: float) -> float:
+def seconds_until_gone(folder, struck, patience):
     """Return how many seconds after a moment no process works in a folder any more, or fail if they are too many."""
     while left := processes(folder):
         assert time.monotonic() - struck < patience, f"these processes live on: {left}"
@@ -72,6 +67,6 @@ def seconds_until_gone(folder: Path, struck: float, patience: float) -> float:
     return time.monotonic() - struck
 
 
-def complete_results(folder: Path) -> list[str]:
+def complete_results(folder):
     """Return the names of the result files that are marked as complete."""
     return [path.name for path in folder.glob("*.h5") if read_result(path).attributes["complete"]]

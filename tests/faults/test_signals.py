@@ -3,8 +3,6 @@
 SIGTERM and SIGUSR1: exit code 75, so that Slurm queues the job again. Ctrl-C: 130.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import random
@@ -14,7 +12,6 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,7 +20,7 @@ import pytest
 
 from tests.checkpoint.test_kills import KILLS, processes, solution, wait_until_gone
 from tests.conftest import run
-from tests.faults.conftest import ALL_FAULTS, Mpi, Start, require
+from tests.faults.conftest import ALL_FAULTS, Mpi, require
 from tests.faults.test_start import ASKED, JOB
 
 SECONDS = 20.0
@@ -49,7 +46,7 @@ import msgspec
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path, monkeypatch):
     """Return a folder with a job and an instance that is never written. Beside it is a compiler that does not end."""
     (folder := tmp_path / "work").mkdir()
     (folder / "job.toml").write_text(JOB)
@@ -63,7 +60,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @contextmanager
-def command(mpi: Mpi, folder: Path, ranks: int, *words: str, **variables: str) -> Iterator[subprocess.Popen[str]]:
+def command(mpi, folder, ranks, *words, **variables):
     """Start the command line, and kill all of it after the block."""
     program = ["-m", "hpcsolve", *words]
     line = [sys.executable, *program] if ranks == 1 else mpi.command(ranks, *program)
@@ -76,7 +73,7 @@ def command(mpi: Mpi, folder: Path, ranks: int, *words: str, **variables: str) -
                 os.kill(number, signal.SIGKILL)
 
 
-def ended(process: subprocess.Popen[str], folder: Path, asked: str, whom: int) -> tuple[int, list[str]]:
+def ended(process, folder, asked, whom):
     """Send the signal, and return exit code and hpcsolve's lines on standard error once all is gone."""
     began = time.monotonic()
     os.kill(whom, getattr(signal, asked))
@@ -86,11 +83,11 @@ def ended(process: subprocess.Popen[str], folder: Path, asked: str, whom: int) -
     return process.returncode, [line for line in errors.splitlines() if line.startswith("hpcsolve: ")]
 
 
-def ranks_of(process: subprocess.Popen[str], folder: Path, count: int) -> list[int]:
+def ranks_of(process, folder, count):
     """Return the processes of the ranks in their order, once all of them are there."""
     if count == 1:
         return [process.pid]
-    found: dict[int, int] = {}
+    found = {}
     while len(found) < count:
         assert process.poll() is None
         for number in processes(folder):
@@ -102,7 +99,7 @@ def ranks_of(process: subprocess.Popen[str], folder: Path, count: int) -> list[i
     return [found[rank] for rank in range(count)]
 
 
-def wait_until(condition: Callable[[], bool], process: subprocess.Popen[str]) -> None:
+def wait_until(condition, process):
     """Wait until a condition is true, which a busy machine may take a while for."""
     end = time.monotonic() + 60
     while not condition():
@@ -111,11 +108,11 @@ def wait_until(condition: Callable[[], bool], process: subprocess.Popen[str]) ->
 
 
 @contextmanager
-def silent_writer(folder: Path, process: subprocess.Popen[str]) -> Iterator[None]:
+def silent_writer(folder, process):
     """Wait until somebody reads the pipe, and keep it open for writing while the block runs, but write nothing."""
-    opened: list[int] = []
+    opened = []
 
-    def is_read() -> bool:
+    def is_read():
         with suppress(OSError):  # ENXIO: nobody reads it
             opened.append(os.open(folder / "pipe.tsp", os.O_WRONLY | os.O_NONBLOCK))
         return opened != []
@@ -125,7 +122,7 @@ def silent_writer(folder: Path, process: subprocess.Popen[str]) -> Iterator[None
     os.close(opened[0])
 
 
-def catches(number: int) -> bool:
+def catches(number):
     """Return whether a process has taken SIGTERM over, and not only blocked it."""
     caught = next(line for line in Path(f"/proc/{number}/status").read_text().splitlines() if line.startswith("SigCgt"))
     return bool(int(caught.split()[1], 16) >> (signal.SIGTERM - 1) & 1)
@@ -136,9 +133,7 @@ ALL_READING = [(asked, ranks, words) for asked in ASKED for ranks in (1, 3) for 
 
 
 @pytest.mark.parametrize(("asked", "ranks", "words"), ALL_READING if ALL_FAULTS else ALL_READING[2::5])
-def test_while_reading_a_file_that_does_not_answer(
-    asked: str, ranks: int, words: tuple[str, ...], mpis: dict[str, Mpi], folder: Path
-) -> None:
+def test_while_reading_a_file_that_does_not_answer(asked, ranks, words, mpis, folder):
     """To the process, or to rank 0 alone. In `run` it has joined the others. In `solve` they read too."""
     with (command(require(mpis, "MPICH"), folder, ranks, *words, "--device", "cpu") as process,
           silent_writer(folder, process)):
@@ -153,7 +148,7 @@ ALL_RANKS = [(asked, words) for asked in ASKED for words in READING]
 
 
 @pytest.mark.parametrize(("asked", "words"), ALL_RANKS if ALL_FAULTS else ALL_RANKS[-2:])
-def test_all_ranks_are_asked(asked: str, words: tuple[str, ...], mpis: dict[str, Mpi], folder: Path) -> None:
+def test_all_ranks_are_asked(asked, words, mpis, folder):
     """By mpiexec, which passes the signal on. They end in good order, and one of them prints the line."""
     with (command(require(mpis, "MPICH"), folder, 3, *words, "--device", "cpu") as process,
           silent_writer(folder, process)):
@@ -165,7 +160,7 @@ ALL_COMPILING = [(asked, ranks) for asked in ASKED for ranks in (1, 2)]
 
 
 @pytest.mark.parametrize(("asked", "ranks"), ALL_COMPILING if ALL_FAULTS else ALL_COMPILING[1:3])
-def test_while_compiling(asked: str, ranks: int, mpis: dict[str, Mpi], tmp_path: Path, folder: Path) -> None:
+def test_while_compiling(asked, ranks, mpis, tmp_path, folder):
     """The compiler is killed with all its processes, its files are removed, and the lock is free."""
     cache = tmp_path / "cache"
     cold = {"HPCSOLVE_CXX": str(tmp_path / "compiler"), "HPCSOLVE_CACHE": str(cache)}
@@ -185,9 +180,7 @@ ALL_IMPORTING = [(asked, ranks) for asked in ASKED for ranks in (1, 3)]
 
 
 @pytest.mark.parametrize(("asked", "ranks"), ALL_IMPORTING if ALL_FAULTS else ALL_IMPORTING[3:5])
-def test_while_importing(
-    asked: str, ranks: int, mpis: dict[str, Mpi], folder: Path, tmp_path: Path, hpcsolve: Start
-) -> None:
+def test_while_importing(asked, ranks, mpis, folder, tmp_path, hpcsolve):
     """A module that takes a second: one process ends in it, one of several ranks after it."""
     built = hpcsolve("run", "job.toml", "--output", "built.h5", cwd=folder, timeout=200)
     assert built.returncode == 0, built.stderr
@@ -237,19 +230,19 @@ class Trials:
     expected: dict[str, bytes] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
 
-    def words(self, ranks: int) -> list[str]:
+    def words(self, ranks):
         """Return the command of the job, as one process or on so many ranks."""
         program = ["-m", "hpcsolve", "run", "job.toml", "--checkpoint-interval", "0.05"]
         return self.mpi.command(ranks, *program) if self.mpi else [sys.executable, *program]
 
-    def whole(self, ranks: int, environment: dict[str, str]) -> str:
+    def whole(self, ranks, environment):
         """Run the job to its end, and return what it printed. It leaves its answer, and nothing else."""
         done = run(self.words(ranks), timeout=200, cwd=self.folder, env=environment)
         assert done.returncode == 0, done.stdout + done.stderr
         assert sorted(os.listdir(self.folder)) == ["cities.tsp", "job.toml", "out.h5"]
         return done.stdout
 
-    def one(self, environment: dict[str, str]) -> None:
+    def one(self, environment):
         """Signal the run or one of its ranks at a random moment, and check how it ends and what it leaves."""
         asked, ranks = self.chance.choice([*ASKED, "SIGKILL"]), self.chance.choice([1, 2, 3]) if self.mpi else 1
         line = self.words(ranks)
@@ -272,7 +265,7 @@ class Trials:
         if code == 0:
             assert solution(self.folder / "out.h5") == self.expected
 
-    def codes(self, asked: str, alone: bool) -> set[int]:
+    def codes(self, asked, alone):
         """Return the exit codes that a run may have after a signal, to one of several ranks alone or to all."""
         if asked == "SIGKILL":
             return {0, *range(-64, 0), *range(1, 256)} - {75, 130}
@@ -280,7 +273,7 @@ class Trials:
         return {0, 75, *own} | ({130} if asked == "SIGINT" else set())
 
 
-def takes(number: int) -> bool:
+def takes(number):
     """Return whether a process has begun to block or to handle SIGTERM, or has ended."""
     with suppress(OSError):
         masks = [line.split()[1] for line in Path(f"/proc/{number}/status").read_text().splitlines()
@@ -291,7 +284,7 @@ def takes(number: int) -> bool:
 
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("way", WAYS if ALL_FAULTS else WAYS[1:2])
-def test_signals_at_random_moments(way: str, mpis: dict[str, Mpi], tmp_path: Path, hpcsolve: Start) -> None:
+def test_signals_at_random_moments(way, mpis, tmp_path, hpcsolve):
     """Every fourth run compiles first. HPCSOLVE_KILLS says how many signals there are in all."""
     (folder := tmp_path / "work").mkdir()
     (temporary := tmp_path / "temporary").mkdir()

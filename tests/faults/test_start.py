@@ -1,17 +1,14 @@
 """A rank that is not ready, or not the same as the others, ends the job before it has begun."""
 
-from __future__ import annotations
-
 import os
 import signal
 import socket
 import time
-from pathlib import Path
 
 import pytest
 
 import hpcsolve as package
-from tests.faults.conftest import ALL_FAULTS, Mpi, require
+from tests.faults.conftest import ALL_FAULTS, require
 from tests.faults.start_program import SECONDS_TO_START
 
 JOB = """algorithm = "held-karp"
@@ -26,7 +23,7 @@ HERE = f"rank 1 on {socket.gethostname()}"
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path, monkeypatch):
     """Work in a folder with a job."""
     (tmp_path / "job.toml").write_text(JOB)
     (tmp_path / "other.toml").write_text(JOB.replace("n = 8", "n = 9"))
@@ -34,7 +31,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def started(mpi: Mpi, statement: str, *words: str) -> tuple[int, list[str]]:
+def started(mpi, statement, *words):
     """Return exit code and hpcsolve's lines on standard error of a run whose rank 1 of 3 starts otherwise."""
     began = time.monotonic()
     done = mpi.start(3, "-m", "tests.faults.start_program", "1", statement, *(words or RUN))
@@ -47,9 +44,7 @@ GONE = ["os._exit(0)", "os._exit(3)", "ahead.prepare_run = lambda *_: os._exit(0
 
 
 @pytest.mark.parametrize("statement", GONE if ALL_FAULTS else GONE[1:2])
-def test_a_rank_that_ends_before_mpi_ends_the_others(
-    statement: str, mpis: dict[str, Mpi], folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_rank_that_ends_before_mpi_ends_the_others(statement, mpis, folder, monkeypatch):
     """Under MPICH alone: Open MPI's launcher ends them itself. MPICH's combines the exit codes, or kills the others."""
     monkeypatch.setenv(SECONDS_TO_START, "3")
     code, lines = started(require(mpis, "MPICH"), statement)
@@ -78,7 +73,7 @@ CASES = [(mpi, statement) for statement in DIFFERENT for mpi in ("MPICH", "Open 
 
 
 @pytest.mark.parametrize(("name", "statement"), CASES if ALL_FAULTS else [CASES[0], CASES[5], CASES[12]])
-def test_ranks_that_differ_end_with_one_line(name: str, statement: str, mpis: dict[str, Mpi], folder: Path) -> None:
+def test_ranks_that_differ_end_with_one_line(name, statement, mpis, folder):
     code, lines = started(require(mpis, name), statement)
     assert code == 4 and len(lines) == 1, lines
     assert lines[0].startswith(f"hpcsolve: error: {HERE} differs from rank 0 in {DIFFERENT[statement]}")
@@ -93,12 +88,12 @@ MISTAKEN = {
 
 
 @pytest.mark.parametrize("statement", MISTAKEN if ALL_FAULTS else list(MISTAKEN)[:1])
-def test_a_mistake_of_one_rank_names_it(statement: str, mpis: dict[str, Mpi]) -> None:
+def test_a_mistake_of_one_rank_names_it(statement, mpis):
     code, lines = started(require(mpis, "MPICH"), statement)
     assert (code, lines) == (2, [f"hpcsolve: error: {HERE}: {MISTAKEN[statement]}"])
 
 
-def test_what_belongs_to_a_host_may_differ(mpis: dict[str, Mpi], folder: Path) -> None:
+def test_what_belongs_to_a_host_may_differ(mpis, folder):
     """Another device by name, threads, a log folder, the folder of the job file, and where the command runs."""
     (folder / "copy").mkdir()
     (folder / "copy" / "job.toml").write_text(JOB.replace("cpu", "auto"))
@@ -115,14 +110,14 @@ ASKED = {"SIGINT": (130, "hpcsolve: interrupted"),
 
 @pytest.mark.parametrize("name", ["MPICH", "Open MPI"])
 @pytest.mark.parametrize("asked", ASKED if ALL_FAULTS else ["SIGINT"])
-def test_a_signal_to_one_rank_before_mpi_ends_all(asked: str, name: str, mpis: dict[str, Mpi]) -> None:
+def test_a_signal_to_one_rank_before_mpi_ends_all(asked, name, mpis):
     """While it reads or compiles. The others learn it when they have joined."""
     statement = f"ahead.prepare_run = lambda *_: os.kill(os.getpid(), signal.{asked})"
     assert started(require(mpis, name), statement) == (ASKED[asked][0], [ASKED[asked][1]])
 
 
 @pytest.mark.parametrize("asked", ASKED if ALL_FAULTS else ["SIGUSR1"])
-def test_a_signal_while_mpi_starts(asked: str, mpis: dict[str, Mpi]) -> None:
+def test_a_signal_while_mpi_starts(asked, mpis):
     """The other ranks do not come, and MPICH's launcher kills them, which may be its exit code."""
     later = f"subprocess.Popen(['sh', '-c', f'sleep 0.3; kill -s {asked[3:]} {{os.getpid()}}'])"
     others = "os.environ.get('PMI_RANK') == '1' or time.sleep(30)"

@@ -1,7 +1,5 @@
 """The table of faults names tests that exist, for each fault, and all tests of this folder."""
 
-from __future__ import annotations
-
 import ast
 import re
 from pathlib import Path
@@ -15,31 +13,31 @@ ITSELF = "test_table.py"
 
 
 @pytest.fixture(scope="module")
-def rows() -> dict[str, str]:
+def rows():
     """Return the rows of the tables by their first column."""
     lines = [line for line in (HERE / "README.md").read_text().splitlines() if line.startswith("| ")]
     cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
     return {row[0]: row[-1] for row in cells if row[0] not in ("fault", "#")}
 
 
-def functions(path: Path) -> set[str]:
+def functions(path):
     """Return the names of the tests in a file."""
     found = (node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.FunctionDef))
     return {node.name for node in found if node.name.startswith("test_")}
 
 
-def test_each_fault_has_a_test(rows: dict[str, str]) -> None:
+def test_each_fault_has_a_test(rows):
     assert {str(number) for number in range(1, FAULTS + 1)} <= set(rows)
     assert [fault for fault, tests in rows.items() if not TEST.search(tests) and tests != "the same"] == []
 
 
-def test_each_test_exists(rows: dict[str, str], repository: Path) -> None:
+def test_each_test_exists(rows, repository):
     for file, name in {found for tests in rows.values() for found in TEST.findall(tests)}:
         assert (repository / file).is_file(), file
         assert not name or name in functions(repository / file), f"{file}::{name}"
 
 
-def test_all_tests_of_the_folder_are_in_the_table(rows: dict[str, str], repository: Path) -> None:
+def test_all_tests_of_the_folder_are_in_the_table(rows, repository):
     named = {name for tests in rows.values() for _, name in TEST.findall(tests)}
     for path in HERE.glob("test_*.py"):
         if path.name != ITSELF:

@@ -1,14 +1,10 @@
 """Two runs of one job at a time, on a file system without locks: one gives the answer, and nothing is mixed up."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 from tests.checkpoint.test_kills import solution
-from tests.faults.conftest import Start
 
 JOB = """algorithm = "ant-colony"
 instance = { generate = "uniform-tsp", n = 50, seed = 1 }
@@ -20,7 +16,7 @@ iterations = 150
 WITHOUT_LOCKS = {"HDF5_USE_FILE_LOCKING": "FALSE"}
 
 
-def test_two_writers(tmp_path: Path, hpcsolve: Start) -> None:
+def test_two_writers(tmp_path, hpcsolve):
     """The later one takes the lease. The earlier one ends with exit code 4, unless it was done before."""
     (tmp_path / "job.toml").write_text(JOB)
     run = ("run", "job.toml", "--device", "cpu")

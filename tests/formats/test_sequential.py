@@ -1,8 +1,5 @@
 """Sequential ordering problems: TSPLIB's files are read and written, and their orders are those of brute force."""
 
-from __future__ import annotations
-
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -32,14 +29,14 @@ EOF
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> Path:
+def file(tmp_path):
     """Return a file of five cities, of which the third comes before the fourth."""
     path = tmp_path / "small.sop"
     path.write_text(SOP)
     return path
 
 
-def test_the_matrix_says_what_comes_before(file: Path) -> None:
+def test_the_matrix_says_what_comes_before(file):
     tsp = formats.read(file).problem
     assert set(tsp.precedences) == {(0, 1), (0, 2), (0, 3), (2, 3), (0, 4), (1, 4), (2, 4), (3, 4)}
     assert tsp.cost[3, 2] == NO_ARC and tsp.cost[1, 2] == 6
@@ -47,7 +44,7 @@ def test_the_matrix_says_what_comes_before(file: Path) -> None:
     assert formats.read(file).problem.precedences == tsp.precedences
 
 
-def test_the_order_is_that_of_brute_force(file: Path) -> None:
+def test_the_order_is_that_of_brute_force(file):
     tsp = formats.read(file).problem
     result = hpcsolve.solve(str(file), path="open", device="cpu", threads=1)
     best = best_order(tsp, TourQuestion("open", precedences=tsp.precedences))
@@ -56,7 +53,7 @@ def test_the_order_is_that_of_brute_force(file: Path) -> None:
     assert hpcsolve.solve(str(file), device="cpu", threads=1).tour.tolist() == result.tour.tolist()
 
 
-def test_a_written_file_is_read_again(file: Path, tmp_path: Path) -> None:
+def test_a_written_file_is_read_again(file, tmp_path):
     tsp = formats.read(file).problem
     formats.write(tsp, str(tmp_path / "again.sop"))
     again = formats.read(tmp_path / "again.sop").problem
@@ -66,7 +63,7 @@ def test_a_written_file_is_read_again(file: Path, tmp_path: Path) -> None:
             formats.write(tsp, str(tmp_path / name))
 
 
-def test_what_cannot_be(file: Path) -> None:
+def test_what_cannot_be(file):
     with pytest.raises(InputError, match=r'held-karp\.path: the instance says .*set start, or path = "open"'):
         hpcsolve.solve(str(file), "held-karp", device="cpu")
     with pytest.raises(InputError, match='solve it with algorithm = "held-karp"'):

@@ -3,15 +3,11 @@
 The long form is `make fuzz`: 10,000 files for each reader, and 1,000,000 runs guided by coverage.
 """
 
-from __future__ import annotations
-
 import itertools
 import os
 import random
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -22,7 +18,7 @@ from hpcsolve.checkpoint import store
 from hpcsolve.errors import DamagedFileError, InputError
 from hpcsolve.formats.known import GRAPH_FORMATS, TSP_FORMATS
 from tests.checkpoint.test_store import mutants
-from tests.formats.samples import Sample, published, samples
+from tests.formats.samples import published, samples
 from tests.fuzz import checkpoints, results
 from tests.fuzz.judge import NAMED, READ, REFUSED, outcome
 from tests.fuzz.mutator import mutant, mutants_of, texts_of_words_in
@@ -37,7 +33,7 @@ FOUND = sorted((Path(__file__).parent / "found").glob("*/*"))
 each_target = pytest.mark.parametrize("name", TARGETS)
 
 
-def require_refusals(target: Target, count: int, folder: Path) -> Counter[str]:
+def require_refusals(target, count, folder):
     """Fail unless good files are read, and all damaged ones are read or refused as they should be."""
     for sample in target.seeds:
         assert outcome(sample, folder, sample.content) == READ
@@ -49,14 +45,14 @@ def require_refusals(target: Target, count: int, folder: Path) -> Counter[str]:
 
 
 @each_target
-def test_damaged_files(name: str, tmp_path: Path) -> None:
+def test_damaged_files(name, tmp_path):
     require_refusals(TARGETS[name], COUNT, tmp_path)
 
 
 @each_target
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
-def test_texts_of_known_words(name: str, tmp_path: Path, data: Any) -> None:
+def test_texts_of_known_words(name, tmp_path, data):
     """Texts that begin like a good file and go on with words of good files, and damaged good files. Both shrink."""
     target = TARGETS[name]
     sample = data.draw(st.sampled_from(target.seeds))
@@ -66,7 +62,7 @@ def test_texts_of_known_words(name: str, tmp_path: Path, data: Any) -> None:
 
 
 @pytest.mark.parametrize("path", FOUND, ids=lambda path: f"{path.parent.name}/{path.name}")
-def test_what_once_failed(path: Path, tmp_path: Path) -> None:
+def test_what_once_failed(path, tmp_path):
     """Each file is read as every good file of its format that has its suffix."""
     like = [seed for seed in TARGETS[path.parent.name].seeds if Path(seed.file).suffix == path.suffix]
     for seed in like:
@@ -74,7 +70,7 @@ def test_what_once_failed(path: Path, tmp_path: Path) -> None:
     assert like
 
 
-def test_every_format_is_a_target() -> None:
+def test_every_format_is_a_target():
     """What a format's own writer makes is a seed, beside the samples, and nothing in tests/fuzz names a format."""
     for format in (*TSP_FORMATS, *GRAPH_FORMATS):
         seeds = TARGETS[format.name].seeds
@@ -83,18 +79,18 @@ def test_every_format_is_a_target() -> None:
     assert {sample.format for sample in samples()} <= set(TARGETS)
 
 
-def test_every_algorithm_has_results_and_checkpoints() -> None:
+def test_every_algorithm_has_results_and_checkpoints():
     for name in NAMES:
         assert any(f'"{name}"' in text for text in results.JOBS.values())
 
 
-def test_mutants_of_published_files(data_dir: Path, tmp_path: Path) -> None:
+def test_mutants_of_published_files(data_dir, tmp_path):
     for name, found in itertools.groupby(published(data_dir), lambda sample: sample.format):
         require_refusals(Target(name, tuple(found)), 60, tmp_path)
 
 
 @pytest.fixture(scope="module")
-def solved(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Target]:
+def solved(tmp_path_factory):
     """Return the targets that read what hpcsolve wrote. The long form has a result of every kind."""
     jobs = {name: results.JOBS[name] for name in ("tour", "tree", "queries")}
     return {target.name: target for target in solved_targets(tmp_path_factory.mktemp("solved"), jobs)}
@@ -102,14 +98,14 @@ def solved(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Target]:
 
 @pytest.mark.parametrize(("name", "count"), [
     ("result", 40), ("result bytes", 30), ("checkpoint", 100), ("manifest", 100), ("lease", 100)])
-def test_damaged_results_and_checkpoints(name: str, count: int, solved: dict[str, Target], tmp_path: Path) -> None:
+def test_damaged_results_and_checkpoints(name, count, solved, tmp_path):
     if name == "result bytes":  # nearly all damage is found by the seal
         assert not try_numbers(solved[name], 1, range(count), tmp_path, tmp_path).failures
     else:
         require_refusals(solved[name], count, tmp_path)
 
 
-def test_every_byte_of_real_checkpoints(solved: dict[str, Target], tmp_path: Path) -> None:
+def test_every_byte_of_real_checkpoints(solved, tmp_path):
     """Each byte flipped and each truncation is detected and said, and the generation before used (`detecting`)."""
     smallest = sorted(solved["checkpoint"].seeds, key=lambda sample: len(sample.content))[:2]
     assert {Path(sample.file).suffix for sample in smallest} <= {".manifest", ".data"}
@@ -119,17 +115,17 @@ def test_every_byte_of_real_checkpoints(solved: dict[str, Target], tmp_path: Pat
             assert outcome(sample, tmp_path, content) == REFUSED
 
 
-def test_what_is_no_refusal_is_seen(tmp_path: Path) -> None:
+def test_what_is_no_refusal_is_seen(tmp_path):
     """The judge notices other exceptions, several lines, messages without file or line, dead processes and hangs."""
     sample = samples()[0]
 
-    def refusing(message: str, file: str | None = None, line: int | None = None) -> Sample:
-        def reader(path: str) -> Any:
+    def refusing(message, file=None, line=None):
+        def reader(path):
             raise InputError(message, file and path, line)
 
         return replace(sample, reader=reader)
 
-    def refuse(message: str) -> Any:
+    def refuse(message):
         error = DamagedFileError()
         error.args = (message,)  # an error makes one line of what it is given
         raise error
@@ -147,8 +143,8 @@ def test_what_is_no_refusal_is_seen(tmp_path: Path) -> None:
         outcome(replace(sample, reader=lambda path: sum(range(10**6))), tmp_path, b"x", slow=0.001)
 
 
-def test_a_process_that_dies_is_counted(tmp_path: Path) -> None:
-    def reader(path: str) -> object:
+def test_a_process_that_dies_is_counted(tmp_path):
+    def reader(path):
         return os.kill(os.getpid(), 9) if len(Path(path).read_bytes()) % 2 else None
 
     killer = replace(samples()[0], reader=reader)
@@ -158,8 +154,7 @@ def test_a_process_that_dies_is_counted(tmp_path: Path) -> None:
     assert "exit code -9" in failure and len(tally.failures[failure]) == tally.outcomes["died"]
 
 
-def test_a_change_of_a_checkpoint_that_is_not_noticed_is_seen(solved: dict[str, Target], tmp_path: Path,
-                                                              monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_change_of_a_checkpoint_that_is_not_noticed_is_seen(solved, tmp_path, monkeypatch):
     sample = next(sample for sample in solved["checkpoint"].seeds if sample.file.endswith(".data") and sample.content)
     monkeypatch.setattr(checkpoints, "newest", lambda folder, comm, warn: checkpoints.Saved(
         folder, store.read_manifest(folder, max(store.generations(folder)))))

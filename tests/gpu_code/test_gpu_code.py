@@ -1,10 +1,7 @@
 """`make check-cuda` reads nvcc's output and machine code rightly, and notices what is beyond the budget."""
 
-from __future__ import annotations
-
 import shutil
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -56,7 +53,7 @@ tile_one:
 
 
 @pytest.mark.parametrize("spills", [0, 8])
-def test_the_output_of_nvcc_is_read(spills: int) -> None:
+def test_the_output_of_nvcc_is_read(spills):
     uses = uses_of(PTXAS.format(spills=spills), {})
     assert uses == [Use("tile_one", "sm_90", 512, 72, 20456, 24, spills, 16),
                     Use("tile_two", "sm_90", 512, 24, 0, 0, 0, 64)]
@@ -64,7 +61,7 @@ def test_the_output_of_nvcc_is_read(spills: int) -> None:
     assert problems == (["tile.cu, sm_90: tile_one spills registers to memory"] if spills else [])
 
 
-def test_the_innermost_loop_is_found() -> None:
+def test_the_innermost_loop_is_found():
     (kernel,) = kernels(DISASSEMBLY)
     assert sorted(sorted(body) for body in kernel.loops) == [[1, 2, 3, 4, 5, 6, 7, 8, 9], [2, 3, 4, 5, 6], [7, 8]]
     assert [each.kind for each in kernel.innermost_loop()] == ["LDS", "BRA", "SHFL", "VIADDMNMX", "BRA"]
@@ -74,18 +71,18 @@ def test_the_innermost_loop_is_found() -> None:
 
 
 @pytest.mark.parametrize(("threads", "warps"), [(128, 48), (320, 40)])
-def test_resident_warps_are_those_of_the_best_practices_guide(threads: int, warps: int) -> None:
+def test_resident_warps_are_those_of_the_best_practices_guide(threads, warps):
     """CUDA C++ Best Practices Guide, Calculating Occupancy: 37 registers give 75 % and 63 % of 64 warps."""
     assert resident_warps("sm_80", 37, 0, threads) == warps
 
 
-def test_blocks_and_shared_memory_limit_resident_warps() -> None:
+def test_blocks_and_shared_memory_limit_resident_warps():
     assert resident_warps("sm_90", 16, 0, 32) == 32
     assert resident_warps("sm_80", 16, 33 * 1024, 256) == 8 * 4
     assert resident_warps("sm_90", 16, 33 * 1024, 256) == 8 * 6
 
 
-def test_what_is_beyond_the_budget_is_named(tmp_path: Path) -> None:
+def test_what_is_beyond_the_budget_is_named(tmp_path):
     now = Use("tile_one", "sm_90", 512, 72, 20456, 24, 0, 16, spins=1, accesses="LDG 1x64, LDS 1x16")
     write_budget([now], "13.0", tmp_path / "budget.csv")
     budget, release = read_budget(tmp_path / "budget.csv")
@@ -96,14 +93,14 @@ def test_what_is_beyond_the_budget_is_named(tmp_path: Path) -> None:
                     "spins 2 instead of 1"]
 
 
-def test_every_kernel_has_a_budget() -> None:
+def test_every_kernel_has_a_budget():
     budget, _ = read_budget()
     assert {name for name, _ in budget} == gpu_kernels()
     assert len(budget) == len(gpu_kernels()) * len(MULTIPROCESSORS)
 
 
-def test_as_many_blocks_are_resident_as_the_algorithms_count_on() -> None:
-    def resident(kernel: str) -> int:
+def test_as_many_blocks_are_resident_as_the_algorithms_count_on():
+    def resident(kernel):
         use = read_budget()[0][kernel, "sm_90"]
         return use.warps * 32 // use.threads
 
@@ -113,7 +110,7 @@ def test_as_many_blocks_are_resident_as_the_algorithms_count_on() -> None:
         TOURS_A_MULTIPROCESSOR}
 
 
-def test_a_real_kernel_is_checked(tmp_path: Path) -> None:
+def test_a_real_kernel_is_checked(tmp_path):
     """It has a 64-bit sum in shared memory, which spins, and a warning of nvcc is a complaint."""
     disassembler = find_disassembler()
     if shutil.which(cuda_compiler()) is None or disassembler is None:

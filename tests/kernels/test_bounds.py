@@ -1,31 +1,26 @@
 """The relaxation of Held-Karp's bounds equals its definition, with sets instead of slots, and bounds what it should."""
 
-from __future__ import annotations
-
 from functools import cache
 from itertools import pairwise, permutations
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
-from hpcsolve.algorithms.held_karp.bounded.places import PlaceCosts, place_costs
+from hpcsolve.algorithms.held_karp.bounded.places import place_costs
 from hpcsolve.algorithms.held_karp.bounded.relaxation import (
     NO_PATH,
     NO_SCALED_ARC,
     Relaxation,
-    Slots,
     colours,
     first_wishes,
     make_slots,
 )
-from hpcsolve.device.base import Device
 from hpcsolve.problems.tsp import NO_ARC
 
 INFINITE = 10**15
 
 
-def random_problem(m: int, seed: int, high: int = 50, precede: float = 0.1) -> PlaceCosts:
+def random_problem(m, seed, high=50, precede=0.1):
     """Return a problem with a cost for each arc and place, missing arcs and precedences."""
     rng = np.random.default_rng(seed)
     cost = rng.integers(-3, high, (m + 1, m + 1, m + 1))
@@ -35,17 +30,17 @@ def random_problem(m: int, seed: int, high: int = 50, precede: float = 0.1) -> P
     return place_costs(cost, before[np.ix_(shuffle, shuffle)])
 
 
-def slots_of(problem: PlaceCosts, count: int) -> Slots:
+def slots_of(problem, count):
     wishes = first_wishes(problem)
     return make_slots(problem, wishes, colours(wishes, count, None), count)
 
 
-def completions(problem: PlaceCosts, slots: Slots, table: NDArray[np.int64]) -> dict[tuple[int, int, int], int]:
+def completions(problem, slots, table):
     """Return the least cost of relaxed completions by (place, city, entry), from the definition with sets."""
     m, known = problem.cities, [set(row.tolist()) - {problem.cities} for row in slots.memory]
 
     @cache
-    def least(place: int, city: int, visited: frozenset[int]) -> int:
+    def least(place, city, visited):
         if city in visited or any(problem.before[other, city] for other in visited):
             return INFINITE
         if place == m:
@@ -58,7 +53,7 @@ def completions(problem: PlaceCosts, slots: Slots, table: NDArray[np.int64]) -> 
         for place in range(1, m + 1) for city in range(m) for entry in range(1 << slots.count)}
 
 
-def reduced_table(relaxation: Relaxation, multiplier: NDArray[np.int64]) -> NDArray[np.int64]:
+def reduced_table(relaxation, multiplier):
     """Return the reduced costs that the definition says."""
     m, table = relaxation.problem.cities, relaxation.scaled.copy()
     for place in range(m + 1):
@@ -69,7 +64,7 @@ def reduced_table(relaxation: Relaxation, multiplier: NDArray[np.int64]) -> NDAr
 
 
 @pytest.mark.parametrize(("m", "count", "seed"), [(7, 5, 0), (8, 6, 1), (9, 5, 2), (6, 6, 3)])
-def test_bounds_equal_the_definition(m: int, count: int, seed: int, device: Device) -> None:
+def test_bounds_equal_the_definition(m, count, seed, device):
     problem = random_problem(m, seed)
     relaxation, slots = Relaxation(problem, device, 7), slots_of(problem, count)
     relaxation.remember(slots)
@@ -90,9 +85,9 @@ def test_bounds_equal_the_definition(m: int, count: int, seed: int, device: Devi
         assert arcs.sum() == found.reduced
 
 
-def all_orders(problem: PlaceCosts) -> dict[tuple[int, int, int], int]:
+def all_orders(problem):
     """Return for each arc of a place the cost of the best order through it, by trying all orders."""
-    best: dict[tuple[int, int, int], int] = {}
+    best = {}
     for order in permutations(range(problem.cities)):
         value = problem.value(list(order))
         for place, (i, j) in enumerate(pairwise(order), 1):
@@ -102,7 +97,7 @@ def all_orders(problem: PlaceCosts) -> dict[tuple[int, int, int], int]:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_no_arc_of_a_good_order_is_fixed_away(seed: int, device: Device) -> None:
+def test_no_arc_of_a_good_order_is_fixed_away(seed, device):
     problem = random_problem(7, seed, precede=0.05)
     best = all_orders(problem)
     relaxation = Relaxation(problem, device, 3)
@@ -117,7 +112,7 @@ def test_no_arc_of_a_good_order_is_fixed_away(seed: int, device: Device) -> None
     assert left < problem.allowed[1:7].sum()
 
 
-def test_all_remembered_is_exact(device: Device) -> None:
+def test_all_remembered_is_exact(device):
     """With a colour for each city nothing is forgotten, so the relaxed tour is the best order."""
     problem = random_problem(7, 11, precede=0.05)
     relaxation = Relaxation(problem, device, 1)
@@ -127,7 +122,7 @@ def test_all_remembered_is_exact(device: Device) -> None:
     assert problem.value(found.path) == found.reduced - found.shift
 
 
-def test_saturated_values_are_not_used(device: Device) -> None:
+def test_saturated_values_are_not_used(device):
     """A limit at which values saturate proves nothing, and is refused: the first false proof of the prototype."""
     problem = random_problem(7, 5, precede=0)
     relaxation = Relaxation(problem, device, 1 << 20)

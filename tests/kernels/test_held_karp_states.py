@@ -1,7 +1,5 @@
 """Every stored state of the middle layer is compared with the textbook's table, not only the optimum."""
 
-from __future__ import annotations
-
 from math import comb
 
 import numpy as np
@@ -9,7 +7,7 @@ import pytest
 
 from hpcsolve.algorithms.base import silent
 from hpcsolve.algorithms.held_karp.lattice import planes
-from hpcsolve.algorithms.held_karp.lattice.plan import Plan, Split, plan
+from hpcsolve.algorithms.held_karp.lattice.plan import Split, plan
 from hpcsolve.algorithms.held_karp.lattice.planes import (
     MOST_MEETINGS,
     HalfBuffers,
@@ -20,7 +18,6 @@ from hpcsolve.algorithms.held_karp.lattice.planes import (
 from hpcsolve.algorithms.held_karp.lattice.recover import cities_before
 from hpcsolve.algorithms.held_karp.lattice.reduce import NO_PATH, ReducedCosts
 from hpcsolve.algorithms.held_karp.outcome import Statistics
-from hpcsolve.device.base import Device
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.tsp import NO_ARC
 from tests.oracles import pull_table
@@ -29,7 +26,7 @@ SPLITS = [Split(5, 1, 1), Split(5, 3, 1), Split(5, 3, 2), Split(6, 3, 1), Split(
 """The last has inner cities on a GPU too."""
 
 
-def random_problem(cities: int, itemsize: int, seed: int) -> ReducedCosts:
+def random_problem(cities, itemsize, seed):
     """Return a problem with costs up to 999 and a few forbidden arcs."""
     rng = np.random.default_rng(seed)
     cost = rng.integers(0, 1000, (cities + 1, cities + 1))
@@ -38,7 +35,7 @@ def random_problem(cities: int, itemsize: int, seed: int) -> ReducedCosts:
     return ReducedCosts(cost, itemsize, 1, 0, True, None)
 
 
-def middle_layer(reduced: ReducedCosts, part: Plan, device: Device) -> np.ndarray:
+def middle_layer(reduced, part, device):
     """Return the middle layer after a half run, shape (slices, mid cities, values of a plane)."""
     split = part.split
     buffers = [device.zeros(max(1, split.slices * split.stored(parity)), reduced.dtype) for parity in (0, 1)]
@@ -49,7 +46,7 @@ def middle_layer(reduced: ReducedCosts, part: Plan, device: Device) -> np.ndarra
     return layer.reshape(split.slices, split.mid, -1)
 
 
-def check_states(reduced: ReducedCosts, split: Split, device: Device) -> None:
+def check_states(reduced, split, device):
     """Assert that every state of the middle layer is that of the textbook's table, or infinity if that is less."""
     layer = middle_layer(reduced, plan(split, 1, 0, False, reduced.itemsize), device)
     table = pull_table(np.where(reduced.cost == reduced.no_path, NO_ARC, reduced.cost))
@@ -62,13 +59,13 @@ def check_states(reduced: ReducedCosts, split: Split, device: Device) -> None:
 
 @pytest.mark.parametrize("itemsize", [2, 4])
 @pytest.mark.parametrize("split", SPLITS, ids=str)
-def test_states_equal_the_table(split: Split, itemsize: int, device: Device) -> None:
+def test_states_equal_the_table(split, itemsize, device):
     check_states(random_problem(split.cities, itemsize, seed=split.cities), split, device)
 
 
 @pytest.mark.parametrize("itemsize", [2, 4])
 @pytest.mark.parametrize("split", SPLITS[3:], ids=str)
-def test_sums_up_to_twice_infinity_do_not_wrap(split: Split, itemsize: int, device: Device) -> None:
+def test_sums_up_to_twice_infinity_do_not_wrap(split, itemsize, device):
     """A sum that passes the end of its 16 bits would be too small, and change the value beside it on a GPU."""
     infinity, rng = NO_PATH[itemsize], np.random.default_rng(split.low)
     edges = [0, 1, infinity // 2, infinity // 2 + 1, infinity - 1, infinity]
@@ -77,7 +74,7 @@ def test_sums_up_to_twice_infinity_do_not_wrap(split: Split, itemsize: int, devi
 
 
 @pytest.mark.parametrize("split", SPLITS[:4], ids=str)
-def test_the_meetings_are_the_least(split: Split, device: Device) -> None:
+def test_the_meetings_are_the_least(split, device):
     reduced = random_problem(split.cities, 2, seed=5)
     part = plan(split, 1, 0, False, 2)
     meetings = planes.meet(reduced, part, device, SerialComm(), silent, Statistics())

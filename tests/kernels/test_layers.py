@@ -1,30 +1,26 @@
 """Layers of Held-Karp's states equal a plain search with Python's sets, up to the most cities that a key holds."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
 from hpcsolve.algorithms.held_karp.bounded import layers as codes
-from hpcsolve.algorithms.held_karp.bounded.layers import Expander, Layer, Scratch
+from hpcsolve.algorithms.held_karp.bounded.layers import Expander, Scratch
 from hpcsolve.algorithms.held_karp.bounded.places import PlaceCosts
-from hpcsolve.algorithms.held_karp.bounded.relaxation import Relaxation, Slots, colours, first_wishes, make_slots
+from hpcsolve.algorithms.held_karp.bounded.relaxation import Relaxation, colours, first_wishes, make_slots
 from hpcsolve.algorithms.held_karp.bounded.search import Budget, search
 from hpcsolve.algorithms.held_karp.problem import order_problem
-from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import ResourceError
-from hpcsolve.parallel.comm import Comm, SerialComm
+from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.generate.tsp import uniform_tsp
 from hpcsolve.problems.questions import TourQuestion
 from hpcsolve.problems.tsp import NO_ARC
 from tests.thread_comm import on_ranks
 
-State = tuple[frozenset[int], int]
 LIMITS = [5, 57, 58, 59, 60, 63, 64, 65, 120, 121]
 
 
-def random_places(m: int, seed: int) -> PlaceCosts:
+def random_places(m, seed):
     """Return costs that depend on the place, with missing arcs and a few precedences."""
     rng = np.random.default_rng([m, seed])
     cost = rng.integers(1, 100, (m + 1, m, m))
@@ -36,7 +32,7 @@ def random_places(m: int, seed: int) -> PlaceCosts:
     return PlaceCosts(cost, before)
 
 
-def relaxed(problem: PlaceCosts, device: Device) -> tuple[Relaxation, Slots]:
+def relaxed(problem, device):
     wishes = first_wishes(problem)
     slots = make_slots(problem, wishes, colours(wishes, 5, None), 5)
     relaxation = Relaxation(problem, device, 3)
@@ -45,13 +41,12 @@ def relaxed(problem: PlaceCosts, device: Device) -> tuple[Relaxation, Slots]:
     return relaxation, slots
 
 
-def expected_layer(states: dict[State, int], place: int, limit: int, relaxation: Relaxation, slots: Slots
-                   ) -> dict[State, int]:
+def expected_layer(states, place, limit, relaxation, slots):
     """Return the next layer by its definition, from the bounds that the kernels have."""
     problem, m = relaxation.problem, relaxation.problem.cities
     cost = relaxation.buffers["cost"].download()[place]
     bounds = relaxation.bounds_of(place + 1).download().reshape(m, -1)
-    found: dict[State, int] = {}
+    found = {}
     for (visited, i), value in states.items():
         for j in set(range(m)) - visited:
             entry = sum(1 << s for s in range(slots.count) if int(slots.memory[j, s]) in visited)
@@ -63,22 +58,22 @@ def expected_layer(states: dict[State, int], place: int, limit: int, relaxation:
     return found
 
 
-def layer_of(expander: Expander, states: dict[State, int], m: int) -> Layer:
+def layer_of(expander, states, m):
     visited = np.array([[c in cities for c in range(m)] for cities, _ in states])
     return expander.owned(codes.make_keys(visited, np.array([last for _, last in states])),
                            np.array(list(states.values()), np.uint32))
 
 
-def as_states(layer: Layer, m: int) -> dict[State, int]:
+def as_states(layer, m):
     sets = [frozenset(np.flatnonzero(row).tolist()) for row in codes.visited(layer.keys, m)]
     return dict(zip(zip(sets, codes.last_cities(layer.keys).tolist()), layer.values.tolist()))
 
 
 @pytest.mark.parametrize("m", LIMITS)
-def test_the_next_layer_equals_the_definition(m: int, device: Device) -> None:
+def test_the_next_layer_equals_the_definition(m, device):
     relaxation, slots = relaxed(random_places(m, 1), device)
     rng, place = np.random.default_rng(m), m - 2
-    states: dict[State, int] = {}
+    states = {}
     for _ in range(40):  # sets with nearly all cities, so that all bits of keys matter
         cities = rng.permutation(m)[:place].tolist()
         states[frozenset(cities), cities[0]] = int(rng.integers(0, 50))
@@ -98,11 +93,11 @@ def test_the_next_layer_equals_the_definition(m: int, device: Device) -> None:
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 3])
-def test_all_layers_equal_the_definition_on_any_number_of_ranks(ranks: int) -> None:
+def test_all_layers_equal_the_definition_on_any_number_of_ranks(ranks):
     """And a layer that is too wide keeps the states of least (bound, key)."""
     m, limit, width = 9, 1100, 60
 
-    def rank(comm: Comm) -> tuple[list[dict[State, int]], int, list[int]]:
+    def rank(comm):
         with HostDevice(threads=2) as device:
             relaxation, _ = relaxed(random_places(m, 2), device)
             found = search(relaxation, limit, width, Budget(10**6, 10**6), comm, Scratch(device))
@@ -126,10 +121,10 @@ def test_all_layers_equal_the_definition_on_any_number_of_ranks(ranks: int) -> N
 
 
 @pytest.mark.parametrize("ranks", [1, 3])
-def test_states_are_dropped_until_their_candidates_fit(ranks: int) -> None:
+def test_states_are_dropped_until_their_candidates_fit(ranks):
     m, limit, few = 9, 1100, 70 // ranks
 
-    def rank(comm: Comm, candidates: int = few) -> tuple[list[int], list[int], int, bool]:
+    def rank(comm, candidates=few):
         with HostDevice(threads=1) as device:
             relaxation, _ = relaxed(random_places(m, 2), device)
             found = search(relaxation, limit, 60, Budget(10**6, candidates), comm, Scratch(device))
@@ -142,7 +137,7 @@ def test_states_are_dropped_until_their_candidates_fit(ranks: int) -> None:
     assert len(kept) == m and sum(kept) < sum(wide[0]) and sum(pruned) > 0 and dropped < 2**31 - 1
 
 
-def test_more_cities_than_a_key_holds_are_refused() -> None:
+def test_more_cities_than_a_key_holds_are_refused():
     assert [codes.key_words(m) for m in (58, 59, 121)] == [1, 2, 2]
     assert order_problem(uniform_tsp(122), TourQuestion()).m == 121
     with pytest.raises(ResourceError, match="122 cities"):

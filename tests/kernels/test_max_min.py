@@ -1,11 +1,7 @@
 """What an iteration of MAX-MIN Ant System does to the pheromone equals a model in Python's integers."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
-
-from hpcsolve.device.base import Device
 
 N, COLONIES, CANDIDATES = 40, 2, 20
 KEEP = 2**32 * 98 // 100
@@ -13,12 +9,12 @@ BOUNDS = [(2**40, 2**44), (2**16, 2**50)]
 AMOUNTS = [2**38, 2**61]
 
 
-def updated(pheromone: int, amount: int, bounds: tuple[int, int]) -> int:
+def updated(pheromone, amount, bounds):
     """Return the pheromone of an arc after evaporation, the deposit and the two bounds."""
     return min(max((pheromone * KEEP >> 32) + amount, bounds[0]), bounds[1])
 
 
-def row_of(pheromone: list[int], heuristic: list[int]) -> tuple[list[int], int]:
+def row_of(pheromone, heuristic):
     """Return the weights of a row, of at most 30 bits together but for rounding, and its branching factor."""
     weights = [-(-t * h >> 32) for t, h in zip(pheromone, heuristic)]
     shift = max(0, sum(weights).bit_length() - 30)
@@ -29,7 +25,7 @@ def row_of(pheromone: list[int], heuristic: list[int]) -> tuple[list[int], int]:
 
 @pytest.mark.parametrize("symmetric", [True, False])
 @pytest.mark.parametrize("block", [32, 128])
-def test_an_update_equals_the_model(symmetric: bool, block: int, device: Device) -> None:
+def test_an_update_equals_the_model(symmetric, block, device):
     """Each colony has pheromone below, between and above its bounds."""
     rng = np.random.default_rng(block)
     nearest = np.array([[j for j in rng.permutation(N) if j != i][:32] for i in range(N)], np.uint16)

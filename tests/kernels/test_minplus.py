@@ -1,18 +1,14 @@
 """The smallest kernels equal numpy for any block size, on every device, and one of them works in registers alone."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
 import subprocess
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from hpcsolve.device import build
-from hpcsolve.device.base import Device
 from hpcsolve.device.compiler import cuda_compiler
 
 SHAPES = [(1, 8, 64, 64), (12, 16, 4096, 1024), (5, 24, 8192, 96)]
@@ -20,7 +16,7 @@ SHAPES = [(1, 8, 64, 64), (12, 16, 4096, 1024), (5, 24, 8192, 96)]
 
 @pytest.mark.parametrize(("sources", "targets", "length", "chunk"), SHAPES)
 @pytest.mark.parametrize("block", [1, 32, 96])
-def test_equals_numpy(sources: int, targets: int, length: int, chunk: int, block: int, device: Device) -> None:
+def test_equals_numpy(sources, targets, length, chunk, block, device):
     rng = np.random.default_rng(length)
     values = rng.integers(0, 10000, (sources, length)).astype(np.uint16)
     cost = rng.integers(0, 1000, (sources, targets)).astype(np.uint32)
@@ -38,7 +34,7 @@ LOOP = re.compile(r"^(\$L__\w+):$(?:(?!^\$L__)[\s\S])*?bra[\w.]*\s+\1;", re.MULT
 
 @pytest.mark.parametrize(("length", "chunk", "rounds", "cost"), PEAKS)
 @pytest.mark.parametrize("block", [1, 32, 96])
-def test_the_peak_equals_numpy(length: int, chunk: int, rounds: int, cost: int, block: int, device: Device) -> None:
+def test_the_peak_equals_numpy(length, chunk, rounds, cost, block, device):
     values = np.random.default_rng(length).integers(0, 10000, (8, length)).astype(np.uint16)
     out = device.empty((8, length), np.uint16)
     kernel = device.kernel("held_karp/min_add", "min_add_repeat")
@@ -50,7 +46,7 @@ def test_the_peak_equals_numpy(length: int, chunk: int, rounds: int, cost: int, 
     assert np.array_equal(out.download(), values)
 
 
-def test_the_peak_reads_no_memory_between_its_min_adds(tmp_path: Path) -> None:
+def test_the_peak_reads_no_memory_between_its_min_adds(tmp_path):
     real = os.environ.get("STUB_REAL_NVCC")  # on the stub driver nvcc is g++
     nvcc, folder = shutil.which(real or cuda_compiler()), build.source_folder()
     if nvcc is None:

@@ -1,7 +1,5 @@
 """The kernels are right for narrower registers and without optimisation, and compile for AVX-512."""
 
-from __future__ import annotations
-
 import os
 import platform
 import subprocess
@@ -12,7 +10,6 @@ import pytest
 
 from hpcsolve.device.build import HOST_FLAGS, features_in, host_library, source_folder
 from hpcsolve.device.compiler import host_compiler, target_features
-from tests.conftest import Start
 
 HERE = Path(__file__).parent
 X86 = pytest.mark.skipif(platform.machine() != "x86_64", reason="flags of x86-64 processors")
@@ -24,7 +21,7 @@ AVX512 = {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}
 @X86
 @pytest.mark.parametrize("name", BUILDS)
 @pytest.mark.slow
-def test_states_are_right_in_every_build(name: str, run_process: Start, test_device: str) -> None:
+def test_states_are_right_in_every_build(name, run_process, test_device):
     if test_device != "cpu":
         pytest.skip("other builds are for the CPU")
     flags = HOST_FLAGS.replace(*BUILDS[name])
@@ -37,7 +34,7 @@ def test_states_are_right_in_every_build(name: str, run_process: Start, test_dev
 @X86
 @pytest.mark.parametrize("file", sorted([*source_folder().rglob("*.cu"), *source_folder().rglob("*.cpp")]),
                          ids=lambda path: path.stem)
-def test_kernels_compile_for_avx512(file: Path, tmp_path: Path) -> None:
+def test_kernels_compile_for_avx512(file, tmp_path):
     """Where this CPU has AVX-512, the libraries of all other tests are that build.
 
     Elsewhere they are compiled with -O1: what GCC says of AVX-512 it says at any level of optimisation.

@@ -1,10 +1,7 @@
 """The rows of bounded Held-Karp's bounds are dealt to ranks, and all tables are the same on any number of them."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -13,16 +10,13 @@ from hpcsolve.algorithms.held_karp.bounded.places import place_costs
 from hpcsolve.algorithms.held_karp.bounded.relaxation import GROUP, WORK, Deal, Relaxation, first_wishes, make_slots
 from hpcsolve.device.host import HostDevice
 from hpcsolve.parallel.comm import SerialComm
-from tests.thread_comm import ThreadComm, on_ranks
-
-if TYPE_CHECKING:
-    from tests.conftest import Start
+from tests.thread_comm import on_ranks
 
 PROGRAM = Path(__file__).with_name("deal_program.py")
 
 
 @pytest.mark.slow
-def test_the_bounds_are_the_same_on_real_ranks(start_ranks: Start) -> None:
+def test_the_bounds_are_the_same_on_real_ranks(start_ranks):
     """Not only the proof is, but every value of every table, and the arcs that are removed."""
     printed = set()
     for ranks in (1, 2, 3, 4):
@@ -33,7 +27,7 @@ def test_the_bounds_are_the_same_on_real_ranks(start_ranks: Start) -> None:
 
 
 @pytest.mark.parametrize("ranks", [2, 8, 9, 17, 30])
-def test_each_row_is_computed_once_in_each_group(ranks: int) -> None:
+def test_each_row_is_computed_once_in_each_group(ranks):
     """Also where there are more ranks than rows."""
     for cities in (5, 50):
         deals = on_ranks(ranks, lambda comm: Deal(comm, cities))  # noqa: B023
@@ -43,12 +37,12 @@ def test_each_row_is_computed_once_in_each_group(ranks: int) -> None:
             assert [city for deal in group for city in deal.own] == list(range(cities))
 
 
-def test_the_bounds_are_the_same_where_ranks_have_no_rows() -> None:
+def test_the_bounds_are_the_same_where_ranks_have_no_rows():
     """The first group has 5 ranks and 4 rows."""
     problem = place_costs(np.random.default_rng(1).integers(0, 30, (5, 5, 5)))
     slots = make_slots(problem, first_wishes(problem), np.arange(4), 5)
 
-    def bounds(comm: ThreadComm) -> bytes:
+    def bounds(comm):
         with HostDevice(threads=1) as device:
             relaxation = Relaxation(problem, device, 4, Deal(comm, 4, work=0))
             relaxation.remember(slots)
@@ -60,11 +54,11 @@ def test_the_bounds_are_the_same_where_ranks_have_no_rows() -> None:
     assert on_ranks(9, bounds) == [alone] * 9
 
 
-def test_small_tables_are_not_dealt() -> None:
+def test_small_tables_are_not_dealt():
     """All ranks decide alike, by the size of the table and the most units of a device."""
     assert not Deal(SerialComm(), 60).deals(1 << 40)
 
-    def decide(comm: ThreadComm) -> list[bool]:
+    def decide(comm):
         return [Deal(comm, 60, units).deals(work) for units in (1, 4) for work in (WORK - 1, WORK, 4 * WORK)]
 
     assert on_ranks(2, decide) == [[False, True, True, False, False, True]] * 2

@@ -3,18 +3,14 @@
 The long form, with 1 to 8 ranks and published instances, is `make test-equal`.
 """
 
-from __future__ import annotations
-
 import random
-from pathlib import Path
 
 import pytest
 
-from tests.faults.conftest import Mpi, mpis
+from tests.faults.conftest import mpis
 from tests.one_hash.compare import compare
 from tests.one_hash.instances import INSTANCES, SMALL
 from tests.one_hash.launchers import Start
-from tests.stub_driver.build import Stub
 from tests.stub_driver.fixture import stub
 
 __all__ = ["mpis", "stub"]
@@ -22,7 +18,7 @@ __all__ = ["mpis", "stub"]
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(("name", "ranks"), list(zip(SMALL, [(1, 8, 3), (2, 1)], strict=True)))
-def test_one_hash(name: str, ranks: tuple[int, ...], mpis: dict[str, Mpi], stub: Stub, tmp_path: Path) -> None:
+def test_one_hash(name, ranks, mpis, stub, tmp_path):
     """Left alone on one rank, and stopped and resumed: 1 rank, 8 and 3, and two ranks on CPUs, then one on a GPU."""
     if not mpis:
         pytest.skip("no mpiexec: pip install mpich (extra `local`)")

@@ -1,11 +1,8 @@
 """Each fault can still be planted, its tests exist, and the program tells what is found from what is not."""
 
-from __future__ import annotations
-
 import ast
 import shutil
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -15,13 +12,13 @@ from tests.planted.faults import FAULTS, Fault
 SHARES = FAULTS[0]
 
 
-def test_each_text_stands_in_one_place_and_has_a_mistake_in_it(repository: Path) -> None:
+def test_each_text_stands_in_one_place_and_has_a_mistake_in_it(repository):
     places = [program.place(fault, repository) for fault in FAULTS]
     assert len({fault.name for fault in FAULTS}) == len(FAULTS) >= 30 and len(set(places)) >= 20
     assert all(fault.old != fault.new and fault.tests for fault in FAULTS)
 
 
-def test_the_tests_of_each_fault_exist(repository: Path) -> None:
+def test_the_tests_of_each_fault_exist(repository):
     for fault in FAULTS:
         for test in fault.tests:
             file, _, name = test.partition("::")
@@ -31,13 +28,13 @@ def test_the_tests_of_each_fault_exist(repository: Path) -> None:
 
 
 @pytest.mark.parametrize("old", ["no such text", "import annotations"])
-def test_a_text_that_is_not_there_once_is_refused(old: str, repository: Path) -> None:
+def test_a_text_that_is_not_there_once_is_refused(old, repository):
     with pytest.raises(program.NotPlanted, match="its text is there"):
         program.place(replace(SHARES, old=old), repository)
 
 
 @pytest.mark.slow
-def test_what_is_found_and_what_is_not(tmp_path: Path, repository: Path) -> None:
+def test_what_is_found_and_what_is_not(tmp_path, repository):
     """Another word in a message breaks nothing, and a test that fails anyway finds nothing."""
     root = tmp_path / "tree"
     shutil.copytree(repository, root, symlinks=True, ignore=program.LEFT_OUT)

@@ -1,7 +1,5 @@
 """Steiner problems, checks of trees, and lower bounds compared with the optimum."""
 
-from __future__ import annotations
-
 import re
 
 import networkx as nx
@@ -10,7 +8,7 @@ import pytest
 from hypothesis import given
 
 from hpcsolve.errors import InputError
-from hpcsolve.problems.graph import Graph, from_edges
+from hpcsolve.problems.graph import from_edges
 from hpcsolve.problems.libraries import to_networkx
 from hpcsolve.problems.steiner import (
     check_tree,
@@ -28,7 +26,7 @@ ENDS = [0, 1, 2, 3, 0, 3], [1, 2, 3, 0, 2, 4]
 SQUARE = from_edges(*ENDS, [2, 2, 3, 9, 5, 1], terminals=[0, 2, 3], labels=range(10, 15))
 
 
-def graph_of(weights: list[float], terminals: list[int] | None, directed: bool = False) -> Graph:
+def graph_of(weights, terminals, directed=False):
     """Return the path 0 - 1 - 2 - ... with these weights."""
     first = np.arange(len(weights))
     return from_edges(first, first + 1, weights, terminals=terminals, directed=directed, name="chain")
@@ -44,19 +42,19 @@ def graph_of(weights: list[float], terminals: list[int] | None, directed: bool =
      "one of 1 vertex with terminal 6"),
     (from_edges([0], [1], n=40, terminals=range(40), name="dust"), "in 39 components: .*; and 34 more"),
 ])
-def test_what_is_no_problem_is_one_line(graph: Graph, message: str) -> None:
+def test_what_is_no_problem_is_one_line(graph, message):
     with pytest.raises(InputError, match=message) as caught:
         require_problem(graph)
     assert "\n" not in str(caught.value)
 
 
-def test_what_is_a_problem() -> None:
+def test_what_is_a_problem():
     point = from_edges([], [], n=1, terminals=[0])
     for graph in (SQUARE, graph_of([0.5, 0.25], [1]), graph_of([2**61, 2**61 - 1], [0, 2]), point):
         assert require_problem(graph) is graph
 
 
-def test_sums_are_exact() -> None:
+def test_sums_are_exact():
     rng = np.random.default_rng(1)
     for values in (rng.integers(0, 2**64, 1000, dtype=np.uint64), rng.integers(0, 2**32, 9, dtype=np.uint32)):
         assert exact_sum(values) == sum(values.tolist())
@@ -76,7 +74,7 @@ def test_sums_are_exact() -> None:
     ([(0, 1, 2.5), (1, 2, 2), (2, 3, 3)], "the edge 10 - 11 weighs 2, not 2.5"),
     ([], "no path leads from vertex 12 to terminal 10"),
 ])
-def test_trees_are_checked(edges: list[tuple[int, int, float]], message: str) -> None:
+def test_trees_are_checked(edges, message):
     tails, heads, weights = ([e[i] for e in edges] for i in range(3))
     ends = np.array(tails, np.int32), np.array(heads, np.int32)
     if message:
@@ -86,14 +84,14 @@ def test_trees_are_checked(edges: list[tuple[int, int, float]], message: str) ->
         assert check_tree(SQUARE, *ends, weights) == 7
 
 
-def test_ends_are_integers_of_one_shape() -> None:
+def test_ends_are_integers_of_one_shape():
     for ends in (([0.0, 1.0], [1, 2]), ([0], [1, 2]), ([[0, 1]], [[1, 2]])):
         with pytest.raises(ValueError, match="have shapes"):
             check_tree(SQUARE, *ends, [2, 2])
 
 
 @given(steiner_graphs())
-def test_the_closure_is_that_of_all_distances(graph: Graph) -> None:
+def test_the_closure_is_that_of_all_distances(graph):
     network = to_networkx(graph)
     lengths = dict(nx.all_pairs_dijkstra_path_length(network))
     whole, terminals = nx.Graph(), graph.labels[graph.terminals].tolist()
@@ -108,18 +106,18 @@ def test_the_closure_is_that_of_all_distances(graph: Graph) -> None:
 
 
 @pytest.mark.parametrize(("weight", "terminals", "bound"), [(5, 3, 4), (6, 4, 4), (7, 4, 5), (7, 2, 7), (9, 1, 0)])
-def test_the_bound_of_the_closure_is_rounded_up(weight: int, terminals: int, bound: int) -> None:
+def test_the_bound_of_the_closure_is_rounded_up(weight, terminals, bound):
     """It is the weight over 2 - 2 / terminals, and optima are whole numbers."""
     assert closure_bound(weight, terminals) == bound
 
 
-def test_the_closure_beyond_doubles() -> None:
+def test_the_closure_beyond_doubles():
     far = graph_of([2**60, 2**60 + 1, 1, 2**58], [0, 2, 4])
     found = closure_spanning_tree(far)
     assert (found.weight, found.bottleneck) == (2**61 + 2**58 + 2, 2**61 + 1)
 
 
-def test_the_closures_of_published_instances(steiner_dir) -> None:
+def test_the_closures_of_published_instances(steiner_dir):
     closures = 0
     for graph, row in published(steiner_dir, below=50_000):
         found = closure_spanning_tree(graph)
@@ -129,7 +127,7 @@ def test_the_closures_of_published_instances(steiner_dir) -> None:
     assert closures == 22
 
 
-def test_prices_prove_a_bound() -> None:
+def test_prices_prove_a_bound():
     """Each multiplier raises the set that its terminal reaches along edges that earlier multipliers have used up."""
     assert replayed(SQUARE, 0, []) == 0
     assert replayed(SQUARE, 0, [(3, 3), (2, 2), (2, 1)]) == 6
@@ -144,6 +142,6 @@ def test_prices_prove_a_bound() -> None:
     (0, [(0, 1)], "a set that holds the root"),
     (0, [(3, 3), (2, 4), (2, 1)], "a set that holds the root"),
 ])
-def test_prices_that_prove_nothing(root: int, prices: list[tuple[int, int]], message: str) -> None:
+def test_prices_that_prove_nothing(root, prices, message):
     with pytest.raises(ValueError, match=message):
         replayed(SQUARE, root, prices)

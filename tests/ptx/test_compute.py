@@ -1,8 +1,5 @@
 """Single instructions from registers to registers, against Python's integers and numpy's floats."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -13,19 +10,19 @@ WHOLE = ("u16", "s16", "u32", "s32", "u64", "s64")
 BITS = ("b16", "b32", "b64")
 
 
-def quotient(a: int, b: int) -> int:
+def quotient(a, b):
     """Return a / b, towards zero."""
     return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
 
 
-BINARY: dict[str, Callable[[int, int], int]] = {
+BINARY = {
     "add": lambda a, b: a + b,
     "sub": lambda a, b: a - b,
     "mul.lo": lambda a, b: a * b,
     "min": min,
     "max": max,
 }
-COMPARED: dict[str, Callable[[int, int], bool]] = {
+COMPARED = {
     "eq": lambda a, b: a == b,
     "ne": lambda a, b: a != b,
     "lt": lambda a, b: a < b,
@@ -37,12 +34,12 @@ COMPARED: dict[str, Callable[[int, int], bool]] = {
 
 @pytest.mark.parametrize("name", BINARY)
 @pytest.mark.parametrize("kind", WHOLE)
-def test_arithmetic(name: str, kind: str) -> None:
+def test_arithmetic(name, kind):
     check(f"{name}.{kind} {{d}}, {{0}}, {{1}}", [kind, kind], kind, BINARY[name])
 
 
 @pytest.mark.parametrize("kind", WHOLE)
-def test_products_of_twice_the_width(kind: str) -> None:
+def test_products_of_twice_the_width(kind):
     bits = width(kind)
     check(f"mul.hi.{kind} {{d}}, {{0}}, {{1}}", [kind, kind], kind, lambda a, b: a * b >> bits)
     check(f"mad.hi.{kind} {{d}}, {{0}}, {{1}}, {{2}}", [kind] * 3, kind, lambda a, b, c: (a * b >> bits) + c)
@@ -54,33 +51,33 @@ def test_products_of_twice_the_width(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", WHOLE)
-def test_division_is_towards_zero(kind: str) -> None:
+def test_division_is_towards_zero(kind):
     divisor = f"or.b{width(kind)} {{1}}, {{1}}, 1; "
     check(f"{divisor}div.{kind} {{d}}, {{0}}, {{1}}", [kind] * 2, kind, lambda a, b: quotient(a, b | 1))
     check(f"{divisor}rem.{kind} {{d}}, {{0}}, {{1}}", [kind] * 2, kind, lambda a, b: a - quotient(a, b | 1) * (b | 1))
 
 
 @pytest.mark.parametrize("kind", ["s16", "s32", "s64"])
-def test_signs(kind: str) -> None:
+def test_signs(kind):
     check(f"neg.{kind} {{d}}, {{0}}", [kind], kind, lambda a: -a)
     check(f"abs.{kind} {{d}}, {{0}}", [kind], kind, abs)
 
 
 @pytest.mark.parametrize("name", ["add", "min", "max"])
 @pytest.mark.parametrize("kind", ["u16", "s16"])
-def test_two_values_side_by_side(name: str, kind: str) -> None:
-    def expected(a: int, b: int) -> int:
+def test_two_values_side_by_side(name, kind):
+    def expected(a, b):
         low, high = (BINARY[name](as_kind(a >> k), as_kind(b >> k)) & 0xFFFF for k in (0, 16))
         return high << 16 | low
 
-    def as_kind(x: int) -> int:
+    def as_kind(x):
         return signed(x, 16) if kind == "s16" else x & 0xFFFF
 
     check(f"{name}.{kind}x2 {{d}}, {{0}}, {{1}}", ["b32", "b32"], "b32", expected)
 
 
 @pytest.mark.parametrize("kind", ["pred", *BITS])
-def test_logic(kind: str) -> None:
+def test_logic(kind):
     check(f"and.{kind} {{d}}, {{0}}, {{1}}", [kind, kind], kind, lambda a, b: a & b)
     check(f"or.{kind} {{d}}, {{0}}, {{1}}", [kind, kind], kind, lambda a, b: a | b)
     check(f"xor.{kind} {{d}}, {{0}}, {{1}}", [kind, kind], kind, lambda a, b: a ^ b)
@@ -89,20 +86,20 @@ def test_logic(kind: str) -> None:
 
 
 @pytest.mark.parametrize("bits", [16, 32, 64])
-def test_shifts_beyond_the_width(bits: int) -> None:
+def test_shifts_beyond_the_width(bits):
     check(f"shl.b{bits} {{d}}, {{0}}, {{1}}", [f"b{bits}", "u32"], f"b{bits}", lambda a, b: a << min(b, bits))
     for kind in "us":
         name = f"{kind}{bits}"
         check(f"shr.{name} {{d}}, {{0}}, {{1}}", [name, "u32"], name, lambda a, b: a >> min(b, bits))
 
 
-def reversed_bits(a: int, bits: int) -> int:
+def reversed_bits(a, bits):
     """Return the bits in the other order."""
     return int(format(a, f"0{bits}b")[::-1], 2)
 
 
 @pytest.mark.parametrize("bits", [32, 64])
-def test_counts_of_bits(bits: int) -> None:
+def test_counts_of_bits(bits):
     check(f"clz.b{bits} {{d}}, {{0}}", [f"b{bits}"], "u32", lambda a: bits - a.bit_length())
     check(f"popc.b{bits} {{d}}, {{0}}", [f"b{bits}"], "u32", lambda a: a.bit_count())
     check(f"brev.b{bits} {{d}}, {{0}}", [f"b{bits}"], f"b{bits}", lambda a: reversed_bits(a, bits))
@@ -111,12 +108,12 @@ def test_counts_of_bits(bits: int) -> None:
 
 
 @pytest.mark.parametrize("bits", [32, 64])
-def test_fields_of_bits(bits: int) -> None:
-    def inserted(a: int, b: int, position: int, length: int) -> int:
+def test_fields_of_bits(bits):
+    def inserted(a, b, position, length):
         mask = ((1 << (length & 255)) - 1) << (position & 255)
         return b & ~mask | a << (position & 255) & mask
 
-    def extracted(a: int, position: int, length: int) -> int:
+    def extracted(a, position, length):
         position, length = position & 255, length & 255
         if a < 0 and position + length > bits:
             return a >> min(position, bits)
@@ -132,8 +129,8 @@ def test_fields_of_bits(bits: int) -> None:
               lambda a, b, c: extracted(a, b % bits, c % bits))
 
 
-def test_funnel_shifts() -> None:
-    def both(a: int, b: int) -> int:
+def test_funnel_shifts():
+    def both(a, b):
         return b << 32 | a
 
     three, form = ["b32", "b32", "u32"], "{d}, {0}, {1}, {2}"
@@ -144,15 +141,15 @@ def test_funnel_shifts() -> None:
 
 
 @pytest.mark.parametrize("function", [0xC0, 0xFE, 0x96, 0xE8, 0xCA, 0x01, 0x35])
-def test_any_function_of_three_bits(function: int) -> None:
-    def expected(a: int, b: int, c: int) -> int:
+def test_any_function_of_three_bits(function):
+    def expected(a, b, c):
         return sum((function >> ((a >> k & 1) << 2 | (b >> k & 1) << 1 | (c >> k & 1)) & 1) << k for k in range(32))
 
     check(f"lop3.b32 {{d}}, {{0}}, {{1}}, {{2}}, {function}", ["b32"] * 3, "b32", expected)
 
 
-def test_permutations_of_bytes() -> None:
-    def expected(a: int, b: int, selectors: int) -> int:
+def test_permutations_of_bytes():
+    def expected(a, b, selectors):
         whole, made = (b << 32 | a).to_bytes(8, "little"), []
         for k in range(4):
             selector = selectors >> 4 * k & 15
@@ -165,36 +162,36 @@ def test_permutations_of_bytes() -> None:
 
 @pytest.mark.parametrize("kind", WHOLE)
 @pytest.mark.parametrize("name", COMPARED)
-def test_comparisons(name: str, kind: str) -> None:
+def test_comparisons(name, kind):
     check(f"setp.{name}.{kind} {{d}}, {{0}}, {{1}}", [kind, kind], "pred", lambda a, b: int(COMPARED[name](a, b)))
 
 
 @pytest.mark.parametrize(("name", "joined"), [("and", int.__and__), ("or", int.__or__), ("xor", int.__xor__)])
-def test_comparisons_joined_with_a_predicate(name: str, joined: Callable[[int, int], int]) -> None:
+def test_comparisons_joined_with_a_predicate(name, joined):
     three, form = ["s32", "s32", "pred"], "{0}, {1}, {2}"
     check(f"setp.lt.{name}.s32 {{d}}|%p15, {form}", three, "pred", lambda a, b, c: joined(int(a < b), c))
     check(f"setp.lt.{name}.s32 %p15|{{d}}, {form}", three, "pred", lambda a, b, c: joined(int(a >= b), c))
 
 
 @pytest.mark.parametrize("kind", ["b16", "u32", "s64"])
-def test_selection(kind: str) -> None:
+def test_selection(kind):
     check(f"selp.{kind} {{d}}, {{0}}, {{1}}, {{2}}", [kind, kind, "pred"], kind, lambda a, b, c: a if c else b)
     check("mov.b64 {d}, 7; @!{0} mov.b64 {d}, 9", ["pred"], "b64", lambda p: 7 if p else 9)
 
 
 @pytest.mark.parametrize("to", WHOLE)
 @pytest.mark.parametrize("origin", WHOLE)
-def test_conversions(to: str, origin: str) -> None:
+def test_conversions(to, origin):
     check(f"cvt.{to}.{origin} {{d}}, {{0}}", [origin], to, lambda a: a)
 
 
 @pytest.mark.parametrize("to", ["u32", "s32", "u64", "s64", "s16"])
-def test_conversions_from_bytes(to: str) -> None:
+def test_conversions_from_bytes(to):
     check(f"cvt.{to}.s8 {{d}}, {{0}}", ["b32"], to, lambda a: signed(a, 8))
     check(f"cvt.{to}.u8 {{d}}, {{0}}", ["b32"], to, lambda a: a & 255)
 
 
-def test_parts_of_a_wide_register() -> None:
+def test_parts_of_a_wide_register():
     check("mov.b64 {d}, {{{0}, {1}}}", ["b32", "b32"], "b64", lambda a, b: b << 32 | a)
     check("mov.b64 {{%r20, {d}}}, {0}", ["b64"], "b32", lambda a: a >> 32)
     check("mov.b64 {{{d}, _}}, {0}", ["b64"], "b32", lambda a: a)
@@ -203,20 +200,20 @@ def test_parts_of_a_wide_register() -> None:
 
 
 NUMBERS = [0.0, -0.0, 1.0, -1.5, 0.1, 1e300, -1e300, 3e-310, 123456789.25, np.inf, -np.inf, np.nan, 2.0**40, 0.7, 9.5]
-FLOATS: dict[str, np.ufunc] = {
+FLOATS = {
     "add.rn": np.add, "add": np.add, "sub.rn": np.subtract, "mul.rn": np.multiply, "div.rn": np.divide, "min": np.fmin,
     "max": np.fmax,
 }
 
 
-def two(dtype: type) -> tuple[np.ndarray, np.ndarray]:
+def two(dtype):
     """Return two columns in which all pairs of numbers meet."""
     with np.errstate(over="ignore"):
         one = np.array(NUMBERS).astype(dtype)
     return np.repeat(one, len(one)), np.tile(one, len(one))
 
 
-def same(made: list[int], wanted: np.ndarray) -> None:
+def same(made, wanted):
     """Compare bits with floats, of which one NaN is like another."""
     got = np.array(made, np.uint32 if wanted.dtype == np.float32 else np.uint64).view(wanted.dtype)
     np.testing.assert_array_equal(got, wanted)
@@ -224,7 +221,7 @@ def same(made: list[int], wanted: np.ndarray) -> None:
 
 @pytest.mark.parametrize("name", FLOATS)
 @pytest.mark.parametrize(("kind", "dtype"), [("f32", np.float32), ("f64", np.float64)])
-def test_floats(name: str, kind: str, dtype: type) -> None:
+def test_floats(name, kind, dtype):
     a, b = two(dtype)
     letter = {"f32": "b32", "f64": "b64"}[kind]
     with np.errstate(all="ignore"):
@@ -238,13 +235,13 @@ def test_floats(name: str, kind: str, dtype: type) -> None:
     ("ltu", lambda a, b: ~(a >= b)), ("equ", lambda a, b: (a == b) | np.isnan(a) | np.isnan(b)),
     ("num", lambda a, b: ~np.isnan(a) & ~np.isnan(b)), ("nan", lambda a, b: np.isnan(a) | np.isnan(b)),
 ])
-def test_comparisons_of_floats(name: str, function: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> None:
+def test_comparisons_of_floats(name, function):
     a, b = two(np.float64)
     made = computed(f"setp.{name}.f64 {{d}}, {{0}}, {{1}}", ["b64", "b64"], "pred", reals(a), reals(b))
     assert made == function(a, b).astype(int).tolist()
 
 
-def test_floats_and_integers() -> None:
+def test_floats_and_integers():
     a = np.array([0.0, 1.9, -1.9, 1e10, -1e10, 1e30, -1e30, np.nan])
     assert computed("cvt.rzi.s32.f64 {d}, {0}", ["b64"], "u32", reals(a)) == [
         x & 0xFFFFFFFF for x in (0, 1, -1, 2**31 - 1, -(2**31), 2**31 - 1, -(2**31), 0)]

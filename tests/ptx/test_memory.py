@@ -1,8 +1,5 @@
 """Loads, stores, atomics, local memory and parameters of the interpreter, against numpy."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -10,7 +7,7 @@ import pytest
 from tests.ptx.snippets import HEAD, REGISTERS, kernel, launched, signed
 
 
-def run(body: str, count: int = 1, *arrays: np.ndarray) -> list[int]:
+def run(body, count=1, *arrays):
     """Return what threads store at [%rd9], when the arrays are at %rd0, %rd1, ..."""
     out = np.zeros(count, np.uint64)
     assert launched(kernel(len(arrays), [body]), "one", 1, count, *arrays, out) == ""
@@ -18,7 +15,7 @@ def run(body: str, count: int = 1, *arrays: np.ndarray) -> list[int]:
 
 
 @pytest.mark.parametrize("bits", [8, 16, 32, 64])
-def test_loads_of_all_widths_extend_zeros_or_signs(bits: int) -> None:
+def test_loads_of_all_widths_extend_zeros_or_signs(bits):
     word = 0x80F1C3D5E7968574
     array = np.array([word], np.uint64)
     low = word & ((1 << bits) - 1)
@@ -28,14 +25,14 @@ def test_loads_of_all_widths_extend_zeros_or_signs(bits: int) -> None:
 
 
 @pytest.mark.parametrize("bits", [8, 16, 32, 64])
-def test_stores_change_no_other_byte(bits: int) -> None:
+def test_stores_change_no_other_byte(bits):
     body = f"mov.u64 %rd1, 0x1122334455667788; st.global.u64 [%rd9], -1; st.global.u{bits} [%rd9], %rd1;"
     mask = (1 << bits) - 1
     assert run(body) == [(2**64 - 1) & ~mask | 0x1122334455667788 & mask]
 
 
 @pytest.mark.parametrize(("vector", "bits"), [("v2", 32), ("v4", 32), ("v2", 64), ("v4", 16)])
-def test_vectors(vector: str, bits: int) -> None:
+def test_vectors(vector, bits):
     parts = int(vector[1])
     element = {16: np.uint16, 32: np.uint32, 64: np.uint64}[bits]
     numbers = np.arange(1, 1 + 16 * 8 // bits).astype(element)
@@ -48,7 +45,7 @@ def test_vectors(vector: str, bits: int) -> None:
     assert out.tolist() == numbers[:parts][::-1].tolist()
 
 
-def test_bytes_that_the_compiler_does_not_use_may_be_unwritten() -> None:
+def test_bytes_that_the_compiler_does_not_use_may_be_unwritten():
     body = """.shared .align 16 .b8 four[16]; st.shared.v2.u32 [four], {5, 6}; st.shared.u32 [four+8], 7;
         .pragma "used_bytes_mask 4095"; ld.shared.v4.u32 {%r1, %r2, %r3, %r4}, [four]; mov.b64 %rd1, {%r1, %r3};
         st.global.u64 [%rd9], %rd1;"""
@@ -58,7 +55,7 @@ def test_bytes_that_the_compiler_does_not_use_may_be_unwritten() -> None:
     assert "reads 16 bytes of shared memory, at offset 0, that nobody has written" in message
 
 
-OPERATIONS: dict[str, Callable[[int, int], int]] = {
+OPERATIONS = {
     "add": lambda old, x: old + x,
     "min": min,
     "max": max,
@@ -77,7 +74,7 @@ PAIRS = [(5, 9), (9, 5), (2**63 + 1, 7), (7, 2**63 + 1), (2**31, 3), (3, 2**31),
 
 @pytest.mark.parametrize("space", ["global", "shared", "generic"])
 @pytest.mark.parametrize("atomic", ATOMICS)
-def test_atomics(atomic: str, space: str) -> None:
+def test_atomics(atomic, space):
     name, kind = atomic.split(".")
     bits, mask = int(kind[1:]), (1 << int(kind[1:])) - 1
     dot = "" if space == "generic" else f".{space}"
@@ -98,19 +95,19 @@ def test_atomics(atomic: str, space: str) -> None:
 
 
 @pytest.mark.parametrize("bits", [16, 32, 64])
-def test_compare_and_swap(bits: int) -> None:
+def test_compare_and_swap(bits):
     body = (f"st.global.u64 [%rd9], 5; atom.global.cas.b{bits} %rd1, [%rd9], 5, 8; "
             f"atom.global.cas.b{bits} %rd2, [%rd9], 5, 9; ld.global.u64 %rd3, [%rd9]; "
             "mad.lo.u64 %rd4, %rd1, 100, %rd2; mad.lo.u64 %rd4, %rd4, 100, %rd3; st.global.u64 [%rd9], %rd4;")
     assert run(body) == [50808]
 
 
-def test_a_sum_of_floats() -> None:
+def test_a_sum_of_floats():
     body = "mov.f64 %fd1, 0d3FF8000000000000; atom.global.add.f64 %fd2, [%rd9], %fd1; red.global.add.f64 [%rd9], %fd1;"
     assert np.array(run(body), np.uint64).view(np.float64) == [3.0]
 
 
-def test_all_threads_of_all_blocks_add_up() -> None:
+def test_all_threads_of_all_blocks_add_up():
     text = HEAD + ".visible .entry one(.param .u64 out) {" + REGISTERS + """
         ld.param.u64 %rd1, [out]; mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x; mov.u32 %r3, %ntid.x;
         mov.u32 %r5, %nctaid.x; mad.lo.u32 %r4, %r2, %r3, %r1; red.global.add.u32 [%rd1], %r4;
@@ -120,7 +117,7 @@ def test_all_threads_of_all_blocks_add_up() -> None:
     assert out.tolist() == [350 * 349 // 2, 5]
 
 
-def test_local_memory_is_a_threads_own() -> None:
+def test_local_memory_is_a_threads_own():
     body = """.local .align 8 .b8 mine[64]; .local .align 4 .b8 other[4];
         mov.u64 %rd1, mine; cvta.local.u64 %rd2, %rd1; mov.u32 %r1, %tid.x; mov.u32 %r2, 0;
         $again: mul.wide.u32 %rd3, %r2, 8; add.s64 %rd4, %rd1, %rd3; mad.lo.u32 %r3, %r1, 10, %r2;
@@ -147,8 +144,8 @@ CALL = HEAD + """
     st.global.u32 [%rd1], %r2; ret; }"""
 
 
-def test_functions_that_call_themselves() -> None:
-    def less(a: int) -> int:
+def test_functions_that_call_themselves():
+    def less(a):
         return a - 2 if a - 2 <= 5 else less(a - 2)
 
     out = np.zeros(40, np.int32)
@@ -156,7 +153,7 @@ def test_functions_that_call_themselves() -> None:
     assert out.tolist() == [less(a) for a in range(40)]
 
 
-def test_a_branch_by_index() -> None:
+def test_a_branch_by_index():
     body = """mov.u32 %r1, %tid.x; mov.u32 %r2, 7;
         $targets: .branchtargets $a, $b, $c;
         brx.idx %r1, $targets;
@@ -167,13 +164,13 @@ def test_a_branch_by_index() -> None:
     assert run(body, 3) == [10, 21, 8]
 
 
-def test_names_in_an_inner_scope_hide_outer_ones() -> None:
+def test_names_in_an_inner_scope_hide_outer_ones():
     body = """mov.u32 %r1, 5; { .reg .b32 t; mov.u32 t, 6; { .reg .b32 t; mov.u32 t, 70; add.u32 %r1, %r1, t; }
         add.u32 %r1, %r1, t; } st.global.u32 [%rd9], %r1;"""
     assert run(body) == [81]
 
 
-def test_parameters_of_all_sizes() -> None:
+def test_parameters_of_all_sizes():
     text = HEAD + """.visible .entry one(.param .u32 a, .param .align 8 .b8 b[24], .param .u16 c, .param .u64 out) {
         .reg .b64 %rd<9>; ld.param.u64 %rd1, [out]; ld.param.u32 %rd2, [a]; ld.param.u64 %rd3, [b+16];
         ld.param.s16 %rd4, [c]; st.global.v2.u64 [%rd1], {%rd2, %rd3}; st.global.u64 [%rd1+16], %rd4; ret; }"""

@@ -1,9 +1,6 @@
 """The interpreter finds every mistake of planted.cu, whatever the seed, and two in the headers of the kernels."""
 
-from __future__ import annotations
-
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +8,7 @@ import pytest
 
 from hpcsolve.device import build
 from hpcsolve.device.compiler import cuda_compiler
-from tests.ptx.interpreter import Interpreter, Module, compiled
+from tests.ptx.interpreter import Interpreter, compiled
 from tests.stub_driver.build import CannotBuild
 
 PLANTED, FAULTLESS = Path(__file__).parent / "planted.cu", Path(__file__).parent / "faultless.cu"
@@ -51,12 +48,12 @@ HEADER_MISTAKES = {
 
 
 @pytest.fixture(scope="module")
-def planted() -> Iterator[Module]:
+def planted():
     """Return the kernels of planted.cu."""
     yield loaded(PLANTED, build.source_folder())
 
 
-def loaded(source: Path, headers: Path) -> Module:
+def loaded(source, headers):
     """Return the kernels of a file as nvcc compiles them, or skip the test where that cannot be."""
     if shutil.which(cuda_compiler()) is None:
         pytest.skip(f"{cuda_compiler()} is not on the PATH")
@@ -66,7 +63,7 @@ def loaded(source: Path, headers: Path) -> Module:
         pytest.skip(str(reason))
 
 
-def run(module: Module, name: str, seed: int) -> tuple[str, list[int]]:
+def run(module, name, seed):
     """Return the message and the output of a kernel in 2 blocks of 64 threads, for the numbers from 0 to 63."""
     out = np.zeros(64, np.uint64)
     steps = 20_000 if name == "planted_endless" else 10**7
@@ -74,25 +71,25 @@ def run(module: Module, name: str, seed: int) -> tuple[str, list[int]]:
     return message, out.tolist()
 
 
-def right() -> list[int]:
+def right():
     """Return the right output of `faultless` for these numbers."""
     one = [(63 - t) + (63 - (t ^ 1)) + (1 << 8) + 2 for t in range(64)]
     return [(one[t ^ 2] + (1 << 40)) * (2 if t < 32 else 1) for t in range(64)]
 
 
-def test_every_planted_kernel_is_tried() -> None:
+def test_every_planted_kernel_is_tried():
     names = {line.split("(")[0].removeprefix("KERNEL planted_")
              for line in PLANTED.read_text().splitlines() if line.startswith("KERNEL")}
     assert names == set(MISTAKES)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_nothing_is_found_where_nothing_is_wrong(seed: int) -> None:
+def test_nothing_is_found_where_nothing_is_wrong(seed):
     assert run(loaded(FAULTLESS, build.source_folder()), "faultless", seed) == ("", right())
 
 
 @pytest.mark.parametrize("name", MISTAKES)
-def test_a_planted_mistake_is_found_with_every_seed(planted: Module, name: str) -> None:
+def test_a_planted_mistake_is_found_with_every_seed(planted, name):
     for seed in SEEDS:
         message, _ = run(planted, f"planted_{name}", seed)
         assert any(words in message for words in MISTAKES[name].split("|")), message
@@ -100,21 +97,21 @@ def test_a_planted_mistake_is_found_with_every_seed(planted: Module, name: str) 
         assert ".cu:" in message or "_intrinsics.hpp:" in message or "functions.hpp:" in message
 
 
-def test_a_race_is_told_with_both_places_in_the_source(planted: Module) -> None:
+def test_a_race_is_told_with_both_places_in_the_source(planted):
     lines = PLANTED.read_text().splitlines()
     at = 1 + next(k for k, line in enumerate(lines) if "planted_racing_blocks" in line)
     message, _ = run(planted, "planted_racing_blocks", 1)
     assert message.count(f"planted.cu:{at})") == 2 and "st.global.u64" in message
 
 
-def test_without_the_detector_a_race_passes(planted: Module) -> None:
+def test_without_the_detector_a_race_passes(planted):
     out = np.zeros(64, np.uint64)
     values = np.arange(64, dtype=np.uint64)
     assert planted.launch("planted_racing_blocks", 2, 64, 64, values, out, races=False) == ""
 
 
 @pytest.mark.parametrize("mistake", HEADER_MISTAKES)
-def test_a_mistake_in_the_cuda_header_gives_wrong_numbers(tmp_path: Path, mistake: str) -> None:
+def test_a_mistake_in_the_cuda_header_gives_wrong_numbers(tmp_path, mistake):
     old, new = HEADER_MISTAKES[mistake]
     headers = tmp_path / "cuda_src"
     shutil.copytree(build.source_folder(), headers)

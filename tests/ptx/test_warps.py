@@ -1,8 +1,5 @@
 """Instructions at which threads meet, against Python, and the messages where threads do not meet."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -13,7 +10,7 @@ from tests.ptx.snippets import HEAD, kernel, launched
 SEEDS = (1, 2, 3)
 
 
-def run(body: str, count: int = 32, **settings: int) -> list[int]:
+def run(body, count=32, **settings):
     """Return what threads store at [%rd9]. %r1 is the thread."""
     out = np.zeros(count, np.uint64)
     message = launched(kernel(0, ["mov.u32 %r1, %tid.x;", body]), "one", 1, count, out, **settings)
@@ -21,13 +18,13 @@ def run(body: str, count: int = 32, **settings: int) -> list[int]:
     return out.tolist()
 
 
-def failure(body: str, count: int = 32, **settings: int) -> str:
+def failure(body, count=32, **settings):
     """Return what is said of threads that store at [%rd9]."""
     out = np.zeros(count, np.uint64)
     return launched(kernel(0, ["mov.u32 %r1, %tid.x;", body]), "one", 1, count, out, **settings)
 
 
-def source_lane(mode: str, lane: int, b: int, c: int) -> tuple[int, bool]:
+def source_lane(mode, lane, b, c):
     """Return the lane that a shuffle reads and whether that is in range, as the PTX manual has it."""
     segment, clamp = c >> 8 & 31, c & 31
     most = (lane & segment) | (clamp & ~segment & 31)
@@ -41,7 +38,7 @@ def source_lane(mode: str, lane: int, b: int, c: int) -> tuple[int, bool]:
 
 @pytest.mark.parametrize("mode", ["up", "down", "bfly", "idx"])
 @pytest.mark.parametrize("width", [32, 16, 4])
-def test_shuffles(mode: str, width: int) -> None:
+def test_shuffles(mode, width):
     for b in (0, 1, 2, 3, 7, 17, 31):
         c = (32 - width) << 8 | (0 if mode == "up" else 31)
         body = f"""add.u32 %r2, %r1, 1000; shfl.sync.{mode}.b32 %r3|%p1, %r2, {b}, {c}, -1;
@@ -50,7 +47,7 @@ def test_shuffles(mode: str, width: int) -> None:
         assert run(body) == [1000 + lane + (in_range << 32) for lane, in_range in lanes]
 
 
-def test_a_shuffle_reads_a_lane_of_each_threads_choice() -> None:
+def test_a_shuffle_reads_a_lane_of_each_threads_choice():
     body = """mul.lo.u32 %r2, %r1, %r1; mul.lo.u32 %r4, %r1, 7; and.b32 %r4, %r4, 31;
         shfl.sync.idx.b32 %r3, %r2, %r4, 31, -1; st.global.u32 [%rd9], %r3;"""
     assert run(body, 64) == [(t // 32 * 32 + t * 7 % 32) ** 2 for t in range(64)]
@@ -61,7 +58,7 @@ def test_a_shuffle_reads_a_lane_of_each_threads_choice() -> None:
     ("ge.u32 %p1, %r1, 0", lambda t: True),
     ("gt.u32 %p1, %r1, 99", lambda t: False),
 ])
-def test_votes(test: str, chosen: Callable[[int], bool]) -> None:
+def test_votes(test, chosen):
     body = f"""setp.{test}; vote.sync.ballot.b32 %r2, %p1, -1; vote.sync.any.pred %p2, %p1, -1;
         vote.sync.all.pred %p3, %p1, -1; vote.sync.uni.pred %p4, %p1, -1; selp.u32 %r3, 1, 0, %p2;
         selp.u32 %r4, 2, 0, %p3; selp.u32 %r5, 4, 0, %p4; or.b32 %r3, %r3, %r4; or.b32 %r3, %r3, %r5;
@@ -71,13 +68,13 @@ def test_votes(test: str, chosen: Callable[[int], bool]) -> None:
     assert run(body) == [sum(one << t for t, one in enumerate(yes)) | flags << 32] * 32
 
 
-def test_a_vote_of_some_lanes() -> None:
+def test_a_vote_of_some_lanes():
     body = """setp.lt.u32 %p1, %r1, 8; mov.u32 %r2, 0; @!%p1 bra $end; setp.ne.u32 %p2, %r1, 3;
         vote.sync.ballot.b32 %r2, %p2, 255; $end: st.global.u32 [%rd9], %r2;"""
     assert run(body) == [0xF7] * 8 + [0] * 24
 
 
-def test_matches() -> None:
+def test_matches():
     body = """rem.u32 %r2, %r1, 3; match.any.sync.b32 %r3, %r2, -1; match.all.sync.b32 %r4|%p1, %r2, -1;
         cvt.u64.u32 %rd1, %r2; match.any.sync.b64 %r5, %rd1, -1; xor.b32 %r5, %r5, %r3; add.u32 %r3, %r3, %r5;
         match.all.sync.b32 %r6|%p2, 5, -1; selp.u32 %r7, 1, 0, %p1; selp.u32 %r8, 2, 0, %p2; or.b32 %r7, %r7, %r8;
@@ -90,18 +87,18 @@ def test_matches() -> None:
     ("add.u32", sum), ("min.u32", min), ("max.u32", max), ("or.b32", lambda x: int(np.bitwise_or.reduce(x))),
     ("and.b32", lambda x: int(np.bitwise_and.reduce(x))), ("xor.b32", lambda x: int(np.bitwise_xor.reduce(x))),
 ])
-def test_reductions(name: str, reduced: Callable[[list[int]], int]) -> None:
+def test_reductions(name, reduced):
     body = f"mad.lo.u32 %r2, %r1, 2654435761, 12345; redux.sync.{name} %r3, %r2, -1; st.global.u32 [%rd9], %r3;"
     numbers = [(t * 2654435761 + 12345) % 2**32 for t in range(32)]
     assert run(body) == [reduced(numbers) % 2**32] * 32
 
 
-def test_the_least_of_signed_numbers() -> None:
+def test_the_least_of_signed_numbers():
     body = "sub.s32 %r2, 7, %r1; redux.sync.min.s32 %r3, %r2, -1; cvt.s64.s32 %rd1, %r3; st.global.u64 [%rd9], %rd1;"
     assert run(body) == [2**64 - 24] * 32
 
 
-def test_special_registers() -> None:
+def test_special_registers():
     body = """mov.u32 %r2, %laneid; mov.u32 %r3, %lanemask_lt; mov.u32 %r4, %lanemask_eq; mov.u32 %r5, %lanemask_gt;
         add.u32 %r6, %r3, %r4; add.u32 %r6, %r6, %r5; popc.b32 %r3, %r3; mad.lo.u32 %r3, %r3, 100, %r2;
         mov.u32 %r7, %tid.y; mov.u32 %r8, %ntid.z; mad.lo.u32 %r3, %r7, 1000, %r3; mad.lo.u32 %r3, %r8, 10000, %r3;
@@ -115,20 +112,20 @@ REVERSE = """.shared .align 4 .b8 all[512]; mov.u32 %r2, all; mad.lo.u32 %r3, %r
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_barrier_orders_shared_memory(seed: int) -> None:
+def test_a_barrier_orders_shared_memory(seed):
     assert run(REVERSE, 128, seed=seed) == list(range(127, -1, -1))
     without = failure(REVERSE.replace("bar.sync 0;", ""), 128, seed=seed)
     assert "a race with a" in without or "nobody has written" in without
 
 
-def test_barriers_that_count() -> None:
+def test_barriers_that_count():
     body = """setp.lt.u32 %p1, %r1, 70; bar.red.popc.u32 %r2, 0, %p1; bar.red.and.pred %p2, 0, %p1;
         barrier.sync 0; bar.red.or.pred %p3, 0, %p1; selp.u32 %r3, 1000, 0, %p2; selp.u32 %r4, 2000, 0, %p3;
         add.u32 %r2, %r2, %r3; add.u32 %r2, %r2, %r4; st.global.u32 [%rd9], %r2;"""
     assert run(body, 96) == [2070] * 96
 
 
-def test_threads_that_ended_are_not_waited_for() -> None:
+def test_threads_that_ended_are_not_waited_for():
     body = "setp.gt.u32 %p1, %r1, 40; @%p1 exit; bar.sync 0; bar.warp.sync -1; st.global.u32 [%rd9], 1;"
     assert run(body, 64) == [1] * 41 + [0] * 23
 
@@ -139,7 +136,7 @@ EXCHANGE = """.shared .align 4 .b8 all[128]; mov.u32 %r2, all; mad.lo.u32 %r3, %
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_lanes_that_order_their_memory_by_pairs(seed: int) -> None:
+def test_lanes_that_order_their_memory_by_pairs(seed):
     pairs = "and.b32 %r6, %r1, 30; shl.b32 %r7, 3, %r6; bar.warp.sync %r7;"
     assert run(EXCHANGE.replace("{sync}", pairs), seed=seed) == [t ^ 1 for t in range(32)]
     others = "and.b32 %r6, %r1, 1; mov.u32 %r7, 0x55555555; shl.b32 %r7, %r7, %r6; bar.warp.sync %r7;"
@@ -155,7 +152,7 @@ HAND_ON = """.shared .align 4 .b8 cell[4]; setp.gt.u32 %p9, %r1, 2; @%p9 ret; se
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_order_is_handed_on_from_lane_to_lane(seed: int) -> None:
+def test_order_is_handed_on_from_lane_to_lane(seed):
     assert run(HAND_ON.replace("{first}", ""), seed=seed) == [1] * 3 + [0] * 29
     message = failure(HAND_ON.replace("{first}", "@%p1 mov.u32 %r2, 6;"), seed=seed)
     assert "a race with a write by thread" in message
@@ -175,7 +172,7 @@ def test_order_is_handed_on_from_lane_to_lane(seed: int) -> None:
     ("mov.u64 %rd1, 0; ld.u32 %r2, [%rd1];", "are in no allocation"),
     ("trap;", "the kernel stops itself"),
 ])
-def test_what_is_wrong_is_told(body: str, words: str) -> None:
+def test_what_is_wrong_is_told(body, words):
     for seed in SEEDS:
         message = failure(body, seed=seed)
         assert any(one in message for one in words.split("|")), message
@@ -192,22 +189,22 @@ def test_what_is_wrong_is_told(body: str, words: str) -> None:
     ("call.uni elsewhere, ();", "call of elsewhere, which has no body"),
     ("shfl.idx.b32 %r1, %r2, %r3, %r4;", "shfl.idx.b32 is not known here"),
 ])
-def test_what_is_not_known_is_refused(line: str, words: str) -> None:
+def test_what_is_not_known_is_refused(line, words):
     with pytest.raises(NotUnderstood, match="PTX line") as error:
         Interpreter().load(kernel(0, [line]))
     assert words in str(error.value)
 
 
-def test_module_variables_are_refused() -> None:
+def test_module_variables_are_refused():
     with pytest.raises(NotUnderstood, match="global and constant memory"):
         Interpreter().load(HEAD + ".global .align 4 .u32 counter;")
 
 
-def test_the_same_seed_gives_the_same_run_and_others_give_others() -> None:
+def test_the_same_seed_gives_the_same_run_and_others_give_others():
     body = "atom.global.add.u32 %r2, [{}], 1; st.global.u32 [%rd9], %r2;"
     text = kernel(1, ["sub.s64 %rd0, %rd0, %rd20;", body.format("%rd0")])
 
-    def order(seed: int) -> list[int]:
+    def order(seed):
         ticket, out = np.zeros(1, np.uint64), np.zeros(64, np.uint64)
         assert launched(text, "one", 1, 64, ticket, out, seed=seed) == ""
         assert sorted(out.tolist()) == list(range(64))
@@ -216,7 +213,7 @@ def test_the_same_seed_gives_the_same_run_and_others_give_others() -> None:
     assert order(1) == order(1) and order(1) != order(2)
 
 
-def test_blocks_take_turns() -> None:
+def test_blocks_take_turns():
     """A block that waits for another ends if, and only if, both are under way."""
     body = """mov.u32 %r2, %ctaid.x; setp.eq.u32 %p1, %r2, 1; @%p1 atom.global.add.u32 %r3, [%rd9], 1; @%p1 ret;
         $again: ld.relaxed.gpu.global.u32 %r4, [%rd9]; setp.eq.u32 %p2, %r4, 0; @%p2 bra $again;"""

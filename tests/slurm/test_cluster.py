@@ -3,8 +3,6 @@
 However a job is interrupted, the hash of `/solution` at the end is that of one process that was left alone.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 

@@ -1,13 +1,9 @@
 """One of four ranks on two hosts fails in a shipped script: the job ends soon, with an error, and without a result."""
 
-from __future__ import annotations
-
 import pytest
 
-from tests.faults.conftest import Mpi
 from tests.faults.rank_faults import FAULTS, HANG_TIMEOUT, STRUCK
 from tests.faults.test_ranks import SECONDS_TO_BE_GONE, complete_results, seconds_until_gone
-from tests.slurm.conftest import Cluster
 from tests.slurm.jobs import ANTS
 
 RANK = 2
@@ -17,7 +13,7 @@ WATCHED = ("SIGSTOP", "os._exit(0)")
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_rank_fails(cluster: Cluster, mpi: Mpi, fault: str) -> None:
+def test_a_rank_fails(cluster, mpi, fault):
     """Under PMI2 the time of a killed rank has Slurm's KillWait in it, which is 5 s on this cluster."""
     (cluster.folder / "ants.toml").write_text(ANTS)
     script = cluster.script("multi_node", 2, mpi=mpi)
