@@ -27,7 +27,7 @@ from hpcsolve.errors import InputError
 from hpcsolve.formats import Format
 from hpcsolve.formats.known import GRAPH_FORMATS, TSP_FORMATS
 from hpcsolve.job import Settings
-from hpcsolve.job.convert import described, in_words, keys_of
+from hpcsolve.job.convert import KEY_SECTIONS, described, in_words, keys_of
 from hpcsolve.output.provenance import PROVENANCE_GROUP, kernel_dataset
 from hpcsolve.output.schema import (
     FILL_VALUE,
@@ -93,14 +93,22 @@ def keys() -> str:
 
 
 def _struct_rows(struct: type[msgspec.Struct]) -> Iterator[str]:
-    yield from KEY_HEADER
-    meanings = described(inspect.getdoc(struct) or "", "Attributes")
+    """Yield the table of the keys, and below a heading that of the keys that are for study."""
+    main, study = (described(inspect.getdoc(struct) or "", section) for section in KEY_SECTIONS)
     hints = get_type_hints(struct, include_extras=True)
+    rows = {}
     for key, field in keys_of(struct).items():
         default = "required" if field.required else _shown(field.default)
         if key == "output":
             default = "`results/NAME.h5`"
-        yield f"| `{key}` | {_type(hints[field.name])} | {default} | {meanings[field.name]} |"
+        meaning = {**study, **main}[field.name]
+        rows[field.name] = f"| `{key}` | {_type(hints[field.name])} | {default} | {meaning} |"
+    yield from KEY_HEADER
+    yield from (row for name, row in rows.items() if name not in study)
+    if study:
+        yield from ("", f"#### {KEY_SECTIONS[1]}", "", "To repeat what a source did, and to compare with it.", "")
+        yield from KEY_HEADER
+        yield from (rows[name] for name in study)
 
 
 def _generator_rows(maker: Callable[..., Any], known: Mapping[str, str]) -> Iterator[str]:

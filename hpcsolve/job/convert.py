@@ -18,6 +18,8 @@ import msgspec
 from hpcsolve.errors import InputError
 from hpcsolve.wording import did_you_mean, nearest, not_solved
 
+KEY_SECTIONS = "Attributes", "For study"
+"""The sections of a struct's docstring that explain keys: of the main way, and of what only repeats a source."""
 LONGEST_VALUE = 60
 """Characters of a wrong value that a message shows."""
 
@@ -162,5 +164,6 @@ def described(docstring: str, section: str) -> dict[str, str]:
 
 def in_short(struct: type, name: str) -> str:
     """Return the first sentence of an attribute's meaning, without parentheses and what follows a semicolon."""
-    meaning = described(inspect.getdoc(struct) or "", "Attributes").get(name, "")
+    docstring = inspect.getdoc(struct) or ""
+    meaning = next((found[name] for section in KEY_SECTIONS if name in (found := described(docstring, section))), "")
     return re.split(r"[.;](?: |$)", re.sub(r" \([^)]*\)", "", meaning))[0]

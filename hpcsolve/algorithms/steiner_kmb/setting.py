@@ -37,8 +37,6 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
         Of modes kmb, best and exact: how to search; the tree does not depend on it. "auto": phast if the graph has at
         most 4 arcs per vertex and there are enough terminals for each core to pay for a hierarchy; else tile.
         (ENGINES); or an engine of shortest-paths.
-    at_once
-        Of engine p-pull: number of terminals that are searched from at once.
     shakes
         Of modes best and exact: how long ruin and recreate goes on, from a few hundredths of a second for each shake to
         a second and more in graphs of 10^5 vertices. With at most 64 terminals, half of the nodes of iterated 1-Steiner
@@ -48,6 +46,14 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
         Of modes best and exact: number of independent searches by ruin and recreate, each as long as `shakes` says.
         They are dealt to the ranks and their CPU threads. The edges of all their trees are a smaller problem, which is
         solved in the same way, and so on as long as trees become lighter.
+    exchange
+        Whether key-path exchange improves the tree, on rank 0. It takes one or two seconds for 10^5 vertices, and makes
+        the tree lighter by about one per cent. Modes best and exact always do it.
+
+    For study
+    ---------
+    at_once
+        Of engine p-pull: number of terminals that are searched from at once.
     halt
         Of mode kmb: where a search ends. "bottleneck": at the length of the longest edge of the terminals' spanning
         tree, which one search finds beforehand; "terminals": when the last terminal is settled, as published. The tree
@@ -55,9 +61,6 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     matrix
         Of mode kmb: whether the result also has the table of distances between all terminals. Each search then goes on
         to the last terminal.
-    exchange
-        Whether key-path exchange improves the tree, on rank 0. It takes one or two seconds for 10^5 vertices, and makes
-        the tree lighter by about one per cent. Modes best and exact always do it.
     """
 
     mode: Literal["fast", "kmb", "best", "exact"] = "fast"
