@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
-from hpcsolve.algorithms.steiner_kmb.local_search import exchanged
-from hpcsolve.algorithms.steiner_kmb.network import Network, improved, network, shortest_path_tree
+from hpcsolve.algorithms.steiner_kmb.network import Network, exchanges, locally_best, network
 from hpcsolve.algorithms.steiner_kmb.reduced_graph import ReducedGraph
 from hpcsolve.algorithms.steiner_kmb.reductions import Effort, Incumbent, Shrunk
 from hpcsolve.problems.graph import Graph, from_edges
@@ -102,5 +101,5 @@ def hypercube(dimension: int, terminals: int, seed: int = 1, high: int = 110) ->
 def hardly_shrunk(smaller: ReducedGraph, whole: Network, effort: Effort) -> Shrunk:
     """Return a graph after the reductions of mode fast, and a tree without a bound: in place of `shrunk`, in tests."""
     net, best = network(smaller.graph, whole.device), Incumbent(whole, np.empty(0, np.int64))
-    best.offer(smaller, exchanged(net, improved(net, shortest_path_tree(net))))
+    best.offer(smaller, locally_best(net, net.improved(net.shortest_path_tree()), kinds=(exchanges,)))
     return Shrunk(smaller, best.tree, best.weight, 0)

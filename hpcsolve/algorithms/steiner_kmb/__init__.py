@@ -12,8 +12,7 @@ positions, so the tree is the same for any order of the edges in the file, numbe
 
 setting.py         the job's table, and what a run works with on each rank
 reduced_graph.py   the graph made smaller, for every mode
-network.py         a problem as the functions of cuda_src/host read it, and trees by single searches
-local_search.py    key-path exchange and key-vertex elimination
+network.py         a problem as the functions of cuda_src/host read it, trees by single searches, local search
 dual_ascent.py     the lower bound, and what it says about edges
 terminal_rows.py   rows of distances from the terminals: their order, and the engine
 kmb.py             mode kmb: the tree of Kou, Markowsky and Berman, by one search per terminal
@@ -24,7 +23,7 @@ best.py            mode best: reductions, iterated 1-Steiner, ruin and recreate
 subset_states.py   states of a program over sets of terminals, and its dual ascents
 subset_program.py  the program
 exact.py           mode exact: mode best, then the program
-solve.py           what the runner calls; mode fast is network.py, then local_search.py
+solve.py           what the runner calls; mode fast is network.py
 estimate.py        the memory and the time of a run
 """
 

@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.base import Report
-from hpcsolve.algorithms.steiner_kmb.local_search import locally_best
-from hpcsolve.algorithms.steiner_kmb.network import Network, closure, edge_numbers, network
+from hpcsolve.algorithms.steiner_kmb.network import Network, locally_best, network
 from hpcsolve.algorithms.steiner_kmb.one_steiner import best_tree, history_arrays, saved_history, saved_tree
 from hpcsolve.algorithms.steiner_kmb.reduced_graph import Indices, ReducedGraph, reduced
 from hpcsolve.algorithms.steiner_kmb.reductions import Effort, Incumbent, Shrunk, shrunk
@@ -93,7 +92,7 @@ def _searched(now: Shrunk, run: Setting) -> tuple[Shrunk, Work, Ruin | None]:
     if saved is not None and "launches" in saved.numbers:  # written after the rounds of iterated 1-Steiner
         ruin = on_all_ranks(run.comm, partial(resumed_ruin, net, run, saved))
     else:
-        closure_tree = run.comm.once_per_host(partial(closure, net))
+        closure_tree = run.comm.once_per_host(net.closure)
         own_tree, work = best_tree(now.smaller.graph, net, closure_tree, run)
         tree = run.comm.bcast(own_tree)
         if run.stop.met or run.stop.broken_off or tree is None:
@@ -317,7 +316,7 @@ class Ruin:
     def _tree(self, rise: NDArray[np.uint32]) -> Indices:
         """Return the edges of a tree of parents."""
         below = np.flatnonzero(rise != NO_PARENT)
-        return np.sort(edge_numbers(self.net, below, self.net.heads[rise[below]]))
+        return np.sort(self.net.edge_numbers(below, self.net.heads[rise[below]]))
 
     def _with_tree(self, one: Start) -> Start:
         """Return a search whose best tree is the present one if that is lighter, after local search at the end."""

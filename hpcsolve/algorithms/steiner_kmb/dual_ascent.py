@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.steiner_kmb.network import REDUCTIONS_FILE, Network
+from hpcsolve.algorithms.steiner_kmb.network import Network
 from hpcsolve.algorithms.steiner_kmb.reduced_graph import Mask
 from hpcsolve.parallel.comm import Comm
 
-DUAL_ASCENT_FILE = "host/dual_ascent"
+DUAL_ASCENT_FILE, REDUCTIONS_FILE = "host/dual_ascent", "host/reductions"
 MOST_WORK = 1 << 30
 """The most arcs that an ascent scans. It then ends with the bound so far. A tenth is enough for 10^5 vertices."""
 ROOTS = 8

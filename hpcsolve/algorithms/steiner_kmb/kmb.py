@@ -30,7 +30,7 @@ from hpcsolve.algorithms.shortest_paths.pairs import shares, solve_pairs
 from hpcsolve.algorithms.shortest_paths.search_graph import LONG, WORD, Keys, lay_out
 from hpcsolve.algorithms.shortest_paths.searches import Searcher
 from hpcsolve.algorithms.shortest_paths.tables import RELAXED, SearchCheckpoints
-from hpcsolve.algorithms.steiner_kmb.network import ClosureTree, Network, edge_numbers, forest, spanning_tree
+from hpcsolve.algorithms.steiner_kmb.network import ClosureTree, Network, forest
 from hpcsolve.algorithms.steiner_kmb.reduced_graph import Indices
 from hpcsolve.algorithms.steiner_kmb.setting import Parameters, Setting, Work
 from hpcsolve.algorithms.steiner_kmb.terminal_rows import chosen_rows, shares_of_walk, walk
@@ -226,7 +226,7 @@ def kmb_tree(
         edges, more = path_edges(net, prepared, ends, comm, report, partial(kept.searches, chosen=chosen))
         found = comm.gather(edges)
         work = Work(relaxed + more, prepared.timer.seconds, prepared.seconds_copy)
-    return None if found is None else spanning_tree(net, np.unique(np.concatenate(found))), work
+    return None if found is None else net.spanning_tree(np.unique(np.concatenate(found))), work
 
 
 def cutoff_of(closure_tree: ClosureTree, parameters: Parameters) -> int:
@@ -333,4 +333,4 @@ def path_edges(
     path = found.path
     inside = np.ones(max(len(path) - 1, 0), dtype=bool)
     inside[np.cumsum(found.length)[:-1] - 1] = False  # from the end of a path to the beginning of the next
-    return np.unique(edge_numbers(net, path[:-1][inside], path[1:][inside])), int(found.work[:, RELAXED].sum())
+    return np.unique(net.edge_numbers(path[:-1][inside], path[1:][inside])), int(found.work[:, RELAXED].sum())

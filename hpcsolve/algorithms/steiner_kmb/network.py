@@ -1,11 +1,13 @@
-"""A Steiner problem as the functions of cuda_src/host read it, and trees by single searches.
+"""A Steiner problem as the functions of cuda_src/host read it, trees by single searches, and local search on trees.
 
 The functions run on the CPU whatever the job's device. The trees are Mehlhorn's tree of the terminal distance graph,
-and that of the shortest-path heuristic (cuda_src/host/steiner_tree.cpp).
+and that of the shortest-path heuristic (cuda_src/host/steiner_tree.cpp). Local search is key-path exchange, and
+key-vertex elimination after it (cuda_src/host/tree_moves.cpp). A pass makes all moves that share no vertex.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,7 +19,10 @@ from hpcsolve.algorithms.steiner_kmb.reduced_graph import Edges, Indices, edges_
 from hpcsolve.device.host import HostDevice
 from hpcsolve.problems.graph import Graph
 
-TREE_FILE, REDUCTIONS_FILE = "host/steiner_tree", "host/reductions"
+TREE_FILE, MOVES_FILE = "host/steiner_tree", "host/tree_moves"
+BUDGET = 1 << 22
+"""The most arcs and vertices that a pass of key-vertex elimination may look at. In a graph where it would look at more,
+it does nothing: little would be gained for the time."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +64,7 @@ class Network:
     @cached_property
     def edge_of_arc(self) -> Indices:
         """The number of the edge of each arc."""
-        return edge_numbers(self, self.tails, self.heads)
+        return self.edge_numbers(self.tails, self.heads)
 
     @cached_property
     def back(self) -> NDArray[np.uint32]:
@@ -77,6 +82,65 @@ class Network:
             "offsets": self.offsets, "heads": self.heads, "weights": self.weights,
         }
 
+    def edge_numbers(self, ends: NDArray[Any], others: NDArray[Any]) -> Indices:
+        """Return the numbers of the edges between `ends` and `others`, entry by entry."""
+        first, second = np.minimum(ends, others).astype(np.int64), np.maximum(ends, others).astype(np.int64)
+        found: Indices = np.searchsorted(self.edges.tails * self.n + self.edges.heads, first * self.n + second)
+        return found
+
+    def vertices_of(self, tree: Indices) -> NDArray[np.bool_]:
+        """Return which vertices a tree has, shape (n,)."""
+        inside = np.zeros(self.n, dtype=bool)
+        inside[self.edges.tails[tree]] = inside[self.edges.heads[tree]] = True
+        return inside
+
+    def spanning_tree(self, edges: Indices) -> Indices:
+        """Return the minimum spanning tree of some edges, pruned of leaves that are no terminals, in ascending order.
+        """
+        edges = edges[np.argsort(self.edges.weights[edges], kind="stable")]
+        return np.sort(edges[forest(self.device, self.edges.tails[edges], self.edges.heads[edges], self.is_terminal)])
+
+    def improved(self, tree: Indices) -> Indices:
+        """Return the tree, replaced by the pruned minimum spanning tree of its vertices as long as that is lighter."""
+        while True:
+            inside = self.vertices_of(tree)
+            candidate = self.spanning_tree(np.flatnonzero(inside[self.edges.tails] & inside[self.edges.heads]))
+            if self.weight(candidate) >= self.weight(tree):
+                return tree
+            tree = candidate
+
+    def nearest(self, bases: NDArray[np.uint32]) -> Regions:
+        """Return the regions of bases (positions), by one search from all bases."""
+        found = Regions(np.empty(self.n, np.uint64), np.empty(self.n, np.uint32), np.empty(self.n, np.uint32))
+        self.device.call(TREE_FILE, "steiner_tree_regions", net=self.group(), count=len(bases), bases=bases,
+                         distance=found.distance, before=found.before, base=found.base)
+        return found
+
+    def closure(self) -> ClosureTree:
+        """Return the minimum spanning tree of the terminal distance graph, by one search from all terminals.
+
+        An edge of the graph between two regions stands for the path through it from base to base. Such paths suffice
+        (Mehlhorn).
+        """
+        near = self.nearest(self.terminals)
+        distance, base = near.distance, near.base
+        tails, heads = self.edges.tails, self.edges.heads
+        across = np.flatnonzero(base[tails] != base[heads])
+        lengths = distance[tails[across]] + self.edges.weights[across] + distance[heads[across]]
+        order = np.argsort(lengths, kind="stable")
+        first, second = base[tails[across[order]]], base[heads[across[order]]]
+        kept = forest(self.device, first, second, self.is_terminal)
+        return ClosureTree(first[kept], second[kept], lengths[order][kept])
+
+    def shortest_path_tree(self, root: int = 0) -> Indices:
+        """Return the tree grown from terminal number `root`, always by a shortest path to the nearest terminal outside.
+        """
+        before, inside = np.empty((2, self.n), np.uint32)
+        self.device.call(TREE_FILE, "steiner_tree_grow", net=self.group(), root=root, before=before, inside=inside)
+        inside[self.terminals[root]] = 0  # the root has no vertex before it
+        vertices = np.flatnonzero(inside)
+        return self.edge_numbers(vertices, before[vertices])
+
 
 def network(graph: Graph, device: HostDevice) -> Network:
     """Return the network of a graph with terminals and fewer than 2^32 arcs."""
@@ -87,19 +151,6 @@ def network(graph: Graph, device: HostDevice) -> Network:
         device, graph.n, edges_of(graph), np.sort(graph.terminals).astype(np.uint32), is_terminal,
         graph.offsets.astype(np.uint32), graph.heads.astype(np.uint32), graph.weights.astype(np.uint64),
     )
-
-
-def edge_numbers(net: Network, ends: NDArray[Any], others: NDArray[Any]) -> Indices:
-    """Return the numbers of the edges between `ends` and `others`, entry by entry."""
-    first, second = np.minimum(ends, others).astype(np.int64), np.maximum(ends, others).astype(np.int64)
-    found: Indices = np.searchsorted(net.edges.tails * net.n + net.edges.heads, first * net.n + second)
-    return found
-
-
-def spanning_tree(net: Network, edges: Indices) -> Indices:
-    """Return the minimum spanning tree of some edges, pruned of leaves that are no terminals, in ascending order."""
-    edges = edges[np.argsort(net.edges.weights[edges], kind="stable")]
-    return np.sort(edges[forest(net.device, net.edges.tails[edges], net.edges.heads[edges], net.is_terminal)])
 
 
 def forest(
@@ -154,55 +205,92 @@ class Regions:
     base: NDArray[np.uint32]
 
 
-def nearest(net: Network, bases: NDArray[np.uint32]) -> Regions:
-    """Return the regions of bases (positions), by one search from all bases."""
-    found = Regions(np.empty(net.n, np.uint64), np.empty(net.n, np.uint32), np.empty(net.n, np.uint32))
-    net.device.call(
-        TREE_FILE, "steiner_tree_regions", net=net.group(), count=len(bases), bases=bases, distance=found.distance,
-        before=found.before, base=found.base,
-    )
-    return found
+@dataclass(frozen=True)
+class Move:
+    """The exchange of key paths for lighter ones between the components that their removal leaves.
 
-
-def closure(net: Network) -> ClosureTree:
-    """Return the minimum spanning tree of the terminal distance graph, by one search from all terminals.
-
-    An edge of the graph between two regions stands for the path through it from base to base. Such paths suffice
-    (Mehlhorn).
+    Attributes
+    ----------
+    gain
+        How much lighter the tree becomes.
+    removed, added
+        Edges of the key paths and of the paths in their place.
+    vertices
+        The ends of all of them.
     """
-    near = nearest(net, net.terminals)
-    distance, base = near.distance, near.base
-    tails, heads = net.edges.tails, net.edges.heads
-    across = np.flatnonzero(base[tails] != base[heads])
-    lengths = distance[tails[across]] + net.edges.weights[across] + distance[heads[across]]
-    order = np.argsort(lengths, kind="stable")
-    first, second = base[tails[across[order]]], base[heads[across[order]]]
-    kept = forest(net.device, first, second, net.is_terminal)
-    return ClosureTree(first[kept], second[kept], lengths[order][kept])
+
+    gain: int
+    removed: Indices
+    added: Indices
+    vertices: NDArray[np.uint32]
 
 
-def shortest_path_tree(net: Network, root: int = 0) -> Indices:
-    """Return the tree grown from terminal number `root`, always by a shortest path to the nearest terminal outside."""
-    before, inside = np.empty((2, net.n), np.uint32)
-    net.device.call(TREE_FILE, "steiner_tree_grow", net=net.group(), root=root, before=before, inside=inside)
-    inside[net.terminals[root]] = 0  # the root has no vertex before it
-    vertices = np.flatnonzero(inside)
-    return edge_numbers(net, vertices, before[vertices])
+def exchanges(net: Network, tree: Indices) -> list[Move]:
+    """Return the best move of each key path that has one, the greatest gain first."""
+    return found_moves(net, tree, "paths", 8 * net.n)
 
 
-def improved(net: Network, tree: Indices) -> Indices:
-    """Return the tree, replaced by the pruned minimum spanning tree of its vertices as long as that is lighter."""
+def eliminations(net: Network, tree: Indices) -> list[Move]:
+    """Return the best move of each key vertex that has one, the greatest gain first."""
+    return found_moves(net, tree, "vertices", 4 * net.n, budget=BUDGET)
+
+
+def locally_best(
+    net: Network, tree: Indices, is_over: Callable[[], bool] = lambda: False,
+    kinds: Sequence[Callable[[Network, Indices], list[Move]]] = (exchanges, eliminations),
+) -> Indices:
+    """Return the tree after passes of moves, which end when none makes it lighter, or when the search is over.
+
+    Moves of a kind are looked for when there is none of the kinds before it.
+    """
     while True:
-        inside = vertices_of(net, tree)
-        edges = np.flatnonzero(inside[net.edges.tails] & inside[net.edges.heads])
-        candidate = spanning_tree(net, edges)
-        if net.weight(candidate) >= net.weight(tree):
+        for moves in kinds:
+            if not len(tree) or is_over():
+                return tree
+            lighter = after_moves(net, tree, moves(net, tree))
+            if lighter is not None:
+                tree = lighter
+                break
+        else:
             return tree
-        tree = candidate
 
 
-def vertices_of(net: Network, tree: Indices) -> NDArray[np.bool_]:
-    """Return which vertices a tree has, shape (n,)."""
-    inside = np.zeros(net.n, dtype=bool)
-    inside[net.edges.tails[tree]] = inside[net.edges.heads[tree]] = True
-    return inside
+def found_moves(net: Network, tree: Indices, of: str, room: int, **more: int) -> list[Move]:
+    """Return the moves that a function of tree_moves.cpp finds, the greatest gain first.
+
+    Parameters
+    ----------
+    of
+        "paths" or "vertices".
+    room
+        The most edges in all moves of a pass. A move that does not fit is left to the next pass.
+    """
+    made = net.device.call(MOVES_FILE, f"tree_moves_{of}", net=net.group(), root=int(net.terminals[0]), edges=len(tree),
+                           edge=tree.astype(np.uint32), room=room, **more)
+    pairs = made["pairs"].reshape(-1, 2)
+    edges, found, begin = net.edge_numbers(pairs[:, 0], pairs[:, 1]), [], 0
+    for gain, (middle, end) in zip(made["gains"].tolist(), (made["ends"] // 2).reshape(-1, 2).tolist()):
+        found.append(Move(gain, edges[begin:middle], edges[middle:end], pairs[begin:end].reshape(-1)))
+        begin = end
+    return sorted(found, key=lambda move: -move.gain)
+
+
+def after_moves(net: Network, tree: Indices, found: list[Move]) -> Indices | None:
+    """Return a lighter tree, improved, after all moves that share no vertex with one before them.
+
+    If that is no lighter tree, it is the one after the first half, quarter, ... of these moves, or else None.
+    """
+    touched, chosen = np.zeros(net.n, dtype=bool), list[Move]()
+    for move in found:
+        if not touched[move.vertices].any():
+            touched[move.vertices] = True
+            chosen.append(move)
+    while chosen:
+        left = np.setdiff1d(tree, np.concatenate([move.removed for move in chosen]))
+        candidate = net.spanning_tree(np.union1d(left, np.concatenate([move.added for move in chosen])))
+        inside = net.vertices_of(candidate)
+        whole = int(inside.sum()) == len(candidate) + 1 and bool(inside[net.terminals].all())
+        if whole and net.weight(candidate) < net.weight(tree):
+            return net.improved(candidate)
+        chosen = chosen[: len(chosen) // 2]
+    return None

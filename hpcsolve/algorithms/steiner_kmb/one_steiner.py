@@ -23,15 +23,7 @@ from hpcsolve.algorithms.shortest_paths.engines.rows import RowSearch
 from hpcsolve.algorithms.shortest_paths.search_graph import Keys, lay_out
 from hpcsolve.algorithms.shortest_paths.searches import Searcher
 from hpcsolve.algorithms.steiner_kmb.kmb import keys_for, path_edges
-from hpcsolve.algorithms.steiner_kmb.local_search import locally_best
-from hpcsolve.algorithms.steiner_kmb.network import (
-    ClosureTree,
-    Network,
-    improved,
-    nearest,
-    shortest_path_tree,
-    spanning_tree,
-)
+from hpcsolve.algorithms.steiner_kmb.network import ClosureTree, Network, locally_best
 from hpcsolve.algorithms.steiner_kmb.nodes import (
     PANEL,
     Candidates,
@@ -74,7 +66,7 @@ def best_tree(
     """
     comm, stop = run.comm, run.stop
     # No distance is longer than the path to the nearest terminal, through the terminals' tree, and out again.
-    keys = keys_for(graph, closure_tree.weight + 2 * int(nearest(net, net.terminals).distance.max()))
+    keys = keys_for(graph, closure_tree.weight + 2 * int(net.nearest(net.terminals).distance.max()))
     room = capacity(len(net.terminals))
     nodes = terminal_tree(net, closure_tree, keys, room) if comm.rank == 0 else None
     search_graph = comm.once_per_host(partial(lay_out, graph, keys))
@@ -145,7 +137,7 @@ def _first_nodes(net: Network, rounds: Rounds, shakes: int) -> NDArray[np.uint32
         rounds.best = 0 if rounds.tree is None else net.weight(rounds.tree)
         return new
     if rounds.comm.rank == 0:
-        rounds.tree = locally_best(net, improved(net, shortest_path_tree(net)), rounds.stop.is_late)
+        rounds.tree = locally_best(net, net.improved(net.shortest_path_tree()), rounds.stop.is_late)
         rounds.note(net.weight(rounds.tree))
     return np.arange(len(net.terminals), dtype=np.uint32)
 
@@ -159,7 +151,7 @@ def _with_paths(net: Network, prepared: Searcher, rounds: Rounds) -> Indices | N
     found = rounds.comm.gather(edges)
     if found is None:
         return None
-    tree = improved(net, spanning_tree(net, np.unique(np.concatenate(found))))
+    tree = net.improved(net.spanning_tree(np.unique(np.concatenate(found))))
     return locally_best(net, tree, rounds.stop.is_late)
 
 

@@ -28,21 +28,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.steiner_kmb.dual_ascent import Ascent, ascent, distances_left, too_heavy
-from hpcsolve.algorithms.steiner_kmb.local_search import exchanged, never
-from hpcsolve.algorithms.steiner_kmb.network import (
-    REDUCTIONS_FILE,
-    ClosureTree,
-    Network,
-    Regions,
-    closure,
-    edge_numbers,
-    improved,
-    nearest,
-    network,
-    shortest_path_tree,
-    spanning_tree,
-)
+from hpcsolve.algorithms.steiner_kmb.dual_ascent import REDUCTIONS_FILE, Ascent, ascent, distances_left, too_heavy
+from hpcsolve.algorithms.steiner_kmb.network import ClosureTree, Network, Regions, exchanges, locally_best, network
 from hpcsolve.algorithms.steiner_kmb.reduced_graph import (
     Indices,
     Mask,
@@ -102,7 +89,7 @@ class Effort:
     arcs: int
     roots: int
     worthwhile: int = WORTHWHILE
-    is_over: Callable[[], bool] = never
+    is_over: Callable[[], bool] = lambda: False
 
 
 @dataclass(frozen=True)
@@ -152,7 +139,7 @@ class Incumbent:
 
     def offer(self, smaller: ReducedGraph, tree: Indices) -> None:
         """Take a tree of a reduced graph, pruned in the graph as it was read, if it is lighter."""
-        found = spanning_tree(self.whole, smaller.restored(tree))
+        found = self.whole.spanning_tree(smaller.restored(tree))
         weight = self.whole.weight(found)
         if self.weight < 0 or weight < self.weight:
             self.tree, self.weight = found, weight
@@ -221,11 +208,11 @@ def offer_trees(
 ) -> None:
     """Offer the lightest of the trees by shortest paths and on saturated edges, after key-path exchange."""
     roots = [int(np.searchsorted(net.terminals, one.bound.root)) for one in ascents]
-    trees = [improved(net, shortest_path_tree(net, root)) for root in roots[:4]]
+    trees = [net.improved(net.shortest_path_tree(root)) for root in roots[:4]]
     for one, root in zip(ascents, roots):
         if not is_over():
             trees.append(pruned_ascent(net, one.rest, root))
-    best.offer(smaller, exchanged(net, min(trees, key=net.weight), is_over))
+    best.offer(smaller, locally_best(net, min(trees, key=net.weight), is_over, (exchanges,)))
 
 
 def pruned_ascent(net: Network, rest: NDArray[np.uint64], root: int) -> Indices:
@@ -236,7 +223,7 @@ def pruned_ascent(net: Network, rest: NDArray[np.uint64], root: int) -> Indices:
     counts = np.concatenate([np.zeros(1, np.int64), np.cumsum(arcs)])
     part = replace(net, edges=net.edges.part(saturated), offsets=counts[net.offsets].astype(np.uint32),
                    heads=net.heads[arcs], weights=net.weights[arcs])
-    return improved(net, np.flatnonzero(saturated)[shortest_path_tree(part, root)])
+    return net.improved(np.flatnonzero(saturated)[part.shortest_path_tree(root)])
 
 
 def _without_edges(found: Shrunk, net: Network, ascents: list[Ascent], effort: Effort, rules: Rules) -> Shrunk:
@@ -244,10 +231,10 @@ def _without_edges(found: Shrunk, net: Network, ascents: list[Ascent], effort: E
     smaller, counts = found.smaller, dict.fromkeys(KINDS, 0)
     removed, contracted = np.zeros(len(smaller.edges), dtype=bool), np.empty(0, np.int64)
     if rules.special:
-        removed = too_long(net, closure(net))
+        removed = too_long(net, net.closure())
         counts["special"] = int(removed.sum())
     if rules.terminals and not effort.is_over():
-        contracted = contractible(net, nearest(net, net.terminals))
+        contracted = contractible(net, net.nearest(net.terminals))
         counts["terminals"] = len(contracted)
     if rules.lighter:
         for one in itertools.takewhile(lambda one: not effort.is_over(), ascents):
@@ -282,7 +269,7 @@ def contractible(net: Network, near: Regions) -> Indices:
     chosen = np.concatenate([at_terminals, at_regions])
     is_region = np.arange(len(chosen)) >= len(at_terminals)
     order = np.lexsort((is_region, chosen, net.weights[chosen]))
-    edges = edge_numbers(net, tails[chosen], heads[chosen])
+    edges = net.edge_numbers(tails[chosen], heads[chosen])
     return _one_after_the_other(net, near.base, tails[chosen[order]], edges[order], is_region[order])
 
 

@@ -23,20 +23,17 @@ from hpcsolve.algorithms.shortest_paths.engines import (
 )
 from hpcsolve.algorithms.shortest_paths.engines.hierarchy import CONTRACTION_FILE, HIERARCHY_FILE
 from hpcsolve.algorithms.steiner_kmb.best import RUIN_FILE, polished, shrunk_for_best
-from hpcsolve.algorithms.steiner_kmb.dual_ascent import DUAL_ASCENT_FILE, Bound, best_bound, own_bound
+from hpcsolve.algorithms.steiner_kmb.dual_ascent import DUAL_ASCENT_FILE, REDUCTIONS_FILE, Bound, best_bound, own_bound
 from hpcsolve.algorithms.steiner_kmb.exact import searched
 from hpcsolve.algorithms.steiner_kmb.kmb import Matrix, empty_matrix, keys_for, kmb_tree
-from hpcsolve.algorithms.steiner_kmb.local_search import MOVES_FILE, exchanged
 from hpcsolve.algorithms.steiner_kmb.network import (
-    REDUCTIONS_FILE,
+    MOVES_FILE,
     TREE_FILE,
     ClosureTree,
     Network,
-    closure,
-    improved,
+    exchanges,
+    locally_best,
     network,
-    shortest_path_tree,
-    spanning_tree,
 )
 from hpcsolve.algorithms.steiner_kmb.nodes import ONE_STEINER_FILE
 from hpcsolve.algorithms.steiner_kmb.reduced_graph import Edges, Indices, ReducedGraph, reduced
@@ -134,7 +131,7 @@ def on_host(device: Device) -> Iterator[HostDevice]:
 def prepared(graph: Graph, host: HostDevice) -> tuple[ReducedGraph, ClosureTree]:
     """Return the reduced graph, and the minimum spanning tree of its terminal distance graph."""
     smaller = reduced(graph)
-    return smaller, closure(network(smaller.graph, host))
+    return smaller, network(smaller.graph, host).closure()
 
 
 def _grown(smaller: ReducedGraph, bound: Bound | None, closure_tree: ClosureTree, run: Setting) -> Outcome:
@@ -148,8 +145,8 @@ def _grown(smaller: ReducedGraph, bound: Bound | None, closure_tree: ClosureTree
     found: tuple[Edges, int] | None = None
     tables: Tables = {}
     if tree is not None and bound is not None:
-        tree = exchanged(net, tree) if run.parameters.exchange else tree
-        edges = spanning_tree(run.whole, smaller.restored(tree))
+        tree = locally_best(net, tree, kinds=(exchanges,)) if run.parameters.exchange else tree
+        edges = run.whole.spanning_tree(smaller.restored(tree))
         found = run.whole.edges.part(edges), _lower_bound(bound, closure_tree, run.whole)
         tables = tables_of(bound, smaller)
     started = time.perf_counter()
@@ -170,7 +167,7 @@ def _tree(
     if run.comm.rank > 0:
         return None, Work(0, 0.0)
     started = time.perf_counter()
-    tree = improved(net, shortest_path_tree(net))
+    tree = net.improved(net.shortest_path_tree())
     return tree, Work(smaller.graph.arcs, time.perf_counter() - started)
 
 

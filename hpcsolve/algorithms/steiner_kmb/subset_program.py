@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.steiner_kmb.network import edge_numbers, spanning_tree
 from hpcsolve.algorithms.steiner_kmb.reduced_graph import Indices, ranges
 from hpcsolve.algorithms.steiner_kmb.subset_states import (
     Families,
@@ -383,7 +382,7 @@ def recovered(space: Space, layers: Layers, ids: tuple[int, ...]) -> Indices:
         edges.extend((v, u) for _, u in before if u != v)
         waiting.extend(before)
     ends = np.array(edges, np.int64).reshape(-1, 2)
-    return spanning_tree(space.net, np.unique(edge_numbers(space.net, ends[:, 0], ends[:, 1])))
+    return space.net.spanning_tree(np.unique(space.net.edge_numbers(ends[:, 0], ends[:, 1])))
 
 
 def _before(space: Space, layers: Layers, family: int, v: int) -> list[tuple[int, int]]:

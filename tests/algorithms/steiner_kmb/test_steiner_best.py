@@ -19,7 +19,7 @@ from hpcsolve.algorithms.shortest_paths.engines.rows import TileRows
 from hpcsolve.algorithms.shortest_paths.search_graph import LONG, WORD, Keys
 from hpcsolve.algorithms.steiner_kmb import Parameters
 from hpcsolve.algorithms.steiner_kmb.estimate import left_of
-from hpcsolve.algorithms.steiner_kmb.network import closure, network
+from hpcsolve.algorithms.steiner_kmb.network import network
 from hpcsolve.algorithms.steiner_kmb.nodes import PANEL, Candidates, NodeTable, NodeTree, capacity
 from hpcsolve.algorithms.steiner_kmb.one_steiner import terminal_tree
 from hpcsolve.algorithms.steiner_kmb.reduced_graph import reduced
@@ -80,7 +80,7 @@ def bench(graph: Graph, keys: Keys, device: HostDevice) -> Bench:
     """Return a table with the rows of the terminals."""
     net, room = network(graph, device), 2 * len(graph.terminals)
     distance = np.array([least_distances(graph, [v]) for v in range(graph.n)])
-    nodes = terminal_tree(net, closure(net), keys, room)
+    nodes = terminal_tree(net, net.closure(), keys, room)
     made = Bench(distance, NodeTable(device, keys, graph.n, room, SerialComm()), nodes)
     made.fill(np.arange(len(graph.terminals)))
     return made
@@ -108,7 +108,7 @@ def test_rounds_measure_every_vertex_and_keep_a_minimum_spanning_tree(keys: Keys
             tried.fill(accepted)
             assert nodes.weight <= min(helping.values(), default=now), "the best of them at least"
             assert nodes.weight >= tried.spanning_weight()
-        assert nodes.weight < closure(network(graph, host)).weight and len(nodes.vertex) > len(graph.terminals)
+        assert nodes.weight < network(graph, host).closure().weight and len(nodes.vertex) > len(graph.terminals)
 
 
 def test_links_are_the_edges_of_a_vertex_in_the_tree() -> None:

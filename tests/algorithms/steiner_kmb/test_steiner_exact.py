@@ -23,7 +23,7 @@ from hpcsolve.algorithms import steiner_kmb
 from hpcsolve.algorithms.base import NO_STOP, Outcome, StopCriteria, silent
 from hpcsolve.algorithms.steiner_kmb import Parameters
 from hpcsolve.algorithms.steiner_kmb.exact import search_again, without_heavy
-from hpcsolve.algorithms.steiner_kmb.network import network, spanning_tree
+from hpcsolve.algorithms.steiner_kmb.network import network
 from hpcsolve.algorithms.steiner_kmb.reduced_graph import ReducedGraph, reduced
 from hpcsolve.algorithms.steiner_kmb.reductions import Shrunk
 from hpcsolve.algorithms.steiner_kmb.setting import RoundStop, Work
@@ -172,7 +172,7 @@ def test_ascents_remove_edges_and_lose_no_lighter_tree(small: bool, host: HostDe
         program = Program(space_of(network(now.smaller.graph, host), every), SerialComm(), least + 1, lambda b: False)
         program.run()
         assert program.limit == least
-        assert whole.weight(spanning_tree(whole, now.smaller.restored(program.tree))) == least + smaller.offset
+        assert whole.weight(whole.spanning_tree(now.smaller.restored(program.tree))) == least + smaller.offset
         gone += smaller.graph.n - now.smaller.graph.n
     assert gone > 100
 

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from hpcsolve.algorithms import steiner_kmb
 from hpcsolve.algorithms.base import silent
-from hpcsolve.algorithms.steiner_kmb.local_search import exchanged, exchanges, found_moves
-from hpcsolve.algorithms.steiner_kmb.network import Network, network, spanning_tree
+from hpcsolve.algorithms.steiner_kmb.network import Network, exchanges, found_moves, locally_best, network
 from hpcsolve.algorithms.steiner_kmb.reduced_graph import reduced
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
@@ -69,7 +68,7 @@ def test_every_exchange_is_the_best_for_its_path(host: HostDevice) -> None:
         order = random.sample(range(len(net.edges)), len(net.edges))  # type: ignore[attr-defined]
         shuffled = network(smaller, host).edges.weights.copy()
         net.edges.weights[:] = np.array(order, np.uint64)  # a tree that is not the lightest
-        tree = spanning_tree(net, np.arange(len(net.edges)))
+        tree = net.spanning_tree(np.arange(len(net.edges)))
         net.edges.weights[:] = shuffled
         if not len(tree):
             return
@@ -78,9 +77,9 @@ def test_every_exchange_is_the_best_for_its_path(host: HostDevice) -> None:
         assert sorted(move.gain for move in found) == expected
         for move in found:
             after = np.union1d(np.setdiff1d(tree, move.removed), move.added)
-            pruned = net.edges.part(spanning_tree(net, after))
+            pruned = net.edges.part(net.spanning_tree(after))
             assert check_tree(smaller, pruned.tails, pruned.heads, pruned.weights) <= net.weight(tree) - move.gain
-        last = exchanged(net, tree)
+        last = locally_best(net, tree, kinds=(exchanges,))
         edges = net.edges.part(last)
         assert check_tree(smaller, edges.tails, edges.heads, edges.weights) >= least_tree(smaller)
         assert not exchanges(net, last)
@@ -90,7 +89,7 @@ def test_every_exchange_is_the_best_for_its_path(host: HostDevice) -> None:
 
 def test_what_finds_no_room_is_found_later(host: HostDevice) -> None:
     net = network(reduced(power_law_steiner(200, 600, 100)).graph, host)
-    tree = spanning_tree(net, np.arange(len(net.edges)))
+    tree = net.spanning_tree(np.arange(len(net.edges)))
     many = exchanges(net, tree)
     few = found_moves(net, tree, "paths", 20)
     assert 0 < len(few) < len(many) and {m.gain for m in few} <= {m.gain for m in many}

@@ -14,7 +14,7 @@ from hpcsolve.algorithms import steiner_kmb
 from hpcsolve.algorithms.base import Outcome, silent
 from hpcsolve.algorithms.steiner_kmb import Parameters
 from hpcsolve.algorithms.steiner_kmb.dual_ascent import ascent
-from hpcsolve.algorithms.steiner_kmb.network import closure, improved, network, shortest_path_tree
+from hpcsolve.algorithms.steiner_kmb.network import network
 from hpcsolve.algorithms.steiner_kmb.reduced_graph import reduced
 from hpcsolve.answers.tree import check_answer
 from hpcsolve.device.base import Device
@@ -58,7 +58,7 @@ def test_trees_of_all_kinds_of_graphs(device: Device) -> None:
 def test_the_closure_is_the_verifiers(host: HostDevice) -> None:
     @given(steiner_graphs())
     def check(graph: Graph) -> None:
-        smaller, known = closure(network(reduced(graph).graph, host)), steiner.closure_spanning_tree(graph)
+        smaller, known = network(reduced(graph).graph, host).closure(), steiner.closure_spanning_tree(graph)
         assert (smaller.weight, smaller.bottleneck) == (known.weight, known.bottleneck)
 
     check()
@@ -68,13 +68,13 @@ def test_every_step_is_a_tree_and_gets_no_heavier(host: HostDevice) -> None:
     graph = road_steiner(400, 40, seed=3)
     net = network(graph, host)
     for root in range(5):
-        grown = shortest_path_tree(net, root)
-        better = improved(net, grown)
+        grown = net.shortest_path_tree(root)
+        better = net.improved(grown)
         weights = []
         for tree in (grown, better):
             edges = net.edges.part(tree)
             weights.append(check_tree(graph, edges.tails, edges.heads, edges.weights))
-        assert weights[1] <= weights[0] <= closure(net).weight
+        assert weights[1] <= weights[0] <= net.closure().weight
 
 
 def test_neither_ranks_nor_the_order_of_edges_nor_threads_matter(device: Device) -> None:

@@ -10,15 +10,15 @@ import os
 
 import numpy as np
 
-from hpcsolve.algorithms.steiner_kmb.local_search import (
+from hpcsolve.algorithms.steiner_kmb.network import (
     BUDGET,
+    Network,
     eliminations,
-    exchanged,
     exchanges,
     found_moves,
     locally_best,
+    network,
 )
-from hpcsolve.algorithms.steiner_kmb.network import Network, improved, network, spanning_tree
 from hpcsolve.algorithms.steiner_kmb.reduced_graph import reduced
 from hpcsolve.device.host import HostDevice
 from hpcsolve.problems.graph import Graph, from_edges
@@ -33,7 +33,7 @@ def poor_tree(net: Network, seed: int) -> np.ndarray:
     """Return a pruned spanning tree in a random order of the edges, which is not the lightest one."""
     own = net.edges.weights.copy()
     net.edges.weights[:] = np.random.default_rng(seed).permutation(len(own)).astype(np.uint64)
-    tree = spanning_tree(net, np.arange(len(own)))
+    tree = net.spanning_tree(np.arange(len(own)))
     net.edges.weights[:] = own
     return tree
 
@@ -89,7 +89,7 @@ def test_every_elimination_is_the_best_for_its_vertex(host: HostDevice) -> None:
         assert [move.gain for move in found] == expected[::-1]
         for move in found:
             left = np.setdiff1d(tree, move.removed)
-            after = net.edges.part(spanning_tree(net, np.union1d(left, move.added)))
+            after = net.edges.part(net.spanning_tree(np.union1d(left, move.added)))
             assert check_tree(graph, after.tails, after.heads, after.weights) <= net.weight(tree) - move.gain
         tried, made = tried + len(keys), made + len(found)
     assert made > GRAPHS // 6 and tried > made
@@ -107,13 +107,13 @@ def test_local_search_ends_where_neither_move_helps(host: HostDevice) -> None:
         assert net.weight(last) >= least_weight(graph) and not (len(last) and exchanges(net, last))
         found = eliminations(net, last) if len(last) else []
         assert not found, (seed, [move.gain for move in found])
-        lighter += net.weight(last) < net.weight(exchanged(net, tree))
+        lighter += net.weight(last) < net.weight(locally_best(net, tree, kinds=(exchanges,)))
     assert lighter > 2
 
 
 def test_what_finds_no_room_or_is_too_much_is_left_out(host: HostDevice) -> None:
     net = network(hypercube(6, 20, high=110), host)
-    tree = improved(net, poor_tree(net, 1))
+    tree = net.improved(poor_tree(net, 1))
     many = eliminations(net, tree)
     few = found_moves(net, tree, "vertices", 15, budget=BUDGET)
     assert 0 < len(few) < len(many) and {move.gain for move in few} <= {move.gain for move in many}

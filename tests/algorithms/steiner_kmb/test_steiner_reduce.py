@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from hpcsolve.algorithms.steiner_kmb.network import network, spanning_tree
+from hpcsolve.algorithms.steiner_kmb.network import network
 from hpcsolve.algorithms.steiner_kmb.reduced_graph import ReducedGraph, reduced
 from hpcsolve.device.host import HostDevice
 from hpcsolve.problems.graph import Graph, from_edges
@@ -52,9 +52,9 @@ def test_the_whole_tree_comes_back(host: HostDevice) -> None:
     @given(steiner_graphs())
     def check(graph: Graph) -> None:
         smaller = reduced(graph)
-        tree = spanning_tree(network(smaller.graph, host), np.arange(smaller.graph.edges))
+        tree = network(smaller.graph, host).spanning_tree(np.arange(smaller.graph.edges))
         whole = network(graph, host)
-        restored = whole.edges.part(spanning_tree(whole, smaller.restored(tree)))
+        restored = whole.edges.part(whole.spanning_tree(smaller.restored(tree)))
         weight = check_tree(graph, restored.tails, restored.heads, restored.weights)
         assert weight == int(smaller.edges.weights[tree].sum())
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hpcsolve.algorithms.steiner_kmb.network import closure, nearest, network
+from hpcsolve.algorithms.steiner_kmb.network import network
 from hpcsolve.algorithms.steiner_kmb.reduced_graph import reduced
 from hpcsolve.algorithms.steiner_kmb.reductions import (
     ALL_RULES,
@@ -86,11 +86,11 @@ def test_rules_of_the_first_kind_leave_a_lightest_tree(host: HostDevice) -> None
         net, least = network(smaller.graph, host), least_weight(smaller.graph)
         if len(net.terminals) < 2:
             continue
-        removed = too_long(net, closure(net))
+        removed = too_long(net, net.closure())
         left = smaller.edges.part(~removed)
         rest = from_edges(left.tails, left.heads, left.weights, n=net.n, terminals=net.terminals)
         assert least_weight(rest) == least, seed
-        chosen = contractible(net, nearest(net, net.terminals))
+        chosen = contractible(net, net.nearest(net.terminals))
         free = smaller.edges.weights.astype(np.int64)
         free[chosen] = 0
         ends = np.concatenate([smaller.edges.tails[chosen], smaller.edges.heads[chosen]])

@@ -13,7 +13,7 @@ import pytest
 
 from hpcsolve.algorithms.base import NO_STOP, silent
 from hpcsolve.algorithms.steiner_kmb.best import Ruin, factor_of, ruin_from, work_of_shake
-from hpcsolve.algorithms.steiner_kmb.network import Network, improved, network
+from hpcsolve.algorithms.steiner_kmb.network import Network, network
 from hpcsolve.algorithms.steiner_kmb.reduced_graph import reduced
 from hpcsolve.algorithms.steiner_kmb.setting import Parameters, RoundStop, Setting, Work
 from hpcsolve.device.host import HostDevice
@@ -68,7 +68,7 @@ def test_each_tree_is_one_and_the_best_is_never_heavier(host: HostDevice) -> Non
     other_seeds = 0
     for graph in (hypercube(6, 20, high=110), hypercube(7, 64), road_steiner(400, 60, seed=2)):
         net = network(reduced(graph).graph, host)
-        tree = improved(net, poor_tree(net, 1))
+        tree = net.improved(poor_tree(net, 1))
         found = search(net, tree)
         assert weighed(net, found.starts[0].now) >= weighed(net, found.best()) == found.weight < net.weight(tree)
         weights = [weight for _, _, weight in found.history]

@@ -12,7 +12,7 @@ from hpcsolve.algorithms import steiner_kmb
 from hpcsolve.algorithms.base import NO_STOP, Outcome, StopCriteria, silent
 from hpcsolve.algorithms.steiner_kmb import Parameters
 from hpcsolve.algorithms.steiner_kmb.best import Ruin, Start, recombined, ruin_from
-from hpcsolve.algorithms.steiner_kmb.network import Network, edge_numbers, network
+from hpcsolve.algorithms.steiner_kmb.network import Network, network
 from hpcsolve.algorithms.steiner_kmb.reduced_graph import reduced
 from hpcsolve.algorithms.steiner_kmb.reductions import Shrunk
 from hpcsolve.algorithms.steiner_kmb.setting import Work
@@ -41,7 +41,7 @@ def two_halves() -> tuple[Graph, list[Graph]]:
 
 def moved(net: Network, half: Network, tree: np.ndarray, first: int) -> np.ndarray:
     """Return the numbers that edges of a half have in the whole graph, where the half begins with vertex `first`."""
-    return edge_numbers(net, half.edges.tails[tree] + first, half.edges.heads[tree] + first)
+    return net.edge_numbers(half.edges.tails[tree] + first, half.edges.heads[tree] + first)
 
 
 def test_what_is_good_in_two_trees_is_joined(host: HostDevice) -> None:
@@ -52,7 +52,7 @@ def test_what_is_good_in_two_trees_is_joined(host: HostDevice) -> None:
     good = [search(half, tree).best() for half, tree in zip(nets, poor)]
     least = [least_weight(half) for half in halves]
     assert [half.weight(tree) for half, tree in zip(nets, good)] == least
-    bridge = edge_numbers(net, halves[0].terminals[:1], halves[1].terminals[:1] + 16)
+    bridge = net.edge_numbers(halves[0].terminals[:1], halves[1].terminals[:1] + 16)
     trees = [np.sort(np.concatenate([bridge, *(moved(net, half, tree, 16 * i)
                                                for i, (half, tree) in enumerate(zip(nets, pair)))]))
              for pair in ((good[0], poor[1]), (poor[0], good[1]))]
