@@ -28,16 +28,8 @@ from hpcsolve.formats import Format
 from hpcsolve.formats.known import GRAPH_FORMATS, TSP_FORMATS
 from hpcsolve.job import Settings
 from hpcsolve.job.convert import KEY_SECTIONS, described, in_words, keys_of
+from hpcsolve.output import schema
 from hpcsolve.output.provenance import PROVENANCE_GROUP, kernel_dataset
-from hpcsolve.output.schema import (
-    FILL_VALUE,
-    FORMAT_VERSION,
-    INSTANCE_GROUPS,
-    JOB_GROUP,
-    RANKS_GROUP,
-    SCALE_FACTOR,
-    scale_of,
-)
 from hpcsolve.problems.generate import makers
 
 KEY_HEADER = ["| key | type | default | meaning |", "|---|---|---|---|"]
@@ -213,16 +205,16 @@ def _owner(found_in: str) -> str:
 
 def _dataset_line(row: Row) -> str:
     types = [STORED_TYPES.get(name, name) for name in row.dataset.types.split("|")]
-    kinds = " or ".join(types) + (f", `{FILL_VALUE[FORMAT_VERSION]}`" if row.dataset.none else "")
-    unit = f"`{SCALE_FACTOR}`" if row.dataset.scaled else row.dataset.unit.replace("1", "")
+    kinds = " or ".join(types) + (f", `{schema.FILL_VALUE[schema.FORMAT_VERSION]}`" if row.dataset.none else "")
+    unit = f"`{schema.SCALE_FACTOR}`" if row.dataset.scaled else row.dataset.unit.replace("1", "")
     cells = [f"`/{row.group}/{row.name}`", kinds, row.dataset.dimension, unit, row.dataset.description]
     return f"| {' | '.join(cells)} |"
 
 
 def dataset_rows() -> Iterator[Row]:
     """Yield all datasets that a result file may have, except dimension scales that only number their dimension."""
-    yield from _rows("job", JOB_GROUP)
-    for kind, group in INSTANCE_GROUPS.items():
+    yield from _rows("job", schema.JOB_GROUP)
+    for kind, group in schema.INSTANCE_GROUPS.items():
         yield from _rows("instance", group, kind)
     for answer in ANSWERS:
         for record in answer.records:
@@ -234,7 +226,7 @@ def dataset_rows() -> Iterator[Row]:
     for name in NAMES:
         for table, group in algorithm(name).groups.items():
             yield from _rows(table, group, name)
-    yield from _rows("ranks", RANKS_GROUP)
+    yield from _rows("ranks", schema.RANKS_GROUP)
     yield from _rows("provenance", PROVENANCE_GROUP)
     files = sorted({file for name in NAMES for file in algorithm(name).kernel_files})
     yield from _rows("provenance", dict(map(kernel_dataset, files)))
@@ -244,7 +236,8 @@ def scales(rows: list[Row]) -> Iterator[Row]:
     """Yield the dimension scales that are written beside these datasets of one group."""
     names = {row.name for row in rows}
     dimensions = dict.fromkeys(dimension for row in rows for dimension in row.dataset.dimensions)
-    yield from (Row(rows[0].group, name, scale_of(name), rows[0].found_in) for name in dimensions if name not in names)
+    yield from (Row(rows[0].group, name, schema.scale_of(name), rows[0].found_in)
+                for name in dimensions if name not in names)
 
 
 def _rows(name: str, group: Group, found_in: str = "") -> Iterator[Row]:

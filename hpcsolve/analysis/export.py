@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.answers import answer_in, tour
-from hpcsolve.answers.base import ANSWERS_IN_WORDS, Rows, coordinates_of, names_of
+from hpcsolve.answers.base import Rows, coordinates_of, names_of
 from hpcsolve.answers.contents import Contents
 from hpcsolve.answers.tree import TREE
 from hpcsolve.errors import DamagedFileError, InputError
@@ -133,9 +133,9 @@ Points = NDArray[np.float64]
 
 def no_lines(contents: Contents) -> str | None:
     """Return why an answer cannot be placed on the globe, or None if it can."""
-    kind = require_whole(contents).name
+    kind = require_whole(contents)
     if no_tour(contents) or "lon" in coordinates_of(contents):
-        return no_tour(contents) or (None if kind in FEATURES else f"{ANSWERS_IN_WORDS[kind]} have no map of their own")
+        return no_tour(contents) or (None if kind.name in FEATURES else f"{kind.in_words} have no map of their own")
     if not coordinates_of(contents):
         return "the instance has no coordinates"
     if contents.value("instance", "coordinates_kind") is None:

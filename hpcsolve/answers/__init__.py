@@ -8,7 +8,7 @@ reductions.py what is kept of the distances from each source, in place of the ta
 paths.py      a shortest path for each query
 tree.py       a Steiner tree with its lower bound
 rounding.py   what an answer is worth in the numbers before rounding
-base.py       `AnswerType`, the record of a kind of answer, and what all kinds have in common
+base.py       `AnswerType`, a kind of answer, and what all kinds have in common
 contents.py   the content of a result: datasets, tables, and `Contents`, the whole
 
 Each kind has one module with its datasets, its checks, the lines that are printed, and its part of `hpcsolve.Result`.
@@ -27,7 +27,7 @@ from hpcsolve.answers.tour import TOUR
 from hpcsolve.answers.tours import TOURS
 from hpcsolve.answers.tree import TREE
 
-ANSWERS = (TOUR, TOURS, DISTANCES, PATHS, REDUCTIONS, TREE)
+ANSWERS: tuple[AnswerType, ...] = (TOUR, TOURS, DISTANCES, PATHS, REDUCTIONS, TREE)
 _TYPES = {record: answer for answer in ANSWERS for record in answer.records}
 
 

@@ -1,14 +1,15 @@
 """What all kinds of answers have in common.
 
-`AnswerType` is the record of a kind of answer, and `Verdict` the result of a check. `Edges` are the edges of an answer
+`AnswerType` is a kind of answer, and `Verdict` the result of a check. `Edges` are the edges of an answer
 as arrays, for graph libraries and drawings. `AnswerMixin` and `VertexMixin` are parts of `hpcsolve.Result`.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import wraps
 from typing import Any, TypeVar
 
@@ -23,9 +24,6 @@ from hpcsolve.problems.geographic import DEGREES_MINUTES
 from hpcsolve.problems.labels import positions_of
 from hpcsolve.wording import counted
 
-ANSWERS_IN_WORDS = {"tour": "a tour", "tree": "a Steiner tree", "distances": "distances", "paths": "shortest paths",
-                    "reductions": "reductions of distances", "tours of a batch": "the tours of a batch"}
-"""The kinds of answers, by name."""
 _KINDS: dict[Callable[..., Any], tuple[str, ...]] = {}
 """Getter of a property that `only_of` decorates -> the kinds of answers that have it."""
 
@@ -55,48 +53,61 @@ RowBlocks = Callable[[Sequence[str]], Iterator[tuple[int, list[NDArray[Any]]]]]
 block's first row, and the block of each table."""
 
 
-@dataclass(frozen=True)
-class AnswerType:
-    """A kind of answer, with the functions that depend on it.
+class AnswerType(ABC):
+    """A kind of answer, with all that depends on it. There is one object of each kind.
+
+    `Contents` are those of a result that has an answer of this kind.
 
     Attributes
     ----------
-    name
-        As in the documentation.
+    name, in_words
+        As in the documentation, and with its article: `tour` and `a tour`.
     records
         The dataclasses, one for each form of this answer, whose fields are the datasets of `/solution`.
-    check
-        Checks the answer at the end of a run, given (problem, question, record of this rank, communicator). Collective,
-        with the same verdict on every rank. The question is what `Algorithm.asked` returns.
-    verify
-        Checks a result file in plain numpy, given (contents, its record, problem, question, rows of its tables).
-        `verified` calls it.
-    lines
-        The lines that are printed of the answer, given the contents of the result.
-    summary
-        The answer in a few words, given the contents of the result.
-    rows
-        The answer as a table for people, in the instance's own unit and with names, given the contents of the
-        result: yields blocks of rows, each a mapping from column name to values.
-    edges
-        The edges of the answer, given the contents of the result and the number of a search or query, or None if there
-        is only one.
     groups
         The groups of the result file that belong to this kind of answer: group name -> its datasets.
-    beside
-        Makes the content of these groups on rank 0, given (problem, question, record).
     """
 
     name: str
+    in_words: str
     records: tuple[type, ...]
-    check: Callable[[Any, Any, Any, Comm], Verdict]
-    verify: Callable[[Contents, Any, Any, Any, RowBlocks], Verdict]
-    lines: Callable[[Contents], Iterator[str]]
-    summary: Callable[[Contents], str]
-    rows: Callable[[Contents], Iterator[Rows]]
-    edges: Callable[[Contents, int | None], Edges]
-    groups: Mapping[str, Group] = field(default_factory=dict, hash=False)
-    beside: Callable[[Any, Any, Any], Mapping[str, Mapping[str, Column]]] = lambda problem, question, answer: {}
+    groups: Mapping[str, Group]
+
+    @abstractmethod
+    def check(self, problem: Any, question: Any, answer: Any, comm: Comm) -> Verdict:
+        """Check the answer at the end of a run. Collective, with the same verdict on every rank.
+
+        Parameters
+        ----------
+        question
+            What `Algorithm.asked` returns.
+        answer
+            The record of this rank.
+        """
+
+    @abstractmethod
+    def verify(self, contents: Contents, answer: Any, problem: Any, question: Any, rows: RowBlocks) -> Verdict:
+        """Check the answer in a result file in plain numpy, given its record and the rows of its tables."""
+
+    @abstractmethod
+    def lines(self, contents: Contents) -> Iterator[str]:
+        """Yield the lines that are printed of the answer."""
+
+    @abstractmethod
+    def summary(self, contents: Contents) -> str:
+        """Return the answer in a few words."""
+
+    @abstractmethod
+    def rows(self, contents: Contents) -> Iterator[Rows]:
+        """Yield the answer as a table for people, in the instance's own unit and with names, in blocks of rows."""
+
+    @abstractmethod
+    def edges(self, contents: Contents, number: int | None = None) -> Edges:
+        """Return the edges of the answer, of one search or query if there are several."""
+
+    @abstractmethod
+    def beside(self, problem: Any, question: Any, answer: Any) -> Mapping[str, Mapping[str, Column]]:
+        """Return the content of `groups`, on rank 0."""
 
     def verified(self, contents: Contents, problem: Any, question: Any, rows: RowBlocks) -> Verdict:
         """Check the answer in a result file, then the groups beside it, which must be as `beside` makes them.
@@ -258,12 +269,11 @@ class AnswerMixin:
 
     contents: Contents
 
-    def _kind_of_answer(self) -> str:
-        """Return the name of the kind of answer, a key of `ANSWERS_IN_WORDS`, or "" if there is no whole answer."""
+    def _answer_type(self) -> AnswerType | None:
+        """Return the kind of answer, or None if there is no whole answer."""
         from hpcsolve.answers import answer_in  # which imports the modules that import this one
 
-        found = answer_in(self.contents)
-        return "" if found is None else found.name
+        return answer_in(self.contents)
 
 
 Getter = TypeVar("Getter", bound=Callable[..., Any])
@@ -278,10 +288,10 @@ def only_of(*kinds: str) -> Callable[[Getter], Getter]:
     def decorator(getter: Getter) -> Getter:
         @wraps(getter)
         def checked(result: AnswerMixin) -> Any:
-            kind = result._kind_of_answer()
-            if kind and kind not in kinds:
-                own = ", ".join([*_properties_of(kind, type(result)), "to_pandas()"])
-                raise AttributeError(f"this result has {ANSWERS_IN_WORDS[kind]} and no {getter.__name__}; it has {own}")
+            found = result._answer_type()
+            if found is not None and found.name not in kinds:
+                own = ", ".join([*_properties_of(found.name, type(result)), "to_pandas()"])
+                raise AttributeError(f"this result has {found.in_words} and no {getter.__name__}; it has {own}")
             return getter(result)
 
         _KINDS[checked] = kinds

@@ -37,8 +37,6 @@ from hpcsolve.problems.unrounded import unrounded_paths
 SHOWN = 12
 """Most sources, or queries, that are printed one by one."""
 NO_VERTEX = -1
-GROUPS = declared("error", "part")
-"""The group beside distances."""
 LENGTH_TYPES, UNREACHED = "uint32|uint64|float64", "not reached: the largest value of the type"
 
 
@@ -93,77 +91,12 @@ def distance_table(
     return DistanceTable(values, first, total, dataset, no_path_of(values.dtype) if none is None else none)
 
 
-def check(problem: Graph, question: PathQuestion, answer: Distances, comm: Comm) -> Verdict:
-    """Check each rank's first and last row in numpy. The algorithm has checked all rows, unless they are restricted."""
-    if answer.restricted:
-        passed = Verdict(True, "two rows of each rank were searched again on the host")
-        return first_failure(comm, _wrong_columns(problem, question, answer)) or passed
-    beside = "two rows of each rank were checked in numpy too"
-    if question.targets is not None:
-        beside = "checked before the columns of the targets were taken"
-    passed = Verdict(True, f"no arc shortens a distance, and a path of each distance exists; {beside}")
-    return first_failure(comm, _wrong_row(problem, question, answer)) or passed
-
-
-def _wrong_row(graph: Graph, question: PathQuestion, answer: Distances) -> str | None:
-    """Return what numpy finds wrong in the first or the last of this rank's rows, or None."""
-    rows = answer.distance
-    if not len(rows.values) or question.targets is not None:
-        return None
-    for row in sorted({rows.first, rows.first + len(rows.values) - 1}):
-        here = {name: table.own_rows(row, row + 1) for name, table in distance_tables_of(answer).items()}
-        if wrong := message_of(_check_rows, graph, question.seeds[row : row + 1], here, question.cutoff, row):
-            return wrong
-    return None
-
-
-def _wrong_columns(graph: Graph, question: PathQuestion, answer: Distances) -> str | None:
-    """Return what a search on the host finds wrong with the first or the last of this rank's rows, or None."""
-    table, targets = answer.distance, question.targets
-    assert targets is not None
-    rows = sorted({0, len(table.values) - 1}) if len(table.values) else []
-    sources = question.sources[table.first : table.first + len(table.values)]
-    return message_of(check_columns, graph, sources[rows], targets, table.values[rows], cutoff=question.cutoff,
-                      first=table.first)
-
-
-def verify(
-    contents: Contents, answer: Distances, problem: Graph, question: PathQuestion, rows: RowBlocks
-) -> Verdict:
-    """Check every row of the tables in a result file."""
-    try:
-        require_columns(contents, source=question.sources, target=question.targets)
-        _check_shapes(contents, problem, question)
-        for first, blocks in rows(list(contents.tables)):
-            here = dict(zip(contents.tables, blocks, strict=True))
-            seeds = slice(first, first + len(here["distance"]))
-            if question.targets is None:
-                _check_rows(problem, question.seeds[seeds], here, question.cutoff, first)
-            else:
-                sources, targets = question.sources[seeds], question.targets
-                check_columns(problem, sources, targets, here["distance"], cutoff=question.cutoff, first=first)
-    except ValueError as error:
-        return Verdict(False, str(error))
-    if question.targets is not None:
-        return Verdict(True, "every distance found again by a search on the host")
-    return Verdict(True, "in every row no arc shortens a distance, and a path of each distance exists")
-
-
 def require_columns(contents: Contents, **expected: NDArray[Any] | None) -> None:
     """Raise a `ValueError` if a column of `/solution` has other values than the job asks for, None for no column."""
     for name, asked in expected.items():
         stored = contents.value("solution", name)
         same = stored is None if asked is None else stored is not None and np.array_equal(stored, asked)
         require(same, f"/solution/{name} does not hold the {name}s of the job")
-
-
-def _check_shapes(contents: Contents, graph: Graph, question: PathQuestion) -> None:
-    expected = len(question.seeds), graph.n if question.targets is None else len(question.targets)
-    for name, table in contents.tables.items():
-        require(table.shape == expected, f"/solution/{name} has shape {table.shape}, not {expected}")
-        none = no_path_of(table.dtype) if name == "distance" else NO_VERTEX
-        require(table.none == none, f"/solution/{name} says that {table.none} stands for none, not {none}")
-    require("distance" in contents.tables, "/solution/distance is not a table")
 
 
 def _check_rows(
@@ -189,78 +122,9 @@ def _require_equal(graph: Graph, claimed: NDArray[Any], found: NDArray[Any], wha
         raise ValueError(f"{what} vertex {graph.labels[other[0]]} is not the one in the result")
 
 
-def beside(problem: Graph, question: PathQuestion, answer: object = None) -> dict[str, dict[str, Column]]:
-    """Return `/rounding` of distances that have passed their check, if weights were rounded."""
-    if problem.rounding is None:
-        return {}
-    targets = None if question.targets is None else [question.targets] * len(question.seeds)
-    return rounding_group(unrounded_paths(problem, question.seeds, targets, question.cutoff))
-
-
-def lines(contents: Contents) -> Iterator[str]:
-    """Yield a line with the sources, one for each table with its shape and type, and what is known of rounding."""
-    sources = np.asarray(contents.value("solution", "source"))
-    labels = shown_names(contents)
-    if ((sources >= 0) & (sources < len(labels))).all() and len(sources) <= SHOWN:
-        between = " " if labels.dtype.kind in "iu" else ", "
-        yield f"source: {between.join(str(label) for label in labels[sources.astype(np.int64)])}"
-    else:
-        yield f"source: {len(sources)} vertices, /solution/source in the file"
-    for name, table in contents.tables.items():
-        yield f"table:  {name}, {table.shape[0]} x {table.shape[1]}, {table.dtype}"
-    if bounds := distance_bounds(contents):
-        yield f"bound:  {bounds}"
-
-
-def summary(contents: Contents) -> str:
-    """Return `distance 2 x 300, predecessor 2 x 300; 300 vertices`."""
-    tables = ", ".join(f"{name} {table.shape[0]} x {table.shape[1]}" for name, table in contents.tables.items())
-    return f"{tables}; {contents.value('instance', 'vertices')} vertices"
-
-
-def rows(contents: Contents) -> Iterator[Rows]:
-    """Yield a block for each search: source, vertex (or target), distance, and what else was asked for, by name.
-
-    A search from all sources at once has no column `source`. Unreached vertices have the distance `inf`, and None in
-    place of a predecessor or a nearest source.
-    """
-    names = names_of(contents)
-    sources, targets = _ends(contents)
-    stored = [name for name in datasets(Distances) if name in contents.tables]
-    tables = {name: np.asarray(contents.value("solution", name)) for name in stored}
-    distances = tables.pop("distance")
-    single = len(sources) == len(distances)
-    for row, distance in enumerate(distances):
-        table = {"vertex" if targets is None else "target": names if targets is None else names[targets]}
-        table["distance"] = own_distances(contents, distance)
-        for name, found in tables.items():
-            table[name] = names.astype(object)[found[row]]
-            table[name][found[row] == NO_VERTEX] = None
-        yield {"source": np.repeat(names[sources[row : row + 1]], len(distance)), **table} if single else table
-
-
-def _ends(contents: Contents) -> tuple[NDArray[np.int64], NDArray[np.int64] | None]:
-    """Return the positions of the sources, and of the targets or None."""
-    sources, targets = (contents.value("solution", name) for name in ("source", "target"))
-    return np.asarray(sources, np.int64), None if targets is None else np.asarray(targets, np.int64)
-
-
 def own_distances(contents: Contents, distance: NDArray[Any]) -> NDArray[np.float64]:
     """Return stored distances in the instance's own unit, `inf` where no path leads."""
     return np.where(distance == no_path_of(distance.dtype), np.inf, distance / contents.scale)
-
-
-def edges(contents: Contents, number: int | None = None) -> Edges:
-    """Return the arcs of the shortest-path tree of a search, from predecessors to vertices."""
-    before = contents.value("solution", "predecessor")
-    if before is None:
-        raise InputError("the result has no shortest-path trees; solve it with predecessors = true")
-    row = chosen(len(before), number, "searches")
-    heads = np.flatnonzero(before[row] != NO_VERTEX)
-    tails = before[row, heads].astype(np.int64)
-    distance = contents.value("solution", "distance")[row]
-    reached = np.flatnonzero(distance != no_path_of(distance.dtype))
-    return Edges(tails, heads, contents.in_own_unit(distance[heads] - distance[tails]), True, reached)
 
 
 def chosen(count: int, number: int | None, what: str) -> int:
@@ -328,5 +192,134 @@ class DistancesMixin(VertexMixin):
         return self.named(path[::-1])
 
 
-DISTANCES = AnswerType("distances", (Distances,), check, verify, lines, summary, rows, edges,
-                       GROUPS, beside)
+class DistancesType(AnswerType):
+    """Tables of distances, as an answer."""
+
+    name, in_words, records = "distances", "distances", (Distances,)
+    groups = declared("error", "part")
+
+    def check(self, problem: Graph, question: PathQuestion, answer: Distances, comm: Comm) -> Verdict:
+        """Check each rank's first and last row in numpy. All rows, unless restricted, were checked by the algorithm."""
+        if answer.restricted:
+            passed = Verdict(True, "two rows of each rank were searched again on the host")
+            return first_failure(comm, self._wrong_columns(problem, question, answer)) or passed
+        beside = "two rows of each rank were checked in numpy too"
+        if question.targets is not None:
+            beside = "checked before the columns of the targets were taken"
+        passed = Verdict(True, f"no arc shortens a distance, and a path of each distance exists; {beside}")
+        return first_failure(comm, self._wrong_row(problem, question, answer)) or passed
+
+    def _wrong_row(self, graph: Graph, question: PathQuestion, answer: Distances) -> str | None:
+        """Return what numpy finds wrong in the first or the last of this rank's rows, or None."""
+        rows = answer.distance
+        if not len(rows.values) or question.targets is not None:
+            return None
+        for row in sorted({rows.first, rows.first + len(rows.values) - 1}):
+            here = {name: table.own_rows(row, row + 1) for name, table in distance_tables_of(answer).items()}
+            if wrong := message_of(_check_rows, graph, question.seeds[row : row + 1], here, question.cutoff, row):
+                return wrong
+        return None
+
+    def _wrong_columns(self, graph: Graph, question: PathQuestion, answer: Distances) -> str | None:
+        """Return what a search on the host finds wrong with the first or the last of this rank's rows, or None."""
+        table, targets = answer.distance, question.targets
+        assert targets is not None
+        rows = sorted({0, len(table.values) - 1}) if len(table.values) else []
+        sources = question.sources[table.first : table.first + len(table.values)]
+        return message_of(check_columns, graph, sources[rows], targets, table.values[rows], cutoff=question.cutoff,
+                          first=table.first)
+
+    def verify(
+        self, contents: Contents, answer: Distances, problem: Graph, question: PathQuestion, rows: RowBlocks
+    ) -> Verdict:
+        """Check every row of the tables in a result file."""
+        try:
+            require_columns(contents, source=question.sources, target=question.targets)
+            self._check_shapes(contents, problem, question)
+            for first, blocks in rows(list(contents.tables)):
+                here = dict(zip(contents.tables, blocks, strict=True))
+                seeds = slice(first, first + len(here["distance"]))
+                if question.targets is None:
+                    _check_rows(problem, question.seeds[seeds], here, question.cutoff, first)
+                else:
+                    sources, targets = question.sources[seeds], question.targets
+                    check_columns(problem, sources, targets, here["distance"], cutoff=question.cutoff, first=first)
+        except ValueError as error:
+            return Verdict(False, str(error))
+        if question.targets is not None:
+            return Verdict(True, "every distance found again by a search on the host")
+        return Verdict(True, "in every row no arc shortens a distance, and a path of each distance exists")
+
+    def _check_shapes(self, contents: Contents, graph: Graph, question: PathQuestion) -> None:
+        expected = len(question.seeds), graph.n if question.targets is None else len(question.targets)
+        for name, table in contents.tables.items():
+            require(table.shape == expected, f"/solution/{name} has shape {table.shape}, not {expected}")
+            none = no_path_of(table.dtype) if name == "distance" else NO_VERTEX
+            require(table.none == none, f"/solution/{name} says that {table.none} stands for none, not {none}")
+        require("distance" in contents.tables, "/solution/distance is not a table")
+
+    def beside(self, problem: Graph, question: PathQuestion, answer: object = None) -> dict[str, dict[str, Column]]:
+        """Return `/rounding` of distances that have passed their check, if weights were rounded."""
+        if problem.rounding is None:
+            return {}
+        targets = None if question.targets is None else [question.targets] * len(question.seeds)
+        return rounding_group(unrounded_paths(problem, question.seeds, targets, question.cutoff))
+
+    def lines(self, contents: Contents) -> Iterator[str]:
+        """Yield a line with the sources, one for each table with its shape and type, and what is known of rounding."""
+        sources = np.asarray(contents.value("solution", "source"))
+        labels = shown_names(contents)
+        if ((sources >= 0) & (sources < len(labels))).all() and len(sources) <= SHOWN:
+            between = " " if labels.dtype.kind in "iu" else ", "
+            yield f"source: {between.join(str(label) for label in labels[sources.astype(np.int64)])}"
+        else:
+            yield f"source: {len(sources)} vertices, /solution/source in the file"
+        for name, table in contents.tables.items():
+            yield f"table:  {name}, {table.shape[0]} x {table.shape[1]}, {table.dtype}"
+        if bounds := distance_bounds(contents):
+            yield f"bound:  {bounds}"
+
+    def summary(self, contents: Contents) -> str:
+        """Return `distance 2 x 300, predecessor 2 x 300; 300 vertices`."""
+        tables = ", ".join(f"{name} {table.shape[0]} x {table.shape[1]}" for name, table in contents.tables.items())
+        return f"{tables}; {contents.value('instance', 'vertices')} vertices"
+
+    def rows(self, contents: Contents) -> Iterator[Rows]:
+        """Yield a block for each search: source, vertex (or target), distance, and what else was asked for, by name.
+
+        A search from all sources at once has no column `source`. Unreached vertices have the distance `inf`, and None
+        in place of a predecessor or a nearest source.
+        """
+        names = names_of(contents)
+        sources, targets = self._ends(contents)
+        stored = [name for name in datasets(Distances) if name in contents.tables]
+        tables = {name: np.asarray(contents.value("solution", name)) for name in stored}
+        distances = tables.pop("distance")
+        single = len(sources) == len(distances)
+        for row, distance in enumerate(distances):
+            table = {"vertex" if targets is None else "target": names if targets is None else names[targets]}
+            table["distance"] = own_distances(contents, distance)
+            for name, found in tables.items():
+                table[name] = names.astype(object)[found[row]]
+                table[name][found[row] == NO_VERTEX] = None
+            yield {"source": np.repeat(names[sources[row : row + 1]], len(distance)), **table} if single else table
+
+    def _ends(self, contents: Contents) -> tuple[NDArray[np.int64], NDArray[np.int64] | None]:
+        """Return the positions of the sources, and of the targets or None."""
+        sources, targets = (contents.value("solution", name) for name in ("source", "target"))
+        return np.asarray(sources, np.int64), None if targets is None else np.asarray(targets, np.int64)
+
+    def edges(self, contents: Contents, number: int | None = None) -> Edges:
+        """Return the arcs of the shortest-path tree of a search, from predecessors to vertices."""
+        before = contents.value("solution", "predecessor")
+        if before is None:
+            raise InputError("the result has no shortest-path trees; solve it with predecessors = true")
+        row = chosen(len(before), number, "searches")
+        heads = np.flatnonzero(before[row] != NO_VERTEX)
+        tails = before[row, heads].astype(np.int64)
+        distance = contents.value("solution", "distance")[row]
+        reached = np.flatnonzero(distance != no_path_of(distance.dtype))
+        return Edges(tails, heads, contents.in_own_unit(distance[heads] - distance[tails]), True, reached)
+
+
+DISTANCES = DistancesType()

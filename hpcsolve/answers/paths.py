@@ -36,8 +36,6 @@ from hpcsolve.problems.search_again import check_shortest
 from hpcsolve.problems.unrounded import unrounded_length, unrounded_paths
 from hpcsolve.wording import counted
 
-GROUPS = declared("error", "part", "distance")
-"""The group beside paths."""
 _PATH = "Vertices of all paths, both ends included, positions from 0: query i has path[offset[i]:offset[i+1]]"
 
 
@@ -59,100 +57,6 @@ class Paths:
     def for_check(self) -> PairPaths:
         """Return the same data in the form that the check in `hpcsolve.problems` takes."""
         return PairPaths(self.source, self.target, self.distance, self.offset, self.path)
-
-
-def check(problem: Graph, question: PathQuestion, answer: Paths | None, comm: Comm) -> Verdict:
-    """Check all paths in numpy, on the rank that has them."""
-    passed = "no arc shortens a distance, and a path of each distance exists; every path added up in numpy"
-    wrong = None if answer is None else message_of(check_pair_paths, problem, answer.for_check(), question.cutoff)
-    return first_failure(comm, wrong) or Verdict(True, passed)
-
-
-def verify(contents: Contents, answer: Paths, problem: Graph, question: PathQuestion, rows: RowBlocks) -> Verdict:
-    """Check all paths in a result file, and find every distance again by a search on the host."""
-    try:
-        _check_queries(problem, question, np.stack([answer.source, answer.target], axis=1))
-        none, stored = no_path_of(answer.distance.dtype), contents.groups["solution"]["distance"].none
-        require(stored == none, f"/solution/distance says that {stored} stands for none, not {none}")
-        check_pair_paths(problem, answer.for_check(), question.cutoff)
-        check_shortest(problem, answer.for_check(), question.cutoff)
-    except ValueError as error:
-        return Verdict(False, str(error))
-    return Verdict(True, "every path added up, every distance and path found again by a search on the host")
-
-
-def _check_queries(graph: Graph, question: PathQuestion, pairs: NDArray[Any]) -> None:
-    """Refuse queries that are not those of the job."""
-    if question.pairs is None:
-        named = np.array(graph.vertex_names, dtype=object) if graph.vertex_names else graph.labels
-        same = question.pairs_sha256 in (queries_sha256(graph.labels[pairs]), queries_sha256(named[pairs]))
-    else:
-        same = np.array_equal(pairs, question.pairs)
-    require(same, "/solution/source and target are not the queries of the job")
-
-
-def beside(problem: Graph, question: PathQuestion, answer: Paths) -> dict[str, dict[str, Column]]:
-    """Return `/rounding` of paths that have passed their check, if weights were rounded."""
-    if problem.rounding is None:
-        return {}
-    sources, place = np.unique(answer.source, return_inverse=True)
-    targets = [answer.target[place == number].astype(np.int64) for number in range(len(sources))]
-    found = unrounded_paths(problem, [np.array([source], np.int64) for source in sources], targets, question.cutoff)
-    if len(answer.source) > SHOWN:
-        return rounding_group(found)
-    paths = [answer.path[begin:end] for begin, end in pairwise(answer.offset.tolist())]
-    return rounding_group(found, distance=[unrounded_length(problem, path) if len(path) else None for path in paths])
-
-
-def lines(contents: Contents) -> Iterator[str]:
-    """Yield one line per query with its distance, or one line with the number of queries if there are many."""
-    yield from _query_lines(contents)
-    if bounds := distance_bounds(contents):
-        yield f"bound:  {bounds}"
-
-
-def _query_lines(contents: Contents) -> Iterator[str]:
-    columns = {name: np.asarray(contents.value("solution", name)) for name in ("source", "target", "distance")}
-    labels = shown_names(contents)
-    scale = max(1, int(contents.value("instance", "scale")))
-    reached = columns["distance"] != no_path_of(columns["distance"].dtype)
-    lengths = np.diff(contents.value("solution", "offset"))
-    ends = np.concatenate([columns["source"], columns["target"]])
-    rows = {len(reached), len(lengths), *map(len, columns.values())}
-    if len(reached) > SHOWN or len(rows) > 1 or not ((ends >= 0) & (ends < len(labels))).all():
-        yield f"query:  {counted(len(reached), 'query')}, {reached.sum()} reached; /solution of the file has the paths"
-        return
-    exact = contents.value("rounding", "distance", [""] * len(reached))
-    for source, target, distance, there, length, text in zip(*columns.values(), reached, lengths, exact, strict=True):
-        found = f"{own_unit(distance.item(), scale)}{exactly(text)}, {counted(length, 'vertex')}"
-        found = found if there else "not reached"
-        yield f"query:  {labels[source]} -> {labels[target]}: {found}"
-
-
-def summary(contents: Contents) -> str:
-    """Return `2 queries, 1 reached; 300 vertices`."""
-    distance = np.asarray(contents.value("solution", "distance"))
-    reached = int((distance != no_path_of(distance.dtype)).sum())
-    return f"{counted(distance.size, 'query')}, {reached} reached; {contents.value('instance', 'vertices')} vertices"
-
-
-def rows(contents: Contents) -> Iterator[Rows]:
-    """Yield the queries with their distances, `inf` where no path leads, and their paths: lists of names."""
-    names, offset = names_of(contents), np.asarray(contents.value("solution", "offset"))
-    path = names[np.asarray(contents.value("solution", "path"), np.int64)]
-    paths = np.empty(len(offset) - 1, object)
-    paths[:] = [path[begin:end].tolist() for begin, end in pairwise(offset)]
-    ends = {name: names[np.asarray(contents.value("solution", name), np.int64)] for name in ("source", "target")}
-    distance = distances.own_distances(contents, np.asarray(contents.value("solution", "distance")))
-    yield {"query": np.arange(len(paths)), **ends, "distance": distance, "path": paths}
-
-
-def edges(contents: Contents, number: int | None = None) -> Edges:
-    """Return the arcs of the path of a query. The result file does not have their weights."""
-    offset = np.asarray(contents.value("solution", "offset"))
-    chosen = distances.chosen(len(offset) - 1, number, "queries")
-    path = np.asarray(contents.value("solution", "path"), np.int64)[offset[chosen] : offset[chosen + 1]]
-    return Edges(path[:-1], path[1:], None, True, path)
 
 
 class PathsMixin(DistancesMixin):
@@ -183,4 +87,102 @@ class PathsMixin(DistancesMixin):
         return path
 
 
-PATHS = AnswerType("paths", (Paths,), check, verify, lines, summary, rows, edges, GROUPS, beside)
+class PathsType(AnswerType):
+    """A path for each query, as an answer."""
+
+    name, in_words, records = "paths", "shortest paths", (Paths,)
+    groups = declared("error", "part", "distance")
+
+    def check(self, problem: Graph, question: PathQuestion, answer: Paths | None, comm: Comm) -> Verdict:
+        """Check all paths in numpy, on the rank that has them."""
+        passed = "no arc shortens a distance, and a path of each distance exists; every path added up in numpy"
+        wrong = None if answer is None else message_of(check_pair_paths, problem, answer.for_check(), question.cutoff)
+        return first_failure(comm, wrong) or Verdict(True, passed)
+
+    def verify(
+        self, contents: Contents, answer: Paths, problem: Graph, question: PathQuestion, rows: RowBlocks
+    ) -> Verdict:
+        """Check all paths in a result file, and find every distance again by a search on the host."""
+        try:
+            self._check_queries(problem, question, np.stack([answer.source, answer.target], axis=1))
+            none, stored = no_path_of(answer.distance.dtype), contents.groups["solution"]["distance"].none
+            require(stored == none, f"/solution/distance says that {stored} stands for none, not {none}")
+            check_pair_paths(problem, answer.for_check(), question.cutoff)
+            check_shortest(problem, answer.for_check(), question.cutoff)
+        except ValueError as error:
+            return Verdict(False, str(error))
+        return Verdict(True, "every path added up, every distance and path found again by a search on the host")
+
+    def _check_queries(self, graph: Graph, question: PathQuestion, pairs: NDArray[Any]) -> None:
+        """Refuse queries that are not those of the job."""
+        if question.pairs is None:
+            named = np.array(graph.vertex_names, dtype=object) if graph.vertex_names else graph.labels
+            same = question.pairs_sha256 in (queries_sha256(graph.labels[pairs]), queries_sha256(named[pairs]))
+        else:
+            same = np.array_equal(pairs, question.pairs)
+        require(same, "/solution/source and target are not the queries of the job")
+
+    def beside(self, problem: Graph, question: PathQuestion, answer: Paths) -> dict[str, dict[str, Column]]:
+        """Return `/rounding` of paths that have passed their check, if weights were rounded."""
+        if problem.rounding is None:
+            return {}
+        sources, place = np.unique(answer.source, return_inverse=True)
+        targets = [answer.target[place == number].astype(np.int64) for number in range(len(sources))]
+        found = unrounded_paths(problem, [np.array([source], np.int64) for source in sources], targets, question.cutoff)
+        if len(answer.source) > SHOWN:
+            return rounding_group(found)
+        paths = [answer.path[begin:end] for begin, end in pairwise(answer.offset.tolist())]
+        lengths = [unrounded_length(problem, path) if len(path) else None for path in paths]
+        return rounding_group(found, distance=lengths)
+
+    def lines(self, contents: Contents) -> Iterator[str]:
+        """Yield one line per query with its distance, or one line with the number of queries if there are many."""
+        yield from self._query_lines(contents)
+        if bounds := distance_bounds(contents):
+            yield f"bound:  {bounds}"
+
+    def _query_lines(self, contents: Contents) -> Iterator[str]:
+        columns = {name: np.asarray(contents.value("solution", name)) for name in ("source", "target", "distance")}
+        labels = shown_names(contents)
+        scale = max(1, int(contents.value("instance", "scale")))
+        reached = columns["distance"] != no_path_of(columns["distance"].dtype)
+        lengths = np.diff(contents.value("solution", "offset"))
+        ends = np.concatenate([columns["source"], columns["target"]])
+        rows = {len(reached), len(lengths), *map(len, columns.values())}
+        if len(reached) > SHOWN or len(rows) > 1 or not ((ends >= 0) & (ends < len(labels))).all():
+            number = counted(len(reached), "query")
+            yield f"query:  {number}, {reached.sum()} reached; /solution of the file has the paths"
+            return
+        exact = contents.value("rounding", "distance", [""] * len(reached))
+        queries = zip(*columns.values(), reached, lengths, exact, strict=True)
+        for source, target, distance, there, length, text in queries:
+            found = f"{own_unit(distance.item(), scale)}{exactly(text)}, {counted(length, 'vertex')}"
+            found = found if there else "not reached"
+            yield f"query:  {labels[source]} -> {labels[target]}: {found}"
+
+    def summary(self, contents: Contents) -> str:
+        """Return `2 queries, 1 reached; 300 vertices`."""
+        distance = np.asarray(contents.value("solution", "distance"))
+        reached = int((distance != no_path_of(distance.dtype)).sum())
+        vertices = contents.value("instance", "vertices")
+        return f"{counted(distance.size, 'query')}, {reached} reached; {vertices} vertices"
+
+    def rows(self, contents: Contents) -> Iterator[Rows]:
+        """Yield the queries with their distances, `inf` where no path leads, and their paths: lists of names."""
+        names, offset = names_of(contents), np.asarray(contents.value("solution", "offset"))
+        path = names[np.asarray(contents.value("solution", "path"), np.int64)]
+        paths = np.empty(len(offset) - 1, object)
+        paths[:] = [path[begin:end].tolist() for begin, end in pairwise(offset)]
+        ends = {name: names[np.asarray(contents.value("solution", name), np.int64)] for name in ("source", "target")}
+        distance = distances.own_distances(contents, np.asarray(contents.value("solution", "distance")))
+        yield {"query": np.arange(len(paths)), **ends, "distance": distance, "path": paths}
+
+    def edges(self, contents: Contents, number: int | None = None) -> Edges:
+        """Return the arcs of the path of a query. The result file does not have their weights."""
+        offset = np.asarray(contents.value("solution", "offset"))
+        chosen = distances.chosen(len(offset) - 1, number, "queries")
+        path = np.asarray(contents.value("solution", "path"), np.int64)[offset[chosen] : offset[chosen + 1]]
+        return Edges(path[:-1], path[1:], None, True, path)
+
+
+PATHS = PathsType()

@@ -25,11 +25,10 @@ from hpcsolve.answers.base import (
 )
 from hpcsolve.answers.contents import Contents, Dataset, DistanceTable, datasets, gathered, with_row_ranges
 from hpcsolve.answers.distances import (
-    GROUPS,
+    DISTANCES,
     LENGTH_TYPES,
     NO_VERTEX,
     UNREACHED,
-    beside,
     own_distances,
     require_columns,
 )
@@ -132,16 +131,6 @@ def middle_of(eccentricity: NDArray[Any], reached: NDArray[np.int64]) -> dict[st
     return {"diameter": eccentricity.max(), "radius": radius, "centre": centre}
 
 
-def check(problem: Graph, question: PathQuestion, answer: Reductions, comm: Comm) -> Verdict:
-    """Search again from some sources in scipy. Collective."""
-    found = {name: vars(answer)[name] for name in PER_SOURCE}
-    for name, table in distance_tables_of(answer).items():
-        found[name] = gathered(with_row_ranges(table, comm), comm)
-    rows = _sample(len(answer.source), SEARCHED_AGAIN)
-    wrong = _wrong(problem, question, found, rows) if comm.rank == 0 else None
-    return first_failure(comm, wrong) or Verdict(True, _passed(rows, len(answer.source)))
-
-
 def _sample(count: int, most: int) -> NDArray[np.int64]:
     """Return the numbers of at most so many rows, evenly spaced, the first and the last among them."""
     return np.unique(np.linspace(0, count - 1, min(count, most)).astype(np.int64))
@@ -149,75 +138,6 @@ def _sample(count: int, most: int) -> NDArray[np.int64]:
 
 def _passed(rows: NDArray[np.int64], count: int) -> str:
     return f"{len(rows)} of {counted(count, 'source')} searched again on the host"
-
-
-def _wrong(graph: Graph, question: PathQuestion, found: dict[str, Any], rows: NDArray[np.int64]) -> str | None:
-    """Return what searches on the host from these rows' sources contradict, or None."""
-    assert question.reduction is not None
-    claimed = {name: np.asarray(values) for name, values in found.items() if values is not None}
-    return message_of(check_reductions, graph, question.sources, question.targets, question.reduction, claimed, rows,
-                      question.cutoff)
-
-
-def verify(
-    contents: Contents, answer: Reductions, problem: Graph, question: PathQuestion, rows: RowBlocks
-) -> Verdict:
-    """Check a sample of the rows by searches on the host, and what follows from all rows."""
-    found = {name: vars(answer)[name] for name in PER_SOURCE}
-    for name, table in contents.tables.items():
-        found[name] = np.concatenate([np.empty((0, table.shape[1]), table.dtype),
-                                      *(block for _, (block,) in rows([name]))])
-    sample = _sample(len(question.sources), BY_VERIFY)
-    try:
-        _check_shapes(contents, question, found)
-        _check_derived(contents, problem, question, found)
-    except ValueError as error:
-        return Verdict(False, str(error))
-    wrong = _wrong(problem, question, found, sample)
-    return Verdict(wrong is None, wrong or _passed(sample, len(question.sources)))
-
-
-def _check_shapes(contents: Contents, question: PathQuestion, found: dict[str, Any]) -> None:
-    """Refuse sources, targets and cutoffs that are not those of the job, and datasets of other lengths."""
-    asked = question.reduction
-    require(asked is not None, "the job does not ask for reductions")
-    assert asked is not None
-    cutoffs = np.array(asked.cutoffs) if asked.cutoffs else None
-    require_columns(contents, source=question.sources, target=question.targets, cutoff=cutoffs)
-    columns = {"count": len(asked.cutoffs), "nearest_target": asked.nearest, "nearest_distance": asked.nearest}
-    wanted = {"reached": True, "sum": asked.sums, "closeness": asked.sums, "farthest_target": asked.farthest,
-              "farthest_distance": asked.farthest, **columns}
-    for name, is_wanted in wanted.items():
-        values = found.get(name)
-        wrong = "missing" if is_wanted else "not asked for"
-        require((values is not None) == bool(is_wanted), f"/solution/{name} is {wrong}")
-        shape = (len(question.sources), *([columns[name]] if name in columns else []))
-        require(values is None or np.shape(values) == shape, f"/solution/{name} has another shape than {shape}")
-
-
-def _check_derived(contents: Contents, graph: Graph, question: PathQuestion, found: dict[str, Any]) -> None:
-    """Refuse values that contradict those that they follow from."""
-    assert question.reduction is not None
-    if question.reduction.sums:
-        close = closeness_of(graph, question.sources, question.targets, found["reached"], found["sum"])
-        require(np.array_equal(found["closeness"], close), "/solution/closeness does not follow from the sums")
-    whole = question.reduction.farthest and question.reduction.whole
-    middle = middle_of(found["farthest_distance"], found["reached"]) if whole else {}
-    for name in ("diameter", "radius", "centre"):
-        stored = contents.value("solution", name)
-        require((stored is not None) == whole, f"/solution/{name} is {'missing' if whole else 'not asked for'}")
-        same = not whole or np.array_equal(stored, middle[name])
-        require(same, f"/solution/{name} does not follow from the eccentricities")
-
-
-def lines(contents: Contents) -> Iterator[str]:
-    """Yield a line for each quantity with its range."""
-    source = np.asarray(contents.value("solution", "source"))
-    yield f"source: {counted(len(source), 'vertex')}, whose values are in /solution of the file"
-    for name, values in ranges(contents):
-        yield f"{name + ':':<7} {values}"
-    if bounds := distance_bounds(contents):
-        yield f"bound:  {bounds}"
 
 
 def ranges(contents: Contents) -> Iterator[tuple[str, str]]:
@@ -245,45 +165,10 @@ def _name(contents: Contents, row: Any) -> Any:
     return names_of(contents)[np.asarray(contents.value("solution", "source"), np.int64)[int(row)]]
 
 
-def summary(contents: Contents) -> str:
-    """Return `closeness and farthest target of 300 sources; 300 vertices`, for example."""
-    words = {"count": "counts", "nearest_target": "nearest targets", "sum": "closeness",
-             "farthest_target": "farthest targets"}
-    there = {*contents.tables, *contents.groups["solution"]}
-    stored = [text for name, text in words.items() if name in there] or ["targets reached"]
-    sources = len(np.asarray(contents.value("solution", "source")))
-    return f"{', '.join(stored)} of {counted(sources, 'source')}; {contents.value('instance', 'vertices')} vertices"
-
-
-def rows(contents: Contents) -> Iterator[Rows]:
-    """Yield a table with a row for each source. Distances are `inf`, and targets None, where none is reached."""
-    names, source = names_of(contents), np.asarray(contents.value("solution", "source"), np.int64)
-    found: dict[str, NDArray[Any]] = {"source": names[source]}
-    stored = {name: contents.value("solution", name) for name in datasets(Reductions)}
-    stored = {name: np.asarray(values) for name, values in stored.items() if values is not None}
-    found["reached"] = stored["reached"]
-    for i, cutoff in enumerate(contents.in_own_unit(stored.get("cutoff", np.empty(0)))):
-        found[f"within_{cutoff:.10g}"] = stored["count"][:, i]
-    for i in range(stored.get("nearest_target", np.empty((0, 0))).shape[1]):
-        found[f"nearest_{i + 1}"] = _named(names, stored["nearest_target"][:, i])
-        found[f"distance_{i + 1}"] = own_distances(contents, stored["nearest_distance"][:, i])
-    if "sum" in stored:
-        found |= {"sum": contents.in_own_unit(stored["sum"]), "closeness": stored["closeness"]}
-    if "farthest_target" in stored:
-        found["farthest"] = _named(names, stored["farthest_target"])
-        found["farthest_distance"] = own_distances(contents, stored["farthest_distance"])
-    yield found
-
-
 def _named(names: NDArray[Any], positions: NDArray[Any]) -> NDArray[Any]:
     found: NDArray[Any] = names.astype(object)[positions]
     found[positions == NO_VERTEX] = None
     return found
-
-
-def edges(contents: Contents, number: int | None = None) -> Edges:
-    """Refuse, since reductions have no paths."""
-    raise InputError("reductions of distances have no map and no graph of their own; export them as .csv")
 
 
 class ReductionsMixin(VertexMixin):
@@ -309,5 +194,119 @@ class ReductionsMixin(VertexMixin):
         return self.named(self.contents.value("solution", "centre", []))
 
 
-REDUCTIONS = AnswerType("reductions", (Reductions,), check, verify, lines, summary, rows, edges,
-                        GROUPS, beside)
+class ReductionsType(AnswerType):
+    """What is kept of distances, as an answer."""
+
+    name, in_words, records = "reductions", "reductions of distances", (Reductions,)
+    groups = DISTANCES.groups
+    beside = DISTANCES.beside
+
+    def check(self, problem: Graph, question: PathQuestion, answer: Reductions, comm: Comm) -> Verdict:
+        """Search again from some sources in scipy. Collective."""
+        found = {name: vars(answer)[name] for name in PER_SOURCE}
+        for name, table in distance_tables_of(answer).items():
+            found[name] = gathered(with_row_ranges(table, comm), comm)
+        rows = _sample(len(answer.source), SEARCHED_AGAIN)
+        wrong = self._wrong(problem, question, found, rows) if comm.rank == 0 else None
+        return first_failure(comm, wrong) or Verdict(True, _passed(rows, len(answer.source)))
+
+    def _wrong(
+        self, graph: Graph, question: PathQuestion, found: dict[str, Any], rows: NDArray[np.int64]
+    ) -> str | None:
+        """Return what searches on the host from these rows' sources contradict, or None."""
+        assert question.reduction is not None
+        claimed = {name: np.asarray(values) for name, values in found.items() if values is not None}
+        return message_of(check_reductions, graph, question.sources, question.targets, question.reduction, claimed,
+                          rows, question.cutoff)
+
+    def verify(
+        self, contents: Contents, answer: Reductions, problem: Graph, question: PathQuestion, rows: RowBlocks
+    ) -> Verdict:
+        """Check a sample of the rows by searches on the host, and what follows from all rows."""
+        found = {name: vars(answer)[name] for name in PER_SOURCE}
+        for name, table in contents.tables.items():
+            found[name] = np.concatenate([np.empty((0, table.shape[1]), table.dtype),
+                                          *(block for _, (block,) in rows([name]))])
+        sample = _sample(len(question.sources), BY_VERIFY)
+        try:
+            self._check_shapes(contents, question, found)
+            self._check_derived(contents, problem, question, found)
+        except ValueError as error:
+            return Verdict(False, str(error))
+        wrong = self._wrong(problem, question, found, sample)
+        return Verdict(wrong is None, wrong or _passed(sample, len(question.sources)))
+
+    def _check_shapes(self, contents: Contents, question: PathQuestion, found: dict[str, Any]) -> None:
+        """Refuse sources, targets and cutoffs that are not those of the job, and datasets of other lengths."""
+        asked = question.reduction
+        require(asked is not None, "the job does not ask for reductions")
+        assert asked is not None
+        cutoffs = np.array(asked.cutoffs) if asked.cutoffs else None
+        require_columns(contents, source=question.sources, target=question.targets, cutoff=cutoffs)
+        columns = {"count": len(asked.cutoffs), "nearest_target": asked.nearest, "nearest_distance": asked.nearest}
+        wanted = {"reached": True, "sum": asked.sums, "closeness": asked.sums, "farthest_target": asked.farthest,
+                  "farthest_distance": asked.farthest, **columns}
+        for name, is_wanted in wanted.items():
+            values = found.get(name)
+            wrong = "missing" if is_wanted else "not asked for"
+            require((values is not None) == bool(is_wanted), f"/solution/{name} is {wrong}")
+            shape = (len(question.sources), *([columns[name]] if name in columns else []))
+            require(values is None or np.shape(values) == shape, f"/solution/{name} has another shape than {shape}")
+
+    def _check_derived(self, contents: Contents, graph: Graph, question: PathQuestion, found: dict[str, Any]) -> None:
+        """Refuse values that contradict those that they follow from."""
+        assert question.reduction is not None
+        if question.reduction.sums:
+            close = closeness_of(graph, question.sources, question.targets, found["reached"], found["sum"])
+            require(np.array_equal(found["closeness"], close), "/solution/closeness does not follow from the sums")
+        whole = question.reduction.farthest and question.reduction.whole
+        middle = middle_of(found["farthest_distance"], found["reached"]) if whole else {}
+        for name in ("diameter", "radius", "centre"):
+            stored = contents.value("solution", name)
+            require((stored is not None) == whole, f"/solution/{name} is {'missing' if whole else 'not asked for'}")
+            same = not whole or np.array_equal(stored, middle[name])
+            require(same, f"/solution/{name} does not follow from the eccentricities")
+
+    def lines(self, contents: Contents) -> Iterator[str]:
+        """Yield a line for each quantity with its range."""
+        source = np.asarray(contents.value("solution", "source"))
+        yield f"source: {counted(len(source), 'vertex')}, whose values are in /solution of the file"
+        for name, values in ranges(contents):
+            yield f"{name + ':':<7} {values}"
+        if bounds := distance_bounds(contents):
+            yield f"bound:  {bounds}"
+
+    def summary(self, contents: Contents) -> str:
+        """Return `closeness and farthest target of 300 sources; 300 vertices`, for example."""
+        words = {"count": "counts", "nearest_target": "nearest targets", "sum": "closeness",
+                 "farthest_target": "farthest targets"}
+        there = {*contents.tables, *contents.groups["solution"]}
+        stored = [text for name, text in words.items() if name in there] or ["targets reached"]
+        sources = len(np.asarray(contents.value("solution", "source")))
+        return f"{', '.join(stored)} of {counted(sources, 'source')}; {contents.value('instance', 'vertices')} vertices"
+
+    def rows(self, contents: Contents) -> Iterator[Rows]:
+        """Yield a table with a row for each source. Distances are `inf`, and targets None, where none is reached."""
+        names, source = names_of(contents), np.asarray(contents.value("solution", "source"), np.int64)
+        found: dict[str, NDArray[Any]] = {"source": names[source]}
+        stored = {name: contents.value("solution", name) for name in datasets(Reductions)}
+        stored = {name: np.asarray(values) for name, values in stored.items() if values is not None}
+        found["reached"] = stored["reached"]
+        for i, cutoff in enumerate(contents.in_own_unit(stored.get("cutoff", np.empty(0)))):
+            found[f"within_{cutoff:.10g}"] = stored["count"][:, i]
+        for i in range(stored.get("nearest_target", np.empty((0, 0))).shape[1]):
+            found[f"nearest_{i + 1}"] = _named(names, stored["nearest_target"][:, i])
+            found[f"distance_{i + 1}"] = own_distances(contents, stored["nearest_distance"][:, i])
+        if "sum" in stored:
+            found |= {"sum": contents.in_own_unit(stored["sum"]), "closeness": stored["closeness"]}
+        if "farthest_target" in stored:
+            found["farthest"] = _named(names, stored["farthest_target"])
+            found["farthest_distance"] = own_distances(contents, stored["farthest_distance"])
+        yield found
+
+    def edges(self, contents: Contents, number: int | None = None) -> Edges:
+        """Refuse, since reductions have no paths."""
+        raise InputError("reductions of distances have no map and no graph of their own; export them as .csv")
+
+
+REDUCTIONS = ReductionsType()

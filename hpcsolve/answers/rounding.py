@@ -43,9 +43,9 @@ LONGEST_DECIMAL = 40
 """Characters up to which an exact decimal is printed in full."""
 
 
-def declared(*names: str) -> dict[str, Group]:
-    """Return the declaration of `/rounding` with the datasets that a kind of answer has in it."""
-    return {"rounding": {name: ROUNDING[name] for name in names}}
+def declared(*names: str, **groups: Group) -> dict[str, Group]:
+    """Return the declaration of other groups, then of `/rounding` with the datasets that a kind of answer has in it."""
+    return {**groups, "rounding": {name: ROUNDING[name] for name in names}}
 
 
 def rounding_group(found: Unrounded, **more: Sequence[Decimal | None]) -> dict[str, dict[str, Column]]:

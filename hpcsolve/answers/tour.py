@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hpcsolve.answers import rounding
 from hpcsolve.answers.base import (
     AnswerMixin,
     AnswerType,
@@ -25,17 +26,6 @@ from hpcsolve.answers.base import (
     shown_names,
 )
 from hpcsolve.answers.contents import Column, Contents, Dataset, columns, own_unit
-from hpcsolve.answers.rounding import (
-    arc_words,
-    best_words,
-    bounds_in_words,
-    declared,
-    exactly,
-    late_words,
-    no_tour_words,
-    rounded_to,
-    rounding_group,
-)
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.parallel.launch import on_rank_0
 from hpcsolve.problems.questions import TourQuestion, check_order, dearest_leg, departures_of, leg_ends, legs_of
@@ -52,8 +42,6 @@ LEGS = {
                          "that it leads from, times /instance/scale", "leg", scaled=True, optional=True),
 }
 """The group `/legs`."""
-GROUPS = {"legs": LEGS} | declared("cost", "error", "dearest", "dearest_error", "slack", "late", "best_costs")
-"""The groups beside a tour."""
 VALUES = {
     "sum": "cost added up", "latency": "sum of weighted arrivals", "position": "cost by place added up",
     "bottleneck": "dearest leg", "lexicographic": "cost added up, the dearest leg", "finish": "time of the end",
@@ -115,13 +103,6 @@ class NoTour:
     """The statement, proven by the algorithm, that the instance has no tour."""
 
     infeasible: Annotated[bool, Dataset("bool", "Whether it is proven that no tour exists")]
-
-
-def check(problem: Tsp, question: TourQuestion | None, answer: Tour | NoTour, comm: Comm) -> Verdict:
-    """Check a run's tour on rank 0."""
-    if isinstance(answer, NoTour):
-        return NOT_CHECKED
-    return on_rank_0(comm, lambda: check_answer(problem, question, answer))
 
 
 def check_answer(tsp: Tsp, question: TourQuestion | None, answer: Tour) -> Verdict:
@@ -198,71 +179,6 @@ def _arc(tsp: Tsp, tail: int, head: int) -> str:
     return f"from city {tsp.labels[tail]} to {tsp.labels[head]}"
 
 
-def verify(
-    contents: Contents, answer: Tour | NoTour, problem: Tsp, question: TourQuestion | None, rows: RowBlocks
-) -> Verdict:
-    """Check the tour, its cost and the attribute `cost` in a result file."""
-    attribute = contents.attributes["cost"]
-    if isinstance(answer, NoTour):
-        if not np.isnan(attribute):
-            return Verdict(False, "the attribute cost is a number, though there is no tour")
-        return NOT_CHECKED
-    cost, scale = answer.cost, problem.scale
-    if attribute != own_unit(cost, scale):
-        return Verdict(False, f"the attribute cost is {attribute}, /solution/cost is {cost} at scale {scale}")
-    return check_answer(problem, question, answer)
-
-
-def beside(problem: Tsp, question: TourQuestion | None, answer: Tour | NoTour) -> dict[str, dict[str, Column]]:
-    """Return `/legs` of a tour that has passed its check, and `/rounding` if costs were rounded."""
-    asked = question or TourQuestion()
-    if isinstance(answer, NoTour):
-        return {} if problem.rounding is None else rounding_group(Unrounded(slack=slack_of(problem, asked)))
-    values = {"cost": legs_of(problem, answer.tour, asked), "departure": departures_of(problem, answer.tour, asked)}
-    legs = {"legs": columns(LEGS, values)}
-    if problem.rounding is None:
-        return legs
-    several = {}
-    if answer.best_tours is not None:
-        several["best_costs"] = unrounded_costs(problem, asked, answer.best_tours.reshape(-1, problem.n))
-    return legs | rounding_group(unrounded_tour(problem, asked, answer.tour), **several)
-
-
-def lines(contents: Contents) -> Iterator[str]:
-    """Yield tour and cost, and for ant colonies the statistics of their costs."""
-    if contents.value("solution", "infeasible"):
-        yield f"tour:   there is none, proven{no_tour_words(contents)}"
-        return
-    optimal = f", proven optimal{rounded_to(contents)}" if contents.value("solution", "optimal") else ""
-    indent = " " * 8
-    yield from textwrap.wrap(
-        _cities(contents), 118, initial_indent="tour:   ", subsequent_indent=indent, break_long_words=False,
-        break_on_hyphens=False,
-    )
-    exact = exactly(contents.value("rounding", "cost"))
-    yield f"cost:   {contents.attributes['cost']}{exact}{cost_suffix(contents)}{optimal}{late_words(contents)}"
-    if bounds := bounds_in_words(contents):
-        yield f"bound:  {bounds}"
-    yield from _more_lines(contents)
-    yield from _colony_lines(contents)
-
-
-def _more_lines(contents: Contents) -> Iterator[str]:
-    """Yield the number of optimal tours, the range of the best ones, and the arcs, where the job asks for them."""
-    count, best = contents.value("solution", "optimal_tours"), contents.value("solution", "best_costs")
-    if count is not None:
-        number = f"{'at least ' if int(count) == 2**64 - 1 else ''}{counted(int(count), 'optimal tour')}"
-        yield f"number: {number}{rounded_to(contents)}"
-    if best is not None:
-        own = contents.in_own_unit(np.asarray(best))
-        yield (f"best:   {counted(len(best), 'tour')} of cost {own[0]} to {own[-1]}{best_words(contents)}, "
-               "/solution/best_tours in the file")
-    arcs = contents.value("solution", "arc_costs")
-    if arcs is not None:
-        yield (f"arcs:   costs of the best tours through {counted(len(arcs), 'arc')}{arc_words(contents)}, "
-               "/solution/arc_costs in the file")
-
-
 def cost_suffix(contents: Contents) -> str:
     """Return what is printed after the cost.
 
@@ -271,7 +187,8 @@ def cost_suffix(contents: Contents) -> str:
     """
     name, dearest = str(contents.keys.get("objective", "sum")), contents.value("solution", "dearest")
     if dearest is not None:
-        return f", dearest leg {own_unit(int(dearest), contents.scale)}{exactly(contents.value('rounding', 'dearest'))}"
+        exact = rounding.exactly(contents.value("rounding", "dearest"))
+        return f", dearest leg {own_unit(int(dearest), contents.scale)}{exact}"
     return "" if name == "sum" else f" ({VALUES.get(name, name)})"
 
 
@@ -287,20 +204,6 @@ def _cities(contents: Contents) -> str:
     return (" - " if named else " ").join(str(names[city]) for city in tour)
 
 
-def _colony_lines(contents: Contents) -> Iterator[str]:
-    """Yield statistics of several colonies, and the gap if the job names the optimum."""
-    costs, gaps = contents.value("colonies", "cost"), contents.value("colonies", "gap")
-    names = ("minimum", "median", "mean", "maximum", "deviation")
-    values = [contents.value("colonies", name) for name in names]
-    if costs is not None and len(costs) > 1 and None not in values:
-        yield f"colonies: {len(costs)}: " + ", ".join(f"{n} {float(v):.8g}" for n, v in zip(names, values))
-    if undercut := below_optimum(contents):
-        yield f"note:   {undercut}"
-    elif gaps is not None and len(gaps):
-        mean = f", {100 * float(np.mean(gaps)):.3g} % on average" if len(gaps) > 1 else ""
-        yield f"gap:    {100 * float(np.min(gaps)):.3g} % above the optimum{mean}"
-
-
 def below_optimum(contents: Contents) -> str:
     """Return what is wrong with the optimum that the job names, "" if the tour costs as much or more."""
     optimum, cost = contents.keys.get("optimum"), contents.attributes["cost"]
@@ -309,55 +212,6 @@ def below_optimum(contents: Contents) -> str:
     less = f"{100 * (optimum - cost) / abs(optimum):.3g} % less" if optimum else "less"
     return (f"the tour costs {less} than optimum = {optimum:.15g} in the job, so that is not the optimum of these "
             "costs; correct or remove it")
-
-
-def summary(contents: Contents) -> str:
-    """Return `cost 99, optimal, 17 cities`."""
-    cities = counted(int(contents.value("instance", "n")), "city")
-    if contents.value("solution", "infeasible"):
-        return f"infeasible, {cities}"
-    optimal = ", optimal" if contents.value("solution", "optimal") else ""
-    return f"cost {contents.attributes['cost']}{optimal}, {cities}"
-
-
-def rows(contents: Contents) -> Iterator[Rows]:
-    """Yield the cities in the order of the tour, with the cost of the leg that follows and the total up to its end.
-
-    With time windows there are columns of arrival and departure, too.
-    """
-    order = np.asarray(contents.value("solution", "tour", []), np.int64)
-    table = {"order": np.arange(1, len(order) + 1), "label": np.asarray(contents.value("instance", "label"))[order]}
-    names = contents.value("instance", "city_name")
-    if names is not None:
-        table["name"] = np.asarray(names)[order]
-    table |= {axis: values[order] for axis, values in coordinates_of(contents).items()}
-    legs = np.asarray(contents.value("legs", "cost", []), np.int64)
-    missing = len(order) - len(legs)  # at the end of an open path
-    if missing in (0, 1) and contents.value("legs", "cost") is not None:
-        own = contents.in_own_unit(legs)
-        table |= _times(contents, own, missing)
-        table["leg"] = np.append(own, np.nan) if missing else own
-        table["cumulative"] = contents.in_own_unit(np.append(legs, np.zeros(missing, np.int64)).cumsum())
-    yield table
-
-
-def _times(contents: Contents, legs: NDArray[Any], missing: int) -> Rows:
-    """Return the columns of arrival and departure, none without time windows."""
-    departure = contents.own("legs", "departure")
-    if departure is None or len(departure) != len(legs):
-        return {}
-    arrival = np.concatenate([[np.nan], departure + legs])[:len(legs) + missing]
-    return {"arrival": arrival, "departure": np.append(departure, [np.nan] * missing)}
-
-
-def edges(contents: Contents, number: int | None = None) -> Edges:
-    """Return the legs of the tour in the order of travel."""
-    order = np.asarray(contents.value("solution", "tour", []), np.int64)
-    tails, heads = leg_ends(order, "open" if is_open(contents) else "cycle")
-    legs = contents.own("legs", "cost") if len(tails) else np.empty(0)
-    weights = legs if legs is not None and len(legs) == len(tails) else None
-    there_and_back = len(tails) == 2 == len(order)  # two arcs, which as one edge would lose half of the cost
-    return Edges(tails, heads, weights, there_and_back or not contents.value("instance", "symmetric"), order)
 
 
 def is_open(contents: Contents) -> bool:
@@ -409,5 +263,142 @@ class TourMixin(AnswerMixin):
         return bool(self.contents.value("solution", "infeasible", False))
 
 
-TOUR = AnswerType("tour", (Tour, NoTour), check, verify, lines, summary, rows, edges,
-                  GROUPS, beside)
+class TourType(AnswerType):
+    """A tour, or the statement that there is none, as an answer."""
+
+    name, in_words, records = "tour", "a tour", (Tour, NoTour)
+    groups = rounding.declared("cost", "error", "dearest", "dearest_error", "slack", "late", "best_costs", legs=LEGS)
+
+    def check(self, problem: Tsp, question: TourQuestion | None, answer: Tour | NoTour, comm: Comm) -> Verdict:
+        """Check a run's tour on rank 0."""
+        if isinstance(answer, NoTour):
+            return NOT_CHECKED
+        return on_rank_0(comm, lambda: check_answer(problem, question, answer))
+
+    def verify(
+        self, contents: Contents, answer: Tour | NoTour, problem: Tsp, question: TourQuestion | None, rows: RowBlocks
+    ) -> Verdict:
+        """Check the tour, its cost and the attribute `cost` in a result file."""
+        attribute = contents.attributes["cost"]
+        if isinstance(answer, NoTour):
+            if not np.isnan(attribute):
+                return Verdict(False, "the attribute cost is a number, though there is no tour")
+            return NOT_CHECKED
+        cost, scale = answer.cost, problem.scale
+        if attribute != own_unit(cost, scale):
+            return Verdict(False, f"the attribute cost is {attribute}, /solution/cost is {cost} at scale {scale}")
+        return check_answer(problem, question, answer)
+
+    def beside(
+        self, problem: Tsp, question: TourQuestion | None, answer: Tour | NoTour
+    ) -> dict[str, dict[str, Column]]:
+        """Return `/legs` of a tour that has passed its check, and `/rounding` if costs were rounded."""
+        asked = question or TourQuestion()
+        if isinstance(answer, NoTour):
+            if problem.rounding is None:
+                return {}
+            return rounding.rounding_group(Unrounded(slack=slack_of(problem, asked)))
+        values = {"cost": legs_of(problem, answer.tour, asked), "departure": departures_of(problem, answer.tour, asked)}
+        legs = {"legs": columns(LEGS, values)}
+        if problem.rounding is None:
+            return legs
+        several = {}
+        if answer.best_tours is not None:
+            several["best_costs"] = unrounded_costs(problem, asked, answer.best_tours.reshape(-1, problem.n))
+        return legs | rounding.rounding_group(unrounded_tour(problem, asked, answer.tour), **several)
+
+    def lines(self, contents: Contents) -> Iterator[str]:
+        """Yield tour and cost, and for ant colonies the statistics of their costs."""
+        if contents.value("solution", "infeasible"):
+            yield f"tour:   there is none, proven{rounding.no_tour_words(contents)}"
+            return
+        optimal = f", proven optimal{rounding.rounded_to(contents)}" if contents.value("solution", "optimal") else ""
+        indent = " " * 8
+        yield from textwrap.wrap(
+            _cities(contents), 118, initial_indent="tour:   ", subsequent_indent=indent, break_long_words=False,
+            break_on_hyphens=False,
+        )
+        exact, late = rounding.exactly(contents.value("rounding", "cost")), rounding.late_words(contents)
+        yield f"cost:   {contents.attributes['cost']}{exact}{cost_suffix(contents)}{optimal}{late}"
+        if bounds := rounding.bounds_in_words(contents):
+            yield f"bound:  {bounds}"
+        yield from self._more_lines(contents)
+        yield from self._colony_lines(contents)
+
+    def _more_lines(self, contents: Contents) -> Iterator[str]:
+        """Yield the number of optimal tours, the range of the best ones, and the arcs, where the job asks for them."""
+        count, best = contents.value("solution", "optimal_tours"), contents.value("solution", "best_costs")
+        if count is not None:
+            number = f"{'at least ' if int(count) == 2**64 - 1 else ''}{counted(int(count), 'optimal tour')}"
+            yield f"number: {number}{rounding.rounded_to(contents)}"
+        if best is not None:
+            own = contents.in_own_unit(np.asarray(best))
+            words = rounding.best_words(contents)
+            yield (f"best:   {counted(len(best), 'tour')} of cost {own[0]} to {own[-1]}{words}, "
+                   "/solution/best_tours in the file")
+        arcs = contents.value("solution", "arc_costs")
+        if arcs is not None:
+            words = rounding.arc_words(contents)
+            yield (f"arcs:   costs of the best tours through {counted(len(arcs), 'arc')}{words}, "
+                   "/solution/arc_costs in the file")
+
+    def _colony_lines(self, contents: Contents) -> Iterator[str]:
+        """Yield statistics of several colonies, and the gap if the job names the optimum."""
+        costs, gaps = contents.value("colonies", "cost"), contents.value("colonies", "gap")
+        names = ("minimum", "median", "mean", "maximum", "deviation")
+        values = [contents.value("colonies", name) for name in names]
+        if costs is not None and len(costs) > 1 and None not in values:
+            yield f"colonies: {len(costs)}: " + ", ".join(f"{n} {float(v):.8g}" for n, v in zip(names, values))
+        if undercut := below_optimum(contents):
+            yield f"note:   {undercut}"
+        elif gaps is not None and len(gaps):
+            mean = f", {100 * float(np.mean(gaps)):.3g} % on average" if len(gaps) > 1 else ""
+            yield f"gap:    {100 * float(np.min(gaps)):.3g} % above the optimum{mean}"
+
+    def summary(self, contents: Contents) -> str:
+        """Return `cost 99, optimal, 17 cities`."""
+        cities = counted(int(contents.value("instance", "n")), "city")
+        if contents.value("solution", "infeasible"):
+            return f"infeasible, {cities}"
+        optimal = ", optimal" if contents.value("solution", "optimal") else ""
+        return f"cost {contents.attributes['cost']}{optimal}, {cities}"
+
+    def rows(self, contents: Contents) -> Iterator[Rows]:
+        """Yield the cities in the order of the tour, with the cost of the leg that follows and the total up to its end.
+
+        With time windows there are columns of arrival and departure, too.
+        """
+        order = np.asarray(contents.value("solution", "tour", []), np.int64)
+        table = {"order": np.arange(1, len(order) + 1), "label": np.asarray(contents.value("instance", "label"))[order]}
+        names = contents.value("instance", "city_name")
+        if names is not None:
+            table["name"] = np.asarray(names)[order]
+        table |= {axis: values[order] for axis, values in coordinates_of(contents).items()}
+        legs = np.asarray(contents.value("legs", "cost", []), np.int64)
+        missing = len(order) - len(legs)  # at the end of an open path
+        if missing in (0, 1) and contents.value("legs", "cost") is not None:
+            own = contents.in_own_unit(legs)
+            table |= self._times(contents, own, missing)
+            table["leg"] = np.append(own, np.nan) if missing else own
+            table["cumulative"] = contents.in_own_unit(np.append(legs, np.zeros(missing, np.int64)).cumsum())
+        yield table
+
+    def _times(self, contents: Contents, legs: NDArray[Any], missing: int) -> Rows:
+        """Return the columns of arrival and departure, none without time windows."""
+        departure = contents.own("legs", "departure")
+        if departure is None or len(departure) != len(legs):
+            return {}
+        arrival = np.concatenate([[np.nan], departure + legs])[:len(legs) + missing]
+        return {"arrival": arrival, "departure": np.append(departure, [np.nan] * missing)}
+
+    def edges(self, contents: Contents, number: int | None = None) -> Edges:
+        """Return the legs of the tour in the order of travel."""
+        order = np.asarray(contents.value("solution", "tour", []), np.int64)
+        tails, heads = leg_ends(order, "open" if is_open(contents) else "cycle")
+        legs = contents.own("legs", "cost") if len(tails) else np.empty(0)
+        weights = legs if legs is not None and len(legs) == len(tails) else None
+        there_and_back = len(tails) == 2 == len(order)  # two arcs, which as one edge would lose half of the cost
+        return Edges(tails, heads, weights, there_and_back or not contents.value("instance", "symmetric"), order)
+
+
+TOUR = TourType()

@@ -23,9 +23,6 @@ from hpcsolve.problems.tsp import TspBatch, check_tours
 from hpcsolve.problems.unrounded import Unrounded, unrounded_tour
 from hpcsolve.wording import counted
 
-GROUPS = declared("error", "costs")
-"""The group beside tours."""
-
 
 @dataclass(frozen=True)
 class Tours:
@@ -48,48 +45,6 @@ class Tours:
     ]
 
 
-def check(problem: TspBatch, question: TourQuestion, answer: Tours | None, comm: Comm) -> Verdict:
-    """Check all tours on rank 0."""
-    return on_rank_0(comm, lambda: _verdict(problem, question, answer))
-
-
-def _verdict(batch: TspBatch, question: TourQuestion, answer: Tours | None) -> Verdict:
-    assert answer is not None  # on rank 0
-    if not np.array_equal(answer.offset, batch.offset) or answer.costs.shape != (batch.count,):
-        return Verdict(False, "the number or the sizes of the tours are not those of the instances")
-    closed = question.path == "cycle"
-    wrong = message_of(check_tours, batch, answer.tours, answer.costs, answer.found, closed)
-    return Verdict(wrong is None, wrong or "every tour has every city once, its cost added up from the instance")
-
-
-def verify(
-    contents: Contents, answer: Tours, problem: TspBatch, question: TourQuestion, rows: RowBlocks
-) -> Verdict:
-    """Check all tours of a result file."""
-    return _verdict(problem, question, answer)
-
-
-def beside(problem: TspBatch, question: TourQuestion, answer: Tours) -> dict[str, dict[str, Column]]:
-    """Return `/rounding` of tours that have passed their check, if costs were rounded."""
-    if not problem.roundings:
-        return {}
-    each = []
-    for number, (begin, end) in enumerate(pairwise(answer.offset.tolist())):
-        exact = Unrounded(own_decimal(int(answer.costs[number]), problem.scale), Decimal(0))
-        if problem.roundings[number] is not None and answer.found[number]:
-            exact = unrounded_tour(problem.instance(number), question, answer.tours[begin:end])
-        each.append(exact)
-    costs = [exact.cost if found else None for exact, found in zip(each, answer.found)]
-    return rounding_group(Unrounded(error=max(exact.error or Decimal(0) for exact in each)), costs=costs)
-
-
-def lines(contents: Contents) -> Iterator[str]:
-    """Yield the number of tours, and the range of their costs."""
-    yield f"tours:  {summary(contents)}, proven optimal{rounded_to(contents)}, /solution/tours in the file"
-    if span := range_of_costs(contents):
-        yield f"costs:  {span}{batch_words(contents)}"
-
-
 def range_of_costs(contents: Contents) -> str:
     """Return `63 to 304, mean 161.672`, empty without a tour."""
     costs = costs_of(contents)
@@ -102,26 +57,66 @@ def costs_of(contents: Contents) -> NDArray[Any]:
     return contents.in_own_unit(np.asarray(contents.value("solution", "costs"))[found])
 
 
-def summary(contents: Contents) -> str:
-    """Return `100000 tours, 3 instances without a tour`."""
-    found = np.asarray(contents.value("solution", "found"), bool)
-    none = int((~found).sum())
-    return counted(int(found.sum()), "tour") + (f", {counted(none, 'instance')} without a tour" if none else "")
+class ToursType(AnswerType):
+    """The tours of a batch, as an answer."""
+
+    name, in_words, records = "tours of a batch", "the tours of a batch", (Tours,)
+    groups = declared("error", "costs")
+
+    def check(self, problem: TspBatch, question: TourQuestion, answer: Tours | None, comm: Comm) -> Verdict:
+        """Check all tours on rank 0."""
+        return on_rank_0(comm, lambda: self._verdict(problem, question, answer))
+
+    def _verdict(self, batch: TspBatch, question: TourQuestion, answer: Tours | None) -> Verdict:
+        assert answer is not None  # on rank 0
+        if not np.array_equal(answer.offset, batch.offset) or answer.costs.shape != (batch.count,):
+            return Verdict(False, "the number or the sizes of the tours are not those of the instances")
+        closed = question.path == "cycle"
+        wrong = message_of(check_tours, batch, answer.tours, answer.costs, answer.found, closed)
+        return Verdict(wrong is None, wrong or "every tour has every city once, its cost added up from the instance")
+
+    def verify(
+        self, contents: Contents, answer: Tours, problem: TspBatch, question: TourQuestion, rows: RowBlocks
+    ) -> Verdict:
+        """Check all tours of a result file."""
+        return self._verdict(problem, question, answer)
+
+    def beside(self, problem: TspBatch, question: TourQuestion, answer: Tours) -> dict[str, dict[str, Column]]:
+        """Return `/rounding` of tours that have passed their check, if costs were rounded."""
+        if not problem.roundings:
+            return {}
+        each = []
+        for number, (begin, end) in enumerate(pairwise(answer.offset.tolist())):
+            exact = Unrounded(own_decimal(int(answer.costs[number]), problem.scale), Decimal(0))
+            if problem.roundings[number] is not None and answer.found[number]:
+                exact = unrounded_tour(problem.instance(number), question, answer.tours[begin:end])
+            each.append(exact)
+        costs = [exact.cost if found else None for exact, found in zip(each, answer.found)]
+        return rounding_group(Unrounded(error=max(exact.error or Decimal(0) for exact in each)), costs=costs)
+
+    def lines(self, contents: Contents) -> Iterator[str]:
+        """Yield the number of tours, and the range of their costs."""
+        yield f"tours:  {self.summary(contents)}, proven optimal{rounded_to(contents)}, /solution/tours in the file"
+        if span := range_of_costs(contents):
+            yield f"costs:  {span}{batch_words(contents)}"
+
+    def summary(self, contents: Contents) -> str:
+        """Return `100000 tours, 3 instances without a tour`."""
+        found = np.asarray(contents.value("solution", "found"), bool)
+        none = int((~found).sum())
+        return counted(int(found.sum()), "tour") + (f", {counted(none, 'instance')} without a tour" if none else "")
+
+    def rows(self, contents: Contents) -> Iterator[Rows]:
+        """Yield a table with a row for each instance: its number, cost, and tour."""
+        offset, tours = (np.asarray(contents.value("solution", name)) for name in ("offset", "tours"))
+        texts = [" ".join(map(str, tours[a:b].tolist())) for a, b in pairwise(offset.tolist())]
+        found = np.asarray(contents.value("solution", "found"), bool)
+        costs = np.where(found, contents.in_own_unit(np.asarray(contents.value("solution", "costs"))), np.nan)
+        yield {"instance": np.arange(len(costs)), "cost": costs, "tour": np.array(texts, dtype=object)}
+
+    def edges(self, contents: Contents, number: int | None = None) -> Edges:
+        """Refuse, since a batch has no single graph."""
+        raise InputError("a batch of instances has no map and no graph of its own; export it as .csv")
 
 
-def rows(contents: Contents) -> Iterator[Rows]:
-    """Yield a table with a row for each instance: its number, cost, and tour."""
-    offset, tours = (np.asarray(contents.value("solution", name)) for name in ("offset", "tours"))
-    texts = [" ".join(map(str, tours[a:b].tolist())) for a, b in pairwise(offset.tolist())]
-    found = np.asarray(contents.value("solution", "found"), bool)
-    costs = np.where(found, contents.in_own_unit(np.asarray(contents.value("solution", "costs"))), np.nan)
-    yield {"instance": np.arange(len(costs)), "cost": costs, "tour": np.array(texts, dtype=object)}
-
-
-def edges(contents: Contents, number: int | None = None) -> Edges:
-    """Refuse, since a batch has no single graph."""
-    raise InputError("a batch of instances has no map and no graph of its own; export it as .csv")
-
-
-TOURS = AnswerType("tours of a batch", (Tours,), check, verify, lines, summary, rows, edges,
-                   GROUPS, beside)
+TOURS = ToursType()

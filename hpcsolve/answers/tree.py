@@ -33,8 +33,6 @@ from hpcsolve.wording import counted
 
 ROWS_CHECKED = 256
 """About how many rows of the terminals' distances `verify` computes again."""
-GROUPS = declared("cost", "error")
-"""The group beside a tree."""
 _BOUND = "No Steiner tree of this instance is lighter; proven by /prices, by closure_mst, or as /solution/proof says"
 _PROOF = "Method that proves the lower bound: dual (/prices prove it), search (no short certificate), or another one"
 _ENDS = "Ends of the tree's edges, the {} position"
@@ -121,24 +119,6 @@ def tree_from_edges(
     return Tree(cost, u, v, weight, lower_bound, ratio, closure_mst, closure_bottleneck, proof, optimal, matrix)
 
 
-def check(problem: Graph, question: TreeQuestion | None, answer: Tree, comm: Comm) -> Verdict:
-    """Check a run's tree and all numbers beside it on rank 0, but not the prices."""
-    return on_rank_0(comm, lambda: _checked(problem, answer))
-
-
-def _checked(problem: Graph, answer: Tree) -> Verdict:
-    """Return the verdict on the tree and on the first and the last of rank 0's rows of the matrix."""
-    verdict, table = check_answer(problem, answer), answer.matrix
-    if verdict.passed is False or table is None:
-        return verdict
-    try:
-        for row in sorted({0, len(table.values) - 1}):
-            _check_row(problem, table.first + row, table.values[row])
-    except ValueError as error:
-        return Verdict(False, f"matrix: {error}")
-    return Verdict(True, f"{verdict.reason}; two rows of the matrix found again by a search on the host")
-
-
 def check_answer(problem: Graph, answer: Tree) -> Verdict:
     """Check a tree, the numbers beside it, and that the lower bound is neither too low nor above the tree's weight."""
     try:
@@ -170,83 +150,10 @@ def _wrong_claims(problem: Graph, answer: Tree, weight: int) -> Iterator[str]:
         yield f"the tree weighs {weight}, more than closure_mst, {known.weight}"
 
 
-def verify(contents: Contents, answer: Tree, problem: Graph, question: TreeQuestion, rows: RowBlocks) -> Verdict:
-    """Check the tree in a result file, the numbers beside it, and the lower bound by its prices."""
-    if contents.attributes["cost"] != own_unit(answer.cost, problem.scale):
-        stated = f"the attribute cost is {contents.attributes['cost']}"
-        return Verdict(False, f"{stated}, but /solution/cost is {answer.cost} at scale {problem.scale}")
-    verdict = check_answer(problem, answer)
-    if verdict.passed is not False:
-        verdict = _with_bound(contents, problem, answer, verdict)
-    if verdict.passed is False or not (question.matrix or contents.tables):
-        return verdict
-    return _with_matrix(contents, problem, rows, verdict)
-
-
-def _with_bound(contents: Contents, problem: Graph, answer: Tree, verdict: Verdict) -> Verdict:
-    """Return the verdict on the tree, extended by the check of the lower bound."""
-    assert problem.terminals is not None
-    bound = int(answer.lower_bound)
-    if bound == closure_bound(int(answer.closure_mst), len(problem.terminals)):
-        return Verdict(True, f"{verdict.reason}; closure_mst proves the lower bound")
-    if answer.proof == SEARCH:
-        return Verdict(True, f"{verdict.reason}; {without_certificate(contents)}")
-    if answer.proof not in (None, DUAL):
-        return Verdict(True, f"{verdict.reason}; the lower bound was not checked, {answer.proof} proves it")
-    root, terminals, prices = (contents.value("prices", name) for name in ("root", "terminal", "price"))
-    if prices is None or terminals is None or root is None or len(terminals) != len(prices):
-        return Verdict(False, "/prices is missing or incomplete: nothing proves the lower bound")
-    try:
-        proven = replayed(problem, int(root), zip(terminals.tolist(), prices.tolist()))
-    except ValueError as error:
-        return Verdict(False, str(error))
-    if proven is None:
-        return Verdict(True, f"{verdict.reason}; the prices were not checked, which would take too long")
-    if proven != bound:
-        return Verdict(False, f"lower_bound is {bound}, the prices prove {proven}")
-    return Verdict(True, f"{verdict.reason}; the prices prove the lower bound")
-
-
-def _with_matrix(contents: Contents, problem: Graph, rows: RowBlocks, verdict: Verdict) -> Verdict:
-    """Return the verdict on the tree, extended by the check of some rows of the distances between the terminals."""
-    assert problem.terminals is not None
-    k, table = len(problem.terminals), contents.tables.get("matrix")
-    if table is None or table.shape != (k, k) or table.none is not None or len(contents.tables) > 1:
-        return Verdict(False, f"/solution/matrix is missing, or is not a table of {k} x {k} distances")
-    step = -(-k // ROWS_CHECKED)
-    try:
-        for first, (block,) in rows(["matrix"]):
-            for row in range(-first % step, len(block), step):
-                _check_row(problem, first + row, block[row])
-    except ValueError as error:
-        return Verdict(False, f"/solution/matrix: {error}")
-    which = "every row" if step == 1 else f"every {step}th row"
-    return Verdict(True, f"{verdict.reason}; {which} of the matrix found again by a search on the host")
-
-
 def _check_row(problem: Graph, row: int, distance: Any) -> None:
     """Check a row of the matrix. Raises as `check_columns`."""
     assert problem.terminals is not None
     check_columns(problem, problem.terminals[row : row + 1], problem.terminals, distance[None], first=row)
-
-
-def beside(problem: Graph, question: TreeQuestion, answer: Tree) -> dict[str, dict[str, Column]]:
-    """Return `/rounding` of a tree that has passed its check, if weights were rounded."""
-    return {} if problem.rounding is None else rounding_group(unrounded_tree(problem, answer.u, answer.v))
-
-
-def rows(contents: Contents) -> Iterator[Rows]:
-    """Yield the edges of the tree with their ends by name and their weights."""
-    names, found = names_of(contents), edges(contents)
-    assert found.weights is not None
-    yield {"u": names[found.tails], "v": names[found.heads], "weight": found.weights}
-
-
-def edges(contents: Contents, number: int | None = None) -> Edges:
-    """Return the edges of the tree. The vertices of a tree without edges are its terminals."""
-    u, v = (np.asarray(contents.value("solution", name), np.int64) for name in ("u", "v"))
-    vertices = np.unique(np.concatenate([u, v, np.asarray(contents.value("instance", "terminal", []), np.int64)]))
-    return Edges(u, v, contents.own("solution", "weight"), False, vertices)
 
 
 class TreeMixin(VertexMixin):
@@ -264,31 +171,6 @@ class TreeMixin(VertexMixin):
     def terminals(self) -> list[Any]:
         """The terminals by name or by number in the instance's file, or empty."""
         return self.named(self.contents.value("instance", "terminal", []))
-
-
-def lines(contents: Contents) -> Iterator[str]:
-    """Yield the size of the reduced graph, the tree, its cost and the lower bound."""
-    counts = {name: int(column.values) for name, column in contents.groups.get("reductions", {}).items()}
-    if counts:
-        of = {name: counts.get(name, 0) for name in ("contracted", "parallel", "ends", "passed")}
-        removed = (f"{counted(of['contracted'], 'edge')} of weight 0, {counted(of['parallel'], 'parallel edge')}, "
-                   f"{counted(of['ends'], 'leaf')}, {counted(of['passed'], 'vertex')} of degree 2")
-        if "lighter" in counts:
-            removed += (f", {counted(counts['special'], 'edge')} by the special distance, {counts['lighter']} that no "
-                        f"lighter tree has; contracted: {counted(counts['terminals'], 'edge')} at terminals")
-        yield f"reduced: {counts.get('vertices')} vertices, {counts.get('edges')} edges (removed: {removed})"
-    u, v = (np.asarray(contents.value("solution", name)) for name in ("u", "v"))
-    labels = shown_names(contents)
-    known = all(((end >= 0) & (end < len(labels))).all() for end in (u, v))
-    if len(u) == len(v) <= SHOWN and known:
-        yield f"tree:   {', '.join(f'{labels[a]} - {labels[b]}' for a, b in zip(u, v)) or 'one vertex'}"
-    else:
-        yield f"tree:   {len(u)} edges, /solution/u and /solution/v in the file"
-    yield f"cost:   {contents.attributes['cost']}{exactly(contents.value('rounding', 'cost'))}, {tree_bounds(contents)}"
-    if proof := how_proven(contents):
-        yield f"proof:  {proof}"
-    elif searched := _searched(contents):
-        yield f"search: {searched}"
 
 
 def how_proven(contents: Contents) -> str:
@@ -316,10 +198,126 @@ def _searched(contents: Contents) -> str:
     return f"{kept} of up to {counted(int(size[-1]), 'terminal')}"
 
 
-def summary(contents: Contents) -> str:
-    """Return `cost 99, optimal; 400 vertices`."""
-    optimal = ", optimal" if contents.value("solution", "ratio") == 1 else ""
-    return f"cost {contents.attributes['cost']}{optimal}; {contents.value('instance', 'vertices')} vertices"
+class TreeType(AnswerType):
+    """A Steiner tree, as an answer."""
+
+    name, in_words, records = "tree", "a Steiner tree", (Tree,)
+    groups = declared("cost", "error")
+
+    def check(self, problem: Graph, question: TreeQuestion | None, answer: Tree, comm: Comm) -> Verdict:
+        """Check a run's tree and all numbers beside it on rank 0, but not the prices."""
+        return on_rank_0(comm, lambda: self._checked(problem, answer))
+
+    def _checked(self, problem: Graph, answer: Tree) -> Verdict:
+        """Return the verdict on the tree and on the first and the last of rank 0's rows of the matrix."""
+        verdict, table = check_answer(problem, answer), answer.matrix
+        if verdict.passed is False or table is None:
+            return verdict
+        try:
+            for row in sorted({0, len(table.values) - 1}):
+                _check_row(problem, table.first + row, table.values[row])
+        except ValueError as error:
+            return Verdict(False, f"matrix: {error}")
+        return Verdict(True, f"{verdict.reason}; two rows of the matrix found again by a search on the host")
+
+    def verify(
+        self, contents: Contents, answer: Tree, problem: Graph, question: TreeQuestion, rows: RowBlocks
+    ) -> Verdict:
+        """Check the tree in a result file, the numbers beside it, and the lower bound by its prices."""
+        if contents.attributes["cost"] != own_unit(answer.cost, problem.scale):
+            stated = f"the attribute cost is {contents.attributes['cost']}"
+            return Verdict(False, f"{stated}, but /solution/cost is {answer.cost} at scale {problem.scale}")
+        verdict = check_answer(problem, answer)
+        if verdict.passed is not False:
+            verdict = self._with_bound(contents, problem, answer, verdict)
+        if verdict.passed is False or not (question.matrix or contents.tables):
+            return verdict
+        return self._with_matrix(contents, problem, rows, verdict)
+
+    def _with_bound(self, contents: Contents, problem: Graph, answer: Tree, verdict: Verdict) -> Verdict:
+        """Return the verdict on the tree, extended by the check of the lower bound."""
+        assert problem.terminals is not None
+        bound = int(answer.lower_bound)
+        if bound == closure_bound(int(answer.closure_mst), len(problem.terminals)):
+            return Verdict(True, f"{verdict.reason}; closure_mst proves the lower bound")
+        if answer.proof == SEARCH:
+            return Verdict(True, f"{verdict.reason}; {without_certificate(contents)}")
+        if answer.proof not in (None, DUAL):
+            return Verdict(True, f"{verdict.reason}; the lower bound was not checked, {answer.proof} proves it")
+        root, terminals, prices = (contents.value("prices", name) for name in ("root", "terminal", "price"))
+        if prices is None or terminals is None or root is None or len(terminals) != len(prices):
+            return Verdict(False, "/prices is missing or incomplete: nothing proves the lower bound")
+        try:
+            proven = replayed(problem, int(root), zip(terminals.tolist(), prices.tolist()))
+        except ValueError as error:
+            return Verdict(False, str(error))
+        if proven is None:
+            return Verdict(True, f"{verdict.reason}; the prices were not checked, which would take too long")
+        if proven != bound:
+            return Verdict(False, f"lower_bound is {bound}, the prices prove {proven}")
+        return Verdict(True, f"{verdict.reason}; the prices prove the lower bound")
+
+    def _with_matrix(self, contents: Contents, problem: Graph, rows: RowBlocks, verdict: Verdict) -> Verdict:
+        """Return the verdict on the tree, extended by the check of some rows of the distances between the terminals."""
+        assert problem.terminals is not None
+        k, table = len(problem.terminals), contents.tables.get("matrix")
+        if table is None or table.shape != (k, k) or table.none is not None or len(contents.tables) > 1:
+            return Verdict(False, f"/solution/matrix is missing, or is not a table of {k} x {k} distances")
+        step = -(-k // ROWS_CHECKED)
+        try:
+            for first, (block,) in rows(["matrix"]):
+                for row in range(-first % step, len(block), step):
+                    _check_row(problem, first + row, block[row])
+        except ValueError as error:
+            return Verdict(False, f"/solution/matrix: {error}")
+        which = "every row" if step == 1 else f"every {step}th row"
+        return Verdict(True, f"{verdict.reason}; {which} of the matrix found again by a search on the host")
+
+    def beside(self, problem: Graph, question: TreeQuestion, answer: Tree) -> dict[str, dict[str, Column]]:
+        """Return `/rounding` of a tree that has passed its check, if weights were rounded."""
+        return {} if problem.rounding is None else rounding_group(unrounded_tree(problem, answer.u, answer.v))
+
+    def lines(self, contents: Contents) -> Iterator[str]:
+        """Yield the size of the reduced graph, the tree, its cost and the lower bound."""
+        counts = {name: int(column.values) for name, column in contents.groups.get("reductions", {}).items()}
+        if counts:
+            of = {name: counts.get(name, 0) for name in ("contracted", "parallel", "ends", "passed")}
+            removed = (f"{counted(of['contracted'], 'edge')} of weight 0, {counted(of['parallel'], 'parallel edge')}, "
+                       f"{counted(of['ends'], 'leaf')}, {counted(of['passed'], 'vertex')} of degree 2")
+            if "lighter" in counts:
+                removed += (f", {counted(counts['special'], 'edge')} by the special distance, {counts['lighter']} that "
+                            f"no lighter tree has; contracted: {counted(counts['terminals'], 'edge')} at terminals")
+            yield f"reduced: {counts.get('vertices')} vertices, {counts.get('edges')} edges (removed: {removed})"
+        u, v = (np.asarray(contents.value("solution", name)) for name in ("u", "v"))
+        labels = shown_names(contents)
+        known = all(((end >= 0) & (end < len(labels))).all() for end in (u, v))
+        if len(u) == len(v) <= SHOWN and known:
+            yield f"tree:   {', '.join(f'{labels[a]} - {labels[b]}' for a, b in zip(u, v)) or 'one vertex'}"
+        else:
+            yield f"tree:   {len(u)} edges, /solution/u and /solution/v in the file"
+        exact = exactly(contents.value("rounding", "cost"))
+        yield f"cost:   {contents.attributes['cost']}{exact}, {tree_bounds(contents)}"
+        if proof := how_proven(contents):
+            yield f"proof:  {proof}"
+        elif searched := _searched(contents):
+            yield f"search: {searched}"
+
+    def summary(self, contents: Contents) -> str:
+        """Return `cost 99, optimal; 400 vertices`."""
+        optimal = ", optimal" if contents.value("solution", "ratio") == 1 else ""
+        return f"cost {contents.attributes['cost']}{optimal}; {contents.value('instance', 'vertices')} vertices"
+
+    def rows(self, contents: Contents) -> Iterator[Rows]:
+        """Yield the edges of the tree with their ends by name and their weights."""
+        names, found = names_of(contents), self.edges(contents)
+        assert found.weights is not None
+        yield {"u": names[found.tails], "v": names[found.heads], "weight": found.weights}
+
+    def edges(self, contents: Contents, number: int | None = None) -> Edges:
+        """Return the edges of the tree. The vertices of a tree without edges are its terminals."""
+        u, v = (np.asarray(contents.value("solution", name), np.int64) for name in ("u", "v"))
+        vertices = np.unique(np.concatenate([u, v, np.asarray(contents.value("instance", "terminal", []), np.int64)]))
+        return Edges(u, v, contents.own("solution", "weight"), False, vertices)
 
 
-TREE = AnswerType("tree", (Tree,), check, verify, lines, summary, rows, edges, GROUPS, beside)
+TREE = TreeType()

@@ -5,29 +5,10 @@ A new format is a new file and a record here. Messages and the table in docs/job
 
 from __future__ import annotations
 
-from hpcsolve.formats import Format
-from hpcsolve.formats.dimacs import looks_like_dimacs, read_dimacs, write_dimacs
-from hpcsolve.formats.edge_list import (
-    has_edge_titles,
-    looks_like_edge_list,
-    read_edge_list,
-    write_edge_list,
-)
+from hpcsolve.formats import Format, dimacs, edge_list, networkx_files, npy
 from hpcsolve.formats.geojson import looks_like_geojson, read_geojson
 from hpcsolve.formats.matrix_market import looks_like_matrix_market, read_matrix_market, write_matrix_market
 from hpcsolve.formats.metis import read_metis, write_metis
-from hpcsolve.formats.networkx_files import (
-    looks_like_gml,
-    looks_like_graphml,
-    looks_like_node_link,
-    read_gml,
-    read_graphml,
-    read_node_link,
-    write_gml,
-    write_graphml,
-    write_node_link,
-)
-from hpcsolve.formats.npy import is_npy, is_zip, read_npy, read_sparse_npz, write_npy
 from hpcsolve.formats.pace import looks_like_pace, read_pace
 from hpcsolve.formats.places import looks_like_places, read_places, write_places
 from hpcsolve.formats.steinlib import looks_like_steinlib, read_steinlib, write_steinlib
@@ -47,7 +28,7 @@ TSP_FORMATS: tuple[Format[Tsp], ...] = (
     ),
     Format(
         "npy", "numpy matrix", (".npy",), "a square array that `numpy.save` wrote", directed="from row to column",
-        read=read_npy, signature=is_npy, write=write_npy, binary=True, growth=1,
+        read=npy.read_npy, signature=npy.is_npy, write=npy.write_npy, binary=True, growth=1,
     ),
     Format(
         "text matrix", "table of numbers", (".csv", ".tsv"),
@@ -67,7 +48,7 @@ GRAPH_FORMATS: tuple[Format[Graph], ...] = (
     Format(
         "npz", "scipy sparse matrix", (".npz",), "a zip file of arrays that `scipy.sparse.save_npz` wrote",
         directed="yes: entry (u, v) is an arc from u to v",
-        read=read_sparse_npz, signature=is_zip, binary=True,
+        read=npy.read_sparse_npz, signature=npy.is_zip, binary=True,
     ),
     Format(
         "matrix market", "Matrix Market", (".mtx",), "begins with `%%MatrixMarket matrix coordinate`",
@@ -76,7 +57,7 @@ GRAPH_FORMATS: tuple[Format[Graph], ...] = (
     ),
     Format(
         "dimacs", "DIMACS", (".gr",), "a line `p sp VERTICES ARCS`, then lines `a TAIL HEAD WEIGHT`", directed="yes",
-        read=read_dimacs, signature=looks_like_dimacs, write=write_dimacs,
+        read=dimacs.read_dimacs, signature=dimacs.looks_like_dimacs, write=dimacs.write_dimacs,
     ),
     Format(
         "steinlib", "SteinLib", (".stp",), "begins with `33D32945 STP File`; with terminals", directed="no",
@@ -89,12 +70,14 @@ GRAPH_FORMATS: tuple[Format[Graph], ...] = (
     Format(
         "graphml", "GraphML", (".graphml",), "XML with `<graphml`; needs networkx",
         directed="as `edgedefault` says",
-        read=read_graphml, signature=looks_like_graphml, write=write_graphml, takes_weight=True, growth=27,
+        read=networkx_files.read_graphml, signature=networkx_files.looks_like_graphml,
+        write=networkx_files.write_graphml, takes_weight=True, growth=27,
     ),
     Format(
         "gml", "GML", (".gml",), "begins with `graph [`; needs networkx",
         directed="as `directed` says; without it not stated",
-        read=read_gml, signature=looks_like_gml, write=write_gml, takes_weight=True, growth=22,
+        read=networkx_files.read_gml, signature=networkx_files.looks_like_gml, write=networkx_files.write_gml,
+        takes_weight=True, growth=22,
     ),
     Format(
         "geojson", "GeoJSON", (".geojson", ".json"),
@@ -105,7 +88,8 @@ GRAPH_FORMATS: tuple[Format[Graph], ...] = (
     Format(
         "node-link", "node-link JSON", (".json",), "what `networkx.node_link_data` gives; needs networkx",
         directed="as `directed` says; without it not stated",
-        read=read_node_link, signature=looks_like_node_link, write=write_node_link, takes_weight=True, growth=15,
+        read=networkx_files.read_node_link, signature=networkx_files.looks_like_node_link,
+        write=networkx_files.write_node_link, takes_weight=True, growth=15,
     ),
     Format(
         "metis", "METIS", (".graph", ".metis"), "known by its suffix alone: the neighbours of each vertex",
@@ -117,7 +101,7 @@ GRAPH_FORMATS: tuple[Format[Graph], ...] = (
         "two vertices (numbers or names) and perhaps a weight on each line, separated by blanks, commas, semicolons or "
         "tabs",
         directed="as a comment `# Directed graph` or `# Undirected graph` says; without it not stated",
-        read=read_edge_list, signature=has_edge_titles, resembles=looks_like_edge_list, write=write_edge_list,
-        takes_weight=True,
+        read=edge_list.read_edge_list, signature=edge_list.has_edge_titles, resembles=edge_list.looks_like_edge_list,
+        write=edge_list.write_edge_list, takes_weight=True,
     ),
 )

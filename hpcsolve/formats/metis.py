@@ -15,20 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.errors import InputError
+from hpcsolve.formats import records
 from hpcsolve.formats.files import InputFile, decode, words, write_text
-from hpcsolve.formats.records import (
-    NUMBER,
-    Numbers,
-    comment_lines,
-    header_numbers,
-    numbers_of,
-    positions_in,
-    require_count,
-    require_plausible,
-    require_undirected,
-    weights_in,
-    word_positions,
-)
 from hpcsolve.problems.graph import Graph, arc_without_reverse, assembled
 from hpcsolve.wording import shown
 
@@ -68,18 +56,18 @@ def read_metis(file: InputFile, directed: bool | None = None) -> Graph:
     InputError
         With file and line. An edge that only one end lists, or both ends with different weights, is an error too.
     """
-    require_undirected(file, directed)
+    records.require_undirected(file, directed)
     body = _metis_lines(file)
     values, rows = _neighbours(file, body)
     width = 1 + body.weighted
     tails = rows[::width]
     lines = body.numbers[tails]
-    heads = positions_in(file, values[::width], lines, body.n)
+    heads = records.positions_in(file, values[::width], lines, body.n)
     proper = int(np.count_nonzero(tails != heads))
     if len(heads) != 2 * body.edges:
-        require_count(file, 2 * body.edges, proper, "neighbours (two for each edge)", body.line)
+        records.require_count(file, 2 * body.edges, proper, "neighbours (two for each edge)", body.line)
     ones = np.ones(len(heads), dtype=np.uint64)
-    weights, scale = weights_in(file, values[1::2] if body.weighted else ones, lines, body.n)
+    weights, scale = records.weights_in(file, values[1::2] if body.weighted else ones, lines, body.n)
     graph = assembled(file.stem or "graph", body.n, tails, heads, weights, directed=True, scale=scale,
                       labels=np.arange(1, body.n + 1))
     lone = arc_without_reverse(graph)
@@ -111,7 +99,7 @@ def write_metis(graph: Graph, path: str) -> None:
     ends = (graph.offsets * len(columns)).tolist()
     head = f"{graph.n} {graph.arcs // 2}{' 001' if len(columns) == 2 else ''}"
     lines = (" ".join(numbers[begin:end]) for begin, end in pairwise(ends))
-    write_text("\n".join([*comment_lines(graph, "% "), head, *lines, ""]), path)
+    write_text("\n".join([*records.comment_lines(graph, "% "), head, *lines, ""]), path)
 
 
 def _metis_lines(file: InputFile) -> MetisLines:
@@ -124,25 +112,25 @@ def _metis_lines(file: InputFile) -> MetisLines:
     header = words(decode(lines[line - 1]))
     if not 2 <= len(header) <= 4:
         raise file.error(f"expected {_EXAMPLE}, found {shown(' '.join(header))}", line)
-    n, edges, *rest = header_numbers(file, header, line, _EXAMPLE)
+    n, edges, *rest = records.header_numbers(file, header, line, _EXAMPLE)
     digits = header[2].rjust(3, "0") if rest else "000"
     if not re.fullmatch("[01]{3}", digits):
         raise file.error(f"the format {shown(header[2])} is not three digits of 0 and 1", line)
-    require_plausible(file, n, line)
+    records.require_plausible(file, n, line)
     chosen = kept[first + 1 :]
     while len(chosen) > n and not lines[chosen[-1]].strip():
         chosen.pop()
-    require_count(file, n, len(chosen), "vertices", line)
+    records.require_count(file, n, len(chosen), "vertices", line)
     skipped = int(digits[0]) + int(digits[1]) * (rest[1] if len(rest) == 2 else 1)
     text = b"".join(lines[index] + b"\n" for index in chosen)
     return MetisLines(n, edges, skipped, digits[2] == "1", line, text, np.array(chosen, dtype=np.int64) + 1)
 
 
-def _neighbours(file: InputFile, body: MetisLines) -> tuple[Numbers, NDArray[np.int64]]:
+def _neighbours(file: InputFile, body: MetisLines) -> tuple[records.Numbers, NDArray[np.int64]]:
     """Return neighbours and weights in turn, and the vertex on whose line each of these numbers stands."""
-    places = word_positions(np.frombuffer(body.text, dtype=np.uint8))
+    places = records.word_positions(np.frombuffer(body.text, dtype=np.uint8))
     words = len(places.starts)
-    values = numbers_of(body.text, words, int((places.ends - places.starts).max(initial=0)))
+    values = records.numbers_of(body.text, words, int((places.ends - places.starts).max(initial=0)))
     if values is None:
         raise _bad_word(file, body)
     entries = places.counts - body.skipped
@@ -158,6 +146,6 @@ def _neighbours(file: InputFile, body: MetisLines) -> tuple[Numbers, NDArray[np.
 def _bad_word(file: InputFile, body: MetisLines) -> InputError:
     for number, line in zip(body.numbers.tolist(), body.text.split(b"\n"), strict=False):
         for word in words(decode(line)):
-            if not NUMBER.fullmatch(word):
+            if not records.NUMBER.fullmatch(word):
                 return file.error(f"expected a number, found {shown(word)}", number)
     return file.error("holds something other than numbers", body.line)

@@ -15,14 +15,8 @@ import numpy as np
 from hpcsolve.errors import InputError
 from hpcsolve.formats.files import InputFile, decode, write_text
 from hpcsolve.formats.tables import Row, cells_of, delimiter_of, shortest
+from hpcsolve.problems import geographic
 from hpcsolve.problems.distances import distance_matrix, metres
-from hpcsolve.problems.geographic import (
-    DEGREES,
-    from_places,
-    has_place_columns,
-    out_of_range,
-    place_columns,
-)
 from hpcsolve.problems.notes import not_used
 from hpcsolve.problems.rounding import Precision, is_number
 from hpcsolve.problems.tsp import NO_ARC, Tsp, require_memory
@@ -39,7 +33,7 @@ def looks_like_places(content: bytes) -> bool:
     assert found is not None
     header = decode(found[1])
     try:
-        return has_place_columns(cells_of(header, delimiter_of(header) or ","))
+        return geographic.has_place_columns(cells_of(header, delimiter_of(header) or ","))
     except csv.Error:
         return False
 
@@ -56,7 +50,7 @@ def read_places(file: InputFile, precision: Precision | None = None) -> Tsp:
     rows = _rows(file)
     title_line, header = next(rows)
     try:
-        columns = place_columns(header)
+        columns = geographic.place_columns(header)
     except ValueError as problem:
         raise file.error(str(problem), title_line) from None
     naming = columns.label if columns.name is None else columns.name
@@ -77,7 +71,7 @@ def read_places(file: InputFile, precision: Precision | None = None) -> Tsp:
     labels = None if columns.label is None else _labels(file, body, columns.label, columns.name is not None)
     named = columns.name is not None or labels is None
     latitudes, longitudes = zip(*places)
-    return from_places(
+    return geographic.from_places(
         latitudes, longitudes, file.stem or "places", labels=labels, notes=not_used(columns.unused(header)),
         city_names=[cells[naming] for _, cells in body] if naming is not None and named else (),
     )
@@ -109,7 +103,7 @@ def _degrees(file: InputFile, text: str, what: str, line: int) -> float:
     if not np.isfinite(value):
         hint = "write decimals with a point" if re.fullmatch(r"[+-]?\d+,\d+", text) else "give decimal degrees"
         raise file.error(f"the {what} {shown(text)} is not a number; {hint}", line)
-    wrong = out_of_range(value, what)
+    wrong = geographic.out_of_range(value, what)
     if wrong:
         raise file.error(wrong, line)
     return value
@@ -149,7 +143,7 @@ def write_places(tsp: Tsp, path: str) -> None:
         The file cannot be written.
     """
     places = tsp.coordinates
-    if places is None or tsp.coordinates_kind != DEGREES or tsp.scale != 1:
+    if places is None or tsp.coordinates_kind != geographic.DEGREES or tsp.scale != 1:
         raise InputError("has no latitudes and longitudes in decimal degrees; write it as .tsp or .npy", tsp.name)
     cost = distance_matrix(places, metres)
     assert cost is not None

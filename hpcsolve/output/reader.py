@@ -37,17 +37,8 @@ from hpcsolve.answers.contents import Column, Contents, Dataset, DistanceTable
 from hpcsolve.errors import DamagedFileError, HpcsolveError, InputError, ResourceError
 from hpcsolve.isolated import python_command
 from hpcsolve.memory import available_memory
+from hpcsolve.output import schema
 from hpcsolve.output.hdf5 import Seal, is_hdf5, seal_of
-from hpcsolve.output.schema import (
-    ATTRIBUTES,
-    FILL_VALUE,
-    FORMAT,
-    GROUPS,
-    SCALE_FACTOR,
-    SCALED_IN_VERSION_1,
-    check_attributes,
-    check_types,
-)
 from hpcsolve.replacing import KINDS
 from hpcsolve.wording import unreadable
 
@@ -88,7 +79,7 @@ BLOCK_BYTES = 1 << 26
 
 
 def read_result(
-    path: str | os.PathLike[str], groups: Sequence[str] = tuple(GROUPS), *, tables: bool = True
+    path: str | os.PathLike[str], groups: Sequence[str] = tuple(schema.GROUPS), *, tables: bool = True
 ) -> Contents:
     """Read a result file, or some of its groups.
 
@@ -119,13 +110,13 @@ def read_job_text(path: str) -> str:
 def read_own(path: str | os.PathLike[str]) -> Contents:
     """Read a file that this process has written, without its seal and its tables. Raises as `read_result`."""
     with _opened(os.fspath(path)) as file:
-        return _contents(file, tuple(GROUPS), _Budget(os.fspath(path), math.inf), False)
+        return _contents(file, tuple(schema.GROUPS), _Budget(os.fspath(path), math.inf), False)
 
 
 def read_all(name: str) -> None:
     """Read all that a result file holds, in a child process (`require_readable`). Raises as `read_result`."""
     with _opened(name) as file:
-        tables = _contents(file, tuple(GROUPS), _Budget(name), False).tables
+        tables = _contents(file, tuple(schema.GROUPS), _Budget(name), False).tables
     for table in tables:
         for _ in row_blocks(name, [table]):
             pass
@@ -184,22 +175,22 @@ def _opened(name: str) -> Iterator[h5py.File]:
 
 
 def _contents(file: h5py.File, names: Sequence[str], budget: _Budget, tables: bool) -> Contents:
-    attributes = {key: _attribute(file, key) for key in ATTRIBUTES if key in file.attrs}
-    if attributes.get("format") != FORMAT:
+    attributes = {key: _attribute(file, key) for key in schema.ATTRIBUTES if key in file.attrs}
+    if attributes.get("format") != schema.FORMAT:
         raise InputError("is an HDF5 file, but not a result of hpcsolve", budget.path)
     version = attributes.get("format_version")
-    if version not in FILL_VALUE:
-        known = " and ".join(map(str, FILL_VALUE))
+    if version not in schema.FILL_VALUE:
+        known = " and ".join(map(str, schema.FILL_VALUE))
         said = version if isinstance(version, int) else repr(str(version)[:40])
         raise InputError(f"is of format version {said}; this hpcsolve reads versions {known}", budget.path)
-    check_attributes(attributes)
+    schema.check_attributes(attributes)
     import h5py
 
     found = [str(key) for key in file]
     groups: dict[str, dict[str, Column]] = {}
     shapes: dict[str, DistanceTable] = {}
     for key in found:
-        if key not in GROUPS or not isinstance(_linked(file, key), h5py.Group):
+        if key not in schema.GROUPS or not isinstance(_linked(file, key), h5py.Group):
             raise ValueError(f"/{key[:40]} is not part of the format")
         if key in names:
             if len(file[key]) > MOST_DATASETS:
@@ -210,7 +201,7 @@ def _contents(file: h5py.File, names: Sequence[str], budget: _Budget, tables: bo
             read = {name: dataset for name, dataset in datasets.items() if tables or name not in found_tables}
             groups[key] = {name: _column(name, dataset, version, budget) for name, dataset in read.items()}
     contents = Contents(attributes, groups, shapes)
-    check_types(contents)
+    schema.check_types(contents)
     _check_scale_factors(file, contents)
     return contents
 
@@ -221,9 +212,9 @@ def _check_scale_factors(file: h5py.File, contents: Contents) -> None:
         return
     columns = [f"/{group}/{name}" for group, members in contents.groups.items() for name in members]
     for place in [*columns, *(f"/solution/{name}" for name in contents.tables)]:
-        factor = _attribute(file[place], SCALE_FACTOR)
+        factor = _attribute(file[place], schema.SCALE_FACTOR)
         if factor != "" and not (contents.scale > 0 and factor == 1 / contents.scale):
-            raise ValueError(f"the attribute {SCALE_FACTOR} of {place} is not 1 / scale")
+            raise ValueError(f"the attribute {schema.SCALE_FACTOR} of {place} is not 1 / scale")
 
 
 def _dataset(group: h5py.Group, key: str, budget: _Budget) -> h5py.Dataset:
@@ -249,13 +240,13 @@ def _column(key: str, dataset: h5py.Dataset, version: int, budget: _Budget) -> C
 
 def _none(dataset: h5py.Dataset, version: int) -> int | float | None:
     """Return the value of a dataset that stands for "none", or None if no attribute says so."""
-    value = _attribute(dataset, FILL_VALUE[version])
+    value = _attribute(dataset, schema.FILL_VALUE[version])
     return value if isinstance(value, (int, float)) else None
 
 
 def _is_scaled(dataset: h5py.Dataset, version: int) -> bool:
     """Return whether a dataset holds scaled integers, by its attribute or in version 1 by its name."""
-    return str(dataset.name) in SCALED_IN_VERSION_1 if version == 1 else SCALE_FACTOR in dataset.attrs
+    return str(dataset.name) in schema.SCALED_IN_VERSION_1 if version == 1 else schema.SCALE_FACTOR in dataset.attrs
 
 
 def _table(dataset: h5py.Dataset, whole: bool, version: int) -> DistanceTable:

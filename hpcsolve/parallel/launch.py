@@ -26,16 +26,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 import hpcsolve
 from hpcsolve.errors import EnvironmentFault, HpcsolveError, Stopped, agree
 from hpcsolve.memory import lack_of_memory
-from hpcsolve.parallel import environment
-from hpcsolve.parallel.interrupts import (
-    RANK_0_HEAD_START,
-    Held,
-    Terminated,
-    end_with_parent,
-    exit_code_of_signal,
-    limited_start,
-    line_of,
-)
+from hpcsolve.parallel import environment, interrupts
 from hpcsolve.wording import warn
 
 if TYPE_CHECKING:
@@ -78,12 +69,12 @@ def guard(main: Callable[[Comm], int], prepare: Callable[[], Mapping[str, Any] |
     whose launcher has ended ends too, and so does one whose MPI does not start.
     """
     environment.set_quiet_waiting()
-    end_with_parent()
+    interrupts.end_with_parent()
     terms, early = _prepared(prepare)
-    held = Held()
+    held = interrupts.Held()
     held.hold()
     try:
-        with limited_start(early, held):
+        with interrupts.limited_start(early, held):
             comm = join()
             early = _agreed(comm, early, held, terms)
     except EnvironmentFault as fault:
@@ -185,11 +176,13 @@ def end_without_mpi(fault: HpcsolveError) -> int:
     if environment.announced_rank(os.environ) == 0:
         _print_error(fault)
     else:
-        time.sleep(RANK_0_HEAD_START)
+        time.sleep(interrupts.RANK_0_HEAD_START)
     return fault.exit_code
 
 
-def _agreed(comm: Comm, early: BaseException | None, held: Held, terms: Mapping[str, Any]) -> BaseException | None:
+def _agreed(
+    comm: Comm, early: BaseException | None, held: interrupts.Held, terms: Mapping[str, Any]
+) -> BaseException | None:
     """Return what ends the work of this rank before it begins, or None. All ranks agree on it, unless it is a bug."""
 
     if early is None or isinstance(early, (HpcsolveError, KeyboardInterrupt)):
@@ -201,7 +194,7 @@ def _agreed(comm: Comm, early: BaseException | None, held: Held, terms: Mapping[
 
 
 def agree_at_start(
-    comm: Comm, failure: HpcsolveError | KeyboardInterrupt | None, held: Held, terms: Mapping[str, Any]
+    comm: Comm, failure: HpcsolveError | KeyboardInterrupt | None, held: interrupts.Held, terms: Mapping[str, Any]
 ) -> None:
     """Make sure that all ranks are ready to work on the same. Collective.
 
@@ -236,7 +229,7 @@ def agree_at_start(
     failures = [report["failure"] for report in reports]
     stops = [one for one in failures if isinstance(one, KeyboardInterrupt)]
     if stops:
-        raise min(stops, key=lambda stop: isinstance(stop, Terminated))  # Ctrl-C before the others
+        raise min(stops, key=lambda stop: isinstance(stop, interrupts.Terminated))  # Ctrl-C before the others
     if len({repr(one) for one in failures}) == 1 and failures[0] is not None:
         raise failures[0]
     for rank, report in enumerate(reports):
@@ -272,7 +265,7 @@ def difference(record: Mapping[str, str], first: Mapping[str, str]) -> str:
     return f"{differing}: {record.get(differing, NOT_SET)} instead of {first.get(differing, NOT_SET)}"
 
 
-def _guarded(main: Callable[[Comm], int], comm: Comm, early: BaseException | None, held: Held) -> int:
+def _guarded(main: Callable[[Comm], int], comm: Comm, early: BaseException | None, held: interrupts.Held) -> int:
     """Run `main` on this rank and end in good order with all ranks, or at once where this rank has found a bug."""
     alone = comm.size == 1
     abort = os._exit if alone else comm.abort  # type: ignore[attr-defined]  # several ranks: join made an MpiComm
@@ -282,7 +275,7 @@ def _guarded(main: Callable[[Comm], int], comm: Comm, early: BaseException | Non
         code = _run_main(main, comm, early, held)
     except (HpcsolveError, KeyboardInterrupt) as raised:
         failure = raised
-        code = exit_code_of_signal(raised) if isinstance(raised, KeyboardInterrupt) else raised.exit_code
+        code = interrupts.exit_code_of_signal(raised) if isinstance(raised, KeyboardInterrupt) else raised.exit_code
     except BaseException as bug:  # noqa: BLE001 (the user sees it whatever it is, and other ranks wait for this one)
         code = _code_of(comm, bug)
         if not alone:
@@ -296,7 +289,7 @@ def _guarded(main: Callable[[Comm], int], comm: Comm, early: BaseException | Non
     return code
 
 
-def _run_main(main: Callable[[Comm], int], comm: Comm, early: BaseException | None, held: Held) -> int:
+def _run_main(main: Callable[[Comm], int], comm: Comm, early: BaseException | None, held: interrupts.Held) -> int:
     """Return the exit code of `main`, or raise what came before. A lack of memory becomes an `HpcsolveError`.
 
     Signals are let through for as long as `main` works. Afterwards they are held, also SIGTERM, with which
@@ -337,7 +330,7 @@ def _end_alone(comm: MpiComm, code: int, failure: HpcsolveError | KeyboardInterr
     """End all ranks with an error of this rank, since the others have not come to the end too."""
     stopped = isinstance(failure, KeyboardInterrupt)
     if stopped and comm.rank != 0:
-        time.sleep(RANK_0_HEAD_START)  # rank 0 may print the line, and end all
+        time.sleep(interrupts.RANK_0_HEAD_START)  # rank 0 may print the line, and end all
     _print_error(failure)
     if not stopped:
         warn(f"hpcsolve: rank {comm.rank} on {socket.gethostname()} raised this error alone; ending all ranks")
@@ -358,7 +351,10 @@ def _code_of(comm: Comm, error: BaseException | None) -> int:
 
 
 def _print_error(failure: HpcsolveError | KeyboardInterrupt) -> None:
-    warn(line_of(failure) if isinstance(failure, KeyboardInterrupt) else f"hpcsolve: error: {_one_line(failure)}")
+    if isinstance(failure, KeyboardInterrupt):
+        warn(interrupts.line_of(failure))
+    else:
+        warn(f"hpcsolve: error: {_one_line(failure)}")
 
 
 def _one_line(error: BaseException) -> str:

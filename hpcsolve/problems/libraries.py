@@ -15,15 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.errors import InputError
-from hpcsolve.problems.geographic import (
-    DEGREES,
-    LATITUDE,
-    LONGITUDE,
-    from_places,
-    has_place_columns,
-    out_of_range,
-    place_columns,
-)
+from hpcsolve.problems import geographic
 from hpcsolve.problems.graph import Graph, from_edges, sparse_matrix
 from hpcsolve.problems.notes import ONE_WAY, not_used, one_way_notes, read_note
 from hpcsolve.problems.rounding import Precision
@@ -133,15 +125,15 @@ def node_places(graph: Any) -> tuple[NDArray[np.float64] | None, str]:
         Latitudes or longitudes are out of range.
     """
     nodes = [data for _, data in graph.nodes(data=True)]
-    for north in LATITUDE:
-        for east in LONGITUDE:
+    for north in geographic.LATITUDE:
+        for east in geographic.LONGITUDE:
             places = _table([[data.get(north), data.get(east)] for data in nodes])
             if places is not None:
-                return _degrees(places), DEGREES
+                return _degrees(places), geographic.DEGREES
     places = _table([[data.get("x"), data.get("y")] for data in nodes])
     if places is not None:
         degrees = any(mark in str(graph.graph.get("crs", "")).lower() for mark in ("4326", "crs84"))
-        return (_degrees(places[:, ::-1].copy()), DEGREES) if degrees else (places, "")
+        return (_degrees(places[:, ::-1].copy()), geographic.DEGREES) if degrees else (places, "")
     return _table([data.get("pos") for data in nodes]), ""
 
 
@@ -159,7 +151,7 @@ def _degrees(places: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return latitudes and longitudes. Raises `InputError` if they cannot be degrees."""
     for place in places.tolist():
         for value, what in zip(place, ("latitude", "longitude")):
-            wrong = out_of_range(value, what)
+            wrong = geographic.out_of_range(value, what)
             if wrong:
                 raise InputError(wrong)
     return places
@@ -241,7 +233,7 @@ def from_data_frame(frame: Any, precision: Precision | None = None, name: str = 
     InputError
         Index and columns differ, or as in `from_matrix` and `from_places`.
     """
-    if has_place_columns(list(frame.columns)):
+    if geographic.has_place_columns(list(frame.columns)):
         return _places(frame, name)
     labels = _labels(frame, name)
     if _integers(labels):
@@ -271,7 +263,7 @@ def _integers(labels: Sequence[Any]) -> bool:
 
 def _places(frame: Any, name: str) -> Tsp:
     try:
-        columns = place_columns(list(frame.columns))
+        columns = geographic.place_columns(list(frame.columns))
     except ValueError as problem:
         raise InputError(str(problem), name) from None
     latitude, longitude = (frame.iloc[:, column].to_numpy() for column in (columns.latitude, columns.longitude))
@@ -283,7 +275,7 @@ def _places(frame: Any, name: str) -> Tsp:
     for position, text in enumerate(names):
         if text is None or text != text or not str(text).strip():
             raise InputError(f"place {position} has no name", name)
-    return from_places(
+    return geographic.from_places(
         latitude, longitude, name, city_names=[str(text) for text in names],
         labels=ids if ids and _integers(ids) else None, notes=not_used(columns.unused(list(frame.columns))),
     )

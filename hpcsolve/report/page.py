@@ -29,18 +29,6 @@ from hpcsolve.job import IN_MEMORY
 from hpcsolve.output.reader import read_result
 from hpcsolve.report import words
 from hpcsolve.report.pictures import Picture, answer_pictures, search_pictures, time_picture
-from hpcsolve.report.words import (
-    HEADS,
-    bounds_of,
-    check_of,
-    gap_in_words,
-    name_of,
-    rank_rows,
-    ranks_of,
-    row_of,
-    seconds_of,
-    shown,
-)
 from hpcsolve.wording import size, visible
 
 MOST_ROWS = 200
@@ -66,7 +54,8 @@ def report(paths: Sequence[str]) -> str:
     """
     require_installed("matplotlib")
     results = [(path, _loaded(path)) for path in paths]
-    title = f"{name_of(results[0][1])}, {results[0][1].algorithm}" if len(results) == 1 else f"{len(results)} results"
+    first = results[0][1]
+    title = f"{words.name_of(first)}, {first.algorithm}" if len(results) == 1 else f"{len(results)} results"
     sections = [section(path, result, f"r{number}") for number, (path, result) in enumerate(results, 1)]
     summary = [_summary(results)] if len(results) > 1 else []
     return Template(_own("page.html")).substitute(
@@ -87,9 +76,9 @@ def _loaded(path: str) -> Result:
 def _summary(results: Sequence[tuple[str, Result]]) -> Markup:
     rows = []
     for index, (path, result) in enumerate(results, 1):
-        file, *rest = row_of(path, result)
+        file, *rest = words.row_of(path, result)
         rows.append([element("a", file, href=f"#r{index}"), *rest])
-    found = table(HEADS, rows, "The results of this report")
+    found = table(words.HEADS, rows, "The results of this report")
     return element("section", element("h2", "Summary"), found, id="summary", class_="named")
 
 
@@ -107,7 +96,7 @@ def section(file: str, result: Result, name: str) -> Markup:
         Prefix of the section's ids, unique on the page.
     """
     parts = [
-        element("h2", f"{name_of(result)}, {result.algorithm}"),
+        element("h2", f"{words.name_of(result)}, {result.algorithm}"),
         *_warnings(result),
         element("h3", "Problem"),
         element("p", words.problem(result)),
@@ -126,7 +115,7 @@ def section(file: str, result: Result, name: str) -> Markup:
 
 
 def _warnings(result: Result) -> Iterator[Markup]:
-    if check_of(result) == "FAILED":
+    if words.check_of(result) == "FAILED":
         yield element("p", "The check of this answer FAILED: do not use it.", class_="warning")
     if not result.contents.attributes["complete"]:
         yield element("p", "The run was interrupted: this is the best answer that it had found.", class_="warning")
@@ -134,10 +123,10 @@ def _warnings(result: Result) -> Iterator[Markup]:
 
 def _bounds(result: Result) -> Iterator[Markup]:
     """Yield lower and upper bound, where the answer has a cost."""
-    bounds, pairs = bounds_of(result), [("check", check_of(result))]
+    bounds, pairs = words.bounds_of(result), [("check", words.check_of(result))]
     if not np.isnan(bounds.upper):
-        pairs += [("lower bound", shown(bounds.lower)), ("upper bound (this answer)", shown(bounds.upper)),
-                  ("gap at most", gap_in_words(bounds))]
+        pairs += [("lower bound", words.shown(bounds.lower)), ("upper bound (this answer)", words.shown(bounds.upper)),
+                  ("gap at most", words.gap_in_words(bounds))]
     yield facts(pairs)
 
 
@@ -185,18 +174,18 @@ def _search(result: Result, name: str) -> Iterator[Markup]:
 
 def _time(result: Result, name: str) -> Iterator[Markup]:
     yield element("h3", "Time")
-    ranks = ranks_of(result)
+    ranks = words.ranks_of(result)
     where = f"{ranks} ranks, the slowest of which took" if ranks > 1 else "1 rank, which took"
-    yield element("p", f"The run had {where} {seconds_of(result):.3g} s. {diagnosis(result).capitalize()}.")
+    yield element("p", f"The run had {where} {words.seconds_of(result):.3g} s. {diagnosis(result).capitalize()}.")
     yield figure(result, time_picture(result), f"{name}t")
     heads = ("rank", "host", "device", "device memory", "sent", *PHASES)
-    rows = rank_rows(result)
+    rows = words.rank_rows(result)
     yield folded("Ranks in numbers", table(heads, rows[:MOST_ROWS], _first("Time by phase and rank", len(rows))))
 
 
 def _again(file: str, result: Result) -> Iterator[Markup]:
     """Yield the commands that run the job again and check the answer."""
-    ranks, source = ranks_of(result), shlex.quote(file)
+    ranks, source = words.ranks_of(result), shlex.quote(file)
     launch = f"mpiexec -n {ranks} " if ranks > 1 else ""
     lost = str(result.contents.value("instance", "path", "")) in ("-", IN_MEMORY)
     key = "instance.batch" if kind_of_answer(result) == TOURS.name else "instance"

@@ -13,22 +13,8 @@ import numpy as np
 from hpcsolve.analysis.load import Result
 from hpcsolve.analysis.plot.canvas import kind_of_answer, number
 from hpcsolve.analysis.plot.run import seconds_by_phase
-from hpcsolve.answers import answer_in, tours
+from hpcsolve.answers import answer_in, rounding, tours
 from hpcsolve.answers.reductions import REDUCTIONS, ranges
-from hpcsolve.answers.rounding import (
-    at_most,
-    batch_words,
-    bound_of,
-    bounds_in_words,
-    cost_of,
-    distance_bounds,
-    downward,
-    exactly,
-    late_words,
-    no_tour_words,
-    rounded_to,
-    upward,
-)
 from hpcsolve.answers.tour import VALUES, below_optimum, cost_suffix, is_open
 from hpcsolve.answers.tours import TOURS
 from hpcsolve.answers.tree import how_proven
@@ -102,14 +88,14 @@ def answer(result: Result) -> Iterator[str]:
     """Yield the answer in sentences, and how good it is."""
     kind = kind_of_answer(result)
     if kind == TOURS.name:
-        proven = f"All are proven to be optimal{rounded_to(result.contents)}."
-        yield f"There are {tours.summary(result.contents)}. {proven}"
+        proven = f"All are proven to be optimal{rounding.rounded_to(result.contents)}."
+        yield f"There are {TOURS.summary(result.contents)}. {proven}"
         if span := tours.range_of_costs(result.contents):
-            yield f"They cost {span}{batch_words(result.contents)}."
+            yield f"They cost {span}{rounding.batch_words(result.contents)}."
     elif kind == "tour":
         yield from _tour_answer(result)
     elif kind == "tree":
-        exact = exactly(result.contents.value("rounding", "cost"))
+        exact = rounding.exactly(result.contents.value("rounding", "cost"))
         yield f"The tree costs {shown(result.cost)}{exact} and has {len(result.tree)} edges."
         yield _how_good(result, "tree")
         if proof := how_proven(result.contents):
@@ -118,17 +104,17 @@ def answer(result: Result) -> Iterator[str]:
         yield from (f"{name.replace('_', ' ').capitalize()}: {values}." for name, values in ranges(result.contents))
     else:
         yield from _distances_answer(result, kind)
-    if bounds := distance_bounds(result.contents) if kind not in ("tour", "tree", TOURS.name) else "":
+    if bounds := rounding.distance_bounds(result.contents) if kind not in ("tour", "tree", TOURS.name) else "":
         yield f"{bounds[0].upper()}{bounds[1:]}."
 
 
 def _tour_answer(result: Result) -> Iterator[str]:
     if result.infeasible:
-        yield f"There is no tour: it is proven that none exists{no_tour_words(result.contents)}."
+        yield f"There is no tour: it is proven that none exists{rounding.no_tour_words(result.contents)}."
         return
     what = "path" if is_open(result.contents) else "tour"
-    exact = exactly(result.contents.value("rounding", "cost"))
-    late = late_words(result.contents)
+    exact = rounding.exactly(result.contents.value("rounding", "cost"))
+    late = rounding.late_words(result.contents)
     yield f"The {what} costs {shown(result.cost)}{exact}{cost_suffix(result.contents)}{late}."
     yield _how_good(result, what)
     yield from _several(result)
@@ -153,7 +139,7 @@ def _several(result: Result) -> Iterator[str]:
 
 
 def _how_good(result: Result, what: str) -> str:
-    rounded, said = rounded_to(result.contents), bounds_in_words(result.contents, what)
+    rounded, said = rounding.rounded_to(result.contents), rounding.bounds_in_words(result.contents, what)
     if result.optimal and not rounded:
         return f"This is proven to be optimal: no {what} costs less."
     if result.optimal:
@@ -203,8 +189,9 @@ class Bounds:
 
 def bounds_of(result: Result) -> Bounds:
     """Return the bounds on the optimum."""
-    lower, cost = bound_of(result.contents), cost_of(result.contents)
-    return Bounds(math.nan if lower is None else downward(lower), result.cost if cost is None else upward(cost))
+    lower, cost = rounding.bound_of(result.contents), rounding.cost_of(result.contents)
+    return Bounds(math.nan if lower is None else rounding.downward(lower),
+                  result.cost if cost is None else rounding.upward(cost))
 
 
 def name_of(result: Result) -> str:
@@ -251,7 +238,7 @@ def percent(part: float) -> str:
 
 def gap_in_words(bounds: Bounds) -> str:
     """Return the gap as `3.4 %`, rounded up, or a dash for NaN."""
-    return NONE if math.isnan(bounds.gap) else f"{at_most(100 * Fraction(repr(bounds.gap)), 3)} %"
+    return NONE if math.isnan(bounds.gap) else f"{rounding.at_most(100 * Fraction(repr(bounds.gap)), 3)} %"
 
 
 def row_of(file: str, result: Result) -> list[str]:

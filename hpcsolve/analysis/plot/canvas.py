@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.analysis import require_installed
-from hpcsolve.answers import answer_in
-from hpcsolve.answers.base import ANSWERS_IN_WORDS
+from hpcsolve.answers import ANSWERS, answer_in
 from hpcsolve.errors import InputError
 from hpcsolve.wording import visible
 
@@ -74,10 +73,7 @@ def number(value: float) -> str:
 
 
 def kind_of_answer(result: Result) -> str:
-    """Return the kind of the answer of a result, a key of `ANSWERS_IN_WORDS`.
-
-    Raises `InputError` if there is no answer.
-    """
+    """Return the kind of the answer of a result. Raises `InputError` if there is no answer."""
     answer = answer_in(result.contents)
     if answer is None:
         raise InputError("the result has no answer, so there is nothing to draw")
@@ -94,8 +90,8 @@ def require_answer(result: Result, kind: str, function: str) -> None:
     """
     found = kind_of_answer(result)
     if found != kind:
-        own = ANSWERS_IN_WORDS[found]
-        text = f"{function} draws {ANSWERS_IN_WORDS[kind]}; this result of {result.algorithm} has {own}"
+        words = {answer.name: answer.in_words for answer in ANSWERS}
+        text = f"{function} draws {words[kind]}; this result of {result.algorithm} has {words[found]}"
         raise InputError(f"{text}, which result.plot() draws")
 
 

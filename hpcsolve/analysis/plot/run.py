@@ -11,21 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.analysis.plot.canvas import (
-    BLACK,
-    BLUE,
-    GREEN,
-    GREY,
-    ORANGE,
-    PURPLE,
-    SKY,
-    VERMILION,
-    axes_for,
-    column,
-    kind_of_answer,
-    number,
-    set_title,
-)
+from hpcsolve.analysis.plot import canvas
 from hpcsolve.errors import InputError
 from hpcsolve.wording import counted
 
@@ -48,8 +34,8 @@ PHASES = {
 MUCH_WAITING = 0.25
 """Fraction of the algorithm's time from which a rank's waiting is reported."""
 COLORS = {
-    "read": PURPLE, "build": ORANGE, "kernel": BLUE, "copy": SKY, "wait": VERMILION, OTHER: GREY, "check": BLACK,
-    "write": GREEN,
+    "read": canvas.PURPLE, "build": canvas.ORANGE, "kernel": canvas.BLUE, "copy": canvas.SKY, "wait": canvas.VERMILION,
+    OTHER: canvas.GREY, "check": canvas.BLACK, "write": canvas.GREEN,
 }
 NAMED_RANKS = 16
 """Ranks up to which each has a tick."""
@@ -73,16 +59,16 @@ def plot_convergence(result: Result, axes: Axes | None = None) -> Axes:
     EnvironmentFault
         matplotlib is not installed.
     """
-    step, best = (column(result, "history", name, "plot_convergence") for name in ("step", "best"))
-    axes = axes_for(axes)
-    draw, unit = (_draw_tree, "round") if kind_of_answer(result) == "tree" else (_draw_ants, "iteration")
+    step, best = (canvas.column(result, "history", name, "plot_convergence") for name in ("step", "best"))
+    axes = canvas.axes_for(axes)
+    draw, unit = (_draw_tree, "round") if canvas.kind_of_answer(result) == "tree" else (_draw_ants, "iteration")
     draw(result, axes)
-    axes.step(step, best, where="post", color=BLUE, linewidth=1.6, label="best so far", zorder=3)
+    axes.step(step, best, where="post", color=canvas.BLUE, linewidth=1.6, label="best so far", zorder=3)
     axes.set(xlabel=unit, ylabel="cost (the instance's own unit)")
     axes.legend(fontsize="small")
     seconds = result.contents.value("history", "seconds")
     after = f" after {float(seconds[-1]):.3g} s" if seconds is not None and len(seconds) else ""
-    set_title(axes, result, f"cost {number(result.cost)}{after}")
+    canvas.set_title(axes, result, f"cost {canvas.number(result.cost)}{after}")
     return axes
 
 
@@ -90,23 +76,23 @@ def _draw_tree(result: Result, axes: Axes) -> None:
     """Draw the rounds that found a lighter tree, and the lower bound."""
     from matplotlib.ticker import MaxNLocator
 
-    step, best = (column(result, "history", name, "plot_convergence") for name in ("step", "best"))
+    step, best = (canvas.column(result, "history", name, "plot_convergence") for name in ("step", "best"))
     lighter = np.diff(best, prepend=np.inf) < 0
-    axes.plot(step[lighter], best[lighter], "o", color=BLUE, markersize=4, label="a lighter tree")
-    axes.axhline(result.lower_bound, color=GREEN, linestyle="--", linewidth=1, label="lower bound")
+    axes.plot(step[lighter], best[lighter], "o", color=canvas.BLUE, markersize=4, label="a lighter tree")
+    axes.axhline(result.lower_bound, color=canvas.GREEN, linestyle="--", linewidth=1, label="lower bound")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
 def _draw_ants(result: Result, axes: Axes) -> None:
     """Draw the mean of each iteration, the colonies and their best tours, and the optimum if the job names it."""
-    step, mean = (column(result, "history", name, "plot_convergence") for name in ("step", "mean"))
-    axes.plot(step, mean, "-", color=ORANGE, linewidth=1, label="mean of the iteration")
+    step, mean = (canvas.column(result, "history", name, "plot_convergence") for name in ("step", "mean"))
+    axes.plot(step, mean, "-", color=canvas.ORANGE, linewidth=1, label="mean of the iteration")
     _draw_colonies(result, axes, int(step[-1]))
     found, costs = (result.contents.own("colonies", name) for name in ("iteration", "cost"))
     if found is not None and costs is not None:
-        axes.plot(found, costs, "o", color=VERMILION, markersize=4, label="best tour of a colony", zorder=4)
+        axes.plot(found, costs, "o", color=canvas.VERMILION, markersize=4, label="best tour of a colony", zorder=4)
     if (optimum := _optimum(result)) is not None:
-        axes.axhline(optimum, color=GREEN, linestyle="--", linewidth=1, label="optimum that the job names")
+        axes.axhline(optimum, color=canvas.GREEN, linestyle="--", linewidth=1, label="optimum that the job names")
 
 
 def _draw_colonies(result: Result, axes: Axes, last: int) -> None:
@@ -117,7 +103,7 @@ def _draw_colonies(result: Result, axes: Axes, last: int) -> None:
     begins = np.flatnonzero(np.diff(colony)) + 1
     label: str | None = "best so far of a colony"
     for steps, costs in zip(np.split(iteration, begins), np.split(cost, begins)):
-        axes.step([*steps, last], [*costs, costs[-1]], where="post", color=SKY, linewidth=0.8, label=label)
+        axes.step([*steps, last], [*costs, costs[-1]], where="post", color=canvas.SKY, linewidth=0.8, label=label)
         label = None  # one entry in the legend
 
 
@@ -141,19 +127,19 @@ def plot_colonies(result: Result, axes: Axes | None = None) -> Axes:
     EnvironmentFault
         matplotlib is not installed.
     """
-    colonies, costs = (column(result, "colonies", name, "plot_colonies") for name in ("colony", "cost"))
+    colonies, costs = (canvas.column(result, "colonies", name, "plot_colonies") for name in ("colony", "cost"))
     own = result.contents.in_own_unit(costs)
-    axes = axes_for(axes)
-    axes.plot(colonies, own, "o", color=BLUE, markersize=5, label="best tour of a colony")
-    axes.axhline(own.mean(), color=GREY, linestyle="--", linewidth=1, label=f"mean, {number(own.mean())}")
+    axes = canvas.axes_for(axes)
+    axes.plot(colonies, own, "o", color=canvas.BLUE, markersize=5, label="best tour of a colony")
+    axes.axhline(own.mean(), color=canvas.GREY, linestyle="--", linewidth=1, label=f"mean, {canvas.number(own.mean())}")
     if (optimum := _optimum(result)) is not None:
-        axes.axhline(optimum, color=GREEN, linewidth=1, label=f"optimum, {number(optimum)}")
+        axes.axhline(optimum, color=canvas.GREEN, linewidth=1, label=f"optimum, {canvas.number(optimum)}")
     if len(colonies) <= NAMED_COLONIES:
         axes.set_xticks(colonies)
     axes.set(xlabel="colony", ylabel="cost (the instance's own unit)")
     axes.legend(fontsize="small", framealpha=0.6)
-    spread = f"{number(own.min())} to {number(own.max())}"
-    set_title(axes, result, f"{counted(len(own), 'colony')}, {spread}")
+    spread = f"{canvas.number(own.min())} to {canvas.number(own.max())}"
+    canvas.set_title(axes, result, f"{counted(len(own), 'colony')}, {spread}")
     return axes
 
 
@@ -176,19 +162,20 @@ def plot_layers(result: Result, axes: Axes | None = None) -> Axes:
     EnvironmentFault
         matplotlib is not installed.
     """
-    states, seconds = column(result, "layers", "states", "plot_layers"), result.contents.value("layers", "seconds")
+    states = canvas.column(result, "layers", "states", "plot_layers")
+    seconds = result.contents.value("layers", "seconds")
     if not len(states):
         raise InputError("plot_layers: there are no layers, since reductions and bounds were enough for this tree; "
                          "draw it with plot_tree")
     label, sizes = _sizes(result, len(states))
-    axes, title = axes_for(axes), f"{number(int(states.sum()))} states"
-    axes.bar(sizes, states, color=BLUE, label="states")
+    axes, title = canvas.axes_for(axes), f"{canvas.number(int(states.sum()))} states"
+    axes.bar(sizes, states, color=canvas.BLUE, label="states")
     axes.set(xlabel=label, ylabel="states" if seconds is None else "states (bars)")
     axes.set_xticks(sizes if len(sizes) <= 16 else sizes[::4])
     if seconds is not None:
         _draw_seconds(axes, sizes, seconds)
         title += f", {float(np.sum(seconds)):.3g} s in kernels"
-    set_title(axes, result, title)
+    canvas.set_title(axes, result, title)
     return axes
 
 
@@ -196,14 +183,14 @@ def _sizes(result: Result, layers: int) -> tuple[str, NDArray[Any]]:
     """Return the label of the axis, and the size of each layer's sets, or the number of each layer."""
     for name, label in SIZES.items():
         if name in result.contents.groups["layers"]:
-            return label, column(result, "layers", name, "plot_layers")
+            return label, canvas.column(result, "layers", name, "plot_layers")
     return "layer", np.arange(layers)
 
 
 def _draw_seconds(axes: Axes, sizes: NDArray[Any], seconds: NDArray[Any]) -> None:
     """Draw the seconds of each layer, with an axis at the right."""
     right = axes.twinx()
-    right.plot(sizes, seconds, "o-", color=VERMILION, linewidth=1, markersize=4, label="seconds")
+    right.plot(sizes, seconds, "o-", color=canvas.VERMILION, linewidth=1, markersize=4, label="seconds")
     right.set_ylabel("kernel seconds (dots)")
     right.set_ylim(bottom=0)
 
@@ -271,7 +258,7 @@ def plot_ranks(result: Result, axes: Axes | None = None) -> Axes:
     EnvironmentFault
         matplotlib is not installed.
     """
-    phases, axes = seconds_by_phase(result), axes_for(axes)
+    phases, axes = seconds_by_phase(result), canvas.axes_for(axes)
     ranks = len(phases["read"])
     half = 0.4 if ranks <= NAMED_RANKS else 0.5
     edges = np.stack([np.arange(ranks) - half, np.arange(ranks) + half], axis=1).reshape(-1)
@@ -290,5 +277,5 @@ def plot_ranks(result: Result, axes: Axes | None = None) -> Axes:
     axes.set_ylim(0, None)
     handles, labels = axes.get_legend_handles_labels()
     axes.legend(handles[::-1], labels[::-1], fontsize="small", loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
-    set_title(axes, result, f"time of {counted(ranks, 'rank')}")
+    canvas.set_title(axes, result, f"time of {counted(ranks, 'rank')}")
     return axes

@@ -6,18 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hpcsolve.analysis.plot.canvas import (
-    BLUE,
-    GREEN,
-    RASTER_FROM,
-    VERMILION,
-    axes_for,
-    draw_counts,
-    number,
-    positions,
-    require_answer,
-    set_title,
-)
+from hpcsolve.analysis.plot import canvas
 from hpcsolve.analysis.plot.maps import add_note, finish_map, on_a_ring, places_of, with_names, write_names
 from hpcsolve.answers.tour import is_open
 from hpcsolve.answers.tours import costs_of
@@ -54,22 +43,22 @@ def plot_tour(
     EnvironmentFault
         matplotlib is not installed.
     """
-    require_answer(result, "tour", "plot_tour")
+    canvas.require_answer(result, "tour", "plot_tour")
     if result.infeasible:
         raise InputError("plot_tour: it is proven that the instance has no tour, so there is nothing to draw")
-    axes, tour = axes_for(axes), positions(result, "solution", "tour", "plot_tour")
+    axes, tour = canvas.axes_for(axes), canvas.positions(result, "solution", "tour", "plot_tour")
     places = places_of(result, geographic) or on_a_ring(result, tour)
     closed = not is_open(result.contents)
     line, stops = places.points[[*tour, tour[0]] if closed else tour], places.points[tour]
-    size, raster = float(np.clip(3000 / len(tour), 2, 16)), len(tour) > RASTER_FROM
-    axes.plot(*line.T, "-", color=BLUE, linewidth=1, zorder=1, rasterized=raster)
-    axes.scatter(stops[:, 0], stops[:, 1], s=size, color=VERMILION, zorder=2, linewidths=0, rasterized=raster)
+    size, raster = float(np.clip(3000 / len(tour), 2, 16)), len(tour) > canvas.RASTER_FROM
+    axes.plot(*line.T, "-", color=canvas.BLUE, linewidth=1, zorder=1, rasterized=raster)
+    axes.scatter(stops[:, 0], stops[:, 1], s=size, color=canvas.VERMILION, zorder=2, linewidths=0, rasterized=raster)
     if not closed:
         for end, mark, text in ((stops[0], "s", "first"), (stops[-1], "D", "last")):
-            axes.scatter(end[0], end[1], s=36, marker=mark, color=GREEN, zorder=3, label=text)
+            axes.scatter(end[0], end[1], s=36, marker=mark, color=canvas.GREEN, zorder=3, label=text)
         axes.legend(fontsize="small", framealpha=0.6)
     proven = ", proven optimal" if result.optimal else ""
-    set_title(axes, result, f"cost {number(result.cost)}{proven}, {counted(len(tour), 'city')}")
+    canvas.set_title(axes, result, f"cost {canvas.number(result.cost)}{proven}, {counted(len(tour), 'city')}")
     finish_map(axes, places)
     if with_names(names, len(tour), NAMED_UP_TO):
         write_names(axes, stops, result.tour_labels, stops, line)
@@ -91,11 +80,11 @@ def plot_batch(result: Result, axes: Axes | None = None) -> Axes:
     EnvironmentFault
         matplotlib is not installed.
     """
-    require_answer(result, "tours of a batch", "plot_batch")
+    canvas.require_answer(result, "tours of a batch", "plot_batch")
     costs, count = costs_of(result.contents), int(result.contents.value("instance", "instances"))
-    axes = axes_for(axes)
-    set_title(axes, result, f"costs of {counted(len(costs), 'tour')}")
-    draw_counts(axes, costs, BLUE)
+    axes = canvas.axes_for(axes)
+    canvas.set_title(axes, result, f"costs of {counted(len(costs), 'tour')}")
+    canvas.draw_counts(axes, costs, canvas.BLUE)
     axes.set(xlabel="cost of the best tour", ylabel=f"instances with at most this cost, of {count}")
     if len(costs) < count:
         add_note(axes, f"not drawn: {counted(count - len(costs), 'instance')} without a tour")

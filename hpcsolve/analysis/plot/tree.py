@@ -9,25 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.analysis.plot.canvas import (
-    BLUE,
-    RASTER_FROM,
-    VERMILION,
-    axes_for,
-    number,
-    positions,
-    require_answer,
-    set_title,
-)
-from hpcsolve.analysis.plot.maps import (
-    Places,
-    draw_network,
-    finish_map,
-    line_of_edges,
-    places_of,
-    with_names,
-    write_names,
-)
+from hpcsolve.analysis.plot import canvas, maps
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -64,31 +46,32 @@ def plot_tree(
     EnvironmentFault
         matplotlib is not installed.
     """
-    require_answer(result, "tree", "plot_tree")
-    axes = axes_for(axes)
-    u, v = (positions(result, "solution", end, "plot_tree") for end in "uv")
-    terminals = positions(result, "instance", "terminal", "plot_tree")
-    known = places_of(result, geographic)
+    canvas.require_answer(result, "tree", "plot_tree")
+    axes = canvas.axes_for(axes)
+    u, v = (canvas.positions(result, "solution", end, "plot_tree") for end in "uv")
+    terminals = canvas.positions(result, "instance", "terminal", "plot_tree")
+    known = maps.places_of(result, geographic)
     places = known or around_a_centre(result.n, u, v, terminals)
     if known is not None:
-        draw_network(axes, result, places.points, network)
-    line, ends = line_of_edges(places.points, u, v), places.points[terminals]
-    size, raster = float(np.clip(600 / len(terminals), 4, 16)), len(u) > RASTER_FROM
-    axes.plot(*line.T, "-", color=BLUE, linewidth=1.4, zorder=1, rasterized=raster, gid="tree")
-    axes.scatter(ends[:, 0], ends[:, 1], s=size, marker="s", color=VERMILION, zorder=2, linewidths=0, rasterized=raster)
+        maps.draw_network(axes, result, places.points, network)
+    line, ends = maps.line_of_edges(places.points, u, v), places.points[terminals]
+    size, raster = float(np.clip(600 / len(terminals), 4, 16)), len(u) > canvas.RASTER_FROM
+    axes.plot(*line.T, "-", color=canvas.BLUE, linewidth=1.4, zorder=1, rasterized=raster, gid="tree")
+    axes.scatter(ends[:, 0], ends[:, 1], s=size, marker="s", color=canvas.VERMILION, zorder=2, linewidths=0,
+                 rasterized=raster)
     ratio = float(result.contents.value("solution", "ratio"))
     good = ", proven optimal" if ratio == 1 else f", at most {ratio:.4g} times the optimum"
-    set_title(axes, result, f"cost {number(result.cost)}{good}, {len(terminals)} terminals")
-    finish_map(axes, places)
-    if with_names(names, len(terminals), NAMED_UP_TO):
-        write_names(axes, ends, result.terminals, ends, line)
+    canvas.set_title(axes, result, f"cost {canvas.number(result.cost)}{good}, {len(terminals)} terminals")
+    maps.finish_map(axes, places)
+    if maps.with_names(names, len(terminals), NAMED_UP_TO):
+        maps.write_names(axes, ends, result.terminals, ends, line)
     return axes
 
 
 Neighbours = Mapping[int, Sequence[int]]
 
 
-def around_a_centre(n: int, u: NDArray[np.int64], v: NDArray[np.int64], terminals: NDArray[np.int64]) -> Places:
+def around_a_centre(n: int, u: NDArray[np.int64], v: NDArray[np.int64], terminals: NDArray[np.int64]) -> maps.Places:
     """Return places on rings around a centre of the tree, NaN for vertices that are not in the tree.
 
     A vertex is as many units away from the centre as edges lead there. Each subtree has a sector of its own, whose
@@ -118,7 +101,7 @@ def around_a_centre(n: int, u: NDArray[np.int64], v: NDArray[np.int64], terminal
         angle = free[parent] + share / 2
         free[parent] += share
         points[vertex] = depth[vertex] * math.cos(angle), depth[vertex] * math.sin(angle)
-    return Places(points, note="without coordinates: around a centre of the tree, one unit per edge")
+    return maps.Places(points, note="without coordinates: around a centre of the tree, one unit per edge")
 
 
 def _centre(near: Neighbours, start: int) -> int:
