@@ -78,6 +78,27 @@ class InputFile:
         """Return the number (from 1) of the line that a byte is on."""
         return self.content.count(b"\n", 0, offset) + 1
 
+    def parts(
+        self, keyword: re.Pattern[bytes], begin: int = 0
+    ) -> Iterator[tuple[int, re.Match[bytes] | None, int, int]]:
+        """Yield each keyword with the number of its line, and the first and last byte (+ 1) of the text behind it.
+
+        The first one is None, with the text from `begin` on that is above all keywords.
+        """
+        found, line, counted = None, 1, 0
+        for following in (*keyword.finditer(self.content, begin), None):
+            end = len(self.content) if following is None else following.start()
+            yield line, found, begin, end
+            if following is not None:
+                line += self.content.count(b"\n", counted, end)
+                found, counted, begin = following, end, following.end()
+
+    def note_once(self, seen: dict[int, int], key: int, what: str, line: int) -> None:
+        """Note the line of a key in `seen`. Raises `InputError`, which says `what` it is, if a line above has it."""
+        if key in seen:
+            raise self.error(f"{what} is given twice, first on line {seen[key]}", line)
+        seen[key] = line
+
     def error(self, message: str, line: int | None = None) -> InputError:
         """Return an error whose message names this file (and line), for the caller to raise."""
         return InputError(message, self.name, line)

@@ -51,9 +51,7 @@ def read_windows(path: str, tsp: Tsp) -> Windows:
             raise file.error(f"{len(row)} cells, but the first line has {len(titles)}", line)
         cells = dict(zip(titles, row))
         city = _city(file, line, tsp, cells["city"])
-        if city in seen:
-            raise file.error(f"city {cells['city']} is given twice, first on line {seen[city]}", line)
-        seen[city] = line
+        file.note_once(seen, city, f"city {cells['city']}", line)
         for name in titles:
             if name != "city" and cells[name]:
                 times[name][city] = _scaled(file, line, cells[name], tsp.scale)

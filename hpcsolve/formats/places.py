@@ -126,9 +126,7 @@ def _labels(file: InputFile, rows: Sequence[Row], column: int, named: bool) -> l
         return None
     seen: dict[int, int] = {}
     for (line, _), label in zip(rows, map(int, ids)):
-        if label in seen:
-            raise file.error(f"id {label} is given twice, first on line {seen[label]}", line)
-        seen[label] = line
+        file.note_once(seen, label, f"id {label}", line)
     return list(seen)
 
 

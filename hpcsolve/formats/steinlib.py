@@ -113,22 +113,21 @@ def write_steinlib(graph: Graph, path: str) -> None:
 def _sections(file: InputFile) -> dict[str, SteinlibSection]:
     """Return the sections by their names in lower case, up to EOF or the end of the file. END may be missing."""
     sections: dict[str, SteinlibSection] = {}
-    content = file.content
-    magic = _FIRST_LINE.match(content)
-    title, begin = "", 0 if magic is None else magic.end()
-    line, opened, counted = 1, 0, 0
-    for found in _KEYWORD.finditer(content, begin):
-        line += content.count(b"\n", counted, found.start())
-        counted = found.start()
-        _close(file, sections, title, opened, begin, found.start())
-        word = (found[2] or b"").lower()
-        if word == b"eof":
-            return sections
-        title = "" if word else " ".join(words(decode(found[1]).split("#")[0]))
-        begin, opened = min(found.end() + 1, len(content)), line
+    magic = _FIRST_LINE.match(file.content)
+    for line, found, begin, end in file.parts(_KEYWORD, 0 if magic is None else magic.end()):
+        if found is not None and (found[2] or b"").lower() == b"eof":
+            break
+        title = " ".join(words(decode(found[1]).split("#")[0])) if found is not None and found[1] else ""
         if title.lower() in sections:
             raise file.error(f"SECTION {title} is given twice", line)
-    _close(file, sections, title, opened, begin, len(content))
+        if title:
+            sections[title.lower()] = SteinlibSection(title, file.content[begin + 1 : end], line + 1)
+            continue
+        text = file.content[begin:end]
+        stray = _without_comments(text).split()
+        if stray:
+            message = f"text outside of a section: {shown(decode(stray[0]))}"
+            raise file.error(message, file.line(begin + text.index(stray[0])))
     return sections
 
 
@@ -147,19 +146,6 @@ def _require_plain_problem(file: InputFile, sections: dict[str, SteinlibSection]
             message = f"SECTION Presolve: reductions fixed a cost of {shown(cost)}, which a tree here would not count"
             line = presolve.line + presolve.text.count(b"\n", 0, found.start())
             raise file.error(f"{message}; give the file from before the reductions", line)
-
-
-def _close(
-    file: InputFile, sections: dict[str, SteinlibSection], title: str, opened: int, begin: int, end: int
-) -> None:
-    text = file.content[begin:end]
-    if title:
-        sections[title.lower()] = SteinlibSection(title, text, opened + 1)
-        return
-    stray = _without_comments(text).split()
-    if stray:
-        message = f"text outside of a section: {shown(decode(stray[0]))}"
-        raise file.error(message, file.line(begin + text.index(stray[0])))
 
 
 def _without_comments(text: bytes) -> bytes:

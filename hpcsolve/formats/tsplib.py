@@ -58,7 +58,6 @@ _KEYWORD = re.compile(rb"(?mi)^[ \t]*(?!(?:inf|infinity|nan)\b)([a-z]\w*)[ \t]*(
 TYPES = ("TSP", "ATSP", "SOP")
 _A_TOUR = "this is a tour, not an instance; give the .tsp or .atsp file that it is a tour of"
 _LINE = re.compile(r"(?m)^CITY (\d{1,18}) (.+)$")
-SECTION = "EDGE_WEIGHT_SECTION"
 
 
 @dataclass(frozen=True)
@@ -114,6 +113,252 @@ class TsplibParts:
             raise self.file.error(f"{name} is missing; the file may be truncated", self.file.last_line)
         return self.sections[name]
 
+    def _instance_type(self) -> str:
+        if "TYPE" not in self.keys and "TOUR_SECTION" in self.sections:
+            raise self.file.error(_A_TOUR)
+        key = self.required("TYPE", "TSP")
+        word = key.value.split()[0].upper()
+        if word in TYPES:
+            return word
+        raise self.file.error(_A_TOUR if word == "TOUR" else _unknown("TYPE", word, list(TYPES)), key.line)
+
+    def _require_supported_sections(self) -> None:
+        read = ("NODE_COORD_SECTION", "EDGE_WEIGHT_SECTION", "DISPLAY_DATA_SECTION")
+        for section in self.sections.values():
+            if section.name not in read:
+                what = not_solved(section.name) or "of a TSP or ATSP it is not supported"
+                message = f"{section.name}: {what}; remove it if the answer may ignore it"
+                raise self.file.error(message, section.line)
+        for key, value in self.keys.items():
+            if what := not_solved(key):
+                raise self.file.error(f"{key}: {what}; remove it if the answer may ignore it", value.line)
+
+    def _read_costs(self, kind: str, precision: Precision | None) -> Tsp:
+        n, file = self.dimension(), self.file
+        weight_type = self.required("EDGE_WEIGHT_TYPE", "EUC_2D")
+        word = weight_type.value.upper()
+        if word == "EXPLICIT":
+            tsp = (self._without_dimension(n) if kind == "SOP" else self)._read_explicit(n, precision)
+            if kind == "TSP":
+                self._require_symmetric(tsp)
+            return with_precedences(tsp) if kind == "SOP" else tsp
+        if kind == "SOP":
+            why = "its matrix says which cities come before others"
+            raise file.error(f"EDGE_WEIGHT_TYPE of a SOP must be EXPLICIT: {why}", weight_type.line)
+        if word in distance_functions():
+            return self._read_coordinates(n, word)
+        raise file.error(_unknown("EDGE_WEIGHT_TYPE", word, ["EXPLICIT", *distance_functions()]), weight_type.line)
+
+    def _read_coordinates(self, n: int, weight_type: str) -> Tsp:
+        """Return an instance whose costs are the distances between the cities' coordinates."""
+        if "EDGE_WEIGHT_SECTION" in self.sections:
+            message = f"there is an EDGE_WEIGHT_SECTION, but EDGE_WEIGHT_TYPE is {weight_type} and not EXPLICIT"
+            raise self.file.error(message, self.sections["EDGE_WEIGHT_SECTION"].line)
+        weight_format = self.keys.get("EDGE_WEIGHT_FORMAT", KeyValue("FUNCTION", 0))
+        if weight_format.value.upper() != "FUNCTION":
+            message = f"EDGE_WEIGHT_FORMAT is {shown(weight_format.value)}; for {weight_type} it must be FUNCTION"
+            raise self.file.error(message, weight_format.line)
+        section = self.section("NODE_COORD_SECTION")
+        labels, coordinates = self._coordinates(section, n, dimensions(weight_type))
+        if weight_type == "GEO":
+            self._refuse_decimal_degrees(section, coordinates)
+        require_memory(n)
+        cost = distance_matrix(coordinates, distance_functions()[weight_type], largest_cost(n))
+        if cost is None:
+            message = f"the coordinates are so large that a tour of {n} cities may overflow 62 bits; scale them down"
+            raise self.file.error(message, section.line)
+        kind = DEGREES_MINUTES if weight_type == "GEO" else ""
+        return from_costs(cost, self.text("NAME"), labels=labels, coordinates=coordinates, comment=self.text("COMMENT"),
+                          coordinates_kind=kind)
+
+    def _coordinates(self, section: TsplibSection, n: int, axes: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Return the labels, shape (n,), and coordinates, shape (n, axes), of a section with one city on each line."""
+        seen: dict[int, int] = {}
+        points: list[list[float]] = []
+        line = section.line
+        for line, texts in self.lines(section):
+            if len(texts) != axes + 1:
+                message = f"expected a city's number and {axes} coordinates, found {shown(' '.join(texts))}"
+                raise self.file.error(message, line)
+            label = self.label(texts[0], line)
+            self.file.note_once(seen, label, f"city {label}", line)
+            values = [float(text) if is_number(text) else float("nan") for text in texts[1:]]
+            for text in (text for text, value in zip(texts[1:], values) if not np.isfinite(value)):
+                raise self.file.error(f"a coordinate must be a number, found {shown(text)}", line)
+            points.append(values)
+            if len(points) > n:
+                raise self.file.error(f"more cities in {section.name} than DIMENSION says ({n})", line)
+        if len(points) < n:
+            raise self.file.error(f"{section.name} ends after {len(points)} of {n} cities", line)
+        return np.array(list(seen), dtype=np.int64), np.array(points, dtype=np.float64)
+
+    def label(self, word: str, line: int) -> int:
+        """Return a word as a city's number. Raises `InputError` with file and line if that is not 0 or more."""
+        label = integer_of(word)
+        if label is None:
+            raise self.file.error(f"a city's number must be a whole number, found {shown(word)}", line)
+        if label < 0:
+            raise self.file.error(f"city number {label} is out of range; it must not be negative", line)
+        return label
+
+    def _refuse_decimal_degrees(self, section: TsplibSection, points: NDArray[np.float64]) -> None:
+        """Refuse coordinates if more than 2 % of them have 60 minutes or more.
+
+        Of random decimal degrees 40 % have such a fraction. Published files have a few by mistake (3 of the 1070 in
+        TSPLIB's ali535), and their published optima count on them.
+        """
+        minutes = 100.0 * np.abs(points - np.trunc(points))
+        wrong = minutes >= 60.0 - 1e-7  # 10.6 is read as a float below 10.60
+        if np.count_nonzero(wrong) <= points.size / 50:
+            return
+        city, axis = np.argwhere(wrong)[0].tolist()
+        message = (f"{points[city, axis]:.10g} has 60 minutes or more, but GEO means degrees.minutes (30.45 is "
+                   "30 degrees 45 minutes); convert decimal degrees to degrees.minutes, or put them into a CSV table "
+                   "with columns name, lat, lon")
+        raise self.file.error(message, self.line_of_word(section, 3 * city))
+
+    def _without_dimension(self, n: int) -> TsplibParts:
+        """Return a file's parts, where the section of the matrix does not begin with the number of cities.
+
+        Raises
+        ------
+        InputError
+            EDGE_WEIGHT_FORMAT is not FULL_MATRIX.
+        """
+        key = self.required("EDGE_WEIGHT_FORMAT", "FULL_MATRIX")
+        if key.value.upper() != "FULL_MATRIX":
+            raise self.file.error("EDGE_WEIGHT_FORMAT of a SOP must be FULL_MATRIX", key.line)
+        section = self.section("EDGE_WEIGHT_SECTION")
+        text = self.file.content[section.begin : section.end]
+        first = re.match(rb"\s*(\d+)\s", text)
+        if first is None or int(first[1]) != n or len(text.split()) != n * n + 1:
+            return self
+        begin = section.begin + first.end(1)
+        line = section.line + self.file.content.count(b"\n", section.begin, begin)
+        matrix = replace(section, line=line, begin=begin)
+        return replace(self, sections={**self.sections, "EDGE_WEIGHT_SECTION": matrix})
+
+    def _read_explicit(self, n: int, precision: Precision | None) -> Tsp:
+        """Return an instance with a matrix of costs, and perhaps coordinates to draw it."""
+        order = self._entry_order()
+        section = self.section("EDGE_WEIGHT_SECTION")
+        values, scale, rounding = self._costs(section, order, n, precision)
+        labels, coordinates = np.arange(1, n + 1), None
+        for name in ("NODE_COORD_SECTION", "DISPLAY_DATA_SECTION"):
+            if name in self.sections and coordinates is None:
+                drawn = self.sections[name]  # which only serves to draw
+                first = next(self.lines(drawn), (drawn.line, []))[1]
+                axes = 3 if len(first) == 4 and name == "NODE_COORD_SECTION" else 2
+                labels, coordinates = self._coordinates(drawn, n, axes)
+                ascending = np.argsort(labels)
+                labels, coordinates = labels[ascending], coordinates[ascending]
+        require_memory(n)
+
+        def location(row: int, column: int) -> tuple[str, int]:
+            return self.file.name, self.line_of_word(section, order.index(n, row, column))
+
+        def exact(index: int) -> Decimal:
+            assert rounding is not None and rounding.exact is not None
+            return rounding.exact(order.index(n, *divmod(index, n)))
+
+        name, comment = self.text("NAME"), self.text("COMMENT")
+        cost = order.matrix(values, n)
+        return from_costs(
+            cost, name, labels=labels, scale=scale, rounding=rounding and Rounding(rounding.error, exact),
+            coordinates=coordinates, comment=comment, location=location,
+        )
+
+    def _entry_order(self) -> EntryOrder:
+        key = self.required("EDGE_WEIGHT_FORMAT", "FULL_MATRIX")
+        known = entry_orders()
+        if key.value.upper() not in known:
+            raise self.file.error(_unknown("EDGE_WEIGHT_FORMAT", key.value.upper(), list(known)), key.line)
+        return known[key.value.upper()]
+
+    def _costs(self, section: TsplibSection, order: EntryOrder, n: int, precision: Precision | None) -> Costs:
+        """Return all numbers of a section as integers."""
+        text = self.file.content[section.begin : section.end]
+        if integers_only(text):
+            values = np.fromstring(text, dtype=np.int64, sep=" ") if text.strip() else np.empty(0, dtype=np.int64)
+            self._require_count(section, order, n, len(values))
+            return Costs(values, 1)
+        texts = [word for _, line in self.lines(section) for word in line]
+        for index, word in enumerate(texts):
+            if not is_number(word):
+                message = f"expected a cost, found {shown(word)}"
+                raise self.file.error(message, self.line_of_word(section, index))
+        self._require_count(section, order, n, len(texts))
+        if order.diagonal:
+            for row in range(n):
+                texts[order.index(n, row, row)] = "inf"
+        try:
+            return costs_from_texts(texts, n, largest_cost(n), precision, self.file.name)
+        except BadNumber as problem:
+            row, column = order.entry(n, problem.index)
+            message = f"the cost from city {row + 1} to city {column + 1} {problem.reason}"
+            raise self.file.error(message, self.line_of_word(section, problem.index)) from None
+
+    def _require_count(self, section: TsplibSection, order: EntryOrder, n: int, count: int) -> None:
+        wanted = order.count(n)
+        if count == wanted:
+            return
+        word = self.text("EDGE_WEIGHT_FORMAT").upper()
+        fits = [name for name, other in entry_orders().items() if other.count(n) == count]
+        hint = f" (as {' or '.join(fits)} would have)" if fits else ""
+        last = self.line_of_word(section, min(count, wanted) if count > wanted else max(count - 1, 0))
+        raise self.file.error(f"{section.name} has {count} numbers{hint}, but {word} of {n} cities has {wanted}", last)
+
+    def _require_symmetric(self, tsp: Tsp) -> None:
+        if tsp.symmetric:
+            return
+        row, column = (int(i) for i in np.argwhere(tsp.cost != tsp.cost.T)[0])
+        a, b = tsp.labels[row], tsp.labels[column]
+        section = self.sections["EDGE_WEIGHT_SECTION"]
+        line = self.line_of_word(section, self._entry_order().index(tsp.n, row, column))
+        message = f"TYPE is TSP, but the costs from city {a} to {b} and from {b} to {a} differ; write `TYPE: ATSP`"
+        raise InputError(message, self.file.name, line)
+
+    def _tour_labels(self, section: TsplibSection) -> tuple[list[int], list[int]]:
+        """Return the labels up to -1 or the end of the section, and the line of each."""
+        labels: list[int] = []
+        lines: list[int] = []
+        ended = False
+        for line, texts in self.lines(section):
+            for word in texts:
+                if word == "-1":
+                    ended = True
+                elif ended:
+                    raise self.file.error("a second tour; give a file with one tour", line)
+                else:
+                    labels.append(self.label(word, line))
+                    lines.append(line)
+        return labels, lines
+
+    def dimension(self) -> int:
+        """Return the number of cities by the key DIMENSION. Raises `InputError` with file and line if there is none."""
+        key = self.required("DIMENSION", "42")
+        n = integer_of(key.value)
+        if n is None or n < 1:
+            raise self.file.error(f"DIMENSION is {shown(key.value)}; it must be the number of cities", key.line)
+        return n
+
+    def lines(self, section: TsplibSection) -> Iterator[tuple[int, list[str]]]:
+        """Yield the number and the words of each line of a section that is not blank."""
+        text = decode(self.file.content[section.begin : section.end])
+        for number, line in enumerate(text.split("\n"), start=section.line):
+            found = words(line)
+            if found:
+                yield number, found
+
+    def line_of_word(self, section: TsplibSection, index: int) -> int:
+        """Return the line of the word with an index (from 0) in a section."""
+        line = section.line
+        for line, found in self.lines(section):
+            index -= len(found)
+            if index < 0:
+                return line
+        return line
+
 
 def looks_like_tsplib(content: bytes) -> bool:
     """Return whether the first line that is not blank has a keyword of TSPLIB."""
@@ -130,9 +375,9 @@ def read_tsplib(file: InputFile, precision: Precision | None = None) -> Tsp:
         With file and line: what is missing, contradictory, unknown or not a number.
     """
     parts = parts_of(file)
-    kind = _instance_type(parts)
-    _require_supported_sections(parts)
-    tsp = _read_costs(parts, kind, precision)
+    kind = parts._instance_type()
+    parts._require_supported_sections()
+    tsp = parts._read_costs(kind, precision)
     return replace(tsp, notes=not_used([key for key in parts.keys if key not in KEYS], "keyword"))
 
 
@@ -146,78 +391,31 @@ def parts_of(file: InputFile) -> TsplibParts:
     """
     keys: dict[str, KeyValue] = {}
     sections: dict[str, TsplibSection] = {}
-    open_section: tuple[str, int, int] | None = None
-    counted, line, after = 0, 1, 0
-    for found in _KEYWORD.finditer(file.content):
-        line += file.content.count(b"\n", counted, found.start())
-        counted = found.start()
-        _close(file, sections, open_section, after, found.start())
-        open_section, after = None, found.end()
-        word = found[1].decode().upper()
+    for line, found, begin, end in file.parts(_KEYWORD):
+        word = found[1].decode().upper() if found else ""
         if word == "EOF":
-            return TsplibParts(file, keys, sections)
-        if word in SECTIONS or word.endswith("_SECTION"):
-            _require_known(file, word, found[3], line, sections)
-            open_section = (word, line, found.end())
-        else:
-            if not found[2] and word not in KEYS:
-                raise file.error(f"neither a number nor a keyword: {shown(decode(found[0]).strip())}", line)
-            _add_key(file, keys, word, decode(found[3]).strip(), line)
-    _close(file, sections, open_section, after, len(file.content))
+            break
+        opens = word in SECTIONS or word.endswith("_SECTION")
+        if found is not None and not (found[2] or opens or word in KEYS):
+            raise file.error(f"neither a number nor a keyword: {shown(decode(found[0]).strip())}", line)
+        first = sections.get(word) or (keys.get(word) if word != "COMMENT" else None)
+        if first is not None:
+            raise file.error(f"{word} is given twice, first on line {first.line}", line)
+        if found is not None and opens:
+            if word not in SECTIONS:
+                raise file.error(f"unknown section {word}{did_you_mean(word, SECTIONS)}", line)
+            if found[3].strip(b" \t:"):
+                raise file.error(f"{shown(decode(found[3]).strip())} after {word}; data begin on the next line", line)
+            sections[word] = TsplibSection(word, line, begin, end)
+            continue
+        if found is not None:
+            value, before = decode(found[3]).strip(), keys.get(word)
+            keys[word] = KeyValue(value, line) if before is None else KeyValue(f"{before.value}\n{value}", before.line)
+        stray = re.compile(rb"\S[^\n]*").search(file.content, begin, end)
+        if stray is not None:
+            message = f"neither a keyword nor in a section: {shown(decode(stray[0]))}"
+            raise file.error(message, file.line(stray.start()))
     return TsplibParts(file, keys, sections)
-
-
-def _close(
-    file: InputFile, sections: dict[str, TsplibSection], begun: tuple[str, int, int] | None, after: int, end: int
-) -> None:
-    """End the open section before a keyword. Where no section is open, refuse all but blanks."""
-    if begun is not None:
-        sections[begun[0]] = TsplibSection(*begun, end)
-        return
-    stray = re.compile(rb"\S[^\n]*").search(file.content, after, end)
-    if stray is not None:
-        message = f"neither a keyword nor in a section: {shown(decode(stray[0]))}"
-        raise file.error(message, file.line(stray.start()))
-
-
-def _require_known(file: InputFile, word: str, rest: bytes, line: int, sections: dict[str, TsplibSection]) -> None:
-    if word in sections:
-        raise file.error(f"{word} is given twice, first on line {sections[word].line}", line)
-    if word not in SECTIONS:
-        raise file.error(f"unknown section {word}{did_you_mean(word, SECTIONS)}", line)
-    if rest.strip(b" \t:"):
-        raise file.error(f"{shown(decode(rest).strip())} after {word}; data begin on the next line", line)
-
-
-def _add_key(file: InputFile, keys: dict[str, KeyValue], word: str, value: str, line: int) -> None:
-    if word == "COMMENT" and word in keys:
-        keys[word] = KeyValue(keys[word].value + "\n" + value, keys[word].line)
-    elif word in keys:
-        raise file.error(f"{word} is given twice, first on line {keys[word].line}", line)
-    else:
-        keys[word] = KeyValue(value, line)
-
-
-def _instance_type(parts: TsplibParts) -> str:
-    if "TYPE" not in parts.keys and "TOUR_SECTION" in parts.sections:
-        raise parts.file.error(_A_TOUR)
-    key = parts.required("TYPE", "TSP")
-    word = key.value.split()[0].upper()
-    if word in TYPES:
-        return word
-    raise parts.file.error(_A_TOUR if word == "TOUR" else _unknown("TYPE", word, list(TYPES)), key.line)
-
-
-def _require_supported_sections(parts: TsplibParts) -> None:
-    read = ("NODE_COORD_SECTION", "EDGE_WEIGHT_SECTION", "DISPLAY_DATA_SECTION")
-    for section in parts.sections.values():
-        if section.name not in read:
-            what = not_solved(section.name) or "of a TSP or ATSP it is not supported"
-            message = f"{section.name}: {what}; remove it if the answer may ignore it"
-            raise parts.file.error(message, section.line)
-    for key, value in parts.keys.items():
-        if what := not_solved(key):
-            raise parts.file.error(f"{key}: {what}; remove it if the answer may ignore it", value.line)
 
 
 def _unknown(key: str, word: str, known: list[str]) -> str:
@@ -225,162 +423,10 @@ def _unknown(key: str, word: str, known: list[str]) -> str:
     return f"{key} {shown(word)} is not known{hint}"
 
 
-def _read_costs(parts: TsplibParts, kind: str, precision: Precision | None) -> Tsp:
-    n, file = dimension_of(parts), parts.file
-    weight_type = parts.required("EDGE_WEIGHT_TYPE", "EUC_2D")
-    word = weight_type.value.upper()
-    if word == "EXPLICIT":
-        tsp = _read_explicit(without_dimension(parts, n) if kind == "SOP" else parts, n, precision)
-        if kind == "TSP":
-            _require_symmetric(parts, tsp)
-        return with_precedences(tsp) if kind == "SOP" else tsp
-    if kind == "SOP":
-        why = "its matrix says which cities come before others"
-        raise file.error(f"EDGE_WEIGHT_TYPE of a SOP must be EXPLICIT: {why}", weight_type.line)
-    if word in distance_functions():
-        return _read_coordinates(parts, n, word)
-    raise file.error(_unknown("EDGE_WEIGHT_TYPE", word, ["EXPLICIT", *distance_functions()]), weight_type.line)
-
-
-def _read_coordinates(parts: TsplibParts, n: int, weight_type: str) -> Tsp:
-    """Return an instance whose costs are the distances between the cities' coordinates."""
-    if "EDGE_WEIGHT_SECTION" in parts.sections:
-        message = f"there is an EDGE_WEIGHT_SECTION, but EDGE_WEIGHT_TYPE is {weight_type} and not EXPLICIT"
-        raise parts.file.error(message, parts.sections["EDGE_WEIGHT_SECTION"].line)
-    weight_format = parts.keys.get("EDGE_WEIGHT_FORMAT", KeyValue("FUNCTION", 0))
-    if weight_format.value.upper() != "FUNCTION":
-        message = f"EDGE_WEIGHT_FORMAT is {shown(weight_format.value)}; for {weight_type} it must be FUNCTION"
-        raise parts.file.error(message, weight_format.line)
-    section = parts.section("NODE_COORD_SECTION")
-    labels, coordinates = _coordinates(parts, section, n, dimensions(weight_type))
-    if weight_type == "GEO":
-        _refuse_decimal_degrees(parts, section, coordinates)
-    require_memory(n)
-    cost = distance_matrix(coordinates, distance_functions()[weight_type], largest_cost(n))
-    if cost is None:
-        message = f"the coordinates are so large that a tour of {n} cities may overflow 62 bits; scale them down"
-        raise parts.file.error(message, section.line)
-    kind = DEGREES_MINUTES if weight_type == "GEO" else ""
-    return from_costs(cost, parts.text("NAME"), labels=labels, coordinates=coordinates, comment=parts.text("COMMENT"),
-                      coordinates_kind=kind)
-
-
-def _coordinates(
-    parts: TsplibParts, section: TsplibSection, n: int, axes: int
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return the labels, shape (n,), and coordinates, shape (n, axes), of a section with one city on each line."""
-    seen: dict[int, int] = {}
-    points: list[list[float]] = []
-    line = section.line
-    for line, texts in lines_of(parts, section):
-        if len(texts) != axes + 1:
-            message = f"expected a city's number and {axes} coordinates, found {shown(' '.join(texts))}"
-            raise parts.file.error(message, line)
-        label = label_of(parts, texts[0], line)
-        if label in seen:
-            raise parts.file.error(f"city {label} is given twice, first on line {seen[label]}", line)
-        seen[label] = line
-        values = [float(text) if is_number(text) else float("nan") for text in texts[1:]]
-        for text in (text for text, value in zip(texts[1:], values) if not np.isfinite(value)):
-            raise parts.file.error(f"a coordinate must be a number, found {shown(text)}", line)
-        points.append(values)
-        if len(points) > n:
-            raise parts.file.error(f"more cities in {section.name} than DIMENSION says ({n})", line)
-    if len(points) < n:
-        raise parts.file.error(f"{section.name} ends after {len(points)} of {n} cities", line)
-    return np.array(list(seen), dtype=np.int64), np.array(points, dtype=np.float64)
-
-
-def label_of(parts: TsplibParts, word: str, line: int) -> int:
-    """Return a word as a city's number. Raises `InputError` with file and line if it is not a number of at least 0."""
-    label = integer_of(word)
-    if label is None:
-        raise parts.file.error(f"a city's number must be a whole number, found {shown(word)}", line)
-    if label < 0:
-        raise parts.file.error(f"city number {label} is out of range; it must not be negative", line)
-    return label
-
-
 def integer_of(word: str) -> int | None:
     """Return a whole number of at most 18 digits, or None if a word is something else."""
     digits = word[1:] if word[:1] in ("+", "-") else word
     return int(word) if digits.isascii() and digits.isdigit() and len(digits) <= 18 else None
-
-
-def _first_decimal_degrees(points: NDArray[np.float64]) -> tuple[int, int] | None:
-    """Return city and axis of the first coordinate with 60 minutes or more, or None if up to 2 % have as many.
-
-    Of random decimal degrees 40 % have such a fraction. Published files have a few by mistake (3 of the 1070 in
-    TSPLIB's ali535), and their published optima count on them.
-    """
-    minutes = 100.0 * np.abs(points - np.trunc(points))
-    wrong = minutes >= 60.0 - 1e-7  # 10.6 is read as a float below 10.60
-    if np.count_nonzero(wrong) <= points.size / 50:
-        return None
-    city, axis = np.argwhere(wrong)[0]
-    return int(city), int(axis)
-
-
-def _refuse_decimal_degrees(parts: TsplibParts, section: TsplibSection, points: NDArray[np.float64]) -> None:
-    found = _first_decimal_degrees(points)
-    if found is not None:
-        value = f"{points[found]:.10g}"
-        line = line_of_word(parts, section, 3 * found[0])
-        message = f"{value} has 60 minutes or more, but GEO means degrees.minutes (30.45 is 30 degrees 45 minutes)"
-        way_out = "convert decimal degrees to degrees.minutes, or put them into a CSV table with columns name, lat, lon"
-        raise parts.file.error(f"{message}; {way_out}", line)
-
-
-def without_dimension(parts: TsplibParts, n: int) -> TsplibParts:
-    """Return a file's parts, where the section of the matrix does not begin with the number of cities.
-
-    Raises
-    ------
-    InputError
-        EDGE_WEIGHT_FORMAT is not FULL_MATRIX.
-    """
-    key = parts.required("EDGE_WEIGHT_FORMAT", "FULL_MATRIX")
-    if key.value.upper() != "FULL_MATRIX":
-        raise parts.file.error("EDGE_WEIGHT_FORMAT of a SOP must be FULL_MATRIX", key.line)
-    section = parts.section(SECTION)
-    text = parts.file.content[section.begin : section.end]
-    first = re.match(rb"\s*(\d+)\s", text)
-    if first is None or int(first[1]) != n or len(text.split()) != n * n + 1:
-        return parts
-    begin = section.begin + first.end(1)
-    line = section.line + parts.file.content.count(b"\n", section.begin, begin)
-    return replace(parts, sections={**parts.sections, SECTION: replace(section, line=line, begin=begin)})
-
-
-def _read_explicit(parts: TsplibParts, n: int, precision: Precision | None) -> Tsp:
-    """Return an instance with a matrix of costs, and perhaps coordinates to draw it."""
-    order = _entry_order(parts)
-    section = parts.section("EDGE_WEIGHT_SECTION")
-    values, scale, rounding = _costs(parts, section, order, n, precision)
-    labels, coordinates = np.arange(1, n + 1), None
-    for name in ("NODE_COORD_SECTION", "DISPLAY_DATA_SECTION"):
-        if name in parts.sections and coordinates is None:
-            drawn = parts.sections[name]  # which only serves to draw
-            first = next(lines_of(parts, drawn), (drawn.line, []))[1]
-            axes = 3 if len(first) == 4 and name == "NODE_COORD_SECTION" else 2
-            labels, coordinates = _coordinates(parts, drawn, n, axes)
-            ascending = np.argsort(labels)
-            labels, coordinates = labels[ascending], coordinates[ascending]
-    require_memory(n)
-
-    def location(row: int, column: int) -> tuple[str, int]:
-        return parts.file.name, line_of_word(parts, section, order.index(n, row, column))
-
-    def exact(index: int) -> Decimal:
-        assert rounding is not None and rounding.exact is not None
-        return rounding.exact(order.index(n, *divmod(index, n)))
-
-    name, comment = parts.text("NAME"), parts.text("COMMENT")
-    cost = order.matrix(values, n)
-    return from_costs(
-        cost, name, labels=labels, scale=scale, rounding=rounding and Rounding(rounding.error, exact),
-        coordinates=coordinates, comment=comment, location=location,
-    )
 
 
 @dataclass(frozen=True)
@@ -459,64 +505,6 @@ def entry_orders() -> Mapping[str, EntryOrder]:
     }
 
 
-def _entry_order(parts: TsplibParts) -> EntryOrder:
-    key = parts.required("EDGE_WEIGHT_FORMAT", "FULL_MATRIX")
-    known = entry_orders()
-    if key.value.upper() not in known:
-        raise parts.file.error(_unknown("EDGE_WEIGHT_FORMAT", key.value.upper(), list(known)), key.line)
-    return known[key.value.upper()]
-
-
-def _costs(
-    parts: TsplibParts, section: TsplibSection, order: EntryOrder, n: int, precision: Precision | None
-) -> Costs:
-    """Return all numbers of a section as integers."""
-    text = parts.file.content[section.begin : section.end]
-    if integers_only(text):
-        values = np.fromstring(text, dtype=np.int64, sep=" ") if text.strip() else np.empty(0, dtype=np.int64)
-        _require_count(parts, section, order, n, len(values))
-        return Costs(values, 1)
-    texts = [word for _, line in lines_of(parts, section) for word in line]
-    for index, word in enumerate(texts):
-        if not is_number(word):
-            message = f"expected a cost, found {shown(word)}"
-            raise parts.file.error(message, line_of_word(parts, section, index))
-    _require_count(parts, section, order, n, len(texts))
-    if order.diagonal:
-        for row in range(n):
-            texts[order.index(n, row, row)] = "inf"
-    try:
-        return costs_from_texts(texts, n, largest_cost(n), precision, parts.file.name)
-    except BadNumber as problem:
-        row, column = order.entry(n, problem.index)
-        message = f"the cost from city {row + 1} to city {column + 1} {problem.reason}"
-        raise parts.file.error(message, line_of_word(parts, section, problem.index)) from None
-
-
-
-
-def _require_count(parts: TsplibParts, section: TsplibSection, order: EntryOrder, n: int, count: int) -> None:
-    wanted = order.count(n)
-    if count == wanted:
-        return
-    word = parts.text("EDGE_WEIGHT_FORMAT").upper()
-    fits = [name for name, other in entry_orders().items() if other.count(n) == count]
-    hint = f" (as {' or '.join(fits)} would have)" if fits else ""
-    last = line_of_word(parts, section, min(count, wanted) if count > wanted else max(count - 1, 0))
-    raise parts.file.error(f"{section.name} has {count} numbers{hint}, but {word} of {n} cities has {wanted}", last)
-
-
-def _require_symmetric(parts: TsplibParts, tsp: Tsp) -> None:
-    if tsp.symmetric:
-        return
-    row, column = (int(i) for i in np.argwhere(tsp.cost != tsp.cost.T)[0])
-    a, b = tsp.labels[row], tsp.labels[column]
-    section = parts.sections["EDGE_WEIGHT_SECTION"]
-    line = line_of_word(parts, section, _entry_order(parts).index(tsp.n, row, column))
-    message = f"TYPE is TSP, but the costs from city {a} to {b} and from {b} to {a} differ; write `TYPE: ATSP`"
-    raise InputError(message, parts.file.name, line)
-
-
 def with_precedences(tsp: Tsp) -> Tsp:
     """Return an instance in which -1 is no cost, but says that the column's city comes before the row's."""
     before = np.argwhere(tsp.cost == -tsp.scale)
@@ -546,60 +534,13 @@ def read_tour_text(file: InputFile) -> NDArray[np.int64]:
     kind = parts.text("TYPE").split()[:1]
     if kind and kind[0].upper() != "TOUR":
         raise file.error(f"TYPE is {kind[0]}, not TOUR; give a .tour file", parts.keys["TYPE"].line)
-    labels, lines = _tour_labels(parts, parts.section("TOUR_SECTION"))
+    labels, lines = parts._tour_labels(parts.section("TOUR_SECTION"))
     seen: dict[int, int] = {}
     for label, line in zip(labels, lines, strict=True):
-        if label in seen:
-            raise file.error(f"city {label} is given twice, first on line {seen[label]}", line)
-        seen[label] = line
-    if "DIMENSION" in parts.keys and dimension_of(parts) != len(labels):
+        file.note_once(seen, label, f"city {label}", line)
+    if "DIMENSION" in parts.keys and parts.dimension() != len(labels):
         where = parts.keys["DIMENSION"].line
-        raise file.error(f"DIMENSION is {dimension_of(parts)}, but the tour has {counted(len(labels), 'city')}", where)
+        raise file.error(f"DIMENSION is {parts.dimension()}, but the tour has {counted(len(labels), 'city')}", where)
     if not labels:
         raise file.error("the tour has no cities", parts.sections["TOUR_SECTION"].line)
     return np.array(labels, dtype=np.int64)
-
-
-def _tour_labels(parts: TsplibParts, section: TsplibSection) -> tuple[list[int], list[int]]:
-    """Return the labels up to -1 or the end of the section, and the line of each."""
-    labels: list[int] = []
-    lines: list[int] = []
-    ended = False
-    for line, texts in lines_of(parts, section):
-        for word in texts:
-            if word == "-1":
-                ended = True
-            elif ended:
-                raise parts.file.error("a second tour; give a file with one tour", line)
-            else:
-                labels.append(label_of(parts, word, line))
-                lines.append(line)
-    return labels, lines
-
-
-def dimension_of(parts: TsplibParts) -> int:
-    """Return the number of cities by the key DIMENSION. Raises `InputError` with file and line if there is none."""
-    key = parts.required("DIMENSION", "42")
-    n = integer_of(key.value)
-    if n is None or n < 1:
-        raise parts.file.error(f"DIMENSION is {shown(key.value)}; it must be the number of cities", key.line)
-    return n
-
-
-def lines_of(parts: TsplibParts, section: TsplibSection) -> Iterator[tuple[int, list[str]]]:
-    """Yield the number and the words of each line of a section that is not blank."""
-    text = decode(parts.file.content[section.begin : section.end])
-    for number, line in enumerate(text.split("\n"), start=section.line):
-        found = words(line)
-        if found:
-            yield number, found
-
-
-def line_of_word(parts: TsplibParts, section: TsplibSection, index: int) -> int:
-    """Return the line of the word with an index (from 0) in a section."""
-    line = section.line
-    for line, found in lines_of(parts, section):
-        index -= len(found)
-        if index < 0:
-            return line
-    return line
