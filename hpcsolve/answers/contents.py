@@ -174,37 +174,35 @@ class DistanceTable:
         """Return the rows from `start` up to, not including, `stop`, all of which this rank must have."""
         return self.values[start - self.first : stop - self.first]
 
+    def with_row_ranges(self, comm: Comm) -> DistanceTable:
+        """Return the table with `row_ranges` of all ranks. Collective.
 
-def with_row_ranges(table: DistanceTable, comm: Comm) -> DistanceTable:
-    """Return the table with `row_ranges` of all ranks. Collective.
+        Raises
+        ------
+        ValueError
+            The ranks together do not have each row once, in the order of the ranks.
+        """
+        row_ranges = tuple(comm.allgather((self.first, self.first + len(self.values))))
+        behind = [0, *(stop for _, stop in row_ranges)]
+        if [start for start, _ in row_ranges] != behind[:-1] or behind[-1] != self.total:
+            raise ValueError(f"{self.dataset.description!r}: the ranks have {row_ranges} of {self.total} rows")
+        return replace(self, row_ranges=row_ranges)
 
-    Raises
-    ------
-    ValueError
-        The ranks together do not have each row once, in the order of the ranks.
-    """
-    row_ranges = tuple(comm.allgather((table.first, table.first + len(table.values))))
-    behind = [0, *(stop for _, stop in row_ranges)]
-    if [start for start, _ in row_ranges] != behind[:-1] or behind[-1] != table.total:
-        raise ValueError(f"{table.dataset.description!r}: the ranks have {row_ranges} of {table.total} rows")
-    return replace(table, row_ranges=row_ranges)
+    def gathered(self, comm: Comm) -> NDArray[Any] | None:
+        """Return all rows of a table on rank 0, and None on other ranks. Collective.
 
-
-def gathered(table: DistanceTable, comm: Comm) -> NDArray[Any] | None:
-    """Return all rows of a table on rank 0, and None on other ranks. Collective.
-
-    The table must have its `row_ranges`.
-    """
-    if comm.rank != 0:
-        comm.send(np.ascontiguousarray(table.values), 0).wait()
-        return None
-    whole = np.empty(table.shape, table.dtype)
-    for rank, (start, stop) in enumerate(table.row_ranges):
-        if rank == 0:
-            whole[start:stop] = table.values
-        else:
-            comm.receive(whole[start:stop], rank).wait()
-    return whole
+        The table must have its `row_ranges`.
+        """
+        if comm.rank != 0:
+            comm.send(np.ascontiguousarray(self.values), 0).wait()
+            return None
+        whole = np.empty(self.shape, self.dtype)
+        for rank, (start, stop) in enumerate(self.row_ranges):
+            if rank == 0:
+                whole[start:stop] = self.values
+            else:
+                comm.receive(whole[start:stop], rank).wait()
+        return whole
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from hpcsolve.answers.base import (
     only_of,
     require,
 )
-from hpcsolve.answers.contents import Contents, Dataset, DistanceTable, datasets, gathered, with_row_ranges
+from hpcsolve.answers.contents import Contents, Dataset, DistanceTable, datasets
 from hpcsolve.answers.distances import (
     DISTANCES,
     LENGTH_TYPES,
@@ -205,7 +205,7 @@ class ReductionsType(AnswerType):
         """Search again from some sources in scipy. Collective."""
         found = {name: vars(answer)[name] for name in PER_SOURCE}
         for name, table in distance_tables_of(answer).items():
-            found[name] = gathered(with_row_ranges(table, comm), comm)
+            found[name] = table.with_row_ranges(comm).gathered(comm)
         rows = _sample(len(answer.source), SEARCHED_AGAIN)
         wrong = self._wrong(problem, question, found, rows) if comm.rank == 0 else None
         return first_failure(comm, wrong) or Verdict(True, _passed(rows, len(answer.source)))

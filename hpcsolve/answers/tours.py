@@ -19,7 +19,7 @@ from hpcsolve.parallel.comm import Comm
 from hpcsolve.parallel.launch import on_rank_0
 from hpcsolve.problems.questions import TourQuestion
 from hpcsolve.problems.rounding import own_decimal
-from hpcsolve.problems.tsp import TspBatch, check_tours
+from hpcsolve.problems.tsp import TspBatch
 from hpcsolve.problems.unrounded import Unrounded, unrounded_tour
 from hpcsolve.wording import counted
 
@@ -72,7 +72,7 @@ class ToursType(AnswerType):
         if not np.array_equal(answer.offset, batch.offset) or answer.costs.shape != (batch.count,):
             return Verdict(False, "the number or the sizes of the tours are not those of the instances")
         closed = question.path == "cycle"
-        wrong = message_of(check_tours, batch, answer.tours, answer.costs, answer.found, closed)
+        wrong = message_of(batch.check_tours, answer.tours, answer.costs, answer.found, closed)
         return Verdict(wrong is None, wrong or "every tour has every city once, its cost added up from the instance")
 
     def verify(

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from hpcsolve.errors import InputError
 from hpcsolve.formats import records
 from hpcsolve.formats.files import InputFile, decode, words, write_text
-from hpcsolve.problems.graph import Graph, arc_without_reverse, assembled
+from hpcsolve.problems.graph import Graph, assembled
 from hpcsolve.wording import shown
 
 _EXAMPLE = "`VERTICES EDGES [FORMAT [CONSTRAINTS]]`"
@@ -70,7 +70,7 @@ def read_metis(file: InputFile, directed: bool | None = None) -> Graph:
     weights, scale = records.weights_in(file, values[1::2] if body.weighted else ones, lines, body.n)
     graph = assembled(file.stem or "graph", body.n, tails, heads, weights, directed=True, scale=scale,
                       labels=np.arange(1, body.n + 1))
-    lone = arc_without_reverse(graph)
+    lone = graph.arc_without_reverse()
     if lone is not None:
         a, b = lone
         where = f"(see line {body.numbers[b]})"
@@ -90,7 +90,7 @@ def write_metis(graph: Graph, path: str) -> None:
     EnvironmentFault
         The file cannot be written.
     """
-    if graph.directed and arc_without_reverse(graph) is not None:
+    if graph.directed and graph.arc_without_reverse() is not None:
         raise InputError("has arcs that lead one way, and a METIS graph is undirected; write it as .gr", graph.name)
     if graph.scale != 1 or graph.weights.dtype.kind == "f" or not graph.weights.all():
         raise InputError("a METIS graph has whole weights above 0, and some are not; write it as .gr", graph.name)

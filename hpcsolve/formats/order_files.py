@@ -20,7 +20,7 @@ from hpcsolve.formats.npy import is_npy, npy_array
 from hpcsolve.formats.tables import listed, rows_of
 from hpcsolve.problems.questions import LARGEST_VALUE, Windows
 from hpcsolve.problems.rounding import is_number
-from hpcsolve.problems.tsp import NO_ARC, Tsp, largest_cost, positions
+from hpcsolve.problems.tsp import NO_ARC, Tsp, largest_cost
 from hpcsolve.wording import shown
 
 _BLANK = re.compile(r"\s*$")
@@ -64,7 +64,7 @@ def read_windows(path: str, tsp: Tsp) -> Windows:
 def _city(file: InputFile, line: int, tsp: Tsp, cell: str) -> int:
     try:
         number = cell.lstrip("-").isdigit() and cell not in tsp.city_names
-        return int(positions(tsp, [int(cell) if number else cell])[0])
+        return int(tsp.positions([int(cell) if number else cell])[0])
     except InputError as error:
         raise file.error(str(error), line) from None
 

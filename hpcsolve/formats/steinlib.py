@@ -31,7 +31,7 @@ from hpcsolve.formats.records import (
     require_undirected,
 )
 from hpcsolve.formats.tables import shortest
-from hpcsolve.problems.graph import Graph, with_terminals_at
+from hpcsolve.problems.graph import Graph
 from hpcsolve.wording import not_solved, shown
 
 _READ = ("graph", "terminals", "coordinates", "comment")
@@ -81,7 +81,7 @@ def read_steinlib(file: InputFile, directed: bool | None = None) -> Graph:
     n = _vertex_count(file, records, graph.line - 1)
     comment = decode(sections["comment"].text).strip() if "comment" in sections else ""
     found = graph_of(file, records, n, directed=False, comment=comment)
-    found = with_terminals_at(found, _terminals(file, sections["terminals"], n))
+    found = found.with_terminals_at(_terminals(file, sections["terminals"], n))
     return replace(found, coordinates=_coordinates(file, sections.get("coordinates"), n))
 
 

@@ -25,7 +25,7 @@ from hpcsolve.formats.dimacs import problem_line
 from hpcsolve.formats.files import InputFile, as_text, open_file, words
 from hpcsolve.formats.records import Records, read_records, require_count
 from hpcsolve.formats.tables import Row, cells_of, delimiter_of, lines_of
-from hpcsolve.problems.graph import Graph, vertex_positions
+from hpcsolve.problems.graph import Graph
 from hpcsolve.wording import shown
 
 _NAMES = re.compile(rb"(?m)^(?![ \t]*(?:#|c[ \t\n]|c$))[^\n]*?[^\s\d+\-.eE]")
@@ -158,8 +158,8 @@ def _rows_of_names(file: InputFile, what: Sequence[str]) -> Iterator[Row]:
 
 def _positions(graph: Graph, labels: NDArray[Any]) -> NDArray[np.int64]:
     if labels.dtype.kind in "iu":
-        return vertex_positions(graph, labels)
-    return vertex_positions(graph, labels.reshape(-1).tolist()).reshape(labels.shape)
+        return graph.positions(labels)
+    return graph.positions(labels.reshape(-1).tolist()).reshape(labels.shape)
 
 
 def _numbered(file: InputFile, records: Records, nothing: str) -> NamedVertices:

@@ -104,10 +104,136 @@ class Graph:
         """Return the vertex that each arc leaves, shape (m,)."""
         return np.repeat(np.arange(self.n, dtype=np.int32), np.diff(self.offsets))
 
+    def positions(self, vertices: ArrayLike | Iterable[Any]) -> NDArray[np.int64]:
+        """Return the positions (from 0) of vertices by label or name, with the errors of `positions_of`."""
+        return positions_of(self.labels, vertices, self.name, "vertex", "vertices", self.vertex_names)
 
-def vertex_positions(graph: Graph, vertices: ArrayLike | Iterable[Any]) -> NDArray[np.int64]:
-    """Return the positions (from 0) of vertices by label or name, with the errors of `positions_of`."""
-    return positions_of(graph.labels, vertices, graph.name, "vertex", "vertices", graph.vertex_names)
+    def with_terminals_at(self, positions: NDArray[np.int64]) -> Graph:
+        """Return the graph with the vertices at these positions as its terminals. Repeated ones are dropped."""
+        first = np.sort(np.unique(positions, return_index=True)[1])
+        return replace(self, terminals=positions[first], repeated_terminals=len(positions) - len(first))
+
+    def fitted(self, precision: Precision, whole: bool) -> Graph:
+        """Return the graph that an algorithm takes: weights are rounded where they do not fit or the job says so.
+
+        Parameters
+        ----------
+        whole
+            Whether the algorithm takes integers only, and not floats.
+
+        Raises
+        ------
+        InputError
+            The weights do not fit, and the job forbids rounding; or as in `rounding.rounded`.
+        """
+        floats = self.weights.dtype.kind == "f"
+        if floats and precision.exact:
+            way_out = "remove exact, or set round in its place"
+            raise InputError(f"exact = true, but weights are not decimals of at most nine places; {way_out}", self.name)
+        if floats and not whole and precision.decimals is None:
+            return self
+        if not floats and not precision.rounds(self):
+            return self
+        found = rounded_weights(self.weights, self.scale, (self.n, self.edges), precision, self.name)
+        return replace(self, weights=found[0], scale=found[1], rounding=found[2])
+
+    def with_rows(self, tails: NDArray[np.int64], heads: NDArray[np.int64], **changed: Any) -> Graph:
+        """Return the graph with new tails and heads for its arcs, of which no two may be parallel.
+
+        Its `rounding` is gone, whose given weights stand in the order of the old arcs.
+        """
+        offsets, row_heads, weights = _rows(self.n, tails, heads, self.weights)
+        return replace(self, offsets=offsets, heads=row_heads, weights=weights, rounding=None, **changed)
+
+    def reversed(self) -> Graph:
+        """Return the graph with every arc reversed. An undirected graph is its own reverse."""
+        if not self.directed:
+            return self
+        return self.with_rows(self.heads.astype(np.int64), self.tails().astype(np.int64))
+
+    def same_arcs(self, other: Graph) -> bool:
+        """Return whether two graphs have the same arcs, with the same weights."""
+        pairs = ((self.offsets, other.offsets), (self.heads, other.heads), (self.weights, other.weights))
+        return all(np.array_equal(own, others) for own, others in pairs)
+
+    def undirected(self) -> Graph:
+        """Return a graph that has every arc in both directions, with the same weight, as an undirected one.
+
+        Raises
+        ------
+        InputError
+            An arc has no reverse of the same weight. The message names its ends.
+        """
+        lone = self.arc_without_reverse()
+        if lone is None:
+            return replace(self, directed=False)
+        a, b = self.labels[list(lone)]
+        message = f"the arcs between the vertices {a} and {b} differ in the two directions"
+        raise InputError(f"{message}; an undirected graph is needed", self.name)
+
+    def arc_without_reverse(self) -> tuple[int, int] | None:
+        """Return the ends (positions) of the first arc that has no reverse of the same weight, or None."""
+        back = self.reversed()
+        tails, others = self.tails(), back.tails()
+        same = (tails == others) & (self.heads == back.heads) & (self.weights == back.weights)
+        if same.all():
+            return None
+        index = int(np.argmin(same))
+        tail, head = min((tails[index], self.heads[index]), (others[index], back.heads[index]))
+        return int(tail), int(head)
+
+    def spatial_order(self) -> NDArray[np.int64]:
+        """Return an order of the vertices in which neighbours stand near each other, for `permuted`.
+
+        Returns
+        -------
+        order
+            Shape (n,), int64: the position of the vertex that comes k-th. It follows a Z-order curve through the first
+            two coordinates; without coordinates it is reverse Cuthill-McKee (scipy). Ties are broken by position.
+        """
+        if self.coordinates is not None:
+            return z_order(self.coordinates)
+        if self.arcs == 0 or self.arcs > np.iinfo(np.int32).max:
+            return np.arange(self.n, dtype=np.int64)
+        from scipy.sparse.csgraph import reverse_cuthill_mckee
+
+        pattern = self.sparse_matrix(np.ones(self.arcs, dtype=np.int8))
+        return np.asarray(reverse_cuthill_mckee(pattern, symmetric_mode=not self.directed), dtype=np.int64)
+
+    def permuted(self, order: ArrayLike, labels: NDArray[np.int64] | None = None) -> Graph:
+        """Return the graph with its vertices in another order. Labels, coordinates and terminals move with them.
+
+        Parameters
+        ----------
+        order
+            Shape (n,): the position in `graph` of the vertex that comes k-th; `order[p]` maps new positions back.
+        labels
+            Labels of the vertices in their new order, by default their old ones.
+
+        Raises
+        ------
+        ValueError
+            The order is no permutation of 0..n-1.
+        """
+        old = np.asarray(order, dtype=np.int64)
+        if old.shape != (self.n,) or not np.array_equal(np.sort(old), np.arange(self.n)):
+            raise ValueError(f"the order must be a permutation of 0 to {self.n - 1}")
+        new = np.empty(self.n, dtype=np.int64)
+        new[old] = np.arange(self.n)
+        names = self.vertex_names
+        return self.with_rows(
+            new[self.tails()], new[self.heads], labels=self.labels[old] if labels is None else labels,
+            coordinates=None if self.coordinates is None else self.coordinates[old],
+            terminals=None if self.terminals is None else new[self.terminals],
+            vertex_names=tuple(names[position] for position in old) if names else (),
+        )
+
+    def sparse_matrix(self, values: NDArray[Any]) -> Any:
+        """Return a `scipy.sparse.csr_array` of shape (n, n) with a value for each arc. Stored zeros are arcs too."""
+        from scipy.sparse import csr_array
+
+        offsets = self.offsets.astype(np.int32) if self.arcs <= np.iinfo(np.int32).max else self.offsets
+        return csr_array((values, self.heads, offsets), shape=(self.n, self.n))
 
 
 def from_edges(
@@ -296,7 +422,7 @@ def assembled(
     if terminals is None:
         return graph
     require_in_range(terminals, n, name, f"terminal {{value}} is out of range 0 to {n - 1}")
-    return with_terminals_at(graph, terminals)
+    return graph.with_terminals_at(terminals)
 
 
 def _rows(
@@ -336,106 +462,6 @@ def _first_of_runs(keys: NDArray[np.uint64]) -> NDArray[np.int64]:
     return np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]]))
 
 
-def with_terminals_at(graph: Graph, positions: NDArray[np.int64]) -> Graph:
-    """Return the graph with the vertices at these positions as its terminals. Repeated ones are dropped and counted."""
-    first = np.sort(np.unique(positions, return_index=True)[1])
-    return replace(graph, terminals=positions[first], repeated_terminals=len(positions) - len(first))
-
-
-def fitted_graph(graph: Graph, precision: Precision, whole: bool) -> Graph:
-    """Return the graph that an algorithm takes: with rounded weights where they do not fit or where the job says so.
-
-    Parameters
-    ----------
-    whole
-        Whether the algorithm takes integers only, and not floats.
-
-    Raises
-    ------
-    InputError
-        The weights do not fit, and the job forbids rounding; or as in `rounding.rounded`.
-    """
-    floats = graph.weights.dtype.kind == "f"
-    if floats and precision.exact:
-        way_out = "remove exact, or set round in its place"
-        raise InputError(f"exact = true, but weights are not decimals of at most nine places; {way_out}", graph.name)
-    if floats and not whole and precision.decimals is None:
-        return graph
-    if not floats and not precision.rounds(graph):
-        return graph
-    found = rounded_weights(graph.weights, graph.scale, (graph.n, graph.edges), precision, graph.name)
-    return replace(graph, weights=found[0], scale=found[1], rounding=found[2])
-
-
-def with_rows(graph: Graph, tails: NDArray[np.int64], heads: NDArray[np.int64], **changed: Any) -> Graph:
-    """Return the graph with new tails and heads for its arcs, of which no two may be parallel.
-
-    Its `rounding` is gone, whose given weights stand in the order of the old arcs.
-    """
-    offsets, row_heads, weights = _rows(graph.n, tails, heads, graph.weights)
-    return replace(graph, offsets=offsets, heads=row_heads, weights=weights, rounding=None, **changed)
-
-
-def reversed_graph(graph: Graph) -> Graph:
-    """Return the graph with every arc reversed. An undirected graph is its own reverse."""
-    if not graph.directed:
-        return graph
-    return with_rows(graph, graph.heads.astype(np.int64), graph.tails().astype(np.int64))
-
-
-def same_arcs(graph: Graph, other: Graph) -> bool:
-    """Return whether two graphs have the same arcs, with the same weights."""
-    pairs = ((graph.offsets, other.offsets), (graph.heads, other.heads), (graph.weights, other.weights))
-    return all(np.array_equal(own, others) for own, others in pairs)
-
-
-def undirected(graph: Graph) -> Graph:
-    """Return a graph that has every arc in both directions, with the same weight, as an undirected one.
-
-    Raises
-    ------
-    InputError
-        An arc has no reverse of the same weight. The message names its ends.
-    """
-    lone = arc_without_reverse(graph)
-    if lone is None:
-        return replace(graph, directed=False)
-    a, b = graph.labels[list(lone)]
-    message = f"the arcs between the vertices {a} and {b} differ in the two directions"
-    raise InputError(f"{message}; an undirected graph is needed", graph.name)
-
-
-def arc_without_reverse(graph: Graph) -> tuple[int, int] | None:
-    """Return the ends (positions) of the first arc that has no reverse of the same weight, or None."""
-    back = reversed_graph(graph)
-    tails, others = graph.tails(), back.tails()
-    same = (tails == others) & (graph.heads == back.heads) & (graph.weights == back.weights)
-    if same.all():
-        return None
-    index = int(np.argmin(same))
-    tail, head = min((tails[index], graph.heads[index]), (others[index], back.heads[index]))
-    return int(tail), int(head)
-
-
-def spatial_order(graph: Graph) -> NDArray[np.int64]:
-    """Return an order of the vertices in which neighbours stand near each other, for `permuted`.
-
-    Returns
-    -------
-    order
-        Shape (n,), int64: the position of the vertex that comes k-th. It follows a Z-order curve through the first two
-        coordinates; without coordinates it is reverse Cuthill-McKee (scipy). Ties are broken by position.
-    """
-    if graph.coordinates is not None:
-        return z_order(graph.coordinates)
-    if graph.arcs == 0 or graph.arcs > np.iinfo(np.int32).max:
-        return np.arange(graph.n, dtype=np.int64)
-    from scipy.sparse.csgraph import reverse_cuthill_mckee
-
-    pattern = sparse_matrix(graph, np.ones(graph.arcs, dtype=np.int8))
-    return np.asarray(reverse_cuthill_mckee(pattern, symmetric_mode=not graph.directed), dtype=np.int64)
-
-
 def z_order(points: NDArray[np.float64]) -> NDArray[np.int64]:
     """Return the order of points along a Z-order curve, by the bits of x and y in turn, with ties broken by position.
 
@@ -460,40 +486,3 @@ def _spread(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
     ):
         values = (values | values << np.uint64(shift)) & np.uint64(mask)
     return values
-
-
-def permuted(graph: Graph, order: ArrayLike, labels: NDArray[np.int64] | None = None) -> Graph:
-    """Return the graph with its vertices in another order. Labels, coordinates and terminals move with them.
-
-    Parameters
-    ----------
-    order
-        Shape (n,): the position in `graph` of the vertex that comes k-th; `order[p]` maps new positions back.
-    labels
-        Labels of the vertices in their new order, by default their old ones.
-
-    Raises
-    ------
-    ValueError
-        The order is no permutation of 0..n-1.
-    """
-    old = np.asarray(order, dtype=np.int64)
-    if old.shape != (graph.n,) or not np.array_equal(np.sort(old), np.arange(graph.n)):
-        raise ValueError(f"the order must be a permutation of 0 to {graph.n - 1}")
-    new = np.empty(graph.n, dtype=np.int64)
-    new[old] = np.arange(graph.n)
-    names = graph.vertex_names
-    return with_rows(
-        graph, new[graph.tails()], new[graph.heads], labels=graph.labels[old] if labels is None else labels,
-        coordinates=None if graph.coordinates is None else graph.coordinates[old],
-        terminals=None if graph.terminals is None else new[graph.terminals],
-        vertex_names=tuple(names[position] for position in old) if names else (),
-    )
-
-
-def sparse_matrix(graph: Graph, values: NDArray[Any]) -> Any:
-    """Return a `scipy.sparse.csr_array` of shape (n, n) with a value for each arc. Stored zeros are arcs too."""
-    from scipy.sparse import csr_array
-
-    offsets = graph.offsets.astype(np.int32) if graph.arcs <= np.iinfo(np.int32).max else graph.offsets
-    return csr_array((values, graph.heads, offsets), shape=(graph.n, graph.n))

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from hpcsolve.errors import InputError
 from hpcsolve.problems import geographic
-from hpcsolve.problems.graph import Graph, from_edges, sparse_matrix
+from hpcsolve.problems.graph import Graph, from_edges
 from hpcsolve.problems.notes import ONE_WAY, not_used, one_way_notes, read_note
 from hpcsolve.problems.rounding import Precision
 from hpcsolve.problems.tsp import Tsp, from_matrix
@@ -208,7 +208,7 @@ def from_scipy(matrix: Any, *, directed: bool | None = True, name: str = "graph"
 
 def to_scipy(graph: Graph) -> Any:
     """Return a `scipy.sparse.csr_array` of shape (n, n), with the weights in the unit of the input."""
-    return sparse_matrix(graph, graph.weights if graph.scale == 1 else graph.weights / graph.scale)
+    return graph.sparse_matrix(graph.weights if graph.scale == 1 else graph.weights / graph.scale)
 
 
 def is_data_frame(problem: object) -> bool:

@@ -86,6 +86,31 @@ class TourQuestion:
         """Whether not every order with these ends may be taken."""
         return bool(self.precedences or self.forbidden) or self.places is not None or self.windows is not None
 
+    def value(self, tour: ArrayLike, values: Sequence[Any]) -> Any:
+        """Return the value of a tour whose legs have these costs, integers or decimals in the unit of the windows."""
+        if self.objective == "bottleneck":
+            return max(values, default=0)
+        if self.objective == "latency":
+            heads = leg_ends(np.asarray(tour), self.path)[1].tolist()
+            weights = [1] * len(heads) if self.weights is None else self.weights[heads].tolist()
+            return sum(weight * arrival for weight, arrival in zip(weights, accumulate(values), strict=True))
+        if self.objective == "finish":
+            assert self.windows is not None
+            cities, times = np.asarray(tour).tolist(), self.times(tour, values)
+            return times[-1] + (int(self.windows.service[cities[-1]]) if len(times) == len(cities) else 0)
+        if self.objective == "position" and self.weights is not None:
+            return sum(weight * value for weight, value in zip(self.weights.tolist(), values, strict=True))
+        return sum(values)
+
+    def times(self, tour: ArrayLike, values: Sequence[Any]) -> list[Any]:
+        """Return when service begins at each city of a tour with time windows, then when a cycle is back."""
+        windows, times, time = self.windows, [], 0
+        assert windows is not None
+        for city, travel in zip(np.asarray(tour).tolist(), [0, *values]):
+            times.append(max(time + travel, int(windows.earliest[city])))
+            time = times[-1] + int(windows.service[city])
+        return [*times, time + values[-1]] if len(values) == len(times) else times
+
 
 @dataclass(frozen=True)
 class Reduction:
@@ -175,7 +200,7 @@ def check_order(tsp: Tsp, tour: ArrayLike, question: TourQuestion) -> int:
     _require_places(tsp, order.astype(np.int64), question)
     whole = values.tolist()
     _require_windows(tsp, order.tolist(), whole, question)
-    return int(value_of(question, order, whole))
+    return int(question.value(order, whole))
 
 
 def check_tour(tsp: Tsp, tour: ArrayLike, path: str = "cycle", start: int | None = None, end: int | None = None) -> int:
@@ -231,38 +256,11 @@ def _require_places(tsp: Tsp, order: NDArray[np.int64], question: TourQuestion) 
 def _require_windows(tsp: Tsp, cities: list[int], values: list[int], question: TourQuestion) -> None:
     if question.windows is None:
         return
-    for place, (city, time) in enumerate(zip([*cities, cities[0]], times_of(question, cities, values))):
+    for place, (city, time) in enumerate(zip([*cities, cities[0]], question.times(cities, values))):
         if time > question.windows.latest[city]:
             what = "is served" if place < len(cities) else "is reached again"
             raise ValueError(f"city {tsp.labels[city]} {what} at {time}, after its window ends at "
                              f"{question.windows.latest[city]}")
-
-
-def value_of(question: TourQuestion, tour: ArrayLike, values: Sequence[Any]) -> Any:
-    """Return the value of a tour whose legs have these costs, integers or decimals in the unit of the windows."""
-    if question.objective == "bottleneck":
-        return max(values, default=0)
-    if question.objective == "latency":
-        heads = leg_ends(np.asarray(tour), question.path)[1].tolist()
-        weights = [1] * len(heads) if question.weights is None else question.weights[heads].tolist()
-        return sum(weight * arrival for weight, arrival in zip(weights, accumulate(values), strict=True))
-    if question.objective == "finish":
-        assert question.windows is not None
-        cities, times = np.asarray(tour).tolist(), times_of(question, tour, values)
-        return times[-1] + (int(question.windows.service[cities[-1]]) if len(times) == len(cities) else 0)
-    if question.objective == "position" and question.weights is not None:
-        return sum(weight * value for weight, value in zip(question.weights.tolist(), values, strict=True))
-    return sum(values)
-
-
-def times_of(question: TourQuestion, tour: ArrayLike, values: Sequence[Any]) -> list[Any]:
-    """Return when service begins at each city of a tour with time windows, then when a cycle is back in the first."""
-    windows, times, time = question.windows, [], 0
-    assert windows is not None
-    for city, travel in zip(np.asarray(tour).tolist(), [0, *values]):
-        times.append(max(time + travel, int(windows.earliest[city])))
-        time = times[-1] + int(windows.service[city])
-    return [*times, time + values[-1]] if len(values) == len(times) else times
 
 
 def legs_of(tsp: Tsp, tour: ArrayLike, question: TourQuestion) -> NDArray[np.int64]:
@@ -284,7 +282,7 @@ def departures_of(tsp: Tsp, tour: ArrayLike, question: TourQuestion) -> NDArray[
     if windows is None:
         return None
     count = legs(tsp.n, question.path)
-    begins = np.array(times_of(question, order, legs_of(tsp, order, question).tolist())[:count], np.int64)
+    begins = np.array(question.times(order, legs_of(tsp, order, question).tolist())[:count], np.int64)
     return begins + windows.service[order[:count]]
 
 

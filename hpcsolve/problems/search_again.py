@@ -24,7 +24,7 @@ from hpcsolve.problems.check_distances import (
     require_none,
     tight_arcs,
 )
-from hpcsolve.problems.graph import Graph, sparse_matrix
+from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.questions import Reduction
 
 _EXACT = 2**53
@@ -174,7 +174,7 @@ def distance_rows(graph: Graph, sources: NDArray[np.int64], cutoff: float | None
 def _by_scipy(graph: Graph, sources: NDArray[np.int64], cutoff: float) -> NDArray[np.float64]:
     from scipy.sparse.csgraph import dijkstra
 
-    matrix = sparse_matrix(graph, graph.weights.astype(np.float64))
+    matrix = graph.sparse_matrix(graph.weights.astype(np.float64))
     rows: NDArray[np.float64] = dijkstra(matrix, indices=sources, limit=cutoff)
     return rows
 

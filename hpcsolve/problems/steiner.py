@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hpcsolve.errors import InputError
-from hpcsolve.problems.graph import Graph, sparse_matrix, vertex_positions, with_terminals_at
+from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.rounding import Weights
 from hpcsolve.problems.search_again import nearest_sources
 from hpcsolve.wording import counted
@@ -44,10 +44,10 @@ def with_terminals(graph: Graph, vertices: Iterable[Any]) -> Graph:
     Raises
     ------
     InputError
-        As `vertex_positions`.
+        As `Graph.positions`.
     """
     try:
-        return with_terminals_at(graph, vertex_positions(graph, list(vertices)))
+        return graph.with_terminals_at(graph.positions(list(vertices)))
     except InputError as error:
         raise InputError(f"terminals: {error}") from None
 
@@ -94,7 +94,7 @@ def exact_sum(weights: Weights) -> int:
 def _require_connected(graph: Graph, terminals: Indices) -> None:
     from scipy.sparse.csgraph import connected_components
 
-    pattern = sparse_matrix(graph, np.ones(graph.arcs, np.int8))
+    pattern = graph.sparse_matrix(np.ones(graph.arcs, np.int8))
     component = connected_components(pattern, directed=False)[1]
     found = list(dict.fromkeys(component[terminals].tolist()))
     if len(found) == 1:
@@ -210,7 +210,7 @@ def _nearest(graph: Graph, terminals: NDArray[np.int64]) -> tuple[NDArray[np.uin
         return nearest_sources(graph, terminals)
     from scipy.sparse.csgraph import dijkstra
 
-    matrix = sparse_matrix(graph, graph.weights.astype(np.float64))
+    matrix = graph.sparse_matrix(graph.weights.astype(np.float64))
     distance, _, base = dijkstra(matrix, indices=terminals, min_only=True, return_predecessors=True)
     reached = np.isfinite(distance)
     return np.where(reached, distance, 0).astype(np.uint64), np.where(reached, base, -1).astype(np.int64)

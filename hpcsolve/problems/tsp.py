@@ -84,20 +84,23 @@ class Tsp:
         """Whether every arc has the same cost in both directions."""
         return bool(np.array_equal(self.cost, self.cost.T))
 
+    def fitted(self, precision: Precision) -> Tsp:
+        """Return the instance that an algorithm takes: costs are rounded where they do not fit or the job says so.
 
-def fitted_tsp(tsp: Tsp, precision: Precision) -> Tsp:
-    """Return the instance that an algorithm takes: with rounded costs where they do not fit or where the job says so.
+        Raises
+        ------
+        InputError
+            The costs do not fit, and the job forbids rounding; or as in `rounding.rounded`.
+        """
+        if self.rounding or not precision.rounds(self):
+            return self
+        given = Costs(self.cost.reshape(-1), self.scale)
+        costs = costs_from_integers(given, self.n, precision, self.name)
+        return replace(self, cost=costs.values.reshape(self.n, self.n), scale=costs.scale, rounding=costs.rounding)
 
-    Raises
-    ------
-    InputError
-        The costs do not fit, and the job forbids rounding; or as in `rounding.rounded`.
-    """
-    if tsp.rounding or not precision.rounds(tsp):
-        return tsp
-    given = Costs(tsp.cost.reshape(-1), tsp.scale)
-    costs = costs_from_integers(given, tsp.n, precision, tsp.name)
-    return replace(tsp, cost=costs.values.reshape(tsp.n, tsp.n), scale=costs.scale, rounding=costs.rounding)
+    def positions(self, cities: ArrayLike | Iterable[Any]) -> NDArray[np.int64]:
+        """Return the positions (from 0) of cities by label or name, with the errors of `positions_of`."""
+        return positions_of(self.labels, cities, self.name, "city", "cities", self.city_names)
 
 
 def largest_cost(n: int) -> int:
@@ -169,11 +172,6 @@ def from_costs(
         raise InputError(what, *((name, None) if location is None else location(row, column)))
     names = tuple(city_names) if any(map(str.strip, city_names)) else ()
     return Tsp(name, cost, numbers, scale, coordinates, comment, names, coordinates_kind, rounding)
-
-
-def positions(tsp: Tsp, cities: ArrayLike | Iterable[Any]) -> NDArray[np.int64]:
-    """Return the positions (from 0) of cities by label or name, with the errors of `positions_of`."""
-    return positions_of(tsp.labels, cities, tsp.name, "city", "cities", tsp.city_names)
 
 
 BYTES_BY_KIND = {"i": BYTES_A_COST, "u": BYTES_A_COST, "f": 40, "O": 100}
@@ -316,6 +314,63 @@ class TspBatch:
             at -= len(costs)
         raise IndexError(number)
 
+    def fitted(self, precision: Precision) -> TspBatch:
+        """Return the batch that an algorithm takes: with rounded costs where they do not fit or where the job says so.
+
+        Raises
+        ------
+        InputError
+            As `Tsp.fitted` and `joined`.
+        """
+        if not precision.rounds(self):
+            return self
+        made, number = [], 0
+        for costs in self.costs:
+            before = self.roundings[number : number + len(costs)]
+            number += len(costs)
+            found = Costs(costs, self.scale)
+            if not any(before):  # else they were rounded when they were read
+                found = costs_from_integers(Costs(costs.reshape(-1), self.scale), costs.shape[1], precision, self.name)
+                found = found._replace(values=found.values.reshape(costs.shape))
+            made.append((self.name, found, before if any(before) else roundings_by_instance(found)))
+        return joined(self.name, made)
+
+    def check_tours(self, tours: NDArray[np.int32], costs: NDArray[np.int64], found: NDArray[np.bool_],
+                    closed: bool) -> None:
+        """Check the tours of all instances and their costs.
+
+        Parameters
+        ----------
+        tours
+            All tours, one after the other, as `TspBatch.offset` says, -1 where an instance has no tour.
+        costs, found
+            Shape (instances,): the cost of each tour, and whether there is one.
+
+        Raises
+        ------
+        ValueError
+            A tour is not an order of all cities, uses a forbidden arc, or has another cost. The message names the
+            instance.
+        """
+        at, place = 0, 0
+        for table in self.costs:
+            count, n = len(table), table.shape[1]
+            own = slice(at, at + count)
+            orders = tours[place : place + count * n].reshape(count, n).astype(np.int64)
+            legs = n if closed and n > 1 else n - 1
+            tails, heads = orders[:, :legs], np.roll(orders, -1, axis=1)[:, :legs]
+            values = table[np.arange(count)[:, None], np.maximum(tails, 0), np.maximum(heads, 0)]
+            wrong = {
+                "is not an order of its cities": (np.sort(orders, axis=1) != np.arange(n)).any(axis=1),
+                "takes a forbidden arc": (values == NO_ARC).any(axis=1),
+                "has another cost": np.where(values == NO_ARC, 0, values).sum(axis=1) != costs[own],
+            }
+            for what, where in wrong.items():
+                bad = np.flatnonzero(where & found[own])
+                if len(bad):
+                    raise ValueError(f"the tour of instance {at + int(bad[0])} {what}")
+            at, place = at + count, place + count * n
+
 
 def batch_of(instances: Sequence[Tsp], name: str) -> TspBatch:
     """Return instances of any sizes as a batch, at their common scale. Raises as `joined`."""
@@ -347,28 +402,6 @@ def joined(name: str, parts: Sequence[tuple[str, Costs, Sequence[Rounding | None
     return TspBatch(name, tuple(whole), scale, roundings if any(roundings) else ())
 
 
-def fitted_batch(batch: TspBatch, precision: Precision) -> TspBatch:
-    """Return the batch that an algorithm takes: with rounded costs where they do not fit or where the job says so.
-
-    Raises
-    ------
-    InputError
-        As `fitted_tsp` and `joined`.
-    """
-    if not precision.rounds(batch):
-        return batch
-    made, number = [], 0
-    for costs in batch.costs:
-        before = batch.roundings[number : number + len(costs)]
-        number += len(costs)
-        found = Costs(costs, batch.scale)
-        if not any(before):  # else they were rounded when they were read
-            found = costs_from_integers(Costs(costs.reshape(-1), batch.scale), costs.shape[1], precision, batch.name)
-            found = found._replace(values=found.values.reshape(costs.shape))
-        made.append((batch.name, found, before if any(before) else roundings_by_instance(found)))
-    return joined(batch.name, made)
-
-
 def roundings_by_instance(costs: Costs) -> list[Rounding | None]:
     """Return how each instance of an array of costs, shape (instances, n, n), was rounded."""
     count, n = costs.values.shape[:2]
@@ -377,40 +410,3 @@ def roundings_by_instance(costs: Costs) -> list[Rounding | None]:
     exact = costs.rounding.exact
     return [Rounding(costs.rounding.error, lambda index, first=number * n * n: exact(first + index))  # type: ignore[misc]
             for number in range(count)]
-
-
-def check_tours(batch: TspBatch, tours: NDArray[np.int32], costs: NDArray[np.int64], found: NDArray[np.bool_],
-                closed: bool) -> None:
-    """Check the tours of all instances and their costs.
-
-    Parameters
-    ----------
-    tours
-        All tours, one after the other, as `TspBatch.offset` says, -1 where an instance has no tour.
-    costs, found
-        Shape (instances,): the cost of each tour, and whether there is one.
-
-    Raises
-    ------
-    ValueError
-        A tour is not an order of all cities, uses a forbidden arc, or has another cost. The message names the
-        instance.
-    """
-    at, place = 0, 0
-    for table in batch.costs:
-        count, n = len(table), table.shape[1]
-        own = slice(at, at + count)
-        orders = tours[place : place + count * n].reshape(count, n).astype(np.int64)
-        legs = n if closed and n > 1 else n - 1
-        tails, heads = orders[:, :legs], np.roll(orders, -1, axis=1)[:, :legs]
-        values = table[np.arange(count)[:, None], np.maximum(tails, 0), np.maximum(heads, 0)]
-        wrong = {
-            "is not an order of its cities": (np.sort(orders, axis=1) != np.arange(n)).any(axis=1),
-            "takes a forbidden arc": (values == NO_ARC).any(axis=1),
-            "has another cost": np.where(values == NO_ARC, 0, values).sum(axis=1) != costs[own],
-        }
-        for what, where in wrong.items():
-            bad = np.flatnonzero(where & found[own])
-            if len(bad):
-                raise ValueError(f"the tour of instance {at + int(bad[0])} {what}")
-        at, place = at + count, place + count * n

@@ -56,8 +56,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.problems.graph import Graph, sparse_matrix
-from hpcsolve.problems.questions import LARGEST_VALUE, TourQuestion, leg_ends, legs, legs_of, times_of, value_of
+from hpcsolve.problems.graph import Graph
+from hpcsolve.problems.questions import LARGEST_VALUE, TourQuestion, leg_ends, legs, legs_of
 from hpcsolve.problems.rounding import EXACT, own_decimal
 from hpcsolve.problems.tsp import Tsp
 
@@ -102,7 +102,7 @@ def unrounded_tour(tsp: Tsp, question: TourQuestion, tour: NDArray[Any]) -> Unro
     error = Decimal(0) if question.leg_costs is not None else tsp.rounding.error
     with localcontext(EXACT):
         values = given_legs(tsp, question, order)
-        value = Decimal(value_of(question, order, values))
+        value = Decimal(question.value(order, values))
         found = Unrounded(own_decimal(value, tsp.scale), error * times_counted(tsp.n, question))
         if question.objective == "lexicographic":
             return _with_dearest(found, tsp, question, order, max(values, default=Decimal(0)))
@@ -110,14 +110,14 @@ def unrounded_tour(tsp: Tsp, question: TourQuestion, tour: NDArray[Any]) -> Unro
         if slack is None or question.windows is None:
             return found
         latest = question.windows.latest[[*order, order[0]]].tolist()
-        late = max(time - last for time, last in zip(times_of(question, order, values), latest))
+        late = max(time - last for time, last in zip(question.times(order, values), latest))
         return replace(found, slack=slack, late=own_decimal(late, tsp.scale) if late > 0 else None)
 
 
 def unrounded_costs(tsp: Tsp, question: TourQuestion, tours: NDArray[Any]) -> list[Decimal]:
     """Return the exact costs before rounding of several tours, shape (tours, n)."""
     with localcontext(EXACT):
-        return [own_decimal(Decimal(value_of(question, order, given_legs(tsp, question, order))), tsp.scale)
+        return [own_decimal(Decimal(question.value(order, given_legs(tsp, question, order))), tsp.scale)
                 for order in np.asarray(tours).astype(np.int64)]
 
 
@@ -238,7 +238,7 @@ def _most_arcs(graph: Graph, seeds: Sequence[NDArray[np.int64]], targets: Sequen
     from scipy.sparse.csgraph import dijkstra
 
     lower = np.maximum(2 * graph.weights.astype(np.float64) - 1, 0)  # in half units
-    matrix = sparse_matrix(graph, lower)
+    matrix = graph.sparse_matrix(lower)
     limit, most = np.inf if cutoff is None else 2.0 * cutoff, 0
     for number, begin in enumerate(seeds):
         distance, before, _ = dijkstra(matrix, indices=begin, limit=limit, min_only=True, return_predecessors=True)

@@ -20,7 +20,7 @@ from hpcsolve.algorithms.base import Outcome
 from hpcsolve.algorithms.registry import algorithm
 from hpcsolve.answers import ANSWERS, answer_type_of_record
 from hpcsolve.answers.base import Verdict, first_failure
-from hpcsolve.answers.contents import Column, Contents, DistanceTable, columns, gathered, own_unit, with_row_ranges
+from hpcsolve.answers.contents import Column, Contents, DistanceTable, columns, own_unit
 from hpcsolve.checkpoint.checkpoints import Writer, remove_checkpoints
 from hpcsolve.checkpoint.store import LeaseGone, LeaseLost
 from hpcsolve.device.base import DeviceInfo
@@ -83,7 +83,7 @@ def conclude(planned: PlannedRun, outcome: Outcome, row: dict[str, Any], info: D
     verdict, question = check_answer(planned, outcome, comm)
     row["seconds_check"] = time.perf_counter() - started
     rows = comm.gather(row)
-    tables = {name: with_row_ranges(table, comm) for name, table in outcome.rows.items()}
+    tables = {name: table.with_row_ranges(comm) for name, table in outcome.rows.items()}
     result_writer = _ResultWriter(planned, outcome, verdict, rows or [], tables, list(elsewhere))
 
     def note() -> None:
@@ -102,7 +102,7 @@ def conclude(planned: PlannedRun, outcome: Outcome, row: dict[str, Any], info: D
     if planned.output is not None:
         _write_collectively(result_writer, comm, writer)
     fault = on_rank_0(comm, say)
-    whole = {name: gathered(table, comm) for name, table in tables.items()} if keep else {}
+    whole = {name: table.gathered(comm) for name, table in tables.items()} if keep else {}
     result = _with_tables(result_writer.contents(), tables, whole) if rows else None
     if fault is not None:
         fault.result = result

@@ -27,12 +27,12 @@ from hpcsolve.formats.tsplib import with_names
 from hpcsolve.job import Job
 from hpcsolve.output.schema import INSTANCE_GROUPS
 from hpcsolve.problems.geographic import DEGREES
-from hpcsolve.problems.graph import Graph, fitted_graph, with_terminals_at
+from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.libraries import from_data_frame, from_networkx, from_scipy, is_data_frame
 from hpcsolve.problems.notes import notes_on
 from hpcsolve.problems.rounding import Precision
 from hpcsolve.problems.steiner import require_problem, with_terminals
-from hpcsolve.problems.tsp import Tsp, TspBatch, fitted_batch, fitted_tsp, from_matrix
+from hpcsolve.problems.tsp import Tsp, TspBatch, from_matrix
 from hpcsolve.wording import counted, did_you_mean
 
 BATCH = "batch"
@@ -128,10 +128,10 @@ def require_kind(contents: Contents, job: Job, file: str) -> None:
 
 
 def read_tsp_instance(path: str, options: Mapping[str, Any], precision: Precision) -> Instance:
-    """Read a TSPLIB file or a matrix. Raises as `formats.read` and `fitted_tsp`."""
+    """Read a TSPLIB file or a matrix. Raises as `formats.read` and `Tsp.fitted`."""
     _refuse_options(options)
     found = formats.read(path, precision)
-    return replace(found, problem=fitted_tsp(with_names(found.problem), precision))
+    return replace(found, problem=with_names(found.problem).fitted(precision))
 
 
 def _refuse_options(options: Mapping[str, Any]) -> None:
@@ -151,14 +151,14 @@ def tsp_headline(problem: Tsp) -> str:
 def given_tsp(problem: Any, options: Mapping[str, Any], precision: Precision) -> Tsp:
     """Return the instance that a program gave, or that of a matrix or DataFrame.
 
-    Raises as `from_matrix` and `fitted_tsp`.
+    Raises as `from_matrix` and `Tsp.fitted`.
     """
     _refuse_options(options)
     if is_data_frame(problem):
-        problem = from_data_frame(problem, precision)
-    elif not isinstance(problem, Tsp):
-        problem = from_matrix(problem, precision=precision)
-    return fitted_tsp(problem, precision)
+        return from_data_frame(problem, precision).fitted(precision)
+    if not isinstance(problem, Tsp):
+        return from_matrix(problem, precision=precision).fitted(precision)
+    return problem.fitted(precision)
 
 
 def tsp_content_hash(problem: Tsp) -> str:
@@ -230,7 +230,7 @@ def read_graph_instance(
     if not isinstance(terminals, (str, list, type(None))):
         raise InputError("instance: terminals must be a list of vertices, or the name of a file with one per line")
     found = read_graph(path, coordinates, directed=directed, weight=weight)
-    found = replace(found, problem=fitted_graph(found.problem, precision, whole))
+    found = replace(found, problem=found.problem.fitted(precision, whole))
     return found if terminals is None else replace(found, problem=_with_terminals(found.problem, terminals))
 
 
@@ -239,7 +239,7 @@ def _with_terminals(graph: Graph, asked: str | list[Any]) -> Graph:
         listed = "--set 'instance.terminals=[\"a\", \"b\"]'"
         raise InputError(f"instance.terminals: there is no file {asked}; a list of vertices is written {listed}")
     if isinstance(asked, str):
-        return with_terminals_at(graph, read_terminals(asked).positions(graph).reshape(-1))
+        return graph.with_terminals_at(read_terminals(asked).positions(graph).reshape(-1))
     return with_terminals(graph, asked)
 
 
@@ -269,7 +269,7 @@ def given_graph(problem: Any, options: Mapping[str, Any], precision: Precision, 
         raise InputError(f"{type(problem).__name__} is not a graph; give {what}; {how}")
     if "weight" in options and not hasattr(problem, "is_directed"):
         raise InputError(f"weight= names an attribute of networkx's edges, and {type(problem).__name__} has none")
-    graph = fitted_graph(graph, precision, whole)
+    graph = graph.fitted(precision, whole)
     return with_terminals(graph, options["terminals"]) if "terminals" in options else graph
 
 
@@ -365,16 +365,16 @@ def read_batch_source(source: Any, precision: Precision) -> InstanceOf[TspBatch]
 
     def read_one(file: str) -> InstanceOf[Tsp]:
         found = formats.read(file, precision)
-        return replace(found, problem=fitted_tsp(found.problem, precision))
+        return replace(found, problem=found.problem.fitted(precision))
 
     batch, digest = read_batch(source, read_one, precision)
     path = os.path.abspath(source) if isinstance(source, str) else ""
-    return InstanceOf(fitted_batch(batch, precision), path, digest, "batch")
+    return InstanceOf(batch.fitted(precision), path, digest, "batch")
 
 
 def given_batch(problem: Any, options: Mapping[str, Any], precision: Precision) -> TspBatch:
     """Return the batch of an array of shape (instances, n, n). Raises as `batch_of_arrays`."""
-    return fitted_batch(batch_of_arrays(InputFile("batch", b"", ""), [np.asarray(problem)], precision), precision)
+    return batch_of_arrays(InputFile("batch", b"", ""), [np.asarray(problem)], precision).fitted(precision)
 
 
 def write_batch(problem: TspBatch, path: str) -> None:

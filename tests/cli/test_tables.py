@@ -8,7 +8,7 @@ import h5py
 import numpy as np
 import pytest
 
-from hpcsolve.answers.contents import Contents, Dataset, DistanceTable, gathered, with_row_ranges
+from hpcsolve.answers.contents import Contents, Dataset, DistanceTable
 from hpcsolve.errors import DamagedFileError
 from hpcsolve.output.large_tables import (
     chunk_shape,
@@ -29,7 +29,7 @@ MEANING = Dataset("uint32", "Distances", "search, vertex", "m")
 
 def write(path, values, none=None):
     """Write a file with a table of one rank."""
-    table = with_row_ranges(DistanceTable(values, 0, len(values), MEANING, none), SerialComm())
+    table = DistanceTable(values, 0, len(values), MEANING, none).with_row_ranges(SerialComm())
     return write_with_tables(path, {"distance": (table, receive_chunks(table, SerialComm(), 2))}, contents)
 
 
@@ -82,14 +82,14 @@ def written(path, values, bounds, threads=1):
 
     def of_rank(comm):
         first, stop = bounds[comm.rank : comm.rank + 2]
-        table = with_row_ranges(DistanceTable(values[first:stop], first, len(values), MEANING, 7), comm)
+        table = DistanceTable(values[first:stop], first, len(values), MEANING, 7).with_row_ranges(comm)
         names = ("distance", "predecessor")
         if comm.rank:
             for _ in names:
                 send_chunks(table, comm, threads)
         else:
             write_with_tables(path, {name: (table, receive_chunks(table, comm, threads)) for name in names}, contents)
-        return gathered(table, comm)
+        return table.gathered(comm)
 
     first, *others = on_ranks(len(bounds) - 1, of_rank)
     assert others == [None] * len(others)
@@ -137,7 +137,7 @@ def test_little_is_ready_before_it_is_taken(tmp_path, monkeypatch):
         def wait(self):
             self.comm.under_way -= self.nbytes
 
-    table = with_row_ranges(DistanceTable(values, 0, 50, MEANING), comm := Counting())
+    table = DistanceTable(values, 0, 50, MEANING).with_row_ranges(comm := Counting())
     send_chunks(table, comm, 1)
     assert comm.under_way == 0 and len(counts) == 100 and 8000 < max(counts) < 15_000
 
@@ -215,7 +215,7 @@ def test_an_error_in_a_thread_is_raised():
 
 def test_rows_that_do_not_fit_together_are_a_bug():
     def work(comm):
-        return with_row_ranges(DistanceTable(np.zeros((3, 2)), 2 * comm.rank, 6, MEANING), comm)
+        return DistanceTable(np.zeros((3, 2)), 2 * comm.rank, 6, MEANING).with_row_ranges(comm)
 
     with pytest.raises(ValueError, match="the ranks have"):
         on_ranks(2, work)

@@ -15,7 +15,7 @@ from hpcsolve.errors import InputError
 from hpcsolve.formats import read_graph, write_coordinates, write_dimacs, write_graph, write_steinlib
 from hpcsolve.formats import records as line_reader
 from hpcsolve.formats.records import numbers_of
-from hpcsolve.problems.graph import from_edges, undirected
+from hpcsolve.problems.graph import from_edges
 from hpcsolve.problems.libraries import from_scipy
 
 numbers = st.one_of(
@@ -60,7 +60,7 @@ def test_dimacs_round_trip(tmp_path_factory, graph):
     if graph.directed:
         assert_same(again, graph)
     else:
-        assert_same(undirected(again), graph)
+        assert_same(again.undirected(), graph)
 
 
 @given(graphs(directed=False, terminals=True))

@@ -13,7 +13,6 @@ from scipy.sparse.csgraph import dijkstra
 
 from hpcsolve.errors import InputError
 from hpcsolve.formats import read, read_graph
-from hpcsolve.problems.graph import permuted, reversed_graph, same_arcs, spatial_order, undirected
 from hpcsolve.problems.libraries import to_scipy
 from tests.road_networks import REFERENCES, splitmix_weights
 
@@ -50,9 +49,9 @@ def test_what_else_new_york_says(roads):
     assert graph.labels[[0, -1]].tolist() == [1, 264_346] and "TIGER/Line graph" in graph.comment
     assert graph.coordinates[0].tolist() == [-73530767, 41085396]
     assert seconds < 4, "a file of 12 MB is read by whole arrays, not by lines"
-    both = undirected(graph)
+    both = graph.undirected()
     assert not both.directed and both.edges == 365_050
-    moved = permuted(both, spatial_order(both))
+    moved = both.permuted(both.spatial_order())
     assert (moved.n, moved.arcs) == (graph.n, graph.arcs)
     apart = [np.abs(g.tails().astype(np.int64) - g.heads).mean() for g in (both, moved)]
     assert apart[1] < apart[0], "along the Z-curve neighbours stand nearer"
@@ -162,7 +161,7 @@ def test_sections_that_change_nothing_are_skipped(tmp_path):
     more = 'SECTION Tree  Decomposition\ns td 1 1 1\nEND\nSECTION Presolve\nDate "today"\nFixed 0.0 # x\nUpper 9\nEND\n'
     (tmp_path / "more.stp").write_text(text.replace("EOF\n", more))
     plain, graph = (read_graph(tmp_path / file).problem for file in (name, "more.stp"))
-    assert same_arcs(plain, graph) and graph.terminals.tolist() == plain.terminals.tolist()
+    assert plain.same_arcs(graph) and graph.terminals.tolist() == plain.terminals.tolist()
 
 
 PATTERNS = {
@@ -187,9 +186,9 @@ def test_directed_or_not_is_the_callers_choice(tmp_path):
     one_way, edges = read_graph(tmp_path / "t.gr").problem, read_graph(tmp_path / "t.gr", directed=False).problem
     assert (one_way.directed, one_way.weights.tolist(), one_way.parallel_arcs) == (True, [5, 3], 0)
     assert (edges.directed, edges.weights.tolist(), edges.parallel_arcs) == (False, [3, 3], 1)
-    assert reversed_graph(one_way).weights.tolist() == [3, 5] and reversed_graph(edges) is edges
+    assert one_way.reversed().weights.tolist() == [3, 5] and edges.reversed() is edges
     with pytest.raises(InputError, match="between the vertices 1 and 2 differ"):
-        undirected(one_way)
+        one_way.undirected()
     (tmp_path / "t.txt").write_text("7 9\n")
     assert read_graph(tmp_path / "t.txt", directed=True).problem.arcs == 1
     (tmp_path / "t.graph").write_text("2 1\n2\n1\n")

@@ -24,7 +24,7 @@ from hpcsolve.formats.tsplib_write import tsplib_text
 from hpcsolve.problems.generate.tsp import clustered_tsp, random_matrix, uniform_tsp
 from hpcsolve.problems.notes import notes_on
 from hpcsolve.problems.questions import check_tour
-from hpcsolve.problems.tsp import NO_ARC, from_matrix, positions
+from hpcsolve.problems.tsp import NO_ARC, from_matrix
 
 
 def parse(text):
@@ -60,7 +60,7 @@ def test_every_published_tour_costs_the_published_optimum(data_dir):
     for path in tours:
         name = path.name.split(".")[0]
         tsp = read(data_dir / "tsplib" / f"{name}.tsp").problem
-        assert check_tour(tsp, positions(tsp, read_tour(path))) == known[name][0], name
+        assert check_tour(tsp, tsp.positions(read_tour(path))) == known[name][0], name
 
 
 def test_four_thousand_cities_fast_and_small(data_dir):

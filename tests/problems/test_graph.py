@@ -15,11 +15,6 @@ from hpcsolve.errors import InputError
 from hpcsolve.problems.generate import generate_graph
 from hpcsolve.problems.graph import (
     from_edges,
-    permuted,
-    reversed_graph,
-    spatial_order,
-    undirected,
-    vertex_positions,
     z_order,
 )
 from hpcsolve.problems.libraries import from_networkx, from_scipy, to_networkx, to_scipy
@@ -55,7 +50,7 @@ def test_rows_hold_the_least_of_parallel_arcs(drawn, directed):
     assert (graph.n, graph.parallel_arcs, graph.loops) == (n, dropped, sum(a == b for a, b, _ in edges))
     assert graph.weights.dtype == (np.uint64 if max(both.values(), default=0) >= 2**32 else np.uint32)
     assert graph.arcs == len(both) and graph.edges == len(least)
-    back = reversed_graph(graph)
+    back = graph.reversed()
     assert arcs_of(back) == {(b, a): weight for (a, b), weight in both.items()}
     assert (np.diff(back.tails() * n + back.heads) > 0).all()
 
@@ -69,12 +64,12 @@ def test_permuted_graphs_are_the_same_graph(drawn, directed, random):
                        coordinates=points)
     assert graph.repeated_terminals == (2 if n == 1 else 1)
     order = random.sample(range(n), n)
-    moved = permuted(graph, order)
+    moved = graph.permuted(order)
     assert moved.labels.tolist() == [10 + old for old in order]
     assert arcs_of(moved) == {(order.index(a), order.index(b)): weight for (a, b), weight in arcs_of(graph).items()}
     assert moved.labels[moved.terminals].tolist() == graph.labels[graph.terminals].tolist()
     assert moved.coordinates.tolist() == [list(points[old]) for old in order]
-    assert vertex_positions(moved, graph.labels[order]).tolist() == list(range(n))
+    assert moved.positions(graph.labels[order]).tolist() == list(range(n))
 
 
 EXACT = [
@@ -143,14 +138,14 @@ def test_small_things():
     empty = from_edges([], [], [])
     assert (empty.n, empty.arcs, empty.offsets.tolist()) == (0, 0, [0])
     assert from_edges([0, 4], [1, 2]).weights.tolist() == [1, 1, 1, 1]
-    assert permuted(empty, []).n == 0 and spatial_order(empty).tolist() == []
+    assert empty.permuted([]).n == 0 and empty.spatial_order().tolist() == []
     assert from_edges([], [], [], n=3).offsets.tolist() == [0, 0, 0, 0]
     with pytest.raises(ValueError, match="permutation of 0 to 4"):
-        permuted(from_edges([0, 4], [1, 2]), [0, 1, 2, 3, 3])
+        from_edges([0, 4], [1, 2]).permuted([0, 1, 2, 3, 3])
     with pytest.raises(InputError, match="no vertex 9; its vertices are numbered 0 to 4"):
-        vertex_positions(from_edges([0, 4], [1, 2]), [2, 9])
+        from_edges([0, 4], [1, 2]).positions([2, 9])
     with pytest.raises(InputError, match="has no vertices"):
-        vertex_positions(empty, [1])
+        empty.positions([1])
     with pytest.raises(InputError, match="takes a sparse matrix, not list"):
         from_scipy([[0, 1], [1, 0]])
     with pytest.raises(InputError, match=r"shape \(2, 3\)"):
@@ -164,7 +159,7 @@ def test_scipy_and_networkx_there_and_back(drawn, directed):
     graph = from_edges(*([edge[place] for edge in small] for place in range(3)), n=n, directed=directed)
     again = from_scipy(to_scipy(graph))
     assert arcs_of(again) == arcs_of(graph) == arcs_of(from_scipy(to_scipy(graph), directed=directed))
-    assert directed or arcs_of(undirected(again)) == arcs_of(graph)
+    assert directed or arcs_of(again.undirected()) == arcs_of(graph)
     theirs = networkx.MultiDiGraph() if directed else networkx.MultiGraph()
     theirs.add_nodes_from(range(n))
     theirs.add_weighted_edges_from(small)
@@ -183,7 +178,7 @@ def test_nodes_that_are_no_numbers():
     graph = from_networkx(theirs, weight="km")
     assert graph.vertex_names == ("Oslo", "Rome", "Bonn") and graph.labels.tolist() == [0, 1, 2]
     assert sorted(to_networkx(graph).edges(data="weight")) == [("Oslo", "Rome", 5), ("Rome", "Bonn", 3)]
-    assert permuted(graph, [2, 0, 1]).vertex_names == ("Bonn", "Oslo", "Rome")
+    assert graph.permuted([2, 0, 1]).vertex_names == ("Bonn", "Oslo", "Rome")
     assert from_networkx(networkx.path_graph([7, 3])).labels.tolist() == [7, 3]
 
 
@@ -263,9 +258,9 @@ def test_spatial_order():
     assert z_order(places).tolist() == [0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15]
     assert z_order(np.zeros((3, 2))).tolist() == [0, 1, 2]
     assert z_order(places - 1e9).tolist() == z_order(places * 1e-9).tolist() == z_order(places).tolist()
-    path = permuted(generate_graph("path-graph", n=50), np.random.default_rng(1).permutation(50))
-    order = spatial_order(path)
+    path = generate_graph("path-graph", n=50).permuted(np.random.default_rng(1).permutation(50))
+    order = path.spatial_order()
     assert order.tolist() == reverse_cuthill_mckee(scipy.sparse.csr_matrix(to_scipy(path)), True).tolist()
-    moved = permuted(path, order)
+    moved = path.permuted(order)
     assert np.abs(moved.tails() - moved.heads).max() == 1
-    assert sorted(spatial_order(generate_graph("random-graph", n=50, directed=True)).tolist()) == list(range(50))
+    assert sorted(generate_graph("random-graph", n=50, directed=True).spatial_order().tolist()) == list(range(50))

@@ -13,7 +13,7 @@ from scipy.spatial.distance import cdist
 from hpcsolve.algorithms.registry import NAMES, algorithm
 from hpcsolve.answers.rounding import at_most
 from hpcsolve.errors import InputError
-from hpcsolve.problems.graph import fitted_graph, from_edges
+from hpcsolve.problems.graph import from_edges
 from hpcsolve.problems.questions import check_tour
 from hpcsolve.problems.rounding import (
     NO_ARC,
@@ -28,7 +28,7 @@ from hpcsolve.problems.rounding import (
     rounded,
     unit_text,
 )
-from hpcsolve.problems.tsp import fitted_tsp, from_matrix
+from hpcsolve.problems.tsp import from_matrix
 
 FINE = 2**62 - 1
 
@@ -39,7 +39,7 @@ def precision(largest=2**30, fits=False, exact=False, decimals=None):
 
 def made(table, wanted):
     """Return a table's problem as the runner makes it."""
-    return fitted_tsp(from_matrix(table, precision=wanted), wanted)
+    return from_matrix(table, precision=wanted).fitted(wanted)
 
 
 def nearest(number, decimals):
@@ -174,7 +174,7 @@ def test_an_asked_unit_rounds_what_has_more_decimals_and_nothing_else():
 
 def test_whole_numbers_are_left_to_the_algorithm():
     tsp = from_matrix([[0, 2**40], [2**40, 0]])
-    assert fitted_tsp(tsp, precision(2**30, fits=False)) is tsp
+    assert tsp.fitted(precision(2**30, fits=False)) is tsp
 
 
 REFUSED = [
@@ -215,7 +215,7 @@ def test_single_precision_counts_by_its_own_decimals():
 def test_weights_of_graphs(weights, whole):
     graph = from_edges(range(len(weights)), range(1, len(weights) + 1), weights)
     wanted = Precision("steiner-kmb", algorithm("steiner-kmb").largest_cost, lambda problem: True)
-    found = fitted_graph(graph, wanted, whole)
+    found = graph.fitted(wanted, whole)
     if graph.weights.dtype.kind == "u" or not whole:
         assert found is graph
         return
@@ -230,7 +230,7 @@ def test_weights_of_graphs(weights, whole):
     else:
         assert [Fraction(x, found.scale) for x in exact] == [Fraction(repr(x)) for x in weights]
     with pytest.raises(InputError, match="exact = true, but weights are not decimals of at most nine places"):
-        fitted_graph(graph, Precision("x", wanted.largest_cost, wanted.fits, exact=True), whole)
+        graph.fitted(Precision("x", wanted.largest_cost, wanted.fits, exact=True), whole)
 
 
 @pytest.mark.parametrize("name", NAMES)

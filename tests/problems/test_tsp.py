@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hpcsolve.errors import InputError, ResourceError
 from hpcsolve.problems.questions import check_tour
 from hpcsolve.problems.rounding import exact_from_floats, exact_from_texts
-from hpcsolve.problems.tsp import NO_ARC, Tsp, from_matrix, positions, require_memory
+from hpcsolve.problems.tsp import NO_ARC, Tsp, from_matrix, require_memory
 
 INF = float("inf")
 
@@ -171,11 +171,11 @@ def test_only_the_closing_arc_is_forbidden():
 
 def test_positions_of_labels():
     tsp = Tsp("odd", np.zeros((3, 3), dtype=np.int64), np.array([50, 7, 0]))
-    assert positions(tsp, [0, 50, 7]).tolist() == [2, 0, 1]
-    assert positions(tsp, 7) == 1
+    assert tsp.positions([0, 50, 7]).tolist() == [2, 0, 1]
+    assert tsp.positions(7) == 1
     for missing in (6, 51, -1):
         with pytest.raises(InputError, match=f"no city {missing}; its cities are numbered 0 to 50"):
-            positions(tsp, [50, missing])
+            tsp.positions([50, missing])
 
 
 def test_a_million_random_floats_are_refused_at_once():

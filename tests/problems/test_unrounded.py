@@ -12,10 +12,10 @@ import hpcsolve
 from hpcsolve.answers.rounding import at_most, exact_text, upward
 from hpcsolve.formats import read
 from hpcsolve.output.schema import answer_lines
-from hpcsolve.problems.graph import fitted_graph, from_edges
+from hpcsolve.problems.graph import from_edges
 from hpcsolve.problems.questions import TourQuestion
 from hpcsolve.problems.rounding import Precision
-from hpcsolve.problems.tsp import fitted_tsp, from_matrix
+from hpcsolve.problems.tsp import from_matrix
 from hpcsolve.problems.unrounded import most_edges, times_counted, unrounded_paths, unrounded_tour, unrounded_tree
 from tests.rounding_study import FAMILIES, HERE, table
 
@@ -67,7 +67,7 @@ def test_every_digit_of_a_text_counts(tmp_path):
 
 
 def test_given_numbers_stay_on_the_rank_that_has_read_them():
-    tsp = fitted_tsp(from_matrix(np.array([[0, 4 / 3], [2 / 3, 0]])), TENTHS)
+    tsp = from_matrix(np.array([[0, 4 / 3], [2 / 3, 0]])).fitted(TENTHS)
     assert tsp.rounding.exact(1) == Decimal(repr(4 / 3))
     sent = pickle.loads(pickle.dumps(tsp))
     assert sent.rounding.exact is None and sent.rounding.error == tsp.rounding.error
@@ -75,7 +75,7 @@ def test_given_numbers_stay_on_the_rank_that_has_read_them():
 
 def graph_of(*edges, directed=True, n=None):
     ends = list(zip(*edges))
-    return fitted_graph(from_edges(*ends, directed=directed, n=n), TENTHS, whole=True)
+    return from_edges(*ends, directed=directed, n=n).fitted(TENTHS, whole=True)
 
 
 def test_a_path_of_many_short_arcs_is_not_hidden_behind_one_arc():

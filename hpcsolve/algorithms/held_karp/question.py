@@ -14,7 +14,7 @@ from hpcsolve.errors import InputError
 from hpcsolve.formats.files import open_file
 from hpcsolve.formats.order_files import read_leg_costs, read_windows
 from hpcsolve.problems.questions import LARGEST_VALUE, Objective, TourQuestion, Windows, legs
-from hpcsolve.problems.tsp import NO_ARC, Tsp, TspBatch, positions
+from hpcsolve.problems.tsp import NO_ARC, Tsp, TspBatch
 
 City = int | str
 """A city by its label or name."""
@@ -191,7 +191,7 @@ def ends(tsp: Tsp, parameters: Parameters) -> tuple[int | None, int | None]:
 def _index(tsp: Tsp, city: City, key: str) -> int:
     """Return the position of a city in the instance, from 0. Raises `InputError` by key."""
     try:
-        return int(positions(tsp, [city])[0])
+        return int(tsp.positions([city])[0])
     except InputError as error:
         raise InputError(f"held-karp.{key}: {error}") from None
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from hpcsolve.algorithms.shortest_paths.engines import ENGINES, TableEngineName, described
 from hpcsolve.errors import InputError
 from hpcsolve.formats import read_queries
-from hpcsolve.problems.graph import Graph, vertex_positions
+from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.questions import PathQuestion, Reduction
 
 Vertex = int | str
@@ -238,6 +238,6 @@ def _positions(graph: Graph, key: str, asked: list[Vertex] | str | RandomSources
             raise InputError(f"shortest-paths.{key}: {graph.name} has no terminals; name vertices instead")
         return np.asarray(graph.terminals, np.int64)
     try:
-        return vertex_positions(graph, asked)
+        return graph.positions(asked)
     except InputError as error:
         raise InputError(f"shortest-paths.{key}: {error}") from None

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.errors import InputError
-from hpcsolve.problems.graph import Graph, reversed_graph, same_arcs, spatial_order
+from hpcsolve.problems.graph import Graph
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ def lay_out(graph: Graph, keys: Keys, order: NDArray[np.int64] | None = None) ->
     Parameters
     ----------
     order
-        Shape (n,): the position in the input of each vertex, by default `spatial_order`.
+        Shape (n,): the position in the input of each vertex, by default `Graph.spatial_order`.
 
     Raises
     ------
@@ -137,10 +137,10 @@ def lay_out(graph: Graph, keys: Keys, order: NDArray[np.int64] | None = None) ->
     """
     if graph.arcs >= 2**32:
         raise InputError(f"{graph.arcs} arcs, but at most {2**32 - 1} can be searched", graph.name)
-    back = reversed_graph(graph)
-    if back is not graph and same_arcs(back, graph):
+    back = graph.reversed()
+    if back is not graph and back.same_arcs(graph):
         graph = back = replace(graph, directed=False)
-    order = spatial_order(graph) if order is None else order
+    order = graph.spatial_order() if order is None else order
     place = np.empty_like(order)
     place[order] = np.arange(graph.n)
     outgoing = _rows(graph, order, place, keys)

@@ -28,7 +28,7 @@ from hpcsolve.problems.generate.random_integers import (
     require_memory_of,
     sorted_unique,
 )
-from hpcsolve.problems.graph import Graph, assembled, permuted, z_order
+from hpcsolve.problems.graph import Graph, assembled, z_order
 
 SIDE = 2**30
 """Coordinates are 0..SIDE-1."""
@@ -70,7 +70,7 @@ def road_graph(n: int, seed: int = 1, shuffle: bool = False) -> Graph:
     graph = weighted(f"road-{n}-seed{seed}", points, tails, heads, factors, text)
     if not shuffle:
         return graph
-    return permuted(graph, np.argsort(next_words(stream, n), kind="stable"), labels=graph.labels)
+    return graph.permuted(np.argsort(next_words(stream, n), kind="stable"), labels=graph.labels)
 
 
 def geometric_graph(n: int, degree: int = 12, seed: int = 1) -> Graph:

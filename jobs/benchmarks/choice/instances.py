@@ -16,7 +16,7 @@ from hpcsolve.formats import read, read_graph, write, write_steinlib
 from hpcsolve.problems.generate import generate_graph
 from hpcsolve.problems.generate.graph import power_law_steiner, road_steiner
 from hpcsolve.problems.generate.tsp import clustered_tsp, random_matrix, uniform_tsp
-from hpcsolve.problems.graph import Graph, with_terminals_at
+from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.libraries import to_scipy
 from hpcsolve.problems.tsp import Tsp, from_costs
 
@@ -95,7 +95,7 @@ def _walk(n: int) -> Tsp:
 def _grid(n: int, terminals: int) -> Graph:
     side = round(n**0.5)
     graph = generate_graph("grid-graph", rows=side, columns=side, seed=1)
-    return with_terminals_at(graph, np.sort(np.random.default_rng(n).choice(graph.n, terminals, replace=False)))
+    return graph.with_terminals_at(np.sort(np.random.default_rng(n).choice(graph.n, terminals, replace=False)))
 
 
 _TOURS: dict[str, Callable[[int], Tsp]] = {

@@ -21,7 +21,7 @@ from hpcsolve.formats.npy import read_batch
 from hpcsolve.job import load_job
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.questions import TourQuestion
-from hpcsolve.problems.tsp import NO_ARC, TspBatch, batch_of, check_tours, from_matrix
+from hpcsolve.problems.tsp import NO_ARC, TspBatch, batch_of, from_matrix
 from hpcsolve.runner.reading import read_instance
 from hpcsolve.runner.verify import verify_file
 from tests.order_oracle import best_order
@@ -42,7 +42,7 @@ def tours_of(batch: TspBatch, outcome: Outcome) -> list[tuple[int, list[int]] | 
     """Return the cost and the tour of each instance, None where it has none."""
     answer = outcome.answer
     parts = np.split(answer.tours, batch.offset[1:-1])
-    check_tours(batch, answer.tours, answer.costs, answer.found, closed=True)
+    batch.check_tours(answer.tours, answer.costs, answer.found, closed=True)
     return [(int(cost), tour.tolist()) if found else None
             for cost, tour, found in zip(answer.costs, parts, answer.found, strict=True)]
 

@@ -39,7 +39,7 @@ from hpcsolve.device import array_cache
 from hpcsolve.device.build import source_hash
 from hpcsolve.device.host import HostDevice
 from hpcsolve.problems import graph as graph_order
-from hpcsolve.problems.graph import Graph, spatial_order
+from hpcsolve.problems.graph import Graph
 
 KEPT_FROM = 1 << 16
 """Hierarchies of graphs with fewer vertices and arcs are not kept: they are made in some hundredths of a second."""
@@ -131,7 +131,7 @@ def _laid_out(graph: Graph, keys: Keys) -> SearchGraph:
     networks without coordinates keep the order of their file, which is as good as reverse Cuthill-McKee. That takes a
     third of the time of the whole preparation, with the import of scipy.
     """
-    order = np.arange(graph.n) if graph.coordinates is None else spatial_order(graph)
+    order = np.arange(graph.n) if graph.coordinates is None else graph.spatial_order()
     return lay_out(graph, keys, order)
 
 
