@@ -94,3 +94,20 @@ def smallest_predecessors(graph: Graph, seeds: list[int], distance: list[int | f
             hops[v] = steps
     beside = [[u for u in fitting[v] if hops[v] and hops[u] == hops[v] - 1] for v in range(graph.n)]  # type: ignore[operator]
     return [-1 if v in seeds else min(below[v] or beside[v], default=-1) for v in range(graph.n)]
+
+
+def query_answers(
+    graph: Graph, pairs: list[tuple[int, int]], cutoff: int | None = None
+) -> list[tuple[int | float | None, list[int]]]:
+    """Return the distance and the path of each pair of labels, which count from 1 (None and [] if there is none)."""
+    answers: list[tuple[int | float | None, list[int]]] = []
+    for source, target in np.array(pairs) - 1:
+        distance = least_distances(graph, [source])
+        before, path = smallest_predecessors(graph, [source], distance), [int(target)]
+        if distance[target] is None or (cutoff is not None and distance[target] > cutoff):
+            answers.append((None, []))
+            continue
+        while path[0] != source:
+            path.insert(0, before[path[0]])
+        answers.append((distance[target], [vertex + 1 for vertex in path]))
+    return answers

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from tests.cli.lines import error_line
+from tests.cli.seen import error_line
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from hpcsolve.problems.generate.plane import road_graph
 from hpcsolve.problems.geographic import from_places
 from hpcsolve.problems.steiner import with_terminals
 from hpcsolve.runner.verify import verify_file
-from tests.cli.stored import solution
+from tests.cli.seen import solution
 
 ROADS = nx.DiGraph()
 ROADS.add_weighted_edges_from([("Ann", "Bob", 1.5), ("Bob", "Cleo", 2.25), ("Dan", "Ann", 1.125), ("Ann", "Cleo", 4)])

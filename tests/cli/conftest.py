@@ -1,12 +1,8 @@
 """Fixtures of several files."""
 
-import signal
-import subprocess
-import threading
-
 import pytest
 
-from hpcsolve.cli import main
+from tests.in_process import commands_in_process
 
 
 @pytest.fixture
@@ -15,20 +11,8 @@ def run(hpcsolve, test_device):
     return lambda folder, *more: hpcsolve("run", "job.toml", "--device", test_device, *more, cwd=folder, timeout=200)
 
 
-@pytest.fixture
-def in_process(monkeypatch, capfd):
-    """Return `in_process(*arguments, cwd=folder)`, which runs the command line in this process."""
-    before = signal.getsignal(signal.SIGINT)
-    monkeypatch.setattr(threading, "excepthook", threading.excepthook)  # the command sets its own
-
-    def start(*arguments, cwd):
-        monkeypatch.chdir(cwd)
-        capfd.readouterr()
-        try:
-            code = main(list(map(str, arguments)))
-        except SystemExit as end:
-            code = end.code
-        return subprocess.CompletedProcess(arguments, code, *capfd.readouterr())
-
-    yield start
-    signal.signal(signal.SIGINT, before)
+@pytest.fixture(scope="session")
+def in_process():
+    """Return `in_process(*arguments, cwd=".")`, which runs the command line in this process, whatever is patched."""
+    here = commands_in_process()
+    return lambda *arguments, cwd=".": here(list(map(str, arguments)), cwd)

@@ -1,16 +1,13 @@
 """Ant colonies on the command line: ranks, GPUs, what is printed and kept, stops, and what is refused."""
 
-import re
 
 import numpy as np
 import pytest
 
 import hpcsolve
 from hpcsolve.errors import InputError
-from hpcsolve.job import load_job
 from hpcsolve.output.reader import read_result
 from hpcsolve.problems.generate.tsp import random_matrix
-from tests.cli.lines import error_line
 from tests.stub_driver.fixture import stub
 
 __all__ = ["stub"]
@@ -39,23 +36,6 @@ def kept(path):
     groups = read_result(path).groups
     return {(g, k): (c.values if isinstance(c.values, (str, float)) else np.asarray(c.values).tobytes(), c.description)
             for g in ("solution", "colonies", "improvements") for k, c in groups[g].items()}
-
-
-@pytest.mark.parametrize(("variant", "counts"), [((), (1, 2, 3, 4)), (AS, (1, 3))], ids=["mmas", "ant-system"])
-@pytest.mark.slow
-def test_the_answer_does_not_depend_on_the_ranks(variant, counts, folder, mpiexec, test_device):
-    found = []
-    for ranks in counts:
-        run = ("run", "job.toml", "--device", test_device, "--output", f"{ranks}.h5", "--set", "share-gpu=true")
-        done = mpiexec(ranks, *run, *variant, cwd=folder, timeout=120)
-        assert done.returncode == 0, done.stdout + done.stderr
-        assert done.stdout.count("PASS") == 1 and "colonies: 6: minimum " in done.stdout
-        assert " % above the optimum, " in done.stdout
-        found.append(kept(folder / f"{ranks}.h5"))
-        columns = {name: column.values for name, column in read_result(folder / f"{ranks}.h5").groups["ranks"].items()}
-        assert (columns["peak_bytes"] <= columns["estimated_bytes"]).all()
-        assert columns["operations"].sum() == 6 * 5 * 70 * 6
-    assert all(other == found[0] for other in found)
 
 
 @pytest.mark.slow
@@ -123,38 +103,3 @@ def test_an_estimate(folder, hpcsolve, test_device):
     lines = {line[:23].strip(): line[24:] for line in done.stdout.splitlines()}
     assert lines["colonies"] == "6" and lines["ranks without work"] == "2"
     assert "largest that fits" in lines["fits"] and "one iteration" in lines["work"]
-
-
-MISTAKES = {
-    "ant-colony.rho=0": "rho: expected number > 0",
-    "ant-colony.rho=1.5": "rho: expected number <= 1",
-    "ant-colony.ants=0": "ants: expected integer >= 1",
-    "ant-colony.beta=nan": "beta: expected number >= 0.0, got nan",
-    "ant-colony.variant=acs": "'acs' is not \"mmas\" or \"ant-system\"",
-    "ant-colony.candidates=33": "candidates: expected integer <= 32",
-    "ant-colony.colonies=0": "colonies: expected integer >= 1",
-    "stop.seconds=0": "seconds: expected number > 0",
-    "stop.target=nan": "target: expected a finite number",
-    "stop.iterations=0": "iterations: expected integer >= 1",
-}
-
-
-@pytest.mark.parametrize("change", MISTAKES)
-def test_bad_keys(change, folder):
-    with pytest.raises(InputError, match=re.escape(MISTAKES[change])):
-        load_job(str(folder / "job.toml"), [change])
-
-
-MISFITS = {
-    "ant-colony.alpha=0.5": "alpha: only 1 is possible, since",
-    "instance.n=3": "3 cities; ant-colony takes 4 to 65535",
-    'instance={ generate = "random-matrix", n = 9 }': "'2-opt' reverses segments of a tour",
-}
-
-
-@pytest.mark.parametrize("change", MISFITS)
-def test_what_does_not_fit_the_instance(change, folder, hpcsolve, test_device):
-    two_opt = ("--set", "ant-colony.local-search=2-opt") if "random-matrix" in change else ()
-    done = hpcsolve("run", "job.toml", "--device", test_device, "--set", change, *two_opt, cwd=folder)
-    assert done.returncode == 2 and MISFITS[change] in error_line(done)
-    assert not (folder / "out.h5").exists()

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from tests.cli.lines import error_line
+from tests.cli.seen import error_line
 
 SECONDS = 2.0
 """CPU time rather than elapsed time, so that a busy machine does not fail a test."""
@@ -65,15 +65,120 @@ JOBS = {
 }
 
 
-PATHS = 'algorithm = "shortest-paths"\ninstance = "bad.gr"\noutput = "out.h5"\n[shortest-paths]\n'
-GRAPHS = {
-    "negative weight": ("p sp 2 1\na 1 2 -3\n", "sources = [1]", "bad.gr:2: the weight is negative"),
-    "no number": ("p sp 2 1\na 1 2 nan\n", "sources = [1]", "bad.gr:2: a weight must be a number, found 'nan'"),
-    "id out of range": ("p sp 2 1\na 1 3 4\n", "sources = [1]", "bad.gr:2: vertex 3 is not a whole number from 1 to 2"),
-    "a trillion arcs": ("p sp 9 1000000000000\na 1 2 3\n", "sources = [1]", "bad.gr:1: the header says 100000000"),
-    "no such source": ("p sp 2 1\na 1 2 3\n", "sources = [3]", "shortest-paths.sources: bad has no vertex 3"),
-    "no source": ("p sp 2 1\na 1 2 3\n", "", "the key shortest-paths.sources is missing"),
-    "no file of queries": ("p sp 2 1\na 1 2 3\n", 'queries = "q.txt"', "q.txt: cannot be read: No such file"),
+STEINLIB = """\
+33D32945 STP File, STP Format Version 1.0
+SECTION Graph
+Nodes 4
+Edges 4
+E 1 2 3
+E 2 3 1
+E 3 4 2
+E 4 1 5
+END
+SECTION Terminals
+Terminals 2
+T 1
+T 3
+END
+EOF
+"""
+FILES = {
+    "minus.gr": "p sp 2 1\na 1 2 -3\n", "nan.gr": "p sp 2 1\na 1 2 nan\n", "ends.gr": "p sp 2 1\na 1 3 4\n",
+    "many.gr": "p sp 9 1000000000000\na 1 2 3\n", "arcs.gr": "p sp 2 1\na 1 2 3\n", "edges.txt": "1 2 3\n",
+    "tour.gr": "NAME : x\nTYPE : TSP\nDIMENSION : 3\n", "pairs.txt": "1 2\n\n2 61\n", "empty.txt": "",
+    "minus.stp": STEINLIB.replace("E 4 1 5", "E 4 1 -1"), "nan.stp": STEINLIB.replace("E 4 1 5", "E 4 1 nan"),
+    "large.stp": STEINLIB.replace("E 4 1 5", f"E 4 1 {2**64}"), "arcs.stp": STEINLIB.replace("\nE ", "\nA "),
+    "none.stp": STEINLIB.replace("Terminals 2\nT 1\nT 3", "Terminals 0"), "five.stp": STEINLIB.replace("T 3", "T 5"),
+    "apart.stp": STEINLIB.replace("Edges 4", "Edges 2").replace("E 2 3 1\n", "").replace("E 4 1 5\n", "").replace(
+        "Terminals 2\nT 1\nT 3", "Terminals 3\nT 4\nT 2\nT 1"),
+}
+GRID = '{ generate = "grid-graph", rows = 9, columns = 11 }'
+RANDOM = '{ generate = "random-graph", n = 60, seed = 3 }'
+ROADS = '{ generate = "road-steiner", n = 400, terminals = 30 }'
+ANTS = '{ generate = "clustered-tsp", n = 70, seed = 3 }'
+BESIDE = "queries already name all sources and targets"
+QUESTIONS = {  # algorithm, instance: keys -> what the line must say, for files and jobs that are job.toml
+    ("shortest-paths", '"minus.gr"'): {"sources = [1]": "minus.gr:2: the weight is negative"},
+    ("shortest-paths", '"nan.gr"'): {"sources = [1]": "nan.gr:2: a weight must be a number, found 'nan'"},
+    ("shortest-paths", '"ends.gr"'): {"sources = [1]": "ends.gr:2: vertex 3 is not a whole number from 1 to 2"},
+    ("shortest-paths", '"many.gr"'): {"sources = [1]": "many.gr:1: the header says 100000000"},
+    ("shortest-paths", '"arcs.gr"'): {
+        "sources = [3]": "shortest-paths.sources: arcs has no vertex 3",
+        'queries = "q.txt"': "q.txt: cannot be read: No such file"},
+    ("shortest-paths", '"tour.gr"'): {
+        "sources = [1]": "tour.gr:1: is a travelling salesman problem (TSPLIB), not a graph"},
+    ("shortest-paths", '{ file = "g.gr" }'): {"sources = [1]": "g.gr: cannot be read"},
+    ("shortest-paths", '{ file = "arcs.gr", colour = 1 }'): {"sources = [1]": "no key 'colour' beside file"},
+    ("shortest-paths", '{ file = "arcs.gr", directed = 1 }'): {"sources = [1]": "directed true or false"},
+    ("shortest-paths", '{ file = "arcs.gr", coordinates = "none.co" }'): {"sources = [1]": "none.co: cannot be read"},
+    ("shortest-paths", "{ n = 4 }"): {"sources = [1]": "a table needs generate"},
+    ("shortest-paths", '{ generate = "uniform-tsp", n = 4 }'): {"sources = [1]": "unknown generator 'uniform-tsp'"},
+    ("shortest-paths", GRID): {
+        "sources = [1, 100]": "shortest-paths.sources: grid-9x11 has no vertex 100; its vertices are numbered 1 to 99",
+        "sources = [3, 3]": "shortest-paths.sources: vertex 3 is listed twice",
+        "sources = []": "shortest-paths.sources: the list is empty",
+        "sources = 'terminals'": "shortest-paths.sources: grid-9x11 has no terminals",
+        "sources = { random = 100 }": "shortest-paths.sources: 100 random sources, but only 99 vertices",
+        "": "the key shortest-paths.sources is missing",
+        "sources = [1]\ncutof = 3": "job.toml:6: shortest-paths.cutof: unknown key; did you mean cutoff or cutoffs?",
+        "sources = [1, 'x']": "shortest-paths.sources: grid-9x11 has no vertex 'x'",
+        "sources = [1, 2.5]": "job.toml:5: shortest-paths.sources",
+        "sources = [1]\n[stop]\nseconds = 3": "stop.seconds: shortest-paths has no partial answer",
+        "sources = [1]\n[held-karp]\npath = 'open'": "held-karp: this table has no effect",
+        **{f'sources = "all"\n{keys}': f"shortest-paths.{message}" for keys, message in {
+            "reduce = []": "reduce: the list is empty",
+            'reduce = ["count"]': 'reduce: "count" needs the key cutoffs',
+            'reduce = ["nearest"]': 'reduce: "nearest" needs the key k',
+            'reduce = ["sum"]\nk = 3': 'k: only reduce = ["nearest"] uses it',
+            "cutoffs = [3.0]": 'cutoffs: only reduce = ["count"] uses it',
+            'reduce = ["sum"]\npredecessors = true': "predecessors: reductions keep no row",
+            'reduce = ["sum"]\nvoronoi = true': "voronoi: reductions keep no row"}.items()},
+    },
+    ("shortest-paths", RANDOM): {
+        'queries = "pairs.txt"': "pairs.txt:3: random-60-seed3 has no vertex 61; its vertices are numbered 1 to 60",
+        'queries = "none.txt"': "none.txt: cannot be read: No such file",
+        'queries = "empty.txt"': "empty.txt: is empty",
+        'queries = "job.toml"': "job.toml:1: expected a source, a target",
+        "queries = []": "shortest-paths.queries: the list is empty",
+        "queries = [[1, 61]]": "shortest-paths.queries: random-60-seed3 has no vertex 61",
+        "queries = [[1, 2, 3]]": "job.toml:5: shortest-paths.queries[0]: expected list of length 2, got 3",
+        "queries = [1, 2]": "job.toml:5: shortest-paths.queries[0]: expected list, got integer",
+        "queries = [[1, 2]]\nqueries-sha256 = 'x'": "shortest-paths.queries-sha256: queries does not name a file",
+        "queries = 'pairs.txt'\nqueries-sha256 = 'x'": "pairs.txt: has other queries than the job",
+        "queries = 3": "job.toml:5: shortest-paths.queries: expected",
+        **{f"queries = [[1, 2]]\n{key}": f"shortest-paths.{key.split()[0]}: {BESIDE}"
+           for key in ("sources = [1]", "targets = [2]", "voronoi = true", "predecessors = true")},
+    },
+    ("steiner-kmb", ROADS): {
+        'mode = "beast"': "job.toml:5: steiner-kmb.mode",
+        "modes = 1": "job.toml:5: steiner-kmb.modes: unknown key; did you mean mode?",
+        "[stop]\nseconds = 3": "stop.seconds: steiner-kmb has no",
+        'mode = "fast"\nmatrix = true': "steiner-kmb.matrix", 'mode = "best"\nmatrix = true': "steiner-kmb.matrix",
+    },
+    ("steiner-kmb", '{ generate = "road-steiner", n = 4, terminals = 5 }'): {
+        "": "terminals is 5; a graph of 4 vertices has at most 4"},
+    ("steiner-kmb", '{ generate = "road-graph", n = 4 }'): {"": "unknown generator 'road-graph'"},
+    ("steiner-kmb", '"arcs.gr"'): {"": "a Steiner problem is undirected"},
+    ("steiner-kmb", '"edges.txt"'): {"": "has no terminals"},
+    ("steiner-kmb", '"minus.stp"'): {"": "minus.stp:8: "}, ("steiner-kmb", '"nan.stp"'): {"": "nan.stp:8: "},
+    ("steiner-kmb", '"large.stp"'): {"": "large.stp:8: "}, ("steiner-kmb", '"arcs.stp"'): {"": "arcs.stp:5: "},
+    ("steiner-kmb", '"none.stp"'): {"": "none.stp:11: there are no terminals"},
+    ("steiner-kmb", '"five.stp"'): {"": "five.stp:13: "},
+    ("steiner-kmb", '"apart.stp"'): {
+        "": "2 components: one of 2 vertices with terminal 4; one of 2 vertices with terminals 2, 1"},
+    ("ant-colony", ANTS): {
+        "rho = 0": "rho: expected number > 0", "rho = 1.5": "rho: expected number <= 1",
+        "ants = 0": "ants: expected integer >= 1", "beta = nan": "beta: expected number >= 0.0, got nan",
+        "variant = 'acs'": "'acs' is not \"mmas\" or \"ant-system\"",
+        "candidates = 33": "candidates: expected integer <= 32",
+        "colonies = 0": "colonies: expected integer >= 1", "[stop]\nseconds = 0": "seconds: expected number > 0",
+        "[stop]\ntarget = nan": "target: expected a finite number",
+        "[stop]\niterations = 0": "iterations: expected integer >= 1",
+        "alpha = 0.5": "alpha: only 1 is possible, since",
+    },
+    ("ant-colony", '{ generate = "clustered-tsp", n = 3 }'): {"": "3 cities; ant-colony takes 4 to 65535"},
+    ("ant-colony", '{ generate = "random-matrix", n = 9 }'): {
+        "local-search = '2-opt'": "'2-opt' reverses segments of a tour"},
 }
 
 
@@ -81,24 +186,31 @@ GRAPHS = {
 def warm(hpcsolve, tmp_path_factory, test_device):
     """Compile the kernels once, since only runs with compiled kernels must end in two seconds."""
     folder = tmp_path_factory.mktemp("warm")
-    (folder / "job.toml").write_text('algorithm = "held-karp"\ninstance = { generate = "uniform-tsp", n = 9 }\n')
-    assert hpcsolve("run", "job.toml", "--device", test_device, cwd=folder, timeout=300).returncode == 0
-    good = PATHS.replace('"bad.gr"', '{ generate = "path-graph", n = 9 }')
-    (folder / "paths.toml").write_text(good + "sources = [1]\n")
-    assert hpcsolve("run", "paths.toml", "--device", test_device, cwd=folder, timeout=300).returncode == 0
+    (folder / "good.tsp").write_text(POINTS)
+    for (algorithm, instance), keys in {
+        ("held-karp", '"good.tsp"'): "", ("ant-colony", ANTS): "[stop]\niterations = 2",
+        ("shortest-paths", GRID): "sources = [1]", ("steiner-kmb", ROADS): "",
+    }.items():
+        (folder / "job.toml").write_text(f'algorithm = "{algorithm}"\ninstance = {instance}\n[{algorithm}]\n{keys}\n')
+        run = ("run", "job.toml", "--device", test_device, "--output", f"{algorithm}.h5")
+        assert hpcsolve(*run, cwd=folder, timeout=300).returncode == 0
+
+
+def cpu_seconds():
+    """Return the time that this process and its children have computed."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in used)
 
 
 def refused(hpcsolve, folder, *arguments, code=2):
     """Return the error line of a run that must leave the folder unchanged."""
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    started = cpu_seconds()
     done = hpcsolve(*arguments, cwd=folder)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    seconds = after.ru_utime + after.ru_stime - used.ru_utime - used.ru_stime
+    assert cpu_seconds() - started < SECONDS
     assert done.returncode == code, done.stdout + done.stderr
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
     assert [path.name for path in folder.iterdir() if path.is_dir()] == []
-    assert seconds < SECONDS
     return error_line(done)
 
 
@@ -110,12 +222,22 @@ def test_bad_instances(name, hpcsolve, tmp_path, test_device):
     assert message in refused(hpcsolve, tmp_path, "run", "job.toml", "--device", test_device)
 
 
-@pytest.mark.parametrize("name", GRAPHS)
-def test_bad_graphs(name, hpcsolve, tmp_path, test_device):
-    content, asked, message = GRAPHS[name]
-    (tmp_path / "bad.gr").write_text(content)
-    (tmp_path / "job.toml").write_text(PATHS + asked)
-    assert message in refused(hpcsolve, tmp_path, "run", "job.toml", "--device", test_device)
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """Return a folder with files, and an output that no refusal may change."""
+    folder = tmp_path_factory.mktemp("files")
+    for name, text in FILES.items():
+        (folder / name).write_text(text)
+    (folder / "out.h5").write_text("somebody's")
+    return folder
+
+
+@pytest.mark.parametrize(("algorithm", "instance", "keys"), [(*of, keys) for of in QUESTIONS for keys in QUESTIONS[of]])
+def test_bad_questions(algorithm, instance, keys, hpcsolve, files, test_device):
+    text = f'algorithm = "{algorithm}"\ninstance = {instance}\noutput = "out.h5"\n[{algorithm}]\n{keys}\n'
+    (files / "job.toml").write_text(text)
+    line = refused(hpcsolve, files, "run", "job.toml", "--overwrite", "--device", test_device)
+    assert QUESTIONS[algorithm, instance][keys] in line
 
 
 @pytest.mark.parametrize("name", JOBS)

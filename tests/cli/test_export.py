@@ -12,7 +12,7 @@ import pytest
 
 from hpcsolve import load, solve
 from hpcsolve.formats import read_tour
-from tests.cli.lines import error_line
+from tests.cli.seen import error_line
 
 HERE = {"device": "cpu", "threads": 1}
 PLACES = """\

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from hpcsolve.output.reader import read_result
-from tests.cli.lines import error_line
+from tests.cli.seen import error_line
 from tests.stub_driver.fixture import stub  # noqa: F401  (a fixture)
 
 JOB = 'algorithm = "held-karp"\ninstance = { generate = "random-matrix", n = 15, high = 30 }\noutput = "out.h5"\n'

@@ -16,8 +16,7 @@ from hpcsolve import load
 from hpcsolve.errors import NotWritten
 from hpcsolve.output import large_tables
 from hpcsolve.runner import conclude
-from tests.cli.lines import error_line
-from tests.cli.stored import solution
+from tests.cli.seen import error_line, solution
 from tests.cli.test_tables import write
 
 KEPT = large_tables.FailureKeeper

@@ -8,7 +8,7 @@ from hpcsolve.errors import InputError
 from hpcsolve.job import load_job, named_files
 from hpcsolve.job.examples import examples, write_example
 from hpcsolve.runner.reading import read_instance
-from tests.cli.lines import error_line
+from tests.cli.seen import error_line
 from tests.frame.source import REPOSITORY
 
 NAMES = sorted(path.stem for path in (REPOSITORY / "jobs").glob("*.toml"))

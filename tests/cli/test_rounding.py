@@ -12,7 +12,7 @@ from scipy.spatial.distance import cdist
 import hpcsolve as package
 from hpcsolve.cli import main
 from hpcsolve.errors import InputError
-from tests.cli.lines import error_line
+from tests.cli.seen import error_line
 
 PLACES = np.random.default_rng(7).random((11, 2))
 JOBS = {
@@ -106,15 +106,6 @@ def test_verify_reads_the_rounded_costs_again(hpcsolve, folder, test_device, tmp
     exact = tmp_path / "exact.h5"
     package.solve(folder / "flat.csv", device=test_device, round=0.01, output=exact)
     assert hpcsolve("verify", str(exact)).returncode == 0
-
-
-def test_two_ranks_round_alike(mpiexec, folder, test_device):
-    options = ("--device", test_device, "--set", "share-gpu=true")
-    done = mpiexec(2, "run", "held-karp.toml", *options, "--output", "two.h5", cwd=folder)
-    assert done.returncode == 0, done.stderr
-    one = package.solve(cdist(PLACES, PLACES), device=test_device)
-    two = package.load(folder / "two.h5")
-    assert (one.cost, one.tour.tolist()) == (two.cost, two.tour.tolist())
 
 
 def test_optimum_within_the_bound(test_device):

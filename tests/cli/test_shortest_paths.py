@@ -1,21 +1,31 @@
-"""Shortest paths on the command line have the same tables for any ranks, and bad questions are refused."""
+"""Shortest paths on the command line and in Python: tables, paths of queries, and reductions."""
 
+import gzip
 import os
 import sys
-from functools import partial
+from typing import get_args
 
 import h5py
+import networkx as nx
 import numpy as np
 import pytest
 from scipy.sparse.csgraph import dijkstra
 
+import hpcsolve as package
+from hpcsolve.algorithms.shortest_paths.engines import EngineName
+from hpcsolve.answers.reductions import middle_of
+from hpcsolve.errors import InputError
 from hpcsolve.formats import write_coordinates, write_dimacs
 from hpcsolve.output.reader import read_result
-from hpcsolve.problems.generate.graph import grid_graph
-from hpcsolve.problems.libraries import to_scipy
-from tests.cli.lines import error_line
-from tests.cli.stored import solution
-from tests.cli.wrong_solver import require_found_out
+from hpcsolve.problems.generate import generate_graph
+from hpcsolve.problems.generate.graph import grid_graph, random_graph
+from hpcsolve.problems.generate.plane import road_graph
+from hpcsolve.problems.graph import from_edges
+from hpcsolve.problems.libraries import to_networkx, to_scipy
+from hpcsolve.wording import counted
+from tests.cli.seen import error_line, solution
+from tests.cli.test_altered import PAIRS, RANDOM, other_pairs
+from tests.oracles import query_answers
 
 JOB = 'algorithm = "shortest-paths"\ninstance = {}\noutput = "out.h5"\n\n[shortest-paths]\n{}\n'
 GRID = '{ generate = "grid-graph", rows = 9, columns = 11 }'
@@ -36,36 +46,6 @@ def expected(graph, labels):
     return dijkstra(to_scipy(graph), indices=[graph.labels.tolist().index(label) for label in labels])
 
 
-@pytest.mark.slow
-def test_one_to_four_ranks_give_the_same_tables(job, mpiexec, test_device):
-    folder = job("sources = [1, 99, 50, 2, 11, 98]\npredecessors = true")
-    found = []
-    for ranks in (1, 2, 3, 4):
-        out = folder / f"{ranks}.h5"
-        more = ("--device", test_device, "--set", "share-gpu=true", "--output", out)
-        done = mpiexec(ranks, "run", "job.toml", *more, cwd=folder, timeout=200)
-        assert done.returncode == 0, done.stdout + done.stderr
-        assert done.stdout.count("check:  PASS (no arc shortens a distance") == 1
-        found.append(solution(out))
-        assert len(read_result(out).value("ranks", "rank")) == ranks
-    assert all(other == found[0] for other in found)
-    contents = read_result(folder / "1.h5")
-    graph = grid_graph(9, 11)
-    assert np.array_equal(contents.value("solution", "distance"), expected(graph, [1, 99, 50, 2, 11, 98]))
-    assert contents.attributes["verified"] and np.isnan(contents.attributes["cost"])
-    assert contents.tables["predecessor"].none == -1
-    assert contents.value("instance", "kind") == "graph" and contents.value("instance", "vertices") == 99
-
-
-@pytest.mark.slow
-def test_more_ranks_than_sources(job, mpiexec, test_device):
-    folder = job("sources = [5]")
-    done = mpiexec(3, "run", "job.toml", "--device", test_device, "--set", "share-gpu=true", cwd=folder)
-    assert done.returncode == 0, done.stdout + done.stderr
-    found = read_result(folder / "out.h5").value("solution", "distance")
-    assert np.array_equal(found, expected(grid_graph(9, 11), [5]))
-
-
 def test_a_finished_job_is_printed_again_and_a_result_is_a_job(job, run, hpcsolve, test_device):
     folder = job("sources = { random = 3 }\nvoronoi = true")
     first = run(folder)
@@ -79,54 +59,6 @@ def test_a_finished_job_is_printed_again_and_a_result_is_a_job(job, run, hpcsolv
     done = hpcsolve("run", "out.h5", "--output", "b.h5", "--device", test_device, cwd=folder)
     assert done.returncode == 0 and solution(folder / "out.h5") == solution(folder / "b.h5"), done.stderr
     assert run(folder, "--set", "instance.seed=2").returncode == 2
-
-
-@pytest.mark.parametrize(("table", "message"), [
-    ("sources = [1, 100]", "shortest-paths.sources: grid-9x11 has no vertex 100; its vertices are numbered 1 to 99"),
-    ("sources = [3, 3]", "shortest-paths.sources: vertex 3 is listed twice"),
-    ("sources = []", "shortest-paths.sources: the list is empty"),
-    ("sources = 'terminals'", "shortest-paths.sources: grid-9x11 has no terminals"),
-    ("sources = { random = 100 }", "shortest-paths.sources: 100 random sources, but only 99 vertices"),
-    ("", "the key shortest-paths.sources is missing"),
-    ("sources = [1]\ncutof = 3", "job.toml:7: shortest-paths.cutof: unknown key; did you mean cutoff or cutoffs?"),
-    ("sources = [1, 'x']", "shortest-paths.sources: grid-9x11 has no vertex 'x'"),
-    ("sources = [1, 2.5]", "job.toml:6: shortest-paths.sources"),
-    ("sources = [1]\n[stop]\nseconds = 3", "stop.seconds: shortest-paths has no partial answer"),
-    ("sources = [1]\n[held-karp]\npath = 'open'", "held-karp: this table has no effect"),
-])
-def test_bad_questions_are_one_line(table, message, job, run):
-    folder = job(table)
-    done = run(folder)
-    assert done.returncode == 2, done.stdout + done.stderr
-    assert message in error_line(done)
-    assert [path.name for path in folder.iterdir()] == ["job.toml"]
-
-
-@pytest.mark.parametrize(("content", "message"), [
-    ("NAME : x\nTYPE : TSP\nDIMENSION : 3\n", "g.gr:1: is a travelling salesman problem (TSPLIB), not a graph"),
-    (None, "g.gr: cannot be read"),
-])
-def test_bad_graphs_are_one_line(content, message, job, run):
-    folder = job("sources = [1]", '{ file = "g.gr" }')
-    if content is not None:
-        (folder / "g.gr").write_text(content)
-    done = run(folder)
-    assert done.returncode == 2, done.stdout + done.stderr
-    assert message in error_line(done)
-
-
-@pytest.mark.parametrize(("instance", "message"), [
-    ('{ file = "g.gr", colour = 1 }', "no key 'colour' beside file"),
-    ('{ file = "g.gr", directed = 1 }', "directed true or false"),
-    ('{ file = "g.gr", coordinates = "none.co" }', "none.co: cannot be read"),
-    ('{ n = 4 }', "a table needs generate"),
-    ('{ generate = "uniform-tsp", n = 4 }', "unknown generator 'uniform-tsp'"),
-])
-def test_bad_instances_are_one_line(instance, message, job, run):
-    folder = job("sources = [1]", instance)
-    write_dimacs(grid_graph(2, 2), str(folder / "g.gr"))
-    done = run(folder)
-    assert done.returncode == 2 and message in error_line(done), done.stdout + done.stderr
 
 
 def test_a_file_with_coordinates_read_from_elsewhere(job, run, hpcsolve, test_device, tmp_path_factory):
@@ -149,100 +81,12 @@ def test_a_file_with_coordinates_read_from_elsewhere(job, run, hpcsolve, test_de
     assert other.returncode == 2 and "not the instance that was solved" in error_line(other)
 
 
-def change(table, row, vertex, value):
-    def apply(file):
-        file[f"solution/{table}"][row, vertex] = value
-
-    return apply
-
-
-def wrong_source(file):
-    file["solution/source"][:] = [9, 1]
-
-
-def another_job(file):
-    text = file["job/toml"].asstr()[()].replace("[1, 50]", "[1, 51]")
-    file["job/toml"][()] = text
-
-
-def missing_row(file):
-    kept = file["solution/distance"][:1]
-    del file["solution/distance"]
-    file["solution/distance"] = kept
-
-
-@pytest.mark.parametrize(("tamper", "message", "code"), [
-    (change("distance", 1, 40, 3), "row 1: vertex", 1),
-    (change("distance", 0, 98, 2**32 - 1), "row 0: vertex 99 has distance none", 1),
-    (change("predecessor", 0, 5, 88), "row 0: vertex 6 at", 1),
-    (change("predecessor", 1, 5, -1), "row 1: vertex 6 at", 1),
-    (another_job, "/job/hash is not that of /job/toml", 5),
-    (wrong_source, "/solution/source does not hold the sources of the job", 1),
-    (missing_row, "/solution/distance has no dimension scale of length 1", 5),
-])
-def test_verify_finds_a_wrong_table(tamper, message, code, job, run, hpcsolve):
-    folder = job("sources = [1, 50]\npredecessors = true")
-    assert run(folder).returncode == 0
-    good = hpcsolve("verify", "out.h5", cwd=folder)
-    assert good.returncode == 0 and "check:  PASS (in every row" in good.stdout
-    with h5py.File(folder / "out.h5", "r+") as file:
-        tamper(file)
-    bad = hpcsolve("verify", "out.h5", cwd=folder)
-    assert bad.returncode == code and message in bad.stdout + bad.stderr, bad.stdout + bad.stderr
-
-
-def test_verify_finds_a_predecessor_that_fits_and_is_not_the_smallest(job, run, hpcsolve):
-    folder = job("sources = [1]\npredecessors = true", '{ generate = "grid-graph", rows = 3, columns = 3, high = 1 }')
-    assert run(folder).returncode == 0
-    with h5py.File(folder / "out.h5", "r+") as file:
-        assert file["solution/predecessor"][0, 4] == 1
-        file["solution/predecessor"][0, 4] = 3
-    bad = hpcsolve("verify", "out.h5", cwd=folder)
-    assert bad.returncode == 1
-    assert "row 0: the smallest predecessor of vertex 5 is not the one in the result" in bad.stdout
-
-
-def test_verify_finds_a_wrong_nearest_source(job, run, hpcsolve):
-    """Two vertices joined by an arc of weight 0 both name the farther source, so that no arc contradicts them."""
-    folder = job("sources = [1, 5]\nvoronoi = true", '"g.txt"')
-    (folder / "g.txt").write_text("1 2 1\n2 3 0\n3 4 0\n4 5 9\n")
-    assert run(folder).returncode == 0
-    assert hpcsolve("verify", "out.h5", cwd=folder).returncode == 0
-    with h5py.File(folder / "out.h5", "r+") as file:
-        assert file["solution/nearest"][0].tolist() == [0, 0, 0, 0, 4]
-        file["solution/nearest"][0, 2:4] = 4
-    bad = hpcsolve("verify", "out.h5", cwd=folder)
-    assert bad.returncode == 1 and "row 0: the nearest source of vertex 3 is not the one in the result" in bad.stdout
-
-
-def test_targets_are_searched_again_to_verify_them(job, run, hpcsolve):
+def test_distances_of_targets_up_to_a_cutoff(job, run):
     folder = job("sources = [1, 50]\ntargets = [7, 3]\ncutoff = 300")
     assert run(folder).returncode == 0
     found = read_result(folder / "out.h5").value("solution", "distance")
     every = expected(grid_graph(9, 11), [1, 50])[:, [6, 2]]
     assert np.array_equal(found, np.where(every <= 300, every, 2**32 - 1))
-    done = hpcsolve("verify", "out.h5", cwd=folder)
-    assert done.returncode == 0 and "PASS (every distance found again by a search on the host)" in done.stdout
-    for tamper, message in ((change("distance", 1, 0, 7), f"row 1: vertex 7 has distance 7, not {found[1, 0]}"),
-                            (lambda file: file["solution/target"].__setitem__(1, 3), "target does not hold the")):
-        with h5py.File(folder / "out.h5", "r+") as file:
-            tamper(file)
-        bad = hpcsolve("verify", "out.h5", cwd=folder)
-        assert bad.returncode == 1 and message in bad.stdout, bad.stdout + bad.stderr
-
-
-LIES = {  # what a wrong solver would do to its rows, and on which rank -> what finds it
-    ("answer.distance.values[0, 40] = 0", "0"): "rank 0: row 0: vertex",
-    ("answer.distance.values[-1, 40] += 1", "comm.size - 1"): "row 2: vertex 41 has distance",
-    ("outcome = dataclasses.replace(outcome, rank={**outcome.rank, 'wrong': 2})", "0"): "2 entries contradict the arcs",
-}
-
-
-@pytest.mark.parametrize("ranks", [1, pytest.param(2, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("lie", LIES)
-def test_an_answer_that_fails_its_check_is_exit_1(lie, ranks, job, start_ranks, test_device):
-    folder, (line, rank) = job("sources = [1, 99, 50]"), lie
-    require_found_out(partial(start_ranks, ranks), folder, test_device, "shortest_paths", line, LIES[lie], rank)
 
 
 @pytest.mark.parametrize(("fault", "words"), [
@@ -278,3 +122,237 @@ def test_estimate_and_generate(job, hpcsolve, test_device):
     assert "measured now with 1 of 1 search" in done.stdout and "the largest that fits" in done.stdout
     made = hpcsolve("generate", "grid-graph", "--set", "rows=3", "--set", "columns=4", "-o", "g.gr", cwd=folder)
     assert made.returncode == 0 and made.stdout == "g.gr: grid-3x4, 12 vertices\n", made.stderr
+
+
+KEYS = {"n": 60, "degree": 5, "seed": 3, "parts": 2, "low": 0, "high": 4}
+"""Keys of a graph with two connected components, many paths of the same length, and arcs of weight 0."""
+
+
+@pytest.fixture
+def queries(job):
+    """Return `queries(pairs)`, which writes a job file and the file of queries that it names."""
+
+    def write(pairs=PAIRS, more=""):
+        folder = job(f'queries = "pairs.txt"\n{more}', RANDOM)
+        (folder / "pairs.txt").write_text("# from, to\n" + "".join(f"{a} {b}\n" for a, b in pairs))
+        return folder
+
+    return write
+
+
+def answers_in(path):
+    """Return the distances and paths in a result file in the form of `query_answers`."""
+    result = package.load(path)
+    distances = [None if np.isinf(value) else value for value in result.distance.tolist()]
+    return [(distance, result.path(query)) for query, distance in enumerate(distances)]
+
+
+@pytest.mark.parametrize("engine", get_args(EngineName))
+def test_engines_give_the_same_paths(engine, queries, run, hpcsolve):
+    folder = queries()
+    assert run(folder, "--set", f"shortest-paths.engine={engine}").returncode == 0
+    assert answers_in(folder / "out.h5") == query_answers(random_graph(**KEYS), PAIRS)
+    assert hpcsolve("verify", "out.h5", cwd=folder).returncode == 0
+
+
+@pytest.mark.parametrize("graph", [
+    random_graph(50, seed=4, low=2**31, high=2**32 - 1), random_graph(50, seed=5, directed=True, low=0, high=2),
+], ids=["long", "directed"])
+def test_other_graphs(graph, test_device):
+    pairs = np.random.default_rng(1).integers(1, 51, (40, 2))
+    result = package.solve(graph, "shortest-paths", device=test_device, queries=pairs, delta=3)
+    assert result.verified
+    for query, (distance, path) in enumerate(query_answers(graph, pairs)):
+        assert result.path(query) == path
+        assert result.distance[query] == (np.inf if distance is None else distance)
+
+
+def test_pairs_from_python(tmp_path, test_device):
+    graph = random_graph(**KEYS)
+    (tmp_path / "pairs.txt").write_text("1 5\n33 51\n")
+    columns = np.array([1, 33]), np.array([5, 51])
+    found = [package.solve(graph, "shortest-paths", device=test_device, queries=queries)
+             for queries in ([[1, 5], [33, 51]], np.stack(columns, 1), list(zip(*columns, strict=True)),
+                             tmp_path / "pairs.txt")]
+    for result in found:
+        assert list(zip(result.sources, result.targets, strict=True)) == [(1, 5), (33, 51)]
+        assert [result.path(0), result.path(1)] == [path for _, path in query_answers(graph, [(1, 5), (33, 51)])]
+    assert repr(found[0]).startswith("<shortest-paths: 2 queries, ")
+    for query in (-1, 2):
+        with pytest.raises(InputError, match=f"there is no query {query}; they are numbered 0 to 1"):
+            found[0].path(query)
+
+
+def test_a_cutoff_hides_what_is_beyond(queries, run, hpcsolve):
+    folder = queries(more="cutoff = 4\n")
+    assert run(folder).returncode == 0
+    right = query_answers(random_graph(**KEYS), PAIRS, cutoff=4)
+    assert answers_in(folder / "out.h5") == right and right != query_answers(random_graph(**KEYS), PAIRS)
+    assert hpcsolve("verify", "out.h5", cwd=folder).returncode == 0
+
+
+def test_what_is_said(queries, run, hpcsolve):
+    folder = queries()
+    first = run(folder)
+    lines = [line for line in first.stdout.splitlines() if line.startswith("query:")]
+    right = query_answers(random_graph(**KEYS), PAIRS)
+    assert lines == [
+        f"query:  {a} -> {b}: " + ("not reached" if distance is None else f"{distance}, {counted(len(path), 'vertex')}")
+        for (a, b), (distance, path) in zip(PAIRS, right, strict=True)
+    ]
+    assert "this job is done already" in run(folder).stdout
+    many = queries(PAIRS * 3)
+    said = run(many, "--overwrite").stdout
+    assert f"query:  30 queries, {3 * sum(bool(path) for _, path in right)} reached" in said
+
+
+def test_a_file_of_queries_by_any_name_and_in_any_form_is_the_same_job(queries, run):
+    folder = queries()
+    assert run(folder).returncode == 0
+    dimacs = f"c x\np aux sp p2p {len(PAIRS)}\n" + "".join(f"q {a} {b}\n" for a, b in PAIRS)
+    (folder / "other.gz").write_bytes(gzip.compress(dimacs.encode()))
+    assert "this job is done already" in run(folder, "--set", "shortest-paths.queries=other.gz").stdout
+    queries(PAIRS[1:])
+    refused = run(folder)
+    assert refused.returncode == 2 and "of another job or instance" in error_line(refused)
+
+
+def test_a_result_is_a_job_as_long_as_its_queries_are_those(queries, run, hpcsolve, test_device):
+    folder = queries()
+    assert run(folder).returncode == 0
+    (folder / "elsewhere").mkdir()
+    again = ("run", folder / "out.h5", "--output", "again.h5", "--device", test_device)
+    done = hpcsolve(*again, cwd=folder / "elsewhere")
+    assert done.returncode == 0 and solution(folder / "elsewhere/again.h5") == solution(folder / "out.h5"), done.stderr
+    assert hpcsolve("verify", "again.h5", cwd=folder / "elsewhere").returncode == 0
+    queries(PAIRS[1:])
+    for command in (["verify", folder / "out.h5"], [*again, "--overwrite"]):
+        done = hpcsolve(*command, cwd=folder)
+        assert done.returncode == 2 and "pairs.txt: has other queries than the job" in error_line(done)
+    (folder / "mine.txt").write_text("1 2\n")
+    anew = hpcsolve(*again, "--overwrite", "--set", "shortest-paths.queries=mine.txt", cwd=folder)
+    assert anew.returncode == 0 and "query:  1 -> 2" in anew.stdout, anew.stderr
+
+
+def test_verify_without_the_file_of_queries_knows_what_it_held(queries, run, hpcsolve):
+    folder = queries()
+    assert run(folder).returncode == 0
+    (folder / "pairs.txt").unlink()
+    assert hpcsolve("verify", "out.h5", cwd=folder).returncode == 0
+    with h5py.File(folder / "out.h5", "r+") as file:
+        other_pairs(file)
+    bad = hpcsolve("verify", "out.h5", cwd=folder)
+    assert bad.returncode == 1 and "are not the queries of the job" in bad.stdout
+
+
+def test_reductions_from_job_to_table(job, run, hpcsolve):
+    folder = job('sources = "all"\nreduce = ["count", "nearest", "sum", "farthest"]\ncutoffs = [2000, 9000.5]\nk = 3',
+                 '{ generate = "road-graph", n = 500 }')
+    done = run(folder, "--set", "shortest-paths.engine=near-far")
+    assert done.returncode == 0 and "engine" not in done.stdout, done.stderr
+    done = run(folder, "--overwrite")
+    assert "radius: " in done.stdout and "closeness: " in done.stdout and "engine: phast" in done.stdout
+    right = hpcsolve("verify", "out.h5", cwd=folder)
+    assert right.returncode == 0 and "PASS (100 of 500 sources searched again on the host)" in right.stdout
+    csv = hpcsolve("export", "out.h5", "-o", "out.csv", cwd=folder)
+    heads = "source,reached,within_2000,within_9000,nearest_1,distance_1,nearest_2,distance_2,nearest_3,distance_3,"
+    assert csv.returncode == 0, csv.stderr
+    assert (folder / "out.csv").read_text().startswith(heads + "sum,closeness,farthest,farthest_distance")
+
+
+def test_in_python_beside_scipy():
+    """Closeness, eccentricity and centre, with targets too, and on a graph of two components."""
+    problem = road_graph(300)
+    rows = dijkstra(to_scipy(problem).astype(float))
+    found = package.solve(problem, "shortest-paths", sources="all", reduce=["sum", "farthest"])
+    assert np.array_equal(found.closeness, 299 / rows.sum(axis=1))
+    assert np.array_equal(found.eccentricity, rows.max(axis=1))
+    centre = problem.labels[np.flatnonzero(rows.max(axis=1) == rows.max(axis=1).min())]
+    assert found.centre == centre.tolist()
+    keys = {"sources": [5, 9], "targets": [9, 7, 100], "reduce": ["sum", "nearest"], "k": 1}
+    near = package.solve(problem, "shortest-paths", **keys)
+    assert near.closeness[1] == 2 / (rows[8, [6, 99]].sum()) and near.contents.value("solution", "radius") is None
+    assert near.contents.value("solution", "nearest_target")[1].tolist() == [8]
+    two = from_edges([0, 1, 3], [1, 2, 4], [5, 5, 90], n=6)
+    split = package.solve(two, "shortest-paths", sources="all", reduce=["sum", "farthest", "nearest"], k=2)
+    assert split.contents.value("solution", "reached").tolist() == [3, 3, 3, 2, 2, 1]
+    assert split.centre == two.labels[[1]].tolist() and split.contents.value("solution", "diameter") == 90
+    assert split.closeness.tolist() == [2 / 15, 2 / 10, 2 / 15, 1 / 90, 1 / 90, 0]
+    assert split.contents.value("solution", "nearest_target")[5].tolist() == [5, -1]
+    assert middle_of(np.array([10, 5, 10, 90, 90, 0]), np.array([3, 3, 3, 2, 2, 1]))["radius"] == 5
+
+
+def test_sums_of_floats_and_too_large_sums_are_refused():
+    floats = generate_graph("road-graph", n=30)
+    floats = from_edges(floats.tails(), floats.heads, floats.weights / 3, n=30)
+    with pytest.raises(InputError, match='"sum": the weights are floats'):
+        package.solve(floats, "shortest-paths", sources="all", reduce=["sum"])
+    counts = package.solve(floats, "shortest-paths", sources="all", reduce=["count", "farthest"], cutoffs=[1e9])
+    assert counts.contents.value("solution", "count").tolist() == 30 * [[30]]
+    far = from_edges(np.arange(9), np.arange(1, 10), np.full(9, 2**60, np.uint64), n=10)
+    with pytest.raises(InputError, match="sum of distances exceeds 2"):
+        package.solve(far, "shortest-paths", sources="all", reduce=["sum"])
+    assert package.solve(far, "shortest-paths", sources="all", reduce=["farthest"]).eccentricity[0] == 9 * 2.0**60
+
+
+def test_from_python(test_device):
+    graph = random_graph(300, seed=3, directed=True)
+    result = package.solve(graph, "shortest-paths", device=test_device, sources=[4, 200], predecessors=True)
+    assert np.array_equal(result.distance, dijkstra(to_scipy(graph), indices=[3, 199]))
+    assert result.sources == [4, 200] and result.verified and result.predecessor.shape == (2, 300)
+    assert repr(result) == "<shortest-paths: distance 2 x 300, predecessor 2 x 300; 300 vertices>"
+    sparse = package.solve(to_scipy(graph), "shortest-paths", device=test_device, sources=[3, 199])
+    assert np.array_equal(sparse.distance, result.distance)
+    with pytest.raises(InputError, match="list is not a graph"):
+        package.solve([[0, 1], [1, 0]], "shortest-paths", device=test_device, sources=[0])
+
+
+def test_paths_out_of_predecessors(test_device):
+    graph = random_graph(60, seed=3, parts=2)
+    result = package.solve(graph, "shortest-paths", device=test_device, sources=[4, 20], predecessors=True)
+    networkx = pytest.importorskip("networkx")
+    other = to_networkx(graph)
+    for source, row in zip(result.sources, result.distance, strict=True):
+        for target, distance in zip(graph.labels.tolist(), row, strict=True):
+            path = result.path(source, target)
+            if np.isinf(distance):
+                assert path == []
+            else:
+                assert (path[0], path[-1]) == (source, target)
+                assert networkx.path_weight(other, path, "weight") == distance
+    for ends, message in (((5, 6), "vertex 5 is not a source"), ((4, 61), "no vertex 61"), ((0,), "needs a result of")):
+        with pytest.raises(InputError, match=message):
+            result.path(*ends)
+
+
+def test_paths_out_of_a_voronoi_partition_have_names(test_device):
+    networkx = pytest.importorskip("networkx")
+    graph = networkx.path_graph(["Porto", "Lisbon", "Madrid", "Seville", "Paris"])
+    result = package.solve(graph, "shortest-paths", device=test_device, sources=[0, 4], predecessors=True, voronoi=True)
+    assert result.sources == ["Porto", "Paris"] and result.targets == []
+    assert result.path("Porto", "Lisbon") == ["Porto", "Lisbon"] and result.path("Paris", "Paris") == ["Paris"]
+    with pytest.raises(InputError, match="'Lisbon' is nearer to another source, 'Porto'"):
+        result.path("Paris", "Lisbon")
+
+
+@pytest.mark.parametrize("keys", [
+    {"sources": [0]}, {"sources": "all", "reduce": ["farthest"]}, {"queries": [[0, 3]]},
+    {"sources": [0], "targets": [3]},
+])
+def test_weights_whose_sums_are_infinite_are_refused(keys, recwarn):
+    """A path that cannot be added up is not called one that does not exist."""
+    graph = nx.path_graph(4)
+    nx.set_edge_attributes(graph, 1e308, "weight")
+    cure = "weights are as large as 1e+308, so that distances may exceed 1.8e308, the largest float; divide"
+    with pytest.raises(InputError, match=cure.replace("+", r"\+")):
+        package.solve(graph, "shortest-paths", device="cpu", threads=1, **keys)
+    nx.set_edge_attributes(graph, 1e307, "weight")
+    assert package.solve(graph, "shortest-paths", device="cpu", threads=1, **keys).verified
+    assert not recwarn.list
+
+
+def test_paths_beyond_64_bits_are_refused(test_device):
+    graph = nx.path_graph(4)
+    nx.set_edge_attributes(graph, 2**63 - 1, "weight")
+    with pytest.raises(InputError, match=r"a path is longer than 2\^64 - 2; divide the weights by a power of ten"):
+        package.solve(graph, "shortest-paths", device=test_device, sources=[0])

@@ -14,7 +14,7 @@ from hpcsolve.cli import main
 from hpcsolve.errors import InputError, ResourceError
 from hpcsolve.runner.choose import choose
 from hpcsolve.runner.method import SECONDS, STAGNATION
-from tests.cli.lines import error_line
+from tests.cli.seen import error_line
 
 CITIES = "TYPE : TSP\nDIMENSION : {n}\nEDGE_WEIGHT_TYPE : EUC_2D\nNODE_COORD_SECTION\n{rows}\nEOF\n"
 GRAPH = "p sp 4 6\na 1 2 3\na 2 1 3\na 2 3 4\na 3 2 4\na 3 4 5\na 4 3 5\n"

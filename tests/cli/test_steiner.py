@@ -1,20 +1,22 @@
-"""Steiner trees on the command line: unusual files, altered results, and the PACE format."""
+"""Steiner trees on the command line and in Python: unusual files, modes, proofs, and the PACE format."""
 
 import csv
 import re
+from functools import partial
 
 import h5py
 import numpy as np
 import pytest
 
 import hpcsolve as package
-from hpcsolve.errors import DamagedFileError, InputError
+from hpcsolve.errors import InputError
 from hpcsolve.formats import write_steinlib
 from hpcsolve.output.reader import read_result
-from hpcsolve.problems.generate.graph import road_steiner
+from hpcsolve.problems.generate.graph import power_law_steiner, road_steiner
 from hpcsolve.problems.graph import from_edges
-from hpcsolve.runner.verify import verify_file
-from tests.cli.lines import error_line
+from tests.cli.seen import error_line, solution
+from tests.oracles import least_distances
+from tests.steiner_oracle import hypercube
 
 JOB = 'algorithm = "steiner-kmb"\ninstance = {}\noutput = "out.h5"\n\n[steiner-kmb]\n{}\n'
 ROAD = '{ generate = "road-steiner", n = 400, terminals = 30 }'
@@ -29,15 +31,6 @@ def job(tmp_path):
         return tmp_path
 
     return write
-
-
-def solution(path):
-    """Return types, shapes, bytes and attributes of all datasets in /solution and /prices."""
-    with h5py.File(path) as file:
-        return {
-            d.name: (d.dtype.str, d.shape, d[()].tobytes(), d.attrs["units"], d.attrs["description"])
-            for group in ("solution", "prices") for d in file[group].values()
-        }
 
 
 def test_the_odd_files(steiner_dir, job, run, test_device):
@@ -113,85 +106,148 @@ def test_from_python_and_a_file_with_decimals(tmp_path, test_device):
     assert (again.cost, again.tree) == (0.875, [(1, 2), (2, 3), (3, 4)])
 
 
-@pytest.mark.parametrize(("table", "instance", "message"), [
-    ('mode = "beast"', ROAD, "job.toml:6: steiner-kmb.mode"),
-    ("modes = 1", ROAD, "job.toml:6: steiner-kmb.modes: unknown key; did you mean mode?"),
-    ("", '{ generate = "road-steiner", n = 4, terminals = 5 }', "terminals is 5; a graph of 4 vertices has at most 4"),
-    ("", '{ generate = "road-graph", n = 4 }', "unknown generator 'road-graph'"),
-    ("[stop]\nseconds = 3", ROAD, "stop.seconds: steiner-kmb has no"),
-    ("", '"arcs.gr"', "a Steiner problem is undirected"),
-    ("", '"edges.txt"', "has no terminals"),
-])
-def test_bad_questions_are_one_line(table, instance, message, job, run):
-    folder = job(table, instance)
-    (folder / "arcs.gr").write_text("p sp 2 1\na 1 2 3\n")
-    (folder / "edges.txt").write_text("1 2 3\n")
-    done = run(folder)
-    assert done.returncode == 2, done.stdout + done.stderr
-    assert message in error_line(done)
-    assert not (folder / "out.h5").exists()
-
-
-def put(name, change):
-    def alter(file):
-        file[name][...] = change(file[name][...])
-
-    return alter
-
-
-def said(file):
-    file.attrs["cost"] = 1
-
-
-def better(file):
-    bound = file["solution/lower_bound"][()] + 1
-    file["solution/lower_bound"][()] = bound
-    file["solution/ratio"][()] = file["solution/cost"][()] / bound
-
-
-ALTERED = {
-    "an edge's end": (put("solution/u", lambda u: np.where(np.arange(len(u)) == 3, 0, u)), "no edge"),
-    "an edge's weight": (put("solution/weight", lambda w: w + (np.arange(len(w)) == 2)), "weighs"),
-    "the cost": (put("solution/cost", lambda c: c + 1), "the attribute cost is"),
-    "the attribute": (said, "the attribute cost is 1"),
-    "the bound": (put("solution/lower_bound", lambda b: b + 1), "ratio is"),
-    "the bound and the ratio": (better, "the prices prove"),
-    "the closure": (put("solution/closure_mst", lambda c: c + 1), "closure_mst is"),
-    "the ratio": (put("solution/ratio", lambda r: r - 0.01), "ratio is"),
-    "a price": (put("prices/price", lambda p: np.where(np.arange(len(p)) == 0, p - 1, p)), "the prices prove"),
-    "a high price": (put("prices/price", lambda p: p + 10**9), "a set that holds the root"),
-    "no prices": (lambda file: file.__delitem__("prices"), "/prices is missing"),
-    "no tree": (lambda file: file.__delitem__("solution/u"), "/solution is not a complete answer"),
-    "texts": (lambda file: (file.__delitem__("prices/root"), put_text(file)), "/prices/root is not an integer"),
-}
-
-
-def put_text(file):
-    file["prices/root"] = "x"
-    file["prices/root"].attrs.update({"units": "1", "description": "x"})
-
-
-@pytest.mark.slow
-def test_altered_results_fail(job, run, hpcsolve):
-    folder = job()
-    assert run(folder).returncode == 0
-    whole = (folder / "out.h5").read_bytes()
-    for name, (alter, message) in ALTERED.items():
-        (folder / "bad.h5").write_bytes(whole)
-        with h5py.File(folder / "bad.h5", "r+") as file:
-            alter(file)
-        try:
-            found = verify_file(str(folder / "bad.h5"))[1]
-            assert found.passed is False and message in found.reason, (name, found)
-        except DamagedFileError as error:
-            assert message in str(error), (name, error)
-    bad = hpcsolve("verify", "bad.h5", cwd=folder)
-    assert bad.returncode == 5 and message in error_line(bad)
-
-
 def test_generate_writes_what_run_reads(hpcsolve, tmp_path, test_device):
     done = hpcsolve("generate", "power-law-steiner", "--n", "50", "--set", "edges=120", "--set", "terminals=7",
                     "-o", "p.stp", cwd=tmp_path)
     assert done.returncode == 0 and "50 vertices" in done.stdout, done.stderr
     (tmp_path / "job.toml").write_text(JOB.format('"p.stp"', ""))
     assert hpcsolve("run", "job.toml", "--device", test_device, cwd=tmp_path).returncode == 0
+
+
+KEYS = {"n": 150, "edges": 450, "terminals": 25, "low": 0, "high": 4}
+"""Keys of a graph with many paths of equal length, and edges of weight 0."""
+MODES = ("fast", "kmb", "best")
+SQUARE = ((1, 2, 3), (2, 3, 1), (3, 4, 2), (4, 1, 5))
+
+
+def steinlib(n, edges, terminals, key="E"):
+    """Return the text of a SteinLib file. Vertices are numbered from 1."""
+    return "\n".join([
+        "33D32945 STP File, STP Format Version 1.0", "SECTION Graph", f"Nodes {n}", f"Edges {len(edges)}",
+        *(f"{key} {a} {b} {weight}" for a, b, weight in edges), "END",
+        "SECTION Terminals", f"Terminals {len(terminals)}", *(f"T {vertex}" for vertex in terminals), "END", "EOF\n",
+    ])
+
+
+def mixed(graph, rng, names):
+    """Return the text of a graph's file with other names of vertices, and edges in another order and direction."""
+    once = rng.permutation(np.flatnonzero(graph.tails() < graph.heads))
+    ends = names[np.stack([graph.tails()[once], graph.heads[once]])]
+    ends = np.where(rng.random(len(once)) < 0.5, ends, ends[::-1])
+    return steinlib(graph.n, list(zip(*ends, graph.weights[once])), rng.permutation(names[graph.terminals]))
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_order_of_the_file_makes_no_difference(mode, tmp_path, test_device):
+    graph, rng = power_law_steiner(**KEYS), np.random.default_rng(3)
+    solve = partial(package.solve, algorithm="steiner-kmb", device=test_device, mode=mode)
+    first, path, own = solve(graph), tmp_path / "mixed.stp", np.arange(1, graph.n + 1)
+    ends = zip((graph.tails() + 1).tolist(), (graph.heads + 1).tolist())
+    weights = dict(zip(ends, graph.weights.tolist()))
+    for _ in range(3):
+        path.write_text(mixed(graph, rng, own))
+        again = solve(path)
+        assert (again.tree, again.cost, again.lower_bound) == (first.tree, first.cost, first.lower_bound)
+        names = rng.permutation(own)
+        path.write_text(mixed(graph, rng, names))
+        renamed = solve(path)
+        for name in ("closure_mst", "closure_bottleneck"):
+            assert renamed.contents.value("solution", name) == first.contents.value("solution", name)
+        back = dict(zip(names.tolist(), own.tolist()))
+        assert sum(weights[back[a], back[b]] for a, b in renamed.tree) == renamed.cost
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(("terminals", "tree"), [
+    ([3], []),
+    ([1, 4], [(1, 4)]),
+    ([1, 3], [(1, 2), (2, 3)]),
+    ([4, 1, 3, 2], [(1, 2), (2, 3), (3, 4)]),
+])
+def test_one_two_and_all_vertices_are_terminals(terminals, tree, mode, tmp_path, test_device):
+    (tmp_path / "g.stp").write_text(steinlib(4, SQUARE, terminals))
+    found = package.solve(tmp_path / "g.stp", "steiner-kmb", device=test_device, mode=mode)
+    weights = {(min(a, b), max(a, b)): weight for a, b, weight in SQUARE}
+    assert (found.tree, found.cost) == (tree, sum(weights[edge] for edge in tree))
+    assert found.verified and found.optimal and found.lower_bound == found.cost
+
+
+def test_weights_beyond_32_bits_and_decimals_are_exact(test_device):
+    big = from_edges([0, 1, 0], [1, 2, 2], [2**40 + 1, 2**41 + 3, 2**43], terminals=[0, 2])
+    assert package.solve(big, "steiner-kmb", device=test_device).cost == 2**40 + 1 + 2**41 + 3
+    small = from_edges([0, 1, 0], [1, 2, 2], [0.1, 0.2, 0.30000001], terminals=[0, 2])
+    assert package.solve(small, "steiner-kmb", device=test_device).cost == 0.3
+
+
+OPTIMUM = 1500
+
+
+@pytest.fixture
+def cube(job, tmp_path):
+    """Return a folder with a job whose program has six sizes of sets."""
+    write_steinlib(hypercube(5, 12, high=100), str(tmp_path / "cube.stp"))
+    return job('mode = "exact"\nshakes = 0', '"cube.stp"')
+
+
+@pytest.mark.slow
+def test_a_second_search_of_a_proof_agrees(cube, run, hpcsolve):
+    assert run(cube).returncode == 0
+    plain = hpcsolve("verify", "out.h5", cwd=cube)
+    assert plain.returncode == 0 and "hpcsolve verify --again searches again" in plain.stdout
+    again = hpcsolve("verify", "--again", "out.h5", cwd=cube, timeout=200)
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert "a second search with other roots and without two of the reductions found no lighter tree" in again.stdout
+
+
+def test_estimate_names_the_cap_and_a_stop_says_what_it_left(cube, hpcsolve):
+    said = hpcsolve("estimate", "job.toml", cwd=cube)
+    assert "up to [stop] memory, or else 80% of the free memory" in said.stdout and "cannot be foreseen" in said.stdout
+    done = hpcsolve("run", "job.toml", "--device", "cpu", "--set", "stop.memory=100_000", cwd=cube)
+    assert done.returncode == 0 and "stopped: memory: 100000 bytes reached at sets of" in done.stdout, done.stdout
+    assert "\nsearch: " in done.stdout and "\nproof: " not in done.stdout, done.stdout
+    with h5py.File(cube / "out.h5") as file:
+        assert file["solution/optimal"][()] == 0 and file.attrs["complete"] == 1
+        assert file["solution/lower_bound"][()] <= OPTIMUM <= file["solution/cost"][()]
+    again = hpcsolve("verify", "--again", "out.h5", cwd=cube)
+    assert again.returncode == 0 and "no second search was made" in again.stdout
+
+
+def test_mode_exact_in_python(cube):
+    found = package.solve(cube / "cube.stp", "steiner-kmb", mode="exact", device="cpu", threads=1)
+    assert (found.cost, found.lower_bound, found.verified) == (OPTIMUM, OPTIMUM, True)
+
+
+@pytest.mark.parametrize("terminals", [[3], [3, 0], [1, 0]], ids=["one", "two", "one place"])
+def test_the_matrix_of_few_terminals(terminals, test_device):
+    graph = from_edges([0, 1, 2, 3, 4], [1, 2, 3, 4, 0], [0, 2, 3, 4, 5], terminals=terminals)
+    found = package.solve(graph, algorithm="steiner-kmb", device=test_device, mode="kmb", matrix=True)
+    table = [[least_distances(graph, [a])[b] for b in terminals] for a in terminals]
+    assert np.asarray(found.contents.value("solution", "matrix")).tolist() == table
+
+
+TOWN_JOB = 'algorithm = "steiner-kmb"\ninstance = { file = "town.gr", directed = false, terminals = "houses.txt" }\n'
+TOWN = "p sp 4 6\na 1 2 3\na 2 1 3\na 2 3 4\na 3 2 4\na 3 4 1\na 4 3 1\n"
+
+
+def test_terminals_beside_a_graph(hpcsolve, tmp_path, test_device):
+    """Their file is relative to the job, belongs to the job's identity, and is read again by verify."""
+    folder, houses = tmp_path / "jobs", tmp_path / "jobs" / "houses.txt"
+    folder.mkdir()
+    for name, text in (("town.toml", TOWN_JOB), ("town.gr", TOWN), ("houses.txt", "# houses\n1\n4\n")):
+        (folder / name).write_text(text)
+
+    def run(*more):
+        return hpcsolve("run", "jobs/town.toml", "--device", test_device, "--output", "town.h5", *more, cwd=tmp_path)
+
+    assert run().returncode == 0
+    assert package.load(tmp_path / "town.h5").tree == [(1, 2), (2, 3), (3, 4)]
+    assert hpcsolve("verify", "town.h5", cwd=tmp_path).returncode == 0
+    houses.write_text("1\n3\n")
+    assert hpcsolve("verify", "town.h5", cwd=tmp_path).returncode == 2
+    assert "another job or instance" in error_line(run())
+    assert run("--set", "instance.terminals=[4, 2]", "--overwrite").returncode == 0
+    assert package.load(tmp_path / "town.h5").cost == 5
+    assert "terminals: town has no vertex 9" in error_line(run("--set", "instance.terminals=[2, 9]", "--overwrite"))
+    assert "instance: terminals must be a list" in error_line(run("--set", "instance.terminals=9", "--overwrite"))
+    houses.write_text("1\n9\n")
+    assert "houses.txt:2: town has no vertex 9" in error_line(run("--overwrite"))

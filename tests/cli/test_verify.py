@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from hpcsolve import solve
-from tests.cli.lines import error_line
+from tests.cli.seen import error_line
 
 
 @pytest.fixture

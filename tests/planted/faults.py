@@ -64,7 +64,7 @@ FAULTS = (
         "the key in a message",
         "{solver.name}.{key}-sha256: {key} does not name a file",
         "{solver.name}.{key}: {key} does not name a file",
-        ("tests/cli/test_queries.py::test_bad_queries_are_one_line",),
+        ("tests/cli/test_bad_input.py::test_bad_questions",),
     ),
     Fault(
         "overflow of rounded costs",
@@ -271,7 +271,7 @@ FAULTS = (
         "the rows of a rank",
         "found |= _tables(rows.keys, keys, wanted, share.start, len(asked.sources))",
         "found |= _tables(rows.keys, keys, wanted, 0, len(asked.sources))",
-        ("tests/cli/test_reductions.py::test_from_job_to_verified_file",),
+        ("tests/cli/test_ranks.py::test_the_answer_does_not_depend_on_the_ranks[reductions]",),
     ),
     Fault(
         "memory that ranks share",

@@ -1,0 +1,26 @@
+"""What is seen of a run of the command line: its error line, and what it stored."""
+
+import h5py
+import numpy as np
+
+ANSWER = ("solution", "colonies", "improvements", "prices")
+
+
+def error_line(done):
+    """Return the only error line on standard error, which must not hold a traceback."""
+    text = done.stderr
+    assert "Traceback" not in text, text
+    lines = [line for line in text.splitlines() if "error: " in line]
+    assert len(lines) == 1, text
+    return lines[0]
+
+
+def solution(path):
+    """Return types, shapes, bytes and attributes of all datasets in /solution and in the groups that belong to it."""
+    def stored(dataset):
+        values = dataset.asstr()[()] if dataset.dtype.kind == "O" else dataset[()]
+        return (dataset.dtype.str, dataset.shape, dataset.chunks, np.asarray(values).tobytes(),
+                dataset.attrs["units"], dataset.attrs["description"])
+
+    with h5py.File(path) as file:
+        return {dataset.name: stored(dataset) for group in ANSWER if group in file for dataset in file[group].values()}
