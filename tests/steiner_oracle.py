@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
-from hpcsolve.algorithms.steiner_kmb.network import Network, exchanges, locally_best, network
-from hpcsolve.algorithms.steiner_kmb.reduced_graph import ReducedGraph
-from hpcsolve.algorithms.steiner_kmb.reductions import Effort, Incumbent, Shrunk
+from hpcsolve.algorithms.steiner_kmb.network import exchanges, locally_best, network
+from hpcsolve.algorithms.steiner_kmb.reductions import SteinerState
 from hpcsolve.problems.graph import Graph, from_edges
 from tests.oracles import least_distances
 
@@ -98,8 +97,8 @@ def hypercube(dimension: int, terminals: int, seed: int = 1, high: int = 110) ->
     return from_edges(tails[once], heads[once], weights, terminals=rng.choice(even, terminals, replace=False), n=n)
 
 
-def hardly_shrunk(smaller: ReducedGraph, whole: Network, effort: Effort) -> Shrunk:
+def hardly_shrunk(now, whole, *_):
     """Return a graph after the reductions of mode fast, and a tree without a bound: in place of `shrunk`, in tests."""
-    net, best = network(smaller.graph, whole.device), Incumbent(whole, np.empty(0, np.int64))
-    best.offer(smaller, locally_best(net, net.improved(net.shortest_path_tree()), kinds=(exchanges,)))
-    return Shrunk(smaller, best.tree, best.weight, 0)
+    net = network(now.smaller.graph, whole.device)
+    tree = locally_best(net, net.improved(net.shortest_path_tree()), kinds=(exchanges,))
+    return SteinerState(now.smaller).with_tree(tree, whole)

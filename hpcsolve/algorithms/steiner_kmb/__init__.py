@@ -13,10 +13,10 @@ positions, so the tree is the same for any order of the edges in the file, numbe
 setting.py         the job's table, and what a run works with on each rank
 reduced_graph.py   the graph made smaller, for every mode
 network.py         a problem as the functions of cuda_src/host read it, trees by single searches, local search
-dual_ascent.py     the lower bound, and what it says about edges
+bounds.py          lower bounds, and what dual ascents say about edges
 terminal_rows.py   rows of distances from the terminals: their order, and the engine
 kmb.py             mode kmb: the tree of Kou, Markowsky and Berman, by one search per terminal
-reductions.py      the graph made smaller by searches and bounds, for modes best and exact
+reductions.py      the state of a search, and the graph made smaller by searches and bounds, for modes best and exact
 nodes.py           the nodes of iterated 1-Steiner, their tree and their table of distances
 one_steiner.py     iterated 1-Steiner
 best.py            mode best: reductions, iterated 1-Steiner, ruin and recreate

@@ -20,9 +20,8 @@ from hpcsolve.algorithms.base import Report
 from hpcsolve.algorithms.steiner_kmb.network import Network, locally_best, network
 from hpcsolve.algorithms.steiner_kmb.one_steiner import best_tree, history_arrays, saved_history, saved_tree
 from hpcsolve.algorithms.steiner_kmb.reduced_graph import Indices, ReducedGraph, reduced
-from hpcsolve.algorithms.steiner_kmb.reductions import Effort, Incumbent, Shrunk, shrunk
+from hpcsolve.algorithms.steiner_kmb.reductions import Effort, SteinerState, shrunk_together
 from hpcsolve.algorithms.steiner_kmb.setting import Setting, Work
-from hpcsolve.checkpoint.checkpoints import without_writer
 from hpcsolve.checkpoint.saved import Saved
 from hpcsolve.checkpoint.store import State, part
 from hpcsolve.device.host import Given
@@ -55,79 +54,57 @@ NO_PARENT = 2**32 - 1
 """`none` in ruin.cpp."""
 
 
-def shrunk_for_best(smaller: ReducedGraph, run: Setting) -> Shrunk:
-    """Return what all reductions leave, as much as mode best needs. Collective."""
-    effort = replace(BEST_EFFORT, is_over=run.stop.is_due)
-    return agreed_reductions(run.comm.once_per_host(partial(shrunk, smaller, run.whole, effort)), run)
-
-
-def agreed_reductions(now: Shrunk, run: Setting) -> Shrunk:
-    """Return what the reductions have found, the same on all ranks. Collective.
-
-    If they had to end early on any host, it is the tree and the bound of rank 0.
-    """
-    if not any(run.comm.allgather(now.ended_early)):
-        return now
-    tree, weight, bound, offset = run.comm.bcast((now.tree, now.weight, now.bound, now.smaller.offset))
-    run.stop.offset = offset
-    run.stop.is_over(weight - offset)
-    return replace(now, tree=np.asarray(tree), weight=weight, bound=bound, ended_early=True)
-
-
-def polished(now: Shrunk, run: Setting) -> tuple[Shrunk, Work]:
-    """Return the reductions with the best tree of all searches, if it is lighter, and the work. Collective."""
+def polished(now: SteinerState, run: Setting) -> tuple[SteinerState, Work]:
+    """Return the state with the best tree of all searches, if it is lighter, and the work. Collective."""
     now, work, ruin = _searched(now, run)
     return (now, work) if ruin is None or run.parameters.starts == 1 else recombined(now, work, ruin, run)
 
 
-def _searched(now: Shrunk, run: Setting) -> tuple[Shrunk, Work, Ruin | None]:
-    """Return the reductions with the best tree, the work, and the searches unless the run ended early. Collective."""
+def _searched(now: SteinerState, run: Setting) -> tuple[SteinerState, Work, Ruin | None]:
+    """Return the state with the best tree, the work, and the searches unless the run ended early. Collective."""
     first = (0, run.stop.seconds(), now.weight)
-    if now.ended_early:
+    if now.ended_early or now.proven or run.stop.meets_target(now.weight):
         return now, Work(0, 0.0, history=[first]), None
-    run.stop.offset = now.smaller.offset
-    if now.proven or run.stop.meets_target(now.weight - run.stop.offset):
-        return now, Work(0, 0.0, history=[first]), None
-    net, saved, work = network(now.smaller.graph, run.host), run.stop.checkpoints.saved, Work(0, 0.0)
+    smaller, saved, work = now.smaller, run.saved, Work(0, 0.0)
+    net = network(smaller.graph, run.host)
+    ruin = Ruin(net, run, smaller)
     if saved is not None and "launches" in saved.numbers:  # written after the rounds of iterated 1-Steiner
-        ruin = on_all_ranks(run.comm, partial(resumed_ruin, net, run, saved))
+        on_all_ranks(run.comm, partial(ruin.resume, saved))
     else:
-        closure_tree = run.comm.once_per_host(net.closure)
-        own_tree, work = best_tree(now.smaller.graph, net, closure_tree, run)
+        own_tree, work = best_tree(smaller, net, run.comm.once_per_host(net.closure), run)
         tree = run.comm.bcast(own_tree)
         if run.stop.met or run.stop.broken_off or tree is None:
-            return with_tree(now, tree, run), replace(work, history=lighter_and_last([first, *work.history])), None
-        ruin = ruin_from(net, run, tree, work)
+            work = replace(work, history=lighter_and_last([first, *work.history]))
+            return with_tree(now, tree, run), work, None
+        ruin.begin(tree, work)
     started = time.perf_counter()
-    ruin.run(now.smaller.graph.scale)
+    ruin.run()
     seconds = work.seconds + time.perf_counter() - started
     work = replace(work, seconds=seconds, rounds=ruin.number, history=lighter_and_last([first, *ruin.history]))
     return with_tree(now, ruin.best(), run), work, ruin if ruin.launches == ruin.total else None
 
 
-def recombined(now: Shrunk, work: Work, ruin: Ruin, run: Setting) -> tuple[Shrunk, Work]:
-    """Return the reductions with the best tree on the edges of the starts' trees, and the work. Collective.
+def recombined(now: SteinerState, work: Work, ruin: Ruin, run: Setting) -> tuple[SteinerState, Work]:
+    """Return the state with the best tree on the edges of the starts' trees, and the work. Collective.
 
     The edges of all trees are a smaller problem. It is solved as the whole one was, with as many starts, and so on, as
     long as trees become lighter (tour merging: W. Cook, P. Seymour, INFORMS Journal on Computing 15, 2003). A
     checkpoint has the searches in the whole graph.
     """
-    checkpoints, run.stop.checkpoints = run.stop.checkpoints, without_writer(run.stop.checkpoints)
     edges = now.smaller.restored(ruin.edges())
     more: Ruin | None = ruin
     while more is not None and len(edges) > len(now.tree):
         graph = _part(now.smaller.graph, run.whole, edges)
-        part = replace(run, whole=network(graph, run.host), report=partial(_of_recombination, run.report))
-        found, further, more = _searched(shrunk_for_best(reduced(graph), part), part)
+        part = replace(run, whole=network(graph, run.host), report=partial(_of_recombination, run.report), keeps=False)
+        found, further, more = _searched(shrunk_together(SteinerState(reduced(graph)), part, BEST_EFFORT), part)
         work = _joined(work, further)
         if found.weight >= now.weight:
             break
         now = replace(now, tree=edges[found.tree], weight=found.weight)
         if more is not None:
             edges = edges[found.smaller.restored(more.edges())]
-    run.stop.checkpoints = checkpoints
-    if run.stop.broken_off:
-        checkpoints.save(ruin.state(), last=True)
+    if run.stop.broken_off and run.writes:
+        run.stop.checkpoints.save(ruin.state(), last=True)
     return now, work
 
 
@@ -150,15 +127,12 @@ def _joined(work: Work, more: Work) -> Work:
                 work.sent + more.sent, work.rounds + more.rounds, lighter_and_last(history))
 
 
-def with_tree(now: Shrunk, tree: Indices | None, run: Setting) -> Shrunk:
-    """Return the reductions with a tree of the reduced graph (given on rank 0) if it is lighter. Collective."""
-    found: tuple[Indices, int] | None = None
+def with_tree(now: SteinerState, tree: Indices | None, run: Setting) -> SteinerState:
+    """Return the state with a tree of the reduced graph (given on rank 0) if it is lighter. Collective."""
     if tree is not None:
-        best = Incumbent(run.whole, now.tree, now.weight)
-        best.offer(now.smaller, tree)
-        found = best.tree, best.weight
-    edges, weight = run.comm.bcast(found) or (now.tree, now.weight)
-    return replace(now, tree=np.asarray(edges), weight=weight, bound=min(weight, now.bound))
+        now = now.with_tree(tree, run.whole)
+    edges, weight = run.comm.bcast((now.tree, now.weight))
+    return replace(now, tree=np.asarray(edges), weight=weight)
 
 
 def lighter_and_last(rows: Sequence[tuple[int, float, int]]) -> list[tuple[int, float, int]]:
@@ -196,17 +170,21 @@ class Start:
     weight: int
     work: int = 0
 
+    def order(self) -> tuple[int, int]:
+        """Return what is smallest for the best of several searches."""
+        return self.weight, self.number
+
 
 @dataclass
 class Ruin:
-    """The searches by ruin and recreate of this rank.
+    """The searches by ruin and recreate of this rank, in a reduced graph.
 
     Attributes
     ----------
     starts
         The searches of this rank.
     weight
-        The weight of the best tree of all ranks.
+        The weight of the best tree of all ranks. As all weights here, it is that in the reduced graph.
     number
         Number of rounds of iterated 1-Steiner and launches so far.
     history
@@ -217,9 +195,10 @@ class Ruin:
 
     net: Network
     setting: Setting
-    starts: Sequence[Start]
-    weight: int
-    number: int
+    smaller: ReducedGraph
+    starts: Sequence[Start] = ()
+    weight: int = 0
+    number: int = 0
     history: list[tuple[int, float, int]] = field(default_factory=list)
     launches: int = 0
 
@@ -230,29 +209,39 @@ class Ruin:
         return launches * self.setting.parameters.shakes
 
     @property
-    def nbytes(self) -> int:
-        """The bytes that this rank writes into a checkpoint, about."""
-        return sum(one.tree.nbytes + one.now.nbytes for one in self.starts)
+    def own_numbers(self) -> range:
+        """The numbers of this rank's searches."""
+        return range(self.setting.comm.rank, self.setting.parameters.starts, self.setting.comm.size)
 
-    def run(self, scale: int) -> None:
-        """Search until all work is done or the run must stop. Collective.
+    def begin(self, tree: Indices, work: Work) -> None:
+        """Begin all searches with the same tree, after the work of rank 0 that led to it."""
+        self.weight, self.number, self.history = self.net.weight(tree), work.rounds, list(work.history)
+        self.starts = [Start(number, tree, tree, self.weight) for number in self.own_numbers]
 
-        Parameters
-        ----------
-        scale
-            Scale of the graph's weights, for messages.
-        """
-        stop = self.setting.stop
-        stop.nbytes = self.nbytes
-        while self.launches < self.total and not stop.ends(self.weight, self.state):
-            best = f"{(self.weight + stop.offset) / scale:.10g}"
-            self.setting.report(0.7 + 0.2 * self.launches / self.total, f"ruin and recreate: best {best}")
+    def resume(self, saved: Saved) -> None:
+        """Go on with the searches of a checkpoint."""
+        starts = []
+        for number in self.own_numbers:
+            tree, now = (saved_tree(saved, f"{name} {number}", self.net) for name in ("tree", "now"))
+            work = int(saved.rows("work", range(number, number + 1), (), np.int64, range(2**62))[0])
+            starts.append(Start(number, tree, now, self.net.weight(tree), work))
+        self.setting.stop.resume(saved)
+        self.starts, self.weight, self.number = starts, saved.integer("weight"), saved.integer("round")
+        self.history, self.launches = saved_history(saved), saved.integer("launches", most=self.total)
+
+    def run(self) -> None:
+        """Search until all work is done or the run must stop. Collective."""
+        run, offset = self.setting, self.smaller.offset
+        run.stop.nbytes = sum(one.tree.nbytes + one.now.nbytes for one in self.starts)  # of a checkpoint, about
+        while self.launches < self.total and not run.ends(self.weight + offset, self.state):
+            best = self.smaller.in_own_unit(self.weight)
+            run.report(0.7 + 0.2 * self.launches / self.total, f"ruin and recreate: best {best}")
             self._advance()
 
     def best(self) -> Indices | None:
         """Return the best tree of all ranks on rank 0, of equal ones that of the first start. Collective."""
-        found = self.setting.comm.gather(min(self.starts, key=_order, default=None))
-        return None if found is None else min((one for one in found if one is not None), key=_order).tree
+        found = self.setting.comm.gather(min(self.starts, key=Start.order, default=None))
+        return None if found is None else min(filter(None, found), key=Start.order).tree
 
     def edges(self) -> Indices:
         """Return the edges of all trees, the best and the present ones, on every rank. Collective."""
@@ -288,7 +277,7 @@ class Ruin:
     def _note(self, weight: int) -> None:
         """Note the weight of the best tree of all ranks, if it is lighter than before or the last one."""
         if self.launches == self.total or weight < self.weight:
-            self.history.append((self.number, self.setting.stop.seconds(), weight + self.setting.stop.offset))
+            self.history.append((self.number, self.setting.stop.seconds(), weight + self.smaller.offset))
         self.weight = weight
 
     def _launched(self, starts: Sequence[Start]) -> list[Start]:
@@ -324,36 +313,6 @@ class Ruin:
         found = locally_best(self.net, one.now, self.setting.stop.is_late) if last else one.now
         weight = self.net.weight(found)
         return replace(one, tree=found, weight=weight) if weight < one.weight else one
-
-
-def _order(one: Start) -> tuple[int, int]:
-    return one.weight, one.number
-
-
-def ruin_from(net: Network, setting: Setting, tree: Indices, work: Work) -> Ruin:
-    """Return searches that all begin with the same tree, after the work of rank 0 that led to it."""
-    weight = net.weight(tree)
-    own = [Start(number, tree, tree, weight) for number in _own_numbers(setting)]
-    return Ruin(net, setting, own, weight, work.rounds, list(work.history))
-
-
-def resumed_ruin(net: Network, setting: Setting, saved: Saved) -> Ruin:
-    """Return the searches of a checkpoint."""
-    own = []
-    for number in _own_numbers(setting):
-        tree, now = (saved_tree(saved, f"{name} {number}", net) for name in ("tree", "now"))
-        work = int(saved.rows("work", range(number, number + 1), (), np.int64, range(2**62))[0])
-        own.append(Start(number, tree, now, net.weight(tree), work))
-    setting.stop.started -= saved.seconds()
-    weight, rounds = saved.integer("weight"), saved.integer("round")
-    found = Ruin(net, setting, own, weight, rounds, saved_history(saved))
-    found.launches = saved.integer("launches", most=found.total)
-    return found
-
-
-def _own_numbers(setting: Setting) -> range:
-    """Return the numbers of this rank's searches."""
-    return range(setting.comm.rank, setting.parameters.starts, setting.comm.size)
 
 
 def work_of_shake(net: Network) -> int:

@@ -7,6 +7,7 @@ roots and rules.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -16,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.base import NO_STOP, UNKNOWN, Report, silent
-from hpcsolve.algorithms.steiner_kmb.best import BEST_EFFORT, agreed_reductions, lighter_and_last, polished, with_tree
+from hpcsolve.algorithms.steiner_kmb.best import BEST_EFFORT, lighter_and_last, polished, with_tree
 from hpcsolve.algorithms.steiner_kmb.network import network
-from hpcsolve.algorithms.steiner_kmb.reduced_graph import Mask, ReducedGraph, joins_terminals, reduced, reduced_again
-from hpcsolve.algorithms.steiner_kmb.reductions import ALL_RULES, Effort, Rules, Shrunk, shrunk, shrunk_further
+from hpcsolve.algorithms.steiner_kmb.reduced_graph import Mask, ReducedGraph, reduced
+from hpcsolve.algorithms.steiner_kmb.reductions import ALL_RULES, Effort, Rules, SteinerState, shrunk_together, without
 from hpcsolve.algorithms.steiner_kmb.setting import Parameters, RoundStop, Setting, Work
 from hpcsolve.algorithms.steiner_kmb.subset_program import Program
 from hpcsolve.algorithms.steiner_kmb.subset_states import (
@@ -33,7 +34,6 @@ from hpcsolve.algorithms.steiner_kmb.subset_states import (
     space_of,
 )
 from hpcsolve.answers.base import Verdict
-from hpcsolve.checkpoint.checkpoints import Wish, without_writer
 from hpcsolve.checkpoint.saved import ANY_COUNT, Saved
 from hpcsolve.checkpoint.store import State, part
 from hpcsolve.device.host import HostDevice
@@ -90,51 +90,40 @@ class Searched:
         Numbers of sets and states by size, from 1.
     """
 
-    found: Shrunk
+    found: SteinerState
     work: Work
     ended: str = ""
     sets: list[int] = field(default_factory=list)
     states: list[int] = field(default_factory=list)
 
 
-def searched(
-    smaller: ReducedGraph, least: int, memory: int | None, run: Setting, strategy: Strategy = Strategy()
-) -> Searched:
+def searched(now: SteinerState, memory: int | None, run: Setting, strategy: Strategy = Strategy()) -> Searched:
     """Return the lightest tree, or the best tree and bound if a criterion or the memory ends the search. Collective.
 
     Parameters
     ----------
-    smaller
-        The graph after the reductions of mode fast.
-    least
-        A lower bound from the graph as it was read.
+    now
+        The graph after the reductions of mode fast, and a lower bound from the graph as it was read.
     memory
         Bytes that this rank may take for states, or None for `FREE_PART` of what is free.
     """
     run = replace(run, report=partial(_without_share, run.report))
-    checkpoints, run.stop.checkpoints = run.stop.checkpoints, without_writer(run.stop.checkpoints)
+    first = replace(run, keeps=False)  # checkpoints are those of the program
     run.report(0.0, "reductions")
-    rules, root = strategy.reductions, strategy.first_root
-    many = len(smaller.graph.terminals) > FEW  # type: ignore[arg-type]
-    effort = replace(BEST_EFFORT if many else effort_for(smaller), is_over=run.stop.is_due)
-    now = agreed_reductions(run.comm.once_per_host(partial(shrunk, smaller, run.whole, effort, rules, root)), run)
-    now, work = replace(now, bound=min(now.weight, max(now.bound, least))), Work(0, 0.0)
+    rules, root, work = strategy.reductions, strategy.first_root, Work(0, 0.0)
+    many = len(now.smaller.graph.terminals) > FEW  # type: ignore[arg-type]
+    now = shrunk_together(now, first, BEST_EFFORT if many else effort_for(now.smaller), rules, root)
     if many:
-        now, work = polished(now, run)
+        now, work = polished(now, first)
     work = replace(work, history=work.history or [(0, run.stop.seconds(), now.weight)])
     if many and not (now.proven or run.stop.met or run.stop.broken_off):
-        effort = replace(effort_for(now.smaller), is_over=run.stop.is_due)
-        further = partial(shrunk_further, now, run.whole, effort, rules, root)
-        now = agreed_reductions(run.comm.once_per_host(further), run)
-    if not now.ended_early:
-        run.stop.offset = now.smaller.offset
-    if now.proven or now.ended_early or run.stop.is_over(now.weight - now.smaller.offset):
+        now = shrunk_together(now, first, effort_for(now.smaller), rules, root)
+    if now.proven or now.ended_early or run.stop.is_over(now.weight):
         return Searched(now, work, "" if now.proven else run.stop.ended(work.rounds))
     terminals = len(now.smaller.graph.terminals)  # type: ignore[arg-type]
     if terminals > MOST_TERMINALS:
         why = f"the reductions left {terminals} terminals, and mode exact can go on with {MOST_TERMINALS} at most"
         return Searched(now, work, why)
-    run.stop.checkpoints = checkpoints
     return _by_program(now, work, memory, run, strategy)
 
 
@@ -149,33 +138,32 @@ def effort_for(smaller: ReducedGraph) -> Effort:
     return THOROUGH if terminals > MOST_TERMINALS or is_small(terminals, len(smaller.edges)) else QUICK
 
 
-def _by_program(now: Shrunk, work: Work, memory: int | None, run: Setting, strategy: Strategy) -> Searched:
+def _by_program(now: SteinerState, work: Work, memory: int | None, run: Setting, strategy: Strategy) -> Searched:
     """Return what the program finds on what the reductions have left."""
-    offset, stop = now.smaller.offset, run.stop
     net = network(now.smaller.graph, run.host)
     cap = int(FREE_PART * run.host.memory_free() / run.comm.local_size) if memory is None else memory
     source = "" if memory is not None else f" ({FREE_PART:.0%} of what was free; [stop] memory sets another limit)"
-    end = End(run, cap, source, now.weight - offset)
+    end = End(run, cap, source, now.weight)
     run.report(0.0, "dual ascents")
-    found = several_ascents(net, run.comm, end.weight, is_over=end.is_over)
+    limit = now.weight - now.smaller.offset
+    found = several_ascents(net, run.comm, limit, is_over=lambda nbytes: end.is_over(nbytes, run.stop.is_over))
     if found is None:
         return Searched(now, work, f"{end.reason} at the dual ascents")
-    now, ascents = without_heavy(now, *found) if strategy.reductions.lighter else (now, found[0])
+    ascents, heavy = found
+    if strategy.reductions.lighter:
+        now, ascents = without_heavy(now, ascents, heavy)
     if now.proven:
         return Searched(now, work)
     space = space_of(network(now.smaller.graph, run.host), ascents, strategy.rules)
 
     def is_over(nbytes: int) -> bool:
         run.report(UNKNOWN, f"{_step(program)}, {counted(len(program.layers.families.vertices), 'state')} so far")
-        over = end.is_over(nbytes)
-        if stop.wish != Wish.GO_ON and (stop.broken_off or not over):
-            stop.checkpoints.save(state_of_program(program, stop.seconds()), last=over)
-        return over
+        return end.is_over(nbytes, lambda weight: run.ends(weight, partial(state_of_program, program, run.stop)))
 
-    program = Program(space, run.comm, now.weight - offset, is_over)
-    if stop.checkpoints.saved is not None:
-        resume_program(stop.checkpoints.saved, program)
-        stop.started -= stop.checkpoints.saved.seconds()
+    program = Program(space, run.comm, now.weight - now.smaller.offset, is_over)
+    if run.saved is not None:
+        resume_program(run.saved, program)
+        run.stop.resume(run.saved)
     program.run()
     return _outcome(program, now, work, end, run)
 
@@ -189,7 +177,7 @@ class End:
     cap, source
         Bytes that this rank may take, and where this number comes from, in words, or "" if the job gives it.
     weight
-        The weight of the best tree, in the reduced graph.
+        The weight of the best tree.
     reason
         Why it must end, in words, or "".
     """
@@ -200,40 +188,42 @@ class End:
     weight: int
     reason: str = ""
 
-    def is_over(self, nbytes: int) -> bool:
-        """Return whether the search must end, given the bytes that this rank takes. Collective."""
-        stop, caps = self.run.stop, self.run.comm.allgather(self.cap if nbytes > self.cap else None)
-        over, full = stop.is_over(self.weight), next((cap for cap in caps if cap is not None), None)
-        self.reason = "interrupted" if stop.broken_off else stop.met
+    def is_over(self, nbytes: int, stops: Callable[[int], bool]) -> bool:
+        """Return whether the search must end, given the bytes that this rank takes. Collective.
+
+        Parameters
+        ----------
+        stops
+            Returns whether the run must stop, given the weight of the best tree.
+        """
+        caps = self.run.comm.allgather(self.cap if nbytes > self.cap else None)
+        over, full = stops(self.weight), next((cap for cap in caps if cap is not None), None)
+        self.reason = "interrupted" if self.run.stop.broken_off else self.run.stop.met
         if full is not None and not over:
             self.reason = f"memory: {full} bytes{self.source} reached"
         return bool(self.reason)
 
 
-def without_heavy(now: Shrunk, ascents: list[Cuts], heavy: Mask) -> tuple[Shrunk, list[Cuts]]:
+def without_heavy(now: SteinerState, ascents: list[Cuts], heavy: Mask) -> tuple[SteinerState, list[Cuts]]:
     """Return what is left without the edges that are in no lighter tree, and the ascents for that graph.
 
     No terminal is contracted, so the cuts stay the same. The distances of a vertex that stays hold: those in what the
     ascents left of the weights are the same along the edge that replaces a chain, and no shorter without some edges.
     """
-    before = now.smaller
-    bound = min(now.weight, max(now.bound, before.offset + max(cuts.bound for cuts in ascents)))
-    if bound == now.weight or not joins_terminals(before, heavy):
-        return replace(now, bound=now.weight), ascents
-    smaller = reduced_again(before, heavy, np.empty(0, np.int64), {"lighter": int(heavy.sum())})
-    stays = np.isin(before.graph.labels, smaller.graph.labels)
-    ascents = [replace(cuts, reach=cuts.reach[stays]) for cuts in ascents]
-    return replace(now, smaller=smaller, bound=bound), ascents
+    before, now = now.smaller, now.raised(max(cuts.bound for cuts in ascents))
+    if not now.proven:
+        now = without(now, heavy, np.empty(0, np.int64), {"lighter": int(heavy.sum())})
+    stays = np.isin(before.graph.labels, now.smaller.graph.labels)
+    return now, [replace(cuts, reach=cuts.reach[stays]) for cuts in ascents]
 
 
-def _outcome(program: Program, now: Shrunk, work: Work, end: End, run: Setting) -> Searched:
+def _outcome(program: Program, now: SteinerState, work: Work, end: End, run: Setting) -> Searched:
     """Return what a program has found at its end. Collective."""
-    proven = program.proven() + now.smaller.offset
-    now = replace(now, bound=min(now.weight, max(now.bound, proven)))
+    now = now.raised(program.proven())
     if program.tree is not None:
         now = with_tree(now, program.tree, run)
     if program.complete:
-        now = replace(now, bound=now.weight)
+        now = now.solved()
     layers, sizes = program.layers, program.layers.sizes
     begin = [int(layers.families.begin[layers.first_of(size)]) for size in range(1, len(sizes) + 2)]
     states = np.diff(begin).tolist()
@@ -249,8 +239,8 @@ def _step(program: Program) -> str:
     return f"sets of {counted(size, 'terminal')} ({half} at most)" if size <= half else "the meeting of three sets"
 
 
-def state_of_program(program: Program, seconds: float) -> State:
-    """Return the state of a program after this many seconds. Rank 0 writes the families, which all ranks have."""
+def state_of_program(program: Program, stop: RoundStop) -> State:
+    """Return the state of a program. Rank 0 writes the families, which all ranks have."""
     own, sizes = program.layers.families, program.layers.sizes
     parts = []
     if program.comm.rank == 0:
@@ -259,7 +249,7 @@ def state_of_program(program: Program, seconds: float) -> State:
             "sizes": np.array(sizes, np.int64),
         }
         parts = [part(name, 0, values) for name, values in arrays.items()]
-    return State({"limit": program.limit, "seconds": seconds}, parts,
+    return State({"limit": program.limit, "seconds": stop.seconds()}, parts,
                  f"with {counted(len(own.vertices), 'state')} of sets of up to {counted(len(sizes), 'terminal')}")
 
 
@@ -299,7 +289,7 @@ def search_again(graph: Graph, parameters: Parameters, contents: Contents) -> Ve
         exact = msgspec.structs.replace(parameters, mode="exact")
         stop = RoundStop(comm, NO_STOP, None)
         setting = Setting(network(graph, host), host, host, comm, exact, silent, stop, OTHER_SEED)
-        search = searched(reduced(graph), 0, None, setting, strategy)
+        search = searched(SteinerState(reduced(graph)), None, setting, strategy)
     found = search.found
     if found.weight < cost:
         return Verdict(False, f"a second search found a tree that weighs {found.weight}, less than {cost}")

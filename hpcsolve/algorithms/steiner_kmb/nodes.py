@@ -8,8 +8,9 @@ the tree would be with it (functions `measure` and `link`). So memory and work a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,8 @@ from hpcsolve.algorithms.shortest_paths.engines.rows import RowSearch, filled_ro
 from hpcsolve.algorithms.shortest_paths.search_graph import Keys
 from hpcsolve.algorithms.steiner_kmb.reduced_graph import Indices, ranges
 from hpcsolve.algorithms.steiner_kmb.terminal_rows import depth_first
+from hpcsolve.checkpoint.saved import Saved
+from hpcsolve.checkpoint.store import Part
 from hpcsolve.device.host import Given, HostDevice
 from hpcsolve.parallel.comm import Comm, agree_minimum, even_shares
 
@@ -29,6 +32,8 @@ SLACK = 10
 """A vertex joins if it still saves what was measured, less one part in SLACK."""
 PANEL = 32
 """Columns that lie together in memory (`panel` in one_steiner.cpp)."""
+PANELS_AT_ONCE = 256
+"""Panels of the table that are copied at a time, into a checkpoint and out of it."""
 DENSE = 4
 """If more than one column in DENSE is asked for, all are measured, which is faster because they lie in order."""
 
@@ -171,6 +176,25 @@ class NodeTree:
         self.key = key
         self._drop(scrambled(self.vertex, key) % 2 == 0)
 
+    def resume(self, saved: Saved, filled: NDArray[np.uint32], n: int) -> NDArray[np.uint32]:
+        """Become the tree of a checkpoint whose table has these rows, and return the numbers of the new nodes."""
+        self.vertex = saved.gathered("vertex", (), np.uint32, range(self.terminals, self.room + 1), range(n))
+        size = len(self.vertex)
+        each, number = range(size, size + 1), range(size)
+        self.slot = saved.gathered("slot", (), np.uint32, each, range(self.room))
+        self.parent = saved.gathered("parent", (), np.uint32, each, number)
+        self.edge = saved.gathered("edge", (), self.edge.dtype, each)
+        self.key = saved.integer("key")
+        new = saved.gathered("new", (), np.uint32, range(size + 1), number)
+        old = np.setdiff1d(np.arange(size), new)
+        fits = len(np.unique(self.vertex)) == len(np.unique(self.slot)) == size
+        fits = fits and bool(np.isin(self.slot[old], filled).all() and np.isin(filled, self.slot).all())
+        up = self.parent
+        for _ in range(size.bit_length()):
+            up = up[up]
+        saved.require(fits and not up.any(), "its tree of nodes")  # all nodes lead to node 0
+        return new
+
     def _drop(self, chosen: NDArray[np.bool_]) -> bool:
         """Drop nodes, except terminals, join their children to their parents, and return whether there were any."""
         chosen[: self.terminals] = False
@@ -215,17 +239,21 @@ def capacity(terminals: int) -> int:
     return 2 * terminals + 64
 
 
+def panel_shares(n: int, ranks: int) -> list[range]:
+    """Return each rank's panels of the table's columns."""
+    return even_shares(-(-n // PANEL), ranks)
+
+
 def table_bytes(n: int, terminals: int, ranks: int, width: int) -> list[int]:
     """Return the bytes of each rank's columns, where a distance has `width` bytes."""
-    room = capacity(terminals)
-    return [PANEL * len(panels) * room * width for panels in even_shares(-(-n // PANEL), ranks)]
+    return [PANEL * len(panels) * capacity(terminals) * width for panels in panel_shares(n, ranks)]
 
 
 def sent_bytes(n: int, terminals: int, ranks: int, width: int) -> list[int]:
     """Return the bytes that each rank sends of the terminals' rows. How many other nodes will come is not known."""
-    panels = -(-n // PANEL)
-    shares = zip(even_shares(panels, ranks), even_shares(terminals, ranks))
-    return [len(rows) * PANEL * (panels - len(own)) * width for own, rows in shares]
+    shares = zip(table_bytes(n, terminals, ranks, width), even_shares(terminals, ranks))
+    whole = sum(table_bytes(n, terminals, 1, width))
+    return [len(rows) * (whole - own) // capacity(terminals) for own, rows in shares]
 
 
 @dataclass
@@ -260,7 +288,7 @@ class NodeTable:
 
     def __post_init__(self) -> None:
         """Reserve room for all rows. The system takes memory for a row when it is filled."""
-        panels = self._shares()[self.comm.rank]
+        panels = panel_shares(self.n, self.comm.size)[self.comm.rank]
         self.own = range(self.n)[panels.start * PANEL : panels.stop * PANEL]
         self.rows = np.empty((len(panels), self.room, PANEL), self.keys.dtype)
         self.ready = np.zeros(self.room, bool)
@@ -298,14 +326,10 @@ class NodeTable:
         self.ready[:] = False
         return relaxed, True
 
-    def _shares(self) -> list[range]:
-        """Return each rank's panels of columns."""
-        return even_shares(-(-self.n // PANEL), self.comm.size)
-
     def _exchange(self, rows: NDArray[Any], slots: list[NDArray[np.uint32]]) -> None:
         """Send every rank its columns of these rows, and receive this rank's columns of the others' rows."""
         comm, sent = self.comm, []
-        for rank, share in enumerate(self._shares()):
+        for rank, share in enumerate(panel_shares(self.n, self.comm.size)):
             piece = np.zeros((len(rows), len(share) * PANEL), self.keys.dtype)
             part = rows[:, share.start * PANEL : share.stop * PANEL]
             piece[:, : part.shape[1]] = part
@@ -325,6 +349,27 @@ class NodeTable:
     def store(self, slots: NDArray[np.uint32], piece: NDArray[Any]) -> None:
         """Store this rank's columns of some rows, shape (slots, columns)."""
         self.rows[:, slots] = piece.reshape(len(slots), len(self.rows), PANEL).swapaxes(0, 1)
+
+    def parts(self, slots: NDArray[np.uint32]) -> list[Part]:
+        """Return these rows, with this rank's columns, as parts of a checkpoint."""
+        def values(panels: slice) -> NDArray[Any]:
+            return self.rows[panels, slots]
+
+        return [Part("rows", self.own.start // PANEL + panels.start, (panels.stop - panels.start, len(slots), PANEL),
+                     self.rows.dtype, partial(values, panels)) for panels in self._pieces()]
+
+    def resume(self, saved: Saved, slots: NDArray[np.uint32]) -> None:
+        """Take these rows, which are `ready` then, from a checkpoint."""
+        first = self.own.start // PANEL
+        for panels in self._pieces():
+            wanted = range(first + panels.start, first + panels.stop)
+            self.rows[panels, slots] = saved.rows("rows", wanted, (len(slots), PANEL), self.rows.dtype)
+        self.ready[slots] = True
+
+    def _pieces(self) -> Iterator[slice]:
+        """Return slices of at most `PANELS_AT_ONCE` of this rank's panels."""
+        count = len(self.rows)
+        return (slice(first, min(first + PANELS_AT_ONCE, count)) for first in range(0, count, PANELS_AT_ONCE))
 
     def promising(self, tree: PlacedTree, vertices: NDArray[np.uint32] | None = None) -> Candidates:
         """Return those of this rank's vertices (or of the given ones) that make the tree lighter as one more node."""

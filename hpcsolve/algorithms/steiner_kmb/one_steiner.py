@@ -9,38 +9,27 @@ graph. A checkpoint keeps the tree of nodes, their rows of the table, and the be
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.base import Report
 from hpcsolve.algorithms.shortest_paths.engines import row_search, searcher
 from hpcsolve.algorithms.shortest_paths.engines.rows import RowSearch
 from hpcsolve.algorithms.shortest_paths.search_graph import Keys, lay_out
 from hpcsolve.algorithms.shortest_paths.searches import Searcher
 from hpcsolve.algorithms.steiner_kmb.kmb import keys_for, path_edges
 from hpcsolve.algorithms.steiner_kmb.network import ClosureTree, Network, locally_best
-from hpcsolve.algorithms.steiner_kmb.nodes import (
-    PANEL,
-    Candidates,
-    NodeTable,
-    NodeTree,
-    PlacedTree,
-    capacity,
-    merged,
-)
-from hpcsolve.algorithms.steiner_kmb.reduced_graph import Indices
-from hpcsolve.algorithms.steiner_kmb.setting import Parameters, RoundStop, Setting, Work
+from hpcsolve.algorithms.steiner_kmb.nodes import Candidates, NodeTable, NodeTree, PlacedTree, capacity, merged
+from hpcsolve.algorithms.steiner_kmb.reduced_graph import Indices, ReducedGraph, connected_components
+from hpcsolve.algorithms.steiner_kmb.setting import Parameters, Setting, Work
 from hpcsolve.algorithms.steiner_kmb.terminal_rows import chosen_rows
 from hpcsolve.checkpoint.saved import ANY_COUNT, Saved
-from hpcsolve.checkpoint.store import Part, State, part
+from hpcsolve.checkpoint.store import State, part
 from hpcsolve.device.select import on_all_ranks
-from hpcsolve.parallel.comm import Comm
-from hpcsolve.problems.graph import Graph
 from hpcsolve.wording import counted
 
 MOST_SHAKES, SHAKING = 16, 1 << 21
@@ -50,13 +39,12 @@ FEW_TERMINALS = 64
 """With no more terminals there are `shakes` of them at least: they find more there than ruin and recreate."""
 KEYS_A_SEED = 1_000_003
 """The key of a shake is seed times this, plus its number, so that different seeds have different keys."""
-PANELS_AT_ONCE = 256
-"""Panels of the table that are copied at a time."""
 NO_VERTICES = np.empty(0, np.uint32)
+T = TypeVar("T")
 
 
 def best_tree(
-    graph: Graph, net: Network, closure_tree: ClosureTree, run: Setting
+    smaller: ReducedGraph, net: Network, closure_tree: ClosureTree, run: Setting
 ) -> tuple[Indices | None, Work]:
     """Return the edges of the best tree, on rank 0, and this rank's work. Collective, parameters as in `kmb_tree`.
 
@@ -64,19 +52,17 @@ def best_tree(
     tree so far become nodes too; both are repeated while the tree becomes lighter. Then half of the nodes are dropped
     (a shake), and the rounds begin again.
     """
-    comm, stop = run.comm, run.stop
+    graph, comm, stop, k = smaller.graph, run.comm, run.stop, len(net.terminals)
     # No distance is longer than the path to the nearest terminal, through the terminals' tree, and out again.
     keys = keys_for(graph, closure_tree.weight + 2 * int(net.nearest(net.terminals).distance.max()))
-    room = capacity(len(net.terminals))
-    nodes = terminal_tree(net, closure_tree, keys, room) if comm.rank == 0 else None
+    nodes = terminal_tree(net, closure_tree, keys, capacity(k)) if comm.rank == 0 else None
     search_graph = comm.once_per_host(partial(lay_out, graph, keys))
-    table = NodeTable(net.device, keys, net.n, room, comm)
-    rounds = Rounds(comm, table, nodes, stop, run.report, graph.scale,
-                    state=state_of_rounds if stop.checkpoints.writer else None)
+    table = NodeTable(net.device, keys, net.n, capacity(k), comm)
+    rounds = Rounds(run, smaller, net, table, nodes)
     stop.nbytes = table.rows.nbytes // 2
     shakes = shakes_for(net, run.parameters)
-    new = _first_nodes(net, rounds, shakes)
-    choice, k = chosen_rows(graph, keys, run.parameters, run.device, comm), len(net.terminals)
+    new = rounds.first_nodes(shakes)
+    choice = chosen_rows(graph, keys, run.parameters, run.device, comm)
     prepared = searcher(graph, run.device, keys, choice.engine, search_graph=search_graph, searches=k)
     searches = row_search(prepared, graph, choice.engine, run.parameters.at_once, None, k, choice.hierarchy)
     with prepared, searches as rows:
@@ -84,13 +70,13 @@ def best_tree(
             rounds.settle(rows, new)
             if not rounds.number:  # the time was up before the terminals' rows were there
                 break
-            tree = _with_paths(net, prepared, rounds)
+            tree = rounds.with_paths(prepared)
             lighter = comm.bcast(tree is not None and net.weight(tree) < rounds.best)
             if lighter and tree is not None:
                 rounds.tree = tree
                 rounds.note(net.weight(tree))
             # Perhaps it is over before the rows of the last nodes are there.
-            if stop.is_over(rounds.best) and not rounds.must_save():
+            if stop.is_over(rounds.best + smaller.offset) and not (run.writes and stop.broken_off and not stop.saved):
                 break
             new = NO_VERTICES
             if lighter or not rounds.joined:
@@ -130,31 +116,6 @@ def terminal_tree(net: Network, closure_tree: ClosureTree, keys: Keys, room: int
     return made
 
 
-def _first_nodes(net: Network, rounds: Rounds, shakes: int) -> NDArray[np.uint32]:
-    """Return the first new nodes (numbers, on rank 0), of a checkpoint or the terminals. Rank 0 gets its first tree."""
-    if (saved := rounds.stop.checkpoints.saved) is not None:
-        new = on_all_ranks(rounds.comm, lambda: resume_rounds(saved, rounds, net, shakes))
-        rounds.best = 0 if rounds.tree is None else net.weight(rounds.tree)
-        return new
-    if rounds.comm.rank == 0:
-        rounds.tree = locally_best(net, net.improved(net.shortest_path_tree()), rounds.stop.is_late)
-        rounds.note(net.weight(rounds.tree))
-    return np.arange(len(net.terminals), dtype=np.uint32)
-
-
-def _with_paths(net: Network, prepared: Searcher, rounds: Rounds) -> Indices | None:
-    """Return the nodes' tree, its edges replaced by paths, after local search, on rank 0. Collective."""
-    pairs = rounds.comm.bcast(None if rounds.nodes is None else rounds.nodes.pairs())
-    assert pairs is not None
-    edges, relaxed = path_edges(net, prepared, pairs, rounds.comm, rounds.report)
-    rounds.relaxed += relaxed
-    found = rounds.comm.gather(edges)
-    if found is None:
-        return None
-    tree = net.improved(net.spanning_tree(np.unique(np.concatenate(found))))
-    return locally_best(net, tree, rounds.stop.is_late)
-
-
 def branches(net: Network, tree: Indices | None) -> NDArray[np.uint32]:
     """Return the branch vertices of a tree, if there is one: no terminals, with more than two neighbours in it."""
     if tree is None:
@@ -171,26 +132,21 @@ class Rounds:
     ----------
     nodes
         The tree of nodes, on rank 0.
-    scale
-        Scale of the graph's weights, for messages.
     best
-        The weight of the best tree so far, on rank 0.
+        The weight of the best tree so far, on rank 0. As all weights here, it is that in the reduced graph.
     history
         As in `Work`.
     number, relaxed
         Number of rounds so far; number of arcs that this rank has relaxed.
     tree, joined, shakes
         The best tree so far, on rank 0; whether its branch vertices have been tried; number of shakes so far.
-    state
-        Returns the state before the rows of new nodes (numbers, on rank 0) are there. Collective.
     """
 
-    comm: Comm
+    run: Setting
+    smaller: ReducedGraph
+    net: Network
     table: NodeTable
     nodes: NodeTree | None
-    stop: RoundStop
-    report: Report
-    scale: int
     best: int = 0
     history: list[tuple[int, float, int]] = field(default_factory=list)
     number: int = 0
@@ -198,20 +154,34 @@ class Rounds:
     tree: Indices | None = None
     joined: bool = False
     shakes: int = 0
-    state: Callable[[Rounds, NDArray[np.uint32]], State] | None = None
+
+    def first_nodes(self, shakes: int) -> NDArray[np.uint32]:
+        """Return the first new nodes (numbers, on rank 0), of a checkpoint or the terminals. Rank 0 gets a first tree.
+
+        Parameters
+        ----------
+        shakes
+            Number of shakes in all.
+        """
+        net, saved = self.net, self.run.saved
+        if saved is not None:
+            new = on_all_ranks(self.run.comm, lambda: self.resume(saved, shakes))
+            self.best = 0 if self.tree is None else net.weight(self.tree)
+            return new
+        if self.nodes is not None:
+            self.tree = locally_best(net, net.improved(net.shortest_path_tree()), self.run.stop.is_late)
+            self.note(net.weight(self.tree))
+        return np.arange(len(net.terminals), dtype=np.uint32)
 
     def is_over(self, new: NDArray[np.uint32], weight: int | None = None) -> bool:
         """Return whether the run must stop, before the rows of new nodes (numbers, on rank 0). Save if it is time."""
-        return self.stop.ends(weight, None if self.state is None else partial(self.state, self, new))
-
-    def must_save(self) -> bool:
-        """Return whether the run was interrupted, and its last state has not been saved."""
-        return self.state is not None and self.stop.broken_off and not self.stop.saved
+        weight = None if weight is None else weight + self.smaller.offset
+        return self.run.ends(weight, partial(self.state, new))
 
     def note(self, weight: int) -> None:
         """Note the weight of the best tree so far."""
         self.best = weight
-        self.history.append((self.number, self.stop.seconds(), weight + self.stop.offset))
+        self.history.append((self.number, self.run.stop.seconds(), weight + self.smaller.offset))
 
     def settle(self, search: RowSearch, new: NDArray[np.uint32]) -> None:
         """Repeat rounds, first with these new nodes (numbers, on rank 0), until none helps or the run must stop."""
@@ -221,31 +191,70 @@ class Rounds:
                 return
             self.number += 1
             self._mend(vertices)
-            found = self._links(self.table.promising)
-            new = NO_VERTICES if found is None or self.nodes is None else self.nodes.accept(found)
-            if not self.comm.bcast(len(new)) or self.is_over(new, self.nodes.weight if self.nodes else None):
+            new = self._accepted(self.table.promising)
+            if not self.run.comm.bcast(len(new)) or self.is_over(new, self.nodes.weight if self.nodes else None):
                 return
+
+    def with_paths(self, prepared: Searcher) -> Indices | None:
+        """Return the nodes' tree, its edges replaced by paths, after local search, on rank 0."""
+        net = self.net
+        edges, relaxed = path_edges(net, prepared, self._sent(NodeTree.pairs), self.run.comm, self.run.report)
+        self.relaxed += relaxed
+        found = self.run.comm.gather(edges)
+        if found is None:
+            return None
+        tree = net.improved(net.spanning_tree(np.unique(np.concatenate(found))))
+        return locally_best(net, tree, self.run.stop.is_late)
 
     def join(self, vertices: NDArray[np.uint32]) -> NDArray[np.uint32]:
         """Make nodes of vertices (positions, given on rank 0), as many as fit, and return the new nodes' numbers."""
-        others = self.comm.bcast(NO_VERTICES if self.nodes is None else np.setdiff1d(vertices, self.nodes.vertex))
-        found = self._links(lambda tree: self.table.linked(tree, others))
-        return NO_VERTICES if found is None or self.nodes is None else self.nodes.accept(found, whatever=True)
+        others = self._sent(lambda nodes: np.setdiff1d(vertices, nodes.vertex))
+        return self._accepted(lambda tree: self.table.linked(tree, others), whatever=True)
 
     def shake(self, key: int) -> None:
         """Drop about half of the nodes that are no terminals, so that others may come. The key decides which."""
         if self.nodes is not None:
             self.nodes.shake(key)
-        self._mend(self.comm.bcast(NO_VERTICES if self.nodes is None else self.nodes.vertex))
+        self._mend(self._sent(lambda nodes: nodes.vertex))
+
+    def state(self, new: NDArray[np.uint32]) -> State:
+        """Return what a checkpoint keeps while rows of new nodes (numbers, on rank 0) may still be missing.
+
+        The rows of all nodes are there but for new ones that are not `ready`.
+        """
+        nodes, ready = self.nodes, self.table.ready
+        slots = self._sent(lambda nodes: np.setdiff1d(nodes.slot, nodes.slot[new][~ready[nodes.slot[new]]]))
+        parts = self.table.parts(slots)
+        if nodes is not None:
+            tree = np.empty(0, np.int64) if self.tree is None else self.tree.astype(np.int64)
+            arrays = {"vertex": nodes.vertex, "slot": nodes.slot, "parent": nodes.parent, "edge": nodes.edge,
+                      "new": new, "filled": slots, "tree": tree, **history_arrays(self.history)}
+            parts += [part(name, 0, values) for name, values in arrays.items()]
+        numbers = {"round": self.number, "key": 0 if nodes is None else nodes.key, "joined": int(self.joined),
+                   "shakes": self.shakes, "seconds": self.run.stop.seconds()}
+        return State(numbers, parts, f"in round {self.number + 1}, with {counted(len(slots), 'row')}")
+
+    def resume(self, saved: Saved, shakes: int) -> NDArray[np.uint32]:
+        """Go on from a checkpoint, and return the numbers of the new nodes on rank 0, elsewhere none."""
+        self.number, self.shakes = saved.integer("round"), saved.integer("shakes", most=shakes)
+        self.joined = bool(saved.integer("joined", most=1))
+        self.run.stop.resume(saved)
+        room = self.table.room
+        slots = saved.gathered("filled", (), np.uint32, range(room + 1), range(room))
+        self.table.resume(saved, slots)
+        if self.nodes is None:
+            return NO_VERTICES
+        self.tree, self.history = saved_tree(saved, "tree", self.net), saved_history(saved)
+        return self.nodes.resume(saved, slots, self.net.n)
 
     def _search(self, search: RowSearch, new: NDArray[np.uint32]) -> NDArray[np.uint32] | None:
         """Fill in the rows of new nodes, and return the nodes' positions, or None if the run was to stop first."""
-        chosen = NO_VERTICES, NO_VERTICES
-        if self.nodes is not None:
-            walk = self.nodes.walk()
+        def chosen(nodes: NodeTree) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+            walk = nodes.walk()
             order = walk[np.isin(walk, new)]
-            chosen = self.nodes.vertex[order], self.nodes.slot[order]
-        vertices, slots = self.comm.bcast(chosen)
+            return nodes.vertex[order], nodes.slot[order]
+
+        vertices, slots = self._sent(chosen)
         relaxed, arrived = self.table.fill(search, vertices, slots, partial(self._is_over, new))
         self.relaxed += relaxed
         return vertices if arrived else None
@@ -259,113 +268,48 @@ class Rounds:
             found = self._links(partial(self.table.promising, vertices=new))
             if found is not None and self.nodes is not None:
                 self.nodes.mend(found)
-            if not self.comm.bcast(self.nodes is not None and self.nodes.drop()):
+            if not self._sent(NodeTree.drop):
                 return
-            new = self.comm.bcast(NO_VERTICES if self.nodes is None else self.nodes.vertex)
+            new = self._sent(lambda nodes: nodes.vertex)
+
+    def _accepted(self, find: Callable[[PlacedTree], Candidates], whatever: bool = False) -> NDArray[np.uint32]:
+        """Return the numbers of the nodes that rank 0 makes of what all ranks find, on other ranks none."""
+        found = self._links(find)
+        return NO_VERTICES if found is None or self.nodes is None else self.nodes.accept(found, whatever)
 
     def _links(self, find: Callable[[PlacedTree], Candidates]) -> Candidates | None:
         """Return on rank 0 what all ranks find for the present tree, with links that lead to nodes."""
-        tree, order = (None, None) if self.nodes is None else self.nodes.tree()
-        sent = self.comm.bcast(tree)
-        assert sent is not None
-        parts = self.comm.gather(find(sent))
-        if parts is None or order is None:
+        tree, order = self._sent(NodeTree.tree)
+        parts = self.run.comm.gather(find(tree))
+        if parts is None:
             return None
         found = merged(parts)
         return replace(found, to=order[found.to])
 
+    def _sent(self, make: Callable[[NodeTree], T]) -> T:
+        """Return on all ranks what rank 0 makes of the tree of nodes."""
+        found = self.run.comm.bcast(None if self.nodes is None else make(self.nodes))
+        assert found is not None
+        return found
+
     def _is_over(self, new: NDArray[np.uint32], done: float) -> bool:
         """Report progress after this share of a round's searches, and return whether the run must stop."""
         if self.nodes is not None:
-            weights = self.best, self.nodes.weight
-            best, now = (f"{(weight + self.stop.offset) / self.scale:.10g}" for weight in weights)
+            best, now = (self.smaller.in_own_unit(weight) for weight in (self.best, self.nodes.weight))
             text = f"round {self.number + 1}: {len(self.nodes.vertex)} nodes, their tree {now}, best {best}"
-            self.report(0.6 * done if self.number == 0 else 0.7 - 0.1 / self.number, text)
+            self.run.report(0.6 * done if self.number == 0 else 0.7 - 0.1 / self.number, text)
         return self.is_over(new)
-
-
-def state_of_rounds(rounds: Rounds, new: NDArray[np.uint32]) -> State:
-    """Return the state while rows of new nodes (their numbers, on rank 0) may still be missing. Collective."""
-    comm, nodes, table = rounds.comm, rounds.nodes, rounds.table
-    slots = comm.bcast(None if nodes is None else _filled(nodes.slot, new, table))
-    assert slots is not None
-    parts = [_panels(table, slots, panels) for panels in _pieces(len(table.rows))]
-    if nodes is not None:
-        tree = np.empty(0, np.int64) if rounds.tree is None else rounds.tree.astype(np.int64)
-        arrays = {"vertex": nodes.vertex, "slot": nodes.slot, "parent": nodes.parent, "edge": nodes.edge, "new": new,
-                  "filled": slots, "tree": tree, **history_arrays(rounds.history)}
-        parts += [part(name, 0, values) for name, values in arrays.items()]
-    numbers = {"round": rounds.number, "key": 0 if nodes is None else nodes.key, "joined": int(rounds.joined),
-               "shakes": rounds.shakes, "seconds": rounds.stop.seconds()}
-    return State(numbers, parts, f"in round {rounds.number + 1}, with {counted(len(slots), 'row')}")
-
-
-def resume_rounds(saved: Saved, rounds: Rounds, net: Network, shakes: int) -> NDArray[np.uint32]:
-    """Set the rounds to those of a checkpoint, and return the numbers of the new nodes on rank 0, elsewhere none.
-
-    `shakes` is the number of shakes in all.
-    """
-    rounds.number, rounds.shakes = saved.integer("round"), saved.integer("shakes", most=shakes)
-    rounds.joined = bool(saved.integer("joined", most=1))
-    rounds.stop.started -= saved.seconds()
-    table, room = rounds.table, rounds.table.room
-    slots = saved.gathered("filled", (), np.uint32, range(room + 1), range(room))
-    rows = table.rows
-    for panels in _pieces(len(table.rows)):
-        first = table.own.start // PANEL
-        wanted = range(first + panels.start, first + panels.stop)
-        rows[panels.start : panels.stop, slots] = saved.rows("rows", wanted, (len(slots), PANEL), rows.dtype)
-    new = NO_VERTICES
-    if (nodes := rounds.nodes) is not None:
-        new = _resume_nodes(saved, nodes, slots, table.n)
-        rounds.tree, rounds.history = saved_tree(saved, "tree", net), saved_history(saved)
-    table.ready[slots] = True
-    return new
-
-
-def _resume_nodes(saved: Saved, nodes: NodeTree, filled: NDArray[np.uint32], n: int) -> NDArray[np.uint32]:
-    """Set the tree of nodes to that of a checkpoint, and return the numbers of the new nodes."""
-    nodes.vertex = saved.gathered("vertex", (), np.uint32, range(nodes.terminals, nodes.room + 1), range(n))
-    size = len(nodes.vertex)
-    each, number = range(size, size + 1), range(size)
-    nodes.slot = saved.gathered("slot", (), np.uint32, each, range(nodes.room))
-    nodes.parent = saved.gathered("parent", (), np.uint32, each, number)
-    nodes.edge = saved.gathered("edge", (), nodes.edge.dtype, each)
-    nodes.key = saved.integer("key")
-    new = saved.gathered("new", (), np.uint32, range(size + 1), number)
-    old = np.setdiff1d(np.arange(size), new)
-    fits = len(np.unique(nodes.vertex)) == len(np.unique(nodes.slot)) == size
-    fits = fits and bool(np.isin(nodes.slot[old], filled).all() and np.isin(filled, nodes.slot).all())
-    saved.require(fits and is_tree(nodes.parent), "its tree of nodes")
-    return new
-
-
-def is_tree(parent: NDArray[np.uint32]) -> bool:
-    """Return whether all nodes lead to node 0, which is its own parent."""
-    up = parent
-    for _ in range(len(parent).bit_length()):
-        up = up[up]
-    return len(parent) > 0 and not up.any()
 
 
 def saved_tree(saved: Saved, name: str, net: Network) -> Indices:
     """Return a tree of a checkpoint, which has all terminals, as numbers of edges."""
     edges = len(net.edges.weights)
     tree = saved.gathered(name, (), np.int64, range(edges + 1), range(edges))
-    saved.require(_joins_terminals(net, tree), "a tree")
+    inside = net.vertices_of(tree)
+    inside[net.terminals] = True
+    component = connected_components(net.n, net.edges.part(tree))[inside]
+    saved.require(int(inside.sum()) == len(tree) + 1 and bool((component == component[0]).all()), "a tree")
     return tree
-
-
-def _joins_terminals(net: Network, tree: Indices) -> bool:
-    """Return whether the edges are a tree that has all terminals."""
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import connected_components
-
-    tails, heads = net.edges.tails[tree], net.edges.heads[tree]
-    vertices = np.unique(np.concatenate([tails, heads, net.terminals[:1]]))
-    links = csr_array((np.ones(len(tree), np.int8), (tails, heads)), shape=(net.n, net.n))
-    _, part = connected_components(links, directed=False)
-    return len(vertices) == len(tree) + 1 and len(np.unique(part[np.append(vertices, net.terminals)])) == 1
 
 
 def history_arrays(history: Sequence[tuple[int, float, int]]) -> dict[str, NDArray[Any]]:
@@ -379,21 +323,3 @@ def saved_history(saved: Saved) -> list[tuple[int, float, int]]:
     rows = saved.gathered("history", (2,), np.int64, ANY_COUNT)
     seconds = saved.gathered("seconds", (), np.float64, range(len(rows), len(rows) + 1))
     return [(number, at, weight) for (number, weight), at in zip(rows.tolist(), seconds.tolist())]
-
-
-def _filled(slot: NDArray[np.uint32], new: NDArray[np.uint32], table: NodeTable) -> NDArray[np.uint32]:
-    """Return the filled rows of the table: those of all nodes except new ones whose rows are not ready."""
-    waiting = slot[new]
-    return np.setdiff1d(slot, waiting[~table.ready[waiting]])
-
-
-def _pieces(panels: int) -> Iterator[range]:
-    """Return ranges of at most `PANELS_AT_ONCE` panels."""
-    return (range(first, min(first + PANELS_AT_ONCE, panels)) for first in range(0, panels, PANELS_AT_ONCE))
-
-
-def _panels(table: NodeTable, slots: NDArray[np.uint32], panels: range) -> Part:
-    """Return the filled rows in some of this rank's panels."""
-    shape = len(panels), len(slots), PANEL
-    return Part("rows", table.own.start // PANEL + panels.start, shape, table.rows.dtype,
-                lambda: table.rows[panels.start : panels.stop, slots])

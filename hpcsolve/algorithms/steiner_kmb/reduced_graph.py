@@ -52,6 +52,10 @@ class Edges:
         """Return some of the edges."""
         return Edges(self.tails[which], self.heads[which], self.weights[which])
 
+    def renamed(self, vertices: Indices) -> Edges:
+        """Return the edges between other vertices: those that `vertices` has at the places of their ends."""
+        return Edges(vertices[self.tails], vertices[self.heads], self.weights)
+
 
 @dataclass(frozen=True)
 class Origin:
@@ -108,6 +112,42 @@ class ReducedGraph:
             edges = origin.of(edges)
         return np.union1d(edges, self.free)
 
+    def in_own_unit(self, weight: int) -> str:
+        """Return in words what a tree of this weight in `graph` weighs in the original graph, in its own unit."""
+        return f"{(weight + self.offset) / self.graph.scale:.10g}"
+
+    def joins_terminals(self, stays: Mask) -> bool:
+        """Return whether the edges that stay join all terminals."""
+        component = connected_components(self.graph.n, self.edges.part(stays))[self.graph.terminals]
+        return bool((component == component[0]).all())
+
+    def reduced_again(self, removed: Mask, contracted: Indices, counts: Mapping[str, int]) -> ReducedGraph:
+        """Return the graph without some of its edges and with others contracted, reduced again.
+
+        Parameters
+        ----------
+        removed
+            Shape (edges,): which edges are removed.
+        contracted
+            The numbers of the edges to be contracted, which make a forest. The two ends of each become one terminal.
+        counts
+            How many edges this removes, by kind, to be added to the counts.
+        """
+        graph = self.graph
+        total = {kind: self.counts.get(kind, 0) + counts.get(kind, 0) for kind in {**self.counts, **counts}}
+        assert graph.terminals is not None
+        joined = smallest_joined(graph.n, self.edges.part(contracted))
+        stays = ~removed
+        stays[contracted] = False
+        edges, first = kept_edges(self.edges, stays)
+        edges = edges.renamed(joined)
+        terminal = np.zeros(graph.n, dtype=bool)
+        terminal[joined[graph.terminals]] = terminal[joined[self.edges.tails[contracted]]] = True
+        edges, near = component_of(graph.n, edges, joined[graph.terminals[0]])
+        found, edges, member, origins = _reduced_in_rounds(graph, joined, edges, terminal, total)
+        return ReducedGraph(found, edges, self.original, member[self.member], self.restored(contracted),
+                            (*self.origins, first, near, *origins), total)
+
 
 def ranges(begin: Indices, counts: NDArray[Any]) -> Indices:
     """Return the numbers of several ranges, one range after the other: `counts[i]` numbers from `begin[i]` on."""
@@ -135,45 +175,8 @@ def reduced(graph: Graph) -> ReducedGraph:
     counts = {"contracted": len(free), "parallel": -len(free), "ends": 0, "passed": 0}
     terminal = np.zeros(graph.n, dtype=bool)
     terminal[joined[graph.terminals]] = True
-    edges = Edges(joined[edges.tails], joined[edges.heads], edges.weights)
-    smaller, edges, member, origins = _reduced_in_rounds(graph, joined, edges, terminal, counts)
+    smaller, edges, member, origins = _reduced_in_rounds(graph, joined, edges.renamed(joined), terminal, counts)
     return ReducedGraph(smaller, edges, original, member, free, (origin, *origins), counts)
-
-
-def reduced_again(smaller: ReducedGraph, removed: Mask, contracted: Indices, counts: Mapping[str, int]) -> ReducedGraph:
-    """Return a reduced graph without some of its edges and with others contracted, reduced again.
-
-    Parameters
-    ----------
-    removed
-        Shape (edges,): which edges are removed.
-    contracted
-        The numbers of the edges to be contracted, which make a forest. The two ends of each become one terminal.
-    counts
-        How many edges this removes, by kind, to be added to the counts.
-    """
-    graph, total = smaller.graph, dict(smaller.counts)
-    assert graph.terminals is not None
-    for kind, count in counts.items():
-        total[kind] = total.get(kind, 0) + count
-    joined = smallest_joined(graph.n, smaller.edges.part(contracted))
-    stays = ~removed
-    stays[contracted] = False
-    edges, first = kept_edges(smaller.edges, stays)
-    edges = Edges(joined[edges.tails], joined[edges.heads], edges.weights)
-    terminal = np.zeros(graph.n, dtype=bool)
-    terminal[joined[graph.terminals]] = terminal[joined[smaller.edges.tails[contracted]]] = True
-    edges, near = component_of(graph.n, edges, joined[graph.terminals[0]])
-    found, edges, member, origins = _reduced_in_rounds(graph, joined, edges, terminal, total)
-    return ReducedGraph(found, edges, smaller.original, member[smaller.member], smaller.restored(contracted),
-                        (*smaller.origins, first, near, *origins), total)
-
-
-def joins_terminals(smaller: ReducedGraph, removed: Mask) -> bool:
-    """Return whether the terminals are in one connected component even without the removed edges."""
-    assert smaller.graph.terminals is not None
-    component = connected_components(smaller.graph.n, smaller.edges.part(~removed))[smaller.graph.terminals]
-    return bool((component == component[0]).all())
 
 
 def _reduced_in_rounds(
@@ -199,7 +202,7 @@ def _reduced_in_rounds(
     needed = terminal.copy()
     needed[edges.tails] = needed[edges.heads] = True
     number, kept = np.cumsum(needed) - 1, np.flatnonzero(needed)
-    edges = Edges(number[edges.tails], number[edges.heads], edges.weights)
+    edges = edges.renamed(number)
     smaller = assembled(
         graph.name, len(kept), edges.tails, edges.heads, narrowed(edges.weights), directed=False, scale=graph.scale,
         labels=graph.labels[kept], terminals=np.flatnonzero(terminal[kept]),

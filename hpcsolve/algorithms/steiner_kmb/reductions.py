@@ -2,8 +2,8 @@
 
 The first kind leaves at least one lightest tree of the graph: edges in some lightest tree are contracted
 (`contractible`), and edges that are in no lightest tree are removed, by the special distance (`too_long`). The second
-kind leaves every tree that is lighter than the best one so far: edges are removed by dual ascents (`too_heavy`). If the
-best tree so far is optimal, perhaps no lightest tree is left.
+kind leaves every tree that is lighter than the best one so far: edges are removed by dual ascents (`Ascent.too_heavy`).
+If the best tree so far is optimal, perhaps no lightest tree is left.
 
 All reductions are repeated as long as they remove many edges. The best tree and bound found on the way are kept. Trees
 are grown on the arcs that an ascent saturated, too (ascend and prune).
@@ -22,27 +22,33 @@ cut has the same edges, and no path has become longer.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.steiner_kmb.dual_ascent import REDUCTIONS_FILE, Ascent, ascent, distances_left, too_heavy
-from hpcsolve.algorithms.steiner_kmb.network import ClosureTree, Network, Regions, exchanges, locally_best, network
-from hpcsolve.algorithms.steiner_kmb.reduced_graph import (
-    Indices,
-    Mask,
-    ReducedGraph,
-    first_of_runs,
-    joins_terminals,
-    reduced_again,
+from hpcsolve.algorithms.steiner_kmb.bounds import (
+    NO_BOUND,
+    REDUCTIONS_FILE,
+    Ascent,
+    LowerBound,
+    Source,
+    ascent,
+    bounds_of,
 )
+from hpcsolve.algorithms.steiner_kmb.network import ClosureTree, Network, Regions, exchanges, locally_best, network
+from hpcsolve.algorithms.steiner_kmb.reduced_graph import Indices, Mask, ReducedGraph, first_of_runs
+from hpcsolve.algorithms.steiner_kmb.setting import Setting
 from hpcsolve.device.host import Given
+from hpcsolve.problems.steiner import MOST_WEIGHT
 
 MOST_ROUNDS = 20
 WORTHWHILE = 50
 """Rounds end with the first one that removes less than one edge in `WORTHWHILE`, unless `Effort` says otherwise."""
+NO_TREE = MOST_WEIGHT + 1
+"""The weight of the best tree as long as there is none: all trees are lighter."""
 KINDS = ("terminals", "special", "lighter")
 """The kinds that this adds to `ReducedGraph.counts`: edges contracted at terminals, edges removed by the special
 distance, and edges removed because they are in no tree lighter than the best one so far."""
@@ -93,62 +99,56 @@ class Effort:
 
 
 @dataclass(frozen=True)
-class Shrunk:
-    """What the reductions leave, which has every tree that is lighter than `weight`.
+class SteinerState:
+    """What a search knows: a graph that has every tree lighter than `weight`, the best tree so far, and a lower bound.
 
     Attributes
     ----------
     smaller
-        The reduced graph.
+        The reduced graph. Its `offset` and `restored` lead to the graph as it was read.
     tree, weight
-        The best tree so far: edges of the graph as it was read, and its weight.
+        The best tree so far: edges of the graph as it was read, pruned and ascending, and its weight. Without a tree
+        the weight is `NO_TREE`.
     bound
-        A lower bound on the weight of any tree. If it is `weight`, the tree is optimal, and `smaller` may lack the
-        edges of all optimal trees.
+        A lower bound. If it is `weight`, the tree is optimal, and `smaller` may lack the edges of all optimal trees.
     ended_early
         Whether the reductions had to end before they were complete.
     """
 
     smaller: ReducedGraph
-    tree: Indices
-    weight: int
-    bound: int
+    bound: LowerBound = NO_BOUND
+    tree: Indices = field(default_factory=lambda: np.empty(0, np.int64))
+    weight: int = NO_TREE
     ended_early: bool = False
 
     @property
     def proven(self) -> bool:
         """Whether the best tree is optimal."""
-        return self.bound >= self.weight
+        return self.bound.value >= self.weight
 
+    def with_tree(self, tree: Indices, whole: Network) -> SteinerState:
+        """Return the state with a tree of the reduced graph, pruned in the graph as it was read, if it is lighter."""
+        found = whole.spanning_tree(self.smaller.restored(tree))
+        weight = whole.weight(found)
+        return replace(self, tree=found, weight=weight) if weight < self.weight else self
 
-@dataclass
-class Incumbent:
-    """The best tree so far in the graph as it was read.
+    def raised(self, bound: int) -> SteinerState:
+        """Return the state with a bound on the trees of the reduced graph, if it is greater.
 
-    Attributes
-    ----------
-    whole
-        The graph as it was read.
-    tree, weight
-        The numbers of the tree's edges, ascending, and its weight, which is -1 as long as there is no tree.
-    """
+        A tree lighter than the best one, if there is any, is in the reduced graph, where the bound holds.
+        """
+        value = min(self.weight, bound + self.smaller.offset)
+        return replace(self, bound=LowerBound(value, Source.SEARCH)) if value > self.bound.value else self
 
-    whole: Network
-    tree: Indices
-    weight: int = -1
-
-    def offer(self, smaller: ReducedGraph, tree: Indices) -> None:
-        """Take a tree of a reduced graph, pruned in the graph as it was read, if it is lighter."""
-        found = self.whole.spanning_tree(smaller.restored(tree))
-        weight = self.whole.weight(found)
-        if self.weight < 0 or weight < self.weight:
-            self.tree, self.weight = found, weight
+    def solved(self) -> SteinerState:
+        """Return the state after it was shown that no tree is lighter than the best one."""
+        return self.raised(self.weight)
 
 
 def shrunk(
-    smaller: ReducedGraph, whole: Network, effort: Effort, rules: Rules = ALL_RULES, first_root: int = 0
-) -> Shrunk:
-    """Return what all reductions leave of a Steiner problem, after those of mode fast.
+    now: SteinerState, whole: Network, effort: Effort, rules: Rules = ALL_RULES, first_root: int = 0
+) -> SteinerState:
+    """Return what repeated reductions leave of a Steiner problem, after those of mode fast.
 
     Parameters
     ----------
@@ -157,38 +157,40 @@ def shrunk(
     first_root
         The number of the terminal that is the root of the first ascent.
     """
-    first = Shrunk(smaller, np.empty(0, np.int64), -1, 0)
-    return shrunk_further(first, whole, effort, rules, first_root)
-
-
-def shrunk_further(
-    start: Shrunk, whole: Network, effort: Effort, rules: Rules = ALL_RULES, first_root: int = 0
-) -> Shrunk:
-    """Return what repeated reductions leave, given the network of the graph as it was read."""
-    best, now = Incumbent(whole, start.tree, start.weight), start
     for number in range(MOST_ROUNDS):
         before = len(now.smaller.edges)
-        now = _after_round(now, best, effort, rules, first_root + number)
+        now = _after_round(now, whole, effort, rules, first_root + number)
         if now.proven or now.ended_early or (before - len(now.smaller.edges)) * effort.worthwhile < before:
             break
     return now
 
 
-def _after_round(now: Shrunk, best: Incumbent, effort: Effort, rules: Rules, number: int) -> Shrunk:
+def shrunk_together(
+    now: SteinerState, run: Setting, effort: Effort, rules: Rules = ALL_RULES, first_root: int = 0
+) -> SteinerState:
+    """Return what repeated reductions leave, the same on all ranks. One rank of each host makes them. Collective.
+
+    If they had to end early on any host, it is the tree and the bound of rank 0.
+    """
+    effort = replace(effort, is_over=run.stop.is_due)
+    now = run.comm.once_per_host(partial(shrunk, now, run.whole, effort, rules, first_root))
+    if not any(run.comm.allgather(now.ended_early)):
+        return now
+    tree, weight, bound = run.comm.bcast((now.tree, now.weight, now.bound))
+    run.stop.is_over(weight)
+    return replace(now, tree=np.asarray(tree), weight=weight, bound=bound, ended_early=True)
+
+
+def _after_round(now: SteinerState, whole: Network, effort: Effort, rules: Rules, number: int) -> SteinerState:
     """Return what a round of all reductions leaves. The first ascent has terminal `number` (modulo k) as its root."""
-    smaller = now.smaller
-    net = network(smaller.graph, best.whole.device)
+    net = network(now.smaller.graph, whole.device)
     if len(net.terminals) < 2:
-        best.offer(smaller, np.empty(0, np.int64))
-        return Shrunk(smaller, best.tree, best.weight, best.weight)
+        return now.with_tree(np.empty(0, np.int64), whole).solved()
     ascents = list(_ascents(net, effort, number))
-    offer_trees(net, smaller, best, ascents, effort.is_over)
-    # A tree lighter than the best one, if there is any, is in the present graph, where these bounds hold.
-    bound = min(best.weight, max(now.bound, smaller.offset + max(one.bound.value for one in ascents)))
-    found = Shrunk(smaller, best.tree, best.weight, bound)
-    if not (found.proven or effort.is_over()):
-        found = _without_edges(found, net, ascents, effort, rules)
-    return replace(found, ended_early=effort.is_over())
+    now = now.with_tree(light_tree(net, ascents, effort.is_over), whole).raised(max(bounds_of(net, ascents)))
+    if not (now.proven or effort.is_over()):
+        now = _without_edges(now, net, ascents, effort, rules)
+    return replace(now, ended_early=effort.is_over())
 
 
 def _ascents(net: Network, effort: Effort, number: int) -> Iterator[Ascent]:
@@ -196,23 +198,19 @@ def _ascents(net: Network, effort: Effort, number: int) -> Iterator[Ascent]:
     k = len(net.terminals)
     first = ascent(net, number % k)
     yield first
-    count = max(1, min(k, effort.roots, effort.arcs // max(1, first.bound.work)))
+    count = max(1, min(k, effort.roots, effort.arcs // max(1, first.dual.work)))
     for root in sorted({(number + i * k // count) % k for i in range(1, count)} - {number % k}):
         if effort.is_over():
             return
         yield ascent(net, root)
 
 
-def offer_trees(
-    net: Network, smaller: ReducedGraph, best: Incumbent, ascents: list[Ascent], is_over: Callable[[], bool]
-) -> None:
-    """Offer the lightest of the trees by shortest paths and on saturated edges, after key-path exchange."""
-    roots = [int(np.searchsorted(net.terminals, one.bound.root)) for one in ascents]
+def light_tree(net: Network, ascents: list[Ascent], is_over: Callable[[], bool]) -> Indices:
+    """Return the lightest of the trees by shortest paths and on saturated edges, after key-path exchange."""
+    roots = [int(np.searchsorted(net.terminals, one.dual.root)) for one in ascents]
     trees = [net.improved(net.shortest_path_tree(root)) for root in roots[:4]]
-    for one, root in zip(ascents, roots):
-        if not is_over():
-            trees.append(pruned_ascent(net, one.rest, root))
-    best.offer(smaller, locally_best(net, min(trees, key=net.weight), is_over, (exchanges,)))
+    trees += (pruned_ascent(net, one.rest, root) for one, root in zip(ascents, roots) if not is_over())
+    return locally_best(net, min(trees, key=net.weight), is_over, (exchanges,))
 
 
 def pruned_ascent(net: Network, rest: NDArray[np.uint64], root: int) -> Indices:
@@ -226,9 +224,11 @@ def pruned_ascent(net: Network, rest: NDArray[np.uint64], root: int) -> Indices:
     return net.improved(np.flatnonzero(saturated)[part.shortest_path_tree(root)])
 
 
-def _without_edges(found: Shrunk, net: Network, ascents: list[Ascent], effort: Effort, rules: Rules) -> Shrunk:
+def _without_edges(
+    now: SteinerState, net: Network, ascents: list[Ascent], effort: Effort, rules: Rules
+) -> SteinerState:
     """Return what a round's reductions leave. When the time is up, the remaining ones are left out."""
-    smaller, counts = found.smaller, dict.fromkeys(KINDS, 0)
+    smaller, counts = now.smaller, dict.fromkeys(KINDS, 0)
     removed, contracted = np.zeros(len(smaller.edges), dtype=bool), np.empty(0, np.int64)
     if rules.special:
         removed = too_long(net, net.closure())
@@ -238,12 +238,20 @@ def _without_edges(found: Shrunk, net: Network, ascents: list[Ascent], effort: E
         counts["terminals"] = len(contracted)
     if rules.lighter:
         for one in itertools.takewhile(lambda one: not effort.is_over(), ascents):
-            removed = removed | too_heavy(net, one, *distances_left(net, one), found.weight - smaller.offset)
+            removed = removed | one.too_heavy(now.weight - smaller.offset, *one.distances())
         removed[contracted] = False
         counts["lighter"] = int(removed.sum()) - counts["special"]
-    if not joins_terminals(smaller, removed):
-        return replace(found, bound=found.weight)
-    return replace(found, smaller=reduced_again(smaller, removed, contracted, counts))
+    return without(now, removed, contracted, counts)
+
+
+def without(now: SteinerState, removed: Mask, contracted: Indices, counts: Mapping[str, int]) -> SteinerState:
+    """Return the state without some edges of the reduced graph, with others contracted: `ReducedGraph.reduced_again`.
+
+    If the terminals are in several connected components then, no tree is lighter than the best one.
+    """
+    if not now.smaller.joins_terminals(~removed):
+        return now.solved()
+    return replace(now, smaller=now.smaller.reduced_again(removed, contracted, counts))
 
 
 def too_long(net: Network, closure_tree: ClosureTree) -> Mask:

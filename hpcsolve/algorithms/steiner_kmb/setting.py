@@ -14,6 +14,7 @@ from hpcsolve.algorithms.shortest_paths.engines import ROW_ENGINES, TerminalEngi
 from hpcsolve.algorithms.steiner_kmb.network import Network
 from hpcsolve.answers.tree import TreeQuestion
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints, Wish, agreed
+from hpcsolve.checkpoint.saved import Saved
 from hpcsolve.checkpoint.store import State
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
@@ -103,13 +104,12 @@ class Work:
 class RoundStop:
     """The time limit of a run, by the first clock of any rank, its target, and interruptions of any rank.
 
+    It is asked with weights of trees in the graph as it was read.
+
     Attributes
     ----------
     target
         A weight, scaled as those of the graph.
-    offset
-        By how much a tree of the graph as it was read is heavier than its part in the reduced graph, whose weight
-        `is_over` takes.
     checkpoints, nbytes
         The checkpoints, which also know of interruptions of this rank; the bytes that this rank writes into each.
     wish
@@ -130,11 +130,14 @@ class RoundStop:
     met: str = ""
     broken_off: bool = False
     saved: bool = False
-    offset: int = 0
 
     def seconds(self) -> float:
         """Return the seconds since the start."""
         return time.perf_counter() - self.started
+
+    def resume(self, saved: Saved) -> None:
+        """Count the seconds that the run took before a checkpoint, too."""
+        self.started -= saved.seconds()
 
     def is_over(self, weight: int | None = None) -> bool:
         """Return whether a criterion is met, with a tree of this weight (given on rank 0), or any rank is interrupted.
@@ -149,14 +152,6 @@ class RoundStop:
         self.broken_off = asked and not over
         return over or asked
 
-    def ends(self, weight: int | None, state: Callable[[], State] | None) -> bool:
-        """Return whether the run must stop, as `is_over`. Save the state if it is time and `state` is given."""
-        over = self.is_over(weight)
-        if state is not None and self.wish != Wish.GO_ON and (self.broken_off or not over):
-            self.checkpoints.save(state(), last=over)
-            self.saved = over
-        return over
-
     def is_late(self) -> bool:
         """Return whether this rank's time is up: then `is_over` will end the run."""
         return bool(self._criterion(None))
@@ -167,7 +162,7 @@ class RoundStop:
 
     def meets_target(self, weight: int) -> bool:
         """Return whether a tree of this weight meets the target."""
-        if self.target is None or weight + self.offset > self.target:
+        if self.target is None or weight > self.target:
             return False
         self.met = self._criterion(weight)
         return True
@@ -181,14 +176,14 @@ class RoundStop:
         """Return the criterion that is met by now, in words, or ""."""
         if self.criteria.seconds is not None and self.seconds() >= self.criteria.seconds:
             return f"{self.criteria.seconds:g} s reached"
-        if weight is not None and self.target is not None and weight + self.offset <= self.target:
+        if weight is not None and self.target is not None and weight <= self.target:
             return f"target {self.criteria.target:.10g} reached"
         return ""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What a run works with on each rank.
+    """What a search works with on each rank.
 
     Attributes
     ----------
@@ -196,6 +191,8 @@ class Setting:
         The network of the graph as it was read.
     host
         The CPU, which is also `device` if the job has no GPU.
+    keeps
+        Whether the search writes checkpoints, and goes on from one. A part of another search does not.
     """
 
     whole: Network
@@ -206,3 +203,22 @@ class Setting:
     report: Report
     stop: RoundStop
     seed: int
+    keeps: bool = True
+
+    @property
+    def writes(self) -> bool:
+        """Whether the search writes checkpoints."""
+        return self.keeps and self.stop.checkpoints.writer is not None
+
+    def ends(self, weight: int | None, state: Callable[[], State]) -> bool:
+        """Return whether the search must end, as `RoundStop.is_over`. Save its state if it is time. Collective."""
+        stop, over = self.stop, self.stop.is_over(weight)
+        if self.writes and stop.wish != Wish.GO_ON and (stop.broken_off or not over):
+            stop.checkpoints.save(state(), last=over)
+            stop.saved = over
+        return over
+
+    @property
+    def saved(self) -> Saved | None:
+        """The checkpoint that the search goes on from, if there is one."""
+        return self.stop.checkpoints.saved if self.keeps else None

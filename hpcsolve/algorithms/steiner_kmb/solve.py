@@ -22,8 +22,15 @@ from hpcsolve.algorithms.shortest_paths.engines import (
     kernel_files,
 )
 from hpcsolve.algorithms.shortest_paths.engines.hierarchy import CONTRACTION_FILE, HIERARCHY_FILE
-from hpcsolve.algorithms.steiner_kmb.best import RUIN_FILE, polished, shrunk_for_best
-from hpcsolve.algorithms.steiner_kmb.dual_ascent import DUAL_ASCENT_FILE, REDUCTIONS_FILE, Bound, best_bound, own_bound
+from hpcsolve.algorithms.steiner_kmb.best import BEST_EFFORT, RUIN_FILE, polished
+from hpcsolve.algorithms.steiner_kmb.bounds import (
+    DUAL_ASCENT_FILE,
+    REDUCTIONS_FILE,
+    DualSolution,
+    best_dual,
+    certified_bound,
+    own_dual,
+)
 from hpcsolve.algorithms.steiner_kmb.exact import searched
 from hpcsolve.algorithms.steiner_kmb.kmb import Matrix, empty_matrix, keys_for, kmb_tree
 from hpcsolve.algorithms.steiner_kmb.network import (
@@ -36,17 +43,17 @@ from hpcsolve.algorithms.steiner_kmb.network import (
     network,
 )
 from hpcsolve.algorithms.steiner_kmb.nodes import ONE_STEINER_FILE
-from hpcsolve.algorithms.steiner_kmb.reduced_graph import Edges, Indices, ReducedGraph, reduced
+from hpcsolve.algorithms.steiner_kmb.reduced_graph import Indices, ReducedGraph, reduced
+from hpcsolve.algorithms.steiner_kmb.reductions import SteinerState, shrunk_together
 from hpcsolve.algorithms.steiner_kmb.setting import Parameters, RoundStop, Setting, Work
 from hpcsolve.algorithms.steiner_kmb.subset_program import PROGRAM_FILE
 from hpcsolve.answers.contents import Column, Dataset, DistanceTable, columns
-from hpcsolve.answers.tree import DUAL, SEARCH, Prices, Tree, tree_from_edges
+from hpcsolve.answers.tree import Prices, Tree, tree_from_edges
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.graph import Graph
-from hpcsolve.problems.steiner import closure_bound
 
 HOST_FILES = (TREE_FILE, DUAL_ASCENT_FILE, MOVES_FILE, RUIN_FILE, ONE_STEINER_FILE, REDUCTIONS_FILE, PROGRAM_FILE,
               CONTRACTION_FILE, HIERARCHY_FILE)
@@ -111,11 +118,11 @@ def run(
     with on_host(device) as host:
         setting = Setting(network(graph, host), host, device, comm, parameters, report, stop, seed)
         report(0.0, "lower bound")
-        bound = own_bound(setting.whole, comm)  # before the reductions: rank 0 makes these, and has fewer ascents
+        dual = own_dual(setting.whole, comm)  # before the reductions: rank 0 makes these, and has fewer ascents
         smaller, closure_tree = comm.once_per_host(partial(prepared, graph, host))
         if parameters.mode in ("best", "exact"):
-            return _reduced_and_searched(smaller, bound, closure_tree, setting)
-        return _grown(smaller, bound, closure_tree, setting)
+            return _reduced_and_searched(smaller, dual, closure_tree, setting)
+        return _grown(smaller, dual, closure_tree, setting)
 
 
 @contextmanager
@@ -134,25 +141,25 @@ def prepared(graph: Graph, host: HostDevice) -> tuple[ReducedGraph, ClosureTree]
     return smaller, network(smaller.graph, host).closure()
 
 
-def _grown(smaller: ReducedGraph, bound: Bound | None, closure_tree: ClosureTree, run: Setting) -> Outcome:
+def _grown(smaller: ReducedGraph, dual: DualSolution | None, closure_tree: ClosureTree, run: Setting) -> Outcome:
     """Return the outcome of modes fast and kmb. Collective."""
     net, comm = network(smaller.graph, run.host), run.comm
     matrix = None
     if run.parameters.matrix:
         matrix = empty_matrix(smaller.member, keys_for(smaller.graph, closure_tree.weight).dtype, comm)
     tree, work = _tree(smaller, net, closure_tree, run, matrix)
-    bound = best_bound(bound, comm)
-    found: tuple[Edges, int] | None = None
+    dual = best_dual(dual, comm)
+    found: tuple[Indices, int] | None = None
     tables: Tables = {}
-    if tree is not None and bound is not None:
+    if tree is not None and dual is not None:
         tree = locally_best(net, tree, kinds=(exchanges,)) if run.parameters.exchange else tree
-        edges = run.whole.spanning_tree(smaller.restored(tree))
-        found = run.whole.edges.part(edges), _lower_bound(bound, closure_tree, run.whole)
-        tables = tables_of(bound, smaller)
+        bound = certified_bound(dual, closure_tree, len(run.whole.terminals))
+        found = run.whole.spanning_tree(smaller.restored(tree)), bound.value
+        tables = tables_of(dual, smaller)
     started = time.perf_counter()
     found = comm.bcast(found)
     assert found is not None
-    answer = certified(found[0], closure_tree, found[1], None if matrix is None else matrix.as_table())
+    answer = certified(run.whole, found[0], closure_tree, found[1], None if matrix is None else matrix.as_table())
     return Outcome(answer, tables, rank_of(work, time.perf_counter() - started), "", True)
 
 
@@ -172,36 +179,32 @@ def _tree(
 
 
 def _reduced_and_searched(
-    smaller: ReducedGraph, bound: Bound | None, closure_tree: ClosureTree, run: Setting
+    smaller: ReducedGraph, dual: DualSolution | None, closure_tree: ClosureTree, run: Setting
 ) -> Outcome:
     """Return the outcome of modes best and exact. Collective."""
-    bound = run.comm.bcast(best_bound(bound, run.comm))
-    assert bound is not None
-    least = _lower_bound(bound, closure_tree, run.whole)
+    dual = run.comm.bcast(best_dual(dual, run.comm))
+    assert dual is not None
+    bound = certified_bound(dual, closure_tree, len(run.whole.terminals))
+    state = SteinerState(smaller, bound)
     layers: Tables = {}
     if run.parameters.mode == "best":
         run.report(0.0, "reductions")
-        found, work = polished(shrunk_for_best(smaller, run), run)
+        found, work = polished(shrunk_together(state, run, BEST_EFFORT), run)
         ended = "" if found.proven else run.stop.ended(work.rounds)
-        answer = certified(run.whole.edges.part(found.tree), closure_tree, min(least, found.weight))
+        answer = certified(run.whole, found.tree, closure_tree, bound.value)
     else:
-        exact = searched(smaller, least, run.stop.criteria.memory, run)
+        exact = searched(state, run.stop.criteria.memory, run)
         found, work, ended = exact.found, exact.work, exact.ended
-        proof = DUAL if found.bound <= least else SEARCH
-        answer = certified(run.whole.edges.part(found.tree), closure_tree, found.bound, None, found.proven, proof)
+        answer = certified(run.whole, found.tree, closure_tree, found.bound.value, None, found.proven,
+                           found.bound.proof)
         layers = layers_of(exact.sets, exact.states)
-    tables = {**tables_of(bound, found.smaller), **history_of(work.history, smaller.graph.scale), **layers}
+    tables = {**tables_of(dual, found.smaller), **history_of(work.history, smaller.graph.scale), **layers}
     complete = found.proven or not run.stop.broken_off
     return Outcome(answer, tables, rank_of(work, 0.0), ended, complete)
 
 
-def _lower_bound(bound: Bound, closure_tree: ClosureTree, whole: Network) -> int:
-    """Return the greater one of the bounds by dual ascent and by the terminal distance graph."""
-    return max(bound.value, closure_bound(closure_tree.weight, len(whole.terminals)))
-
-
 def certified(
-    edges: Edges, closure_tree: ClosureTree, lower_bound: int, matrix: DistanceTable | None = None,
+    whole: Network, tree: Indices, closure_tree: ClosureTree, lower_bound: int, matrix: DistanceTable | None = None,
     optimal: bool | None = None, proof: str | None = None,
 ) -> Tree:
     """Return the answer: a tree in the graph as it was read, with a lower bound, and this rank's part of the matrix.
@@ -211,14 +214,14 @@ def certified(
     optimal, proof
         As in `answers.tree.Tree`.
     """
+    edges = whole.edges.part(tree)
     columns = edges.tails, edges.heads, edges.weights
-    return tree_from_edges(columns, lower_bound, closure_tree.weight, closure_tree.bottleneck, proof, matrix,
-                                optimal)
+    return tree_from_edges(columns, lower_bound, closure_tree.weight, closure_tree.bottleneck, proof, matrix, optimal)
 
 
-def tables_of(bound: Bound, smaller: ReducedGraph) -> Tables:
+def tables_of(dual: DualSolution, smaller: ReducedGraph) -> Tables:
     """Return the groups `/prices` and `/reductions`."""
-    prices = Prices(bound.root, bound.terminals.astype(np.int32), bound.duals.astype(np.int64))
+    prices = Prices(dual.root, dual.terminals.astype(np.int32), dual.duals.astype(np.int64))
     sizes = {"vertices": smaller.graph.n, "edges": smaller.graph.edges}
     return {"prices": prices.group(), "reductions": columns(REDUCTIONS, {**sizes, **smaller.counts})}
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.steiner_kmb.dual_ascent import ascent, distances_left, too_heavy
+from hpcsolve.algorithms.steiner_kmb.bounds import ascent
 from hpcsolve.algorithms.steiner_kmb.network import Network
 from hpcsolve.algorithms.steiner_kmb.reduced_graph import Mask
 from hpcsolve.device.host import Given
@@ -276,9 +276,9 @@ def _cuts(net: Network, root: int, words: int, limit: int) -> tuple[Cuts, Mask]:
     order = np.lexsort(found.cuts.T)
     sets = found.cuts[order]
     first = first_of_sets(sets)
-    duals = np.add.reduceat(found.bound.duals[order], first)
-    left = distances_left(net, found)
-    return Cuts(root, found.bound.value, sets[first], duals, left[0]), too_heavy(net, found, *left, limit)
+    duals = np.add.reduceat(found.dual.duals[order], first)
+    left = found.distances()
+    return Cuts(root, found.dual.value, sets[first], duals, left[0]), found.too_heavy(limit, *left)
 
 
 def space_of(net: Network, ascents: Sequence[Cuts], rules: int = BOUND_RULE | SEPARATOR_RULE) -> Space:

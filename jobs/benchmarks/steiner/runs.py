@@ -63,7 +63,7 @@ def own_run(
     runs: list[tuple[float, float]] = []
     while True:
         begin = clock()
-        with _timed("own_bound", clock) as ascents:
+        with _timed("own_dual", clock) as ascents:
             outcome = run(instance.graph, device, SerialComm(), parameters, silent, stop)
         whole = clock() - begin
         runs.append((whole - sum(ascents), whole))

@@ -36,7 +36,7 @@ from tests.published import published
 from tests.steiner_oracle import hardly_shrunk, hypercube, least_tree, steiner_graphs
 from tests.thread_comm import on_ranks
 
-SHRUNK = "hpcsolve.algorithms.steiner_kmb.best.shrunk"  # it proves small road networks, before any search
+SHRUNK = "hpcsolve.algorithms.steiner_kmb.reductions.shrunk"  # it proves small road networks, before any search
 
 
 def solved(graph: Graph, device: Device, comm: Any = None, mode: str = "best") -> Outcome:

@@ -25,7 +25,7 @@ from hpcsolve.algorithms.steiner_kmb import Parameters
 from hpcsolve.algorithms.steiner_kmb.exact import search_again, without_heavy
 from hpcsolve.algorithms.steiner_kmb.network import network
 from hpcsolve.algorithms.steiner_kmb.reduced_graph import ReducedGraph, reduced
-from hpcsolve.algorithms.steiner_kmb.reductions import Shrunk
+from hpcsolve.algorithms.steiner_kmb.reductions import SteinerState
 from hpcsolve.algorithms.steiner_kmb.setting import RoundStop, Work
 from hpcsolve.algorithms.steiner_kmb.subset_program import Meeting, Program
 from hpcsolve.algorithms.steiner_kmb.subset_states import several_ascents, space_of
@@ -166,7 +166,7 @@ def test_ascents_remove_edges_and_lose_no_lighter_tree(small: bool, host: HostDe
         least = solved(graph).cost - smaller.offset
         found = several_ascents(net, SerialComm(), least + 1)
         assert found is not None and len(found[0]) == (len(net.terminals) if small else len(net.terminals) // 2 + 1)
-        start = Shrunk(smaller, np.empty(0, np.int64), least + 1 + smaller.offset, 0)
+        start = SteinerState(smaller, weight=least + 1 + smaller.offset)
         now, every = without_heavy(start, *found)
         assert now.smaller.graph.n == len(every[0].reach)
         program = Program(space_of(network(now.smaller.graph, host), every), SerialComm(), least + 1, lambda b: False)

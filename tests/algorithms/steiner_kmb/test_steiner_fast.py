@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hpcsolve.algorithms import steiner_kmb
 from hpcsolve.algorithms.base import Outcome, silent
 from hpcsolve.algorithms.steiner_kmb import Parameters
-from hpcsolve.algorithms.steiner_kmb.dual_ascent import ascent
+from hpcsolve.algorithms.steiner_kmb.bounds import ascent
 from hpcsolve.algorithms.steiner_kmb.network import network
 from hpcsolve.algorithms.steiner_kmb.reduced_graph import reduced
 from hpcsolve.answers.tree import check_answer
@@ -116,9 +116,9 @@ def test_a_tree_of_no_weight(device: Device) -> None:
 
 def test_an_ascent_that_is_cut_short_proves_less(host: HostDevice, monkeypatch: pytest.MonkeyPatch) -> None:
     net = network(road_steiner(400, 40, seed=3), host)
-    whole = ascent(net, 0).bound
-    monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.dual_ascent.MOST_WORK", whole.work // 2)
-    half = ascent(net, 0).bound
+    whole = ascent(net, 0).dual
+    monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.bounds.MOST_WORK", whole.work // 2)
+    half = ascent(net, 0).dual
     assert 0 < half.value < whole.value and whole.work // 2 <= half.work < whole.work
     assert half.duals.tolist() == whole.duals[: len(half.duals)].tolist()
 

@@ -7,12 +7,13 @@ tests/algorithms/steiner_kmb/test_steiner_ruin.py
 from __future__ import annotations
 
 import os
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from hpcsolve.algorithms.base import NO_STOP, silent
-from hpcsolve.algorithms.steiner_kmb.best import Ruin, factor_of, ruin_from, work_of_shake
+from hpcsolve.algorithms.steiner_kmb.best import Ruin, factor_of, work_of_shake
 from hpcsolve.algorithms.steiner_kmb.network import Network, network
 from hpcsolve.algorithms.steiner_kmb.reduced_graph import reduced
 from hpcsolve.algorithms.steiner_kmb.setting import Parameters, RoundStop, Setting, Work
@@ -33,10 +34,16 @@ def setting_for(net: Network, shakes: int, seed: int = 1, starts: int = 1, comm:
     return Setting(net, net.device, net.device, comm, parameters, silent, RoundStop(comm, NO_STOP, None), seed)
 
 
+def ruin_from(net: Network, setting: Setting, tree: np.ndarray) -> Ruin:
+    """Return searches that begin with this tree, in a graph that was not reduced."""
+    made = Ruin(net, setting, SimpleNamespace(offset=0, in_own_unit=str))
+    made.begin(tree, Work(0, 0.0, history=[(0, 0.0, net.weight(tree))]))
+    return made
+
+
 def search(net: Network, tree: np.ndarray, shakes: int = 1, seed: int = 1, starts: int = 1) -> Ruin:
-    setting = setting_for(net, shakes, seed, starts)
-    made = ruin_from(net, setting, tree, Work(0, 0.0, history=[(0, 0.0, net.weight(tree))]))
-    made.run(1)
+    made = ruin_from(net, setting_for(net, shakes, seed, starts), tree)
+    made.run()
     return made
 
 

@@ -11,10 +11,10 @@ import pytest
 from hpcsolve.algorithms import steiner_kmb
 from hpcsolve.algorithms.base import NO_STOP, Outcome, StopCriteria, silent
 from hpcsolve.algorithms.steiner_kmb import Parameters
-from hpcsolve.algorithms.steiner_kmb.best import Ruin, Start, recombined, ruin_from
+from hpcsolve.algorithms.steiner_kmb.best import Ruin, Start, recombined
 from hpcsolve.algorithms.steiner_kmb.network import Network, network
 from hpcsolve.algorithms.steiner_kmb.reduced_graph import reduced
-from hpcsolve.algorithms.steiner_kmb.reductions import Shrunk
+from hpcsolve.algorithms.steiner_kmb.reductions import SteinerState
 from hpcsolve.algorithms.steiner_kmb.setting import Work
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
@@ -22,7 +22,7 @@ from hpcsolve.parallel.comm import Comm, SerialComm
 from hpcsolve.problems.graph import Graph, from_edges
 from tests.algorithms.steiner_kmb.test_steiner_best import Impatient, is_right
 from tests.algorithms.steiner_kmb.test_steiner_key_vertex import poor_tree
-from tests.algorithms.steiner_kmb.test_steiner_ruin import search, setting_for, weighed
+from tests.algorithms.steiner_kmb.test_steiner_ruin import ruin_from, search, setting_for, weighed
 from tests.steiner_oracle import hypercube, least_weight
 from tests.thread_comm import on_ranks
 
@@ -60,10 +60,10 @@ def test_what_is_good_in_two_trees_is_joined(host: HostDevice) -> None:
     assert min(weights) > sum(least) + BRIDGE
     setting = setting_for(net, shakes=0, starts=2)
     starts = [Start(i, tree, tree, weight) for i, (tree, weight) in enumerate(zip(trees, weights))]
-    ruin = Ruin(net, setting, starts, min(weights), 0)
     smaller = reduced(graph)
     assert smaller.graph.n == graph.n
-    now = Shrunk(smaller, trees[int(np.argmin(weights))], min(weights), 0)
+    ruin = Ruin(net, setting, smaller, starts, min(weights))
+    now = SteinerState(smaller, tree=trees[int(np.argmin(weights))], weight=min(weights))
     found, _ = recombined(now, Work(0, 0.0, history=[(0, 0.0, now.weight)]), ruin, setting)
     assert weighed(net, found.tree) == found.weight == sum(least) + BRIDGE
     assert np.isin(found.tree, np.union1d(*trees)).all()
@@ -87,8 +87,8 @@ def test_ranks_do_not_matter(device: Device, host: HostDevice) -> None:
 
     def work(comm: Comm) -> tuple[bytes | None, bytes, int, list[tuple[int, int]]]:
         own = replace(net, device=HostDevice(2))
-        made = ruin_from(own, setting_for(own, 1, 1, 3, comm), tree, Work(0, 0.0))
-        made.run(1)
+        made = ruin_from(own, setting_for(own, 1, 1, 3, comm), tree)
+        made.run()
         best = made.best()
         history = [(number, weight) for number, _, weight in made.history]
         return None if best is None else best.tobytes(), made.edges().tobytes(), made.weight, history
@@ -105,14 +105,14 @@ def test_a_launch_that_is_cut_short_keeps_what_is_done(monkeypatch: pytest.Monke
         net = network(reduced(hypercube(7, 64)).graph, host)
         tree = poor_tree(net, 1)
         whole = search(net, tree, starts=3)
-        made = ruin_from(net, setting_for(net, 1, 1, 3), tree, Work(0, 0.0))
+        made = ruin_from(net, setting_for(net, 1, 1, 3), tree)
         with monkeypatch.context() as patch:
             patch.setattr(made.setting.stop, "is_due", partial(next, iter([False, True])))
             made._advance()
         assert made.launches == 0 and [one.work > 0 for one in made.starts] == [True, False, False]
         assert made.weight == made.starts[0].weight < net.weight(tree)
         assert np.array_equal(made.best(), made.starts[0].tree)
-        made.run(1)
+        made.run()
         assert [one.now.tobytes() for one in made.starts] == [one.now.tobytes() for one in whole.starts]
         assert made.weight == whole.weight and np.array_equal(made.best(), whole.best())
 
