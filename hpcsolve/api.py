@@ -29,8 +29,8 @@ from hpcsolve.runner.ahead import build_for
 from hpcsolve.runner.choose import Source, in_words, kind_of_file, method_and_instance
 from hpcsolve.runner.kinds import is_graph, kind_of
 from hpcsolve.runner.method import owner_of, resources_here
-from hpcsolve.runner.planned import PlannedRun, with_earlier, with_instance
-from hpcsolve.runner.reading import instance_file, precision_of, read_instance, reporting_progress, say_source
+from hpcsolve.runner.planned import PlannedRun, read_planned, with_earlier
+from hpcsolve.runner.reading import Judge, instance_file, read_instance, reporting_progress, say_source
 from hpcsolve.runner.run import NO_CHECKPOINTS, CheckpointOptions, run_job
 from hpcsolve.wording import counted
 
@@ -176,7 +176,7 @@ class _Given:
         if isinstance(self.problem, (str, os.PathLike)):
             return read_instance(job, precision=precision)
         kind = kind_of(job)
-        problem = kind.given(self.problem, self.options, precision or precision_of(job))
+        problem = kind.given(self.problem, self.options, precision or Judge(job).precision())
         return InstanceOf(problem, IN_MEMORY, kind.content_hash(problem), "memory")
 
 
@@ -278,11 +278,15 @@ class _Silent(Log):
 def _plan(job: Job, given: _Given, instance: InstanceOf[Any] | None, write: bool, log: Log) -> PlannedRun:
     if write:
         require_result_name(job.settings.output)
-    if instance is None:
+
+    def read(judge: Judge) -> InstanceOf[Any]:
+        if instance is not None:
+            return instance
         is_file = isinstance(given.problem, (str, os.PathLike))
         with reporting_progress(instance_file(job), log.say) if is_file else nullcontext():
-            instance = given.read(job, None)
-    return with_earlier(with_instance(job, instance, job.settings.output if write else None))
+            return given.read(job, judge.precision())
+
+    return with_earlier(read_planned(job, job.settings.output if write else None, read))
 
 
 def _instance_key(problem: ProblemLike, options: Mapping[str, Any]) -> str | dict[str, Any]:

@@ -69,7 +69,7 @@ def keys() -> str:
     lines = ["### Above the tables", "", *_struct_rows(Settings)]
     for name in NAMES:
         lines += ["", f"### `[{name}]`", "", *_struct_rows(algorithm(name).parameters)]
-    honoured = {name: ", ".join(algorithm(name).stops) for name in NAMES}
+    honoured = {name: ", ".join(algorithm(name).parameters.STOPS) for name in NAMES}
     stopping = " and ".join(f"`{name}` ({keys})" for name, keys in honoured.items() if keys)
     lines += ["", "### `[stop]`", "", f"For {stopping}. Algorithms and modes without a partial answer refuse it.", ""]
     lines += _struct_rows(StopCriteria)

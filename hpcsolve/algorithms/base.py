@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, Any, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol
 
 import msgspec
 
 from hpcsolve.answers.base import AnswerType, Verdict, columns_of, distance_tables_of
 from hpcsolve.answers.contents import Column, DistanceTable, Group
-from hpcsolve.checkpoint.checkpoints import Checkpoints
+from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
+from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo
+from hpcsolve.parallel.launch import on_rank_0
 
 if TYPE_CHECKING:
     from hpcsolve.algorithms.trial import Trial
     from hpcsolve.answers.contents import Contents
-    from hpcsolve.device.base import Device, DeviceInfo
     from hpcsolve.parallel.comm import Comm
 
 WITHOUT_WORK = "ranks without work"
@@ -29,8 +31,8 @@ TO_FILL_GPUS = "to fill the GPUs"
 class StopCriteria(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     """The `[stop]` table, which ends a run early with the best answer so far.
 
-    A search ends at the first criterion that it meets; None is no criterion. An algorithm names those that it honours
-    in its `stops`; the others were refused when the job was read.
+    A search ends at the first criterion that it meets; None is no criterion. An algorithm's table names those that it
+    honours (`Table.stops`); the others were refused when the job was read.
 
     Attributes
     ----------
@@ -62,8 +64,8 @@ NO_STOP = StopCriteria()
 
 
 @dataclass(frozen=True)
-class Estimate:
-    """What a run will need, computed before anything is allocated."""
+class Plan:
+    """How a problem will be solved and what that needs, known before anything is allocated."""
 
     device_bytes: tuple[int, ...]
     """Device memory of each rank, exact to the byte."""
@@ -81,8 +83,12 @@ class Estimate:
     """Given each rank's free bytes (as `needed` counts them), the most cities (or vertices) of this kind that fit."""
     shared_bytes: int = 0
     """Tables shared by the ranks of a host (`Comm.once_per_host`, `Device.constant`). Each GPU has its own copy."""
-    otherwise: Estimate | None = None
-    """What another method needs that the run takes if this does not fit, or None."""
+    method: str = ""
+    """How the problem is solved, in the algorithm's own word, for `Algorithm.run`."""
+    otherwise: Plan | None = None
+    """By another method, which is taken if this one does not fit in the memory, or None."""
+    note: str = ""
+    """A line for the log after the run, that says why this method was taken in place of the first one, or ""."""
     smaller: str = ""
     """How a similar job would take much less memory, for the message that this one does not fit, or ""."""
     beside: Callable[[], Mapping[str, int | str]] = dict
@@ -111,6 +117,8 @@ class Outcome:
         Why the search ended, and after how much work, in words for the log; "" if it just came to its end.
     complete
         Whether the run ended by itself or by a stop criterion, and not by an interruption. The same on every rank.
+    wrong
+        What the algorithm itself found wrong with this rank's part of the answer, in words, or None.
     """
 
     answer: Any
@@ -118,6 +126,7 @@ class Outcome:
     rank: Mapping[str, float | int] = field(default_factory=dict)
     ended: str = ""
     complete: bool = True
+    wrong: str | None = None
 
     @property
     def solution(self) -> dict[str, Column]:
@@ -151,9 +160,57 @@ def silent(done: float, message: str = "") -> None:
     """Ignore the progress."""
 
 
-@dataclass(frozen=True)
-class Algorithm:
+class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+    """An algorithm's own table in a job file. Its keys are read and refused one by one when the job is read."""
+
+    STOPS: ClassVar[tuple[str, ...]] = ()
+    """The keys of `[stop]` that the algorithm honours, perhaps only with some parameters (`stops`)."""
+
+    def stops(self) -> tuple[str, ...]:
+        """Return the keys of `[stop]` that the algorithm honours with these parameters."""
+        return self.STOPS
+
+    def can_resume(self) -> bool:
+        """Return whether a run with these parameters writes checkpoints and goes on from one."""
+        return False
+
+
+@dataclass(frozen=True, eq=False)
+class Statement:
+    """What is asked of a problem, in positions and integers. All that the job's files say is read, checked and refused.
+
+    It is made once, on rank 0, and broadcast.
+
+    Attributes
+    ----------
+    problem
+        A `Tsp`, a `TspBatch` or a `Graph`.
+    parameters
+        The algorithm's table of the job.
+    question
+        The question that the answer must meet, for `AnswerType.check` and `verify`.
+    sha256
+        For each key that names a file, the SHA-256 of its content.
+    """
+
+    problem: Any
+    parameters: Any
+    question: Any = None
+    sha256: Mapping[str, str] = field(default_factory=dict)
+
+    def fits(self) -> bool:
+        """Return whether the algorithm can take the costs, exact as they are. If not, decimals may be rounded."""
+        return True
+
+    def may_end_early(self, criteria: StopCriteria = NO_STOP) -> bool:
+        """Return whether a run that is interrupted ends with the best answer so far."""
+        return bool(self.parameters.stops())
+
+
+class Algorithm(ABC):
     """All that the rest of hpcsolve knows of an algorithm. Its package has one, named `ALGORITHM`.
+
+    A job's way leads through `statement`, `plan` and `run`.
 
     Attributes
     ----------
@@ -165,84 +222,104 @@ class Algorithm:
         The kinds of answers that it may give.
     parameters
         The struct of its table in job files.
-    estimate
-        Function of (problem, parameters, number of ranks, device of each rank): what a run will need.
-    run
-        Function of (problem, device, communicator, parameters, report, stop criteria, seed of the random numbers,
-        `Checkpoints`): the outcome of a run. All ranks call it with the same problem. Once any rank is asked to stop,
-        an algorithm that honours `stops` ends soon with the best answer so far, and one that can resume writes a
-        checkpoint and, if it has no answer, raises `Stopped`. The ranks agree on when.
-    trial
-        Function of (problem, parameters, stop criteria, number of ranks, device, seed): does some of a job's work on
-        this rank's device, in a second or two or as long as a single piece of it takes, to learn the time of all of it.
     kernel_files
         Files of cuda_src that a run loads, without suffix; none if it has no kernels. Those of `host/` have functions
         that run on the host's cores whatever the device.
-    files_needed
-        Function of (parameters, the job's `instance`, stop criteria): those of `kernel_files` that a run of the job may
-        load, as far as the job says it. By default all.
-    stops
-        The keys of the job's `[stop]` that it honours, perhaps only with some parameters (`can_stop`).
     groups
         The groups that it adds to the result file beside the answer: group name -> its datasets.
-    can_stop
-        Function of the parameters and a key of `stops`: whether the key is honoured with them.
-    may_end_early
-        Function of (problem, parameters, whether there are stop criteria): whether a run on this problem has a best
-        answer so far, before it is over.
-    file_keys
-        Its keys that may name a file: key -> a function that reads the file and returns its SHA-256. The function takes
-        the path and the expected SHA-256 or None. The job keeps the hash beside the key, as `KEY-sha256`.
+    files
+        Its keys that may name a file. The job keeps the SHA-256 of the file's content beside the key, as `KEY-sha256`.
     batches
         Whether it takes a `TspBatch` in place of a `Tsp`.
-    can_resume
-        Function of the parameters: whether a run with them writes checkpoints and goes on from one.
-    asked
-        Function of (problem, parameters): the question that the answer must meet, for `AnswerType.check` and `verify`.
-    check
-        Function of (problem, parameters, outcome), called on every rank: a text that says what the algorithm itself
-        found wrong with this rank's part of the answer, or None.
-    again
-        Function of (problem, parameters, contents of a result): the verdict of a second search by other means, for
-        `hpcsolve verify --again`; None if there is no such search.
-    largest_cost
-        Function of the numbers of vertices (or cities) and of edges (or arcs): the largest integer cost with which no
-        sum of costs overflows, whatever the instance. Costs that must be rounded are rounded to this size.
-    fits
-        Function of (problem, parameters): whether the algorithm can take the costs of this instance, exact as they are,
-        which may be larger.
     """
 
-    name: str
-    kind: str
-    answers: tuple[AnswerType, ...]
-    parameters: type[msgspec.Struct]
-    estimate: Callable[[Any, Any, int, DeviceInfo], Estimate]
-    run: Callable[[Any, Device, Comm, Any, Report, StopCriteria, int, Checkpoints], Outcome]
-    trial: Callable[[Any, Any, StopCriteria, int, Device, int], Trial]
-    kernel_files: tuple[str, ...] = ()
-    stops: tuple[str, ...] = ()
-    groups: Mapping[str, Group] = field(default_factory=dict)
-    can_stop: Callable[[Any, str], bool] = lambda parameters, key: True
-    may_end_early: Callable[[Any, Any, bool], bool] = lambda problem, parameters, stops: True
-    file_keys: Mapping[str, Callable[[str, str | None], str]] = field(default_factory=dict)
-    batches: bool = False
-    can_resume: Callable[[Any], bool] = lambda parameters: False
-    asked: Callable[[Any, Any], Any] = lambda problem, parameters: None
-    check: Callable[[Any, Any, Outcome], str | None] = lambda problem, parameters, outcome: None
-    again: Callable[[Any, Any, Contents], Verdict] | None = None
-    largest_cost: Callable[[int, int], int] = lambda n, edges: (2**62 - 1) // max(n, 1)
-    fits: Callable[[Any, Any], bool] = lambda problem, parameters: True
-    files_needed: Callable[[Any, Any, StopCriteria], tuple[str, ...]] | None = None
+    name: ClassVar[str]
+    kind: ClassVar[str]
+    answers: ClassVar[tuple[AnswerType, ...]]
+    parameters: ClassVar[type[Table]]
+    kernel_files: ClassVar[tuple[str, ...]] = ()
+    groups: ClassVar[Mapping[str, Group]] = {}
+    files: ClassVar[tuple[str, ...]] = ()
+    batches: ClassVar[bool] = False
 
-    def files_of(self, parameters: Any, instance: Any, criteria: StopCriteria) -> tuple[str, ...]:
-        """Return the kernel files that a run of a job may load."""
-        return self.kernel_files if self.files_needed is None else self.files_needed(parameters, instance, criteria)
+    def kernels_of(self, parameters: Any, instance: Any, criteria: StopCriteria) -> tuple[str, ...]:
+        """Return those of `kernel_files` that a run of a job may load, as far as its keys say it."""
+        return self.kernel_files
 
-    def stop_keys(self, parameters: Any) -> tuple[str, ...]:
-        """Return the keys of `[stop]` that the algorithm honours with these parameters."""
-        return tuple(key for key in self.stops if self.can_stop(parameters, key))
+    def largest_cost(self, n: int, edges: int) -> int:
+        """Return the largest integer cost with which no sum of costs overflows, whatever the instance.
 
-    def has_partial_answers(self, problem: Any, parameters: Any, criteria: StopCriteria = NO_STOP) -> bool:
-        """Return whether a run that is interrupted ends with the best answer so far."""
-        return bool(self.stop_keys(parameters)) and self.may_end_early(problem, parameters, criteria != NO_STOP)
+        Costs that must be rounded are rounded to this size.
+
+        Parameters
+        ----------
+        n, edges
+            Numbers of vertices (or cities) and of edges (or arcs).
+        """
+        return (2**62 - 1) // max(n, 1)
+
+    @abstractmethod
+    def statement(self, problem: Any, parameters: Any, to_check: bool = False) -> Any:
+        """Return the statement of a job.
+
+        Parameters
+        ----------
+        to_check
+            Whether only an answer is to be checked. Then a file may be gone whose SHA-256 suffices for that.
+
+        Raises
+        ------
+        InputError
+            The parameters do not fit the problem, or a file that they name is wrong, or is another one than when its
+            SHA-256 was noted in them.
+        """
+
+    @abstractmethod
+    def plan(
+        self, statement: Any, ranks: int, info: DeviceInfo = ONE_CORE, criteria: StopCriteria = NO_STOP
+    ) -> Plan:
+        """Return how so many ranks, each with such a device, will solve the problem, and what they need.
+
+        Raises
+        ------
+        InputError, ResourceError
+            They cannot solve it, whatever the memory.
+        """
+
+    @abstractmethod
+    def run(
+        self, statement: Any, device: Device, comm: Comm, report: Report = silent, criteria: StopCriteria = NO_STOP,
+        seed: int = 1, checkpoints: Checkpoints = NONE, method: str = "",
+    ) -> Outcome:
+        """Return the outcome of a run. All ranks call it with the same statement.
+
+        Once any rank is asked to stop, an algorithm that honours keys of `[stop]` ends soon with the best answer so
+        far, and one that can resume writes a checkpoint and, if it has no answer, raises `Stopped`. The ranks agree on
+        when.
+
+        Parameters
+        ----------
+        seed
+            Of the random numbers.
+        method
+            `Plan.method` of the plan that fits the memory. By default that of the plan itself.
+        """
+
+    @abstractmethod
+    def trial(self, statement: Any, criteria: StopCriteria, ranks: int, device: Device, seed: int) -> Trial:
+        """Do some of a job's work on this rank's device, to learn the time of all of it.
+
+        It takes a second or two, or as long as a single piece of the work.
+        """
+
+    def again(self, statement: Any, contents: Contents) -> Verdict | None:
+        """Return the verdict of a second search by other means, for `hpcsolve verify --again`, or None without one."""
+        return None
+
+    def solve(
+        self, problem: Any, device: Device, comm: Comm, parameters: Any, report: Report = silent,
+        criteria: StopCriteria = NO_STOP, seed: int = 1, checkpoints: Checkpoints = NONE,
+    ) -> Outcome:
+        """State a problem, which is the same on all ranks, and run."""
+        statement = on_rank_0(comm, lambda: self.statement(problem, parameters))
+        return self.run(statement, device, comm, report, criteria, seed, checkpoints)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from typing import Any
 
-from hpcsolve.algorithms.base import Outcome
+from hpcsolve.algorithms.base import Outcome, Statement
 from hpcsolve.answers.contents import DistanceTable
 
 
@@ -16,7 +15,7 @@ class Trial:
 
     Attributes
     ----------
-    problem, parameters, outcome
+    statement, outcome
         What was solved, and what was found.
     setup
         Seconds of what a rank does once, before the work.
@@ -33,8 +32,7 @@ class Trial:
         Tables of the job's answer, with some of their rows, that `outcome` does not have.
     """
 
-    problem: Any
-    parameters: Any
+    statement: Statement
     outcome: Outcome
     setup: float
     work: float | None

@@ -210,7 +210,7 @@ def _estimate(options: argparse.Namespace) -> int:
         found = forecast(job, options.ranks, options.memory, seconds_build, show)
         show("\n".join(found.lines()))
         if options.memory is not None and not found.fits:
-            smaller = f"; {found.estimate.smaller}" if found.estimate.smaller else ""
+            smaller = f"; {found.plan.smaller}" if found.plan.smaller else ""
             raise ResourceError("the job does not fit in the memory of --memory; the lines above say what it needs"
                                 f"{smaller}")
         return 0

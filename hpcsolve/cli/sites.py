@@ -85,7 +85,7 @@ def _script(options: argparse.Namespace, found: Forecast, cpus: int) -> str:
     from hpcsolve.slurm import job_name_of, script_of
 
     per_node = _ranks_per_node(options)
-    once = found.estimate.shared_bytes  # memory that ranks share counts once, and every rank like rank 0
+    once = found.plan.shared_bytes  # memory that ranks share counts once, and every rank like rank 0
     needed = once + per_node * (found.process - once)
     on_gpus = found.job.settings.device.lower() not in ("cpu", "auto")
     gpus = options.gpus_per_node if options.gpus_per_node is not None else per_node * on_gpus

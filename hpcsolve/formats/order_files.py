@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.errors import InputError
-from hpcsolve.formats.files import InputFile, as_text, open_file
+from hpcsolve.formats.files import InputFile, as_text
 from hpcsolve.formats.npy import is_npy, npy_array
 from hpcsolve.formats.tables import listed, rows_of
 from hpcsolve.problems.questions import LARGEST_VALUE, Windows
@@ -27,7 +27,7 @@ _BLANK = re.compile(r"\s*$")
 COLUMNS = ("city", "earliest", "latest", "service")
 
 
-def read_windows(path: str, tsp: Tsp) -> Windows:
+def read_windows(file: InputFile, tsp: Tsp) -> Windows:
     """Return the time windows of a table, in the instance's scaled integers.
 
     Raises
@@ -36,7 +36,7 @@ def read_windows(path: str, tsp: Tsp) -> Windows:
         With file and line: a column is missing, a city is unknown or there twice, a time is not a number of the
         costs' decimals, or a window ends before it begins.
     """
-    file = as_text(open_file(path))
+    file = as_text(file)
     rows = list(rows_of(file, "a row of a CSV table", _BLANK, ","))
     if not rows:
         raise file.error("is empty; the first line must be city,earliest,latest")
@@ -82,7 +82,7 @@ def _scaled(file: InputFile, line: int, cell: str, scale: int) -> int:
     return int(value)
 
 
-def read_leg_costs(path: str, tsp: Tsp, legs: int) -> NDArray[np.int64]:
+def read_leg_costs(file: InputFile, tsp: Tsp, legs: int) -> NDArray[np.int64]:
     """Return the costs of each leg, shape (legs, n, n), in the instance's scaled integers.
 
     `inf` (among integers the largest int64) is a forbidden arc; the diagonals are ignored.
@@ -92,7 +92,6 @@ def read_leg_costs(path: str, tsp: Tsp, legs: int) -> NDArray[np.int64]:
     InputError
         The file is no array of this shape, or an entry is too large or has more decimals than the instance's costs.
     """
-    file = open_file(path)
     if not is_npy(file.content):
         raise file.error("is not a .npy file; numpy.save writes one")
     table = npy_array(file)

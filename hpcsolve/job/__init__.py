@@ -320,7 +320,7 @@ def job_of_table(table: Mapping[str, Any], text: JobText, **replaced: str | None
 def _forget_changed_files(table: dict[str, Any], changed: Mapping[str, str]) -> None:
     """Drop the SHA-256 of a file from the job of a result, where the command line names another file."""
     name = str(table.get("algorithm"))
-    for key in algorithm(name).file_keys if name in NAMES else ():
+    for key in algorithm(name).files if name in NAMES else ():
         if f"{name}.{key}" in changed:
             table[name].pop(f"{key}-sha256", None)
 
@@ -365,6 +365,9 @@ def job_from_table(table: Mapping[str, Any], text: JobText | None = None) -> Job
     if settings.round is not None and settings.exact:
         raise job_text.error("round", "has no effect with exact = true; remove one of them")
     parameters = convert(own, parameters_type, name, job_text, known)
+    for key in algorithm(name).files:
+        if getattr(parameters, f"{key}_sha256") is not None and not isinstance(getattr(parameters, key), str):
+            raise job_text.error(f"{name}.{key}-sha256", f"{key} does not name a file; remove this key")
     _refuse_stop(settings, parameters, job_text)
     return Job(settings, parameters, text)
 
@@ -372,8 +375,8 @@ def job_from_table(table: Mapping[str, Any], text: JobText | None = None) -> Job
 def _refuse_stop(settings: Settings, parameters: Any, job_text: JobText) -> None:
     """Refuse the keys of `[stop]` that the algorithm does not honour."""
     solver = algorithm(settings.algorithm)
-    honoured = solver.stop_keys(parameters)
-    nothing = f"has no partial answer{' with these parameters' if solver.stops else ''}, so it cannot be stopped early"
+    honoured, why = parameters.stops(), " with these parameters" if solver.parameters.STOPS else ""
+    nothing = f"has no partial answer{why}, so it cannot be stopped early"
     for key, value in msgspec.to_builtins(settings.stop).items():
         if value is not None and key not in honoured:
             what = f"has no {key} to stop at" if honoured else nothing
@@ -403,7 +406,7 @@ def absolute_files(keys: Sequence[str], value: Any, folder: Path) -> Any:
     """
     files = [["instance"], *(["instance", key] for key in FILES)]
     if keys[0] in NAMES:
-        files += [[keys[0], key] for key in algorithm(keys[0]).file_keys]
+        files += [[keys[0], key] for key in algorithm(keys[0]).files]
     if list(keys) == ["instance", "batch"] and isinstance(value, list):
         return [absolute_files(keys, inner, folder) for inner in value]
     if list(keys) in files and isinstance(value, str):
@@ -422,25 +425,13 @@ def with_files_from(folder: Path, job: Job) -> Job:
 def named_files(job: Job) -> dict[str, str]:
     """Return the files that the job's parameters name: key -> path."""
     values = msgspec.structs.asdict(job.parameters)
-    return {key: values[key] for key in algorithm(job.settings.algorithm).file_keys if isinstance(values[key], str)}
+    return {key: values[key] for key in algorithm(job.settings.algorithm).files if isinstance(values[key], str)}
 
 
-def with_file_hashes(job: Job) -> Job:
-    """Return the job with the SHA-256 of each file that its parameters name.
+def with_sha256(job: Job, sha256: Mapping[str, str]) -> Job:
+    """Return the job with the SHA-256 of the files that its parameters name, by key.
 
     The answer depends on the content of the files, not on their names.
-
-    Raises
-    ------
-    InputError
-        A file cannot be read or has another SHA-256 than the job says, or there is a SHA-256 without a file.
     """
-    solver, values = algorithm(job.settings.algorithm), msgspec.structs.asdict(job.parameters)
-    named, found = named_files(job), {}
-    for key, sha256_of in solver.file_keys.items():
-        expected = values[f"{key}_sha256"]
-        if key in named:
-            found[f"{key}_sha256"] = sha256_of(named[key], expected)
-        elif expected is not None:
-            raise InputError(f"{solver.name}.{key}-sha256: {key} does not name a file; remove this key")
-    return replace(job, parameters=msgspec.structs.replace(job.parameters, **found))
+    own = {f"{key}_sha256": value for key, value in sha256.items()}
+    return replace(job, parameters=msgspec.structs.replace(job.parameters, **own))

@@ -71,7 +71,7 @@ def _without(folder: str, value: Any) -> Any:
 def build_for(job: Job, say: Say = say_nothing) -> None:
     """Build the kernels that a job may load, for the device that it asks for. Raises as `prepare_run`."""
     solver, device = algorithm(job.settings.algorithm), job.settings.device
-    files = solver.files_of(job.parameters, job.settings.instance, job.settings.stop)
+    files = solver.kernels_of(job.parameters, job.settings.instance, job.settings.stop)
     architectures = _architectures(device)
     codes = tuple(dict.fromkeys(_codes(files, device, architectures)))
     missing = [code for code in codes if not build.is_built(code)]

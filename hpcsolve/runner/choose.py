@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import Any
 
-from hpcsolve.algorithms.held_karp.solve import MOST_CITIES
+from hpcsolve.algorithms.held_karp.statement import MOST_CITIES
 from hpcsolve.algorithms.registry import NAMES
 from hpcsolve.errors import InputError
 from hpcsolve.formats import InstanceOf, OtherKindError
@@ -28,7 +28,7 @@ from hpcsolve.problems.rounding import Precision
 from hpcsolve.problems.tsp import Tsp
 from hpcsolve.replacing import require_replaceable
 from hpcsolve.runner.method import Method, Resources, as_named, method_for, owner_of, resources_here, stop_in_words
-from hpcsolve.runner.reading import precision_of, read_instance
+from hpcsolve.runner.reading import Judge, read_instance
 from hpcsolve.wording import counted
 
 MOST_AMBIGUOUS_ROWS = 4
@@ -114,7 +114,7 @@ class Source:
 
     def _cities(self) -> InstanceOf[Any]:
         """Return the instance as cities, with the precision of the algorithm that is taken for so many."""
-        few, many = (precision_of(self.job(name)) for name in ("held-karp", "ant-colony"))
+        few, many = (Judge(self.job(name)).precision() for name in ("held-karp", "ant-colony"))
 
         def of(n: int) -> Precision:
             return few if n <= MOST_CITIES else many

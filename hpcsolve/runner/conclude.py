@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.base import Outcome
-from hpcsolve.algorithms.registry import algorithm
 from hpcsolve.answers import ANSWERS, answer_type_of_record
 from hpcsolve.answers.base import Verdict, first_failure
 from hpcsolve.answers.contents import Column, Contents, DistanceTable, columns, own_unit
@@ -115,16 +114,13 @@ def check_answer(planned: PlannedRun, outcome: Outcome, comm: Comm) -> tuple[Ver
 
     The algorithm's own check comes first, then the check of the kind of answer.
     """
-    job, problem = planned.job, planned.instance.problem
-    solver, parameters = algorithm(job.settings.algorithm), job.parameters
-    wrong = first_failure(comm, solver.check(problem, parameters, outcome))
+    wrong = first_failure(comm, outcome.wrong)
     if wrong is not None:
         return wrong, None
     # Rank 0 always has an answer. Other ranks may have no part of it.
     number = comm.bcast(ANSWERS.index(answer_type_of_record(type(outcome.answer))) if comm.rank == 0 else 0)
-    # Files that the parameters name need not be on the hosts of other ranks.
-    question = on_rank_0(comm, lambda: solver.asked(problem, parameters))
-    return ANSWERS[number].check(problem, question, outcome.answer, comm), question
+    question = planned.statement.question
+    return ANSWERS[number].check(planned.instance.problem, question, outcome.answer, comm), question
 
 
 def _write_collectively(result_writer: _ResultWriter, comm: Comm, writer: Writer | None) -> None:

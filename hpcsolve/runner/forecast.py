@@ -15,8 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from hpcsolve.algorithms.base import Estimate
-from hpcsolve.algorithms.registry import algorithm
+from hpcsolve.algorithms.base import Plan
 from hpcsolve.algorithms.trial import Trial
 from hpcsolve.device.base import ONE_CORE, Device
 from hpcsolve.device.select import open_device
@@ -31,7 +30,7 @@ from hpcsolve.problems.notes import notes_on
 from hpcsolve.runner.conclude import conclude
 from hpcsolve.runner.kinds import kind_of
 from hpcsolve.runner.memory import process_bytes
-from hpcsolve.runner.planned import PlannedRun, with_instance
+from hpcsolve.runner.planned import PlannedRun, read_planned
 from hpcsolve.runner.reading import read_reporting
 from hpcsolve.runner.run import rank_row
 from hpcsolve.wording import counted, size
@@ -44,12 +43,12 @@ MPI_START = 1.3
 
 @dataclass(frozen=True)
 class Forecast:
-    """An estimate with the free memory and the time.
+    """A plan with the free memory and the time.
 
     Attributes
     ----------
     memory
-        Bytes free for each rank, counted as `Estimate.needed` counts.
+        Bytes free for each rank, counted as `Plan.needed` counts.
     process
         Bytes of host memory of rank 0's whole process, with Python and the instance.
     device
@@ -58,7 +57,7 @@ class Forecast:
 
     job: Job
     instance: InstanceOf[Any]
-    estimate: Estimate
+    plan: Plan
     memory: int
     process: int
     device: str
@@ -67,32 +66,32 @@ class Forecast:
     @property
     def ranks(self) -> int:
         """Number of ranks."""
-        return len(self.estimate.device_bytes)
+        return len(self.plan.device_bytes)
 
     @property
     def fits(self) -> bool:
         """Whether every rank's share fits its free memory."""
-        return max(self.estimate.needed) <= self.memory
+        return max(self.plan.needed) <= self.memory
 
     def lines(self) -> Iterator[str]:
         """Yield the lines that are printed."""
-        problem, estimate, kind = self.instance.problem, self.estimate, kind_of(self.job)
-        shared = estimate.shared_bytes
+        problem, plan, kind = self.instance.problem, self.plan, kind_of(self.job)
+        shared = plan.shared_bytes
         what = f"{problem.name}, {kind.size(problem)} {kind.size_unit}"
         yield f"{self.job.settings.algorithm}, {what}, {counted(self.ranks, 'rank')}"
         yield from notes_on(problem)
         yield f"each rank has           {self.device}"
-        yield f"device memory per rank  {_range(estimate.device_bytes)}"
-        yield f"host memory per rank    {_range(estimate.host_bytes)}, for messages and tables, without Python's own"
+        yield f"device memory per rank  {_range(plan.device_bytes)}"
+        yield f"host memory per rank    {_range(plan.host_bytes)}, for messages and tables, without Python's own"
         if shared:
             yield f"shared on a host        {size(shared)}, once for all its ranks; each GPU has a copy"
-        yield f"memory of all ranks     {size(sum(estimate.needed) - shared * (self.ranks - 1))}"
+        yield f"memory of all ranks     {size(sum(plan.needed) - shared * (self.ranks - 1))}"
         yield f"process of rank 0       {size(self.process)} of host memory, with Python and the instance"
-        yield f"messages per rank       {_range(estimate.bytes_sent)}"
-        yield from (f"{name:23} {value}" for name, value in {**estimate.details, **estimate.beside()}.items())
-        yield f"work                    {estimate.operations:.4g} operations ({estimate.operation})"
+        yield f"messages per rank       {_range(plan.bytes_sent)}"
+        yield from (f"{name:23} {value}" for name, value in {**plan.details, **plan.beside()}.items())
+        yield f"work                    {plan.operations:.4g} operations ({plan.operation})"
         yield from self.phases.lines()
-        largest = estimate.largest([self.memory] * self.ranks)
+        largest = plan.largest([self.memory] * self.ranks)
         verdict = f"{'yes' if self.fits else 'no'}: {size(self.memory)} per rank"
         yield f"fits                    {verdict}; the largest that fits: {largest} {kind.size_unit}"
 
@@ -119,20 +118,20 @@ def forecast(
     """
     starting = (process_age() - seconds_build) * (MPI_START if ranks > 1 else 1)
     begun = time.perf_counter()
-    planned = with_instance(job, read_reporting(job, say), job.settings.output)
-    phases, problem = Phases(starting, time.perf_counter() - begun), planned.instance.problem
+    planned = read_planned(job, job.settings.output, lambda judge: read_reporting(job, say, judge.precision()))
+    phases = Phases(starting, time.perf_counter() - begun)
     device, fault = _device_of_a_rank(planned.job, ranks)
     with device or nullcontext():
         info = device.info if device else ONE_CORE
-        estimate = algorithm(job.settings.algorithm).estimate(problem, job.parameters, ranks, info)
-        once = estimate.shared_bytes
+        plan = planned.solver.plan(planned.statement, ranks, info, job.settings.stop)
+        once = plan.shared_bytes
         free = once + max(0, available_memory() - once) // ranks if memory is None else memory
-        process = process_bytes(estimate.needed[0] if info.kind == "cpu" else estimate.host_bytes[0] + once)
+        process = process_bytes(plan.needed[0] if info.kind == "cpu" else plan.host_bytes[0] + once)
         process += MPI_BYTES if ranks > 1 else 0
         phases = with_trial(phases, planned, ranks, device) if device else replace(phases, fault=fault)
     threads = f"{counted(info.threads, 'thread')} of " if info.kind == "cpu" and device else ""
     name = f"{threads}{info.name or 'one CPU core'}"
-    return Forecast(planned.job, planned.instance, estimate, free, process, name, phases)
+    return Forecast(planned.job, planned.instance, plan, free, process, name, phases)
 
 
 def _device_of_a_rank(job: Job, ranks: int) -> tuple[Device | None, str]:
@@ -217,9 +216,7 @@ def with_trial(phases: Phases, planned: PlannedRun, ranks: int, device: Device) 
     """Return the phases with the time of solving, checking and writing, from a trial on a rank's device."""
     settings = planned.job.settings
     try:
-        trial = planned.solver.trial(
-            planned.instance.problem, planned.job.parameters, settings.stop, ranks, device, settings.seed
-        )
+        trial = planned.solver.trial(planned.statement, settings.stop, ranks, device, settings.seed)
         checking, writing = _afterwards(planned, trial, device)
     except HpcsolveError as error:
         return replace(phases, fault=str(error))
@@ -228,10 +225,11 @@ def with_trial(phases: Phases, planned: PlannedRun, ranks: int, device: Device) 
 
 def _afterwards(planned: PlannedRun, trial: Trial, device: Device) -> tuple[float, float]:
     """Return the seconds that checking and writing the whole answer take, extrapolated from the trial's answer."""
-    job = replace(planned.job.with_settings(threads=device.info.threads), parameters=trial.parameters)
+    stated = trial.statement
+    job = replace(planned.job.with_settings(threads=device.info.threads), parameters=stated.parameters)
     comm, tables = SerialComm(), [*trial.outcome.rows.values(), *trial.tables]
     with tempfile.TemporaryDirectory() as folder:
-        small = replace(planned, job=job, instance=replace(planned.instance, problem=trial.problem),
+        small = replace(planned, job=job, instance=replace(planned.instance, problem=stated.problem), statement=stated,
                         output=str(Path(folder) / "trial.h5"))
         begun = time.perf_counter()
         row = rank_row(device, "", trial.outcome, {})

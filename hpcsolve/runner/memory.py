@@ -1,4 +1,4 @@
-"""Compares the estimate with the free memory of all ranks before anything is allocated."""
+"""Compares the plan with the free memory of all ranks before anything is allocated."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hpcsolve.algorithms.base import Estimate
+from hpcsolve.algorithms.base import Plan
 from hpcsolve.device.base import Device
 from hpcsolve.errors import ResourceError
 from hpcsolve.memory import (
@@ -52,27 +52,27 @@ def memory_of(device: Device) -> RankMemory:
     )
 
 
-def free_bytes(estimate: Estimate, memories: Sequence[RankMemory]) -> list[int]:
-    """Return the bytes that are free for each rank, counted as `Estimate.needed` counts.
+def free_bytes(plan: Plan, memories: Sequence[RankMemory]) -> list[int]:
+    """Return the bytes that are free for each rank, counted as `Plan.needed` counts.
 
     Ranks of one host (or GPU) divide its memory in proportion to what they need. Tables that they share count once.
     """
-    return [_free(rank, estimate, memories) for rank in range(len(memories))]
+    return [_free(rank, plan, memories) for rank in range(len(memories))]
 
 
-def that_fits(estimate: Estimate, memories: Sequence[RankMemory]) -> Estimate:
-    """Return the estimate of the method that the run will take: the other one if there is one and this does not fit."""
-    if estimate.otherwise is None or all(a <= b for a, b in zip(estimate.needed, free_bytes(estimate, memories))):
-        return estimate
-    return estimate.otherwise
+def that_fits(plan: Plan, memories: Sequence[RankMemory]) -> Plan:
+    """Return the plan of the method that the run will take: the other one if there is one and this does not fit."""
+    if plan.otherwise is None or all(a <= b for a, b in zip(plan.needed, free_bytes(plan, memories))):
+        return plan
+    return plan.otherwise
 
 
-def check_memory(estimate: Estimate, memories: Sequence[RankMemory], what: str, unit: str = "cities") -> None:
+def check_memory(plan: Plan, memories: Sequence[RankMemory], what: str, unit: str = "cities") -> None:
     """Refuse a run that does not fit the free memory.
 
     Parameters
     ----------
-    estimate, memories
+    plan, memories
         What the ranks need, and what each rank has.
     what
         The problem in words: `40 cities`.
@@ -84,25 +84,25 @@ def check_memory(estimate: Estimate, memories: Sequence[RankMemory], what: str, 
     ResourceError
         The message says what the rank that lacks most needs and has, and the largest size that fits.
     """
-    free = free_bytes(estimate, memories)
-    need = estimate.needed
+    free = free_bytes(plan, memories)
+    need = plan.needed
     if all(a <= b for a, b in zip(need, free)):
         return
     worst = _scarcest(need, free)
-    largest = estimate.largest(free)
-    ranks, smaller = counted(len(memories), "rank"), f", or {estimate.smaller}" if estimate.smaller else ""
+    largest = plan.largest(free)
+    ranks, smaller = counted(len(memories), "rank"), f", or {plan.smaller}" if plan.smaller else ""
     raise ResourceError(
-        f"{what} need {size(need[worst])} of memory{_once(estimate)} on rank {worst}, where {size(free[worst])} is "
+        f"{what} need {size(need[worst])} of memory{_once(plan)} on rank {worst}, where {size(free[worst])} is "
         f"free; at most {largest} {unit} fit on {ranks} with this memory; use more ranks on more nodes{smaller}"
     )
 
 
-def memory_line(estimate: Estimate, memories: Sequence[RankMemory]) -> str:
+def memory_line(plan: Plan, memories: Sequence[RankMemory]) -> str:
     """Return a line with the estimated and the free memory of the rank that has least to spare."""
-    free, need = free_bytes(estimate, memories), estimate.needed
+    free, need = free_bytes(plan, memories), plan.needed
     rank = _scarcest(need, free)
-    total = sum(need) - estimate.shared_bytes * (len(memories) - len({memory.host for memory in memories}))
-    return f"memory: {size(need[rank])} per rank{_once(estimate)} of {size(free[rank])} free, {size(total)} in all"
+    total = sum(need) - plan.shared_bytes * (len(memories) - len({memory.host for memory in memories}))
+    return f"memory: {size(need[rank])} per rank{_once(plan)} of {size(free[rank])} free, {size(total)} in all"
 
 
 def process_bytes(needed: int) -> int:
@@ -115,27 +115,27 @@ def _scarcest(need: Sequence[int], free: Sequence[int]) -> int:
     return max(range(len(need)), key=lambda rank: need[rank] - free[rank])
 
 
-def _once(estimate: Estimate) -> str:
+def _once(plan: Plan) -> str:
     """Return a remark on the memory that the ranks of a host share, empty if they share none."""
-    return f" ({size(estimate.shared_bytes)} of it once per host)" if estimate.shared_bytes else ""
+    return f" ({size(plan.shared_bytes)} of it once per host)" if plan.shared_bytes else ""
 
 
-def _free(rank: int, estimate: Estimate, memories: Sequence[RankMemory]) -> int:
+def _free(rank: int, plan: Plan, memories: Sequence[RankMemory]) -> int:
     """Return the bytes that are free for one rank."""
-    mine, once = memories[rank], estimate.shared_bytes
-    own = [need - once for need in estimate.needed]
+    mine, once = memories[rank], plan.shared_bytes
+    own = [need - once for need in plan.needed]
     if mine.device_kind == "cpu":
         group = [r for r, memory in enumerate(memories) if memory.host == mine.host and memory.device_kind == "cpu"]
         host_free = min(memories[r].host_free for r in group)
         return max(0, min(mine.process_free, once + _share(rank, own, group, host_free - once)))
     gpu = mine.host, mine.device_uuid
     group = [r for r, memory in enumerate(memories) if (memory.host, memory.device_uuid) == gpu]
-    on_device = [need + once for need in estimate.device_bytes]
+    on_device = [need + once for need in plan.device_bytes]
     neighbours = [r for r, memory in enumerate(memories) if memory.host == mine.host]
-    on_host = min(mine.process_free - once, _share(rank, estimate.host_bytes, neighbours, mine.host_free - once))
+    on_host = min(mine.process_free - once, _share(rank, plan.host_bytes, neighbours, mine.host_free - once))
     # The need must fit both GPU and host, so the smaller of the two spare amounts decides.
-    spare = min(_share(rank, on_device, group, mine.device_free) - on_device[rank], on_host - estimate.host_bytes[rank])
-    return max(0, estimate.needed[rank] + spare)
+    spare = min(_share(rank, on_device, group, mine.device_free) - on_device[rank], on_host - plan.host_bytes[rank])
+    return max(0, plan.needed[rank] + spare)
 
 
 def _share(rank: int, needs: Sequence[int], group: Sequence[int], free: int) -> int:

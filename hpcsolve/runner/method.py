@@ -16,9 +16,8 @@ from typing import Any
 
 from hpcsolve.algorithms.base import StopCriteria
 from hpcsolve.algorithms.held_karp.question import Parameters as HeldKarp
-from hpcsolve.algorithms.held_karp.solve import FEWEST_BOUNDED, MOST_CITIES, most_in_lattice
+from hpcsolve.algorithms.held_karp.statement import FEWEST_BOUNDED, MOST_CITIES, most_in_lattice
 from hpcsolve.algorithms.registry import NAMES, algorithm
-from hpcsolve.device.base import ONE_CORE
 from hpcsolve.device.select import list_gpus, requested_threads
 from hpcsolve.errors import HpcsolveError
 from hpcsolve.job.convert import keys_of
@@ -207,8 +206,8 @@ def _is_sure(tsp: Tsp, keys: Mapping[str, Any], resources: Resources, stop: Coll
     if stop or tsp.n > most_in_lattice(HeldKarp(**keys), bool(tsp.precedences)):
         return False
     try:
-        parameters = HeldKarp(**keys, method="lattice")
-        need = algorithm("held-karp").estimate(tsp, parameters, resources.ranks, ONE_CORE)
+        solver = algorithm("held-karp")
+        need = solver.plan(solver.statement(tsp, HeldKarp(**keys, method="lattice")), resources.ranks)
     except HpcsolveError:
         return False
     limit = SECONDS if resources.seconds is None else resources.seconds
@@ -221,12 +220,12 @@ def _why_not_held_karp(tsp: Tsp, resources: Resources, stop: Collection[str]) ->
     solver = algorithm("held-karp")
     if tsp.n > MOST_CITIES:
         return f"{tsp.n} cities are more than the {MOST_CITIES} for which held-karp can try a proof"
-    if other := [key for key in stop if key not in solver.stops]:
+    if other := [key for key in stop if key not in solver.parameters.STOPS]:
         return f"held-karp has no {other[0]} to stop at"
-    parameters = solver.parameters(method="bounded")
-    if not solver.fits(tsp, parameters):
+    stated = solver.statement(tsp, solver.parameters(method="bounded"))
+    if not stated.fits():
         return "the costs are too far apart for held-karp"
-    need = max(solver.estimate(tsp, parameters, resources.ranks, ONE_CORE).needed)
+    need = max(solver.plan(stated, resources.ranks).needed)
     if resources.memory is not None and need > resources.memory:
         return f"bounds for {counted(tsp.n, 'city')} would take {_more_than(need, resources.memory)}"
     return ""
@@ -246,7 +245,7 @@ def _for_graph(graph: Graph, resources: Resources, keys: Collection[str], stop: 
     why, limit = f"since the graph has {counted(terminals, 'terminal')}", _limit(resources, stop)
     solver = algorithm("steiner-kmb")
     for mode, what in (("exact", "proves the lightest tree, if that can be done"), ("best", "keeps the lightest tree")):
-        need = max(solver.estimate(graph, solver.parameters(mode=mode), resources.ranks, ONE_CORE).needed)
+        need = max(solver.plan(solver.statement(graph, solver.parameters(mode=mode)), resources.ranks).needed)
         if resources.memory is None or need <= resources.memory:
             return Method("steiner-kmb", f"{why}; mode {mode} {what}", {"mode": mode}, limit)
     fast = f"mode fast, since mode best would take {_more_than(need, resources.memory or 0)}"

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from hpcsolve.algorithms.base import Algorithm
+from hpcsolve.algorithms.base import Algorithm, Statement
 from hpcsolve.algorithms.registry import algorithm
 from hpcsolve.answers.base import Verdict
 from hpcsolve.answers.contents import Contents
 from hpcsolve.errors import DamagedFileError, HpcsolveError, InputError
 from hpcsolve.formats import InstanceOf
-from hpcsolve.job import Job, with_file_hashes
+from hpcsolve.job import Job, with_sha256
 from hpcsolve.output.hdf5 import has_seal, require_result_name
 from hpcsolve.output.log import Say, say_nothing
 from hpcsolve.output.reader import read_result
 from hpcsolve.output.schema import require_whole
 from hpcsolve.runner.kinds import kind_of, require_kind
-from hpcsolve.runner.reading import read_reporting
+from hpcsolve.runner.reading import Judge, read_reporting
 from hpcsolve.runner.verify import verdict_on
 
 
@@ -43,6 +44,8 @@ class PlannedRun:
 
     Attributes
     ----------
+    statement
+        What the job asks of the instance.
     hash
         `Job.hash` of job and instance.
     output
@@ -57,6 +60,7 @@ class PlannedRun:
 
     job: Job
     instance: InstanceOf[Any]
+    statement: Statement
     hash: str
     output: str | None
     existing: Contents | None = None
@@ -71,7 +75,7 @@ class PlannedRun:
     @property
     def has_partial_answers(self) -> bool:
         """Whether a run that is interrupted ends with the best answer so far."""
-        return self.solver.has_partial_answers(self.instance.problem, self.job.parameters, self.job.settings.stop)
+        return self.statement.may_end_early(self.job.settings.stop)
 
     def keeps_earlier(self, contents: Contents) -> bool:
         """Return whether the output keeps the earlier result, since this one is not complete and not better either."""
@@ -100,7 +104,7 @@ def plan_run(
     """
     output = job.settings.output
     require_result_name(output)
-    planned = with_instance(job, instance or read_reporting(job, say), output)
+    planned = read_planned(job, output, lambda judge: instance or read_reporting(job, say, judge.precision()))
     if not os.path.exists(output):
         return planned
     if overwrite:
@@ -141,16 +145,32 @@ def _verdict(planned: PlannedRun, existing: Contents) -> Verdict:
     """Return the stored verdict of an existing result, or that of a new check if the file may have been changed."""
     assert planned.output is not None
     if not has_seal(planned.output):
-        return verdict_on(planned.job, planned.output, existing, planned.instance)
+        return verdict_on(planned.job, planned.output, existing, planned.instance, planned.statement)
     infeasible = bool(existing.value("solution", "infeasible"))
     verified = bool(existing.attributes["verified"])
     return Verdict(True if verified else None if infeasible else False, "when it was solved")
 
 
-def with_instance(job: Job, instance: InstanceOf[Any], output: str | None) -> PlannedRun:
-    """Return the planned run of a job with its instance. The output is not looked at. Raises as `with_file_hashes`."""
-    job = with_file_hashes(job)
-    return PlannedRun(job, instance, job.hash(kind_of(job).identity(instance)), output)
+def read_planned(
+    job: Job, output: str | None, read: Callable[[Judge], InstanceOf[Any]]
+) -> PlannedRun:
+    """Return the planned run of a job. The output is not looked at.
+
+    Parameters
+    ----------
+    read
+        Returns the instance, whose costs the judge may be asked about.
+
+    Raises
+    ------
+    InputError
+        As `read`, and as `Algorithm.statement`.
+    """
+    judge = Judge(job)
+    instance = read(judge)
+    statement = judge.statement(instance.problem)
+    job = with_sha256(job, statement.sha256)
+    return PlannedRun(job, instance, statement, job.hash(kind_of(job).identity(instance)), output)
 
 
 def _existing_result(planned: PlannedRun) -> Contents:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from hpcsolve.algorithms.base import Statement
 from hpcsolve.algorithms.registry import algorithm
 from hpcsolve.errors import InputError
 from hpcsolve.formats import InstanceOf
@@ -30,10 +31,10 @@ def say_source(job: Job, say: Say) -> None:
         say(f"read:   {os.path.basename(file)}{f', {size(total)}' if total else ''}")
 
 
-def read_reporting(job: Job, say: Say) -> InstanceOf[Any]:
+def read_reporting(job: Job, say: Say, precision: Precision) -> InstanceOf[Any]:
     """Return the instance of a job, and report every few seconds how far reading is. Raises as `read_instance`."""
     with reporting_progress(instance_file(job), say):
-        return read_instance(job)
+        return read_instance(job, precision=precision)
 
 
 @contextmanager
@@ -88,7 +89,7 @@ def read_instance(job: Job, file: str | None = None, precision: Precision | None
     InputError
         One line with file and line, or key.
     """
-    named, own, precision = job.settings.instance, kind_of(job), precision or precision_of(job)
+    named, own, precision = job.settings.instance, kind_of(job), precision or Judge(job).precision()
     if file is None and named in (IN_MEMORY, {BATCH: IN_MEMORY}):
         key = "instance" if named == IN_MEMORY else "instance.batch"
         raise InputError(f"the instance was in the memory of a Python program: name its file, --set {key}=FILE")
@@ -116,15 +117,33 @@ def read_instance(job: Job, file: str | None = None, precision: Precision | None
     return InstanceOf(problem, "", own.content_hash(problem), "generated")
 
 
-def precision_of(job: Job) -> Precision:
-    """Return how costs become integers: by the limits of the job's algorithm, and by its keys `exact` and `round`."""
-    solver, settings = algorithm(job.settings.algorithm), job.settings
-    decimals = None if settings.round is None else decimals_of(settings.round)
+class Judge:
+    """Judges whether a job's algorithm takes the exact costs of a problem, by the statement of the job.
 
-    def fits(problem: Any) -> bool:
-        return solver.fits(problem, job.parameters)
+    The statement is kept, so that it is made once if the problem stays as it is.
+    """
 
-    return Precision(solver.name, solver.largest_cost, fits, settings.exact, decimals)
+    def __init__(self, job: Job) -> None:
+        self._job, self._solver = job, algorithm(job.settings.algorithm)
+        self._statement: Statement | None = None
+
+    def statement(self, problem: Any) -> Statement:
+        """Return what the job asks of a problem. Raises as `Algorithm.statement`."""
+        if self._statement is None or self._statement.problem is not problem:
+            self._statement = self._solver.statement(problem, self._job.parameters)
+        return self._statement
+
+    def precision(self) -> Precision:
+        """Return how costs become integers: by the limits of the algorithm, and by the keys `exact` and `round`."""
+        settings = self._job.settings
+        decimals = None if settings.round is None else decimals_of(settings.round)
+        return Precision(self._solver.name, self._solver.largest_cost, self._fits, settings.exact, decimals)
+
+    def _fits(self, problem: Any) -> bool:
+        try:
+            return self.statement(problem).fits()
+        except InputError:
+            return True  # nothing can be asked, whatever the costs; who asks for the statement is told why
 
 
 def generated(name: str, generator: str, keys: Mapping[str, Any]) -> Any:

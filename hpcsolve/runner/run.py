@@ -118,7 +118,7 @@ def run_job(
             _interrupts(planned, folder, signals, comm) as interrupts,
             watched(checkpointing.hang_timeout, f"rank {comm.rank} on {socket.gethostname()}") as watchdog,
         ):
-            estimated = _check_estimate(planned, device, comm, log)
+            estimated, method = _check_memory(planned, device, comm, log)
             pace = Pace(checkpointing.interval, _deadline(checkpointing, begun, folder, planned))
             saved, writer = (_saved_and_writer(folder, planned, checkpointing.overwrite, comm, log) if folder else
                              (None, None))
@@ -126,7 +126,7 @@ def run_job(
                                       warn if comm.rank == 0 else log.note, watchdog, begun=clock)
             with no_empty_folder_on_error(checkpoints, comm):
                 try:
-                    outcome, seconds["seconds_run"] = _run_algorithm(planned, device, comm, log, checkpoints)
+                    outcome, seconds["seconds_run"] = _run_algorithm(planned, method, device, comm, log, checkpoints)
                 except Stopped as stopped:
                     log.answer(f"stopped: {stopped}; the same command goes on from {folder or ''}")
                     return Finished(None, STOPPED_EARLY)
@@ -140,7 +140,7 @@ def run_job(
 def checkpoint_folder(planned: PlannedRun, options: CheckpointOptions) -> Path | None:
     """Return the folder of a run's checkpoints, or None if it writes none."""
     writes = options.interval != math.inf and (planned.output or options.folder)
-    if not writes or not planned.solver.can_resume(planned.job.parameters):
+    if not writes or not planned.job.parameters.can_resume():
         return None
     output = Path(planned.output or f"{planned.hash[:16]}.h5")
     return (Path(options.folder) if options.folder else output.parent) / f"{output.name}.checkpoint"
@@ -196,7 +196,7 @@ def _say_devices(planned: PlannedRun, info: DeviceInfo, reason: str, comm: Comm,
 def _parts_line(planned: PlannedRun) -> str:
     """Return where the files of cuda_src run that a job may load, if its device is a GPU."""
     job = planned.job
-    files = planned.solver.files_of(job.parameters, job.settings.instance, job.settings.stop)
+    files = planned.solver.kernels_of(job.parameters, job.settings.instance, job.settings.stop)
     on_gpu = ", ".join(file for file in files if not for_host(file))
     on_host = ", ".join([*(file for file in files if for_host(file)), "Python"])
     return f"parts:  on the GPU{', as needed: ' + on_gpu if on_gpu else ' nothing'}; on the host's cores: {on_host}"
@@ -214,27 +214,33 @@ def _interrupts(
     return Interrupts(signals, WILL_BE_WRITTEN.format(words) if comm.rank == 0 else "")
 
 
-def _check_estimate(planned: PlannedRun, device: Device, comm: Comm, log: Log) -> int:
-    """Refuse a run that does not fit in memory, make the output's folder, and return this rank's estimated bytes."""
+def _check_memory(planned: PlannedRun, device: Device, comm: Comm, log: Log) -> tuple[int, str]:
+    """Refuse a run that does not fit in memory, and make the output's folder.
+
+    Return this rank's estimated bytes, and the method of the plan that fits.
+    """
     memories = comm.gather(memory_of(device))
-    needed = on_rank_0(comm, lambda: _needed_bytes(planned, memories or [], device.info, log))
+    needed, method = on_rank_0(comm, lambda: _needed_bytes(planned, memories or [], device, log))
     estimated = process_bytes(needed[comm.rank])
     log.note(f"memory of this rank: {estimated} bytes estimated, including the process before the run")
-    return estimated
+    return estimated, method
 
 
-def _needed_bytes(planned: PlannedRun, memories: list[Any], info: DeviceInfo, log: Log) -> Sequence[int]:
+def _needed_bytes(planned: PlannedRun, memories: list[Any], device: Device, log: Log) -> tuple[Sequence[int], str]:
     problem, kind = planned.instance.problem, kind_of(planned.job)
-    estimate = that_fits(planned.solver.estimate(problem, planned.job.parameters, len(memories), info), memories)
-    check_memory(estimate, memories, f"{kind.size(problem)} {kind.size_unit}", kind.size_unit)
+    first = planned.solver.plan(planned.statement, len(memories), device.info, planned.job.settings.stop)
+    plan = that_fits(first, memories)
+    check_memory(plan, memories, f"{kind.size(problem)} {kind.size_unit}", kind.size_unit)
     if planned.output is not None:
         make_folder(Path(planned.output))
-    log.say(memory_line(estimate, memories))
-    if idle := estimate.details.get(WITHOUT_WORK):
+    log.say(memory_line(plan, memories))
+    if plan.note:
+        device.notes.append(plan.note)
+    if idle := plan.details.get(WITHOUT_WORK):
         log.say(f"idle:   {idle} of {len(memories)} ranks have no work: the problem is too small to share with so many")
-    if more := estimate.details.get(TO_FILL_GPUS):
+    if more := plan.details.get(TO_FILL_GPUS):
         log.say(f"idle:   most of a GPU has no work: {more} would fill {'it' if len(memories) == 1 else 'all of them'}")
-    return estimate.needed
+    return plan.needed, plan.method
 
 
 def _deadline(options: CheckpointOptions, begun: float, folder: Path | None, planned: PlannedRun) -> float | None:
@@ -317,14 +323,14 @@ def no_empty_folder_on_error(checkpoints: Checkpoints, comm: Comm) -> Iterator[N
 
 
 def _run_algorithm(
-    planned: PlannedRun, device: Device, comm: Comm, log: Log, checkpoints: Checkpoints
+    planned: PlannedRun, method: str, device: Device, comm: Comm, log: Log, checkpoints: Checkpoints
 ) -> tuple[Outcome, float]:
     started, solver, settings = time.perf_counter(), planned.solver, planned.job.settings
     with Progress(log) if comm.rank == 0 else nullcontext() as progress:
         report: Report = progress or silent
         with contradictions_refused(checkpoints.saved):
-            outcome = solver.run(planned.instance.problem, device, comm, planned.job.parameters, report, settings.stop,
-                                 settings.seed, checkpoints)
+            outcome = solver.run(planned.statement, device, comm, report, settings.stop, settings.seed, checkpoints,
+                                 method)
     return outcome, time.perf_counter() - started
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -10,13 +9,13 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from hpcsolve.algorithms.base import Algorithm
+from hpcsolve.algorithms.base import Algorithm, Statement
 from hpcsolve.algorithms.registry import algorithm
 from hpcsolve.answers.base import AnswerType, Verdict
 from hpcsolve.answers.contents import Column, Contents, datasets
 from hpcsolve.errors import DamagedFileError, InputError
 from hpcsolve.formats import InstanceOf
-from hpcsolve.job import IN_MEMORY, Job, hash_of, load_job, named_files, with_file_hashes
+from hpcsolve.job import IN_MEMORY, Job, hash_of, load_job
 from hpcsolve.output.hdf5 import has_seal
 from hpcsolve.output.reader import read_result, row_blocks
 from hpcsolve.output.schema import require_whole
@@ -66,35 +65,30 @@ def verify_file(path: str, instance: str | None = None, again: bool = False) -> 
         where = found.path or "what its generator makes now"
         what = "is not the instance that was solved (another SHA-256); give the file of that instance with --instance"
         raise InputError(f"{path}: {where} {what}")
-    if all(map(os.path.exists, named_files(job).values())):  # else their SHA-256 in the job must do
-        job = with_file_hashes(job)
-    verdict = verdict_on(job, path, contents, found)
+    statement = algorithm(job.settings.algorithm).statement(found.problem, job.parameters, to_check=True)
+    verdict = verdict_on(job, path, contents, found, statement)
     if again and verdict.passed is not False:
-        verdict = _searched_again(job, path, contents, found, verdict)
+        second = algorithm(job.settings.algorithm).again(statement, contents)
+        if second is None:
+            raise InputError(f"{path}: {job.settings.algorithm} has no second search; leave out --again")
+        passed = verdict.passed if second.passed is None else second.passed
+        verdict = Verdict(passed, f"{verdict.reason}; {second.reason}")
     if not contents.attributes["complete"]:
         verdict = replace(verdict, reason=f"{verdict.reason}; not complete, since the run was interrupted")
     return contents, verdict
 
 
-def _searched_again(job: Job, path: str, contents: Contents, found: InstanceOf[Any], first: Verdict) -> Verdict:
-    """Return the first verdict, extended by that of a second search."""
-    solver = algorithm(job.settings.algorithm)
-    if solver.again is None:
-        raise InputError(f"{path}: {solver.name} has no second search; leave out --again")
-    second = solver.again(found.problem, job.parameters, contents)
-    passed = first.passed if second.passed is None else second.passed
-    return Verdict(passed, f"{first.reason}; {second.reason}")
-
-
-def verdict_on(job: Job, path: str, contents: Contents, found: InstanceOf[Any]) -> Verdict:
+def verdict_on(job: Job, path: str, contents: Contents, found: InstanceOf[Any], statement: Statement) -> Verdict:
     """Return the verdict on the answer in a file. Its reason also says if the file has lost its seal."""
-    verdict = _verdict_on(job, path, contents, found)
+    verdict = _verdict_on(job, path, contents, found, statement)
     if has_seal(path):
         return verdict
     return replace(verdict, reason=f"{verdict.reason}; its seal is gone, since it was changed or cut off later")
 
 
-def _verdict_on(job: Job, path: str, contents: Contents, found: InstanceOf[Any]) -> Verdict:
+def _verdict_on(
+    job: Job, path: str, contents: Contents, found: InstanceOf[Any], statement: Statement
+) -> Verdict:
     """Return the verdict on the answer. An error in the check itself means that the values are wrong."""
     now = instance_columns(job, found)
     for name in COMPARED:
@@ -106,8 +100,7 @@ def _verdict_on(job: Job, path: str, contents: Contents, found: InstanceOf[Any])
     if (wrong := _wrong_scale_factor(contents, solver, answer)) is not None:
         return Verdict(False, wrong)
     try:
-        question = solver.asked(found.problem, job.parameters)
-        return answer.verified(contents, found.problem, question, partial(row_blocks, path))
+        return answer.verified(contents, found.problem, statement.question, partial(row_blocks, path))
     except (ArithmeticError, LookupError, TypeError, ValueError) as error:
         return Verdict(False, f"the answer cannot be checked: {' '.join(str(error).split()) or type(error).__name__}")
 

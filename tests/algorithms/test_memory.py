@@ -14,6 +14,7 @@ from hpcsolve.algorithms.registry import algorithm
 from hpcsolve.device.host import HostDevice
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.generate import call_generator, makers
+from tests.solvers import plan_of
 
 ROADS = ("road-graph", {"n": 30000})
 POWER = ("rmat-graph", {"scale": 13, "edge_factor": 16})
@@ -56,7 +57,7 @@ def test_an_estimate_is_within_a_fifth_of_what_a_run_takes(name):
     solver, problem, parameters = solved = _job(*JOBS[name])
     _peak(*solved)
     with HostDevice(2) as device:
-        need = solver.estimate(problem, parameters, 1, device.info)
+        need = plan_of(solver, problem, parameters, 1, device.info)
     traced, on_device = _peak(*solved)
     assert abs(need.needed[0] - traced) <= 0.2 * traced, (need.needed[0] / traced, need, traced)
     assert abs(need.device_bytes[0] - on_device) <= 0.2 * on_device, (need.device_bytes[0], on_device)
@@ -85,7 +86,7 @@ def _peak(solver, problem, parameters):
     stop = StopCriteria(iterations=3) if solver.name == "ant-colony" else StopCriteria()
     tracemalloc.start()
     with CountingDevice(2) as device:
-        outcome = solver.run(problem, device, SerialComm(), parameters, silent, stop, 1)
+        outcome = solver.solve(problem, device, SerialComm(), parameters, silent, stop)
         peak, on_device = max(tracemalloc.get_traced_memory()[1], device.peak), device.memory_peak
     tracemalloc.stop()
     assert outcome.answer is not None

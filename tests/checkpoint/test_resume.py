@@ -43,7 +43,7 @@ class Job:
     def run(self, comm, checkpoints=NONE):
         """Return the outcome, or None if the run stopped without an answer."""
         try:
-            return self.solver.run(self.problem, HostDevice(1), comm, self.solver.parameters(**self.parameters),
+            return self.solver.solve(self.problem, HostDevice(1), comm, self.solver.parameters(**self.parameters),
                                    silent, self.criteria, 1, checkpoints)
         except Stopped:
             return None

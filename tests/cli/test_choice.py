@@ -13,7 +13,6 @@ import pytest
 import hpcsolve
 from hpcsolve.algorithms.held_karp.problem import MOST_INNER_CITIES
 from hpcsolve.algorithms.registry import algorithm
-from hpcsolve.device.base import ONE_CORE
 from hpcsolve.errors import InputError, ResourceError
 from hpcsolve.job import job_from_table
 from hpcsolve.problems.generate.graph import road_steiner
@@ -21,6 +20,7 @@ from hpcsolve.problems.generate.tsp import random_matrix, uniform_tsp
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.tsp import Tsp, from_costs
 from hpcsolve.runner.method import RATE, SECONDS, STAGNATION, Method, Resources, method_for, resources_here
+from tests.solvers import plan_of
 
 ALONE = Resources(memory=1 << 40)
 
@@ -28,7 +28,7 @@ ALONE = Resources(memory=1 << 40)
 def need(problem, name, ranks=1, **keys):
     """Return the bytes that a rank needs."""
     solver = algorithm(name)
-    return max(solver.estimate(problem, solver.parameters(**keys), ranks, ONE_CORE).needed)
+    return max(plan_of(solver, problem, solver.parameters(**keys), ranks).needed)
 
 
 def chosen(problem, resources=ALONE, keys=(), stop=()):
@@ -53,13 +53,14 @@ def require_true(method, problem, resources, keys, stop):
     elif found := re.fullmatch(r"since (\d+) cities are more than the (\d+) for which held-karp .* proof", reason):
         assert int(found[1]) == problem.n > int(found[2]) == MOST_INNER_CITIES + 1
         with pytest.raises(ResourceError, match="are too many"):
-            algorithm("held-karp").estimate(problem, algorithm("held-karp").parameters(), 1, ONE_CORE)
+            plan_of(algorithm("held-karp"), problem, algorithm("held-karp").parameters())
     elif found := re.fullmatch(r"since held-karp has no (\w+) to stop at", reason):
         assert found[1] in stop
         with pytest.raises(InputError, match=f"held-karp has no {found[1]} to stop at"):
             job_from_table({"algorithm": "held-karp", "instance": "a", "output": "b", "stop": {found[1]: 5}})
     elif reason == "since the costs are too far apart for held-karp":
-        assert not algorithm("held-karp").fits(problem, algorithm("held-karp").parameters(method="bounded"))
+        solver = algorithm("held-karp")
+        assert not solver.statement(problem, solver.parameters(method="bounded")).fits()
     elif found := re.fullmatch(r"since bounds for (\d+) cities would take .*, more than the .* at hand", reason):
         assert int(found[1]) == problem.n and memory is not None
         assert need(problem, "held-karp", method="bounded") > memory
@@ -123,7 +124,7 @@ def test_the_memory_for_the_table_of_all_states_and_for_bounds():
 def test_the_time_for_the_table_of_all_states():
     tsp = random_matrix(27)
     solver = algorithm("held-karp")
-    seconds = solver.estimate(tsp, solver.parameters(method="lattice"), 1, ONE_CORE).operations / RATE
+    seconds = plan_of(solver, tsp, solver.parameters(method="lattice")).operations / RATE
     assert 1 < seconds < SECONDS
     assert chosen(tsp, Resources(memory=1 << 40, seconds=1.001 * seconds)) == ("held-karp", {}, {})
     assert chosen(tsp, Resources(memory=1 << 40, seconds=0.501 * seconds, cores=2)) == ("held-karp", {}, {})

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpcsolve.errors import InputError
-from hpcsolve.job import job_from_table, load_job, parsed_value, with_file_hashes
+from hpcsolve.job import job_from_table, load_job, parsed_value
 from hpcsolve.output.toml import toml_text, too_deep
+from hpcsolve.runner.planned import plan_run
 
 JOBS = Path(__file__).resolve().parents[2] / "jobs"
 GOOD = 'algorithm = "held-karp"\ninstance = "a.tsp"\n'
@@ -211,7 +212,8 @@ def test_a_file_of_queries_is_relative_to_what_names_it(tmp_path, monkeypatch):
     assert load_job("jobs/job.toml", ["shortest-paths.queries=[[1, 2]]"]).parameters.queries == [(1, 2)]
     (tmp_path / "jobs" / "pairs.txt").write_text("1 2\n")
     (tmp_path / "pairs.txt").write_text("# the same\n1 2\n")
-    known, other = with_file_hashes(load_job("jobs/job.toml")), with_file_hashes(changed)
+    (tmp_path / "jobs" / "a.gr").write_text("p sp 2 1\na 1 2 3\n")
+    known, other = (plan_run(job).job for job in (load_job("jobs/job.toml"), changed))
     assert known.hash("x") == other.hash("x") and known.text() != other.text()
     (tmp_path / "pairs.txt").write_text("2 1\n")
-    assert known.hash("x") != with_file_hashes(changed).hash("x")
+    assert known.hash("x") != plan_run(changed).job.hash("x")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from hpcsolve import memory
-from hpcsolve.algorithms.base import Estimate
+from hpcsolve.algorithms.base import Plan
 from hpcsolve.errors import ResourceError
 from hpcsolve.formats.files import as_text, open_file
 from hpcsolve.formats.known import GRAPH_FORMATS, TSP_FORMATS
@@ -35,7 +35,7 @@ def estimate(device, host=None, shared=0):
         seen.append(list(free))
         return 17
 
-    found = Estimate(tuple(device), tuple(host), 1, "op", (0,) * len(device), {}, largest, shared)
+    found = Plan(tuple(device), tuple(host), 1, "op", (0,) * len(device), {}, largest, shared)
     return found, seen
 
 

@@ -2,10 +2,10 @@
 
 import sys
 from dataclasses import replace
-from importlib import import_module
 
 import pytest
 
+from hpcsolve.algorithms.registry import algorithm
 from hpcsolve.cli import main
 from hpcsolve.output.reader import read_result
 
@@ -36,8 +36,8 @@ def at(name, place, change=lambda value: value + 1):
 
 
 def wrong(outcome):
-    """Count two entries that contradict the arcs."""
-    return replace(outcome, rank={**outcome.rank, "wrong": 2})
+    """Say that two entries contradict the arcs."""
+    return replace(outcome, wrong="2 entries contradict the arcs")
 
 
 LIES = {  # job, what a wrong solver would do to its outcome on rank 0, and what finds it
@@ -57,21 +57,21 @@ LIES = {  # job, what a wrong solver would do to its outcome on rank 0, and what
 
 
 def lying(name):
-    """Return the package of an algorithm, and its record with a solver that tells a lie on rank 0, or on the last."""
+    """Return an algorithm, and a run of it that tells a lie on rank 0, or on the last."""
     job, lie, _ = LIES[name]
-    package = import_module(f"hpcsolve.algorithms.{JOBS[job][0].replace('-', '_')}")
-    honest = package.ALGORITHM.run
+    solver = algorithm(JOBS[job][0])
+    honest = solver.run
 
-    def run(problem, device, comm, *rest):
-        outcome = honest(problem, device, comm, *rest)
+    def run(statement, device, comm, *rest):
+        outcome = honest(statement, device, comm, *rest)
         return lie(outcome) if comm.rank == (comm.size - 1 if name == "the last row" else 0) else outcome
 
-    return package, replace(package.ALGORITHM, run=run)
+    return solver, run
 
 
 def lying_command(name, *words):
     """Run the command line with a solver that lies."""
-    package, package.ALGORITHM = lying(name)
+    solver, solver.run = lying(name)
     sys.exit(main(words))
 
 
@@ -93,8 +93,8 @@ def require_found_out(done, name, job):
 @pytest.mark.parametrize("name", LIES)
 def test_an_answer_that_fails_its_check_is_exit_1(name, job, in_process, monkeypatch, test_device):
     with monkeypatch.context() as patch:
-        package, record = lying(name)
-        patch.setattr(package, "ALGORITHM", record)
+        solver, run = lying(name)
+        patch.setattr(solver, "run", run)
         require_found_out(in_process("run", "job.toml", "--device", test_device, cwd=job), name, job)
     again = in_process("run", "job.toml", "--device", test_device, cwd=job)
     assert again.returncode == 1 and "check:  FAIL (when it was solved)" in again.stdout, again.stdout + again.stderr

@@ -7,7 +7,6 @@ import pytest
 
 from hpcsolve.algorithms.base import silent
 from hpcsolve.algorithms.held_karp.lattice import planes
-from hpcsolve.algorithms.held_karp.lattice.plan import Split, plan
 from hpcsolve.algorithms.held_karp.lattice.planes import (
     MOST_MEETINGS,
     HalfBuffers,
@@ -17,6 +16,7 @@ from hpcsolve.algorithms.held_karp.lattice.planes import (
 )
 from hpcsolve.algorithms.held_karp.lattice.recover import cities_before
 from hpcsolve.algorithms.held_karp.lattice.reduce import NO_PATH, ReducedCosts
+from hpcsolve.algorithms.held_karp.lattice.split import Split, share_of
 from hpcsolve.algorithms.held_karp.outcome import Statistics
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.tsp import NO_ARC
@@ -48,7 +48,7 @@ def middle_layer(reduced, part, device):
 
 def check_states(reduced, split, device):
     """Assert that every state of the middle layer is that of the textbook's table, or infinity if that is less."""
-    layer = middle_layer(reduced, plan(split, 1, 0, False, reduced.itemsize), device)
+    layer = middle_layer(reduced, share_of(split, 1, 0, False, reduced.itemsize), device)
     table = pull_table(np.where(reduced.cost == reduced.no_path, NO_ARC, reduced.cost))
     assert layer.shape[2] == comb(split.mid - 1, split.middle) << split.low
     for top_set, city, entry in np.ndindex(layer.shape):
@@ -76,7 +76,7 @@ def test_sums_up_to_twice_infinity_do_not_wrap(split, itemsize, device):
 @pytest.mark.parametrize("split", SPLITS[:4], ids=str)
 def test_the_meetings_are_the_least(split, device):
     reduced = random_problem(split.cities, 2, seed=5)
-    part = plan(split, 1, 0, False, 2)
+    part = share_of(split, 1, 0, False, 2)
     meetings = planes.meet(reduced, part, device, SerialComm(), silent, Statistics())
     turned = ReducedCosts(reduced.cost.T.copy(), 2, 1, 0, True, None)
     forward, backward = (middle_layer(r, part, device).astype(np.int64) for r in (reduced, turned))

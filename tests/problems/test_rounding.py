@@ -248,7 +248,7 @@ def test_held_karp_takes_every_table_that_is_rounded_to_its_limit(n, seed, negat
     table = chance.integers(low, high, (n, n), endpoint=True)
     symmetric = np.triu(table) + np.triu(table, 1).T
     for cost in (table, symmetric):
-        assert solver.fits(from_matrix(cost), solver.parameters(path=path))
+        assert solver.statement(from_matrix(cost), solver.parameters(path=path)).fits()
 
 
 def test_words():

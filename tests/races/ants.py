@@ -19,7 +19,7 @@ def ant_colonies(device: Device, tsp: Tsp, directed: Tsp) -> None:
 
     def run(on: Tsp, **parameters: object) -> int | None:
         chosen = ant_colony.Parameters(ants=3, colonies=2, **parameters)  # type: ignore[arg-type]
-        return ant_colony.run(on, device, SerialComm(), chosen, silent, StopCriteria(iterations=3)).cost
+        return ant_colony.ALGORITHM.solve(on, device, SerialComm(), chosen, silent, StopCriteria(iterations=3)).cost
 
     run(tsp, variant="ant-system", migration=2)
     run(directed, variant="ant-system")

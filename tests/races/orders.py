@@ -28,7 +28,7 @@ def order_tables(device: Device) -> None:
         tsp, question = random_question(5, seed, objective, ("open", "before"))
         tsp = replace(tsp, cost=np.where(tsp.cost == NO_ARC, NO_ARC, tsp.cost * factor))
         extra = NO_EXTRA_ANSWERS if objective == "finish" else ExtraAnswers(arcs=True)
-        answer = orders.run(tsp, lambda asked=question: asked, device, SerialComm(), silent, NONE, extra).answer
+        answer = orders.run(tsp, question, device, SerialComm(), silent, NONE, extra).answer
         best = best_order(tsp, question)
         assert (getattr(answer, "cost", None) == best[0] if best else answer.infeasible), (objective, answer, best)
         assert best is None or objective == "finish" or answer.arc_costs.min() == best[0]

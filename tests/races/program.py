@@ -26,8 +26,8 @@ from hpcsolve.algorithms import held_karp, steiner_kmb
 from hpcsolve.algorithms.base import silent
 from hpcsolve.algorithms.held_karp import Parameters
 from hpcsolve.algorithms.held_karp.lattice import planes
-from hpcsolve.algorithms.held_karp.lattice.plan import Split, plan
 from hpcsolve.algorithms.held_karp.lattice.reduce import NO_PATH, ReducedCosts
+from hpcsolve.algorithms.held_karp.lattice.split import Split, share_of
 from hpcsolve.algorithms.held_karp.outcome import Statistics
 from hpcsolve.algorithms.shortest_paths.engines import NEAR_FAR, ROW_ENGINES, EngineName, row_search, searcher
 from hpcsolve.algorithms.shortest_paths.engines.phast import SweptRows
@@ -97,7 +97,7 @@ def all_of_held_karp(device: Device) -> None:
         (8, 100, False, "compact"),
     ]:
         tsp = random_tsp(n, high, symmetric)
-        outcome = held_karp.run(tsp, device, SerialComm(), Parameters(layout=layout), silent)
+        outcome = held_karp.ALGORITHM.solve(tsp, device, SerialComm(), Parameters(layout=layout))
         assert outcome.cost == optimum(tsp.cost), (n, high, symmetric, layout, outcome.cost)
     inner_cities(device)
 
@@ -108,7 +108,7 @@ def inner_cities(device: Device) -> None:
     for itemsize in (2, 4):
         costs = np.where(cost == NO_ARC, NO_PATH[itemsize], cost)
         reduced = ReducedCosts(np.roll(costs, (-1, -1), (0, 1)), itemsize, 1, 0, True, None)  # the depot is the last
-        part = plan(Split(8, 1, 1), 1, 0, symmetric=False, itemsize=itemsize)
+        part = share_of(Split(8, 1, 1), 1, 0, symmetric=False, itemsize=itemsize)
         found = planes.meet(reduced, part, device, SerialComm(), silent, Statistics())
         assert found.value == optimum(cost), (itemsize, found.value)
 
@@ -168,7 +168,8 @@ def steiner_trees(device: Device) -> None:
     for factor in (1, 2**27):
         graph = hypercube(4, 8, high=100)
         graph = replace(graph, weights=graph.weights * np.uint64(factor))
-        solution = steiner_kmb.run(graph, device, SerialComm(), steiner_kmb.Parameters(mode="best"), silent).solution
+        asked = steiner_kmb.Parameters(mode="best")
+        solution = steiner_kmb.ALGORITHM.solve(graph, device, SerialComm(), asked).solution
         weight = check_tree(graph, *(solution[name].values for name in ("u", "v", "weight")))
         assert solution["lower_bound"].values <= weight <= solution["closure_mst"].values
         assert solution["closure_mst"].values == closure_spanning_tree(graph).weight
@@ -177,7 +178,7 @@ def steiner_trees(device: Device) -> None:
 def lightest_trees(device: Device) -> None:
     """The lightest tree of a hypercube: all of mode exact, and its program with sets of two words."""
     graph = hypercube(4, 8, high=100)
-    outcome = steiner_kmb.run(graph, device, SerialComm(), steiner_kmb.Parameters(mode="exact"), silent)
+    outcome = steiner_kmb.ALGORITHM.solve(graph, device, SerialComm(), steiner_kmb.Parameters(mode="exact"))
     host = device if isinstance(device, HostDevice) else HostDevice(1)  # the program runs on the CPU alone
     net = network(reduced(graph).graph, host)
     for words in (1, 2):

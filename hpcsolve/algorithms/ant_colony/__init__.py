@@ -11,19 +11,12 @@ instance.py    an instance as the kernels have it, pheromone as integers, named 
 ant_system.py  Ant System on a device (kernels: cuda_src/ants/head_tail.cu, roulette.cu, ant_system.cu)
 max_min.py     MAX-MIN Ant System with local search on a device (kernels: cuda_src/ants/max_min.cu, local_search.cu)
 colonies.py    colonies over ranks: iterations, incumbents, stop criteria, checkpoints
-solve.py       `estimate`, `run`, the outcome of a run, and `trial`
+solve.py       the plan of a job, its run, and a trial of its time
 """
 
-from hpcsolve.algorithms.ant_colony.colonies import COLONIES, HISTORY, IMPROVEMENTS
-from hpcsolve.algorithms.ant_colony.parameters import LARGEST_COST, Parameters, fits
-from hpcsolve.algorithms.ant_colony.solve import KERNEL_FILES, STOPS, estimate, run, trial
-from hpcsolve.algorithms.base import Algorithm
-from hpcsolve.answers.tour import TOUR
+from hpcsolve.algorithms.ant_colony.parameters import Parameters
+from hpcsolve.algorithms.ant_colony.solve import AntColony
 
-ALGORITHM = Algorithm(
-    "ant-colony", "tsp", (TOUR,), Parameters, estimate, run, trial, KERNEL_FILES, stops=STOPS,
-    groups={"colonies": COLONIES, "improvements": IMPROVEMENTS, "history": HISTORY},
-    largest_cost=lambda n, edges: LARGEST_COST, fits=fits, can_resume=lambda parameters: True,
-)
+ALGORITHM = AntColony()
 
-__all__ = ["ALGORITHM", "Parameters", "estimate", "run"]
+__all__ = ["ALGORITHM", "Parameters"]

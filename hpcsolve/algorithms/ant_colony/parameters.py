@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import msgspec
 
+from hpcsolve.algorithms.base import Table
 from hpcsolve.errors import InputError
 from hpcsolve.problems.tsp import NO_ARC, Tsp
 
@@ -20,7 +21,7 @@ MOST_BETA = 64.0
 MMAS_ANTS = 25
 
 
-class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+class Parameters(Table, frozen=True):
     """The `[ant-colony]` table of a job file.
 
     Attributes
@@ -62,6 +63,8 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
         The cheapest tour's cost, if it is known, in the instance's own unit: gaps are counted from it.
     """
 
+    STOPS: ClassVar[tuple[str, ...]] = ("seconds", "target", "iterations", "stagnation")
+
     variant: Literal["mmas", "ant-system"] = "mmas"
     colonies: Annotated[int, msgspec.Meta(ge=1, le=1 << 20)] = 1
     ants: Annotated[int, msgspec.Meta(ge=1, le=1 << 20)] | None = None
@@ -77,6 +80,10 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     local_search: Literal["auto", "none", "2-opt", "3-opt", "4-opt", "insertion"] = "auto"
     migration: Annotated[int, msgspec.Meta(ge=0)] = 0
     optimum: float | None = None
+
+    def can_resume(self) -> bool:
+        """Return True: every search can."""
+        return True
 
 
 def require_fit(tsp: Tsp, parameters: Parameters) -> None:
@@ -100,22 +107,22 @@ def require_fit(tsp: Tsp, parameters: Parameters) -> None:
         what = f"{tsp.n} cities; ant-colony takes {FEWEST_CITIES} to {MOST_CITIES}"
         raise InputError(f"{what}{'; held-karp solves fewer' if tsp.n < FEWEST_CITIES else ''}", tsp.name)
     local_search_of(parameters, tsp.symmetric)
-    _require_costs(tsp)
 
 
-def _require_costs(tsp: Tsp) -> None:
+def require_costs(tsp: Tsp) -> None:
+    """Raise `InputError` if arcs are missing, or if 32 bits do not suffice for the costs."""
     missing = tsp.cost == NO_ARC
     if int(missing.sum()) > tsp.n:
         row, column = next((int(i), int(j)) for i, j in zip(*missing.nonzero()) if i != j)
         what = f"there is no arc from city {tsp.labels[row]} to city {tsp.labels[column]}"
         raise InputError(f"{what}; ant-colony needs one between any two cities: give it a large cost", tsp.name)
-    low, high = _cost_range(tsp)
-    if high - min(low, 0) > LARGEST_COST:
+    if not fits(tsp):
+        low, high = _cost_range(tsp)
         what = f"costs range from {low} to {high} in units of 1/{tsp.scale}"
         raise InputError(f"{what}; ant-colony takes a range up to {LARGEST_COST}: round or scale them", tsp.name)
 
 
-def fits(tsp: Tsp, parameters: Parameters) -> bool:
+def fits(tsp: Tsp) -> bool:
     """Return whether 32 bits suffice for the costs as they are."""
     low, high = _cost_range(tsp)
     return high - min(low, 0) <= LARGEST_COST

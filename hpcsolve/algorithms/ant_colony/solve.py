@@ -1,13 +1,18 @@
-"""The calls of the runner: `estimate` before anything is allocated, `run`, and `trial`."""
+"""What the runner calls: the plan of a run, the run, and a trial of its time."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
 
 import msgspec
 
 from hpcsolve.algorithms.ant_colony.ant_system import RECORD, AntSystem
 from hpcsolve.algorithms.ant_colony.colonies import (
+    COLONIES,
+    HISTORY,
+    IMPROVEMENTS,
     ColonyStop,
     History,
     Search,
@@ -27,9 +32,30 @@ from hpcsolve.algorithms.ant_colony.max_min import (
     MaxMin,
     scratch_bytes,
 )
-from hpcsolve.algorithms.ant_colony.parameters import MOST_CITIES, Parameters, ants_of, local_search_of, require_fit
-from hpcsolve.algorithms.base import NO_STOP, TO_FILL_GPUS, WITHOUT_WORK, Estimate, Outcome, Report, StopCriteria
+from hpcsolve.algorithms.ant_colony.parameters import (
+    LARGEST_COST,
+    MOST_CITIES,
+    Parameters,
+    ants_of,
+    fits,
+    local_search_of,
+    require_costs,
+    require_fit,
+)
+from hpcsolve.algorithms.base import (
+    NO_STOP,
+    TO_FILL_GPUS,
+    WITHOUT_WORK,
+    Algorithm,
+    Outcome,
+    Plan,
+    Report,
+    Statement,
+    StopCriteria,
+    silent,
+)
 from hpcsolve.algorithms.trial import Stopwatch, Trial
+from hpcsolve.answers.tour import TOUR
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
 from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo
 from hpcsolve.device.select import on_all_ranks
@@ -37,7 +63,6 @@ from hpcsolve.parallel.comm import Comm, SerialComm, even_shares
 from hpcsolve.problems.tsp import Tsp
 from hpcsolve.wording import counted
 
-STOPS = ("seconds", "target", "iterations", "stagnation")
 DEFAULT_ITERATIONS = 1000
 """Iterations where the job has no `[stop]` at all."""
 TRIAL_SECONDS = 1.0
@@ -47,43 +72,125 @@ SEARCHES: dict[str, type[Search]] = {"ant-system": AntSystem, "mmas": MaxMin}
 """By variant."""
 
 
-def estimate(tsp: Tsp, parameters: Parameters, ranks: int, info: DeviceInfo = ONE_CORE) -> Estimate:
-    """Return what a run on so many ranks will need.
+@dataclass(frozen=True, eq=False)
+class TourSearch(Statement):
+    """A search for a good tour."""
 
-    Raises
-    ------
-    InputError
-        The parameters do not fit the instance.
-    """
-    require_fit(tsp, parameters)
-    symmetric, ants = tsp.symmetric, ants_of(parameters, tsp.n)
-    shares = [len(share) for share in even_shares(parameters.colonies, ranks)]
-    device = tuple(device_bytes(parameters, tsp.n, symmetric, share) for share in shares)
-    host = tuple(host_bytes(parameters, tsp.n, share, info.kind) for share in shares)
-    details: dict[str, int | str] = {
-        "colonies": parameters.colonies, "ants per colony": ants, WITHOUT_WORK: shares.count(0)
-    }
+    def fits(self) -> bool:
+        """Return whether 32 bits suffice for the costs as they are."""
+        return fits(self.problem)
 
-    def largest(free: Sequence[int]) -> int:
-        def fits(n: int) -> bool:
-            needs = (device_bytes(parameters, n, symmetric, share) + host_bytes(parameters, n, share, info.kind)
-                     for share in shares)
-            return all(need <= most for need, most in zip(needs, free))
 
-        low, high = 0, MOST_CITIES + 1
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if fits(middle) else (low, middle)
-        return low
+class AntColony(Algorithm):
+    """Independent ant colonies, split over the ranks."""
 
-    if info.kind == "cuda" and local_search_of(parameters, symmetric) != "none":
-        # So many colonies give every GPU as many tours to improve as it can improve at a time. The default stays one
-        # colony, because the same job gives the same bits everywhere.
-        most = ranks * -(-info.units * TOURS_A_MULTIPROCESSOR // ants)
-        if 2 * parameters.colonies <= most:
-            details[TO_FILL_GPUS] = f"ant-colony.colonies = {most}"
-    work = parameters.colonies * ants * tsp.n
-    return Estimate(device, host, work, "choice of a city, in one iteration", (0,) * ranks, details, largest)
+    name, kind, answers, parameters = "ant-colony", "tsp", (TOUR,), Parameters
+    kernel_files = KERNEL_FILES
+    groups: ClassVar = {"colonies": COLONIES, "improvements": IMPROVEMENTS, "history": HISTORY}
+
+    def largest_cost(self, n: int, edges: int) -> int:
+        """Return the largest difference of two costs, whatever their number."""
+        return LARGEST_COST
+
+    def statement(self, problem: Tsp, parameters: Parameters, to_check: bool = False) -> TourSearch:
+        """Return the statement, whose question any tour answers. Raises as `require_fit`."""
+        require_fit(problem, parameters)
+        return TourSearch(problem, parameters)
+
+    def plan(
+        self, stated: Statement, ranks: int, info: DeviceInfo = ONE_CORE, criteria: StopCriteria = NO_STOP
+    ) -> Plan:
+        """Return the bytes of each rank's colonies. Raises as `require_costs`."""
+        tsp, parameters = stated.problem, stated.parameters
+        require_costs(tsp)
+        symmetric, ants = tsp.symmetric, ants_of(parameters, tsp.n)
+        shares = [len(share) for share in even_shares(parameters.colonies, ranks)]
+        device = tuple(device_bytes(parameters, tsp.n, symmetric, share) for share in shares)
+        host = tuple(host_bytes(parameters, tsp.n, share, info.kind) for share in shares)
+        details: dict[str, int | str] = {
+            "colonies": parameters.colonies, "ants per colony": ants, WITHOUT_WORK: shares.count(0)
+        }
+
+        def largest(free: Sequence[int]) -> int:
+            def holds(n: int) -> bool:
+                needs = (device_bytes(parameters, n, symmetric, share) + host_bytes(parameters, n, share, info.kind)
+                         for share in shares)
+                return all(need <= most for need, most in zip(needs, free))
+
+            low, high = 0, MOST_CITIES + 1
+            while high - low > 1:
+                middle = (low + high) // 2
+                low, high = (middle, high) if holds(middle) else (low, middle)
+            return low
+
+        if info.kind == "cuda" and local_search_of(parameters, symmetric) != "none":
+            # So many colonies give every GPU as many tours to improve as it can improve at a time. The default stays
+            # one colony, because the same job gives the same bits everywhere.
+            most = ranks * -(-info.units * TOURS_A_MULTIPROCESSOR // ants)
+            if 2 * parameters.colonies <= most:
+                details[TO_FILL_GPUS] = f"ant-colony.colonies = {most}"
+        work = parameters.colonies * ants * tsp.n
+        return Plan(device, host, work, "choice of a city, in one iteration", (0,) * ranks, details, largest)
+
+    def run(
+        self, stated: Statement, device: Device, comm: Comm, report: Report = silent,
+        criteria: StopCriteria = NO_STOP, seed: int = 1, checkpoints: Checkpoints = NONE, method: str = "",
+    ) -> Outcome:
+        """Return the best tour of all colonies: the same outcome on all ranks but for `rank`."""
+        tsp, parameters = stated.problem, stated.parameters
+        if criteria == NO_STOP:
+            criteria = StopCriteria(iterations=DEFAULT_ITERATIONS)
+        instance = ant_instance(tsp)
+        shift, target = tsp.n * instance.offset, criteria.scaled_target(tsp.scale)
+        stop = ColonyStop(comm, criteria, None if target is None else target - shift, checkpoints,
+                          started=checkpoints.clock())
+        made = comm.bcast(powers(instance, parameters) if comm.rank == 0 else None)
+        assert made is not None
+        mine = even_shares(parameters.colonies, comm.size)[comm.rank]
+        incumbents = no_incumbents(mine, tsp.n)
+        keys = random_keys(seed, mine)
+        search = SEARCHES[parameters.variant](device, instance, parameters, made, keys) if mine else None
+
+        def tell(best: int, mean: float) -> str:
+            own = [(length + shift) / tsp.scale for length in (best, mean)]
+            return f"best {own[0]:.10g}, mean {own[1]:.10g}"
+
+        def save(iterations: int) -> None:
+            checkpoints.save(state_of(search, incumbents, history, stop, iterations), last=not stop.complete)
+
+        report(0.0)
+        history, begun, stop.nbytes = History(), 0, kept_bytes(search)
+        if (saved := checkpoints.saved) is not None:
+            begun = on_all_ranks(comm, lambda: resume(saved, search, incumbents, history, stop))
+        iterations = explore(search, incumbents, stop, parameters.migration, report, tell, history, begun, save)
+        rank = {
+            "operations": len(mine) * ants_of(parameters, tsp.n) * tsp.n * (iterations - begun),
+            "seconds_kernel": search.timer.seconds if search else 0.0,
+            "seconds_wait": stop.seconds_wait,
+        }
+        if search:
+            search.close()
+        return outcome(tsp, instance, incumbents, history, stop, iterations, parameters, rank)
+
+    def trial(self, stated: Statement, criteria: StopCriteria, ranks: int, device: Device, seed: int) -> Trial:
+        """Iterate the colonies of a rank for a second."""
+        tsp, parameters = stated.problem, stated.parameters
+        if criteria == NO_STOP:
+            criteria = StopCriteria(iterations=DEFAULT_ITERATIONS)
+        given = msgspec.structs.replace(parameters, colonies=len(even_shares(parameters.colonies, ranks)[0]))
+        watch = Stopwatch()
+        part = StopCriteria(seconds=TRIAL_SECONDS, iterations=criteria.iterations)
+        small = TourSearch(tsp, given)
+        found = self.run(small, device, SerialComm(), watch, part, seed)
+        seconds = watch.seconds() - watch.setup
+        count = round(found.rank["operations"] / (given.colonies * ants_of(given, tsp.n) * tsp.n))
+        each = seconds / count
+        limits = [] if criteria.seconds is None else [criteria.seconds + each]
+        limits += [] if criteria.iterations is None else [criteria.iterations * each]
+        measured_on = f"{counted(count, 'iteration')}, {each:.2g} s each"
+        open_ended = " or ".join(key for key in ("target", "stagnation") if getattr(criteria, key) is not None)
+        open_end = f"[stop] {open_ended} may end it at any time" if open_ended else ""
+        return Trial(small, found, watch.setup, min(limits, default=None), measured_on, open_end=open_end)
 
 
 def device_bytes(parameters: Parameters, n: int, symmetric: bool, colonies: int) -> int:
@@ -108,62 +215,3 @@ def host_bytes(parameters: Parameters, n: int, colonies: int, device_kind: str) 
         tables = 16 * n * n + colonies * n * (8 * n + 4 * RECORD + 2)
     stripes = 4 * n * n + 2 * n * list_width(n) + 8 * min(n, ROWS_AT_ONCE) * (2 * n + list_width(n))
     return max(tables, stripes - (device_bytes(parameters, n, True, colonies) if device_kind == "cpu" else 0))
-
-
-def run(
-    tsp: Tsp, device: Device, comm: Comm, parameters: Parameters, report: Report,
-    criteria: StopCriteria = NO_STOP, seed: int = 1, checkpoints: Checkpoints = NONE,
-) -> Outcome:
-    """Return the best tour of all colonies. `tsp` is the same on all ranks, and so is the outcome but for `rank`."""
-    if criteria == NO_STOP:
-        criteria = StopCriteria(iterations=DEFAULT_ITERATIONS)
-    instance = ant_instance(tsp)
-    shift, target = tsp.n * instance.offset, criteria.scaled_target(tsp.scale)
-    stop = ColonyStop(comm, criteria, None if target is None else target - shift, checkpoints,
-                      started=checkpoints.clock())
-    made = comm.bcast(powers(instance, parameters) if comm.rank == 0 else None)
-    assert made is not None
-    mine = even_shares(parameters.colonies, comm.size)[comm.rank]
-    incumbents = no_incumbents(mine, tsp.n)
-    keys = random_keys(seed, mine)
-    search = SEARCHES[parameters.variant](device, instance, parameters, made, keys) if mine else None
-
-    def tell(best: int, mean: float) -> str:
-        own = [(length + shift) / tsp.scale for length in (best, mean)]
-        return f"best {own[0]:.10g}, mean {own[1]:.10g}"
-
-    def save(iterations: int) -> None:
-        checkpoints.save(state_of(search, incumbents, history, stop, iterations), last=not stop.complete)
-
-    report(0.0)
-    history, begun, stop.nbytes = History(), 0, kept_bytes(search)
-    if (saved := checkpoints.saved) is not None:
-        begun = on_all_ranks(comm, lambda: resume(saved, search, incumbents, history, stop))
-    iterations = explore(search, incumbents, stop, parameters.migration, report, tell, history, begun, save)
-    rank = {
-        "operations": len(mine) * ants_of(parameters, tsp.n) * tsp.n * (iterations - begun),
-        "seconds_kernel": search.timer.seconds if search else 0.0,
-        "seconds_wait": stop.seconds_wait,
-    }
-    if search:
-        search.close()
-    return outcome(tsp, instance, incumbents, history, stop, iterations, parameters, rank)
-
-
-def trial(tsp: Tsp, parameters: Parameters, criteria: StopCriteria, ranks: int, device: Device, seed: int) -> Trial:
-    """Iterate the colonies of a rank for a second."""
-    if criteria == NO_STOP:
-        criteria = StopCriteria(iterations=DEFAULT_ITERATIONS)
-    given = msgspec.structs.replace(parameters, colonies=len(even_shares(parameters.colonies, ranks)[0]))
-    watch = Stopwatch()
-    part = StopCriteria(seconds=TRIAL_SECONDS, iterations=criteria.iterations)
-    found = run(tsp, device, SerialComm(), given, watch, part, seed)
-    seconds = watch.seconds() - watch.setup
-    count = round(found.rank["operations"] / (given.colonies * ants_of(given, tsp.n) * tsp.n))
-    each = seconds / count
-    limits = [] if criteria.seconds is None else [criteria.seconds + each]
-    limits += [] if criteria.iterations is None else [criteria.iterations * each]
-    measured_on = f"{counted(count, 'iteration')}, {each:.2g} s each"
-    open_ended = " or ".join(key for key in ("target", "stagnation") if getattr(criteria, key) is not None)
-    open_end = f"[stop] {open_ended} may end it at any time" if open_ended else ""
-    return Trial(tsp, given, found, watch.setup, min(limits, default=None), measured_on, open_end=open_end)

@@ -10,8 +10,9 @@ The methods differ in the states that they keep: lattice/ and orders/ have all o
 bound does not prove useless, batch.py solves many small instances at once. The rest is for all methods:
 
 question.py  the keys of a job, and the question that they state
-problem.py   the one statement of every objective and constraint: a depot and m cities
-solve.py     which method solves a job, `estimate` and `run` of a job, its kernel files, and `trial`
+problem.py   the one form of every objective and constraint: a depot and m cities
+statement.py the statement of a job, and which method can solve it
+solve.py     the plan of a job, its run, its kernel files, and a trial of its time
 outcome.py   what a run leaves in the result file
 lattice/     plain sums: all states in two tables that meet in the middle
 orders/      all other objectives and constraints: all states in one table
@@ -19,20 +20,9 @@ bounded/     states that a lower bound proves useless are dropped (kernels: boun
 batch.py     many small instances at once (kernel: batch.cu)
 """
 
-from hpcsolve.algorithms.base import Algorithm
-from hpcsolve.algorithms.held_karp.lattice.run import largest_cost
-from hpcsolve.algorithms.held_karp.outcome import LAYERS
-from hpcsolve.algorithms.held_karp.question import FILE_KEYS, Parameters, asked
-from hpcsolve.algorithms.held_karp.solve import KERNEL_FILES, estimate, files_of, fits, is_bounded, run, trial
-from hpcsolve.answers.tour import TOUR
-from hpcsolve.answers.tours import TOURS
+from hpcsolve.algorithms.held_karp.question import Parameters
+from hpcsolve.algorithms.held_karp.solve import HeldKarp
 
-ALGORITHM = Algorithm(
-    "held-karp", "tsp", (TOUR, TOURS), Parameters, estimate, run, trial, KERNEL_FILES, groups={"layers": LAYERS},
-    asked=asked, largest_cost=largest_cost, fits=fits, file_keys=FILE_KEYS, batches=True,
-    stops=("memory", "seconds", "target"), can_stop=lambda parameters, key: parameters.method != "lattice",
-    may_end_early=is_bounded,
-    can_resume=lambda parameters: parameters.layout == "planes", files_needed=files_of,
-)
+ALGORITHM = HeldKarp()
 
-__all__ = ["ALGORITHM", "Parameters", "estimate", "run"]
+__all__ = ["ALGORITHM", "Parameters"]

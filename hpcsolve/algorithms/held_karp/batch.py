@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.base import WITHOUT_WORK, Estimate, Outcome, Report
-from hpcsolve.algorithms.held_karp.lattice.plan import BINOMIAL
+from hpcsolve.algorithms.base import WITHOUT_WORK, Outcome, Plan, Report
 from hpcsolve.algorithms.held_karp.lattice.planes import BLOCK_THREADS
+from hpcsolve.algorithms.held_karp.lattice.split import BINOMIAL
 from hpcsolve.answers.tours import Tours
 from hpcsolve.device.base import Device, DeviceInfo, Timer
 from hpcsolve.errors import InputError, ResourceError
@@ -26,7 +26,7 @@ PIECE = 8192
 BLOCKS_PER_UNIT = {"cpu": 1, "cuda": 8}
 
 
-def estimate(batch: TspBatch, question: TourQuestion, ranks: int, info: DeviceInfo) -> Estimate:
+def plan(batch: TspBatch, question: TourQuestion, ranks: int, info: DeviceInfo) -> Plan:
     """Return what a run will need.
 
     Raises
@@ -45,7 +45,7 @@ def estimate(batch: TspBatch, question: TourQuestion, ranks: int, info: DeviceIn
     details: dict[str, int | str] = {"instances": batch.count, WITHOUT_WORK: sum(not len(s) for s in shares)}
     host = (8 * int(batch.offset[-1]),) * ranks
     sent = (0,) * ranks
-    return Estimate(device, host, work, "min-add", sent, details, lambda free: MOST_CITIES)
+    return Plan(device, host, work, "min-add", sent, details, lambda free: MOST_CITIES)
 
 
 def run(batch: TspBatch, question: TourQuestion, device: Device, comm: Comm, report: Report) -> Outcome:

@@ -1,4 +1,4 @@
-"""The one statement that all methods solve: the best order of m cities between leaving a depot and returning to it.
+"""The form that a question takes for all methods: the best order of m cities from a depot and back to it.
 
 An open path becomes a tour by its depot. With free ends the depot is one more city, which costs nothing to leave and to
 reach; with a fixed start it is the start, which costs nothing to return to; with both ends fixed it is the two merged,
@@ -25,7 +25,6 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.held_karp.question import Parameters, asked
 from hpcsolve.errors import InputError, ResourceError
 from hpcsolve.problems.questions import LARGEST_VALUE, TourQuestion, legs
 from hpcsolve.problems.tsp import NO_ARC, Tsp, times
@@ -60,9 +59,8 @@ class Core:
         return np.array([*self.before, *(self.cities[i] for i in order), *self.after], np.int32)
 
 
-def core_problem(tsp: Tsp, parameters: Parameters) -> Core:
-    """Return the core of an instance, with the costs of its own matrix. Raises as `asked`."""
-    question = asked(tsp, parameters)
+def core_problem(tsp: Tsp, question: TourQuestion) -> Core:
+    """Return the core of an instance, with the costs of its own matrix."""
     return core_of(tsp, question, allowed_costs(tsp.cost, question))
 
 
@@ -203,7 +201,7 @@ def order_problem(tsp: Tsp, question: TourQuestion) -> OrderProblem:
         So many cities that no method takes them.
     """
     question = _with_ends_from_precedence(tsp, question)
-    own = core_of(tsp, question, allowed_costs(tsp.cost, question))
+    own = core_problem(tsp, question)
     if len(own.cities) > MOST_INNER_CITIES:  # refused before costs by place take n^3 bytes
         what = f"{len(own.cities)} cities beside the depot are too many: a state's key holds {MOST_INNER_CITIES}"
         raise ResourceError(f"{what}; use a heuristic or branch and cut")

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from types import MappingProxyType
+from typing import Annotated, ClassVar, Literal
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from hpcsolve.algorithms.base import Table
 from hpcsolve.errors import InputError
-from hpcsolve.formats.files import open_file
+from hpcsolve.formats.files import InputFile
 from hpcsolve.formats.order_files import read_leg_costs, read_windows
 from hpcsolve.problems.questions import LARGEST_VALUE, Objective, TourQuestion, Windows, legs
 from hpcsolve.problems.tsp import NO_ARC, Tsp, TspBatch
@@ -24,7 +26,7 @@ MOST_BEST = 10**4
 """The most tours that `best` may ask for."""
 
 
-class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+class Parameters(Table, frozen=True):
     """The `[held-karp]` table of a job file.
 
     Attributes
@@ -80,6 +82,8 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
         SHA-256 of the file of `windows`, for the same purpose.
     """
 
+    STOPS: ClassVar[tuple[str, ...]] = ("memory", "seconds", "target")
+
     path: Literal["cycle", "open"] = "cycle"
     start: City | None = None
     end: City | None = None
@@ -87,10 +91,10 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     weights: list[Annotated[int, msgspec.Meta(ge=0, le=LARGEST_WEIGHT)]] | None = None
     costs: str | None = None
     windows: str | None = None
-    before: list[tuple[City, City]] = []
-    position: list[tuple[City, Place]] = []
-    not_position: list[tuple[City, Place]] = []
-    forbidden: list[tuple[City, City]] = []
+    before: list[tuple[City, City]] = msgspec.field(default_factory=list)
+    position: list[tuple[City, Place]] = msgspec.field(default_factory=list)
+    not_position: list[tuple[City, Place]] = msgspec.field(default_factory=list)
+    forbidden: list[tuple[City, City]] = msgspec.field(default_factory=list)
     count: bool = False
     best: Annotated[int, msgspec.Meta(ge=1, le=MOST_BEST)] = 1
     arcs: bool = False
@@ -99,22 +103,18 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     costs_sha256: str | None = None
     windows_sha256: str | None = None
 
+    def stops(self) -> tuple[str, ...]:
+        """Return the keys of `[stop]`, which the lattice cannot honour."""
+        return () if self.method == "lattice" else self.STOPS
 
-def file_hash(key: str) -> Callable[[str, str | None], str]:
-    """Return a function that returns the SHA-256 of a key's file, or raises an error if another one is expected."""
-    def sha256_of(path: str, expected: str | None) -> str:
-        file = open_file(path)
-        if expected not in (None, file.sha256):
-            what = f"is not the file of the job (its SHA-256 differs); --set held-karp.{key}=FILE uses it anyway"
-            raise file.error(what)
-        return file.sha256
-
-    return sha256_of
+    def can_resume(self) -> bool:
+        """Return whether a run writes checkpoints."""
+        return self.layout == "planes"
 
 
 @dataclass(frozen=True)
 class ExtraAnswers:
-    """What is asked for beside an optimal tour.
+    """What is asked for beside an optimal tour, by default nothing.
 
     Attributes
     ----------
@@ -135,17 +135,14 @@ NO_EXTRA_ANSWERS = ExtraAnswers()
 """The optimal tour alone."""
 
 
-def extra_answers(parameters: Parameters) -> ExtraAnswers:
-    """Return what the parameters ask for beside an optimal tour."""
-    return ExtraAnswers(parameters.count, parameters.best, parameters.arcs)
-
-
-FILE_KEYS = {key: file_hash(key) for key in ("costs", "windows")}
-"""As in `Algorithm.file_keys`."""
-
-
-def asked(tsp: Tsp | TspBatch, parameters: Parameters) -> TourQuestion:
+def asked(tsp: Tsp | TspBatch, parameters: Parameters, files: Mapping[str, InputFile] = MappingProxyType({})
+          ) -> TourQuestion:
     """Return the question that the parameters put to an instance, or to each of a batch.
+
+    Parameters
+    ----------
+    files
+        The files that the parameters name, by key.
 
     Raises
     ------
@@ -160,8 +157,8 @@ def asked(tsp: Tsp | TspBatch, parameters: Parameters) -> TourQuestion:
     count = legs(tsp.n, parameters.path)
     return TourQuestion(
         parameters.path, start, end, parameters.objective, _weights(tsp, parameters, count),
-        None if parameters.costs is None else read_leg_costs(parameters.costs, tsp, count),
-        _windows(tsp, parameters), _precedences(tsp, parameters), _places(tsp, parameters),
+        read_leg_costs(files["costs"], tsp, count) if "costs" in files else None,
+        _windows(tsp, files.get("windows")), _precedences(tsp, parameters), _places(tsp, parameters),
         _pairs(tsp, "forbidden", parameters.forbidden),
     )
 
@@ -236,13 +233,13 @@ def _weights(tsp: Tsp, parameters: Parameters, count: int) -> NDArray[np.int64] 
     return np.array(parameters.weights, np.int64)
 
 
-def _windows(tsp: Tsp, parameters: Parameters) -> Windows | None:
-    if parameters.windows is None:
+def _windows(tsp: Tsp, file: InputFile | None) -> Windows | None:
+    if file is None:
         return None
     allowed = tsp.cost != NO_ARC
     if (tsp.cost[allowed] < 0).any():
         raise InputError("held-karp.windows: a cost is negative; travelling times must be at least 0")
-    windows = read_windows(parameters.windows, tsp)
+    windows = read_windows(file, tsp)
     total = sum(map(int, windows.service)) + max(map(int, windows.earliest))
     if total + int(tsp.cost[allowed].max(initial=0)) * tsp.n > LARGEST_VALUE:
         raise InputError("held-karp.windows: the times are so large that their sum may overflow 62 bits")

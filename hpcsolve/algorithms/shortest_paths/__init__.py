@@ -17,20 +17,50 @@ choice.py        the choice between searches and a hierarchy, and the graph on t
 tables.py        the answer to sources: tables of distances, and their checkpoints
 reductions.py    reductions of tables on the device: counts, nearest and farthest targets, sums
 pairs.py         the answer to queries: paths between pairs of vertices, and their checkpoints
-solve.py         what the runner calls: memory and time of a run, and the run
+solve.py         what the runner calls: the plan of a run, the run, and a trial of its time
 """
 
-from hpcsolve.algorithms.base import Algorithm
-from hpcsolve.algorithms.shortest_paths.question import Parameters, asked, sha256_of_queries
-from hpcsolve.algorithms.shortest_paths.solve import KERNEL_FILES, SEARCHES, check, estimate, run, trial
+from hpcsolve.algorithms.base import NO_STOP, Algorithm, Outcome, Plan, Report, StopCriteria, silent
+from hpcsolve.algorithms.shortest_paths import solve
+from hpcsolve.algorithms.shortest_paths.question import Parameters, PathStatement, statement
+from hpcsolve.algorithms.trial import Trial
 from hpcsolve.answers.distances import DISTANCES
 from hpcsolve.answers.paths import PATHS
 from hpcsolve.answers.reductions import REDUCTIONS
+from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
+from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo
+from hpcsolve.parallel.comm import Comm
+from hpcsolve.problems.graph import Graph
 
-ALGORITHM = Algorithm(
-    "shortest-paths", "graph", (DISTANCES, PATHS, REDUCTIONS), Parameters, estimate, run, trial, KERNEL_FILES,
-    groups={"searches": SEARCHES}, file_keys={"queries": sha256_of_queries}, asked=asked, check=check,
-    can_resume=lambda parameters: True,
-)
 
-__all__ = ["ALGORITHM", "Parameters", "check", "estimate", "run"]
+class ShortestPaths(Algorithm):
+    """Searches by Near-Far, or sweeps over a contraction hierarchy."""
+
+    name, kind, answers, parameters = "shortest-paths", "graph", (DISTANCES, PATHS, REDUCTIONS), Parameters
+    kernel_files, files, groups = solve.KERNEL_FILES, ("queries",), {"searches": solve.SEARCHES}
+
+    def statement(self, problem: Graph, parameters: Parameters, to_check: bool = False) -> PathStatement:
+        """Return which distances or paths are asked for."""
+        return statement(problem, parameters, to_check)
+
+    def plan(
+        self, stated: PathStatement, ranks: int, info: DeviceInfo = ONE_CORE, criteria: StopCriteria = NO_STOP
+    ) -> Plan:
+        """Return the plan by searches, or by sweeps over a hierarchy."""
+        return solve.plan(stated, ranks, info)
+
+    def run(
+        self, stated: PathStatement, device: Device, comm: Comm, report: Report = silent,
+        criteria: StopCriteria = NO_STOP, seed: int = 1, checkpoints: Checkpoints = NONE, method: str = "",
+    ) -> Outcome:
+        """Return distances or paths."""
+        return solve.run(stated, device, comm, report, checkpoints)
+
+    def trial(self, stated: PathStatement, criteria: StopCriteria, ranks: int, device: Device, seed: int) -> Trial:
+        """Make some of the job's searches."""
+        return solve.trial(stated, ranks, device)
+
+
+ALGORITHM = ShortestPaths()
+
+__all__ = ["ALGORITHM", "Parameters"]

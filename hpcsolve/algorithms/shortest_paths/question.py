@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Annotated, Literal
 
@@ -10,6 +12,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from hpcsolve.algorithms.base import Statement, Table
 from hpcsolve.algorithms.shortest_paths.engines import ENGINES, TableEngineName, described
 from hpcsolve.errors import InputError
 from hpcsolve.formats import read_queries
@@ -41,7 +44,7 @@ class RandomSources(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     seed: int = 1
 
 
-class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+class Parameters(Table, frozen=True):
     """The `[shortest-paths]` table of a job file.
 
     Attributes
@@ -102,30 +105,53 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     batch: Annotated[int, msgspec.Meta(ge=1, le=65536)] | None = None
     queries_sha256: str | None = None
 
+    def can_resume(self) -> bool:
+        """Return True: finished rows and paths are kept."""
+        return True
+
 
 Parameters.__doc__ = described(Parameters.__doc__, ENGINES)
 
 
-def sha256_of_queries(path: str, expected: str | None) -> str:
-    """Return the SHA-256 of the pairs in a file of queries. Raises as `read_queries`."""
-    return read_queries(path, expected).sha256
+@dataclass(frozen=True, eq=False)
+class PathStatement(Statement):
+    """What is asked of a graph."""
+
+    question: PathQuestion
 
 
-def question(graph: Graph, parameters: Parameters) -> PathQuestion:
+def statement(graph: Graph, parameters: Parameters, to_check: bool = False) -> PathStatement:
+    """Return the statement of a job. Raises as `question`. About a file of queries, the message names file and line."""
+    if not isinstance(parameters.queries, str):
+        return PathStatement(graph, parameters, question(graph, parameters))
+    sha256 = parameters.queries_sha256
+    if to_check and sha256 is not None and not os.path.exists(parameters.queries):
+        gone = PathQuestion(np.empty(0, np.int64), (), None, None, sha256, cutoff_of(graph, parameters))
+        return PathStatement(graph, parameters, gone, {"queries": sha256})
+    queries = read_queries(parameters.queries, sha256)
+    asked = question(graph, parameters, queries.positions(graph))
+    return PathStatement(graph, parameters, asked, {"queries": queries.sha256})
+
+
+def question(graph: Graph, parameters: Parameters, pairs: NDArray[np.int64] | None = None) -> PathQuestion:
     """Return the searches that the parameters ask for.
+
+    Parameters
+    ----------
+    pairs
+        Shape (queries, 2): the positions of the pairs in the file of queries, if there is one.
 
     Raises
     ------
     InputError
         A source is no vertex or stands twice, there is none, the graph has no terminals, keys contradict each other, or
-        weights are so large that distances may be infinite. About a file of queries, the message names file and
-        line.
+        weights are so large that distances may be infinite.
     """
     _refuse_infinite_distances(graph)
     cutoff = cutoff_of(graph, parameters)
     if parameters.queries is not None:
         _refuse_beside_queries(parameters)
-        pairs = _pairs(graph, parameters.queries, parameters.queries_sha256)
+        pairs = _pairs(graph, parameters.queries) if pairs is None else pairs
         return PathQuestion(pairs[:, 0], (), None, pairs, cutoff=cutoff)
     if parameters.sources is None:
         raise InputError("the key shortest-paths.sources is missing; or ask for paths between pairs with queries")
@@ -149,17 +175,6 @@ def _refuse_infinite_distances(graph: Graph) -> None:
         if graph.weights.dtype.kind == "f" and not np.isfinite(graph.weights.sum()):
             what = f"weights are as large as {graph.weights.max():.3g}, so that distances may exceed 1.8e308"
             raise InputError(f"{what}, the largest float; divide the weights by a power of ten", graph.name)
-
-
-def asked(graph: Graph, parameters: Parameters) -> PathQuestion:
-    """Return the question for the check of its answer. Of a file of queries it has only the SHA-256.
-
-    Raises as `question`.
-    """
-    if not isinstance(parameters.queries, str):
-        return question(graph, parameters)
-    nothing, sha256 = np.empty(0, np.int64), parameters.queries_sha256
-    return PathQuestion(nothing, (), None, None, sha256, cutoff_of(graph, parameters))
 
 
 def cutoff_of(graph: Graph, parameters: Parameters) -> float | None:
@@ -215,13 +230,11 @@ def _scaled(graph: Graph, cutoff: float) -> int | float:
     return min(int(Fraction(repr(cutoff)) * graph.scale), 2**64 - 2)
 
 
-def _pairs(graph: Graph, asked: str | list[tuple[Vertex, Vertex]], sha256: str | None) -> NDArray[np.int64]:
-    """Return the positions of the pairs that a job or its file lists, shape (queries, 2)."""
-    if not isinstance(asked, str):
-        if not asked:
-            raise InputError("shortest-paths.queries: the list is empty; name at least one pair, [source, target]")
-        return _positions(graph, "queries", [vertex for pair in asked for vertex in pair]).reshape(-1, 2)
-    return read_queries(asked, sha256).positions(graph)
+def _pairs(graph: Graph, asked: str | list[tuple[Vertex, Vertex]]) -> NDArray[np.int64]:
+    """Return the positions of the pairs that a job lists, shape (queries, 2)."""
+    if not asked:
+        raise InputError("shortest-paths.queries: the list is empty; name at least one pair, [source, target]")
+    return _positions(graph, "queries", [vertex for pair in asked for vertex in pair]).reshape(-1, 2)
 
 
 def _positions(graph: Graph, key: str, asked: list[Vertex] | str | RandomSources) -> NDArray[np.int64]:

@@ -1,4 +1,4 @@
-"""What the runner calls: `estimate` before anything is allocated, `run`, `check`, and `trial`, which estimates time."""
+"""What the runner calls: the plan of a run, the run, and a trial of its time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Estimate, Outcome, Report, StopCriteria
+from hpcsolve.algorithms.base import WITHOUT_WORK, Outcome, Plan, Report
 from hpcsolve.algorithms.shortest_paths.choice import (
     Way,
     engine_of,
@@ -47,7 +47,7 @@ from hpcsolve.algorithms.shortest_paths.pairs import (
     shares,
     solve_pairs,
 )
-from hpcsolve.algorithms.shortest_paths.question import Parameters, question
+from hpcsolve.algorithms.shortest_paths.question import Parameters, PathStatement, statement
 from hpcsolve.algorithms.shortest_paths.reductions import (
     SUMMARIES_FILE,
     reductions_of,
@@ -82,10 +82,9 @@ from hpcsolve.answers.distances import Distances
 from hpcsolve.answers.paths import Paths
 from hpcsolve.answers.reductions import Reductions
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
-from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo, batches_at_once, nbytes_of
+from hpcsolve.device.base import Device, DeviceInfo, batches_at_once, nbytes_of
 from hpcsolve.errors import InputError
 from hpcsolve.parallel.comm import Comm, SerialComm, even_shares
-from hpcsolve.parallel.launch import on_rank_0
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.questions import PathQuestion
 from hpcsolve.wording import counted
@@ -100,18 +99,15 @@ ARCS = 1 << 24
 """A block makes searches one after the other until their arcs are so many, at least one: some tenths of a second."""
 
 
-def run(
-    graph: Graph, device: Device, comm: Comm, parameters: Parameters, report: Report,
-    criteria: StopCriteria = NO_STOP, seed: int = 1, checkpoints: Checkpoints = NONE,
-) -> Outcome:
-    """Return distances or paths, as asked, checked on the device. `graph` is the same on all ranks.
+def run(stated: PathStatement, device: Device, comm: Comm, report: Report, checkpoints: Checkpoints = NONE) -> Outcome:
+    """Return distances or paths, as asked, checked on the device. All ranks have the same statement.
 
     Raises
     ------
     InputError
         A distance, or a sum of distances, does not fit 64 bits.
     """
-    asked = on_rank_0(comm, lambda: question(graph, parameters))
+    graph, parameters, asked = stated.problem, stated.parameters, stated.question
     share = _shares(asked, comm.size)[comm.rank]
     keys: Keys | None = first_keys(graph)
     cutoff, saved = asked.cutoff, checkpoints.saved
@@ -131,10 +127,11 @@ def run(
             cut = cutoff is None or kind.encode_one(cutoff) > prepared.cutoff
         started = time.perf_counter()
         if not any(comm.allgather(cut and bool(mine.work[:, CUT].any()))):
-            rank = {"operations": int(mine.work[:, RELAXED].sum()), "wrong": int(mine.work[:, WRONG].sum()), **seconds,
+            rank = {"operations": int(mine.work[:, RELAXED].sum()), **seconds,
                     "seconds_wait": time.perf_counter() - started}
-            tables = {"searches": _searches(mine.work, comm)}
-            return Outcome(_answer(mine, kind, asked, share, graph, parameters, comm), tables, rank)
+            tables, wrong = {"searches": _searches(mine.work, comm)}, int(mine.work[:, WRONG].sum())
+            return Outcome(_answer(mine, kind, asked, share, graph, parameters, comm), tables, rank,
+                           wrong=f"{wrong} entries contradict the arcs" if wrong else None)
         (keys, way), saved = _next(kind, prepared, way), None
     raise InputError("a path is longer than 2^64 - 2; divide the weights by a power of ten", graph.name)
 
@@ -185,21 +182,10 @@ def _searches(work: NDArray[np.uint64], comm: Comm) -> Mapping[str, Column]:
     return columns(SEARCHES, {"relaxed": relaxed, "rounds": rounds})
 
 
-def check(graph: Graph, parameters: Parameters, outcome: Outcome) -> str | None:
-    """Return what the device's check of this rank's searches found wrong, or None."""
-    wrong = int(outcome.rank.get("wrong", 0))
-    return f"{wrong} entries contradict the arcs" if wrong else None
-
-
-def estimate(graph: Graph, parameters: Parameters, ranks: int, info: DeviceInfo = ONE_CORE) -> Estimate:
-    """Return what a run on so many ranks, each with such a device, will need.
-
-    Raises
-    ------
-    InputError
-        The parameters do not fit the graph.
-    """
-    asked, keys = question(graph, parameters), first_keys(graph)
+def plan(stated: PathStatement, ranks: int, info: DeviceInfo) -> Plan:
+    """Return what a run on so many ranks, each with such a device, will need."""
+    graph, parameters, asked = stated.problem, stated.parameters, stated.question
+    keys = first_keys(graph)
     sizes = [len(share) for share in _shares(asked, ranks)]
     way = way_of(graph, parameters, asked, ranks * workers(info), partial(kept_here, graph, info))
     need = memory(graph, keys, asked, parameters, way, sizes, info)
@@ -221,7 +207,7 @@ def estimate(graph: Graph, parameters: Parameters, ranks: int, info: DeviceInfo 
     work = searches(asked) * graph.arcs
     table = asked.pairs is None and asked.reduction is None
     smaller = '[shortest-paths] reduce = ["sum"] keeps the sum of each row in place of the table' if table else ""
-    return Estimate(need.device, need.host, work, "arc of Dijkstra's", (0,) * ranks, details, largest, need.shared,
+    return Plan(need.device, need.host, work, "arc of Dijkstra's", (0,) * ranks, details, largest, need.shared,
                     smaller=smaller)
 
 
@@ -317,9 +303,9 @@ def _members(graph: Graph) -> int:
     return len(np.unique(np.concatenate([graph.tails()[free], graph.heads[free]]))) if len(free) else 0
 
 
-def trial(graph: Graph, parameters: Parameters, criteria: StopCriteria, ranks: int, device: Device, seed: int) -> Trial:
+def trial(stated: PathStatement, ranks: int, device: Device) -> Trial:
     """Make some of the job's searches, evenly spaced among all."""
-    asked = question(graph, parameters)
+    graph, parameters, asked = stated.problem, stated.parameters, stated.question
     total = searches(asked)
     busiest = -(-total // ranks)  # searches of the rank that has most
     parameters = _with_engine(graph, parameters, asked, ranks, device.info)
@@ -327,10 +313,11 @@ def trial(graph: Graph, parameters: Parameters, criteria: StopCriteria, ranks: i
     count = min(busiest, at_once * -(-ARCS // max(1, graph.arcs)))
     some = _some(graph, parameters, asked, np.linspace(0, total, count, endpoint=False).astype(np.int64))
     watch = Stopwatch()
-    outcome = run(graph, device, SerialComm(), some, watch, NO_STOP, seed)
+    small = statement(graph, some)
+    outcome = run(small, device, SerialComm(), watch)
     ratio = busiest / count
     measured_on = f"{count} of {counted(total, 'search')}"
-    return Trial(graph, some, outcome, watch.setup, (watch.seconds() - watch.setup) * ratio, measured_on, ratio)
+    return Trial(small, outcome, watch.setup, (watch.seconds() - watch.setup) * ratio, measured_on, ratio)
 
 
 def _with_engine(graph: Graph, parameters: Parameters, asked: PathQuestion, ranks: int, info: DeviceInfo

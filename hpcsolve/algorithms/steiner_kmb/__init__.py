@@ -27,30 +27,75 @@ solve.py           what the runner calls; mode fast is network.py
 estimate.py        the memory and the time of a run
 """
 
-from hpcsolve.algorithms.base import Algorithm
-from hpcsolve.algorithms.steiner_kmb.estimate import estimate, trial
-from hpcsolve.algorithms.steiner_kmb.exact import search_again
-from hpcsolve.algorithms.steiner_kmb.setting import Parameters, asked
-from hpcsolve.algorithms.steiner_kmb.solve import (
-    HISTORY,
-    KERNEL_FILES,
-    LAYERS,
-    REDUCTIONS,
-    STOPS,
-    can_resume,
-    can_stop,
-    files_of,
-    run,
-)
-from hpcsolve.answers.contents import datasets
-from hpcsolve.answers.tree import TREE, Prices
-from hpcsolve.problems.steiner import fits, largest_weight
+from typing import Any, ClassVar
 
-ALGORITHM = Algorithm(
-    "steiner-kmb", "steiner", (TREE,), Parameters, estimate, run, trial, KERNEL_FILES, STOPS,
-    groups={"prices": datasets(Prices), "reductions": REDUCTIONS, "history": HISTORY, "layers": LAYERS},
-    can_stop=can_stop, asked=asked, again=search_again, can_resume=can_resume, largest_cost=largest_weight,
-    fits=lambda graph, parameters: fits(graph), files_needed=files_of,
-)
+from hpcsolve.algorithms.base import NO_STOP, Algorithm, Outcome, Plan, Report, StopCriteria, silent
+from hpcsolve.algorithms.shortest_paths.engines import AUTO, BLOCK, ENGINES, GRID, PHAST, ROW_ENGINES, TILE
+from hpcsolve.algorithms.shortest_paths.engines import kernel_files as files_of_engines
+from hpcsolve.algorithms.steiner_kmb import estimate, exact, solve
+from hpcsolve.algorithms.steiner_kmb.setting import Parameters, TreeStatement
+from hpcsolve.algorithms.trial import Trial
+from hpcsolve.answers.base import Verdict
+from hpcsolve.answers.contents import Contents, datasets
+from hpcsolve.answers.tree import TREE, Prices, TreeQuestion
+from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
+from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo
+from hpcsolve.errors import InputError
+from hpcsolve.parallel.comm import Comm
+from hpcsolve.problems.graph import Graph
+from hpcsolve.problems.steiner import largest_weight
 
-__all__ = ["ALGORITHM", "Parameters", "estimate", "run"]
+
+class SteinerKmb(Algorithm):
+    """Steiner trees by growing, by Kou, Markowsky and Berman, by iterated 1-Steiner, or exactly."""
+
+    name, kind, answers, parameters = "steiner-kmb", "steiner", (TREE,), Parameters
+    kernel_files = solve.KERNEL_FILES
+    groups: ClassVar = {"prices": datasets(Prices), "reductions": solve.REDUCTIONS, "history": solve.HISTORY,
+                        "layers": solve.LAYERS}
+
+    def kernels_of(
+        self, parameters: Parameters, instance: str | dict[str, Any], criteria: StopCriteria
+    ) -> tuple[str, ...]:
+        """Return the kernel files of a job: mode fast searches on the CPU alone, the others by rows and one by one."""
+        if parameters.mode == "fast":
+            return solve.HOST_FILES
+        names = {BLOCK.name, GRID.name, *((PHAST, TILE) if parameters.engine == AUTO else (parameters.engine,))}
+        engines = tuple(one for one in (*ENGINES, *ROW_ENGINES) if one.name in names)
+        return (*solve.HOST_FILES, *files_of_engines(engines))
+
+    def largest_cost(self, n: int, edges: int) -> int:
+        """Return the largest weight with which the sum of all edges stays below 2^62."""
+        return largest_weight(n, edges)
+
+    def statement(self, problem: Graph, parameters: Parameters, to_check: bool = False) -> TreeStatement:
+        """Return the statement. Raises `InputError` if `matrix` is set in a mode that makes none."""
+        if parameters.matrix and parameters.mode != "kmb":
+            raise InputError(f'steiner-kmb.matrix: mode "{parameters.mode}" makes no matrix; set mode = "kmb"')
+        return TreeStatement(problem, parameters, TreeQuestion(parameters.matrix))
+
+    def plan(
+        self, stated: TreeStatement, ranks: int, info: DeviceInfo = ONE_CORE, criteria: StopCriteria = NO_STOP
+    ) -> Plan:
+        """Return what the mode needs. Raises `InputError` if the graph's terminals cannot be joined."""
+        return estimate.plan(stated, ranks, info)
+
+    def run(
+        self, stated: TreeStatement, device: Device, comm: Comm, report: Report = silent,
+        criteria: StopCriteria = NO_STOP, seed: int = 1, checkpoints: Checkpoints = NONE, method: str = "",
+    ) -> Outcome:
+        """Return a Steiner tree with its certificate."""
+        return solve.run(stated, device, comm, report, criteria, seed, checkpoints)
+
+    def trial(self, stated: TreeStatement, criteria: StopCriteria, ranks: int, device: Device, seed: int) -> Trial:
+        """Run mode fast and, for mode kmb, make some searches."""
+        return estimate.trial(stated, criteria, ranks, device, seed)
+
+    def again(self, stated: TreeStatement, contents: Contents) -> Verdict:
+        """Return the verdict of a second search with other roots and fewer reductions."""
+        return exact.search_again(stated, contents)
+
+
+ALGORITHM = SteinerKmb()
+
+__all__ = ["ALGORITHM", "Parameters"]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 
-from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Estimate, StopCriteria, silent
+from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Plan, StopCriteria, silent
 from hpcsolve.algorithms.shortest_paths.choice import workers
 from hpcsolve.algorithms.shortest_paths.engines import (
     AUTO,
@@ -43,14 +43,13 @@ from hpcsolve.algorithms.steiner_kmb.kmb import Matrix, cutoff_of, keys_for, pat
 from hpcsolve.algorithms.steiner_kmb.network import network
 from hpcsolve.algorithms.steiner_kmb.nodes import PANEL, capacity, sent_bytes, table_bytes
 from hpcsolve.algorithms.steiner_kmb.reduced_graph import WORTHWHILE
-from hpcsolve.algorithms.steiner_kmb.setting import Parameters
+from hpcsolve.algorithms.steiner_kmb.setting import Parameters, TreeStatement
 from hpcsolve.algorithms.steiner_kmb.solve import on_host, prepared, run
 from hpcsolve.algorithms.steiner_kmb.subset_program import pair_bytes
 from hpcsolve.algorithms.steiner_kmb.terminal_rows import attempt_of, chosen_rows, shares_of_walk, walk
 from hpcsolve.algorithms.trial import Stopwatch, Trial
 from hpcsolve.answers.contents import DistanceTable
-from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo, batches_at_once
-from hpcsolve.errors import InputError
+from hpcsolve.device.base import Device, DeviceInfo, batches_at_once
 from hpcsolve.parallel.comm import SerialComm, even_shares
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.steiner import exact_sum, require_problem
@@ -69,16 +68,15 @@ ENDS = {
 NO_LIMIT = {"best": "", "exact": ", and how many states that takes cannot be foreseen"}
 
 
-def estimate(graph: Graph, parameters: Parameters, ranks: int, info: DeviceInfo = ONE_CORE) -> Estimate:
+def plan(stated: TreeStatement, ranks: int, info: DeviceInfo) -> Plan:
     """Return what a run will need on `ranks` ranks with such a device each.
 
     Raises
     ------
     InputError
-        The graph's terminals cannot be joined, or `matrix` is set in a mode that makes none.
+        The graph's terminals cannot be joined.
     """
-    if parameters.matrix and parameters.mode != "kmb":
-        raise InputError(f'steiner-kmb.matrix: mode "{parameters.mode}" makes no matrix; set mode = "kmb"')
+    graph, parameters = stated.problem, stated.parameters
     require_problem(graph)
     assert graph.terminals is not None
     k, need = len(graph.terminals), memory(graph, parameters, ranks, info)
@@ -95,7 +93,7 @@ def estimate(graph: Graph, parameters: Parameters, ranks: int, info: DeviceInfo 
     width = distance_keys(graph, parameters).dtype.itemsize
     sent = sent_bytes(left_of(graph).n, k, ranks, width) if parameters.mode in ("best", "exact") else [0] * ranks
     work = graph.arcs * (1 if alone else k)
-    return Estimate(need.device, need.host, work, "arc of Dijkstra's", tuple(sent), details, largest, need.shared)
+    return Plan(need.device, need.host, work, "arc of Dijkstra's", tuple(sent), details, largest, need.shared)
 
 
 def memory(graph: Graph, parameters: Parameters, ranks: int, info: DeviceInfo) -> Memory:
@@ -239,21 +237,23 @@ def _table_bytes(left: Sizes, k: int, parameters: Parameters, ranks: int, keys: 
     return table_bytes(left.n, k, ranks, width)
 
 
-def trial(graph: Graph, parameters: Parameters, criteria: StopCriteria, ranks: int, device: Device, seed: int) -> Trial:
+def trial(stated: TreeStatement, criteria: StopCriteria, ranks: int, device: Device, seed: int) -> Trial:
     """Return a trial: a run of mode fast (a second for half a million vertices) and, for mode kmb, some searches."""
+    graph, parameters = stated.problem, stated.parameters
     given = msgspec.structs.replace(parameters, mode="fast", matrix=False, halt="bottleneck")
     watch = Stopwatch()
-    outcome = run(graph, device, SerialComm(), given, silent, NO_STOP, seed)
+    small = TreeStatement(graph, given)
+    outcome = run(small, device, SerialComm(), silent, NO_STOP, seed)
     setup = watch.seconds()
     if parameters.mode == "fast":
-        return Trial(graph, given, outcome, setup, 0.0, "the job itself")
+        return Trial(small, outcome, setup, 0.0, "the job itself")
     if parameters.mode == "kmb":
         seconds, measured_on, row_ratio, tables = _searched(graph, parameters, ranks, device)
-        return Trial(graph, given, outcome, setup, seconds, measured_on, row_ratio, tables=tables)
+        return Trial(small, outcome, setup, seconds, measured_on, row_ratio, tables=tables)
     limit = None if criteria.seconds is None else max(0.0, criteria.seconds - setup)
     open_end = f"{NO_LIMIT[parameters.mode]}; [stop] seconds would end it"
     why = ENDS[parameters.mode] + (open_end if limit is None else ", or soon after that time")
-    return Trial(graph, given, outcome, setup, limit, "mode fast", open_end=why)
+    return Trial(small, outcome, setup, limit, "mode fast", open_end=why)
 
 
 def _searched(

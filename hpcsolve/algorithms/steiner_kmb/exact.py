@@ -21,7 +21,7 @@ from hpcsolve.algorithms.steiner_kmb.best import BEST_EFFORT, lighter_and_last, 
 from hpcsolve.algorithms.steiner_kmb.network import network
 from hpcsolve.algorithms.steiner_kmb.reduced_graph import Mask, ReducedGraph, reduced
 from hpcsolve.algorithms.steiner_kmb.reductions import ALL_RULES, Effort, Rules, SteinerState, shrunk_together, without
-from hpcsolve.algorithms.steiner_kmb.setting import Parameters, RoundStop, Setting, Work
+from hpcsolve.algorithms.steiner_kmb.setting import RoundStop, Setting, TreeStatement, Work
 from hpcsolve.algorithms.steiner_kmb.subset_program import Program
 from hpcsolve.algorithms.steiner_kmb.subset_states import (
     BOUND_RULE,
@@ -38,7 +38,6 @@ from hpcsolve.checkpoint.saved import ANY_COUNT, Saved
 from hpcsolve.checkpoint.store import State, part
 from hpcsolve.device.host import HostDevice
 from hpcsolve.parallel.comm import SerialComm
-from hpcsolve.problems.graph import Graph
 from hpcsolve.wording import counted
 
 if TYPE_CHECKING:
@@ -276,17 +275,17 @@ def resume_program(saved: Saved, program: Program) -> None:
         first += size
 
 
-def search_again(graph: Graph, parameters: Parameters, contents: Contents) -> Verdict:
+def search_again(stated: TreeStatement, contents: Contents) -> Verdict:
     """Return the verdict of a second search on a tree that a result claims to be lightest.
 
     It takes other roots for the dual ascents, and leaves out the reductions at terminals and by the special distance.
     """
     if not contents.value("solution", "optimal"):
         return Verdict(None, "no second search was made, since the result does not claim that its tree is the lightest")
-    cost, comm = int(contents.value("solution", "cost")), SerialComm()
-    strategy = Strategy(replace(ALL_RULES, terminals=False, special=False), len(graph.terminals) // 2)  # type: ignore[arg-type]
+    graph, cost, comm = stated.problem, int(contents.value("solution", "cost")), SerialComm()
+    strategy = Strategy(replace(ALL_RULES, terminals=False, special=False), len(graph.terminals) // 2)
     with HostDevice(len(os.sched_getaffinity(0))) as host:
-        exact = msgspec.structs.replace(parameters, mode="exact")
+        exact = msgspec.structs.replace(stated.parameters, mode="exact")
         stop = RoundStop(comm, NO_STOP, None)
         setting = Setting(network(graph, host), host, host, comm, exact, silent, stop, OTHER_SEED)
         search = searched(SteinerState(reduced(graph)), None, setting, strategy)

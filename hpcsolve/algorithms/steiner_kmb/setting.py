@@ -5,24 +5,23 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import msgspec
 
-from hpcsolve.algorithms.base import Report, StopCriteria
+from hpcsolve.algorithms.base import Report, Statement, StopCriteria, Table
 from hpcsolve.algorithms.shortest_paths.engines import ROW_ENGINES, TerminalEngineName, described
 from hpcsolve.algorithms.steiner_kmb.network import Network
-from hpcsolve.answers.tree import TreeQuestion
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints, Wish, agreed
 from hpcsolve.checkpoint.saved import Saved
 from hpcsolve.checkpoint.store import State
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 from hpcsolve.parallel.comm import Comm
-from hpcsolve.problems.graph import Graph
+from hpcsolve.problems.steiner import fits
 
 
-class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+class Parameters(Table, frozen=True):
     """The `[steiner-kmb]` table of a job file.
 
     Attributes
@@ -64,6 +63,8 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
         to the last terminal.
     """
 
+    STOPS: ClassVar[tuple[str, ...]] = ("seconds", "target", "memory")
+
     mode: Literal["fast", "kmb", "best", "exact"] = "fast"
     engine: TerminalEngineName = "auto"
     at_once: Annotated[int, msgspec.Meta(ge=1, le=1024)] = 8
@@ -73,13 +74,25 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     matrix: bool = False
     exchange: bool = False
 
+    def stops(self) -> tuple[str, ...]:
+        """Return the keys of `[stop]` that can end the mode. Modes fast and kmb have no answer before their end."""
+        return {"exact": self.STOPS, "best": self.STOPS[:2]}.get(self.mode, ())
+
+    def can_resume(self) -> bool:
+        """Return whether the mode writes checkpoints. Mode "fast" takes no longer than reading the graph."""
+        return self.mode != "fast"
+
 
 Parameters.__doc__ = described(Parameters.__doc__, ROW_ENGINES)
 
 
-def asked(graph: Graph, parameters: Parameters) -> TreeQuestion:
-    """Return what the job asks for beside the tree."""
-    return TreeQuestion(parameters.matrix)
+@dataclass(frozen=True, eq=False)
+class TreeStatement(Statement):
+    """A graph whose terminals are to be joined, and what is asked for beside the tree."""
+
+    def fits(self) -> bool:
+        """Return whether the weight of all edges is small enough for the kernels' sums."""
+        return fits(self.problem)
 
 
 @dataclass(frozen=True)

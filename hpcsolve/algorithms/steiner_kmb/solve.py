@@ -45,7 +45,7 @@ from hpcsolve.algorithms.steiner_kmb.network import (
 from hpcsolve.algorithms.steiner_kmb.nodes import ONE_STEINER_FILE
 from hpcsolve.algorithms.steiner_kmb.reduced_graph import Indices, ReducedGraph, reduced
 from hpcsolve.algorithms.steiner_kmb.reductions import SteinerState, shrunk_together
-from hpcsolve.algorithms.steiner_kmb.setting import Parameters, RoundStop, Setting, Work
+from hpcsolve.algorithms.steiner_kmb.setting import Parameters, RoundStop, Setting, TreeStatement, Work
 from hpcsolve.algorithms.steiner_kmb.subset_program import PROGRAM_FILE
 from hpcsolve.answers.contents import Column, Dataset, DistanceTable, columns
 from hpcsolve.answers.tree import Prices, Tree, tree_from_edges
@@ -59,8 +59,6 @@ HOST_FILES = (TREE_FILE, DUAL_ASCENT_FILE, MOVES_FILE, RUIN_FILE, ONE_STEINER_FI
               CONTRACTION_FILE, HIERARCHY_FILE)
 """What runs on the host's cores whatever the job's device is."""
 KERNEL_FILES = (*HOST_FILES, *kernel_files((*ENGINES, *ROW_ENGINES)))
-STOPS = ("seconds", "target", "memory")
-"""The keys of [stop] that some mode honours (`can_stop`)."""
 REDUCTIONS = {
     "vertices": Dataset("int64", "Vertices after the reductions"),
     "edges": Dataset("int64", "Edges after the reductions"),
@@ -99,21 +97,12 @@ def files_of(parameters: Parameters, instance: str | dict[str, Any], criteria: S
     return (*HOST_FILES, *kernel_files(tuple(one for one in (*ENGINES, *ROW_ENGINES) if one.name in names)))
 
 
-def can_stop(parameters: Parameters, key: str) -> bool:
-    """Return whether this key of [stop] can end the mode. Only "best" and "exact" have an answer before their end."""
-    return parameters.mode == "exact" or (parameters.mode == "best" and key != "memory")
-
-
-def can_resume(parameters: Parameters) -> bool:
-    """Return whether the mode writes checkpoints. Mode "fast" takes no longer than reading the graph."""
-    return parameters.mode != "fast"
-
-
 def run(
-    graph: Graph, device: Device, comm: Comm, parameters: Parameters, report: Report,
+    stated: TreeStatement, device: Device, comm: Comm, report: Report,
     criteria: StopCriteria = NO_STOP, seed: int = 1, checkpoints: Checkpoints = NONE,
 ) -> Outcome:
-    """Return a Steiner tree with its certificate. `graph` is the same on all ranks, and so is the answer."""
+    """Return a Steiner tree with its certificate, the same on all ranks."""
+    graph, parameters = stated.problem, stated.parameters
     stop = RoundStop(comm, criteria, criteria.scaled_target(graph.scale), checkpoints, started=checkpoints.clock())
     with on_host(device) as host:
         setting = Setting(network(graph, host), host, device, comm, parameters, report, stop, seed)

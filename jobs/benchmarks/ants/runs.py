@@ -53,7 +53,7 @@ def search(tsp: Tsp, parameters: Parameters, stop: StopCriteria, seed: int = 1, 
     clock = time.process_time if device == "cpu" else time.perf_counter
     with opened, mock.patch("time.perf_counter", clock):
         before = clock()
-        outcome = ant_colony.run(tsp, opened, SerialComm(), parameters, silent, stop, seed)
+        outcome = ant_colony.ALGORITHM.solve(tsp, opened, SerialComm(), parameters, silent, stop, seed)
         cpu = clock() - before
     assert outcome.cost == check_tour(tsp, outcome.solution["tour"].values)
     table = outcome.groups["history"]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hpcsolve.algorithms.base import NO_STOP, StopCriteria
-from hpcsolve.algorithms.held_karp.lattice.plan import split_cities
+from hpcsolve.algorithms.held_karp.lattice.split import split_cities
 from hpcsolve.errors import InputError
 from hpcsolve.problems.generate import call_generator, makers
 from jobs.benchmarks.ants.instances import read_or_generate

@@ -73,12 +73,13 @@ def timed(case: Case, problem: object, device: Device) -> Times:
     """Solve a problem once. Raises `ResourceError` if it does not fit in the device's memory."""
     solver = algorithm(case.algorithm)
     parameters = solver.parameters(**case.parameters)
-    estimate = solver.estimate(problem, parameters, 1, device.info)
-    needed, free = estimate.device_bytes[0] + estimate.shared_bytes, device.memory_free()
+    stated = solver.statement(problem, parameters)
+    plan = solver.plan(stated, 1, device.info)
+    needed, free = plan.device_bytes[0] + plan.shared_bytes, device.memory_free()
     if needed > free:
         raise ResourceError(f"{needed} bytes do not fit on the device, {free} are free")
     started = time.perf_counter()
-    outcome = solver.run(problem, device, SerialComm(), parameters, silent, case.stop, 1)
+    outcome = solver.run(stated, device, SerialComm(), silent, case.stop)
     run = time.perf_counter() - started
     rank = outcome.rank
     return {"kernels": rank["seconds_kernel"], "copies": rank.get("seconds_copy", 0.0), "run": run}

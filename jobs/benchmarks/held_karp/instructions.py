@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import comb
 
-from hpcsolve.algorithms.held_karp.lattice.plan import Split, split_cities
+from hpcsolve.algorithms.held_karp.lattice.split import Split, split_cities
 from jobs.benchmarks.common.table import markdown
 from jobs.benchmarks.held_karp.peak import min_adds
 

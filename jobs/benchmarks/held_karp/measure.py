@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from hpcsolve.algorithms import held_karp
-from hpcsolve.algorithms.base import Outcome, silent
+from hpcsolve.algorithms.base import Outcome
 from hpcsolve.device.base import Device
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.generate.tsp import random_matrix
@@ -68,7 +68,7 @@ def own_row(tsp: Tsp, kind: str, device: Device, effort: Effort, layout: Layout 
     parameters = held_karp.Parameters(layout=layout)
 
     def solve() -> Outcome:
-        outcome = held_karp.run(tsp, device, SerialComm(), parameters, silent)
+        outcome = held_karp.ALGORITHM.solve(tsp, device, SerialComm(), parameters)
         by_events = float(outcome.rank["seconds_kernel"]), None
         kernels.append(device.kernel_seconds() if isinstance(device, MeasuredDevice) else by_events)
         return outcome
@@ -79,7 +79,7 @@ def own_row(tsp: Tsp, kind: str, device: Device, effort: Effort, layout: Layout 
     value = check_tour(tsp, outcome.solution["tour"].values)
     if value != outcome.cost:
         raise AssertionError(f"n = {tsp.n}: the tour costs {value}, not {outcome.cost}")
-    details = held_karp.estimate(tsp, parameters, 1).details
+    details = held_karp.ALGORITHM.plan(held_karp.ALGORITHM.statement(tsp, parameters), 1).details
     states = "32-bit" if layout == "compact" else str(details.get("states", "small table")).split(",")[0]
     return Row(tsp.n, kind, *LAYOUTS[layout], value, measured.wall, measured.cpu, measured.runs, states,
                min(wall for wall, _ in kernels), min((cpu for _, cpu in kernels if cpu is not None), default=None),

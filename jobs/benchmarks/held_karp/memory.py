@@ -8,7 +8,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from hpcsolve.algorithms import held_karp
-from hpcsolve.algorithms.base import silent
 from hpcsolve.device.base import Device
 from hpcsolve.parallel.comm import SerialComm
 from jobs.benchmarks.common.charts import save
@@ -69,11 +68,11 @@ def measure(solved: dict[Layout, list[int]], open_device: Callable[[], Device], 
 def _memory(n: int, case: str, solve: bool, open_device: Callable[[], Device]) -> Memory:
     layout, kind = CASES[case]
     tsp, parameters = random_costs(n, kind), held_karp.Parameters(layout=layout)
-    planned = held_karp.estimate(tsp, parameters, 1).device_bytes[0]
+    planned = held_karp.ALGORITHM.plan(held_karp.ALGORITHM.statement(tsp, parameters), 1).device_bytes[0]
     if not solve:
         return Memory(n, case, planned, None)
     with open_device() as device:
-        held_karp.run(tsp, device, SerialComm(), parameters, silent)
+        held_karp.ALGORITHM.solve(tsp, device, SerialComm(), parameters)
         return Memory(n, case, planned, device.memory_peak)
 
 

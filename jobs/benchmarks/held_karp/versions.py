@@ -18,7 +18,6 @@ from unittest.mock import patch
 os.environ["OMP_WAIT_POLICY"] = "passive"
 
 from hpcsolve.algorithms import held_karp
-from hpcsolve.algorithms.base import silent
 from hpcsolve.algorithms.held_karp.lattice.planes import FILE
 from hpcsolve.device import build
 from hpcsolve.parallel.comm import SerialComm
@@ -64,7 +63,7 @@ def _rates(n: int, devices: list[MeasuredDevice], repeats: int) -> tuple[list[fl
     seconds = [float("inf")] * len(devices)
     for _ in range(repeats):
         for i, device in enumerate(devices):
-            optima.add(int(held_karp.run(tsp, device, SerialComm(), held_karp.Parameters(), silent).cost))
+            optima.add(int(held_karp.ALGORITHM.solve(tsp, device, SerialComm(), held_karp.Parameters()).cost))
             seconds[i] = min(seconds[i], device.kernel_seconds()[1])
     return [min_adds(n) / best for best in seconds], optima
 

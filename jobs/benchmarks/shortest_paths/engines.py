@@ -14,7 +14,6 @@ from unittest.mock import patch
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.base import silent
 from hpcsolve.algorithms.shortest_paths import ALGORITHM
 from hpcsolve.algorithms.shortest_paths.engines import AUTO, NEAR_FAR, PHAST
 from hpcsolve.algorithms.shortest_paths.question import Parameters
@@ -117,6 +116,6 @@ def _run(graph: Graph, sources: NDArray[np.int64], engine: str, state: str) -> t
         array_cache.clear()
     parameters = Parameters(sources=graph.labels[sources].tolist(), engine=engine)
     with HostDevice(1) as device:
-        outcome = ALGORITHM.run(graph, device, SerialComm(), parameters, silent)
+        outcome = ALGORITHM.solve(graph, device, SerialComm(), parameters)
         named = next((note for note in device.notes if note.startswith("engine: ")), f"engine: {engine}:")
     return outcome.rows["distance"].values, named.removeprefix("engine: ").split(":")[0].split(",")[0]

@@ -15,6 +15,7 @@ from hpcsolve.problems.generate.tsp import clustered_tsp, random_matrix, uniform
 from hpcsolve.problems.questions import check_tour
 from hpcsolve.problems.tsp import NO_ARC, from_matrix
 from tests.oracles import textbook_optimum
+from tests.solvers import plan_of
 from tests.thread_comm import on_ranks
 
 JOBS = {
@@ -28,7 +29,7 @@ JOBS = {
 
 def run(tsp, device, comm=None, stop=None, **parameters):
     own = stop or StopCriteria(iterations=8)
-    return ant_colony.run(tsp, device, comm or SerialComm(), Parameters(**parameters), silent, own)
+    return ant_colony.ALGORITHM.solve(tsp, device, comm or SerialComm(), Parameters(**parameters), silent, own)
 
 
 def bits(outcome):
@@ -46,7 +47,8 @@ def test_ranks_and_threads_do_not_show(name, kind):
     def work(comm):
         with HostDevice(threads=1 + comm.size % 2) as device:
             outcome = run(tsp, device, comm, colonies=5, **JOBS[name])
-            assert device.memory_peak == ant_colony.estimate(tsp, parameters, comm.size).device_bytes[comm.rank]
+            plan = plan_of(ant_colony.ALGORITHM, tsp, parameters, comm.size)
+            assert device.memory_peak == plan.device_bytes[comm.rank]
             assert device.allocated == 0
             return outcome
 
@@ -156,7 +158,7 @@ REFUSED = {
 @pytest.mark.parametrize("message", REFUSED)
 def test_parameters_that_do_not_fit(message):
     with pytest.raises(InputError, match=message):
-        ant_colony.estimate(random_matrix(9), Parameters(**REFUSED[message]), 1)
+        plan_of(ant_colony.ALGORITHM, random_matrix(9), Parameters(**REFUSED[message]))
 
 
 def test_instances_that_do_not_fit():
@@ -165,19 +167,20 @@ def test_instances_that_do_not_fit():
     wide = random_matrix(9).cost.copy()
     wide[3, 1] = 2**31
     with pytest.raises(InputError, match=r"no arc from city 2 to city 5; .* give it a large cost"):
-        ant_colony.estimate(from_matrix(gap), Parameters(), 1)
+        plan_of(ant_colony.ALGORITHM, from_matrix(gap), Parameters())
     with pytest.raises(InputError, match=r"costs range from \d+ to 2147483648 .*: round or scale them"):
-        ant_colony.estimate(from_matrix(wide), Parameters(), 1)
+        plan_of(ant_colony.ALGORITHM, from_matrix(wide), Parameters())
     with pytest.raises(InputError, match="3 cities; ant-colony takes 4 to 65535; held-karp solves fewer"):
-        ant_colony.estimate(uniform_tsp(3), Parameters(), 1)
+        plan_of(ant_colony.ALGORITHM, uniform_tsp(3), Parameters())
 
 
 def test_the_largest_size_that_fits_is_the_largest():
     for parameters in (Parameters(colonies=3), Parameters(colonies=3, variant="ant-system")):
-        largest = ant_colony.estimate(uniform_tsp(9), parameters, 2).largest
+        largest = plan_of(ant_colony.ALGORITHM, uniform_tsp(9), parameters, 2).largest
         for free in (2**24, 2**28, 2**31):
             size = largest([free] * 2)
-            need = [ant_colony.estimate(uniform_tsp(n), parameters, 2) for n in (size, size + 1)] if size < 900 else []
+            sizes = (size, size + 1) if size < 900 else ()
+            need = [plan_of(ant_colony.ALGORITHM, uniform_tsp(n), parameters, 2) for n in sizes]
             fits = [all(a + b <= free for a, b in zip(e.device_bytes, e.host_bytes)) for e in need]
             assert fits in ([], [True, False])
     assert largest([2**31] * 2) > 4461, "fnl4461 in under 2 GiB a rank"
@@ -195,5 +198,5 @@ def test_the_estimate_says_how_many_colonies_would_fill_the_gpus(changes, ranks,
     """132 multiprocessors improve 132 * 32 tours at a time, and a colony has 25."""
     tsp, parameters = uniform_tsp(60), Parameters(**{"ants": 25, **changes})
     gpu, cpu = DeviceInfo("cuda", "", "", "", 132), DeviceInfo("cpu", "", "", "", 132)
-    assert ant_colony.estimate(tsp, parameters, ranks, gpu).details.get(TO_FILL_GPUS) == words
-    assert TO_FILL_GPUS not in ant_colony.estimate(tsp, parameters, ranks, cpu).details
+    assert plan_of(ant_colony.ALGORITHM, tsp, parameters, ranks, gpu).details.get(TO_FILL_GPUS) == words
+    assert TO_FILL_GPUS not in plan_of(ant_colony.ALGORITHM, tsp, parameters, ranks, cpu).details

@@ -12,7 +12,7 @@ import pytest
 import hpcsolve
 from hpcsolve import formats
 from hpcsolve.algorithms import held_karp
-from hpcsolve.algorithms.base import Outcome, silent
+from hpcsolve.algorithms.base import Outcome
 from hpcsolve.algorithms.held_karp import Parameters
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
@@ -25,6 +25,7 @@ from hpcsolve.problems.tsp import NO_ARC, TspBatch, batch_of, from_matrix
 from hpcsolve.runner.reading import read_instance
 from hpcsolve.runner.verify import verify_file
 from tests.order_oracle import best_order
+from tests.solvers import plan_of
 from tests.thread_comm import ThreadComm, on_ranks
 
 
@@ -50,7 +51,7 @@ def tours_of(batch: TspBatch, outcome: Outcome) -> list[tuple[int, list[int]] | 
 @pytest.mark.parametrize("path", ["cycle", "open"])
 def test_equals_brute_force(path: str, device: Device) -> None:
     batch = random_batch((30, 7), (3, 1), (5, 2), (40, 6), (20, 3), sparse=0.5)
-    outcome = held_karp.run(batch, device, SerialComm(), Parameters(path=path), silent)  # type: ignore[arg-type]
+    outcome = held_karp.ALGORITHM.solve(batch, device, SerialComm(), Parameters(path=path))  # type: ignore[arg-type]
     parts = np.split(outcome.answer.tours, batch.offset[1:-1])
     best = [best_order(batch.instance(number), TourQuestion(path)) for number in range(batch.count)]
     assert outcome.answer.found.tolist() == [one is not None for one in best] and None in best
@@ -59,20 +60,21 @@ def test_equals_brute_force(path: str, device: Device) -> None:
 
 def test_equals_the_large_solver_at_15(device: Device) -> None:
     batch = random_batch((4, 15), (4, 12), sparse=0.0)
-    found = tours_of(batch, held_karp.run(batch, device, SerialComm(), Parameters(), silent))
-    alone = [held_karp.run(batch.instance(i), device, SerialComm(), Parameters(), silent) for i in range(batch.count)]
+    found = tours_of(batch, held_karp.ALGORITHM.solve(batch, device, SerialComm(), Parameters()))
+    instances = map(batch.instance, range(batch.count))
+    alone = [held_karp.ALGORITHM.solve(one, device, SerialComm(), Parameters()) for one in instances]
     assert [one and one[0] for one in found] == [outcome.cost for outcome in alone]
 
 
 def test_ranks_do_not_change_the_tours(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hpcsolve.algorithms.held_karp.batch.PIECE", 5)
     batch = random_batch((13, 6), (7, 8))
-    alone = tours_of(batch, held_karp.run(batch, HostDevice(2), SerialComm(), Parameters(), silent))
+    alone = tours_of(batch, held_karp.ALGORITHM.solve(batch, HostDevice(2), SerialComm(), Parameters()))
 
     def work(comm: ThreadComm) -> Outcome:
         with HostDevice(1) as device:
-            outcome = held_karp.run(batch, device, comm, Parameters(), silent)
-            need = held_karp.estimate(batch, Parameters(), comm.size, device.info)
+            outcome = held_karp.ALGORITHM.solve(batch, device, comm, Parameters())
+            need = plan_of(held_karp.ALGORITHM, batch, Parameters(), comm.size, device.info)
             assert device.memory_peak <= need.device_bytes[comm.rank]
             return outcome
 
@@ -113,14 +115,14 @@ def test_a_folder_of_files_is_a_batch(tmp_path: Path) -> None:
 
 def test_what_cannot_be(tmp_path: Path, device: Device) -> None:
     with pytest.raises(ResourceError, match="instance 2 has 16 cities; a batch takes at most 15"):
-        held_karp.estimate(random_batch((2, 5), (1, 16)), Parameters(), 1)
+        plan_of(held_karp.ALGORITHM, random_batch((2, 5), (1, 16)), Parameters())
     with pytest.raises(InputError, match=r"held-karp\.objective: a batch takes plain tours alone"):
-        held_karp.estimate(random_batch((2, 5)), Parameters(objective="latency"), 1)
+        plan_of(held_karp.ALGORITHM, random_batch((2, 5)), Parameters(objective="latency"))
     with pytest.raises(InputError, match=r"held-karp\.layout: a batch takes plain tours alone"):
-        held_karp.estimate(random_batch((2, 5)), Parameters(layout="compact"), 1)
+        plan_of(held_karp.ALGORITHM, random_batch((2, 5)), Parameters(layout="compact"))
     far = TspBatch("far", (np.array([[[0, 1, far], [1, 0, 3], [4, 5, 0]] for far in (9, 2**40)]),))
     with pytest.raises(InputError, match="the costs of instance 1 are too far apart"):
-        held_karp.run(far, device, SerialComm(), Parameters(), silent)
+        held_karp.ALGORITHM.solve(far, device, SerialComm(), Parameters())
     np.save(tmp_path / "flat.npy", np.ones((3, 4)))
     with pytest.raises(InputError, match=r"shape \(3, 4\); it must be \(instances, n, n\)"):
         read_batch(str(tmp_path / "flat.npy"), formats.read)

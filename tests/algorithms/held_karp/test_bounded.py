@@ -23,7 +23,7 @@ from hpcsolve.algorithms.held_karp.bounded.search import Budget, budget_of
 from hpcsolve.algorithms.held_karp.bounded.tighten import Tightener, good_order
 from hpcsolve.algorithms.held_karp.orders import run as orders
 from hpcsolve.algorithms.held_karp.problem import order_problem
-from hpcsolve.algorithms.held_karp.solve import is_bounded
+from hpcsolve.algorithms.held_karp.statement import is_bounded
 from hpcsolve.answers.tour import Tour
 from hpcsolve.checkpoint.checkpoints import Checkpoints
 from hpcsolve.checkpoint.store import State
@@ -35,6 +35,7 @@ from hpcsolve.problems.questions import TourQuestion, check_order, check_tour
 from hpcsolve.problems.tsp import NO_ARC, Tsp, from_costs
 from hpcsolve.runner.memory import RankMemory, that_fits
 from tests.order_oracle import best_order, random_question
+from tests.solvers import plan_of
 from tests.thread_comm import on_ranks
 
 COUNT = int(os.environ.get("HPCSOLVE_ORDERS", "0"))
@@ -78,7 +79,7 @@ def random_costs(n: int, seed: int) -> Tsp:
 
 def same_as_the_lattice(tsp: Tsp, path: str, device: Device, levels: tuple[int, ...] = SHORT) -> None:
     parameters = held_karp.Parameters(path=path)
-    answer = held_karp.run(tsp, device, SerialComm(), parameters, silent).answer
+    answer = held_karp.ALGORITHM.solve(tsp, device, SerialComm(), parameters).answer
     proof, tour = prove(tsp, TourQuestion(path), device, levels=levels)
     assert proof.optimal
     assert (proof.value, tour) == ((answer.cost, answer.tour.tolist()) if isinstance(answer, Tour) else (None, None))
@@ -108,7 +109,7 @@ def test_long_as_the_lattice(symmetric: bool, device: Device) -> None:
 def test_long_other_kinds_as_the_lattice(objective: str, constraints: tuple[str, ...], device: Device) -> None:
     for seed in range(COUNT):
         tsp, question = random_question(18 + seed % 5, 2 * seed, objective, constraints, bool(seed % 3), 50)
-        answer = orders.run(tsp, lambda: question, device, SerialComm(), silent).answer  # noqa: B023
+        answer = orders.run(tsp, question, device, SerialComm(), silent).answer
         proof, tour = prove(tsp, question, device, levels=(6, 8))
         found = (answer.cost, answer.tour.tolist()) if isinstance(answer, Tour) else (None, None)
         assert proof.optimal and (proof.value, tour) == found, seed
@@ -123,21 +124,20 @@ def test_auto_takes_the_lattice_for_few_cities() -> None:
 
 @pytest.mark.parametrize("parameters", [held_karp.Parameters(), held_karp.Parameters(objective="latency")])
 def test_auto_takes_bounds_where_the_lattice_does_not_fit(
-        parameters: held_karp.Parameters, monkeypatch: pytest.MonkeyPatch, device: Device) -> None:
+        parameters: held_karp.Parameters, device: Device) -> None:
     """The answer is the same. The runner checks the memory of the method that is taken."""
     tsp = random_costs(14, 3)
-    expected = held_karp.run(tsp, device, SerialComm(), parameters, silent).answer
-    need = held_karp.estimate(tsp, parameters, 1)
+    expected = held_karp.ALGORITHM.solve(tsp, device, SerialComm(), parameters).answer
+    need = plan_of(held_karp.ALGORITHM, tsp, parameters)
     assert need.otherwise is not None
     free = max(need.needed) - 1
     memory = RankMemory("host", "cpu", "", free, free, free)
     assert that_fits(need, [memory]) is need.otherwise
     assert that_fits(need, [replace(memory, host_free=free + 1, process_free=free + 1, device_free=free + 1)]) is need
-    monkeypatch.setattr("hpcsolve.algorithms.held_karp.solve.lattice_fits", lambda *_: False)
-    answer = held_karp.run(tsp, device, SerialComm(), parameters, silent).answer
+    assert "does not fit" in need.otherwise.note
+    stated = held_karp.ALGORITHM.statement(tsp, parameters)
+    answer = held_karp.ALGORITHM.run(stated, device, SerialComm(), method=need.otherwise.method).answer
     assert (answer.cost, answer.tour.tolist()) == (expected.cost, expected.tour.tolist()) and answer.optimal
-    assert any("does not fit" in note for note in device.notes)
-    device.notes.clear()
 
 
 @pytest.mark.parametrize("ranks", [2, 3, 5])
@@ -217,7 +217,7 @@ def test_a_cap_that_is_too_small_leaves_a_valid_bound_and_order(device: Device) 
         objective, constraints = ("position", "sum", "latency")[seed % 3], CONSTRAINTS[(0, 3, 4)[seed // 3 % 3]]
         tsp, question = random_question(17 + seed % 2, 2 * seed, objective, constraints, top=50)
         problem, cap = order_problem(tsp, question), StopCriteria(memory=240)
-        best = orders.run(tsp, lambda: question, device, SerialComm(), silent).answer  # noqa: B023
+        best = orders.run(tsp, question, device, SerialComm(), silent).answer
         outcome, proof = bounded.run(tsp, problem, device, SerialComm(), silent, cap)
         answer = outcome.answer
         assert check_order(tsp, answer.tour.tolist(), question) == answer.cost >= best.cost, seed
@@ -242,7 +242,7 @@ def test_a_search_that_drops_no_best_order_is_the_proof(device: Device, monkeypa
         prover = Prover(of_orders(problem), device, SerialComm(), Budget(10**6, 10**6), levels=(5,), rounds=2,
                         width=16)
         proof = prover.run()
-        answer = orders.run(tsp, lambda: question, device, SerialComm(), silent).answer  # noqa: B023
+        answer = orders.run(tsp, question, device, SerialComm(), silent).answer
         assert proof.order is not None and proof.optimal
         assert (proof.value, problem.core.tour(proof.order).tolist()) == (answer.cost, answer.tour.tolist()), seed
         narrow += proof.last.dropped < NO_PATH
@@ -276,7 +276,7 @@ def test_ants_find_better_tours_with_the_dual_values_of_asymmetric_costs(device:
     found = good_order(problem, values, device, 1)
     assert found is not None and values is not None and values.bound <= found[0]
     stop = StopCriteria(iterations=500)
-    plain = ant_colony.run(tsp, device, SerialComm(), ant_colony.Parameters(), silent, stop, 1).answer
+    plain = ant_colony.ALGORITHM.solve(tsp, device, SerialComm(), ant_colony.Parameters(), silent, stop, 1).answer
     assert check_tour(tsp, problem.core.tour(found[1])) == found[0] < plain.cost
 
 
@@ -334,7 +334,7 @@ def test_values_of_cities_reduce_all_tours_alike_and_prove_a_bound(symmetric: bo
     differences = {int(reduced[t, np.roll(t, -1)].sum() - values.unit * whole[t, np.roll(t, -1)].sum()) for t in tours}
     assert len(differences) == 1
     with HostDevice(2) as device:
-        best = held_karp.run(tsp, device, SerialComm(), held_karp.Parameters(method="lattice"), silent).answer.cost
+        best = held_karp.ALGORITHM.solve(tsp, device, SerialComm(), held_karp.Parameters(method="lattice")).answer.cost
     assert 0.8 * best < values.bound <= best
 
 

@@ -15,9 +15,9 @@ from numpy.typing import DTypeLike, NDArray
 from hpcsolve.algorithms import held_karp
 from hpcsolve.algorithms.base import Outcome, silent
 from hpcsolve.algorithms.held_karp import Parameters
-from hpcsolve.algorithms.held_karp.lattice.plan import plan, split_cities
 from hpcsolve.algorithms.held_karp.lattice.planes import meet
 from hpcsolve.algorithms.held_karp.lattice.reduce import reduce_costs
+from hpcsolve.algorithms.held_karp.lattice.split import share_of, split_cities
 from hpcsolve.algorithms.held_karp.outcome import Statistics
 from hpcsolve.algorithms.held_karp.problem import core_problem
 from hpcsolve.device.base import Device
@@ -29,6 +29,7 @@ from hpcsolve.problems.questions import TourQuestion, check_tour
 from hpcsolve.problems.tsp import NO_ARC, Tsp, from_costs
 from tests.oracles import brute_force, textbook_optimum
 from tests.order_oracle import best_order
+from tests.solvers import plan_of
 from tests.thread_comm import ThreadComm, on_ranks
 
 KINDS = ("asymmetric", "symmetric", "ties", "wide", "negative", "sparse")
@@ -49,7 +50,7 @@ def instance(n: int, kind: str, seed: int = 0) -> Tsp:
 def solve(tsp: Tsp, device: Device, **parameters: object) -> Outcome:
     """Return the outcome of one rank, whose tour is checked."""
     chosen = Parameters(**parameters)  # type: ignore[arg-type]
-    outcome = held_karp.run(tsp, device, SerialComm(), chosen, silent)
+    outcome = held_karp.ALGORITHM.solve(tsp, device, SerialComm(), chosen)
     check(tsp, outcome, chosen)
     return outcome
 
@@ -183,8 +184,8 @@ def shared(tsp: Tsp, ranks: int, parameters: Parameters, threads: int = 1, ties:
 
     def work(comm: ThreadComm) -> Outcome:
         with StagingDevice(threads) as device:
-            outcome = held_karp.run(tsp, device, comm, parameters, silent)
-            need = held_karp.estimate(tsp, parameters, ranks)
+            outcome = held_karp.ALGORITHM.solve(tsp, device, comm, parameters)
+            need = plan_of(held_karp.ALGORITHM, tsp, parameters, ranks)
             assert device.memory_peak <= need.device_bytes[comm.rank]
             assert comm.sent == outcome.rank["bytes_sent"]
             staged, sent = need.host_bytes[comm.rank] * (1 if tsp.symmetric else 2), need.bytes_sent[comm.rank]
@@ -241,13 +242,13 @@ def test_ranks_without_work_idle() -> None:
 def test_device_memory_is_the_estimate(n: int, kind: str) -> None:
     """The half runs take the planned memory to the byte, the whole run no more than estimated, and all is freed."""
     tsp = instance(n, kind)
-    reduced = reduce_costs(core_problem(tsp, Parameters()).cost)
-    part = plan(split_cities(n - 1), 1, 0, reduced.symmetric, reduced.itemsize)
+    reduced = reduce_costs(core_problem(tsp, TourQuestion()).cost)
+    part = share_of(split_cities(n - 1), 1, 0, reduced.symmetric, reduced.itemsize)
     with HostDevice(2) as device:
         meet(reduced, part, device, SerialComm(), silent, Statistics())
         assert device.memory_peak == part.device_bytes()
-        held_karp.run(tsp, device, SerialComm(), Parameters(), silent)
-        assert device.memory_peak <= held_karp.estimate(tsp, Parameters(), 1).device_bytes[0]
+        held_karp.ALGORITHM.solve(tsp, device, SerialComm(), Parameters())
+        assert device.memory_peak <= plan_of(held_karp.ALGORITHM, tsp, Parameters()).device_bytes[0]
         assert device.allocated == 0
 
 
@@ -255,7 +256,7 @@ def test_device_memory_is_the_estimate(n: int, kind: str) -> None:
 def test_too_many_cities_are_refused_at_once(n: int) -> None:
     started = time.perf_counter()
     with pytest.raises(ResourceError, match=f"{n} cities are too many.*47 at most"):
-        held_karp.estimate(instance(n, "asymmetric"), Parameters(method="lattice"), 1)
+        plan_of(held_karp.ALGORITHM, instance(n, "asymmetric"), Parameters(method="lattice"))
     assert time.perf_counter() - started < 2
 
 
@@ -276,7 +277,7 @@ def test_compact_is_refused_for_what_it_does_not_solve(other: str, device: Devic
     if other == "the precedences of the instance":
         tsp = replace(tsp, precedences=((0, 1),))
     for call in (lambda: solve(tsp, device, layout="compact", **NOT_COMPACT[other]),
-                 lambda: held_karp.estimate(tsp, Parameters(layout="compact", **NOT_COMPACT[other]), 1)):
+                 lambda: plan_of(held_karp.ALGORITHM, tsp, Parameters(layout="compact", **NOT_COMPACT[other]))):
         with pytest.raises(InputError, match=f'held-karp.layout: "compact" does not go with {other}; remove layout'):
             call()
 
@@ -290,10 +291,10 @@ def test_compact_keeps_to_forbidden_legs(device: Device) -> None:
 def test_the_largest_size_that_fits_is_the_largest() -> None:
     tsp, lattice = instance(14, "symmetric"), Parameters(method="lattice")
     for ranks in (1, 3):
-        largest = held_karp.estimate(tsp, lattice, ranks).largest
+        largest = plan_of(held_karp.ALGORITHM, tsp, lattice, ranks).largest
         for gib in (0.01, 1, 139):
             size = largest([int(gib * 2**30)] * ranks)
             assert 20 < size < 45
-            need = [held_karp.estimate(instance(n, "symmetric"), lattice, ranks) for n in (size, size + 1)]
+            need = [plan_of(held_karp.ALGORITHM, instance(n, "symmetric"), lattice, ranks) for n in (size, size + 1)]
             fits = [all(a + b <= gib * 2**30 for a, b in zip(e.device_bytes, e.host_bytes)) for e in need]
             assert fits == [True, False]

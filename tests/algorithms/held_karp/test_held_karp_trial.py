@@ -14,6 +14,7 @@ from hpcsolve.algorithms.held_karp import ALGORITHM, Parameters
 from hpcsolve.device.base import Device
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.generate.tsp import random_matrix
+from tests.solvers import plan_of
 
 
 @pytest.mark.parametrize("symmetric", [True, False])
@@ -39,8 +40,8 @@ def test_it_sends_and_receives_what_a_rank_does(
     for way in bytes_of:
         monkeypatch.setattr(module._Undelivered, way, counted(way))
     before = device.allocated  # by tests that share the device
-    trial = ALGORITHM.trial(tsp, Parameters(), NO_STOP, ranks, device, 1)
-    assert bytes_of["send"] == held_karp.estimate(tsp, Parameters(), ranks).bytes_sent[0]
+    trial = ALGORITHM.trial(ALGORITHM.statement(tsp, Parameters()), NO_STOP, ranks, device, 1)
+    assert bytes_of["send"] == plan_of(held_karp.ALGORITHM, tsp, Parameters(), ranks).bytes_sent[0]
     assert (bytes_of["receive"] > 0) == (ranks > 1)
     assert trial.work is not None and trial.work > 0 and trial.outcome.cost is not None
     assert device.allocated == before

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hpcsolve.algorithms import held_karp
-from hpcsolve.algorithms.base import NO_STOP, silent
+from hpcsolve.algorithms.base import NO_STOP
 from hpcsolve.device.host import HostDevice
 from hpcsolve.job import load_job
 from hpcsolve.parallel.comm import SerialComm
@@ -33,7 +33,7 @@ FILE = 'instance = "a.tsp"\n[held-karp]\n'
 def test_files_follow_from_the_job(job: str, files: list[str], tmp_path: Path) -> None:
     (tmp_path / "job.toml").write_text('algorithm = "held-karp"\n' + job)
     loaded = load_job(str(tmp_path / "job.toml"))
-    found = held_karp.ALGORITHM.files_of(loaded.parameters, loaded.settings.instance, loaded.settings.stop)
+    found = held_karp.ALGORITHM.kernels_of(loaded.parameters, loaded.settings.instance, loaded.settings.stop)
     assert sorted(found) == sorted(files) and set(found) <= set(held_karp.ALGORITHM.kernel_files)
 
 
@@ -43,7 +43,7 @@ def test_files_follow_from_the_job(job: str, files: list[str], tmp_path: Path) -
 ])
 def test_a_run_loads_no_other_files(keys: dict[str, object], n: int) -> None:
     parameters = held_karp.Parameters(**keys)
-    files = held_karp.ALGORITHM.files_of(parameters, {"generate": "random-matrix", "n": n}, NO_STOP)
+    files = held_karp.ALGORITHM.kernels_of(parameters, {"generate": "random-matrix", "n": n}, NO_STOP)
     with HostDevice(threads=1) as device:
-        held_karp.run(random_matrix(n), device, SerialComm(), parameters, silent)
+        held_karp.ALGORITHM.solve(random_matrix(n), device, SerialComm(), parameters)
         assert {file for file, _ in device.kernels} <= set(files)

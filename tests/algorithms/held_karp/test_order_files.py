@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from hpcsolve.algorithms import held_karp
-from hpcsolve.algorithms.base import silent
 from hpcsolve.algorithms.held_karp import question
 from hpcsolve.device.host import HostDevice
-from hpcsolve.runner.conclude import check_answer
 from tests.order_oracle import random_question
-from tests.thread_comm import ThreadComm, on_ranks
+from tests.thread_comm import on_ranks
 
 
 @pytest.mark.parametrize(("objective", "method"), [("finish", "auto"), ("position", "auto"), ("position", "bounded")])
@@ -39,13 +36,11 @@ def test_other_ranks_read_no_files(objective: str, method: str, tmp_path: Path,
 
         monkeypatch.setattr(question, name, reading)
 
-    def work(comm: ThreadComm) -> tuple[bool | None, int]:
+    def work(comm):
         own.rank = comm.rank
         with HostDevice(1) as device:
-            outcome = held_karp.run(tsp, device, comm, parameters, silent)
-        job = SimpleNamespace(settings=SimpleNamespace(algorithm="held-karp"), parameters=parameters)
-        planned = SimpleNamespace(job=job, instance=SimpleNamespace(problem=tsp))
-        return check_answer(planned, outcome, comm)[0].passed, outcome.answer.cost
+            outcome = held_karp.ALGORITHM.solve(tsp, device, comm, parameters)
+        return outcome.answer.cost, outcome.answer.tour.tolist()
 
     found = on_ranks(3, work)
-    assert [passed for passed, _ in found] == [True] * 3 and len(set(found)) == 1 and readings
+    assert found[1:] == found[:2] and len(readings) == 1

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from hpcsolve.algorithms import shortest_paths
-from hpcsolve.algorithms.base import silent
 from hpcsolve.algorithms.shortest_paths import Parameters, choice
 from hpcsolve.algorithms.shortest_paths.choice import Attempt
 from hpcsolve.algorithms.shortest_paths.engines import hierarchy as hierarchies
@@ -186,7 +185,7 @@ def test_hosts_whose_caches_differ_choose_alike(
     def work(comm: ThreadComm) -> Any:
         comm.__class__ = TwoHosts
         with HostDevice(1) as device:
-            outcome = shortest_paths.run(graph, device, comm, Parameters(sources=searches), silent)
+            outcome = shortest_paths.ALGORITHM.solve(graph, device, comm, Parameters(sources=searches))
             notes[comm.rank] = device.notes[0]
             return outcome.rows["distance"].values.tobytes()
 

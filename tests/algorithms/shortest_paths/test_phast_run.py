@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from hpcsolve.algorithms import shortest_paths
-from hpcsolve.algorithms.base import silent
 from hpcsolve.algorithms.shortest_paths import Parameters, choice
 from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import InputError
@@ -17,6 +16,7 @@ from hpcsolve.problems.generate import generate_graph
 from hpcsolve.problems.graph import Graph, from_edges
 from tests.algorithms.shortest_paths.test_phast import roads
 from tests.algorithms.shortest_paths.test_shortest_paths_run import outcomes_of
+from tests.solvers import plan_of
 
 MANY = list(range(1, 200))
 
@@ -104,10 +104,10 @@ def test_an_estimate_bounds_what_a_run_takes() -> None:
 
     problem, parameters = generate_graph("road-graph", n=3000), Parameters(sources=list(range(1, 300)))
     with HostDevice(2) as device:
-        need = shortest_paths.estimate(problem, parameters, 1, device.info)
-        shortest_paths.run(problem, device, SerialComm(), parameters, silent)
+        need = plan_of(shortest_paths.ALGORITHM, problem, parameters, 1, device.info)
+        shortest_paths.ALGORITHM.solve(problem, device, SerialComm(), parameters)
         tracemalloc.start()
-        outcome = shortest_paths.run(problem, device, SerialComm(), parameters, silent)
+        outcome = shortest_paths.ALGORITHM.solve(problem, device, SerialComm(), parameters)
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
     assert outcome.answer is not None and device.notes[0].startswith("engine: phast")

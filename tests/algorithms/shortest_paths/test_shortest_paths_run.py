@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hpcsolve.algorithms import shortest_paths
-from hpcsolve.algorithms.base import Outcome, silent
+from hpcsolve.algorithms.base import Outcome
 from hpcsolve.algorithms.shortest_paths import Parameters
 from hpcsolve.algorithms.shortest_paths.question import RandomSources, question
 from hpcsolve.device.host import HostDevice
@@ -14,6 +14,7 @@ from hpcsolve.errors import InputError
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.graph import Graph, from_edges
 from tests.oracles import least_distances
+from tests.solvers import plan_of
 from tests.thread_comm import ThreadComm, on_ranks
 
 
@@ -31,10 +32,10 @@ def outcomes_of(problem: Graph, ranks: int, threads: int = 1, **keys: object) ->
 
     def work(comm: ThreadComm | SerialComm) -> Outcome:
         with HostDevice(threads) as device:
-            outcome = shortest_paths.run(problem, device, comm, parameters, silent)
-            need = shortest_paths.estimate(problem, parameters, comm.size, device.info)
+            outcome = shortest_paths.ALGORITHM.solve(problem, device, comm, parameters)
+            need = plan_of(shortest_paths.ALGORITHM, problem, parameters, comm.size, device.info)
             assert device.memory_peak <= need.device_bytes[comm.rank] + 2**16
-            assert shortest_paths.check(problem, parameters, outcome) is None
+            assert outcome.wrong is None
             if comm.rank == 0:
                 notes.extend(device.notes)
             return outcome

@@ -33,6 +33,7 @@ from hpcsolve.problems.generate.graph import power_law_steiner, road_steiner
 from hpcsolve.problems.graph import Graph, from_edges
 from tests.oracles import least_distances
 from tests.published import published
+from tests.solvers import plan_of
 from tests.steiner_oracle import hardly_shrunk, hypercube, least_tree, steiner_graphs
 from tests.thread_comm import on_ranks
 
@@ -40,7 +41,7 @@ SHRUNK = "hpcsolve.algorithms.steiner_kmb.reductions.shrunk"  # it proves small 
 
 
 def solved(graph: Graph, device: Device, comm: Any = None, mode: str = "best") -> Outcome:
-    return steiner_kmb.run(graph, device, comm or SerialComm(), Parameters(mode=mode), silent)  # type: ignore[arg-type]
+    return steiner_kmb.ALGORITHM.solve(graph, device, comm or SerialComm(), Parameters(mode=mode))  # type: ignore[arg-type]
 
 
 def is_right(graph: Graph, outcome: Outcome) -> bool:
@@ -189,7 +190,7 @@ def test_shakes_take_half_of_the_nodes_out_and_leave_a_minimum_spanning_tree(hos
 def test_more_shakes_never_make_the_tree_heavier(device: Device) -> None:
     graph, costs = power_law_steiner(200, 800, 60, seed=5, high=6), []
     for shakes in (0, 1, 3, 6):
-        outcome = steiner_kmb.run(graph, device, SerialComm(), Parameters(mode="best", shakes=shakes), silent)
+        outcome = steiner_kmb.ALGORITHM.solve(graph, device, SerialComm(), Parameters(mode="best", shakes=shakes))
         assert is_right(graph, outcome)
         costs.append(outcome.cost)
     assert costs == sorted(costs, reverse=True)
@@ -220,7 +221,7 @@ def test_it_can_be_stopped_at_any_time(ranks: int, device: Device, monkeypatch: 
         found = on_ranks(ranks, lambda comm: solved(graph, HostDevice(1), comm))
         assert is_right(graph, found[0]) and len({outcome.cost for outcome in found}) == 1
         costs.append(found[0].cost)
-    fast = steiner_kmb.run(graph, device, SerialComm(), Parameters(exchange=True), silent)
+    fast = steiner_kmb.ALGORITHM.solve(graph, device, SerialComm(), Parameters(exchange=True))
     assert fast.cost == costs[0] == max(costs) > costs[-1] == last
 
 
@@ -228,7 +229,7 @@ def test_stops_at_a_time_or_a_target(device: Device, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(SHRUNK, hardly_shrunk)
     tenths = from_edges([0, 1, 2], [3, 3, 3], [0.5, 0.5, 0.5], terminals=[0, 1, 2])
     road = road_steiner(900, 80, seed=3)
-    fast = steiner_kmb.run(road, device, SerialComm(), Parameters(exchange=True), silent)
+    fast = steiner_kmb.ALGORITHM.solve(road, device, SerialComm(), Parameters(exchange=True))
     for stop in (StopCriteria(seconds=1e-9), StopCriteria(target=fast.cost)):
         stopped = run_within(road, device, stop)
         assert stopped.cost == fast.cost and stopped.rank["operations"] == 0
@@ -248,17 +249,18 @@ def test_only_mode_best_can_be_stopped(test_device: str) -> None:
 
 
 def run_within(graph: Graph, device: Device, stop: StopCriteria = NO_STOP, seed: int = 1) -> Outcome:
-    return steiner_kmb.run(graph, device, SerialComm(), Parameters(mode="best"), silent, stop, seed)
+    return steiner_kmb.ALGORITHM.solve(graph, device, SerialComm(), Parameters(mode="best"), silent, stop, seed)
 
 
 def test_each_rank_needs_its_columns() -> None:
     graph = road_steiner(6000, 500)
-    alone, among = (steiner_kmb.estimate(graph, Parameters(mode="best"), ranks).host_bytes for ranks in (1, 4))
+    plans = [plan_of(steiner_kmb.ALGORITHM, graph, Parameters(mode="best"), ranks) for ranks in (1, 4)]
+    alone, among = (plan.host_bytes for plan in plans)
     left = left_of(graph).n
     assert 0.9 * left < reduced(graph).graph.n <= left
     whole = capacity(500) * left * 4
     assert alone[0] > whole and all(whole / 4 < needed < alone[0] - 0.74 * whole for needed in among)
-    sent = steiner_kmb.estimate(graph, Parameters(mode="best"), 4).bytes_sent[3]
+    sent = plan_of(steiner_kmb.ALGORITHM, graph, Parameters(mode="best"), 4).bytes_sent[3]
     assert sent == 125 * PANEL * (99 - 24) * 4  # the last of four ranks has 24 of 99 panels
     tables = on_ranks(4, lambda comm: NodeTable(HostDevice(1), WORD, graph.n, capacity(500), comm))
     assert sum(table.rows.nbytes for table in tables) < 1.01 * capacity(500) * graph.n * 4
@@ -269,7 +271,7 @@ def test_rows_that_are_sent_are_counted(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(SHRUNK, hardly_shrunk)
     graph = from_edges(np.arange(99), np.arange(1, 100), np.arange(1, 100), terminals=np.arange(100))
     found = on_ranks(3, lambda comm: solved(graph, HostDevice(1), comm))
-    estimated = steiner_kmb.estimate(graph, Parameters(mode="best"), 3).bytes_sent
+    estimated = plan_of(steiner_kmb.ALGORITHM, graph, Parameters(mode="best"), 3).bytes_sent
     assert tuple(outcome.rank["bytes_sent"] for outcome in found) == estimated == (8704, 12672, 12672)
     assert solved(graph, HostDevice(1)).rank["bytes_sent"] == 0
 

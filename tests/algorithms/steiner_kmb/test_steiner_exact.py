@@ -22,7 +22,7 @@ from scipy.sparse.csgraph import dijkstra
 from hpcsolve.algorithms import steiner_kmb
 from hpcsolve.algorithms.base import NO_STOP, Outcome, StopCriteria, silent
 from hpcsolve.algorithms.steiner_kmb import Parameters
-from hpcsolve.algorithms.steiner_kmb.exact import search_again, without_heavy
+from hpcsolve.algorithms.steiner_kmb.exact import without_heavy
 from hpcsolve.algorithms.steiner_kmb.network import network
 from hpcsolve.algorithms.steiner_kmb.reduced_graph import ReducedGraph, reduced
 from hpcsolve.algorithms.steiner_kmb.reductions import SteinerState
@@ -49,7 +49,8 @@ RULES = range(4)
 
 def solved(graph: Graph, stop: StopCriteria = NO_STOP, threads: int = 1, comm=None) -> Outcome:
     with HostDevice(threads) as device:
-        outcome = steiner_kmb.run(graph, device, comm or SerialComm(), Parameters(mode="exact"), silent, stop)
+        asked = Parameters(mode="exact")
+        outcome = steiner_kmb.ALGORITHM.solve(graph, device, comm or SerialComm(), asked, silent, stop)
     assert check_answer(graph, outcome.answer).passed, check_answer(graph, outcome.answer)
     return outcome
 
@@ -244,7 +245,7 @@ def test_a_stopped_search_is_as_light_as_mode_best(graph: Graph) -> None:
     """The memory ends it before the program, and the last one has more terminals than that can take."""
     stopped = solved(graph, StopCriteria(memory=1))
     with HostDevice(1) as device:
-        best = steiner_kmb.run(graph, device, SerialComm(), Parameters(mode="best"), silent)
+        best = steiner_kmb.ALGORITHM.solve(graph, device, SerialComm(), Parameters(mode="best"))
     assert stopped.cost <= best.cost and not stopped.answer.optimal
 
 
@@ -299,7 +300,7 @@ def test_a_second_search_contradicts_a_wrong_claim() -> None:
 
     def verdict(cost: int, optimal: int = 1) -> Verdict:
         claims = SimpleNamespace(value=lambda group, name: {"cost": cost, "optimal": optimal}[name])
-        return search_again(graph, parameters, claims)  # type: ignore[arg-type]
+        return steiner_kmb.ALGORITHM.again(steiner_kmb.ALGORITHM.statement(graph, parameters), claims)  # type: ignore[arg-type]
 
     assert verdict(least).passed is True and verdict(least, optimal=0).passed is None
     assert verdict(least + 1).passed is False and f"weighs {least}, less than" in verdict(least + 1).reason

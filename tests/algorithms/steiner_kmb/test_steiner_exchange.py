@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hpcsolve.algorithms import steiner_kmb
-from hpcsolve.algorithms.base import silent
 from hpcsolve.algorithms.steiner_kmb.network import Network, exchanges, found_moves, locally_best, network
 from hpcsolve.algorithms.steiner_kmb.reduced_graph import reduced
 from hpcsolve.device.base import Device
@@ -101,7 +100,7 @@ def test_on_published_instances(steiner_dir: Path, device: Device) -> None:
     ratios = []
     for graph, row in published(steiner_dir, below=40_000):
         with_it, without = (
-            steiner_kmb.run(graph, device, SerialComm(), steiner_kmb.Parameters(exchange=wanted), silent).cost
+            steiner_kmb.ALGORITHM.solve(graph, device, SerialComm(), steiner_kmb.Parameters(exchange=wanted)).cost
             for wanted in (True, False)
         )
         assert int(row["best_known"]) <= with_it <= without

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 
 from hpcsolve.algorithms import steiner_kmb
-from hpcsolve.algorithms.base import Outcome, silent
+from hpcsolve.algorithms.base import Outcome
 from hpcsolve.algorithms.steiner_kmb import Parameters
 from hpcsolve.algorithms.steiner_kmb.bounds import ascent
 from hpcsolve.algorithms.steiner_kmb.network import network
@@ -30,7 +30,7 @@ from tests.thread_comm import on_ranks
 
 
 def solved(graph: Graph, device: Device, comm: Any = None) -> Outcome:
-    return steiner_kmb.run(graph, device, comm or SerialComm(), Parameters(), silent)
+    return steiner_kmb.ALGORITHM.solve(graph, device, comm or SerialComm(), Parameters())
 
 
 def stored(outcome: Outcome) -> dict[str, tuple[str, bytes]]:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 
 from hpcsolve.algorithms import steiner_kmb
-from hpcsolve.algorithms.base import Outcome, silent
+from hpcsolve.algorithms.base import Outcome
 from hpcsolve.algorithms.shortest_paths.engines import RowEngineName
 from hpcsolve.algorithms.steiner_kmb import Parameters
 from hpcsolve.answers.tree import check_answer
@@ -28,7 +28,7 @@ from tests.thread_comm import on_ranks
 
 
 def solved(graph: Graph, device: Device, comm: Any = None, **keys: Any) -> Outcome:
-    return steiner_kmb.run(graph, device, comm or SerialComm(), Parameters(mode="kmb", **keys), silent)
+    return steiner_kmb.ALGORITHM.solve(graph, device, comm or SerialComm(), Parameters(mode="kmb", **keys))
 
 
 def stored(outcome: Outcome) -> dict[str, bytes]:

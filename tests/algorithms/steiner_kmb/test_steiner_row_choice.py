@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from hpcsolve.algorithms import steiner_kmb
-from hpcsolve.algorithms.base import NO_STOP, Outcome, silent
+from hpcsolve.algorithms.base import NO_STOP, Outcome
 from hpcsolve.algorithms.steiner_kmb import Parameters
 from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import InputError
@@ -17,6 +17,7 @@ from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.generate import generate_graph
 from hpcsolve.problems.generate.graph import power_law_steiner
 from hpcsolve.problems.graph import Graph
+from tests.solvers import plan_of
 from tests.thread_comm import ThreadComm, on_ranks
 
 
@@ -34,7 +35,7 @@ def solved(graph: Graph, ranks: int = 1, **keys: object) -> tuple[dict[str, byte
 
     def work(comm: ThreadComm | SerialComm) -> Outcome:
         with HostDevice(1) as device:
-            outcome = steiner_kmb.run(graph, device, comm, parameters, silent)
+            outcome = steiner_kmb.ALGORITHM.solve(graph, device, comm, parameters)
             if comm.rank == 0:
                 notes.extend(device.notes)
             return outcome
@@ -94,10 +95,10 @@ def test_an_estimate_bounds_what_a_run_takes(mode: str) -> None:
     graph = strip(1500, 3, 1500) if mode == "kmb" else strip(600, 3, 600, 2)
     parameters = Parameters(mode=mode, shakes=0)  # type: ignore[arg-type]
     with HostDevice(1) as device:
-        need = steiner_kmb.estimate(graph, parameters, 1, device.info)
-        steiner_kmb.run(graph, device, SerialComm(), parameters, silent)
+        need = plan_of(steiner_kmb.ALGORITHM, graph, parameters, 1, device.info)
+        steiner_kmb.ALGORITHM.solve(graph, device, SerialComm(), parameters)
         tracemalloc.start()
-        steiner_kmb.run(graph, device, SerialComm(), parameters, silent)
+        steiner_kmb.ALGORITHM.solve(graph, device, SerialComm(), parameters)
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         assert device.memory_peak <= 1.2 * need.device_bytes[0], "what the reductions leave is only estimated"
@@ -112,7 +113,7 @@ def test_an_estimate_bounds_what_a_run_takes(mode: str) -> None:
 def test_a_run_loads_no_other_kernel_files_than_are_built_for_it(keys: dict[str, str]) -> None:
     parameters = Parameters(**keys)
     with HostDevice(1) as device:
-        steiner_kmb.run(strip(12), device, SerialComm(), parameters, silent)
+        steiner_kmb.ALGORITHM.solve(strip(12), device, SerialComm(), parameters)
         loaded = {file for file, _ in device.kernels}
-    files = steiner_kmb.ALGORITHM.files_of(parameters, "strip.gr", NO_STOP)
+    files = steiner_kmb.ALGORITHM.kernels_of(parameters, "strip.gr", NO_STOP)
     assert loaded <= set(files) < set(steiner_kmb.ALGORITHM.kernel_files)

@@ -11,7 +11,6 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from hpcsolve.algorithms import steiner_kmb
-from hpcsolve.algorithms.base import silent
 from hpcsolve.algorithms.shortest_paths.engines import RowEngineName, row_search, searcher
 from hpcsolve.algorithms.shortest_paths.engines.rows import TileRows
 from hpcsolve.algorithms.shortest_paths.search_graph import LONG, WORD, Keys
@@ -116,7 +115,8 @@ def test_a_walk_through_the_terminals_keeps_neighbours_together(monkeypatch: pyt
     graph = road_steiner(4000, 300)
 
     def work() -> float:
-        outcome = steiner_kmb.run(graph, HostDevice(1), SerialComm(), Parameters(mode="kmb", halt="terminals"), silent)
+        asked = Parameters(mode="kmb", halt="terminals")
+        outcome = steiner_kmb.ALGORITHM.solve(graph, HostDevice(1), SerialComm(), asked)
         return float(outcome.rank["operations"]) / 300 / graph.arcs
 
     walked = work()

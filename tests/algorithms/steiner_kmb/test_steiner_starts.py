@@ -118,7 +118,7 @@ def test_a_launch_that_is_cut_short_keeps_what_is_done(monkeypatch: pytest.Monke
 
 
 def run(graph: Graph, device: Device, comm: Comm, stop: StopCriteria = NO_STOP) -> Outcome:
-    return steiner_kmb.run(graph, device, comm, Parameters(mode="best", shakes=1, starts=4), silent, stop)
+    return steiner_kmb.ALGORITHM.solve(graph, device, comm, Parameters(mode="best", shakes=1, starts=4), silent, stop)
 
 
 def test_it_can_be_stopped_at_any_time(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:

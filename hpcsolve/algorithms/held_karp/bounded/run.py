@@ -1,4 +1,4 @@
-"""A job's calls: `estimate` and `run` by bounds."""
+"""A job's calls: `plan` and `run` by bounds."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Estimate, Outcome, Report, StopCriteria
+from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Outcome, Plan, Report, StopCriteria
 from hpcsolve.algorithms.held_karp.bounded.layers import FILE as LAYER_FILE
 from hpcsolve.algorithms.held_karp.bounded.layers import key_words
 from hpcsolve.algorithms.held_karp.bounded.places import of_orders, potentials
@@ -44,7 +44,7 @@ def fits(problem: OrderProblem) -> bool:
     return value is None or value <= NO_PATH // ROOM
 
 
-def estimate(tsp: Tsp, problem: OrderProblem, ranks: int, lattice: Callable[[], Mapping[str, int | str]]) -> Estimate:
+def plan(tsp: Tsp, problem: OrderProblem, ranks: int, lattice: Callable[[], Mapping[str, int | str]]) -> Plan:
     """Return what a run on so many ranks needs beside its states, whose number cannot be foreseen.
 
     Parameters
@@ -65,7 +65,7 @@ def estimate(tsp: Tsp, problem: OrderProblem, ranks: int, lattice: Callable[[], 
 
     device, host = (_table_bytes(m),) * ranks, (_host_bytes(m),) * ranks
     work = m * m * m << (LEVELS[-1] - 1)
-    return Estimate(device, host, work, "min-add, in one round of bounds", (0,) * ranks, details, largest,
+    return Plan(device, host, work, "min-add, in one round of bounds", (0,) * ranks, details, largest,
                     beside=lattice)
 
 

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms import ant_colony
+from hpcsolve.algorithms.ant_colony.solve import TourSearch
 from hpcsolve.algorithms.base import StopCriteria, silent
 from hpcsolve.algorithms.held_karp.bounded.layers import masks_of
 from hpcsolve.algorithms.held_karp.bounded.places import PlaceCosts, Potentials, chain_bound, complete_costs
@@ -332,12 +333,13 @@ def good_order(
         return None
     seen = [cost] if reduced_by is None else [reduced_by.reduced(cost), cost]
     cities = (Tsp("", one, np.arange(m + 1)) for one in seen)
-    tsp = next((one for one in cities if ant_colony.ALGORITHM.fits(one, parameters)), None)
-    if tsp is None:
+    stated = next((one for one in (TourSearch(tsp, parameters) for tsp in cities) if one.fits()), None)
+    if stated is None:
         return None
     stop = StopCriteria(seconds, iterations=ITERATIONS << number, stagnation=STAGNATION << number)
     interruptions = replace(without_writer(checkpoints), begun=None)
-    found = ant_colony.run(tsp, device, SerialComm(), parameters, silent, stop, seed + (number << 63), interruptions)
+    seed += number << 63
+    found = ant_colony.ALGORITHM.run(stated, device, SerialComm(), silent, stop, seed, interruptions)
     tour = found.answer.tour.tolist()
     first = tour.index(m)
     order = [*tour[first + 1 :], *tour[:first]]

@@ -13,10 +13,10 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.base import WITHOUT_WORK, Estimate, Outcome, Report
-from hpcsolve.algorithms.held_karp.lattice.plan import BINOMIAL, COST_STRIDE
+from hpcsolve.algorithms.base import WITHOUT_WORK, Outcome, Plan, Report
 from hpcsolve.algorithms.held_karp.lattice.planes import BLOCK_THREADS, FILE, cost_patterns
 from hpcsolve.algorithms.held_karp.lattice.reduce import NO_PATH, ReducedCosts
+from hpcsolve.algorithms.held_karp.lattice.split import BINOMIAL, COST_STRIDE
 from hpcsolve.algorithms.held_karp.outcome import outcome
 from hpcsolve.algorithms.held_karp.problem import Core
 from hpcsolve.device.base import Device, Timer
@@ -28,7 +28,7 @@ MOST_CITIES = 27
 GRID = 512
 
 
-def estimate(cities: int, ranks: int, ends: int) -> Estimate:
+def plan(cities: int, ranks: int, ends: int) -> Plan:
     """Return the bytes and operations of a table for `cities` cities, where the instance has `ends` more."""
     device = (_table_bytes(cities) + BINOMIAL.nbytes + COST_STRIDE**2 * 4,) + (0,) * (ranks - 1)
     host = (_table_bytes(cities),) + (0,) * (ranks - 1)
@@ -38,7 +38,7 @@ def estimate(cities: int, ranks: int, ends: int) -> Estimate:
 
     work = cities * max(0, cities - 1) << max(0, cities - 2)
     details: dict[str, int | str] = {"layout": "one table of all states", WITHOUT_WORK: ranks - 1}
-    return Estimate(device, host, work, "min-add", (0,) * ranks, details, largest)
+    return Plan(device, host, work, "min-add", (0,) * ranks, details, largest)
 
 
 def run(core: Core, reduced: ReducedCosts, device: Device, comm: Comm, report: Report) -> Outcome:

@@ -22,16 +22,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.base import Report
-from hpcsolve.algorithms.held_karp.lattice.plan import (
+from hpcsolve.algorithms.held_karp.lattice.reduce import ReducedCosts
+from hpcsolve.algorithms.held_karp.lattice.split import (
     BINOMIAL,
     COST_STRIDE,
     STRETCH,
     Message,
-    Plan,
+    Share,
     StreamSlots,
     chunks,
 )
-from hpcsolve.algorithms.held_karp.lattice.reduce import ReducedCosts
 from hpcsolve.algorithms.held_karp.outcome import Statistics
 from hpcsolve.checkpoint.checkpoints import NONE, Boundary, Checkpoints
 from hpcsolve.checkpoint.saved import Saved
@@ -89,16 +89,16 @@ class Meetings:
 
 
 def meet(
-    reduced: ReducedCosts, plan: Plan, device: Device, comm: Comm, report: Report, statistics: Statistics,
+    reduced: ReducedCosts, share: Share, device: Device, comm: Comm, report: Report, statistics: Statistics,
     checkpoints: Checkpoints = NONE,
 ) -> Meetings:
     """Run both halves and return where the cheapest tours pass the middle, the same on all ranks. Collective."""
-    statistics.begin(device, plan.split.middle + 1)
-    kept, mine = LayerCheckpoints(plan, Boundary(comm, checkpoints, device.synchronize), checkpoints.saved), None
-    if plan.slices:
-        mine = _meet_on_device(reduced, plan, device, comm, report, statistics, kept)
+    statistics.begin(device, share.split.middle + 1)
+    kept, mine = LayerCheckpoints(share, Boundary(comm, checkpoints, device.synchronize), checkpoints.saved), None
+    if share.slices:
+        mine = _meet_on_device(reduced, share, device, comm, report, statistics, kept)
     else:
-        _idle(plan, kept)
+        _idle(share, kept)
     started = time.perf_counter()
     found = [m for m in comm.allgather(mine) if m is not None]
     statistics.seconds_wait += time.perf_counter() - started
@@ -108,26 +108,26 @@ def meet(
     return Meetings(value, tuple(states[:MOST_MEETINGS]), complete)
 
 
-def _idle(plan: Plan, kept: LayerCheckpoints) -> None:
+def _idle(share: Share, kept: LayerCheckpoints) -> None:
     """Take part in the checkpoints of the ranks that have slices."""
-    for half in range(len(plan.half_runs())):
-        table = later_chunks(plan, kept.begin(half))
-        for layer in whole_layers(table, plan.lag, plan.split.top) if len(table) else ():
+    for half in range(len(share.half_runs())):
+        table = later_chunks(share, kept.begin(half))
+        for layer in whole_layers(table, share.lag, share.split.top) if len(table) else ():
             if layer is not None:
                 kept.reached(half, layer, (), None)
 
 
-def _meet_on_device(reduced: ReducedCosts, plan: Plan, device: Device, comm: Comm, report: Report,
+def _meet_on_device(reduced: ReducedCosts, share: Share, device: Device, comm: Comm, report: Report,
                     statistics: Statistics, kept: LayerCheckpoints) -> Meetings:
     """Run both halves, and return the meetings of the cheapest tours on this rank. Collective with `_idle`."""
-    split, dtype, parity = plan.split, reduced.dtype, plan.split.middle % 2
-    forward = device.empty(plan.slices * split.stored(parity), dtype)
-    backward = forward if plan.symmetric else device.empty(forward.shape, dtype)
-    other = device.empty(plan.slices * split.stored(1 - parity), dtype)
-    stream = device.empty(plan.stream_values(), dtype)
-    shares = len(plan.half_runs())
+    split, dtype, parity = share.split, reduced.dtype, share.split.middle % 2
+    forward = device.empty(share.slices * split.stored(parity), dtype)
+    backward = forward if share.symmetric else device.empty(forward.shape, dtype)
+    other = device.empty(share.slices * split.stored(1 - parity), dtype)
+    stream = device.empty(share.stream_values(), dtype)
+    shares = len(share.half_runs())
     for half, (slots, stored, cost) in enumerate(
-        zip(plan.half_runs(), (forward, backward), (reduced.cost, reduced.cost.T), strict=False)
+        zip(share.half_runs(), (forward, backward), (reduced.cost, reduced.cost.T), strict=False)
     ):
         buffers = HalfBuffers(*((stored, other) if parity == 0 else (other, stored)), stream)
         memory = buffers.even, buffers.odd
@@ -135,32 +135,32 @@ def _meet_on_device(reduced: ReducedCosts, plan: Plan, device: Device, comm: Com
         if kept.begin(half) == split.middle:
             continue
         # Not bound to a name, so that this half run's staging is freed before the next one's is allocated.
-        HalfRun(plan, slots, cost, reduced, device, comm, buffers, kept.begin(half)).run(
+        HalfRun(share, slots, cost, reduced, device, comm, buffers, kept.begin(half)).run(
             statistics, lambda done, base=half: report((base + done) / shares),
             partial(kept.reached, half, memory=memory, forward=forward if half else None),
         )
     other.free()
     stream.free()
-    meetings = _middle(plan, dtype, device, forward, backward, statistics)
-    for buffer in (forward,) if plan.symmetric else (forward, backward):
+    meetings = _middle(share, dtype, device, forward, backward, statistics)
+    for buffer in (forward,) if share.symmetric else (forward, backward):
         buffer.free()
     return meetings
 
 
-def _middle(plan: Plan, dtype: np.dtype[np.unsignedinteger], device: Device, forward: Buffer, backward: Buffer,
+def _middle(share: Share, dtype: np.dtype[np.unsignedinteger], device: Device, forward: Buffer, backward: Buffer,
             statistics: Statistics) -> Meetings:
     """Return the meetings of the cheapest tours on this rank.
 
     The device finds the best value of each stretch of the middle layer, the host the entries with the best of all.
     """
-    split, stretches = plan.split, plan.stretches
+    split, stretches = share.split, share.stretches
     length, slice_size = split.plane(split.middle), split.stored(split.middle % 2)
-    best = device.empty(plan.slices * split.mid * stretches, np.uint32)
+    best = device.empty(share.slices * split.mid * stretches, np.uint32)
     best.fill(0xFF)
-    kernel = device.kernel(FILE, f"held_karp_meet_u{plan.itemsize}")
+    kernel = device.kernel(FILE, f"held_karp_meet_u{share.itemsize}")
     timer = device.timer()
     timer.start()
-    layer = {"slices": plan.slices, "mid": split.mid, "stretches": stretches, "stretch": STRETCH, "length": length,
+    layer = {"slices": share.slices, "mid": split.mid, "stretches": stretches, "stretch": STRETCH, "length": length,
              "slice_size": slice_size}
     kernel(best.shape[0], BLOCK_THREADS, layer=layer, forward=forward, backward=backward, best=best)
     timer.stop()
@@ -173,10 +173,10 @@ def _middle(plan: Plan, dtype: np.dtype[np.unsignedinteger], device: Device, for
         city, nth = divmod(stretch, stretches)
         begin, end = nth * STRETCH, min((nth + 1) * STRETCH, length)
         here = forward.view(row * slice_size + city * length + begin, end - begin).download()
-        partner = (plan.slices - 1 - row) * slice_size + (city + 1) * length
+        partner = (share.slices - 1 - row) * slice_size + (city + 1) * length
         there = backward.view(partner - end, end - begin).download()[::-1]
         entries = begin + np.flatnonzero(here.astype(np.int64) + there == value)
-        states += [Meeting(plan.forward.slices[row], city, entry) for entry in entries.tolist()]
+        states += [Meeting(share.forward.slices[row], city, entry) for entry in entries.tolist()]
         if len(states) > MOST_MEETINGS:
             break
     return Meetings(value, tuple(states[:MOST_MEETINGS]), len(states) <= MOST_MEETINGS)
@@ -194,26 +194,26 @@ class HalfBuffers:
 class HalfRun:
     """One wave from the depot to the middle layer."""
 
-    def __init__(self, plan: Plan, slots: StreamSlots, cost: NDArray[np.int64], reduced: ReducedCosts, device: Device,
+    def __init__(self, share: Share, slots: StreamSlots, cost: NDArray[np.int64], reduced: ReducedCosts, device: Device,
                  comm: Comm, buffers: HalfBuffers, layer: int = NO_LAYER) -> None:
-        self.plan, self.slots, self.device, self.comm, self.buffers = plan, slots, device, comm, buffers
-        self.chunks = later_chunks(plan, layer)
-        depot = np.full(1 << plan.split.low, reduced.no_path, reduced.dtype)
+        self.share, self.slots, self.device, self.comm, self.buffers = share, slots, device, comm, buffers
+        self.chunks = later_chunks(share, layer)
+        depot = np.full(1 << share.split.low, reduced.no_path, reduced.dtype)
         depot[0] = 0
         arrays = {"binomial": BINOMIAL, "chunks": self.chunks, "slices": slots.table,
                   "stage_start": slots.stage_start, "cost": cost_patterns(cost, reduced)}
         self.tables = {name: device.upload(array) for name, array in arrays.items()}
         self.depot = device.upload(depot)
-        self.kernel = device.kernel(FILE, f"held_karp_step_u{plan.itemsize}")
+        self.kernel = device.kernel(FILE, f"held_karp_step_u{share.itemsize}")
         self.arguments = self._arguments()
-        largest = plan.chunk_size << plan.split.low
+        largest = share.chunk_size << share.split.low
         self.staging = [
             {message: device.staging(message.count * largest, reduced.dtype)
              for message in (*slots.outgoing, *slots.incoming)}
-            for _ in range(plan.lag)
+            for _ in range(share.lag)
         ]
-        self.sends: list[list[Request]] = [[] for _ in range(plan.lag)]
-        self.receives: list[list[tuple[Request, Buffer, NDArray[np.unsignedinteger]]]] = [[] for _ in range(plan.lag)]
+        self.sends: list[list[Request]] = [[] for _ in range(share.lag)]
+        self.receives: list[list[tuple[Request, Buffer, NDArray[np.unsignedinteger]]]] = [[] for _ in range(share.lag)]
 
     def run(self, statistics: Statistics, report: Report, reached: Callable[[int], None] = lambda layer: None) -> None:
         """Run all steps. Afterwards the middle layer is complete on this rank.
@@ -223,13 +223,13 @@ class HalfRun:
         reached
             Called with each layer once it is whole.
         """
-        reported, whole = time.perf_counter(), whole_layers(self.chunks, self.plan.lag, self.plan.split.top)
+        reported, whole = time.perf_counter(), whole_layers(self.chunks, self.share.lag, self.share.split.top)
         for step, whole_layer in enumerate(whole):
             self._arrive(step, statistics)
             layer = int(self.chunks[min(step, len(self.chunks) - 1), 0])
             timer = statistics.layer_timers[layer]
             timer.start()
-            self.kernel(self.plan.slices * self.plan.chunk_size, BLOCK_THREADS, step=step, **self.arguments)
+            self.kernel(self.share.slices * self.share.chunk_size, BLOCK_THREADS, step=step, **self.arguments)
             timer.stop()
             self._depart(step, statistics)
             if time.perf_counter() - reported > REPORT_SECONDS:
@@ -252,15 +252,15 @@ class HalfRun:
             raise
 
     def _arrive_all(self, step: int, statistics: Statistics) -> None:
-        for turn in range(step, step + self.plan.lag):
+        for turn in range(step, step + self.share.lag):
             self._arrive(turn, statistics)
 
     def _arguments(self) -> dict[str, Argument]:
         """Return the arguments that all steps' launches share."""
-        plan, split, own = self.plan, self.plan.split, self.buffers
+        share, split, own = self.share, self.share.split, self.buffers
         return {
             "split": {"low": split.low, "mid": split.mid, "top": split.top},
-            "wave": {"lag": plan.lag, "chunks": len(self.chunks), "chunk_size": plan.chunk_size,
+            "wave": {"lag": share.lag, "chunks": len(self.chunks), "chunk_size": share.chunk_size,
                      "slots": self.slots.count},
             "tables": self.tables,
             "states": {"even_size": split.stored(0), "odd_size": split.stored(1), "depot": self.depot,
@@ -270,7 +270,7 @@ class HalfRun:
     def _arrive(self, step: int, statistics: Statistics) -> None:
         """Wait for the messages of `lag` steps ago, upload what has arrived, and so free their staging."""
         started = time.perf_counter()
-        turn = step % self.plan.lag
+        turn = step % self.share.lag
         for request in self.sends[turn]:
             request.wait()
         for request, _, _ in self.receives[turn]:
@@ -287,7 +287,7 @@ class HalfRun:
         if not self.staging[0]:
             return
         started = time.perf_counter()
-        turn = step % self.plan.lag
+        turn = step % self.share.lag
         for message, planes, _ in self._under_way(self.slots.incoming, step):
             array = self.staging[turn][message][: planes.shape[0]]
             self.receives[turn].append((self.comm.receive(array, message.peer), planes, array))
@@ -299,19 +299,19 @@ class HalfRun:
 
     def _under_way(self, messages: list[Message], step: int) -> Iterator[tuple[Message, Buffer, int]]:
         """Yield each message that has planes in this step, its part of the stream, and its chunk."""
-        plan = self.plan
+        share = self.share
         for message in messages:
-            chunk = step - plan.lag * message.stage
+            chunk = step - share.lag * message.stage
             if 0 <= chunk < len(self.chunks):
                 sets = int(self.chunks[chunk, 2])
-                slot = step % (plan.lag + 1) * self.slots.count + int(self.slots.stage_start[message.stage])
-                start = (slot * plan.chunk_size + message.first * sets) << plan.split.low
-                yield message, self.buffers.stream.view(start, message.count * sets << plan.split.low), chunk
+                slot = step % (share.lag + 1) * self.slots.count + int(self.slots.stage_start[message.stage])
+                start = (slot * share.chunk_size + message.first * sets) << share.split.low
+                yield message, self.buffers.stream.view(start, message.count * sets << share.split.low), chunk
 
 
-def later_chunks(plan: Plan, layer: int) -> NDArray[np.int32]:
+def later_chunks(share: Share, layer: int) -> NDArray[np.int32]:
     """Return the chunks of a half run's layers after this one."""
-    table = chunks(plan.split, plan.chunk_size)
+    table = chunks(share.split, share.chunk_size)
     return table[table[:, 0] > layer]
 
 
@@ -353,7 +353,7 @@ class LayerCheckpoints:
         The half run with which this run begins, and its last layer that the checkpoint has, or `NO_LAYER`.
     """
 
-    plan: Plan
+    share: Share
     boundary: Boundary
     saved: Saved | None
     half: int = 0
@@ -362,14 +362,14 @@ class LayerCheckpoints:
     def __post_init__(self) -> None:
         """Find out where to begin."""
         if self.saved is not None:
-            self.half = self.saved.integer("half", most=len(self.plan.half_runs()) - 1)
-            self.layer = self.saved.integer("layer", NO_LAYER, self.plan.split.middle)
+            self.half = self.saved.integer("half", most=len(self.share.half_runs()) - 1)
+            self.layer = self.saved.integer("layer", NO_LAYER, self.share.split.middle)
 
     def begin(self, half: int) -> int:
         """Return the last layer of a half run that the checkpoint has, or `NO_LAYER`."""
         if half == self.half:
             return self.layer
-        return self.plan.split.middle if half < self.half else NO_LAYER
+        return self.share.split.middle if half < self.half else NO_LAYER
 
     def load(self, half: int, memory: Sequence[Buffer]) -> None:
         """Copy the last layer of a half run from the checkpoint to its buffers, one for even and one for odd layers.
@@ -380,8 +380,8 @@ class LayerCheckpoints:
         if self.saved is None or layer == NO_LAYER:
             return
         table, parity = FORWARD if half < self.half else STORED, layer % 2
-        slices = self.plan.half_runs()[half].slices
-        for number, view in zip(slices, _rows(self.plan, slices, layer, memory[parity]), strict=True):
+        slices = self.share.half_runs()[half].slices
+        for number, view in zip(slices, _rows(self.share, slices, layer, memory[parity]), strict=True):
             row = self.saved.rows(table, range(number, number + 1), view.shape, view.dtype)
             view.upload(row.reshape(view.shape))
 
@@ -396,26 +396,26 @@ class LayerCheckpoints:
             The middle layer of the forward run, in a backward run.
         """
         def state() -> State:
-            parts = _parts(self.plan, STORED, half, layer, memory[layer % 2]) if memory and layer != NO_LAYER else []
+            parts = _parts(self.share, STORED, half, layer, memory[layer % 2]) if memory and layer != NO_LAYER else []
             if forward is not None:
-                parts += _parts(self.plan, FORWARD, 0, self.plan.split.middle, forward)
-            done = half * (self.plan.split.middle + 1) + layer + 1
-            layers = len(self.plan.half_runs()) * (self.plan.split.middle + 1)
+                parts += _parts(self.share, FORWARD, 0, self.share.split.middle, forward)
+            done = half * (self.share.split.middle + 1) + layer + 1
+            layers = len(self.share.half_runs()) * (self.share.split.middle + 1)
             return State({"half": half, "layer": layer}, parts, f"after {done} of {layers} layers")
 
         self.boundary.reached(state, lambda: state().nbytes)
 
 
-def _rows(plan: Plan, slices: Sequence[int], layer: int, memory: Buffer) -> list[Buffer]:
+def _rows(share: Share, slices: Sequence[int], layer: int, memory: Buffer) -> list[Buffer]:
     """Return a view of each slice's planes of a layer."""
-    stride, length = plan.split.stored(layer % 2), plan.split.mid * plan.split.plane(layer)
+    stride, length = share.split.stored(layer % 2), share.split.mid * share.split.plane(layer)
     return [memory.view(row * stride, length) for row in range(len(slices))]
 
 
-def _parts(plan: Plan, table: str, half: int, layer: int, memory: Buffer) -> list[Part]:
-    slices = plan.half_runs()[half].slices
+def _parts(share: Share, table: str, half: int, layer: int, memory: Buffer) -> list[Part]:
+    slices = share.half_runs()[half].slices
 
     def part_of(number: int, view: Buffer) -> Part:
         return Part(table, number, (1, *view.shape), view.dtype, lambda: view.download()[None])
 
-    return [part_of(number, view) for number, view in zip(slices, _rows(plan, slices, layer, memory), strict=True)]
+    return [part_of(number, view) for number, view in zip(slices, _rows(share, slices, layer, memory), strict=True)]

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.base import Report, silent
-from hpcsolve.algorithms.held_karp.lattice.plan import BINOMIAL, FEWEST_SPLIT, Split, plan, split_cities
 from hpcsolve.algorithms.held_karp.lattice.planes import Meeting, Meetings, meet
 from hpcsolve.algorithms.held_karp.lattice.reduce import ReducedCosts
+from hpcsolve.algorithms.held_karp.lattice.split import BINOMIAL, FEWEST_SPLIT, Split, share_of, split_cities
 from hpcsolve.algorithms.held_karp.outcome import Statistics
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints, without_writer
 from hpcsolve.device.base import Device
@@ -72,7 +72,7 @@ def _least(
         found = cheapest_in_one_table(np.where(reduced.cost < reduced.no_path, reduced.cost, NO_PATH))
         return None if found is None else (found[0], lambda: found[1])
     split = split_cities(m)
-    part = plan(split, comm.size, comm.rank, reduced.symmetric, reduced.itemsize)
+    part = share_of(split, comm.size, comm.rank, reduced.symmetric, reduced.itemsize)
     statistics.append(Statistics())
     meetings = meet(reduced, part, device, comm, report, statistics[-1], checkpoints)
     if meetings.value >= reduced.no_path:

@@ -1,4 +1,4 @@
-"""Objectives and constraints beyond plain sums: `estimate` and `run` with the table of all states.
+"""Objectives and constraints beyond plain sums: `plan` and `run` with the table of all states.
 
 For the value of the best order through each arc two tables are filled: one of the orders, one of the orders read
 backwards. An order in which the arc from i to j comes after the set S consists of a path through S that ends in i,
@@ -9,14 +9,14 @@ a set and its complement are on one rank.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.base import WITHOUT_WORK, Estimate, Outcome, Report
+from hpcsolve.algorithms.base import WITHOUT_WORK, Outcome, Plan, Report
 from hpcsolve.algorithms.held_karp.orders.states import (
     STRIDE,
     Encoded,
@@ -33,7 +33,7 @@ from hpcsolve.algorithms.held_karp.question import NO_EXTRA_ANSWERS, ExtraAnswer
 from hpcsolve.answers.tour import NoTour, Tour
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
 from hpcsolve.device.base import Device
-from hpcsolve.errors import InputError, ResourceError
+from hpcsolve.errors import ResourceError
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.questions import TourQuestion
 from hpcsolve.problems.tsp import Tsp
@@ -73,13 +73,13 @@ def require_ranks(ranks: int) -> None:
         raise ResourceError(f"{ranks} ranks are too many: at most {MOST_RANKS} can share one problem; start fewer")
 
 
-def estimate(tsp: Tsp, question: TourQuestion, ranks: int, extra: ExtraAnswers = NO_EXTRA_ANSWERS) -> Estimate:
+def plan(tsp: Tsp, question: TourQuestion, ranks: int, extra: ExtraAnswers = NO_EXTRA_ANSWERS) -> Plan:
     """Return what a run on so many ranks will need. Raises as `statement`, and as `require_ranks`."""
     require_ranks(ranks)
     problem = statement(tsp, question)
     if problem.m == 0:
         none = (0,) * ranks
-        return Estimate(none, none, 0, "join", none, {WITHOUT_WORK: ranks - 1}, lambda free: tsp.n)
+        return Plan(none, none, 0, "join", none, {WITHOUT_WORK: ranks - 1}, lambda free: tsp.n)
     runs = [encode(problem)]
     if question.objective == "lexicographic":
         runs.append(encode(statement(tsp, replace(question, objective="sum"))))
@@ -109,19 +109,10 @@ def estimate(tsp: Tsp, question: TourQuestion, ranks: int, extra: ExtraAnswers =
         return next(fitting, 0) + tsp.n - problem.m
 
     sent = sum(run.itemsize for run in runs) + 2 * extra.arcs * runs[-1].itemsize
-    return Estimate(
+    return Plan(
         tuple(device_bytes(share) for share in shares), tuple(host_bytes(share) for share in shares),
         (len(runs) + 2 * extra.arcs) * sum(share.operations() for share in shares), "join",
         tuple(sent * share.values_sent() for share in shares), details, largest)
-
-
-def fits(tsp: Tsp, question: TourQuestion) -> bool:
-    """Return whether the sums of costs fit in 62 bits."""
-    try:
-        order_problem(tsp, question)
-    except InputError:
-        return False
-    return True
 
 
 @dataclass(frozen=True)
@@ -195,11 +186,9 @@ class OrderRun:
         return np.column_stack([arcs[:, :2], np.array(values, np.int64)])
 
 
-def run(tsp: Tsp, asked: Callable[[], TourQuestion], device: Device, comm: Comm, report: Report,
+def run(tsp: Tsp, question: TourQuestion, device: Device, comm: Comm, report: Report,
         checkpoints: Checkpoints = NONE, extra: ExtraAnswers = NO_EXTRA_ANSWERS) -> Outcome:
-    """Return the best order, with a proof. `asked` is called on rank 0 alone. Collective."""
-    question = comm.bcast(asked() if comm.rank == 0 else None)
-    assert question is not None
+    """Return the best order, with a proof. Collective."""
     problem = statement(tsp, question)
     m, twice = problem.m, question.objective == "lexicographic"
     statistics = Statistics()

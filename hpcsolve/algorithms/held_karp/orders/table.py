@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hpcsolve.algorithms.held_karp.lattice.plan import BINOMIAL
 from hpcsolve.algorithms.held_karp.lattice.planes import BLOCK_THREADS, NO_LAYER
+from hpcsolve.algorithms.held_karp.lattice.split import BINOMIAL
 from hpcsolve.algorithms.held_karp.orders.states import STRIDE, Encoded
 from hpcsolve.algorithms.held_karp.outcome import Statistics
 from hpcsolve.checkpoint.checkpoints import NONE, Boundary, Checkpoints

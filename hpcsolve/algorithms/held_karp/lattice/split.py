@@ -196,7 +196,7 @@ def chunks(split: Split, size: int) -> NDArray[np.int32]:
 
 
 @dataclass(frozen=True)
-class Plan:
+class Share:
     """One rank's share of a distributed run.
 
     Attributes
@@ -247,7 +247,7 @@ class Plan:
         cities = self.split.cities - self.split.middle - 1
         if self.rank or cities < FEWEST_SPLIT:
             return self.device_bytes()
-        return max(self.device_bytes(), plan(split_cities(cities), 1, 0, False, self.itemsize).device_bytes())
+        return max(self.device_bytes(), share_of(split_cities(cities), 1, 0, False, self.itemsize).device_bytes())
 
     def states(self) -> list[int]:
         """Return the number of stored states of each layer, of all ranks and half runs."""
@@ -281,13 +281,13 @@ class Plan:
         return sum(_slice_operations(self.split, a.bit_count()) for p in self.half_runs() for a in p.slices)
 
 
-def plan(split: Split, ranks: int, rank: int, symmetric: bool, itemsize: int) -> Plan:
+def share_of(split: Split, ranks: int, rank: int, symmetric: bool, itemsize: int) -> Share:
     """Return the share of `rank` among `ranks`."""
     owner = owners(split, ranks, symmetric)
     forward = stream_slots(split, owner, rank)
     backward = forward if symmetric else stream_slots(split, owner[::-1], rank)
     lag = 1 if ranks == 1 else 2
-    return Plan(split, symmetric, itemsize, ranks, rank, forward, backward, chunk_size(split, ranks, symmetric), lag)
+    return Share(split, symmetric, itemsize, ranks, rank, forward, backward, chunk_size(split, ranks, symmetric), lag)
 
 
 @cache
