@@ -1,41 +1,28 @@
 """Mode exact: mode best, more reductions by the weight of its tree, and the subset program on what is left.
 
-A checkpoint keeps the families of all sizes that are finished. `hpcsolve verify --again` searches again, with other
-roots and rules.
+`hpcsolve verify --again` searches again, with other roots and rules.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from hpcsolve.algorithms.base import NO_STOP, UNKNOWN, Report, silent
+from hpcsolve.algorithms.steiner_kmb import subset_states
 from hpcsolve.algorithms.steiner_kmb.best import BEST_EFFORT, lighter_and_last, polished, with_tree
 from hpcsolve.algorithms.steiner_kmb.network import network
 from hpcsolve.algorithms.steiner_kmb.reduced_graph import Mask, ReducedGraph, reduced
 from hpcsolve.algorithms.steiner_kmb.reductions import ALL_RULES, Effort, Rules, SteinerState, shrunk_together, without
 from hpcsolve.algorithms.steiner_kmb.setting import RoundStop, Setting, TreeStatement, Work
 from hpcsolve.algorithms.steiner_kmb.subset_program import Program
-from hpcsolve.algorithms.steiner_kmb.subset_states import (
-    BOUND_RULE,
-    MOST_TERMINALS,
-    SEPARATOR_RULE,
-    Cuts,
-    Families,
-    is_small,
-    several_ascents,
-    space_of,
-)
+from hpcsolve.algorithms.steiner_kmb.subset_states import Cuts
 from hpcsolve.answers.base import Verdict
-from hpcsolve.checkpoint.saved import ANY_COUNT, Saved
-from hpcsolve.checkpoint.store import State, part
 from hpcsolve.device.host import HostDevice
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.wording import counted
@@ -70,7 +57,7 @@ class Strategy:
 
     reductions: Rules = ALL_RULES
     first_root: int = 0
-    rules: int = BOUND_RULE | SEPARATOR_RULE
+    rules: int = subset_states.BOUND_RULE | subset_states.SEPARATOR_RULE
 
 
 @dataclass(frozen=True)
@@ -120,8 +107,9 @@ def searched(now: SteinerState, memory: int | None, run: Setting, strategy: Stra
     if now.proven or now.ended_early or run.stop.is_over(now.weight):
         return Searched(now, work, "" if now.proven else run.stop.ended(work.rounds))
     terminals = len(now.smaller.graph.terminals)  # type: ignore[arg-type]
-    if terminals > MOST_TERMINALS:
-        why = f"the reductions left {terminals} terminals, and mode exact can go on with {MOST_TERMINALS} at most"
+    if terminals > subset_states.MOST_TERMINALS:
+        most = subset_states.MOST_TERMINALS
+        why = f"the reductions left {terminals} terminals, and mode exact can go on with {most} at most"
         return Searched(now, work, why)
     return _by_program(now, work, memory, run, strategy)
 
@@ -134,73 +122,41 @@ def _without_share(report: Report, done: float, message: str = "") -> None:
 def effort_for(smaller: ReducedGraph) -> Effort:
     """Return how much work the reductions of a graph are worth."""
     terminals = len(smaller.graph.terminals)  # type: ignore[arg-type]
-    return THOROUGH if terminals > MOST_TERMINALS or is_small(terminals, len(smaller.edges)) else QUICK
+    small = subset_states.is_small(terminals, len(smaller.edges))
+    return THOROUGH if small or terminals > subset_states.MOST_TERMINALS else QUICK
 
 
 def _by_program(now: SteinerState, work: Work, memory: int | None, run: Setting, strategy: Strategy) -> Searched:
-    """Return what the program finds on what the reductions have left."""
-    net = network(now.smaller.graph, run.host)
+    """Return what the program finds on what the reductions have left. Collective."""
     cap = int(FREE_PART * run.host.memory_free() / run.comm.local_size) if memory is None else memory
     source = "" if memory is not None else f" ({FREE_PART:.0%} of what was free; [stop] memory sets another limit)"
-    end = End(run, cap, source, now.weight)
+
+    def full(nbytes: int) -> str:
+        return f"memory: {cap} bytes{source} reached" if nbytes > cap else ""
+
     run.report(0.0, "dual ascents")
-    limit = now.weight - now.smaller.offset
-    found = several_ascents(net, run.comm, limit, is_over=lambda nbytes: end.is_over(nbytes, run.stop.is_over))
+    net, limit = network(now.smaller.graph, run.host), now.weight - now.smaller.offset
+    found = subset_states.several_ascents(
+        net, run.comm, limit, is_over=lambda nbytes: run.stop.is_over(now.weight, full(nbytes)))
     if found is None:
-        return Searched(now, work, f"{end.reason} at the dual ascents")
+        return Searched(now, work, f"{run.stop.reason} at the dual ascents")
     ascents, heavy = found
     if strategy.reductions.lighter:
         now, ascents = without_heavy(now, ascents, heavy)
     if now.proven:
         return Searched(now, work)
-    space = space_of(network(now.smaller.graph, run.host), ascents, strategy.rules)
+    space = subset_states.space_of(network(now.smaller.graph, run.host), ascents, strategy.rules)
 
     def is_over(nbytes: int) -> bool:
-        run.report(UNKNOWN, f"{_step(program)}, {counted(len(program.layers.families.vertices), 'state')} so far")
-        return end.is_over(nbytes, lambda weight: run.ends(weight, partial(state_of_program, program, run.stop)))
+        run.report(UNKNOWN, f"{program.step()}, {counted(len(program.layers.families.vertices), 'state')} so far")
+        return run.ends(now.weight, lambda: program.state(run.stop.seconds()), full(nbytes))
 
     program = Program(space, run.comm, now.weight - now.smaller.offset, is_over)
     if run.saved is not None:
-        resume_program(run.saved, program)
+        program.resume(run.saved)
         run.stop.resume(run.saved)
     program.run()
-    return _outcome(program, now, work, end, run)
-
-
-@dataclass
-class End:
-    """When the search must end: at a stop criterion, by an interruption, or for want of memory.
-
-    Attributes
-    ----------
-    cap, source
-        Bytes that this rank may take, and where this number comes from, in words, or "" if the job gives it.
-    weight
-        The weight of the best tree.
-    reason
-        Why it must end, in words, or "".
-    """
-
-    run: Setting
-    cap: int
-    source: str
-    weight: int
-    reason: str = ""
-
-    def is_over(self, nbytes: int, stops: Callable[[int], bool]) -> bool:
-        """Return whether the search must end, given the bytes that this rank takes. Collective.
-
-        Parameters
-        ----------
-        stops
-            Returns whether the run must stop, given the weight of the best tree.
-        """
-        caps = self.run.comm.allgather(self.cap if nbytes > self.cap else None)
-        over, full = stops(self.weight), next((cap for cap in caps if cap is not None), None)
-        self.reason = "interrupted" if self.run.stop.broken_off else self.run.stop.met
-        if full is not None and not over:
-            self.reason = f"memory: {full} bytes{self.source} reached"
-        return bool(self.reason)
+    return _outcome(program, now, work, run)
 
 
 def without_heavy(now: SteinerState, ascents: list[Cuts], heavy: Mask) -> tuple[SteinerState, list[Cuts]]:
@@ -216,7 +172,7 @@ def without_heavy(now: SteinerState, ascents: list[Cuts], heavy: Mask) -> tuple[
     return now, [replace(cuts, reach=cuts.reach[stays]) for cuts in ascents]
 
 
-def _outcome(program: Program, now: SteinerState, work: Work, end: End, run: Setting) -> Searched:
+def _outcome(program: Program, now: SteinerState, work: Work, run: Setting) -> Searched:
     """Return what a program has found at its end. Collective."""
     now = now.raised(program.proven())
     if program.tree is not None:
@@ -229,50 +185,7 @@ def _outcome(program: Program, now: SteinerState, work: Work, end: End, run: Set
     rows = [*work.history, (work.rounds, run.stop.seconds(), now.weight)]
     work = replace(work, relaxed=work.relaxed + sum(states), seconds=work.seconds + program.seconds,
                    history=lighter_and_last(rows))
-    return Searched(now, work, "" if program.complete else f"{end.reason} at {_step(program)}", sizes, states)
-
-
-def _step(program: Program) -> str:
-    """Return which step of the program is under way: `sets of 3 terminals (12 at most)`, or the last step."""
-    size, half = len(program.layers.sizes) + 1, program.space.half
-    return f"sets of {counted(size, 'terminal')} ({half} at most)" if size <= half else "the meeting of three sets"
-
-
-def state_of_program(program: Program, stop: RoundStop) -> State:
-    """Return the state of a program. Rank 0 writes the families, which all ranks have."""
-    own, sizes = program.layers.families, program.layers.sizes
-    parts = []
-    if program.comm.rank == 0:
-        arrays: dict[str, NDArray[Any]] = {
-            "sets": own.sets, "begin": own.begin, "vertices": own.vertices, "weights": own.weights, "least": own.least,
-            "sizes": np.array(sizes, np.int64),
-        }
-        parts = [part(name, 0, values) for name, values in arrays.items()]
-    return State({"limit": program.limit, "seconds": stop.seconds()}, parts,
-                 f"with {counted(len(own.vertices), 'state')} of sets of up to {counted(len(sizes), 'terminal')}")
-
-
-def resume_program(saved: Saved, program: Program) -> None:
-    """Give a program the families of a checkpoint, unless they were found for another weight limit."""
-    if saved.integer("limit") != program.limit:
-        return
-    words = program.space.words
-    sets = saved.gathered("sets", (words,), np.uint64, ANY_COUNT)
-    count, begin = len(sets), saved.gathered("begin", (), np.uint64, range(len(sets) + 1, len(sets) + 2))
-    states = range(int(begin[-1]), int(begin[-1]) + 1)
-    whole = Families(sets, begin, saved.gathered("vertices", (), np.uint32, states, range(program.space.net.n)),
-                     saved.gathered("weights", (), np.uint64, states),
-                     saved.gathered("least", (), np.uint64, range(count, count + 1)))
-    sizes = saved.gathered("sizes", (), np.int64, range(program.space.terminals + 1), range(count + 1)).tolist()
-    members = np.unpackbits(np.ascontiguousarray(sets).view(np.uint8), axis=1, bitorder="little")
-    fits = sum(sizes) == count and begin[0] == 0 and bool((begin[1:] > begin[:-1]).all())
-    fits = fits and not members[:, program.space.terminals :].any()
-    saved.require(fits and members.sum(axis=1).tolist() == np.repeat(np.arange(1, len(sizes) + 1), sizes).tolist(),
-                  "a set of terminals")
-    first = 0
-    for size in sizes:
-        program.add(whole.part(first, first + size))
-        first += size
+    return Searched(now, work, "" if program.complete else f"{run.stop.reason} at {program.step()}", sizes, states)
 
 
 def search_again(stated: TreeStatement, contents: Contents) -> Verdict:

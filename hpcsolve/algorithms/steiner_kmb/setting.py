@@ -152,12 +152,17 @@ class RoundStop:
         """Count the seconds that the run took before a checkpoint, too."""
         self.started -= saved.seconds()
 
-    def is_over(self, weight: int | None = None) -> bool:
+    def is_over(self, weight: int | None = None, full: str = "") -> bool:
         """Return whether a criterion is met, with a tree of this weight (given on rank 0), or any rank is interrupted.
 
         Collective.
+
+        Parameters
+        ----------
+        full
+            The limit of memory that this rank has reached, in words, or "".
         """
-        met = self._criterion(weight if self.comm.rank == 0 else None)
+        met = self._criterion(weight if self.comm.rank == 0 else None) or full
         votes = self.comm.allgather((met, self.checkpoints.wish(self.nbytes)))
         self.met = next((met for met, _ in votes if met), "")
         self.wish = agreed([wish for _, wish in votes])
@@ -182,8 +187,12 @@ class RoundStop:
 
     def ended(self, rounds: int) -> str:
         """Return why the run ended early, in words, or "" if it was complete."""
-        reason = "interrupted" if self.broken_off else self.met
-        return reason and f"{reason} {f'in round {rounds}' if rounds else 'before the first round'}"
+        return self.reason and f"{self.reason} {f'in round {rounds}' if rounds else 'before the first round'}"
+
+    @property
+    def reason(self) -> str:
+        """Why the search must end, in words, or ""."""
+        return "interrupted" if self.broken_off else self.met
 
     def _criterion(self, weight: int | None) -> str:
         """Return the criterion that is met by now, in words, or ""."""
@@ -223,9 +232,9 @@ class Setting:
         """Whether the search writes checkpoints."""
         return self.keeps and self.stop.checkpoints.writer is not None
 
-    def ends(self, weight: int | None, state: Callable[[], State]) -> bool:
+    def ends(self, weight: int | None, state: Callable[[], State], full: str = "") -> bool:
         """Return whether the search must end, as `RoundStop.is_over`. Save its state if it is time. Collective."""
-        stop, over = self.stop, self.stop.is_over(weight)
+        stop, over = self.stop, self.stop.is_over(weight, full)
         if self.writes and stop.wish != Wish.GO_ON and (stop.broken_off or not over):
             stop.checkpoints.save(state(), last=over)
             stop.saved = over

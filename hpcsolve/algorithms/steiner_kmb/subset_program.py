@@ -4,33 +4,29 @@ The sets of one size, a layer, are dealt to the ranks. Each rank finds its famil
 search may end, and one allgather for each size gives them to all ranks. At last two or three sets of at most half of
 the terminals meet. No state keeps where it came from, so the tree is found again from weights: the weight of a state is
 that of a state of the same set at a neighbour plus the edge from there, or that of two states of disjoint sets at the
-same vertex. If the search ends early, the families so far prove a lower bound.
+same vertex. If the search ends early, the families so far prove
+a lower bound. A checkpoint keeps the families of all sizes that are finished.
 """
 
 from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hpcsolve.algorithms.steiner_kmb.network import Network
 from hpcsolve.algorithms.steiner_kmb.reduced_graph import Indices, ranges
-from hpcsolve.algorithms.steiner_kmb.subset_states import (
-    Families,
-    Layers,
-    Space,
-    begins,
-    first_of_sets,
-    from_states,
-    joined,
-    no_families,
-)
+from hpcsolve.algorithms.steiner_kmb.subset_states import Families, Layers, Space, begins, first_of_sets
+from hpcsolve.checkpoint.saved import ANY_COUNT, Saved
+from hpcsolve.checkpoint.store import State, part
 from hpcsolve.device.host import Given
 from hpcsolve.parallel.comm import Comm
+from hpcsolve.wording import counted
 
 PROGRAM_FILE = "host/subset_program"
 SECONDS = 0.25
@@ -80,7 +76,7 @@ class Program:
 
     def __post_init__(self) -> None:
         """Begin without families."""
-        self.layers = Layers(no_families(self.space.words), self.space.cell)
+        self.layers = Layers(Families.none(self.space.words), self.space.cell)
 
     def run(self) -> None:
         """Find the families of all sizes that are missing, then the lightest meeting of two or three."""
@@ -94,7 +90,7 @@ class Program:
             return
         self.limit, ids = meeting.agreed()
         self.complete = True
-        self.tree = None if ids is None else recovered(self.space, self.layers, ids)
+        self.tree = None if ids is None else recovered(self.space, self.layers.families, ids)
 
     def add(self, layer: Families) -> None:
         """Add the families of the next size, and note what they prove.
@@ -112,6 +108,41 @@ class Program:
     def proven(self) -> int:
         """Return the lower bound on the weight of any tree that has been proven so far, at most the limit."""
         return self.limit if self.complete else self.floor
+
+    def step(self) -> str:
+        """Return which step is under way: `sets of 3 terminals (12 at most)`, or the last step."""
+        size, half = len(self.layers.sizes) + 1, self.space.half
+        return f"sets of {counted(size, 'terminal')} ({half} at most)" if size <= half else "the meeting of three sets"
+
+    def state(self, seconds: float) -> State:
+        """Return the state after this many seconds. Rank 0 writes the families, which all ranks have."""
+        own, sizes = self.layers.families, self.layers.sizes
+        arrays = {**vars(own), "sizes": np.array(sizes, np.int64)} if self.comm.rank == 0 else {}
+        words = f"with {counted(len(own.vertices), 'state')} of sets of up to {counted(len(sizes), 'terminal')}"
+        parts = [part(name, 0, values) for name, values in arrays.items()]
+        return State({"limit": self.limit, "seconds": seconds}, parts, words)
+
+    def resume(self, saved: Saved) -> None:
+        """Take the families of a checkpoint, unless they were found for another weight limit."""
+        if saved.integer("limit") != self.limit:
+            return
+        sets = saved.gathered("sets", (self.space.words,), np.uint64, ANY_COUNT)
+        count, begin = len(sets), saved.gathered("begin", (), np.uint64, range(len(sets) + 1, len(sets) + 2))
+        states = range(int(begin[-1]), int(begin[-1]) + 1)
+        whole = Families(sets, begin, saved.gathered("vertices", (), np.uint32, states, range(self.space.net.n)),
+                         saved.gathered("weights", (), np.uint64, states),
+                         saved.gathered("least", (), np.uint64, range(count, count + 1)))
+        k = self.space.terminals
+        sizes = saved.gathered("sizes", (), np.int64, range(k + 1), range(count + 1)).tolist()
+        members = np.unpackbits(np.ascontiguousarray(sets).view(np.uint8), axis=1, bitorder="little")
+        fits = sum(sizes) == count and begin[0] == 0 and bool((begin[1:] > begin[:-1]).all())
+        fits = fits and not members[:, k:].any()
+        saved.require(fits and members.sum(axis=1).tolist() == np.repeat(np.arange(1, len(sizes) + 1), sizes).tolist(),
+                      "a set of terminals")
+        first = 0
+        for size in sizes:
+            self.add(whole.part(first, first + size))
+            first += size
 
     def _ends_early(self, launches: Iterator[None], held: Callable[[], int] = lambda: 0) -> bool:
         """Make all launches of all ranks, and return whether the search must end before they are done.
@@ -160,13 +191,13 @@ class Layer:
 
     def gathered(self) -> Families:
         """Return the families of all ranks, and forget those found here. Collective."""
-        own = joined([no_families(self.space.words), *self.found])
+        own = Families.joined([Families.none(self.space.words), *self.found])
         self.found.clear()
         if self.comm.size == 1:
             return own
         messages = 1 + sum(self.comm.allgather(own.nbytes)) // MESSAGE
         ends = [len(own) * number // messages for number in range(messages + 1)]
-        return joined([part for first, last in itertools.pairwise(ends)
+        return Families.joined([part for first, last in itertools.pairwise(ends)
                        for part in self.comm.allgather(own.part(first, last))])
 
     def launches(self) -> Iterator[None]:
@@ -176,15 +207,18 @@ class Layer:
             return
         passes, number, room = 1, 0, PAIRS
         while number < passes:
-            listed = PairList(room, self.space.words)
-            yield from self._list(listed, self.comm.size * passes, self.comm.rank + self.comm.size * number)
-            if listed.used <= room:
-                yield from self._grow_all(listed.pairs())
+            listed: list[dict[str, NDArray[Any]]] = []
+            yield from self._list(listed, room, self.comm.size * passes, self.comm.rank + self.comm.size * number)
+            used = used_by(listed)
+            if used <= room:
+                pairs = paired(listed, self.space.words)
+                listed.clear()
+                yield from self._grow_all(pairs)
                 number += 1
             elif passes == 1:
-                passes = 1 + 2 * listed.used // room
+                passes = 1 + 2 * used // room
             else:  # this pass has more pairs than the average one: repeat it with enough room
-                room = listed.used
+                room = used
 
     def _terminals(self) -> Pairs:
         """Return this rank's terminals as sets without pairs."""
@@ -193,15 +227,15 @@ class Layer:
         sets[np.arange(len(own)), own // 64] = np.uint64(1) << (own % 64).astype(np.uint64)
         return Pairs(sets, np.zeros(len(own) + 1, np.uint64), *np.empty((2, 0), np.uint32))
 
-    def _list(self, out: PairList, modulus: int, residue: int) -> Iterator[None]:
-        """List the pairs of this share of the sets, and yield after each call."""
-        half, begin, size = self.size // 2, 0, LaunchSize(64)
-        end = self.layers.first_of(half + 1)
+    def _list(self, listed: list[dict[str, NDArray[Any]]], room: int, modulus: int, residue: int) -> Iterator[None]:
+        """List up to `room` pairs of this share of the sets, and yield after each call."""
+        begin, size = 0, LaunchSize(64)
+        end = self.layers.first_of(self.size // 2 + 1)
         while begin < end:
             until = min(end, begin + size.begin())
-            out.add(self._call("pair", n=self.space.net.n, size=self.size, limit=self.limit,
-                               own={"modulus": modulus, "residue": residue}, taken={"begin": begin, "end": until},
-                               room=max(0, out.room - out.used)))
+            listed.append(self._call("pair", n=self.space.net.n, size=self.size, limit=self.limit,
+                                     own={"modulus": modulus, "residue": residue},
+                                     taken={"begin": begin, "end": until}, room=max(0, room - used_by(listed))))
             size.end()
             begin = until
             yield
@@ -222,8 +256,8 @@ class Layer:
         found = self._call("grow", net=net.group(), number=net.terminal_numbers(), targets=pairs.part(chosen),
                            dual=space.ascents, limit=self.limit, rules=space.rules, room=max(STATES, net.n))
         alive, counts = found["counts"] > 0, found["counts"].astype(np.int64)
-        self.found.append(from_states(pairs.sets[chosen[found["sets"][alive]]], counts[alive], found["vertices"],
-                                      found["weights"], found["least"][alive]))
+        self.found.append(Families.of_states(pairs.sets[chosen[found["sets"][alive]]], counts[alive],
+                                             found["vertices"], found["weights"], found["least"][alive]))
         left: NDArray[np.int64] = np.delete(chosen, found["sets"])
         return left
 
@@ -239,7 +273,6 @@ class LaunchSize:
     """The number of items of a launch, adapted so that it takes about `SECONDS`."""
 
     size: int
-    most: int = 1 << 30
     started: float = field(default_factory=time.perf_counter)
 
     def begin(self) -> int:
@@ -251,7 +284,7 @@ class LaunchSize:
         """Adapt the size to the time that the last launch took."""
         seconds = time.perf_counter() - self.started
         if seconds < SECONDS / 2:
-            self.size = min(2 * self.size, self.most)
+            self.size = min(2 * self.size, 1 << 30)
         elif seconds > 2 * SECONDS:
             self.size = max(1, self.size // 2)
 
@@ -284,45 +317,25 @@ class Pairs:
                 "first": self.first[pairs], "second": self.second[pairs]}
 
 
-@dataclass
-class PairList:
-    """Pairs that several calls have found.
+def used_by(listed: Sequence[Mapping[str, NDArray[Any]]]) -> int:
+    """Return the number of pairs that several calls have found, including those for which there was no room."""
+    return sum(int(part["used"][0]) for part in listed)
 
-    Attributes
-    ----------
-    room
-        The most pairs that are kept.
-    words
-        Number of 64-bit words in a set.
-    used
-        Number of pairs found, including those for which there was no room.
-    """
 
-    room: int
-    words: int
-    used: int = 0
-    parts: list[dict[str, NDArray[Any]]] = field(default_factory=list)
-
-    def add(self, found: dict[str, NDArray[Any]]) -> None:
-        """Add what a call has found."""
-        self.used += int(found["used"][0])
-        self.parts.append(found)
-
-    def pairs(self) -> Pairs:
-        """Return the pairs, sorted by their unions, and forget them."""
-        types = {"sets": np.uint64, "first": np.uint32, "second": np.uint32}
-        sets, first, second = (
-            np.concatenate([np.empty(0, kind), *(part[name] for part in self.parts)]) for name, kind in types.items())
-        self.parts.clear()
-        sets = sets.reshape(-1, self.words)
-        order = np.lexsort(sets.T)
-        sets = sets[order]
-        starts = first_of_sets(sets)
-        return Pairs(sets[starts], np.append(starts, len(sets)).astype(np.uint64), first[order], second[order])
+def paired(found: Sequence[Mapping[str, NDArray[Any]]], words: int) -> Pairs:
+    """Return the pairs that several calls have found, sorted by their unions, which have so many words each."""
+    types = {"sets": np.uint64, "first": np.uint32, "second": np.uint32}
+    sets, first, second = (
+        np.concatenate([np.empty(0, kind), *(part[name] for part in found)]) for name, kind in types.items())
+    sets = sets.reshape(-1, words)
+    order = np.lexsort(sets.T)
+    sets = sets[order]
+    starts = first_of_sets(sets)
+    return Pairs(sets[starts], np.append(starts, len(sets)).astype(np.uint64), first[order], second[order])
 
 
 def pair_bytes(terminals: int) -> int:
-    """Return the bytes of a full `PairList`, given the number of terminals of the graph as it was read."""
+    """Return the bytes of the pairs of a full pass, given the number of terminals of the graph as it was read."""
     return PAIRS * 8 * (1 + (1 if terminals <= 64 else 2))
 
 
@@ -371,21 +384,21 @@ class Meeting:
             self.weight, self.ids = weight, ids
 
 
-def recovered(space: Space, layers: Layers, ids: tuple[int, ...]) -> Indices:
+def recovered(space: Space, families: Families, ids: tuple[int, ...]) -> Indices:
     """Return the edges of the tree of a meeting (`Meeting.ids`)."""
-    *families, vertex = ids
-    waiting = [(family, vertex) for family in families if family != NOTHING]
+    *meeting, vertex = ids
+    waiting = [(family, vertex) for family in meeting if family != NOTHING]
     edges: list[tuple[int, int]] = []
     while waiting:
         family, v = waiting.pop()
-        before = _before(space, layers, family, v)
+        before = _before(space.net, families, family, v)
         edges.extend((v, u) for _, u in before if u != v)
         waiting.extend(before)
     ends = np.array(edges, np.int64).reshape(-1, 2)
     return space.net.spanning_tree(np.unique(space.net.edge_numbers(ends[:, 0], ends[:, 1])))
 
 
-def _before(space: Space, layers: Layers, family: int, v: int) -> list[tuple[int, int]]:
+def _before(net: Network, families: Families, family: int, v: int) -> list[tuple[int, int]]:
     """Return the states (family, vertex) that a state follows from: one, two, or none at a terminal.
 
     Raises
@@ -393,39 +406,18 @@ def _before(space: Space, layers: Layers, family: int, v: int) -> list[tuple[int
     AssertionError
         There is none: the weights of the states contradict each other.
     """
-    net, weight = space.net, _weight(layers, family, v)
+    weight, sets = families.weight(family, v), families.sets
     assert weight is not None
     if not weight:
         return []
     for arc in range(int(net.offsets[v]), int(net.offsets[v + 1])):
-        before = _weight(layers, family, int(net.heads[arc]))
+        before = families.weight(family, int(net.heads[arc]))
         if before is not None and before + int(net.weights[arc]) == weight:
             return [(family, int(net.heads[arc]))]
-    sets = layers.families.sets
-    for first in np.flatnonzero(_within(sets, sets[family])).tolist():
-        second = _family(layers, sets[family] & ~sets[first])
-        if second is not None and second != family:
-            one, other = _weight(layers, first, v), _weight(layers, second, v)
+    within = ~(sets & ~sets[family]).any(axis=1) & (sets != sets[family]).any(axis=1)
+    for first in np.flatnonzero(within).tolist():
+        for second in np.flatnonzero((sets == sets[family] & ~sets[first]).all(axis=1)).tolist():  # one, or none
+            one, other = families.weight(first, v), families.weight(second, v)
             if one is not None and other is not None and one + other == weight:
                 return [(first, v), (second, v)]
     raise AssertionError("a state of the subset program follows from no other one: the families are inconsistent")
-
-
-def _within(sets: NDArray[np.uint64], whole: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Return which sets are proper subsets of `whole`."""
-    found: NDArray[np.bool_] = ~(sets & ~whole).any(axis=1) & (sets != whole).any(axis=1)
-    return found
-
-
-def _family(layers: Layers, wanted: NDArray[np.uint64]) -> int | None:
-    """Return the number of the family with this set, or None."""
-    found = np.flatnonzero((layers.families.sets == wanted).all(axis=1))
-    return int(found[0]) if len(found) else None
-
-
-def _weight(layers: Layers, family: int, v: int) -> int | None:
-    """Return the weight of a state, or None if it is not kept."""
-    own = layers.families
-    begin, end = int(own.begin[family]), int(own.begin[family + 1])
-    place = begin + int(np.searchsorted(own.vertices[begin:end], v))
-    return int(own.weights[place]) if place < end and own.vertices[place] == v else None

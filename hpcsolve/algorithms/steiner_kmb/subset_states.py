@@ -58,6 +58,47 @@ class Families:
         """Bytes of all arrays."""
         return sum(array.nbytes for array in vars(self).values())
 
+    @classmethod
+    def none(cls, words: int) -> Families:
+        """Return an empty layer, for sets of `words` words of 64 bits."""
+        return cls(np.empty((0, words), np.uint64), np.zeros(1, np.uint64), np.empty(0, np.uint32),
+                   np.empty(0, np.uint64), np.empty(0, np.uint64))
+
+    @classmethod
+    def of_states(cls, sets: NDArray[np.uint64], counts: NDArray[np.int64], vertices: NDArray[np.uint32],
+                  weights: NDArray[np.uint64], least: NDArray[np.uint64]) -> Families:
+        """Return the families of these sets, sorted, from their numbers of states and all states in the same order."""
+        family = np.repeat(np.arange(len(counts)), counts)
+        states = np.argsort(family * (int(vertices.max(initial=0)) + 1) + vertices)  # no two keys are equal
+        return cls.joined([cls(sets, begins(counts), vertices[states], weights[states], least)])
+
+    @classmethod
+    def joined(cls, parts: Sequence[Families], by_set: bool = True) -> Families:
+        """Return all families of several parts, sorted by set or one part after the other.
+
+        The states of each family are sorted already. Beside the parts and the result it takes little memory if each
+        part is small.
+        """
+        sets = np.concatenate([part.sets for part in parts])
+        counts = np.concatenate([np.diff(part.begin) for part in parts]).astype(np.int64)
+        order = np.lexsort(sets.T) if by_set else np.arange(len(sets))
+        begin = begins(counts[order])
+        starts = np.empty(len(order), np.int64)
+        starts[order] = begin[:-1]
+        vertices, weights, first = np.empty(begin[-1], np.uint32), np.empty(begin[-1], np.uint64), 0
+        for part in parts:
+            shift = starts[first : first + len(part)] - part.begin[:-1].astype(np.int64)
+            rows = np.arange(len(part.vertices)) + np.repeat(shift, counts[first : first + len(part)])
+            vertices[rows], weights[rows] = part.vertices, part.weights
+            first += len(part)
+        return cls(sets[order], begin, vertices, weights, np.concatenate([part.least for part in parts])[order])
+
+    def weight(self, family: int, v: int) -> int | None:
+        """Return the weight of a state, or None if it is not kept."""
+        begin, end = int(self.begin[family]), int(self.begin[family + 1])
+        place = begin + int(np.searchsorted(self.vertices[begin:end], v))
+        return int(self.weights[place]) if place < end and self.vertices[place] == v else None
+
     def part(self, first: int, last: int) -> Families:
         """Return the families number `first` to `last - 1`."""
         begin = self.begin[first : last + 1]
@@ -66,55 +107,9 @@ class Families:
                         self.least[first:last])
 
 
-def no_families(words: int) -> Families:
-    """Return an empty layer, for sets of `words` words of 64 bits."""
-    return from_states(np.empty((0, words), np.uint64), np.empty(0, np.int64), np.empty(0, np.uint32),
-                       np.empty(0, np.uint64), np.empty(0, np.uint64))
-
-
-def from_states(sets: NDArray[np.uint64], counts: NDArray[np.int64], vertices: NDArray[np.uint32],
-                weights: NDArray[np.uint64], least: NDArray[np.uint64]) -> Families:
-    """Return the families of these sets, sorted, from their numbers of states and all states in the same order."""
-    family = np.repeat(np.arange(len(counts)), counts)
-    states = np.argsort(family * (int(vertices.max(initial=0)) + 1) + vertices)  # no two keys are equal
-    return joined([Families(sets, begins(counts), vertices[states], weights[states], least)])
-
-
-def joined(parts: Sequence[Families]) -> Families:
-    """Return all families of several parts, sorted by set. The states of each are sorted already.
-
-    Beside the parts and the result it takes little memory if each part is small.
-    """
-    sets, counts = np.concatenate([part.sets for part in parts]), _counts(parts)
-    order = np.lexsort(sets.T)
-    begin = begins(counts[order])
-    starts = np.empty(len(order), np.int64)
-    starts[order] = begin[:-1]
-    vertices, weights, first = np.empty(begin[-1], np.uint32), np.empty(begin[-1], np.uint64), 0
-    for part in parts:
-        shift = starts[first : first + len(part)] - part.begin[:-1].astype(np.int64)
-        rows = np.arange(len(part.vertices)) + np.repeat(shift, counts[first : first + len(part)])
-        vertices[rows], weights[rows] = part.vertices, part.weights
-        first += len(part)
-    return Families(sets[order], begin, vertices, weights, np.concatenate([part.least for part in parts])[order])
-
-
-def stacked(layers: Sequence[Families]) -> Families:
-    """Return the families of all layers, one layer after the other."""
-    return Families(np.concatenate([layer.sets for layer in layers]), begins(_counts(layers)),
-                    np.concatenate([layer.vertices for layer in layers]),
-                    np.concatenate([layer.weights for layer in layers]),
-                    np.concatenate([layer.least for layer in layers]))
-
-
 def first_of_sets(sets: NDArray[np.uint64]) -> NDArray[np.int64]:
     """Return where each run of equal sets begins."""
     return np.flatnonzero(np.concatenate([np.ones(min(len(sets), 1), bool), (sets[1:] != sets[:-1]).any(axis=1)]))
-
-
-def _counts(parts: Sequence[Families]) -> NDArray[np.int64]:
-    """Return the numbers of states of all families of all parts."""
-    return np.concatenate([np.diff(part.begin) for part in parts]).astype(np.int64)
 
 
 def begins(counts: NDArray[np.int64]) -> NDArray[np.uint64]:
@@ -148,7 +143,7 @@ class Layers:
         bits = np.uint64(1) << self.cell[layer.vertices]
         found = np.bitwise_or.reduceat(bits, layer.begin[:-1].astype(np.int64)) if len(layer) else bits
         self.cells = np.concatenate([self.cells, found])
-        self.families = stacked([self.families, layer])
+        self.families = Families.joined([self.families, layer], by_set=False)
         self.sizes.append(len(layer))
 
     def first_of(self, size: int) -> int:

@@ -204,9 +204,9 @@ class Impatient(RoundStop):
     asked: int = 0
     patience: int = 1
 
-    def is_over(self, weight: int | None = None) -> bool:
+    def is_over(self, weight=None, full=""):
         self.asked += 1
-        return super().is_over(weight) or self.asked >= self.patience
+        return super().is_over(weight, full) or self.asked >= self.patience
 
 
 @pytest.mark.parametrize("ranks", [1, 3])

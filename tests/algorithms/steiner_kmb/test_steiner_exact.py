@@ -92,8 +92,7 @@ def test_the_program_finds_the_optimum_of_tiny_graphs(device: Device) -> None:
 @pytest.mark.parametrize("small", [True, False])
 def test_mode_exact_on_tiny_graphs(small: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """With all reductions: weights of 0, ties, one terminal and two. As in small graphs and in large ones."""
-    for module in ("subset_states", "exact"):
-        monkeypatch.setattr(f"hpcsolve.algorithms.steiner_kmb.{module}.is_small", lambda k, edges: small)
+    monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.subset_states.is_small", lambda k, edges: small)
     bad, sizes = [], set()
     for seed in range(GRAPHS):
         graph = tiny_graph(seed)
@@ -176,6 +175,14 @@ def test_ascents_remove_edges_and_lose_no_lighter_tree(small: bool, host: HostDe
         assert whole.weight(whole.spanning_tree(now.smaller.restored(program.tree))) == least + smaller.offset
         gone += smaller.graph.n - now.smaller.graph.n
     assert gone > 100
+
+
+@pytest.mark.parametrize("known", [1711, 1712])
+def test_a_better_bound_reaches_the_answer_and_ends_the_search(known, monkeypatch):
+    monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.reductions.bounds_of", lambda net, ascents: [known])
+    found = solved(hypercube(6, 13, high=102), StopCriteria(memory=1))
+    assert (found.cost, found.answer.lower_bound, found.answer.proof) == (1712, known, "search")
+    assert found.ended == ("" if known == 1712 else "memory: 1 bytes reached at the dual ascents")
 
 
 def test_ranks_and_threads_do_not_matter() -> None:
@@ -266,7 +273,7 @@ def counting() -> Callable[[RoundStop], float]:
 
 def test_more_terminals_than_a_set_can_hold(monkeypatch: pytest.MonkeyPatch) -> None:
     """The answer is the tree and the bound so far, and the outcome says why it is not proven."""
-    monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.exact.MOST_TERMINALS", 12)
+    monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.subset_states.MOST_TERMINALS", 12)
     outcome = solved(hypercube(6, 13, high=102))
     assert outcome.ended == "the reductions left 13 terminals, and mode exact can go on with 12 at most"
     assert outcome.complete and not outcome.answer.optimal

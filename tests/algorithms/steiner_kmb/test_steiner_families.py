@@ -7,7 +7,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from hpcsolve.algorithms.steiner_kmb.subset_states import Families, from_states, joined, stacked
+from hpcsolve.algorithms.steiner_kmb.subset_states import Families
 
 
 def some_parts(count: int, families: int, states: int, words: int) -> list[Families]:
@@ -19,7 +19,8 @@ def some_parts(count: int, families: int, states: int, words: int) -> list[Famil
         sets = np.stack([own % np.uint64(7), own][-words:], axis=1)
         sizes = rng.integers(0, 2 * states + 1, families)
         vertices = np.concatenate([rng.permutation(4 * states)[:size] for size in sizes]).astype(np.uint32)
-        parts.append(from_states(sets, sizes, vertices, rng.integers(0, 1000, len(vertices)).astype(np.uint64), own))
+        weights = rng.integers(0, 1000, len(vertices)).astype(np.uint64)
+        parts.append(Families.of_states(sets, sizes, vertices, weights, own))
     return parts
 
 
@@ -33,7 +34,7 @@ def as_dict(families: Families) -> dict[tuple[int, ...], tuple[int, list[tuple[i
 @pytest.mark.parametrize("words", [1, 2])
 def test_joined_families_are_sorted_and_complete(words: int) -> None:
     parts = some_parts(5, 20, 6, words)
-    whole, row = joined(parts), stacked(parts)
+    whole, row = Families.joined(parts), Families.joined(parts, by_set=False)
     expected = {key: value for part in parts for key, value in as_dict(part).items()}
     assert as_dict(whole) == as_dict(row) == expected and len(expected) == 100
     assert [tuple(key) for key in whole.sets.tolist()] == sorted(expected, key=lambda key: key[::-1])
@@ -45,7 +46,7 @@ def test_joining_takes_little_more_than_the_result() -> None:
     parts = some_parts(60, 20, 400, 1)
     tracemalloc.start()
     try:
-        whole = joined(parts)
+        whole = Families.joined(parts)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
