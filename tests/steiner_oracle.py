@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 
 from hpcsolve.algorithms.steiner_kmb.network import exchanges, locally_best, network
 from hpcsolve.algorithms.steiner_kmb.reductions import SteinerState
-from hpcsolve.problems.graph import Graph, from_edges
+from hpcsolve.problems.graph import from_edges
 from tests.oracles import least_distances
 
 
-def least_tree(graph: Graph) -> int | None:
+def least_tree(graph):
     """Return the weight of a minimum Steiner tree of eight terminals or so, None if there is none."""
     assert graph.terminals is not None
     distance = [least_distances(graph, [v]) for v in range(graph.n)]
@@ -33,7 +33,7 @@ def least_tree(graph: Graph) -> int | None:
 
 
 @st.composite
-def steiner_graphs(draw: st.DrawFn, most: int = 11, terminals: int = 5, largest: int = 20) -> Graph:
+def steiner_graphs(draw, most=11, terminals=5, largest=20):
     """Return graphs with loops, parallel edges, weights of 0, chains, leaves, and components without terminals."""
     n = draw(st.integers(1, most))
     vertex, weight = st.integers(0, n - 1), st.integers(0, largest)
@@ -48,7 +48,7 @@ def steiner_graphs(draw: st.DrawFn, most: int = 11, terminals: int = 5, largest:
     return from_edges(*ends, edges[:, 2], n=n + 3, terminals=place[chosen], labels=np.arange(100, 103 + n))
 
 
-def tiny_graph(seed: int) -> Graph:
+def tiny_graph(seed):
     """Return a connected graph of 3 to 12 vertices. The seed decides on ties, weights of 0, and terminals."""
     rng = np.random.default_rng(seed)
     n = int(rng.integers(3, 13))
@@ -60,7 +60,7 @@ def tiny_graph(seed: int) -> Graph:
     return from_edges(*ends, weights, n=n, terminals=rng.choice(n, k, replace=False))
 
 
-def least_weight(graph: Graph) -> int:
+def least_weight(graph):
     """Return the weight of a minimum Steiner tree by trying all sets of Steiner vertices: their spanning trees (numpy).
 
     It has nothing in common with any solver. A set of vertices needs a spanning tree of its own to count.
@@ -86,7 +86,7 @@ def least_weight(graph: Graph) -> int:
     return int(total.min())
 
 
-def hypercube(dimension: int, terminals: int, seed: int = 1, high: int = 110) -> Graph:
+def hypercube(dimension, terminals, seed=1, high=110):
     """Return a hypercube with weights from 100 to `high`. No two terminals are adjacent."""
     n, rng = 1 << dimension, np.random.default_rng(seed)
     tails = np.repeat(np.arange(n), dimension)

@@ -4,15 +4,10 @@ The long forms, with CPU minutes: HPCSOLVE_TINY_GRAPHS=10000 pytest --timeout=0 
 HPCSOLVE_DENSE=5000,12 and -k dense (1), HPCSOLVE_STOP_FILES=all and -k stops (4, and 3 GB).
 """
 
-from __future__ import annotations
-
 import csv
 import itertools
 import os
-from collections.abc import Callable
-from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -20,23 +15,21 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 
 from hpcsolve.algorithms import steiner_kmb
-from hpcsolve.algorithms.base import NO_STOP, Outcome, StopCriteria, silent
+from hpcsolve.algorithms.base import NO_STOP, StopCriteria, silent
 from hpcsolve.algorithms.steiner_kmb import Parameters
 from hpcsolve.algorithms.steiner_kmb.exact import without_heavy
 from hpcsolve.algorithms.steiner_kmb.network import network
-from hpcsolve.algorithms.steiner_kmb.reduced_graph import ReducedGraph, reduced
+from hpcsolve.algorithms.steiner_kmb.reduced_graph import reduced
 from hpcsolve.algorithms.steiner_kmb.reductions import SteinerState
 from hpcsolve.algorithms.steiner_kmb.setting import RoundStop, Work
 from hpcsolve.algorithms.steiner_kmb.subset_program import Meeting, Program
 from hpcsolve.algorithms.steiner_kmb.subset_states import several_ascents, space_of
-from hpcsolve.answers.base import Verdict
 from hpcsolve.answers.tree import check_answer
-from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 from hpcsolve.formats import read_graph
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.generate.graph import road_steiner
-from hpcsolve.problems.graph import Graph, from_edges
+from hpcsolve.problems.graph import from_edges
 from tests.steiner_oracle import hypercube, least_weight, tiny_graph
 from tests.thread_comm import on_ranks
 
@@ -47,7 +40,7 @@ STOP_FILES = os.environ.get("HPCSOLVE_STOP_FILES", "cc6-2p.stp berlin52.stp pace
 RULES = range(4)
 
 
-def solved(graph: Graph, stop: StopCriteria = NO_STOP, threads: int = 1, comm=None) -> Outcome:
+def solved(graph, stop=NO_STOP, threads=1, comm=None):
     with HostDevice(threads) as device:
         asked = Parameters(mode="exact")
         outcome = steiner_kmb.ALGORITHM.solve(graph, device, comm or SerialComm(), asked, silent, stop)
@@ -55,17 +48,16 @@ def solved(graph: Graph, stop: StopCriteria = NO_STOP, threads: int = 1, comm=No
     return outcome
 
 
-def programmed(smaller: ReducedGraph, limit: int, device: Device, rules: int = 3, words: int = 0,
-               is_over: Callable[[int], bool] = lambda nbytes: False) -> Program:
+def programmed(smaller, limit, device, rules=3, words=0, is_over=lambda nbytes: False):
     """Return the program after its end, without any reduction by bounds before it."""
     net = network(smaller.graph, device)
-    every, _ = several_ascents(net, SerialComm(), limit, words)  # type: ignore[misc]
+    every, _ = several_ascents(net, SerialComm(), limit, words)
     program = Program(space_of(net, every, rules), SerialComm(), limit, is_over)
     program.run()
     return program
 
 
-def wrong(smaller: ReducedGraph, least: int, device: Device, rules: int, words: int) -> str:
+def wrong(smaller, least, device, rules, words):
     """Return what is wrong with the program on a reduced graph of this optimum, or nothing."""
     found = programmed(smaller, least + 1, device, rules, words)
     if found.tree is None or found.limit != least or int(smaller.edges.weights[found.tree].sum()) != least:
@@ -75,7 +67,7 @@ def wrong(smaller: ReducedGraph, least: int, device: Device, rules: int, words: 
     return ""
 
 
-def test_the_program_finds_the_optimum_of_tiny_graphs(device: Device) -> None:
+def test_the_program_finds_the_optimum_of_tiny_graphs(device):
     """With both rules, with each alone, and with none. Sets have one word or two, and no bounds reduce the graph."""
     bad = []
     for seed in range(GRAPHS):
@@ -90,7 +82,7 @@ def test_the_program_finds_the_optimum_of_tiny_graphs(device: Device) -> None:
 
 
 @pytest.mark.parametrize("small", [True, False])
-def test_mode_exact_on_tiny_graphs(small: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mode_exact_on_tiny_graphs(small, monkeypatch):
     """With all reductions: weights of 0, ties, one terminal and two. As in small graphs and in large ones."""
     monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.subset_states.is_small", lambda k, edges: small)
     bad, sizes = [], set()
@@ -103,7 +95,7 @@ def test_mode_exact_on_tiny_graphs(small: bool, monkeypatch: pytest.MonkeyPatch)
     assert not bad and sizes > {1, 2}, bad[:5]
 
 
-def test_what_a_broken_off_program_has_proven(device: Device) -> None:
+def test_what_a_broken_off_program_has_proven(device):
     """After any number of pieces the bound is at most the optimum, and it is of use."""
     for graph, limit in ((hypercube(5, 12, high=100), 1550), (hypercube(6, 13, high=102), 1800)):
         smaller, bounds = reduced(graph), []
@@ -119,7 +111,7 @@ def test_what_a_broken_off_program_has_proven(device: Device) -> None:
         assert all(bound > 0.7 * least for bound in bounds if bound)
 
 
-def dense_weight(graph: Graph) -> int:
+def dense_weight(graph):
     """Return the optimum by the dense program: every vertex, every set (Dreyfus and Wagner), in numpy and scipy."""
     matrix = csr_array((graph.weights.astype(np.float64), graph.heads, graph.offsets), shape=(graph.n, graph.n))
     distance = dijkstra(matrix).astype(np.int32)
@@ -136,7 +128,7 @@ def dense_weight(graph: Graph) -> int:
     return int(best[-1][last])
 
 
-def _subsets(whole: int) -> list[int]:
+def _subsets(whole):
     found, s = [], whole
     while s:
         found.append(s)
@@ -144,7 +136,7 @@ def _subsets(whole: int) -> list[int]:
     return found
 
 
-def test_against_the_dense_program(device: Device) -> None:
+def test_against_the_dense_program(device):
     n, k = DENSE
     for graph in (road_steiner(n, k, seed=4), hypercube(7, k, seed=3)):
         least = dense_weight(graph)
@@ -154,8 +146,7 @@ def test_against_the_dense_program(device: Device) -> None:
 
 
 @pytest.mark.parametrize("small", [True, False])
-def test_ascents_remove_edges_and_lose_no_lighter_tree(small: bool, host: HostDevice, monkeypatch: pytest.MonkeyPatch
-                                                       ) -> None:
+def test_ascents_remove_edges_and_lose_no_lighter_tree(small, host, monkeypatch):
     """Before the program, edges go that are in no lighter tree. The ascents hold for what is left, chains included."""
     monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.subset_states.is_small", lambda k, edges: small)
     gone = 0
@@ -185,10 +176,10 @@ def test_a_better_bound_reaches_the_answer_and_ends_the_search(known, monkeypatc
     assert found.ended == ("" if known == 1712 else "memory: 1 bytes reached at the dual ascents")
 
 
-def test_ranks_and_threads_do_not_matter() -> None:
+def test_ranks_and_threads_do_not_matter():
     graph = hypercube(5, 12, high=100)
 
-    def stored(outcome: Outcome) -> dict[str, bytes]:
+    def stored(outcome):
         return {name: np.asarray(column.values).tobytes() for name, column in outcome.solution.items()}
 
     alone = solved(graph)
@@ -200,16 +191,16 @@ def test_ranks_and_threads_do_not_matter() -> None:
     assert (alone.answer.optimal, alone.answer.proof) == (True, "search")
 
 
-def test_the_lightest_meeting_of_all_ranks_counts_and_of_equal_ones_the_first() -> None:
+def test_the_lightest_meeting_of_all_ranks_counts_and_of_equal_ones_the_first():
     weights, ids = (9, 4, 4, 3), ((1, 2, 3, 4), (5, 6, 7, 9), (5, 6, 7, 8), None)
 
-    def agreed(comm: Any) -> tuple[int, tuple[int, ...] | None]:
-        return Meeting(None, None, comm, weights[comm.rank], ids[comm.rank]).agreed()  # type: ignore[arg-type]
+    def agreed(comm):
+        return Meeting(None, None, comm, weights[comm.rank], ids[comm.rank]).agreed()
 
     assert on_ranks(4, agreed) == [(4, (5, 6, 7, 8))] * 4
 
 
-def test_relabelled_graphs_have_the_same_weight() -> None:
+def test_relabelled_graphs_have_the_same_weight():
     graph, rng = hypercube(6, 13, high=102), np.random.default_rng(4)
     once = np.flatnonzero(graph.tails() < graph.heads)
     for _ in range(2):
@@ -219,7 +210,7 @@ def test_relabelled_graphs_have_the_same_weight() -> None:
         assert solved(other).cost == 1712
 
 
-def test_stops_leave_a_tree_and_a_valid_bound() -> None:
+def test_stops_leave_a_tree_and_a_valid_bound():
     graph, least = hypercube(6, 13, high=102), 1712
     for stop, words in ((StopCriteria(seconds=1e-9), "s reached"), (StopCriteria(target=1900), "target 1900 reached"),
                         (StopCriteria(memory=20_000), "memory: 20000 bytes reached at sets of")):
@@ -231,7 +222,7 @@ def test_stops_leave_a_tree_and_a_valid_bound() -> None:
     assert solved(graph, StopCriteria(memory=1 << 30)).answer.optimal
 
 
-def test_a_stop_acts_within_reductions_and_ascents(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stop_acts_within_reductions_and_ascents(monkeypatch):
     """The clock of each rank counts how often it was looked at, so that every piece of work is the last one once."""
     graph, least = hypercube(6, 13, high=102), 1712
     monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.best.best_tree", no_tree)
@@ -248,7 +239,7 @@ def test_a_stop_acts_within_reductions_and_ascents(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("graph", [hypercube(6, 13, high=102), road_steiner(1000, 60, 2), hypercube(9, 140)])
-def test_a_stopped_search_is_as_light_as_mode_best(graph: Graph) -> None:
+def test_a_stopped_search_is_as_light_as_mode_best(graph):
     """The memory ends it before the program, and the last one has more terminals than that can take."""
     stopped = solved(graph, StopCriteria(memory=1))
     with HostDevice(1) as device:
@@ -256,22 +247,22 @@ def test_a_stopped_search_is_as_light_as_mode_best(graph: Graph) -> None:
     assert stopped.cost <= best.cost and not stopped.answer.optimal
 
 
-def no_tree(*_: object) -> tuple[None, Work]:
+def no_tree(*_):
     return None, Work(0, 0.0, history=[(0, 0.0, 10**6)])
 
 
-def counting() -> Callable[[RoundStop], float]:
+def counting():
     """Return a clock that counts the looks of each rank."""
     looks: dict[int, int] = {}
 
-    def seconds(stop: RoundStop) -> float:
+    def seconds(stop):
         looks[id(stop)] = looks.get(id(stop), 0) + 1
         return float(looks[id(stop)])
 
     return seconds
 
 
-def test_more_terminals_than_a_set_can_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_terminals_than_a_set_can_hold(monkeypatch):
     """The answer is the tree and the bound so far, and the outcome says why it is not proven."""
     monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.subset_states.MOST_TERMINALS", 12)
     outcome = solved(hypercube(6, 13, high=102))
@@ -280,7 +271,7 @@ def test_more_terminals_than_a_set_can_hold(monkeypatch: pytest.MonkeyPatch) -> 
     assert outcome.answer.lower_bound <= 1712 <= outcome.cost
 
 
-def test_a_layer_travels_in_several_messages(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_layer_travels_in_several_messages(monkeypatch):
     graph = hypercube(5, 12, high=100)
     alone = on_ranks(2, lambda c: solved(graph, comm=c))[0]
     monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.subset_program.MESSAGE", 3000)
@@ -289,7 +280,7 @@ def test_a_layer_travels_in_several_messages(monkeypatch: pytest.MonkeyPatch) ->
     assert found.groups["layers"]["states"].values.tolist() == alone.groups["layers"]["states"].values.tolist()
 
 
-def test_stops_on_the_files(steiner_dir: Path) -> None:
+def test_stops_on_the_files(steiner_dir):
     """After any time, and with hardly any memory: a checked tree, and a bound that is no more than the optimum."""
     with open(steiner_dir / "optima.csv", encoding="utf-8") as table:
         optima = {row["name"]: int(row["best_known"]) for row in csv.DictReader(table)}
@@ -301,20 +292,20 @@ def test_stops_on_the_files(steiner_dir: Path) -> None:
             assert not answer.optimal or answer.cost == optima[name], (name, stop)
 
 
-def test_a_second_search_contradicts_a_wrong_claim() -> None:
+def test_a_second_search_contradicts_a_wrong_claim():
     graph, parameters = hypercube(5, 10, high=100), Parameters(mode="exact")
     least = solved(graph).cost
 
-    def verdict(cost: int, optimal: int = 1) -> Verdict:
+    def verdict(cost, optimal=1):
         claims = SimpleNamespace(value=lambda group, name: {"cost": cost, "optimal": optimal}[name])
-        return steiner_kmb.ALGORITHM.again(steiner_kmb.ALGORITHM.statement(graph, parameters), claims)  # type: ignore[arg-type]
+        return steiner_kmb.ALGORITHM.again(steiner_kmb.ALGORITHM.statement(graph, parameters), claims)
 
     assert verdict(least).passed is True and verdict(least, optimal=0).passed is None
     assert verdict(least + 1).passed is False and f"weighs {least}, less than" in verdict(least + 1).reason
     assert verdict(least - 1).passed is False and f"the lightest tree weighs {least}" in verdict(least - 1).reason
 
 
-def test_a_proof_by_dual_ascent_and_one_by_the_search() -> None:
+def test_a_proof_by_dual_ascent_and_one_by_the_search():
     dual = solved(road_steiner(60, 8))
     assert (dual.answer.optimal, dual.answer.proof, dual.answer.ratio) == (True, "dual", 1.0)
     assert len(dual.groups["layers"]["size"].values) == 0

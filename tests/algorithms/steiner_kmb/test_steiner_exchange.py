@@ -1,29 +1,22 @@
 """Key-path exchange: each move is the best one, as a search in plain Python says, and makes the tree lighter."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hpcsolve.algorithms import steiner_kmb
-from hpcsolve.algorithms.steiner_kmb.network import Network, exchanges, found_moves, locally_best, network
+from hpcsolve.algorithms.steiner_kmb.network import exchanges, found_moves, locally_best, network
 from hpcsolve.algorithms.steiner_kmb.reduced_graph import reduced
-from hpcsolve.device.base import Device
-from hpcsolve.device.host import HostDevice
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.generate.graph import power_law_steiner
-from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.steiner import check_tree
 from tests.oracles import least_distances
 from tests.published import published
 from tests.steiner_oracle import least_tree, steiner_graphs
 
 
-def key_paths(net: Network, tree: np.ndarray) -> list[list[int]]:
+def key_paths(net, tree):
     """Return the key paths of a tree, as lists of edges."""
     edges = {int(e): (int(net.edges.tails[e]), int(net.edges.heads[e])) for e in tree}
     at: dict[int, list[int]] = {}
@@ -43,7 +36,7 @@ def key_paths(net: Network, tree: np.ndarray) -> list[list[int]]:
     return paths
 
 
-def gain_of(graph: Graph, net: Network, tree: np.ndarray, path: list[int]) -> int:
+def gain_of(graph, net, tree, path):
     """Return how much lighter the tree becomes at most if this key path is replaced."""
     rest = sorted(set(tree.tolist()) - set(path))
     ends = [v for e in path for v in (int(net.edges.tails[e]), int(net.edges.heads[e]))]
@@ -55,16 +48,16 @@ def gain_of(graph: Graph, net: Network, tree: np.ndarray, path: list[int]) -> in
             side |= pair if side & pair else set()
     others = {outer[1]} | {v for e in rest for v in (int(net.edges.tails[e]), int(net.edges.heads[e]))} - side
     distance = least_distances(graph, sorted(side))
-    return net.weight(np.array(path)) - min(distance[v] for v in others)  # type: ignore[type-var,operator]
+    return net.weight(np.array(path)) - min(distance[v] for v in others)
 
 
-def test_every_exchange_is_the_best_for_its_path(host: HostDevice) -> None:
+def test_every_exchange_is_the_best_for_its_path(host):
     @settings(max_examples=30)
     @given(steiner_graphs(11, 5, 9), st.randoms())
-    def check(graph: Graph, random: object) -> None:
+    def check(graph, random):
         smaller = reduced(graph).graph
         net = network(smaller, host)
-        order = random.sample(range(len(net.edges)), len(net.edges))  # type: ignore[attr-defined]
+        order = random.sample(range(len(net.edges)), len(net.edges))
         shuffled = network(smaller, host).edges.weights.copy()
         net.edges.weights[:] = np.array(order, np.uint64)  # a tree that is not the lightest
         tree = net.spanning_tree(np.arange(len(net.edges)))
@@ -86,7 +79,7 @@ def test_every_exchange_is_the_best_for_its_path(host: HostDevice) -> None:
     check()
 
 
-def test_what_finds_no_room_is_found_later(host: HostDevice) -> None:
+def test_what_finds_no_room_is_found_later(host):
     net = network(reduced(power_law_steiner(200, 600, 100)).graph, host)
     tree = net.spanning_tree(np.arange(len(net.edges)))
     many = exchanges(net, tree)
@@ -95,7 +88,7 @@ def test_what_finds_no_room_is_found_later(host: HostDevice) -> None:
 
 
 @pytest.mark.slow
-def test_on_published_instances(steiner_dir: Path, device: Device) -> None:
+def test_on_published_instances(steiner_dir, device):
     """Trees are within 1.02 times the optimum on average, and never heavier than without exchange."""
     ratios = []
     for graph, row in published(steiner_dir, below=40_000):

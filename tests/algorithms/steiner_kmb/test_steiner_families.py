@@ -1,7 +1,5 @@
 """Families of states of several parts, joined in little memory."""
 
-from __future__ import annotations
-
 import tracemalloc
 
 import numpy as np
@@ -10,7 +8,7 @@ import pytest
 from hpcsolve.algorithms.steiner_kmb.subset_states import Families
 
 
-def some_parts(count: int, families: int, states: int, words: int) -> list[Families]:
+def some_parts(count, families, states, words):
     """Return parts whose sets are all different, in random order, with random states."""
     rng = np.random.default_rng(count)
     numbers, parts = rng.permutation(count * families).astype(np.uint64), []
@@ -24,7 +22,7 @@ def some_parts(count: int, families: int, states: int, words: int) -> list[Famil
     return parts
 
 
-def as_dict(families: Families) -> dict[tuple[int, ...], tuple[int, list[tuple[int, int]]]]:
+def as_dict(families):
     """Return the least weight and the states of each set."""
     begin = families.begin.astype(int)
     return {tuple(key): (least, list(zip(families.vertices[a:b].tolist(), families.weights[a:b].tolist())))
@@ -32,7 +30,7 @@ def as_dict(families: Families) -> dict[tuple[int, ...], tuple[int, list[tuple[i
 
 
 @pytest.mark.parametrize("words", [1, 2])
-def test_joined_families_are_sorted_and_complete(words: int) -> None:
+def test_joined_families_are_sorted_and_complete(words):
     parts = some_parts(5, 20, 6, words)
     whole, row = Families.joined(parts), Families.joined(parts, by_set=False)
     expected = {key: value for part in parts for key, value in as_dict(part).items()}
@@ -42,7 +40,7 @@ def test_joined_families_are_sorted_and_complete(words: int) -> None:
     assert int(whole.begin[-1]) == len(whole.vertices)
 
 
-def test_joining_takes_little_more_than_the_result() -> None:
+def test_joining_takes_little_more_than_the_result():
     parts = some_parts(60, 20, 400, 1)
     tracemalloc.start()
     try:

@@ -1,48 +1,42 @@
 """Steiner trees of mode fast are valid, have a bound that can be replayed, and do not depend on order or ranks."""
 
-from __future__ import annotations
-
 import time
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 
 from hpcsolve.algorithms import steiner_kmb
-from hpcsolve.algorithms.base import Outcome
 from hpcsolve.algorithms.steiner_kmb import Parameters
 from hpcsolve.algorithms.steiner_kmb.bounds import ascent
 from hpcsolve.algorithms.steiner_kmb.network import network
 from hpcsolve.algorithms.steiner_kmb.reduced_graph import reduced
 from hpcsolve.answers.tree import check_answer
-from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems import steiner
 from hpcsolve.problems.generate.graph import power_law_steiner, road_steiner
-from hpcsolve.problems.graph import Graph, from_edges
+from hpcsolve.problems.graph import from_edges
 from hpcsolve.problems.steiner import check_tree
 from tests.published import published
 from tests.steiner_oracle import least_tree, steiner_graphs
 from tests.thread_comm import on_ranks
 
 
-def solved(graph: Graph, device: Device, comm: Any = None) -> Outcome:
+def solved(graph, device, comm=None):
     return steiner_kmb.ALGORITHM.solve(graph, device, comm or SerialComm(), Parameters())
 
 
-def stored(outcome: Outcome) -> dict[str, tuple[str, bytes]]:
+def stored(outcome):
     """Return all bytes of `/solution` and `/prices`."""
     columns = {**outcome.solution, **outcome.groups.get("prices", {})}
     return {name: (np.asarray(c.values).dtype.str, np.asarray(c.values).tobytes()) for name, c in columns.items()}
 
 
-def test_trees_of_all_kinds_of_graphs(device: Device) -> None:
+def test_trees_of_all_kinds_of_graphs(device):
     @settings(max_examples=25)
     @given(steiner_graphs())
-    def check(graph: Graph) -> None:
+    def check(graph):
         outcome = solved(graph, device)
         assert check_answer(graph, outcome.answer).passed, check_answer(graph, outcome.answer)
         optimum = least_tree(graph)
@@ -55,16 +49,16 @@ def test_trees_of_all_kinds_of_graphs(device: Device) -> None:
     check()
 
 
-def test_the_closure_is_the_verifiers(host: HostDevice) -> None:
+def test_the_closure_is_the_verifiers(host):
     @given(steiner_graphs())
-    def check(graph: Graph) -> None:
+    def check(graph):
         smaller, known = network(reduced(graph).graph, host).closure(), steiner.closure_spanning_tree(graph)
         assert (smaller.weight, smaller.bottleneck) == (known.weight, known.bottleneck)
 
     check()
 
 
-def test_every_step_is_a_tree_and_gets_no_heavier(host: HostDevice) -> None:
+def test_every_step_is_a_tree_and_gets_no_heavier(host):
     graph = road_steiner(400, 40, seed=3)
     net = network(graph, host)
     for root in range(5):
@@ -77,7 +71,7 @@ def test_every_step_is_a_tree_and_gets_no_heavier(host: HostDevice) -> None:
         assert weights[1] <= weights[0] <= net.closure().weight
 
 
-def test_neither_ranks_nor_the_order_of_edges_nor_threads_matter(device: Device) -> None:
+def test_neither_ranks_nor_the_order_of_edges_nor_threads_matter(device):
     graph = power_law_steiner(300, 900, 40, low=0, high=6)
     first = solved(graph, device)
     for ranks in (2, 3):
@@ -95,26 +89,26 @@ def test_neither_ranks_nor_the_order_of_edges_nor_threads_matter(device: Device)
         assert stored(solved(other, device)) == stored(first)
 
 
-def test_weights_beyond_32_bits(device: Device) -> None:
+def test_weights_beyond_32_bits(device):
     graph = power_law_steiner(60, 200, 9, low=2**52, high=2**52 + 9)
     outcome = solved(graph, device)
     assert check_answer(graph, outcome.answer).passed and outcome.cost > 2**53
 
 
 @pytest.mark.parametrize("terminals", [[3], [3, 0], list(range(5))])
-def test_one_terminal_two_and_all(terminals: list[int], device: Device) -> None:
+def test_one_terminal_two_and_all(terminals, device):
     graph = from_edges([0, 1, 2, 3, 4], [1, 2, 3, 4, 0], [1, 2, 3, 4, 5], terminals=terminals)
     outcome = solved(graph, device)
     assert outcome.cost == {1: 0, 2: 6, 5: 10}[len(terminals)]
     assert check_answer(graph, outcome.answer).passed and outcome.solution["ratio"].values == 1
 
 
-def test_a_tree_of_no_weight(device: Device) -> None:
+def test_a_tree_of_no_weight(device):
     outcome = solved(from_edges([0, 1, 2], [1, 2, 0], [0, 0, 0], terminals=[0, 2, 1]), device)
     assert (outcome.cost, outcome.solution["ratio"].values, len(outcome.solution["u"].values)) == (0, 1, 2)
 
 
-def test_an_ascent_that_is_cut_short_proves_less(host: HostDevice, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_ascent_that_is_cut_short_proves_less(host, monkeypatch):
     net = network(road_steiner(400, 40, seed=3), host)
     whole = ascent(net, 0).dual
     monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.bounds.MOST_WORK", whole.work // 2)
@@ -124,7 +118,7 @@ def test_an_ascent_that_is_cut_short_proves_less(host: HostDevice, monkeypatch: 
 
 
 @pytest.mark.slow
-def test_the_published_instances(steiner_dir: Path, device: Device) -> None:
+def test_the_published_instances(steiner_dir, device):
     ratios, bounds = [], []
     for graph, row in published(steiner_dir):
         begin = time.process_time()

@@ -1,20 +1,16 @@
 """The history of mode best: the weight of every tree that was the best for a time."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
-import pytest
 
 from hpcsolve.algorithms.base import StopCriteria
-from hpcsolve.device.base import Device
 from hpcsolve.problems.generate.graph import road_steiner
 from tests.algorithms.steiner_kmb.test_steiner_best import SHRUNK, run_within, solved
 from tests.steiner_oracle import hardly_shrunk
 
 
-def test_the_history_has_every_better_tree(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_history_has_every_better_tree(device, monkeypatch):
     """A run that ends as soon as its tree weighs as much as a row says has the rows up to it, and that tree."""
     graph = road_steiner(3000, 300, seed=3)
     monkeypatch.setattr(SHRUNK, hardly_shrunk)

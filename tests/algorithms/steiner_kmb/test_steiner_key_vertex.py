@@ -3,8 +3,6 @@
 The long form: HPCSOLVE_TINY_GRAPHS=10000 pytest --timeout=0 tests/algorithms/steiner_kmb/test_steiner_key_vertex.py
 """
 
-from __future__ import annotations
-
 import itertools
 import os
 
@@ -12,7 +10,6 @@ import numpy as np
 
 from hpcsolve.algorithms.steiner_kmb.network import (
     BUDGET,
-    Network,
     eliminations,
     exchanges,
     found_moves,
@@ -20,8 +17,7 @@ from hpcsolve.algorithms.steiner_kmb.network import (
     network,
 )
 from hpcsolve.algorithms.steiner_kmb.reduced_graph import reduced
-from hpcsolve.device.host import HostDevice
-from hpcsolve.problems.graph import Graph, from_edges
+from hpcsolve.problems.graph import from_edges
 from hpcsolve.problems.steiner import check_tree
 from tests.oracles import least_distances
 from tests.steiner_oracle import hypercube, least_weight, tiny_graph
@@ -29,7 +25,7 @@ from tests.steiner_oracle import hypercube, least_weight, tiny_graph
 GRAPHS = int(os.environ.get("HPCSOLVE_TINY_GRAPHS", "120"))
 
 
-def poor_tree(net: Network, seed: int) -> np.ndarray:
+def poor_tree(net, seed):
     """Return a pruned spanning tree in a random order of the edges, which is not the lightest one."""
     own = net.edges.weights.copy()
     net.edges.weights[:] = np.random.default_rng(seed).permutation(len(own)).astype(np.uint64)
@@ -38,7 +34,7 @@ def poor_tree(net: Network, seed: int) -> np.ndarray:
     return tree
 
 
-def components(vertices: set[int], pairs: list[tuple[int, int]]) -> list[set[int]]:
+def components(vertices, pairs):
     """Return the components of a forest."""
     found = [{v} for v in sorted(vertices)]
     for u, v in pairs:
@@ -49,7 +45,7 @@ def components(vertices: set[int], pairs: list[tuple[int, int]]) -> list[set[int
     return found
 
 
-def gain_of(graph: Graph, net: Network, tree: np.ndarray, key: int) -> int:
+def gain_of(graph, net, tree, key):
     """Return what the elimination of a key vertex saves: its key paths, less a spanning tree of the components."""
     pairs = list(zip(net.edges.tails[tree].tolist(), net.edges.heads[tree].tolist()))
     degree = np.bincount(np.array(pairs).ravel(), minlength=net.n)
@@ -62,17 +58,17 @@ def gain_of(graph: Graph, net: Network, tree: np.ndarray, key: int) -> int:
     parts = components({v for pair in pairs for v in pair} - gone, left)
     own = net.weight(tree) - net.weight(np.array([e for e, pair in zip(tree, pairs) if pair in left], np.int64))
     distances = [least_distances(graph, sorted(part)) for part in parts]
-    ways = sorted((min(distances[i][v] for v in parts[j]), i, j)  # type: ignore[type-var]
+    ways = sorted((min(distances[i][v] for v in parts[j]), i, j)
                   for i, j in itertools.combinations(range(len(parts)), 2))
     top, cost = list(range(len(parts))), 0
     for way, i, j in ways:
         if top[i] != top[j]:
-            cost += way  # type: ignore[assignment]
+            cost += way
             top = [top[j] if t == top[i] else t for t in top]
     return own - cost
 
 
-def test_every_elimination_is_the_best_for_its_vertex(host: HostDevice) -> None:
+def test_every_elimination_is_the_best_for_its_vertex(host):
     """A move saves what plain searches say, and the tree after it is valid and no heavier than promised."""
     tried = made = 0
     for seed in range(GRAPHS):
@@ -95,7 +91,7 @@ def test_every_elimination_is_the_best_for_its_vertex(host: HostDevice) -> None:
     assert made > GRAPHS // 6 and tried > made
 
 
-def test_local_search_ends_where_neither_move_helps(host: HostDevice) -> None:
+def test_local_search_ends_where_neither_move_helps(host):
     lighter = 0
     for seed in range(GRAPHS):
         graph = reduced(tiny_graph(seed)).graph if seed % 3 else hypercube(4, 3 + seed % 4, seed)
@@ -111,7 +107,7 @@ def test_local_search_ends_where_neither_move_helps(host: HostDevice) -> None:
     assert lighter > 2
 
 
-def test_what_finds_no_room_or_is_too_much_is_left_out(host: HostDevice) -> None:
+def test_what_finds_no_room_or_is_too_much_is_left_out(host):
     net = network(hypercube(6, 20, high=110), host)
     tree = net.improved(poor_tree(net, 1))
     many = eliminations(net, tree)
@@ -120,7 +116,7 @@ def test_what_finds_no_room_or_is_too_much_is_left_out(host: HostDevice) -> None
     assert found_moves(net, tree, "vertices", 4 * net.n, budget=100) == []
 
 
-def test_a_hub_is_replaced_by_a_ring(host: HostDevice) -> None:
+def test_a_hub_is_replaced_by_a_ring(host):
     """No single key path can be exchanged with gain, but all three together can."""
     hub = from_edges([0, 0, 0, 1, 2], [1, 2, 3, 2, 3], [5, 5, 5, 7, 7], terminals=[1, 2, 3])
     net = network(hub, host)
@@ -129,7 +125,7 @@ def test_a_hub_is_replaced_by_a_ring(host: HostDevice) -> None:
     assert net.weight(locally_best(net, star)) == 14
 
 
-def test_a_path_between_parts_may_lie_within_the_region_of_the_hub(host: HostDevice) -> None:
+def test_a_path_between_parts_may_lie_within_the_region_of_the_hub(host):
     """Vertices 4 to 7 are nearer to the hub than to the ends of its paths, and join these by 13 each, not 20."""
     edges = [(0, 1, 10), (0, 2, 10), (0, 3, 10), (0, 4, 5), (0, 5, 5), (0, 6, 5), (0, 7, 5),
              (1, 4, 6), (4, 5, 1), (2, 5, 6), (2, 6, 6), (6, 7, 1), (3, 7, 6)]

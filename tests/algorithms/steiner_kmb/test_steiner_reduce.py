@@ -1,7 +1,5 @@
 """Exact reductions keep the optimum, give edges back, count what they remove, and end early on ladders."""
 
-from __future__ import annotations
-
 import time
 
 import numpy as np
@@ -9,26 +7,25 @@ import pytest
 from hypothesis import given, settings
 
 from hpcsolve.algorithms.steiner_kmb.network import network
-from hpcsolve.algorithms.steiner_kmb.reduced_graph import ReducedGraph, reduced
-from hpcsolve.device.host import HostDevice
-from hpcsolve.problems.graph import Graph, from_edges
+from hpcsolve.algorithms.steiner_kmb.reduced_graph import reduced
+from hpcsolve.problems.graph import from_edges
 from hpcsolve.problems.steiner import check_tree
 from tests.steiner_oracle import least_tree, steiner_graphs
 
 
-def graph_of(edges: list[tuple[int, int, int]], terminals: list[int]) -> Graph:
+def graph_of(edges, terminals):
     tails, heads, weights = (list(column) for column in zip(*edges))
     return from_edges(tails, heads, weights, terminals=terminals)
 
 
-def weight_of(smaller: ReducedGraph, edges: list[int]) -> int:
+def weight_of(smaller, edges):
     """Return the weight of the original edges that these stand for."""
     return int(smaller.original.weights[smaller.restored(np.array(edges, np.int64))].sum())
 
 
 @settings(max_examples=60)
 @given(steiner_graphs(9, 4))
-def test_the_optimum_stays(graph: Graph) -> None:
+def test_the_optimum_stays(graph):
     smaller = reduced(graph)
     assert least_tree(smaller.graph) == least_tree(graph)
     assert not smaller.graph.arcs or smaller.graph.weights.min() > 0
@@ -38,7 +35,7 @@ def test_the_optimum_stays(graph: Graph) -> None:
 
 @settings(max_examples=60)
 @given(steiner_graphs(9, 4))
-def test_each_edge_comes_back_with_its_weight(graph: Graph) -> None:
+def test_each_edge_comes_back_with_its_weight(graph):
     smaller = reduced(graph)
     for number, weight in enumerate(smaller.edges.weights.tolist()):
         assert weight_of(smaller, [number]) == weight
@@ -46,11 +43,11 @@ def test_each_edge_comes_back_with_its_weight(graph: Graph) -> None:
     assert ends == sorted(ends), "numbered as network() numbers them"
 
 
-def test_the_whole_tree_comes_back(host: HostDevice) -> None:
+def test_the_whole_tree_comes_back(host):
     """Spanning trees of the reduced graph are trees of the original graph."""
 
     @given(steiner_graphs())
-    def check(graph: Graph) -> None:
+    def check(graph):
         smaller = reduced(graph)
         tree = network(smaller.graph, host).spanning_tree(np.arange(smaller.graph.edges))
         whole = network(graph, host)
@@ -61,7 +58,7 @@ def test_the_whole_tree_comes_back(host: HostDevice) -> None:
     check()
 
 
-def test_what_each_reduction_removes() -> None:
+def test_what_each_reduction_removes():
     """Edge 0 - 1 weighs 0, vertices 2 and 3 are a chain beside a heavier edge, 6 and 7 are leaves in turn."""
     more = [(3, 3, 1), (2, 1, 8), (5, 6, 1), (6, 7, 1)]
     graph = graph_of([(0, 1, 0), (1, 2, 3), (2, 3, 4), (3, 5, 5), (1, 4, 9), (4, 5, 9), *more], [0, 5])
@@ -73,24 +70,24 @@ def test_what_each_reduction_removes() -> None:
     assert list(zip(ends.tails.tolist(), ends.heads.tolist())) == [(0, 1), (1, 2), (2, 3), (3, 5)]
 
 
-def test_cycles_without_terminals_and_other_components_are_removed() -> None:
+def test_cycles_without_terminals_and_other_components_are_removed():
     apart = [(3, 4, 1), (4, 5, 1), (5, 3, 1), (3, 5, 2)]
     smaller = reduced(graph_of([(0, 1, 2), (1, 2, 2), (1, 6, 1), (6, 7, 1), (7, 1, 1), *apart], [0, 2]))
     assert (smaller.graph.n, smaller.graph.edges) == (2, 1)
 
 
 @pytest.mark.parametrize("terminals", [[2], [0, 1, 2, 3]])
-def test_one_terminal_and_all(terminals: list[int]) -> None:
+def test_one_terminal_and_all(terminals):
     graph = graph_of([(0, 1, 2), (1, 2, 3), (2, 3, 4), (3, 0, 0)], terminals)
     smaller = reduced(graph)
     assert least_tree(smaller.graph) == least_tree(graph)
 
 
-def test_a_point() -> None:
+def test_a_point():
     assert reduced(from_edges([], [], n=1, terminals=[0])).graph.n == 1
 
 
-def test_a_ladder_that_collapses_rung_by_rung_ends_in_time() -> None:
+def test_a_ladder_that_collapses_rung_by_rung_ends_in_time():
     """Every round removes two vertices from the free end of a ladder whose other end has the terminals."""
     rungs = 20_000
     first = np.arange(rungs)

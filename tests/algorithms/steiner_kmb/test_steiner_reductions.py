@@ -4,10 +4,7 @@ The long form tries 10,000 graphs: HPCSOLVE_TINY_GRAPHS=10000 pytest --timeout=0
 tests/algorithms/steiner_kmb/test_steiner_reductions.py, about 10 CPU minutes.
 """
 
-from __future__ import annotations
-
 import os
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -25,8 +22,7 @@ from hpcsolve.algorithms.steiner_kmb.reductions import (
     shrunk,
     too_long,
 )
-from hpcsolve.device.host import HostDevice
-from hpcsolve.problems.graph import Graph, from_edges
+from hpcsolve.problems.graph import from_edges
 from hpcsolve.problems.steiner import check_tree
 from tests.steiner_oracle import least_weight, tiny_graph
 
@@ -37,7 +33,7 @@ CHOICES = [ALL_RULES, *(replace(ALL_RULES, **{kind: False}) for kind in KINDS),
 LITTLE = Effort(1 << 12, 2)
 
 
-def wrong(graph: Graph, found: SteinerState, least: int, whole) -> str:
+def wrong(graph, found, least, whole):
     """Return what is wrong with reductions, or nothing."""
     edges = whole.edges.part(found.tree)
     if check_tree(graph, edges.tails, edges.heads, edges.weights) != found.weight:
@@ -51,20 +47,20 @@ def wrong(graph: Graph, found: SteinerState, least: int, whole) -> str:
 
 
 @pytest.fixture
-def weak(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+def weak(monkeypatch):
     """Return a function that makes ascents end early, and trees poor, so that bounds alone do not prove tiny trees."""
 
     def poor_tree(net, ascents, is_over):
         return np.arange(len(net.edges))
 
-    def weaken(seed: int) -> None:
+    def weaken(seed):
         monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.bounds.MOST_WORK", 1 << 20 if seed % 3 else 30)
         monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.reductions.light_tree", poor_tree)
 
     return weaken
 
 
-def test_no_lighter_tree_is_lost(host: HostDevice, weak: Callable[[int], None]) -> None:
+def test_no_lighter_tree_is_lost(host, weak):
     bad = []
     for seed in range(GRAPHS):
         if seed > GRAPHS // 5:  # before them: as in a run
@@ -78,7 +74,7 @@ def test_no_lighter_tree_is_lost(host: HostDevice, weak: Callable[[int], None]) 
     assert not bad, bad[:5]
 
 
-def test_rules_of_the_first_kind_leave_a_lightest_tree(host: HostDevice) -> None:
+def test_rules_of_the_first_kind_leave_a_lightest_tree(host):
     """Without any tree to compare with: what is contracted is in a lightest tree, what is removed is in none."""
     counts = np.zeros(2, np.int64)
     for seed in range(2 * GRAPHS):
@@ -102,7 +98,7 @@ def test_rules_of_the_first_kind_leave_a_lightest_tree(host: HostDevice) -> None
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_each_kind_is_counted(kind: str, host: HostDevice, weak: Callable[[int], None]) -> None:
+def test_each_kind_is_counted(kind, host, weak):
     weak(0)
     graphs = [tiny_graph(seed) for seed in range(100)]
     states = [shrunk(SteinerState(reduced(graph)), network(graph, host), LITTLE) for graph in graphs]

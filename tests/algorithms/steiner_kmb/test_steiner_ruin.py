@@ -4,21 +4,17 @@ The long form: HPCSOLVE_TINY_GRAPHS=10000 pytest --timeout=0
 tests/algorithms/steiner_kmb/test_steiner_ruin.py
 """
 
-from __future__ import annotations
-
 import os
 from types import SimpleNamespace
 
 import numpy as np
-import pytest
 
 from hpcsolve.algorithms.base import NO_STOP, silent
 from hpcsolve.algorithms.steiner_kmb.best import Ruin, factor_of, work_of_shake
-from hpcsolve.algorithms.steiner_kmb.network import Network, network
+from hpcsolve.algorithms.steiner_kmb.network import network
 from hpcsolve.algorithms.steiner_kmb.reduced_graph import reduced
 from hpcsolve.algorithms.steiner_kmb.setting import Parameters, RoundStop, Setting, Work
-from hpcsolve.device.host import HostDevice
-from hpcsolve.parallel.comm import Comm, SerialComm
+from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.generate.graph import road_steiner
 from hpcsolve.problems.graph import from_edges
 from hpcsolve.problems.steiner import check_tree
@@ -29,25 +25,25 @@ ALONE = SerialComm()
 GRAPHS = int(os.environ.get("HPCSOLVE_TINY_GRAPHS", "20"))
 
 
-def setting_for(net: Network, shakes: int, seed: int = 1, starts: int = 1, comm: Comm = ALONE) -> Setting:
+def setting_for(net, shakes, seed=1, starts=1, comm=ALONE):
     parameters = Parameters(mode="best", shakes=shakes, starts=starts)
     return Setting(net, net.device, net.device, comm, parameters, silent, RoundStop(comm, NO_STOP, None), seed)
 
 
-def ruin_from(net: Network, setting: Setting, tree: np.ndarray) -> Ruin:
+def ruin_from(net, setting, tree):
     """Return searches that begin with this tree, in a graph that was not reduced."""
     made = Ruin(net, setting, SimpleNamespace(offset=0, in_own_unit=str))
     made.begin(tree, Work(0, 0.0, history=[(0, 0.0, net.weight(tree))]))
     return made
 
 
-def search(net: Network, tree: np.ndarray, shakes: int = 1, seed: int = 1, starts: int = 1) -> Ruin:
+def search(net, tree, shakes=1, seed=1, starts=1):
     made = ruin_from(net, setting_for(net, shakes, seed, starts), tree)
     made.run()
     return made
 
 
-def weighed(net: Network, tree: np.ndarray) -> int:
+def weighed(net, tree):
     """Return the weight of a tree that plain Python has checked."""
     edges = net.edges.part(tree)
     graph = from_edges(net.edges.tails, net.edges.heads, net.edges.weights, terminals=net.terminals.astype(np.int64),
@@ -55,7 +51,7 @@ def weighed(net: Network, tree: np.ndarray) -> int:
     return check_tree(graph, edges.tails, edges.heads, edges.weights)
 
 
-def test_tiny_graphs_become_optimal(host: HostDevice) -> None:
+def test_tiny_graphs_become_optimal(host):
     """All but one in a thousand: it is a heuristic, and a shake of so small a graph is short."""
     improved_ones = missed = 0
     for seed in range(GRAPHS):
@@ -71,7 +67,7 @@ def test_tiny_graphs_become_optimal(host: HostDevice) -> None:
     assert improved_ones > GRAPHS // 10 and missed <= GRAPHS // 1000
 
 
-def test_each_tree_is_one_and_the_best_is_never_heavier(host: HostDevice) -> None:
+def test_each_tree_is_one_and_the_best_is_never_heavier(host):
     other_seeds = 0
     for graph in (hypercube(6, 20, high=110), hypercube(7, 64), road_steiner(400, 60, seed=2)):
         net = network(reduced(graph).graph, host)
@@ -87,7 +83,7 @@ def test_each_tree_is_one_and_the_best_is_never_heavier(host: HostDevice) -> Non
     assert other_seeds
 
 
-def test_a_large_shake_takes_more_launches(host: HostDevice, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_shake_takes_more_launches(host, monkeypatch):
     net = network(reduced(hypercube(6, 20)).graph, host)
     tree = poor_tree(net, 1)
     monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.best.WORK_OF_LAUNCH", work_of_shake(net) / 4.5)
@@ -95,7 +91,7 @@ def test_a_large_shake_takes_more_launches(host: HostDevice, monkeypatch: pytest
     assert found.number == found.launches == 15 and weighed(net, found.best()) == found.weight < net.weight(tree)
 
 
-def test_the_heaviest_weights_are_not_perturbed(host: HostDevice) -> None:
+def test_the_heaviest_weights_are_not_perturbed(host):
     """Sums of lengths stay below 2^61, up to graphs whose weights sum to nearly 2^62."""
     for high, factor in ((1 << 20, 256), (1 << 56, 1)):
         graph = road_steiner(60, 12, seed=1)

@@ -1,25 +1,21 @@
 """Several searches by ruin and recreate: each goes its own way, and what is good in any of their trees is joined."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
-import pytest
 
 from hpcsolve.algorithms import steiner_kmb
-from hpcsolve.algorithms.base import NO_STOP, Outcome, StopCriteria, silent
+from hpcsolve.algorithms.base import NO_STOP, StopCriteria, silent
 from hpcsolve.algorithms.steiner_kmb import Parameters
 from hpcsolve.algorithms.steiner_kmb.best import Ruin, Start, recombined
-from hpcsolve.algorithms.steiner_kmb.network import Network, network
+from hpcsolve.algorithms.steiner_kmb.network import network
 from hpcsolve.algorithms.steiner_kmb.reduced_graph import reduced
 from hpcsolve.algorithms.steiner_kmb.reductions import SteinerState
 from hpcsolve.algorithms.steiner_kmb.setting import Work
-from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
-from hpcsolve.parallel.comm import Comm, SerialComm
-from hpcsolve.problems.graph import Graph, from_edges
+from hpcsolve.parallel.comm import SerialComm
+from hpcsolve.problems.graph import from_edges
 from tests.algorithms.steiner_kmb.test_steiner_best import Impatient, is_right
 from tests.algorithms.steiner_kmb.test_steiner_key_vertex import poor_tree
 from tests.algorithms.steiner_kmb.test_steiner_ruin import ruin_from, search, setting_for, weighed
@@ -29,7 +25,7 @@ from tests.thread_comm import on_ranks
 BRIDGE = 50
 
 
-def two_halves() -> tuple[Graph, list[Graph]]:
+def two_halves():
     """Return two hypercubes with a bridge between terminals of both, and the hypercubes."""
     halves = [hypercube(4, 5, seed) for seed in (1, 2)]
     edges = [(half.tails() + 16 * i, half.heads + 16 * i, half.weights) for i, half in enumerate(halves)]
@@ -39,12 +35,12 @@ def two_halves() -> tuple[Graph, list[Graph]]:
     return from_edges(tails, heads, weights, terminals=terminals, n=32), halves
 
 
-def moved(net: Network, half: Network, tree: np.ndarray, first: int) -> np.ndarray:
+def moved(net, half, tree, first):
     """Return the numbers that edges of a half have in the whole graph, where the half begins with vertex `first`."""
     return net.edge_numbers(half.edges.tails[tree] + first, half.edges.heads[tree] + first)
 
 
-def test_what_is_good_in_two_trees_is_joined(host: HostDevice) -> None:
+def test_what_is_good_in_two_trees_is_joined(host):
     """Each tree is lightest in one half of the graph and poor in the other one."""
     graph, halves = two_halves()
     net, nets = network(graph, host), [network(half, host) for half in halves]
@@ -69,7 +65,7 @@ def test_what_is_good_in_two_trees_is_joined(host: HostDevice) -> None:
     assert np.isin(found.tree, np.union1d(*trees)).all()
 
 
-def test_each_start_goes_its_own_way(host: HostDevice) -> None:
+def test_each_start_goes_its_own_way(host):
     net = network(reduced(hypercube(7, 64)).graph, host)
     tree = poor_tree(net, 1)
     alone, found = search(net, tree), search(net, tree, starts=3)
@@ -81,11 +77,11 @@ def test_each_start_goes_its_own_way(host: HostDevice) -> None:
                                                                   + [one.now for one in found.starts])))
 
 
-def test_ranks_do_not_matter(device: Device, host: HostDevice) -> None:
+def test_ranks_do_not_matter(device, host):
     net = network(reduced(hypercube(6, 20)).graph, host)
     tree = poor_tree(net, 1)
 
-    def work(comm: Comm) -> tuple[bytes | None, bytes, int, list[tuple[int, int]]]:
+    def work(comm):
         own = replace(net, device=HostDevice(2))
         made = ruin_from(own, setting_for(own, 1, 1, 3, comm), tree)
         made.run()
@@ -99,7 +95,7 @@ def test_ranks_do_not_matter(device: Device, host: HostDevice) -> None:
         assert found[0] == alone and all(one[1:] == alone[1:] for one in found)
 
 
-def test_a_launch_that_is_cut_short_keeps_what_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_launch_that_is_cut_short_keeps_what_is_done(monkeypatch):
     """With one thread the searches advance one after the other. The rest of them follow when the run goes on."""
     with HostDevice(1) as host:
         net = network(reduced(hypercube(7, 64)).graph, host)
@@ -117,11 +113,11 @@ def test_a_launch_that_is_cut_short_keeps_what_is_done(monkeypatch: pytest.Monke
         assert made.weight == whole.weight and np.array_equal(made.best(), whole.best())
 
 
-def run(graph: Graph, device: Device, comm: Comm, stop: StopCriteria = NO_STOP) -> Outcome:
+def run(graph, device, comm, stop=NO_STOP):
     return steiner_kmb.ALGORITHM.solve(graph, device, comm, Parameters(mode="best", shakes=1, starts=4), silent, stop)
 
 
-def test_it_can_be_stopped_at_any_time(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_can_be_stopped_at_any_time(device, monkeypatch):
     """Patience ends in ruin and recreate, and in the recombination of trees."""
     graph, costs = hypercube(7, 64), []
     for patience in (1, 156, 220, 10**6):
