@@ -22,7 +22,7 @@ import networkx as nx
 import numpy as np
 
 import hpcsolve
-from hpcsolve.answers.rounding import bound_of
+from hpcsolve.answers.rounding import Worth
 
 UNIT = Fraction(1, 10)
 NEVER = Fraction(10**9)
@@ -172,7 +172,7 @@ def _judged(family: str, result: Any, values: dict[tuple[int, ...], tuple[Fracti
     stated = Fraction(int(contents.value("solution", "cost")), contents.scale) - told["error"]
     if any(value < stated for value in among.values()):
         broken.append("bound")
-    if (printed := bound_of(contents)) is not None and any(value < exact(printed) for value in among.values()):
+    if (printed := Worth(contents).bound()) is not None and any(value < exact(printed) for value in among.values()):
         broken.append("printed bound")
     if lexicographic:
         broken += _dearest_broken(result, told["dearest_error"], dearest, values)
@@ -297,7 +297,7 @@ def tree_case(seed: int, mode: str) -> Case:
     broken = [] if own == exact(result.exact_cost) else ["exact cost"]
     stated = Fraction(int(result.contents.value("solution", "lower_bound")), result.contents.scale)
     stated -= exact(result.contents.value("rounding", "error"))
-    printed = bound_of(result.contents)
+    printed = Worth(result.contents).bound()
     if best < stated or printed is None or best < exact(printed) or best < exact(float(result.lower_bound)):
         broken.append("bound")
     return Case(f"tree, {mode}", own - best, own - stated, tuple(broken))

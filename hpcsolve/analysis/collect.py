@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from hpcsolve.analysis import require_installed
 from hpcsolve.analysis.load import Result
 from hpcsolve.answers.contents import Contents
-from hpcsolve.answers.rounding import bound_of, cost_of, exact_text
+from hpcsolve.answers.rounding import Worth, exact_text
 from hpcsolve.errors import HpcsolveError, InputError, path_text
 from hpcsolve.formats.tables import csv_line, harmless
 from hpcsolve.output.reader import read_result
@@ -141,8 +141,8 @@ def _row(path: str) -> dict[str, Any]:
 
 
 def _answer(contents: Contents) -> dict[str, Any]:
-    result = Result(contents)
-    cost, bound = (_number(found(contents)) for found in (cost_of, bound_of))
+    result, worth = Result(contents), Worth(contents)
+    cost, bound = _number(worth.cost()), _number(worth.bound())
     return {
         "name": contents.value("instance", "name"),
         "n": result.n,

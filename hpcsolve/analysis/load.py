@@ -21,11 +21,11 @@ from hpcsolve.analysis import require_installed
 from hpcsolve.answers import answer_in, paths, reductions, tree
 from hpcsolve.answers.base import coordinates_of, names_of
 from hpcsolve.answers.contents import Contents
-from hpcsolve.answers.rounding import bound_of, cost_of, downward, error_of, is_optimal, rounded_to
+from hpcsolve.answers.rounding import Worth, downward
 from hpcsolve.answers.tour import TourMixin
 from hpcsolve.errors import InputError, path_text
 from hpcsolve.output.hdf5 import require_result_name, write_result
-from hpcsolve.output.large_tables import receive_chunks, write_with_tables
+from hpcsolve.output.large_tables import Chunks, write_with_tables
 from hpcsolve.output.reader import read_result
 from hpcsolve.output.schema import FORMAT_VERSION, contradictions_refused, require_whole
 from hpcsolve.parallel.comm import SerialComm
@@ -68,7 +68,7 @@ class Result(TourMixin, paths.PathsMixin, reductions.ReductionsMixin, tree.TreeM
     @property
     def exact_cost(self) -> Decimal | None:
         """Cost in the numbers before any rounding, or None if the answer has no cost."""
-        return cost_of(self.contents)
+        return Worth(self.contents).cost()
 
     @property
     def rounding_error(self) -> float:
@@ -76,12 +76,12 @@ class Result(TourMixin, paths.PathsMixin, reductions.ReductionsMixin, tree.TreeM
 
         The same holds for each distance. 0 if nothing was rounded, NaN if nothing is known.
         """
-        return error_of(self.contents)
+        return Worth(self.contents).error()
 
     @property
     def optimal(self) -> bool:
         """Whether the answer is proven to be optimal, for the costs as they were rounded (`rounding_error`)."""
-        return is_optimal(self.contents)
+        return Worth(self.contents).is_optimal()
 
     @property
     def lower_bound(self) -> float:
@@ -89,9 +89,9 @@ class Result(TourMixin, paths.PathsMixin, reductions.ReductionsMixin, tree.TreeM
 
         Of a tour that is proven optimal it is NaN, unless costs were rounded.
         """
-        if self.contents.value("solution", "lower_bound") is None and not rounded_to(self.contents):
+        if self.contents.value("solution", "lower_bound") is None and not Worth(self.contents).rounded_to():
             return math.nan
-        bound = bound_of(self.contents)
+        bound = Worth(self.contents).bound()
         return math.nan if bound is None else downward(bound)
 
     @property
@@ -260,7 +260,7 @@ class Result(TourMixin, paths.PathsMixin, reductions.ReductionsMixin, tree.TreeM
                           groups={**contents.groups, "solution": solution})
         comm, threads = SerialComm(), len(os.sched_getaffinity(0))
         if tables:
-            arriving = {key: (table, receive_chunks(table, comm, threads)) for key, table in tables.items()}
+            arriving = {key: (table, Chunks(table).receive(comm, threads)) for key, table in tables.items()}
             write_with_tables(Path(name), arriving, lambda: written)
         else:
             write_result(name, written)

@@ -25,7 +25,7 @@ from hpcsolve.answers.base import (
     shown_names,
 )
 from hpcsolve.answers.contents import Column, Contents, Dataset, DistanceTable, datasets
-from hpcsolve.answers.rounding import declared, distance_bounds, rounding_group
+from hpcsolve.answers.rounding import Worth, declared, rounding_group
 from hpcsolve.errors import InputError
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.check_distances import check_distances, no_path_of, roots
@@ -276,7 +276,7 @@ class DistancesType(AnswerType):
             yield f"source: {len(sources)} vertices, /solution/source in the file"
         for name, table in contents.tables.items():
             yield f"table:  {name}, {table.shape[0]} x {table.shape[1]}, {table.dtype}"
-        if bounds := distance_bounds(contents):
+        if bounds := Worth(contents).distance_bounds():
             yield f"bound:  {bounds}"
 
     def summary(self, contents: Contents) -> str:

@@ -25,7 +25,7 @@ from hpcsolve.answers.base import (
 )
 from hpcsolve.answers.contents import Column, Contents, Dataset, own_unit
 from hpcsolve.answers.distances import LENGTH_TYPES, SHOWN, UNREACHED, DistancesMixin
-from hpcsolve.answers.rounding import declared, distance_bounds, exactly, rounding_group
+from hpcsolve.answers.rounding import Worth, declared, exactly, rounding_group
 from hpcsolve.errors import InputError
 from hpcsolve.formats import queries_sha256
 from hpcsolve.parallel.comm import Comm
@@ -138,7 +138,7 @@ class PathsType(AnswerType):
     def lines(self, contents: Contents) -> Iterator[str]:
         """Yield one line per query with its distance, or one line with the number of queries if there are many."""
         yield from self._query_lines(contents)
-        if bounds := distance_bounds(contents):
+        if bounds := Worth(contents).distance_bounds():
             yield f"bound:  {bounds}"
 
     def _query_lines(self, contents: Contents) -> Iterator[str]:

@@ -32,7 +32,7 @@ from hpcsolve.answers.distances import (
     own_distances,
     require_columns,
 )
-from hpcsolve.answers.rounding import distance_bounds
+from hpcsolve.answers.rounding import Worth
 from hpcsolve.errors import InputError
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.check_distances import no_path_of
@@ -273,7 +273,7 @@ class ReductionsType(AnswerType):
         yield f"source: {counted(len(source), 'vertex')}, whose values are in /solution of the file"
         for name, values in ranges(contents):
             yield f"{name + ':':<7} {values}"
-        if bounds := distance_bounds(contents):
+        if bounds := Worth(contents).distance_bounds():
             yield f"bound:  {bounds}"
 
     def summary(self, contents: Contents) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from typing import Any
@@ -89,17 +90,6 @@ def at_most(value: float | Fraction, digits: int = 2) -> str:
     return f"{float(quotient):g}".replace("e-0", "e-")
 
 
-def was_rounded(contents: Contents) -> bool:
-    """Return whether the costs of the instance were rounded."""
-    return contents.value("instance", "rounded_to") is not None
-
-
-def rounded_to(contents: Contents) -> str:
-    """Return ` for costs rounded to 1e-6`, to be put after what they prove, or `` for exact costs."""
-    unit = contents.value("instance", "rounded_to")
-    return "" if unit is None else f" for costs rounded to {unit_text(decimals_of(float(unit)) or 0)}"
-
-
 def exactly(text: Any) -> str:
     """Return ` (exactly 3.14159)`, to be put after a rounded cost, given its text or None in `/rounding`."""
     return f" ({_words(Decimal(str(text)))})" if text else ""
@@ -117,151 +107,152 @@ def _range(ascending: Sequence[Decimal]) -> str:
     return f"{_words(ascending[0])} to {_words(ascending[-1]).removeprefix('exactly ')}"
 
 
-def cost_of(contents: Contents) -> Decimal | None:
-    """Return the exact cost of the answer before rounding, or None if it has no cost, or that was not kept."""
-    given, cost = contents.value("rounding", "cost"), contents.value("solution", "cost")
-    if given is not None:
-        return Decimal(str(given))
-    return None if cost is None or was_rounded(contents) else own_decimal(int(cost), contents.scale)
-
-
-def bound_of(contents: Contents) -> Decimal | None:
-    """Return the proven lower bound on the cost of all answers before rounding.
-
-    None if there is none, or none for all answers: with time windows it may hold only for some tours.
-    """
-    return None if contents.value("rounding", "slack") is not None else bound_below(contents, _proven(contents))
-
-
-def bound_below(contents: Contents, proven: int | None, error: str = "error") -> Decimal | None:
-    """Return the lower bound before rounding that follows from one in scaled integers, or None.
-
-    `error` is the dataset of `/rounding` with the error of the cost.
-    """
-    if proven is None:
-        return None
-    bound = own_decimal(proven, contents.scale)
-    if not was_rounded(contents):
-        return bound
-    most = contents.value("rounding", error)
-    if most is None:
-        return None
-    digits = len(str(contents.scale)) + 1  # two more than the unit
-    lower = EXACT.subtract(bound, _decimal(most)).scaleb(digits, EXACT).to_integral_value(ROUND_FLOOR, EXACT)
-    lower = lower.scaleb(-digits, EXACT)
-    # Weights of graphs are not negative, and neither are bounds on trees.
-    return max(lower, Decimal(0)) if contents.value("instance", "vertices") is not None else lower
-
-
-def is_optimal(contents: Contents) -> bool:
-    """Return whether the answer is proven to be optimal in the rounded costs."""
-    cost, bound = (contents.value("solution", name) for name in ("cost", "lower_bound"))
-    return bool(contents.value("solution", "optimal", False)) or (cost is not None and cost == bound)
-
-
-def error_of(contents: Contents) -> float:
-    """Return E of `problems.unrounded` in the instance's own unit, 0 if nothing was rounded, NaN if it is not known."""
-    return float(contents.value("rounding", "error", math.nan)) if was_rounded(contents) else 0.0
-
-
 def downward(value: Decimal) -> int | float:
     """Return a whole number as an int, and else the largest float whose shortest decimal form is not above it."""
     return -upward(value.copy_negate())
 
 
-def _proven(contents: Contents) -> int | None:
-    """Return the proven lower bound in scaled integers, which is the cost of an answer that is proven optimal."""
-    cost, bound = (contents.value("solution", name) for name in ("cost", "lower_bound"))
-    best = cost if contents.value("solution", "optimal") else bound
-    return None if best is None else int(best)
+@dataclass(frozen=True)
+class Worth:
+    """What an answer is worth in the numbers before rounding, and what is proven of it there, in words too."""
 
+    contents: Contents
 
-def bounds_in_words(contents: Contents, what: str = "tour") -> str:
-    """Return what is proven of all tours before rounding, where `proven optimal` does not say it, or ``."""
-    if not was_rounded(contents) and is_optimal(contents):
-        return ""
-    bound, cost, said = bound_below(contents, _proven(contents)), cost_of(contents), []
-    if bound is not None:
-        gap = ""
-        if bound > 0 and cost is not None and contents.value("rounding", "slack") is None:
-            above = at_most(100 * (Fraction(cost) / Fraction(bound) - 1), 3)
-            gap = f", so this {what} is at most {above} % above the optimum"
-        said = [f"no {what}{_which(contents)} is below {exact_text(bound)}{gap}"]
-    dearest = contents.value("solution", "dearest")
-    least = bound_below(contents, None if dearest is None else int(dearest), "dearest_error")
-    if least is not None and was_rounded(contents):
-        said.append(f"no {what} has a dearest leg below {exact_text(least)}")
-    return ", and ".join(said)
+    def was_rounded(self) -> bool:
+        """Return whether the costs of the instance were rounded."""
+        return self.contents.value("instance", "rounded_to") is not None
 
+    def rounded_to(self) -> str:
+        """Return ` for costs rounded to 1e-6`, to be put after what they prove, or `` for exact costs."""
+        unit = self.contents.value("instance", "rounded_to")
+        return "" if unit is None else f" for costs rounded to {unit_text(decimals_of(float(unit)) or 0)}"
 
-def _which(contents: Contents) -> str:
-    """Return for which tours something is proven before rounding, `` for all."""
-    slack, dearest = (contents.value("rounding", name) for name in ("slack", "dearest"))
-    if slack is not None:
-        return f" that keeps all windows with {at_most(float(slack))} to spare"
-    return "" if dearest is None else f" with a dearest leg of up to {dearest}"
+    def cost(self) -> Decimal | None:
+        """Return the exact cost of the answer before rounding, or None if it has no cost, or that was not kept."""
+        given, cost = self.contents.value("rounding", "cost"), self.contents.value("solution", "cost")
+        if given is not None:
+            return Decimal(str(given))
+        return None if cost is None or self.was_rounded() else own_decimal(int(cost), self.contents.scale)
 
+    def bound(self) -> Decimal | None:
+        """Return the proven lower bound on the cost of all answers before rounding.
 
-def no_tour_words(contents: Contents) -> str:
-    """Return for which tours it is proven that there is none, `` for all."""
-    if contents.value("rounding", "slack") is None:
-        return ""
-    return f"{rounded_to(contents)}: there is no tour{_which(contents)}"
+        None if there is none, or none for all answers: with time windows it may hold only for some tours.
+        """
+        return None if self.contents.value("rounding", "slack") is not None else self.bound_below(self._proven())
 
+    def bound_below(self, proven: int | None, error: str = "error") -> Decimal | None:
+        """Return the lower bound before rounding that follows from one in scaled integers, or None.
 
-def late_words(contents: Contents) -> str:
-    """Return that a tour misses a window before rounding, or ``."""
-    late = contents.value("rounding", "late")
-    return "" if late is None else f"; in the costs before rounding it is {at_most(float(late))} late for a window"
+        `error` is the dataset of `/rounding` with the error of the cost.
+        """
+        if proven is None:
+            return None
+        bound = own_decimal(proven, self.contents.scale)
+        if not self.was_rounded():
+            return bound
+        most = self.contents.value("rounding", error)
+        if most is None:
+            return None
+        digits = len(str(self.contents.scale)) + 1  # two more than the unit
+        lower = EXACT.subtract(bound, _decimal(most)).scaleb(digits, EXACT).to_integral_value(ROUND_FLOOR, EXACT)
+        lower = lower.scaleb(-digits, EXACT)
+        # Weights of graphs are not negative, and neither are bounds on trees.
+        return max(lower, Decimal(0)) if self.contents.value("instance", "vertices") is not None else lower
 
+    def is_optimal(self) -> bool:
+        """Return whether the answer is proven to be optimal in the rounded costs."""
+        cost, bound = (self.contents.value("solution", name) for name in ("cost", "lower_bound"))
+        return bool(self.contents.value("solution", "optimal", False)) or (cost is not None and cost == bound)
 
-def best_words(contents: Contents) -> str:
-    """Return the exact costs of the best tours before rounding, and what the others cost at least, or ``."""
-    given, best = contents.value("rounding", "best_costs"), contents.value("solution", "best_costs")
-    if given is None:
-        return ""
-    costs = sorted(map(Decimal, given))
-    bound = bound_below(contents, int(best[-1]))
-    other = "" if bound is None else f"; no other tour{_which(contents)} is below {exact_text(bound)}"
-    return f" ({_range(costs)}{other})"
+    def error(self) -> float:
+        """Return E of `problems.unrounded` in the instance's own unit, 0 if nothing was rounded, NaN if unknown."""
+        return float(self.contents.value("rounding", "error", math.nan)) if self.was_rounded() else 0.0
 
+    def _proven(self) -> int | None:
+        """Return the proven lower bound in scaled integers, which is the cost of an answer that is proven optimal."""
+        cost, bound = (self.contents.value("solution", name) for name in ("cost", "lower_bound"))
+        best = cost if self.contents.value("solution", "optimal") else bound
+        return None if best is None else int(best)
 
-def batch_words(contents: Contents) -> str:
-    """Return the range of the exact costs of a batch before rounding, and what is proven of each tour, or ``."""
-    given, error = contents.value("rounding", "costs"), contents.value("rounding", "error")
-    costs = sorted(Decimal(text) for text in ([] if given is None else given) if text)
-    if not costs:
-        return ""
-    below = "" if error is None else f"; before rounding, each optimum is at most {at_most(float(error))} less"
-    return f" ({_range(costs)}{below})"
+    def bounds(self, what: str = "tour") -> str:
+        """Return what is proven of all tours before rounding, where `proven optimal` does not say it, or ``."""
+        if not self.was_rounded() and self.is_optimal():
+            return ""
+        bound, cost, said = self.bound_below(self._proven()), self.cost(), []
+        if bound is not None:
+            gap = ""
+            if bound > 0 and cost is not None and self.contents.value("rounding", "slack") is None:
+                above = at_most(100 * (Fraction(cost) / Fraction(bound) - 1), 3)
+                gap = f", so this {what} is at most {above} % above the optimum"
+            said = [f"no {what}{self._which()} is below {exact_text(bound)}{gap}"]
+        dearest = self.contents.value("solution", "dearest")
+        least = self.bound_below(None if dearest is None else int(dearest), "dearest_error")
+        if least is not None and self.was_rounded():
+            said.append(f"no {what} has a dearest leg below {exact_text(least)}")
+        return ", and ".join(said)
 
+    def _which(self) -> str:
+        """Return for which tours something is proven before rounding, `` for all."""
+        slack, dearest = (self.contents.value("rounding", name) for name in ("slack", "dearest"))
+        if slack is not None:
+            return f" that keeps all windows with {at_most(float(slack))} to spare"
+        return "" if dearest is None else f" with a dearest leg of up to {dearest}"
 
-def arc_words(contents: Contents) -> str:
-    """Return how far the costs of the best tours through arcs may be from those before rounding, or ``."""
-    error = contents.value("rounding", "error")
-    if error is None or contents.value("solution", "dearest") is not None:
-        return ""
-    return f", each at most {at_most(float(error))} away from its value before rounding"
+    def no_tour_words(self) -> str:
+        """Return for which tours it is proven that there is none, `` for all."""
+        if self.contents.value("rounding", "slack") is None:
+            return ""
+        return f"{self.rounded_to()}: there is no tour{self._which()}"
 
+    def late_words(self) -> str:
+        """Return that a tour misses a window before rounding, or ``."""
+        late = self.contents.value("rounding", "late")
+        return "" if late is None else f"; in the costs before rounding it is {at_most(float(late))} late for a window"
 
-def tree_bounds(contents: Contents) -> str:
-    """Return what is proven of a tree before rounding: `proven optimal: lower bound 17`."""
-    cost, bound, rounded = cost_of(contents), bound_of(contents), rounded_to(contents)
-    optimal = is_optimal(contents)
-    said = [f"proven optimal{rounded}"] if optimal else []
-    if (rounded or not optimal) and cost is not None and bound is not None:
-        if bound and optimal:
-            said.append(f"at most {at_most(100 * (Fraction(cost) / Fraction(bound) - 1), 3)} % above the optimum")
-        elif bound:
-            said.append(f"at most {at_most(Fraction(cost) / Fraction(bound), 6)} times the optimum")
-    least = [] if bound is None else [f"lower bound {exact_text(bound)}"]
-    return ": ".join([*filter(None, [", ".join(said)]), *least])
+    def best_words(self) -> str:
+        """Return the exact costs of the best tours before rounding, and what the others cost at least, or ``."""
+        given, best = self.contents.value("rounding", "best_costs"), self.contents.value("solution", "best_costs")
+        if given is None:
+            return ""
+        costs = sorted(map(Decimal, given))
+        bound = self.bound_below(int(best[-1]))
+        other = "" if bound is None else f"; no other tour{self._which()} is below {exact_text(bound)}"
+        return f" ({_range(costs)}{other})"
 
+    def batch_words(self) -> str:
+        """Return the range of the exact costs of a batch before rounding, and what is proven of each tour, or ``."""
+        given, error = self.contents.value("rounding", "costs"), self.contents.value("rounding", "error")
+        costs = sorted(Decimal(text) for text in ([] if given is None else given) if text)
+        if not costs:
+            return ""
+        below = "" if error is None else f"; before rounding, each optimum is at most {at_most(float(error))} less"
+        return f" ({_range(costs)}{below})"
 
-def distance_bounds(contents: Contents) -> str:
-    """Return how much smaller distances may be before rounding, or `` if nothing was rounded or is known."""
-    error, part = (contents.value("rounding", name) for name in ("error", "part"))
-    if error is None and part is None:
-        return ""
-    most = at_most(float(error)) if error is not None else f"{at_most(100 * Fraction(_decimal(part)))} % of it"
-    return f"before rounding, each distance is at most {most} smaller"
+    def arc_words(self) -> str:
+        """Return how far the costs of the best tours through arcs may be from those before rounding, or ``."""
+        error = self.contents.value("rounding", "error")
+        if error is None or self.contents.value("solution", "dearest") is not None:
+            return ""
+        return f", each at most {at_most(float(error))} away from its value before rounding"
+
+    def tree_bounds(self) -> str:
+        """Return what is proven of a tree before rounding: `proven optimal: lower bound 17`."""
+        cost, bound, rounded = self.cost(), self.bound(), self.rounded_to()
+        optimal = self.is_optimal()
+        said = [f"proven optimal{rounded}"] if optimal else []
+        if (rounded or not optimal) and cost is not None and bound is not None:
+            if bound and optimal:
+                said.append(f"at most {at_most(100 * (Fraction(cost) / Fraction(bound) - 1), 3)} % above the optimum")
+            elif bound:
+                said.append(f"at most {at_most(Fraction(cost) / Fraction(bound), 6)} times the optimum")
+        least = [] if bound is None else [f"lower bound {exact_text(bound)}"]
+        return ": ".join([*filter(None, [", ".join(said)]), *least])
+
+    def distance_bounds(self) -> str:
+        """Return how much smaller distances may be before rounding, or `` if nothing was rounded or is known."""
+        error, part = (self.contents.value("rounding", name) for name in ("error", "part"))
+        if error is None and part is None:
+            return ""
+        most = at_most(float(error)) if error is not None else f"{at_most(100 * Fraction(_decimal(part)))} % of it"
+        return f"before rounding, each distance is at most {most} smaller"

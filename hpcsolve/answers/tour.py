@@ -26,6 +26,7 @@ from hpcsolve.answers.base import (
     shown_names,
 )
 from hpcsolve.answers.contents import Column, Contents, Dataset, columns, own_unit
+from hpcsolve.answers.rounding import Worth
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.parallel.launch import on_rank_0
 from hpcsolve.problems.questions import TourQuestion, check_order, dearest_leg, departures_of, leg_ends, legs_of
@@ -309,18 +310,19 @@ class TourType(AnswerType):
 
     def lines(self, contents: Contents) -> Iterator[str]:
         """Yield tour and cost, and for ant colonies the statistics of their costs."""
+        worth = Worth(contents)
         if contents.value("solution", "infeasible"):
-            yield f"tour:   there is none, proven{rounding.no_tour_words(contents)}"
+            yield f"tour:   there is none, proven{worth.no_tour_words()}"
             return
-        optimal = f", proven optimal{rounding.rounded_to(contents)}" if contents.value("solution", "optimal") else ""
+        optimal = f", proven optimal{worth.rounded_to()}" if contents.value("solution", "optimal") else ""
         indent = " " * 8
         yield from textwrap.wrap(
             _cities(contents), 118, initial_indent="tour:   ", subsequent_indent=indent, break_long_words=False,
             break_on_hyphens=False,
         )
-        exact, late = rounding.exactly(contents.value("rounding", "cost")), rounding.late_words(contents)
+        exact, late = rounding.exactly(contents.value("rounding", "cost")), worth.late_words()
         yield f"cost:   {contents.attributes['cost']}{exact}{cost_suffix(contents)}{optimal}{late}"
-        if bounds := rounding.bounds_in_words(contents):
+        if bounds := worth.bounds():
             yield f"bound:  {bounds}"
         yield from self._more_lines(contents)
         yield from self._colony_lines(contents)
@@ -328,18 +330,17 @@ class TourType(AnswerType):
     def _more_lines(self, contents: Contents) -> Iterator[str]:
         """Yield the number of optimal tours, the range of the best ones, and the arcs, where the job asks for them."""
         count, best = contents.value("solution", "optimal_tours"), contents.value("solution", "best_costs")
+        worth = Worth(contents)
         if count is not None:
             number = f"{'at least ' if int(count) == 2**64 - 1 else ''}{counted(int(count), 'optimal tour')}"
-            yield f"number: {number}{rounding.rounded_to(contents)}"
+            yield f"number: {number}{worth.rounded_to()}"
         if best is not None:
             own = contents.in_own_unit(np.asarray(best))
-            words = rounding.best_words(contents)
-            yield (f"best:   {counted(len(best), 'tour')} of cost {own[0]} to {own[-1]}{words}, "
+            yield (f"best:   {counted(len(best), 'tour')} of cost {own[0]} to {own[-1]}{worth.best_words()}, "
                    "/solution/best_tours in the file")
         arcs = contents.value("solution", "arc_costs")
         if arcs is not None:
-            words = rounding.arc_words(contents)
-            yield (f"arcs:   costs of the best tours through {counted(len(arcs), 'arc')}{words}, "
+            yield (f"arcs:   costs of the best tours through {counted(len(arcs), 'arc')}{worth.arc_words()}, "
                    "/solution/arc_costs in the file")
 
     def _colony_lines(self, contents: Contents) -> Iterator[str]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hpcsolve.answers.base import AnswerType, Edges, RowBlocks, Rows, Verdict, message_of
 from hpcsolve.answers.contents import Column, Contents, Dataset
-from hpcsolve.answers.rounding import batch_words, declared, rounded_to, rounding_group
+from hpcsolve.answers.rounding import Worth, declared, rounding_group
 from hpcsolve.errors import InputError
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.parallel.launch import on_rank_0
@@ -96,9 +96,10 @@ class ToursType(AnswerType):
 
     def lines(self, contents: Contents) -> Iterator[str]:
         """Yield the number of tours, and the range of their costs."""
-        yield f"tours:  {self.summary(contents)}, proven optimal{rounded_to(contents)}, /solution/tours in the file"
+        worth = Worth(contents)
+        yield f"tours:  {self.summary(contents)}, proven optimal{worth.rounded_to()}, /solution/tours in the file"
         if span := range_of_costs(contents):
-            yield f"costs:  {span}{batch_words(contents)}"
+            yield f"costs:  {span}{worth.batch_words()}"
 
     def summary(self, contents: Contents) -> str:
         """Return `100000 tours, 3 instances without a tour`."""

@@ -21,7 +21,7 @@ from hpcsolve.answers.base import (
     shown_names,
 )
 from hpcsolve.answers.contents import Column, Contents, Dataset, DistanceTable, columns, datasets, own_unit
-from hpcsolve.answers.rounding import declared, exactly, rounding_group, tree_bounds
+from hpcsolve.answers.rounding import Worth, declared, exactly, rounding_group
 from hpcsolve.answers.tour import COST
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.parallel.launch import on_rank_0
@@ -296,7 +296,7 @@ class TreeType(AnswerType):
         else:
             yield f"tree:   {len(u)} edges, /solution/u and /solution/v in the file"
         exact = exactly(contents.value("rounding", "cost"))
-        yield f"cost:   {contents.attributes['cost']}{exact}, {tree_bounds(contents)}"
+        yield f"cost:   {contents.attributes['cost']}{exact}, {Worth(contents).tree_bounds()}"
         if proof := how_proven(contents):
             yield f"proof:  {proof}"
         elif searched := _searched(contents):

@@ -155,90 +155,6 @@ def stored_chunk(piece: NDArray[Any], shape: tuple[int, int], none: float | None
     return deflated(whole)
 
 
-def chunk_of(table: DistanceTable) -> tuple[int, int]:
-    """Return the shape of a table's chunks."""
-    return chunk_shape(table.shape, table.dtype.itemsize)
-
-
-def bands(table: DistanceTable) -> Iterator[Band]:
-    """Yield all bands of a table, which must have its `row_ranges`, from the first row to the last."""
-    step = chunk_of(table)[0]
-    for start in range(0, table.total, step):
-        stop = min(start + step, table.total)
-        parts = ((rank, max(a, start), min(b, stop)) for rank, (a, b) in enumerate(table.row_ranges))
-        yield Band(start, stop, tuple(part for part in parts if part[1] < part[2]))
-
-
-def _columns(table: DistanceTable) -> range:
-    """Return the first columns of the chunks of a band."""
-    return range(0, table.shape[1], chunk_of(table)[1])
-
-
-def _stored(table: DistanceTable, bands_of_rows: Iterable[NDArray[Any]], threads: int = 0) -> Iterator[bytes]:
-    """Return the chunks of bands, given the rows of each. Without threads they are made when they are asked for."""
-    pieces = (rows[:, first : first + _columns(table).step] for rows in bands_of_rows for first in _columns(table))
-    store = partial(stored_chunk, shape=chunk_of(table), none=table.none)
-    return map_in_order(store, pieces, threads) if threads else map(store, pieces)
-
-
-def _stored_by(table: DistanceTable, rank: int, threads: int) -> Iterator[bytes]:
-    """Return the chunks of all bands that a rank owns, in order."""
-    own = (table.own_rows(band.start, band.stop) for band in bands(table) if band.owner == rank)
-    return _stored(table, own, threads)
-
-
-def send_chunks(table: DistanceTable, comm: Comm, threads: int) -> None:
-    """Send this rank's rows to rank 0, which calls `receive_chunks`. Bands that it has whole are sent compressed.
-
-    Parameters
-    ----------
-    threads
-        Number of threads that compress.
-    """
-    waiting: deque[tuple[Request, int]] = deque()
-    ahead = 0
-    for message in _messages(table, comm.rank, threads):
-        waiting.append((comm.send(message, 0), message.nbytes))
-        ahead += message.nbytes
-        while ahead > AHEAD_BYTES:
-            request, nbytes = waiting.popleft()
-            request.wait()
-            ahead -= nbytes
-    for request, _ in waiting:
-        request.wait()
-
-
-def _messages(table: DistanceTable, rank: int, threads: int) -> Iterator[NDArray[Any]]:
-    """Yield the messages of a rank, band by band.
-
-    Of a band that it has whole: the lengths of the chunks, then the chunks. Of another one: its rows.
-    """
-    stored = _stored_by(table, rank, threads)
-    for band in bands(table):
-        if band.owner == rank:
-            own = [next(stored) for _ in _columns(table)]
-            yield np.array([len(chunk) for chunk in own], dtype=np.int64)
-            yield np.frombuffer(b"".join(own), dtype=np.uint8)
-        else:
-            yield from (np.ascontiguousarray(table.own_rows(a, b)) for owner, a, b in band.parts if owner == rank)
-
-
-def receive_chunks(table: DistanceTable, comm: Comm, threads: int) -> Iterator[Chunk]:
-    """Yield all chunks of a table row by row, on rank 0, while the other ranks call `send_chunks`.
-
-    The caller must take all chunks, else the other ranks wait for ever.
-    """
-    own, columns = _stored_by(table, 0, threads), _columns(table)
-    for band in bands(table):
-        if band.owner == 0:
-            stored: Iterable[bytes] = (next(own) for _ in columns)
-        elif band.owner is not None:
-            stored = _received(comm, band.owner, len(columns))
-        else:
-            stored = _stored(table, [_assembled(table, band, comm)])
-        yield from (((band.start, column), chunk) for column, chunk in zip(columns, stored))
-
-
 def _received(comm: Comm, rank: int, count: int) -> list[bytes]:
     """Return the chunks of a band that another rank owns."""
     lengths = np.empty(count, dtype=np.int64)
@@ -248,16 +164,99 @@ def _received(comm: Comm, rank: int, count: int) -> list[bytes]:
     return [part.tobytes() for part in np.split(whole, np.cumsum(lengths)[:-1])]
 
 
-def _assembled(table: DistanceTable, band: Band, comm: Comm) -> NDArray[Any]:
-    """Return the rows of a band of which several ranks have a part."""
-    rows = np.empty((band.stop - band.start, table.shape[1]), dtype=table.dtype)
-    for rank, start, stop in band.parts:
-        part = rows[start - band.start : stop - band.start]
-        if rank == 0:
-            part[...] = table.own_rows(start, stop)
-        else:
-            comm.receive(part, rank).wait()
-    return rows
+@dataclass(frozen=True)
+class Chunks:
+    """The chunks of a table, which go to rank 0. The table must have its `row_ranges`."""
+
+    table: DistanceTable
+
+    def shape(self) -> tuple[int, int]:
+        """Return the shape of a table's chunks."""
+        return chunk_shape(self.table.shape, self.table.dtype.itemsize)
+
+    def bands(self) -> Iterator[Band]:
+        """Yield all bands of a table, which must have its `row_ranges`, from the first row to the last."""
+        step = self.shape()[0]
+        for start in range(0, self.table.total, step):
+            stop = min(start + step, self.table.total)
+            parts = ((rank, max(a, start), min(b, stop)) for rank, (a, b) in enumerate(self.table.row_ranges))
+            yield Band(start, stop, tuple(part for part in parts if part[1] < part[2]))
+
+    def _columns(self) -> range:
+        """Return the first columns of the chunks of a band."""
+        return range(0, self.table.shape[1], self.shape()[1])
+
+    def _stored(self, bands_of_rows: Iterable[NDArray[Any]], threads: int = 0) -> Iterator[bytes]:
+        """Return the chunks of bands, given the rows of each. Without threads they are made when they are asked for."""
+        pieces = (rows[:, first : first + self._columns().step] for rows in bands_of_rows for first in self._columns())
+        store = partial(stored_chunk, shape=self.shape(), none=self.table.none)
+        return map_in_order(store, pieces, threads) if threads else map(store, pieces)
+
+    def _stored_by(self, rank: int, threads: int) -> Iterator[bytes]:
+        """Return the chunks of all bands that a rank owns, in order."""
+        own = (self.table.own_rows(band.start, band.stop) for band in self.bands() if band.owner == rank)
+        return self._stored(own, threads)
+
+    def send(self, comm: Comm, threads: int) -> None:
+        """Send this rank's rows to rank 0, which calls `receive`. Bands that it has whole are sent compressed.
+
+        Parameters
+        ----------
+        threads
+            Number of threads that compress.
+        """
+        waiting: deque[tuple[Request, int]] = deque()
+        ahead = 0
+        for message in self._messages(comm.rank, threads):
+            waiting.append((comm.send(message, 0), message.nbytes))
+            ahead += message.nbytes
+            while ahead > AHEAD_BYTES:
+                request, nbytes = waiting.popleft()
+                request.wait()
+                ahead -= nbytes
+        for request, _ in waiting:
+            request.wait()
+
+    def _messages(self, rank: int, threads: int) -> Iterator[NDArray[Any]]:
+        """Yield the messages of a rank, band by band.
+
+        Of a band that it has whole: the lengths of the chunks, then the chunks. Of another one: its rows.
+        """
+        stored = self._stored_by(rank, threads)
+        for band in self.bands():
+            if band.owner == rank:
+                own = [next(stored) for _ in self._columns()]
+                yield np.array([len(chunk) for chunk in own], dtype=np.int64)
+                yield np.frombuffer(b"".join(own), dtype=np.uint8)
+            else:
+                own_parts = (self.table.own_rows(a, b) for owner, a, b in band.parts if owner == rank)
+                yield from map(np.ascontiguousarray, own_parts)
+
+    def receive(self, comm: Comm, threads: int) -> Iterator[Chunk]:
+        """Yield all chunks of a table row by row, on rank 0, while the other ranks call `send`.
+
+        The caller must take all chunks, else the other ranks wait for ever.
+        """
+        own, columns = self._stored_by(0, threads), self._columns()
+        for band in self.bands():
+            if band.owner == 0:
+                stored: Iterable[bytes] = (next(own) for _ in columns)
+            elif band.owner is not None:
+                stored = _received(comm, band.owner, len(columns))
+            else:
+                stored = self._stored([self._assembled(band, comm)])
+            yield from (((band.start, column), chunk) for column, chunk in zip(columns, stored))
+
+    def _assembled(self, band: Band, comm: Comm) -> NDArray[Any]:
+        """Return the rows of a band of which several ranks have a part."""
+        rows = np.empty((band.stop - band.start, self.table.shape[1]), dtype=self.table.dtype)
+        for rank, start, stop in band.parts:
+            part = rows[start - band.start : stop - band.start]
+            if rank == 0:
+                part[...] = self.table.own_rows(start, stop)
+            else:
+                comm.receive(part, rank).wait()
+        return rows
 
 
 def map_in_order(function: Callable[[T], U], items: Iterable[T], threads: int) -> Iterator[U]:
@@ -330,7 +329,7 @@ def _write_table(group: h5py.Group, name: str, table: DistanceTable, chunks: Ite
     options: dict[str, Any] = {"compression": "gzip", "compression_opts": LEVEL, "shuffle": True}
     if table.none is not None:
         options["fillvalue"] = table.dtype.type(table.none)
-    dataset = group.create_dataset(name, table.shape, table.dtype, chunks=chunk_of(table), **options)
+    dataset = group.create_dataset(name, table.shape, table.dtype, chunks=Chunks(table).shape(), **options)
     write_meaning(dataset, table.dataset, table.none)
     sums = []
     for place, stored in chunks:

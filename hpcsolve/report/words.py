@@ -15,6 +15,7 @@ from hpcsolve.analysis.plot.canvas import kind_of_answer, number
 from hpcsolve.analysis.plot.run import seconds_by_phase
 from hpcsolve.answers import answer_in, rounding, tours
 from hpcsolve.answers.reductions import REDUCTIONS, ranges
+from hpcsolve.answers.rounding import Worth
 from hpcsolve.answers.tour import VALUES, below_optimum, cost_suffix, is_open
 from hpcsolve.answers.tours import TOURS
 from hpcsolve.answers.tree import how_proven
@@ -88,10 +89,10 @@ def answer(result: Result) -> Iterator[str]:
     """Yield the answer in sentences, and how good it is."""
     kind = kind_of_answer(result)
     if kind == TOURS.name:
-        proven = f"All are proven to be optimal{rounding.rounded_to(result.contents)}."
+        proven = f"All are proven to be optimal{Worth(result.contents).rounded_to()}."
         yield f"There are {TOURS.summary(result.contents)}. {proven}"
         if span := tours.range_of_costs(result.contents):
-            yield f"They cost {span}{rounding.batch_words(result.contents)}."
+            yield f"They cost {span}{Worth(result.contents).batch_words()}."
     elif kind == "tour":
         yield from _tour_answer(result)
     elif kind == "tree":
@@ -104,17 +105,17 @@ def answer(result: Result) -> Iterator[str]:
         yield from (f"{name.replace('_', ' ').capitalize()}: {values}." for name, values in ranges(result.contents))
     else:
         yield from _distances_answer(result, kind)
-    if bounds := rounding.distance_bounds(result.contents) if kind not in ("tour", "tree", TOURS.name) else "":
+    if bounds := Worth(result.contents).distance_bounds() if kind not in ("tour", "tree", TOURS.name) else "":
         yield f"{bounds[0].upper()}{bounds[1:]}."
 
 
 def _tour_answer(result: Result) -> Iterator[str]:
     if result.infeasible:
-        yield f"There is no tour: it is proven that none exists{rounding.no_tour_words(result.contents)}."
+        yield f"There is no tour: it is proven that none exists{Worth(result.contents).no_tour_words()}."
         return
     what = "path" if is_open(result.contents) else "tour"
     exact = rounding.exactly(result.contents.value("rounding", "cost"))
-    late = rounding.late_words(result.contents)
+    late = Worth(result.contents).late_words()
     yield f"The {what} costs {shown(result.cost)}{exact}{cost_suffix(result.contents)}{late}."
     yield _how_good(result, what)
     yield from _several(result)
@@ -139,7 +140,8 @@ def _several(result: Result) -> Iterator[str]:
 
 
 def _how_good(result: Result, what: str) -> str:
-    rounded, said = rounding.rounded_to(result.contents), rounding.bounds_in_words(result.contents, what)
+    worth = Worth(result.contents)
+    rounded, said = worth.rounded_to(), worth.bounds(what)
     if result.optimal and not rounded:
         return f"This is proven to be optimal: no {what} costs less."
     if result.optimal:
@@ -189,7 +191,8 @@ class Bounds:
 
 def bounds_of(result: Result) -> Bounds:
     """Return the bounds on the optimum."""
-    lower, cost = rounding.bound_of(result.contents), rounding.cost_of(result.contents)
+    worth = Worth(result.contents)
+    lower, cost = worth.bound(), worth.cost()
     return Bounds(math.nan if lower is None else rounding.downward(lower),
                   result.cost if cost is None else rounding.upward(cost))
 

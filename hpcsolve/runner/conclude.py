@@ -26,7 +26,7 @@ from hpcsolve.device.base import DeviceInfo
 from hpcsolve.device.select import fair_share
 from hpcsolve.errors import EnvironmentFault, HpcsolveError, InputError, NotWritten
 from hpcsolve.output.hdf5 import file_image
-from hpcsolve.output.large_tables import ChunkedTable, receive_chunks, send_chunks, write_with_tables
+from hpcsolve.output.large_tables import ChunkedTable, Chunks, write_with_tables
 from hpcsolve.output.log import Log, duration
 from hpcsolve.output.provenance import provenance, started_as
 from hpcsolve.output.schema import FORMAT, FORMAT_VERSION, JOB_GROUP, RANKS_GROUP, answer_lines
@@ -139,7 +139,7 @@ def _write_collectively(result_writer: _ResultWriter, comm: Comm, writer: Writer
         threads = max(1, min(cores, result_writer.planned.job.settings.threads or cores))
 
     def attempt() -> bool:
-        arriving = {name: (table, receive_chunks(table, comm, threads)) for name, table in tables.items()}
+        arriving = {name: (table, Chunks(table).receive(comm, threads)) for name, table in tables.items()}
         try:
             return result_writer.attempt(arriving, writer)
         finally:
@@ -151,7 +151,7 @@ def _write_collectively(result_writer: _ResultWriter, comm: Comm, writer: Writer
     while not over:
         if comm.rank != 0:
             for table in tables.values():
-                send_chunks(table, comm, threads)
+                Chunks(table).send(comm, threads)
         over = on_rank_0(comm, attempt)
 
 

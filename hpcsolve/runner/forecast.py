@@ -23,7 +23,7 @@ from hpcsolve.errors import HpcsolveError
 from hpcsolve.formats import InstanceOf
 from hpcsolve.job import Job
 from hpcsolve.memory import available_memory
-from hpcsolve.output.large_tables import receive_chunks
+from hpcsolve.output.large_tables import Chunks
 from hpcsolve.output.log import Log, Say, duration, say_nothing
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.notes import notes_on
@@ -239,7 +239,7 @@ def _afterwards(planned: PlannedRun, trial: Trial, device: Device) -> tuple[floa
     writing = float(done.contents.value("ranks", "seconds_write")[0])
     begun = time.perf_counter()
     for table in tables:  # compressed again: only this part of writing grows with the rows
-        deque(receive_chunks(table, comm, device.info.threads), maxlen=0)
+        deque(Chunks(table).receive(comm, device.info.threads), maxlen=0)
     compressing = time.perf_counter() - begun
     included = 0.0 if trial.tables else min(writing, compressing)  # of it in `writing`
     return both - writing, writing - included + compressing * trial.row_ratio

@@ -10,15 +10,7 @@ import pytest
 
 from hpcsolve.answers.contents import Contents, Dataset, DistanceTable
 from hpcsolve.errors import DamagedFileError
-from hpcsolve.output.large_tables import (
-    chunk_shape,
-    deflated,
-    map_in_order,
-    receive_chunks,
-    send_chunks,
-    stored_chunk,
-    write_with_tables,
-)
+from hpcsolve.output.large_tables import Chunks, chunk_shape, deflated, map_in_order, stored_chunk, write_with_tables
 from hpcsolve.output.reader import read_result, row_blocks
 from hpcsolve.parallel.comm import SerialComm
 from tests.cli.test_result_file import contents
@@ -30,7 +22,7 @@ MEANING = Dataset("uint32", "Distances", "search, vertex", "m")
 def write(path, values, none=None):
     """Write a file with a table of one rank."""
     table = DistanceTable(values, 0, len(values), MEANING, none).with_row_ranges(SerialComm())
-    return write_with_tables(path, {"distance": (table, receive_chunks(table, SerialComm(), 2))}, contents)
+    return write_with_tables(path, {"distance": (table, Chunks(table).receive(SerialComm(), 2))}, contents)
 
 
 def said_of(found):
@@ -86,9 +78,9 @@ def written(path, values, bounds, threads=1):
         names = ("distance", "predecessor")
         if comm.rank:
             for _ in names:
-                send_chunks(table, comm, threads)
+                Chunks(table).send(comm, threads)
         else:
-            write_with_tables(path, {name: (table, receive_chunks(table, comm, threads)) for name in names}, contents)
+            write_with_tables(path, {name: (table, Chunks(table).receive(comm, threads)) for name in names}, contents)
         return table.gathered(comm)
 
     first, *others = on_ranks(len(bounds) - 1, of_rank)
@@ -138,7 +130,7 @@ def test_little_is_ready_before_it_is_taken(tmp_path, monkeypatch):
             self.comm.under_way -= self.nbytes
 
     table = DistanceTable(values, 0, 50, MEANING).with_row_ranges(comm := Counting())
-    send_chunks(table, comm, 1)
+    Chunks(table).send(comm, 1)
     assert comm.under_way == 0 and len(counts) == 100 and 8000 < max(counts) < 15_000
 
 
