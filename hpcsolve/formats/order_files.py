@@ -9,7 +9,6 @@ shape (legs, n, n), in that unit too.
 from __future__ import annotations
 
 import re
-from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +17,8 @@ from hpcsolve.errors import InputError
 from hpcsolve.formats.files import InputFile, as_text
 from hpcsolve.formats.npy import is_npy, npy_array
 from hpcsolve.formats.tables import listed, rows_of
-from hpcsolve.problems.questions import LARGEST_VALUE, Windows
-from hpcsolve.problems.rounding import is_number
+from hpcsolve.problems.questions import Windows
+from hpcsolve.problems.rounding import LARGEST_SUM, all_at_scale, at_scale, is_number
 from hpcsolve.problems.tsp import NO_ARC, Tsp, largest_cost
 from hpcsolve.wording import shown
 
@@ -44,7 +43,7 @@ def read_windows(file: InputFile, tsp: Tsp) -> Windows:
     if not set(COLUMNS[:3]) <= set(titles) or set(titles) - set(COLUMNS) or len(set(titles)) < len(titles):
         what = f"the columns are {listed(titles)}; they must be city, earliest, latest and optionally service"
         raise file.error(what, rows[0].line)
-    times = {name: np.full(tsp.n, LARGEST_VALUE if name == "latest" else 0) for name in COLUMNS[1:]}
+    times = {name: np.full(tsp.n, LARGEST_SUM if name == "latest" else 0) for name in COLUMNS[1:]}
     seen: dict[int, int] = {}
     for line, row in rows[1:]:
         if len(row) != len(titles):
@@ -70,16 +69,14 @@ def _city(file: InputFile, line: int, tsp: Tsp, cell: str) -> int:
 
 
 def _scaled(file: InputFile, line: int, cell: str, scale: int) -> int:
-    """Return a time in scaled integers, at least 0 and at most `LARGEST_VALUE`."""
+    """Return a time in scaled integers, at least 0 and at most `LARGEST_SUM`."""
     if not is_number(cell):
         raise file.error(f"expected a time as a number, in the unit of the costs, found {shown(cell)}", line)
-    if cell.lower().lstrip("+").startswith("inf"):
-        return LARGEST_VALUE
-    value = Fraction(cell) * scale if cell.lower() != "nan" and len(cell) < 40 else None
-    if value is None or value.denominator != 1 or not 0 <= value <= LARGEST_VALUE:
+    value = at_scale(cell, scale, LARGEST_SUM)
+    if value is None or value < 0:
         what = f"{shown(cell)} is not a time of at least 0 with the costs' number of decimals"
         raise file.error(f"{what} (scale {scale})", line)
-    return int(value)
+    return min(value, LARGEST_SUM)
 
 
 def read_leg_costs(file: InputFile, tsp: Tsp, legs: int) -> NDArray[np.int64]:
@@ -100,14 +97,13 @@ def read_leg_costs(file: InputFile, tsp: Tsp, legs: int) -> NDArray[np.int64]:
         raise file.error(f"{what}, so it must have shape {(legs, tsp.n, tsp.n)}")
     missing = np.broadcast_to(np.eye(tsp.n, dtype=bool), table.shape).copy()
     missing |= np.isposinf(table) if table.dtype.kind == "f" else table == NO_ARC
-    limit = largest_cost(tsp.n)
-    known = table[~missing]
-    if not np.isfinite(known).all() or (len(known) and max(abs(int(known.max())), abs(int(known.min()))) * tsp.scale
-                                        > limit):
-        raise file.error(f"a cost is not a number or too large: times the instance's scale it may be {limit} at most")
-    scaled = np.rint(known * float(tsp.scale)).astype(np.int64) if table.dtype.kind == "f" else known * tsp.scale
-    if table.dtype.kind == "f" and not np.array_equal(scaled / tsp.scale, known):
+    limit, costs = largest_cost(tsp.n), np.full(table.shape, NO_ARC)
+    try:
+        scaled = all_at_scale(table[~missing], tsp.scale, limit)
+    except OverflowError:
+        what = f"a cost is not a number or too large: times the instance's scale it may be {limit} at most"
+        raise file.error(what) from None
+    if scaled is None:
         raise file.error(f"a cost has more decimals than the instance's costs (scale {tsp.scale}); round the costs")
-    costs = np.full(table.shape, NO_ARC)
     costs[~missing] = scaled
     return costs

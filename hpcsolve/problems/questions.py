@@ -16,8 +16,6 @@ from numpy.typing import ArrayLike, NDArray
 from hpcsolve.problems.tsp import NO_ARC, Tsp
 
 Objective = Literal["sum", "latency", "position", "bottleneck", "lexicographic", "finish"]
-LARGEST_VALUE = 2**62 - 1
-"""The largest magnitude of an objective's value, and of each partial sum of it."""
 
 
 @dataclass(frozen=True, eq=False)

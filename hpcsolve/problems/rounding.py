@@ -1,8 +1,13 @@
 """Costs and weights become integers with one power of ten as their scale: exactly where they fit, else rounded.
 
-This is the one place where that happens, and where overflow is judged. Texts and floats have the same way: the value of
-a float is its shortest decimal form that reads back as the same float (`repr`), so that 0.1 is a tenth and not
-0.1000000000000000055. Costs whose decimals fit the limit of an algorithm are exact.
+This is the one place where that happens, and where overflow is judged: of costs in `costs_from_texts`,
+`costs_from_floats` and `costs_from_integers`, of weights in `exact_weights` and `rounded_weights`. What a job gives
+beside an instance, in the unit of its costs, follows the instance's scale: `at_scale` and `all_at_scale` (exact, time
+windows and costs by leg), and `floor_at_scale` (cutoffs).
+
+Texts and floats have the same way: the value of a float is its shortest decimal form that reads back as the same float
+(`repr`), so that 0.1 is a tenth and not 0.1000000000000000055. Costs whose decimals fit the limit of an algorithm are
+exact.
 
 Else, or where a job asks for it, every number is rounded to the nearest multiple of a unit, a power of ten (of two
 equally near ones to the even one), from its exact value. So no cost differs from the input by more than half a unit,
@@ -33,8 +38,10 @@ from hpcsolve.wording import counted, shown
 NO_ARC = np.iinfo(np.int64).max
 """The cost of an arc that does not exist, and the value on the diagonal of a cost matrix."""
 
+LARGEST_SUM = 2**62 - 1
+"""The largest magnitude of a sum of costs, weights or times, so that the sum of two and a cost fits 64 bits."""
 MAXIMUM_DECIMALS = 18
-"""10 ** 18 is the largest power of ten below 2 ** 62, the bound of all sums of costs."""
+"""10 ** 18 is the largest power of ten below `LARGEST_SUM`."""
 
 _NUMBER = re.compile(r"([+-]?)(?=\.?\d)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d{1,5}))?", re.ASCII)
 _INFINITY = frozenset(("", "inf", "+inf", "infinity", "+infinity"))
@@ -51,7 +58,8 @@ _NOISE = 2.0**-40
 Weights = NDArray[np.uint32] | NDArray[np.uint64] | NDArray[np.float64]
 LARGEST_WEIGHT = 2**64 - 2
 """2 ** 64 - 1 marks vertices that are not reached."""
-_EXACT_FLOATS = 2.0**53
+EXACT_IN_DOUBLES = 2**53
+"""All integers up to this one are exact as doubles."""
 
 
 class BadNumber(ValueError):
@@ -213,6 +221,44 @@ def exact_integers(values: NDArray[Any], scale: int) -> ExactValue:
 def own_decimal(value: int | Decimal, scale: int) -> Decimal:
     """Return `value / scale` for a power of ten, exact."""
     return Decimal(value).scaleb(1 - len(str(scale)), EXACT)
+
+
+def at_scale(token: str, scale: int, limit: int) -> int | None:
+    """Return the integer that a decimal text is over a given scale, `NO_ARC` if it is infinite.
+
+    None: it is not a number, has more decimals than the scale, or is larger than the limit.
+    """
+    decimals = len(str(scale)) - 1
+    try:
+        value = parsed(token, 0)
+        if value is None:
+            return NO_ARC
+        return None if -value.exponent > decimals else _scaled(value, token, decimals, limit, 0)
+    except BadNumber:
+        return None
+
+
+def all_at_scale(numbers: NDArray[Any], scale: int, limit: int) -> NDArray[np.int64] | None:
+    """Return the integers that integers or floats are over a given scale, None if one has more decimals than the scale.
+
+    Raises
+    ------
+    OverflowError
+        One of them is not finite, or larger than the limit.
+    """
+    if not np.isfinite(numbers).all():
+        raise OverflowError
+    if max(int(numbers.max(initial=0)), -int(numbers.min(initial=0))) * scale > limit:
+        raise OverflowError
+    if numbers.dtype.kind != "f":
+        return numbers.astype(np.int64) * scale
+    scaled = np.rint(numbers * float(scale)).astype(np.int64)
+    return scaled if np.array_equal(scaled / scale, numbers) else None
+
+
+def floor_at_scale(number: float, scale: int) -> int:
+    """Return the largest integer over a given scale that is not above a number."""
+    return math.floor(Decimal(repr(number)).scaleb(len(str(scale)) - 1, EXACT))
 
 
 class ExactDecimal(NamedTuple):
@@ -531,7 +577,7 @@ def _of_floats(values: NDArray[np.float64], n: int) -> tuple[Weights, int]:
     _refuse(np.isnan(values), values, "is NaN; give a number")
     _refuse(values < 0, values, "is negative")
     _refuse(np.isinf(values), values, "is infinite; leave out arcs that do not exist")
-    if values.size == 0 or (values.max() < _EXACT_FLOATS and np.array_equal(np.rint(values), values)):
+    if values.size == 0 or (values.max() < EXACT_IN_DOUBLES and np.array_equal(np.rint(values), values)):
         return narrowed(values.astype(np.uint64)), 1
     scaled = few_decimals(values, (2**63 - 1) // max(n, 1))
     if scaled is None:
@@ -576,6 +622,6 @@ def rounded_weights(
     else:
         numbers = weights.astype(np.float64, copy=False)
         found = rounded(numbers, exact_floats(numbers), size, precision, name)
-        if (found.values < _EXACT_FLOATS).all() and np.array_equal(found.values / float(found.scale), numbers):
+        if (found.values < EXACT_IN_DOUBLES).all() and np.array_equal(found.values / float(found.scale), numbers):
             found = found._replace(rounding=None)  # exact after all: floats only since they have ten decimals or more
     return narrowed(found.values.astype(np.uint64)), found.scale, found.rounding

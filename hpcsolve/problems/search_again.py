@@ -26,8 +26,8 @@ from hpcsolve.problems.check_distances import (
 )
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.questions import Reduction
+from hpcsolve.problems.rounding import EXACT_IN_DOUBLES
 
-_EXACT = 2**53
 BATCH = 16
 """Number of rows that are searched again at a time."""
 _BATCH_BYTES = 1 << 27
@@ -159,12 +159,12 @@ def distance_rows(graph: Graph, sources: NDArray[np.int64], cutoff: float | None
     """
     whole = graph.weights.dtype.kind != "f"
     largest = int(graph.weights.max(initial=0)) if whole else 0
-    if largest < _EXACT and (cutoff is None or cutoff < _EXACT or not whole):
+    if largest < EXACT_IN_DOUBLES and (cutoff is None or cutoff < EXACT_IN_DOUBLES or not whole):
         rows = _by_scipy(graph, sources, math.inf if cutoff is None else cutoff)
         if not whole:
             return rows
         reached = np.isfinite(rows)
-        if rows.max(initial=0, where=reached) + largest < _EXACT:  # then no sum on the way was larger
+        if rows.max(initial=0, where=reached) + largest < EXACT_IN_DOUBLES:  # then no sum on the way was larger
             return np.where(reached, np.where(reached, rows, 0).astype(np.uint64), no_path_of(np.uint64))
     most = 2**64 - 2 if cutoff is None else min(int(cutoff), 2**64 - 2)
     rows_found = [nearest_sources(graph, sources[row : row + 1], most)[0] for row in range(len(sources))]

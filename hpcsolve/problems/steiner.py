@@ -23,17 +23,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from hpcsolve.errors import InputError
 from hpcsolve.problems.graph import Graph
-from hpcsolve.problems.rounding import Weights
+from hpcsolve.problems.rounding import EXACT_IN_DOUBLES, LARGEST_SUM, Weights
 from hpcsolve.problems.search_again import nearest_sources
 from hpcsolve.wording import counted
 
-MOST_WEIGHT = 2**62 - 1
-"""Largest weight of all edges together, so that the sum of two distances and an edge fits 64 bits."""
 SHOWN = 5
 """Most connected components, and most terminals of each, that a message names."""
 
 Indices = NDArray[np.int64]
-EXACT_IN_DOUBLES = 2**53
 MOST_STEPS = 5_000_000
 """Number of arcs that `replayed` scans at most, in some ten seconds."""
 
@@ -69,20 +66,20 @@ def require_problem(graph: Graph) -> Graph:
     if graph.weights.dtype.kind == "f":
         raise InputError("its weights are not decimals of at most nine places; scale and round them", name)
     total = exact_sum(graph.weights) // 2
-    if total > MOST_WEIGHT:
-        raise InputError(f"its edges weigh {total} together; at most {MOST_WEIGHT} can be added up exactly", name)
+    if total > LARGEST_SUM:
+        raise InputError(f"its edges weigh {total} together; at most {LARGEST_SUM} can be added up exactly", name)
     _require_connected(graph, graph.terminals)
     return graph
 
 
 def fits(graph: Graph) -> bool:
-    """Return whether weights are exact integers whose sum stays below 2 ** 62."""
-    return graph.weights.dtype.kind == "u" and exact_sum(graph.weights) // 2 <= MOST_WEIGHT
+    """Return whether weights are exact integers whose sum is at most `LARGEST_SUM`."""
+    return graph.weights.dtype.kind == "u" and exact_sum(graph.weights) // 2 <= LARGEST_SUM
 
 
 def largest_weight(n: int, edges: int) -> int:
-    """Return the largest weight an edge may have for the sum of this many edges to stay below 2 ** 62."""
-    return MOST_WEIGHT // max(edges, 1)
+    """Return the largest weight an edge may have for the sum of this many edges to be `LARGEST_SUM`."""
+    return LARGEST_SUM // max(edges, 1)
 
 
 def exact_sum(weights: Weights) -> int:

@@ -19,8 +19,8 @@ from numpy.typing import ArrayLike, NDArray
 from hpcsolve.errors import InputError
 from hpcsolve.memory import require_free
 from hpcsolve.problems.labels import positions_of
-from hpcsolve.problems.rounding import NO_ARC as NO_ARC
 from hpcsolve.problems.rounding import (
+    LARGEST_SUM,
     BadNumber,
     Costs,
     Precision,
@@ -30,6 +30,7 @@ from hpcsolve.problems.rounding import (
     costs_from_texts,
     too_large,
 )
+from hpcsolve.problems.rounding import NO_ARC as NO_ARC
 from hpcsolve.wording import counted
 
 Location = Callable[[int, int], tuple[str, int]]
@@ -104,8 +105,8 @@ class Tsp:
 
 
 def largest_cost(n: int) -> int:
-    """Return the largest magnitude of a cost among n cities, whose sum over a tour must stay below 2 ** 62."""
-    return (2**62 - 1) // max(n, 1)
+    """Return the largest magnitude of a cost among n cities, whose sum over a tour may be `LARGEST_SUM`."""
+    return LARGEST_SUM // max(n, 1)
 
 
 def times(cost: NDArray[np.int64], factor: int | NDArray[np.int64]) -> NDArray[np.int64]:

@@ -57,13 +57,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.problems.graph import Graph
-from hpcsolve.problems.questions import LARGEST_VALUE, TourQuestion, leg_ends, legs, legs_of
-from hpcsolve.problems.rounding import EXACT, own_decimal
+from hpcsolve.problems.questions import TourQuestion, leg_ends, legs, legs_of
+from hpcsolve.problems.rounding import EXACT, EXACT_IN_DOUBLES, LARGEST_SUM, own_decimal
 from hpcsolve.problems.tsp import Tsp
 
 MOST_STEPS = 1 << 22
 """Arcs and vertices, over all searches, up to which paths are searched once more: about a second."""
-_EXACT_FLOATS = 2**53
 
 
 @dataclass(frozen=True)
@@ -123,7 +122,7 @@ def unrounded_costs(tsp: Tsp, question: TourQuestion, tours: NDArray[Any]) -> li
 
 def slack_of(tsp: Tsp, question: TourQuestion) -> Decimal | None:
     """Return the slack of a question with windows that end, else None."""
-    if tsp.rounding is None or question.windows is None or (question.windows.latest == LARGEST_VALUE).all():
+    if tsp.rounding is None or question.windows is None or (question.windows.latest == LARGEST_SUM).all():
         return None
     return EXACT.multiply(tsp.rounding.error, Decimal(legs(tsp.n, question.path)))
 
@@ -220,7 +219,7 @@ def unrounded_paths(graph: Graph, seeds: Sequence[NDArray[np.int64]], targets: S
     if not len(positive):
         return Unrounded(error=Decimal(0))
     span = 2 * int(positive.max()) * graph.n
-    if len(seeds) * (graph.arcs + graph.n) > MOST_STEPS or span >= _EXACT_FLOATS:
+    if len(seeds) * (graph.arcs + graph.n) > MOST_STEPS or span >= EXACT_IN_DOUBLES:
         return Unrounded(part=Context(prec=3, rounding=ROUND_CEILING).divide(1, 2 * int(positive.min())))
     with localcontext(EXACT):
         return Unrounded(error=graph.rounding.error * _most_arcs(graph, seeds, targets, cutoff))

@@ -26,7 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.errors import InputError, ResourceError
-from hpcsolve.problems.questions import LARGEST_VALUE, TourQuestion, legs
+from hpcsolve.problems.questions import TourQuestion, legs
+from hpcsolve.problems.rounding import LARGEST_SUM
 from hpcsolve.problems.tsp import NO_ARC, Tsp, times
 
 MOST_INNER_CITIES = 121
@@ -256,7 +257,7 @@ def _costs_by_place(tsp: Tsp, question: TourQuestion, own: Core) -> NDArray[np.i
 def _multiplied(cost: NDArray[np.int64], factors: Sequence[int]) -> NDArray[np.int64]:
     """Return costs times a factor for each place. Raises `InputError` if one does not fit 62 bits."""
     known = cost[cost != NO_ARC]
-    if len(known) and int(np.abs(known).max()) * max(factors) > LARGEST_VALUE:
+    if len(known) and int(np.abs(known).max()) * max(factors) > LARGEST_SUM:
         raise InputError("held-karp.objective: a cost times its weight exceeds 62 bits; scale costs or weights down")
     places = np.array(factors, np.int64)[:, None, None]
     return times(cost, places)
@@ -338,7 +339,7 @@ def _with_windows(problem: OrderProblem, question: TourQuestion) -> OrderProblem
         first = own.before[0]
         begin = int(windows.earliest[first])
         service[m] = windows.service[first]
-    earliest, latest = np.append(windows.earliest[cities], 0), np.append(windows.latest[cities], LARGEST_VALUE)
+    earliest, latest = np.append(windows.earliest[cities], 0), np.append(windows.latest[cities], LARGEST_SUM)
     offset = 0
     if closed and m:
         latest[m] = windows.latest[own.before[0]]
@@ -362,5 +363,5 @@ def _require_62_bits(problem: OrderProblem) -> None:
     known = np.where(problem.cost == NO_ARC, 0, np.abs(problem.cost))
     dearest = [int(layer.max()) for layer in known] if problem.by_place else [int(known.max())] * (problem.m + 1)
     factor = 1 if problem.weights is None else sum(map(int, problem.weights))
-    if sum(dearest) * factor > LARGEST_VALUE:
+    if sum(dearest) * factor > LARGEST_SUM:
         raise InputError("held-karp.objective: sums of weighted costs may exceed 62 bits; scale costs or weights down")

@@ -15,7 +15,8 @@ from hpcsolve.algorithms.base import Table
 from hpcsolve.errors import InputError
 from hpcsolve.formats.files import InputFile
 from hpcsolve.formats.order_files import read_leg_costs, read_windows
-from hpcsolve.problems.questions import LARGEST_VALUE, Objective, TourQuestion, Windows, legs
+from hpcsolve.problems.questions import Objective, TourQuestion, Windows, legs
+from hpcsolve.problems.rounding import LARGEST_SUM
 from hpcsolve.problems.tsp import NO_ARC, Tsp, TspBatch
 
 City = int | str
@@ -241,7 +242,7 @@ def _windows(tsp: Tsp, file: InputFile | None) -> Windows | None:
         raise InputError("held-karp.windows: a cost is negative; travelling times must be at least 0")
     windows = read_windows(file, tsp)
     total = sum(map(int, windows.service)) + max(map(int, windows.earliest))
-    if total + int(tsp.cost[allowed].max(initial=0)) * tsp.n > LARGEST_VALUE:
+    if total + int(tsp.cost[allowed].max(initial=0)) * tsp.n > LARGEST_SUM:
         raise InputError("held-karp.windows: the times are so large that their sum may overflow 62 bits")
     return windows
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Annotated, Literal
 
 import msgspec
@@ -18,6 +17,7 @@ from hpcsolve.errors import InputError
 from hpcsolve.formats import read_queries
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.questions import PathQuestion, Reduction
+from hpcsolve.problems.rounding import LARGEST_WEIGHT, floor_at_scale
 
 Vertex = int | str
 """A vertex by its label or name."""
@@ -227,7 +227,7 @@ def _scaled(graph: Graph, cutoff: float) -> int | float:
     """
     if graph.weights.dtype.kind == "f":
         return cutoff * graph.scale
-    return min(int(Fraction(repr(cutoff)) * graph.scale), 2**64 - 2)
+    return min(floor_at_scale(cutoff, graph.scale), LARGEST_WEIGHT)
 
 
 def _pairs(graph: Graph, asked: str | list[tuple[Vertex, Vertex]]) -> NDArray[np.int64]:

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hpcsolve.algorithms.held_karp.problem import FREE, OrderProblem
-from hpcsolve.problems.questions import LARGEST_VALUE
+from hpcsolve.problems.rounding import LARGEST_SUM
 from hpcsolve.problems.tsp import NO_ARC
 
 STRIDE, DEPOT = 32, 31
@@ -167,7 +167,7 @@ def _encoded(problem: OrderProblem, layers: Sequence[NDArray[np.int64]], join: s
     for k in range(places):
         if m > 1:
             cost[k, :m, :m] = np.minimum(layers[max(k, 1)], none)
-    lowest = -LARGEST_VALUE if itemsize == 8 else 0
+    lowest = -LARGEST_SUM if itemsize == 8 else 0
     earliest = np.full(m + 1, lowest) if problem.earliest is None else problem.earliest
     latest = np.full(m + 1, none - 1) if problem.latest is None else np.minimum(problem.latest, none - 1)
     return Encoded(
