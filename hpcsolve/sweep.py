@@ -182,6 +182,25 @@ class Run:
         """The command line, as one would type it."""
         return shlex.join(["hpcsolve", *self.arguments])
 
+    def is_done(self) -> bool:
+        """Return whether the output, if it exists, holds the verified result of this very job."""
+        if not os.path.exists(self.job.settings.output):
+            return False
+        try:
+            planned = plan_run(self.job)
+        except HpcsolveError:
+            return False  # the run itself will find the same error, and report it
+        return planned.existing_verdict is not None and planned.existing_verdict.passed is not False
+
+    def start(self, command: Sequence[str], environment: Mapping[str, str]) -> _Started:
+        """Start a run in a session of its own, so that Ctrl-C on the terminal reaches the sweep alone."""
+        printed = tempfile.TemporaryFile()  # noqa: SIM115 (`_failure` closes it)
+        process = subprocess.Popen(
+            [*command, *self.arguments], stdin=subprocess.PIPE, stdout=printed, stderr=subprocess.STDOUT,
+            env=environment, start_new_session=True,
+        )
+        return _Started(self, process, printed)
+
 
 @dataclass(frozen=True)
 class Sweep:
@@ -327,16 +346,17 @@ class _Started:
     process: subprocess.Popen[bytes]
     printed: IO[bytes]
 
-
-def is_done(run: Run) -> bool:
-    """Return whether the output holds the verified result of this very job. The instance is read only if it exists."""
-    if not os.path.exists(run.job.settings.output):
-        return False
-    try:
-        planned = plan_run(run.job)
-    except HpcsolveError:
-        return False  # the run itself will find the same error, and report it
-    return planned.existing_verdict is not None and planned.existing_verdict.passed is not False
+    def failure(self) -> Failure | None:
+        """Return the failure of a run that has ended, or None if it succeeded, and close its files."""
+        code = self.process.returncode
+        with self.printed as file, self.process:
+            if code == 0:
+                return None
+            file.seek(max(0, file.seek(0, os.SEEK_END) - TAIL_BYTES))
+            printed = file.read().decode(errors="replace")
+        if code < 0:
+            return Failure(self.run, KILLED - code, f"killed by {signal.Signals(-code).name}")
+        return Failure(self.run, code, _reason(printed))
 
 
 def cores() -> int:
@@ -387,10 +407,10 @@ def run_all(
     try:
         while waiting or active:
             while waiting and len(active) < at_once:
-                active.append(_start(waiting.pop(), command, environment))
+                active.append(waiting.pop().start(command, environment))
             ended = [one for one in active if one.process.poll() is not None]
             active = [one for one in active if one not in ended]
-            failures += [failure for one in ended if (failure := _failure(one))]
+            failures += [failure for one in ended if (failure := one.failure())]
             count = len(runs) - len(waiting) - len(active)
             report(count / len(runs), f"{count} of {len(runs)} runs")
             if not ended:
@@ -398,16 +418,6 @@ def run_all(
     finally:
         _end(active)
     return sorted(failures, key=lambda failure: failure.run.index)
-
-
-def _start(run: Run, command: Sequence[str], environment: Mapping[str, str]) -> _Started:
-    """Start a run in a session of its own, so that Ctrl-C on the terminal reaches the sweep alone."""
-    printed = tempfile.TemporaryFile()  # noqa: SIM115 (`_failure` closes it)
-    process = subprocess.Popen(
-        [*command, *run.arguments], stdin=subprocess.PIPE, stdout=printed, stderr=subprocess.STDOUT, env=environment,
-        start_new_session=True,
-    )
-    return _Started(run, process, printed)
 
 
 def _end(active: Sequence[_Started]) -> None:
@@ -422,19 +432,6 @@ def _end(active: Sequence[_Started]) -> None:
     except (KeyboardInterrupt, subprocess.TimeoutExpired):
         for one in active:
             one.process.kill()
-
-
-def _failure(ended: _Started) -> Failure | None:
-    """Return the failure of a run that has ended, or None if it succeeded, and close its files."""
-    code = ended.process.returncode
-    with ended.printed as file, ended.process:
-        if code == 0:
-            return None
-        file.seek(max(0, file.seek(0, os.SEEK_END) - TAIL_BYTES))
-        printed = file.read().decode(errors="replace")
-    if code < 0:
-        return Failure(ended.run, KILLED - code, f"killed by {signal.Signals(-code).name}")
-    return Failure(ended.run, code, _reason(printed))
 
 
 def _reason(printed: str) -> str:

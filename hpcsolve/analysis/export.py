@@ -56,22 +56,9 @@ def export(contents: Contents, source: str, path: str, number: int | None = None
     if suffix not in EXPORTERS:
         known = ", ".join(EXPORTERS)
         raise InputError(f"{path}: no format has the suffix {suffix!r}; there are {known}")
-    pieces = pieces_of(EXPORTERS[suffix], contents, source, number)
+    pieces = EXPORTERS[suffix].checked_pieces(contents, source, number)
     with replacing(Path(path)) as part, open(part, "x", encoding="utf-8", newline="") as file:
         file.writelines(pieces)
-
-
-def pieces_of(exporter: Exporter, contents: Contents, source: str, number: int | None = None) -> Iterator[str]:
-    """Yield the text of an answer in a format. Raises as `export`, on the first piece."""
-    reason = exporter.refusal(contents)
-    if reason is not None:
-        able = [suffix for suffix, other in EXPORTERS.items() if other.refusal(contents) is None]
-        way_out = f"hpcsolve export can write it as {', '.join(able)}" if able else "there is nothing to write"
-        raise InputError(f"{source}: {reason}; {way_out}")
-    try:
-        yield from exporter.pieces(contents, number)
-    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
-        raise DamagedFileError(f"{source}: damaged: the answer does not fit the instance: {error}") from None
 
 
 @dataclass(frozen=True)
@@ -91,6 +78,18 @@ class Exporter:
     name: str
     refusal: Callable[[Contents], str | None]
     pieces: Callable[[Contents, int | None], Iterator[str]]
+
+    def checked_pieces(self, contents: Contents, source: str, number: int | None = None) -> Iterator[str]:
+        """Yield the text of an answer in a format. Raises as `export`, on the first piece."""
+        reason = self.refusal(contents)
+        if reason is not None:
+            able = [suffix for suffix, other in EXPORTERS.items() if other.refusal(contents) is None]
+            way_out = f"hpcsolve export can write it as {', '.join(able)}" if able else "there is nothing to write"
+            raise InputError(f"{source}: {reason}; {way_out}")
+        try:
+            yield from self.pieces(contents, number)
+        except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+            raise DamagedFileError(f"{source}: damaged: the answer does not fit the instance: {error}") from None
 
 
 def no_tour(contents: Contents) -> str | None:

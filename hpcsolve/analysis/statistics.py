@@ -42,6 +42,25 @@ class Group:
         """The values in words, `20, open`, for legends and tables."""
         return ", ".join(map(str, self.key.values()))
 
+    def points(
+        self, column: str, against: str, law: Law
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the points of a group that have both values, x and y. Raises as `scaling`."""
+        if law not in LAWS:
+            raise InputError(f"there is no law {law!r}; there are {' and '.join(LAWS)}")
+        x, y = (_numbers(self.runs, name) for name in (against, column))
+        known = ~(np.isnan(x) | np.isnan(y))
+        x, y = x[known], y[known]
+        for name, values in ((column, y), (against, x)):
+            if (values <= 0).any() and (law == "power" or name == column):
+                raise InputError(f"{name} must be positive to be fitted; one value is {values.min():g}")
+        if len(x) < 3 or len(np.unique(x)) < 2:
+            whose = f"{self.label}: " if self.key else ""
+            what = f"a fit of {column} against {against} needs at least three points and two values of {against}"
+            have = f"{counted(len(x), 'point')} and {counted(len(np.unique(x)), 'value')}"
+            raise InputError(f"{whose}{what}; there are {have}")
+        return x, y
+
 
 def groups(runs: Table, by: By = ()) -> list[Group]:
     """Return the groups of runs, in the order of their values. Without `by` all runs are one group.
@@ -198,28 +217,8 @@ def scaling(
     InputError
         A column is missing, a value is not positive, or a group has fewer than three points or two sizes.
     """
-    fits = ((group, fit(*points_of(group, column, against, law), law, confidence)) for group in groups(runs, by))
+    fits = ((group, fit(*group.points(column, against, law), law, confidence)) for group in groups(runs, by))
     return table_of(group.key | vars(found) for group, found in fits)
-
-
-def points_of(
-    group: Group, column: str, against: str, law: Law
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the points of a group that have both values, x and y. Raises as `scaling`."""
-    if law not in LAWS:
-        raise InputError(f"there is no law {law!r}; there are {' and '.join(LAWS)}")
-    x, y = (_numbers(group.runs, name) for name in (against, column))
-    known = ~(np.isnan(x) | np.isnan(y))
-    x, y = x[known], y[known]
-    for name, values in ((column, y), (against, x)):
-        if (values <= 0).any() and (law == "power" or name == column):
-            raise InputError(f"{name} must be positive to be fitted; one value is {values.min():g}")
-    if len(x) < 3 or len(np.unique(x)) < 2:
-        whose = f"{group.label}: " if group.key else ""
-        what = f"a fit of {column} against {against} needs at least three points and two values of {against}"
-        have = f"{counted(len(x), 'point')} and {counted(len(np.unique(x)), 'value')}"
-        raise InputError(f"{whose}{what}; there are {have}")
-    return x, y
 
 
 def fit(x: NDArray[np.float64], y: NDArray[np.float64], law: Law = "power", confidence: float = 0.95) -> Fit:
@@ -296,7 +295,7 @@ def plot_scaling(
     """
     axes = axes_for(axes)
     for number, group in enumerate(groups(runs, by)):
-        x, y = points_of(group, column, against, law)
+        x, y = group.points(column, against, law)
         found, colour = fit(x, y, law), SERIES[number % len(SERIES)]
         space = np.geomspace if law == "power" else np.linspace
         along = space(x.min(), x.max(), POINTS_ON_A_LINE)

@@ -132,6 +132,15 @@ class DataFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sha256: str
     pieces: tuple[Piece, ...]
 
+    def is_sound(self) -> bool:
+        """Return whether the pieces fill a file of a valid name, one after the other."""
+        end = 0
+        for piece in self.pieces:
+            if piece.offset != end or not re.fullmatch(r"[<|][iuf][1248]", piece.dtype) or not piece.shape:
+                return False
+            end += piece.nbytes
+        return end == self.size and DATA.fullmatch(self.name) is not None
+
 
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A generation.
@@ -230,7 +239,7 @@ def read_manifest(folder: Path, generation: int) -> Manifest:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:  # the last: nested too deep
         reason = " ".join(str(error).split())  # which may quote a name from the file
         raise DamagedFileError(f"{path}: not a manifest of this version: {reason}") from None
-    if manifest.generation != generation or not all(_sound(file) for file in manifest.files):
+    if manifest.generation != generation or not all(file.is_sound() for file in manifest.files):
         raise DamagedFileError(f"{path}: damaged: its entries contradict each other")
     return manifest
 
@@ -238,16 +247,6 @@ def read_manifest(folder: Path, generation: int) -> Manifest:
 def _reason(error: OSError) -> str:
     """Return why a file of a checkpoint cannot be read."""
     return "is a link, which no run writes" if error.errno == errno.ELOOP else str(error.strerror)
-
-
-def _sound(file: DataFile) -> bool:
-    """Return whether the pieces fill a file of a valid name, one after the other."""
-    end = 0
-    for piece in file.pieces:
-        if piece.offset != end or not re.fullmatch(r"[<|][iuf][1248]", piece.dtype) or not piece.shape:
-            return False
-        end += piece.nbytes
-    return end == file.size and DATA.fullmatch(file.name) is not None
 
 
 def check_data(folder: Path, file: DataFile) -> None:

@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 
 import hpcsolve
 from hpcsolve.cli.instances import add_convert, add_generate, add_new
-from hpcsolve.cli.options import OneLineParser, refuse_unknown_command, refuse_unknown_options
+from hpcsolve.cli.options import OneLineParser
 from hpcsolve.cli.results import add_collect, add_export, add_report, add_tree, add_verify
 from hpcsolve.cli.run import add_estimate, add_run, add_solve
 from hpcsolve.cli.sites import add_build, add_completion, add_info, add_slurm
@@ -75,9 +75,9 @@ def execute(words: Sequence[str]) -> int:
     began = time.perf_counter()
     parser, commands = command_parser()
     try:
-        refuse_unknown_command(parser, commands, words)
+        parser.refuse_unknown_command(commands, words)
         options, rest = parser.parse_known_args(words)
-        refuse_unknown_options(commands[words[0]], rest)
+        commands[words[0]].refuse_unknown_options(rest)
     except InputError as error:
         return launch.fail(error)
     try:

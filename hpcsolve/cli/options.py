@@ -156,35 +156,33 @@ class OneLineParser(argparse.ArgumentParser):
         """Raise an `InputError` that says what is wrong."""
         raise InputError(message if message.endswith("?") else f"{message}; see {self.prog} --help")
 
+    def refuse_unknown_command(self, commands: Mapping[str, OneLineParser], words: Sequence[str]) -> None:
+        """Raise an `InputError` that suggests a command, unless the first word is a command or asks for help."""
+        first = words[0] if words else ""
+        if first in commands or first in ("-h", "--help", "--version"):
+            return
+        if not first:
+            self.error(f"a command is missing; the commands are {', '.join(commands)}")
+        if first.startswith("-"):
+            self.error(f"{first} must follow the command, as in hpcsolve run job.toml {first} ...")
+        if os.path.isfile(first):
+            self.error(f"{first} is a file, not a command; did you mean hpcsolve {command_for(first)} {first}?")
+        hint = did_you_mean(first, commands, f"; the commands are {', '.join(commands)}")
+        self.error(f"unknown command {first!r}{hint}")
 
-def refuse_unknown_command(parser: OneLineParser, commands: Mapping[str, OneLineParser], words: Sequence[str]) -> None:
-    """Raise an `InputError` that suggests a command, unless the first word is a command or asks for help."""
-    first = words[0] if words else ""
-    if first in commands or first in ("-h", "--help", "--version"):
-        return
-    if not first:
-        parser.error(f"a command is missing; the commands are {', '.join(commands)}")
-    if first.startswith("-"):
-        parser.error(f"{first} must follow the command, as in hpcsolve run job.toml {first} ...")
-    if os.path.isfile(first):
-        parser.error(f"{first} is a file, not a command; did you mean hpcsolve {command_for(first)} {first}?")
-    hint = did_you_mean(first, commands, f"; the commands are {', '.join(commands)}")
-    parser.error(f"unknown command {first!r}{hint}")
-
-
-def refuse_unknown_options(parser: OneLineParser, rest: Sequence[str]) -> None:
-    """Raise an `InputError` about the first unknown option or argument, unless there is none."""
-    if not rest:
-        return
-    option = next((word for word in rest if word.startswith("-") and len(word) > 1), None)
-    if option is not None:
-        known = [name for action in parser._actions for name in action.option_strings]
-        if option in known:
-            parser.error(f"{option} comes after --, where every word is a file name; write it before --")
-        parser.error(f"unknown option {option}{_meant(option.partition('=')[0], known)}")
-    if rest[0].startswith("="):
-        parser.error("KEY=VALUE must not contain blanks; write --set held-karp.path=open")
-    parser.error(f"unexpected argument {rest[0]!r}")
+    def refuse_unknown_options(self, rest: Sequence[str]) -> None:
+        """Raise an `InputError` about the first unknown option or argument, unless there is none."""
+        if not rest:
+            return
+        option = next((word for word in rest if word.startswith("-") and len(word) > 1), None)
+        if option is not None:
+            known = [name for action in self._actions for name in action.option_strings]
+            if option in known:
+                self.error(f"{option} comes after --, where every word is a file name; write it before --")
+            self.error(f"unknown option {option}{_meant(option.partition('=')[0], known)}")
+        if rest[0].startswith("="):
+            self.error("KEY=VALUE must not contain blanks; write --set held-karp.path=open")
+        self.error(f"unexpected argument {rest[0]!r}")
 
 
 def _meant(option: str, known: Sequence[str]) -> str:

@@ -100,12 +100,12 @@ def add_tree(commands: Any) -> None:
 
 
 def _tree(options: argparse.Namespace) -> int:
-    from hpcsolve.analysis.export import PACE, pieces_of
+    from hpcsolve.analysis.export import PACE
     from hpcsolve.analysis.load import load
     from hpcsolve.formats.files import write_text
 
     require_new(options)
-    write_text("".join(pieces_of(PACE, load(options.result).contents, options.result)), options.output)
+    write_text("".join(PACE.pieces(load(options.result).contents, options.result)), options.output)
     return 0
 
 

@@ -85,13 +85,13 @@ def _one_run(options: argparse.Namespace) -> int:
 def _run_sweep(options: argparse.Namespace) -> int:
     from dataclasses import replace
 
-    from hpcsolve.sweep import is_done, number_ranges
+    from hpcsolve.sweep import number_ranges
 
     sweep = _expanded(options)
     if options.overwrite:
         missing = [replace(run, arguments=(*run.arguments, "--overwrite")) for run in sweep.runs]
     else:
-        missing = [run for run in sweep.runs if not is_done(run)]
+        missing = [run for run in sweep.runs if not run.is_done()]
     if options.missing:
         show(number_ranges([run.index for run in missing]))
         return 0
@@ -113,7 +113,7 @@ def _summary(sweep: Sweep, missing: Sequence[Run]) -> str:
 
 def _run_missing(sweep: Sweep, missing: Sequence[Run], options: argparse.Namespace) -> int:
     from hpcsolve.output.log import Log, Progress, duration
-    from hpcsolve.sweep import cores, is_done, number_at_once, run_all
+    from hpcsolve.sweep import cores, number_at_once, run_all
 
     log, started = Log(quiet=options.quiet), time.monotonic()
     log.say(f"sweep:  {_summary(sweep, missing)}")
@@ -125,7 +125,7 @@ def _run_missing(sweep: Sweep, missing: Sequence[Run], options: argparse.Namespa
     try:
         failures = run_all(missing, at_once, python_command(RUN), progress)
     except KeyboardInterrupt:
-        kept = sum(map(is_done, sweep.runs))
+        kept = sum(run.is_done() for run in sweep.runs)
         log.say(f"sweep:  {kept} of {len(sweep.runs)} runs are done; the same command goes on from there")
         raise
     finally:

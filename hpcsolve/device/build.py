@@ -81,6 +81,58 @@ class Code:
         """The command of the compiler that makes it."""
         return cuda_compiler() if self.architecture else host_compiler()
 
+    def is_built(self) -> bool:
+        """Return whether the cache has this code. Raises as `host_library`."""
+        return self._prebuilt() is not None or _intact(self._entry())
+
+    def path(self) -> Path:
+        prebuilt = self._prebuilt()
+        if prebuilt is not None:
+            return prebuilt
+        entry = self._entry()
+        if not _intact(entry):
+            ends = time.monotonic() + compiler.SECONDS
+            with _lock(entry.with_suffix(".lock"), ends):
+                if not _intact(entry):
+                    try:
+                        compile_file(self.file, self._command(), entry, ends)
+                    except EnvironmentFault as fault:
+                        raise EnvironmentFault(f"{fault}{'' if self.architecture else about_flags()}") from None
+        return entry
+
+    def _prebuilt(self) -> Path | None:
+        """Return the path of this code if `hpcsolve build` has made it."""
+        ready = ready_target(self.architecture)
+        path = ready.path(self.file) if ready else None
+        return path if path is not None and _intact(path) else None
+
+    def _entry(self) -> Path:
+        """Return the path of the code in the cache."""
+        parts = [source_hash(self.file), *self._command(), compiler_identity(self.compiler)]
+        if self.architecture:
+            parts += [f"{name}={os.environ[name]}" for name in NVCC_SETTINGS if os.environ.get(name)]
+        else:
+            parts.append(target_features(self.compiler))
+        key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
+        return cache_folder() / f"{Path(self.file).name}-{key}{'.cubin' if self.architecture else '.so'}"
+
+    def _command(self) -> list[str]:
+        """Return the compiler's command without input and output.
+
+        Raises
+        ------
+        EnvironmentFault
+            The user's own options cannot make a library.
+        """
+        if self.architecture:
+            return [self.compiler, *CUDA_FLAGS.split(), f"-arch={self.architecture}"]
+        flags = os.environ.get("HPCSOLVE_CXXFLAGS", HOST_FLAGS).split()
+        given = f" {' '.join(flags)} ".replace("-xc++", "-x c++").lower()
+        missing = [flag for flag in NEEDED_FLAGS if f" {flag.lower()} " not in given]
+        if missing:
+            raise EnvironmentFault(f"HPCSOLVE_CXXFLAGS lacks {', '.join(missing)}{about_flags()}")
+        return [self.compiler, *flags]
+
 
 @functools.cache
 def host_library(file: str) -> Path:
@@ -91,13 +143,13 @@ def host_library(file: str) -> Path:
     EnvironmentFault
         There is no compiler, or it failed. The message has its first error.
     """
-    return _cached(Code(file))
+    return Code(file).path()
 
 
 @functools.cache
 def cubin(file: str, architecture: str) -> bytes:
     """Return the GPU code of a file of cuda_src for an architecture (`sm_90`). It is built if it is not cached."""
-    return _cached(Code(file, architecture)).read_bytes()
+    return Code(file, architecture).path().read_bytes()
 
 
 def build(code: Code) -> None:
@@ -106,34 +158,6 @@ def build(code: Code) -> None:
         cubin(code.file, code.architecture)
     else:
         host_library(code.file)
-
-
-def is_built(code: Code) -> bool:
-    """Return whether the cache has this code. Raises as `host_library`."""
-    return _prebuilt(code) is not None or _intact(_entry(code))
-
-
-def _cached(code: Code) -> Path:
-    prebuilt = _prebuilt(code)
-    if prebuilt is not None:
-        return prebuilt
-    entry = _entry(code)
-    if not _intact(entry):
-        ends = time.monotonic() + compiler.SECONDS
-        with _lock(entry.with_suffix(".lock"), ends):
-            if not _intact(entry):
-                try:
-                    compile_file(code.file, _command(code), entry, ends)
-                except EnvironmentFault as fault:
-                    raise EnvironmentFault(f"{fault}{'' if code.architecture else about_flags()}") from None
-    return entry
-
-
-def _prebuilt(code: Code) -> Path | None:
-    """Return the path of this code if `hpcsolve build` has made it."""
-    ready = ready_target(code.architecture)
-    path = ready.path(code.file) if ready else None
-    return path if path is not None and _intact(path) else None
 
 
 def source_folder() -> Path:
@@ -291,35 +315,6 @@ def _read_description(folder: Path) -> Target | None:
         return msgspec.json.decode((folder / DESCRIPTION).read_bytes(), type=Target)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):  # the last: nested too deep
         return None
-
-
-def _entry(code: Code) -> Path:
-    """Return the path of the code in the cache."""
-    parts = [source_hash(code.file), *_command(code), compiler_identity(code.compiler)]
-    if code.architecture:
-        parts += [f"{name}={os.environ[name]}" for name in NVCC_SETTINGS if os.environ.get(name)]
-    else:
-        parts.append(target_features(code.compiler))
-    key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
-    return cache_folder() / f"{Path(code.file).name}-{key}{'.cubin' if code.architecture else '.so'}"
-
-
-def _command(code: Code) -> list[str]:
-    """Return the compiler's command without input and output.
-
-    Raises
-    ------
-    EnvironmentFault
-        The user's own options cannot make a library.
-    """
-    if code.architecture:
-        return [code.compiler, *CUDA_FLAGS.split(), f"-arch={code.architecture}"]
-    flags = os.environ.get("HPCSOLVE_CXXFLAGS", HOST_FLAGS).split()
-    given = f" {' '.join(flags)} ".replace("-xc++", "-x c++").lower()
-    missing = [flag for flag in NEEDED_FLAGS if f" {flag.lower()} " not in given]
-    if missing:
-        raise EnvironmentFault(f"HPCSOLVE_CXXFLAGS lacks {', '.join(missing)}{about_flags()}")
-    return [code.compiler, *flags]
 
 
 def about_flags() -> str:

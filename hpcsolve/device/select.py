@@ -190,6 +190,15 @@ class Choice:
     threads: int
     reason: str
 
+    def open(self) -> Device:
+        if self.gpu is None:
+            from hpcsolve.device.host import HostDevice
+
+            return HostDevice(threads=self.threads)
+        from hpcsolve.device.cuda import CudaDevice
+
+        return CudaDevice(self.gpu, self.threads)
+
 
 def open_device(
     request: str, comm: Ranks, *, share_gpu: bool = False, threads: int | None = None
@@ -221,7 +230,7 @@ def open_device(
         The device is there but cannot be used. All ranks raise this.
     """
     choice = choose(request, comm, share_gpu=share_gpu, threads=threads)
-    return on_all_ranks(comm, lambda: _open(choice), give_up=lambda device: device.close()), choice.reason
+    return on_all_ranks(comm, lambda: choice.open(), give_up=lambda device: device.close()), choice.reason
 
 
 def choose(
@@ -399,13 +408,3 @@ def _why_no_gpu(survey: Callable[[], list[Gpu]]) -> str:
     except ResourceError as reason:
         return str(reason)
     return ""
-
-
-def _open(choice: Choice) -> Device:
-    if choice.gpu is None:
-        from hpcsolve.device.host import HostDevice
-
-        return HostDevice(threads=choice.threads)
-    from hpcsolve.device.cuda import CudaDevice
-
-    return CudaDevice(choice.gpu, choice.threads)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from hpcsolve.errors import InputError
 from hpcsolve.formats.dimacs import with_coordinates, write_coordinates, write_dimacs
-from hpcsolve.formats.files import InputFile, as_text, memory_checked, open_file
+from hpcsolve.formats.files import InputFile, memory_checked, open_file
 from hpcsolve.formats.pace import steiner_solution_lines
 from hpcsolve.formats.steinlib import write_steinlib
 from hpcsolve.formats.tsplib import read_tour_text
@@ -195,7 +195,7 @@ def read_graph(
     found = read_instance(path, GRAPH_FORMATS, TSP_FORMATS, wrong_kind, directed, weight=weight)
     if coordinates is None:
         return found
-    graph = with_coordinates(found.problem, as_text(open_file(os.fspath(coordinates))))
+    graph = with_coordinates(found.problem, open_file(os.fspath(coordinates)).as_text())
     return GraphInstance(graph, found.path, found.sha256, found.format)
 
 
@@ -261,7 +261,7 @@ def opened(path: str, formats: Sequence[Format[Any]]) -> tuple[InputFile, Format
         if file.content.startswith(magic):
             raise InputError(f"is {what}", file.name)
     with memory_checked(file.name):
-        file = as_text(file)
+        file = file.as_text()
     return file, recognised(file, [format for format in formats if not format.binary])
 
 
@@ -283,7 +283,7 @@ def read_tour(path: str | os.PathLike[str]) -> NDArray[np.int64]:
     InputError
         The file is missing, damaged or not a tour. The message names file and line.
     """
-    return read_tour_text(as_text(open_file(os.fspath(path))))
+    return read_tour_text(open_file(os.fspath(path)).as_text())
 
 
 def write(tsp: Tsp, path: str) -> None:

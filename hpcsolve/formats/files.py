@@ -103,6 +103,46 @@ class InputFile:
         """Return an error whose message names this file (and line), for the caller to raise."""
         return InputError(message, self.name, line)
 
+    def as_text(self) -> InputFile:
+        """Return the file with plain newlines, in UTF-8, without a byte order mark, without the text of a line `sep=;`.
+
+        Raises
+        ------
+        InputError
+            The content has a NUL byte or another control character, which no text file has, apart from a final Ctrl-Z
+            in old ones. The message names the line of the first.
+        """
+        content = self.content
+        if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+            content = content.decode("utf-16", errors="replace").encode()
+        content = content.removeprefix(b"\xef\xbb\xbf").removesuffix(b"\x1a")
+        if b"\r" in content:
+            content = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        excel = _EXCEL.match(content)
+        if excel:
+            content = content[excel.end() :]  # its line stays, blank, so that lines keep their numbers
+        result = InputFile(self.name, content, self.sha256)
+        result._refuse_control_characters()
+        return result
+
+    def _refuse_control_characters(self) -> None:
+        if len(self.content.translate(None, _CONTROL)) == len(self.content):
+            return
+        found = re.search(b"[" + re.escape(_CONTROL) + b"]", self.content)
+        assert found is not None
+        name = "NUL byte" if found[0] == b"\0" else f"control character (0x{found[0].hex().upper()})"
+        raise self.error(f"a {name}: the file is damaged, or not text", self.line(found.start()))
+
+    def json(self) -> Any:
+        """Return the content of a JSON file. Raises `InputError` with file and line."""
+        try:
+            return json.loads(decode(self.content), parse_constant=_refuse_constant)
+        except json.JSONDecodeError as problem:
+            raise self.error(f"is not JSON: {problem.msg}", problem.lineno) from None
+        except (ValueError, RecursionError) as problem:  # NaN, thousands of digits, thousands of brackets
+            what = "it is nested too deep" if isinstance(problem, RecursionError) else str(problem).split(";")[0]
+            raise self.error(f"is not JSON that can be read: {what}", self.first_line) from None
+
 
 def open_file(path: str) -> InputFile:
     """Read a whole file and decompress it if it is gz or xz.
@@ -139,29 +179,6 @@ def memory_checked(name: str) -> Iterator[None]:
         yield
     except MemoryError:
         raise ResourceError(f"{name}: reading it takes more memory than is free; read it where more is free") from None
-
-
-def as_text(file: InputFile) -> InputFile:
-    """Return the file with plain newlines, in UTF-8, without a byte order mark and without the text of a line `sep=;`.
-
-    Raises
-    ------
-    InputError
-        The content has a NUL byte or another control character, which no text file has, apart from a final Ctrl-Z in
-        old ones. The message names the line of the first.
-    """
-    content = file.content
-    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
-        content = content.decode("utf-16", errors="replace").encode()
-    content = content.removeprefix(b"\xef\xbb\xbf").removesuffix(b"\x1a")
-    if b"\r" in content:
-        content = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-    excel = _EXCEL.match(content)
-    if excel:
-        content = content[excel.end() :]  # its line stays, blank, so that lines keep their numbers
-    result = InputFile(file.name, content, file.sha256)
-    _refuse_control_characters(result)
-    return result
 
 
 def decode(text: bytes) -> str:
@@ -207,15 +224,6 @@ def write_file(content: bytes, path: str) -> None:
     write_bytes(Path(path), content)
 
 
-def _refuse_control_characters(file: InputFile) -> None:
-    if len(file.content.translate(None, _CONTROL)) == len(file.content):
-        return
-    found = re.search(b"[" + re.escape(_CONTROL) + b"]", file.content)
-    assert found is not None
-    name = "NUL byte" if found[0] == b"\0" else f"control character (0x{found[0].hex().upper()})"
-    raise file.error(f"a {name}: the file is damaged, or not text", file.line(found.start()))
-
-
 def read_bounded(stream: IO[bytes] | gzip.GzipFile, name: str, already: int = 0) -> bytes:
     """Return all that a stream has, which may be a small file that expands to terabytes.
 
@@ -256,17 +264,6 @@ def _decompressed(raw: bytes, name: str) -> bytes:
         return raw
     except (OSError, EOFError, zlib.error, lzma.LZMAError) as problem:
         raise InputError(f"is damaged and cannot be decompressed: {problem}", name) from None
-
-
-def json_of(file: InputFile) -> Any:
-    """Return the content of a JSON file. Raises `InputError` with file and line."""
-    try:
-        return json.loads(decode(file.content), parse_constant=_refuse_constant)
-    except json.JSONDecodeError as problem:
-        raise file.error(f"is not JSON: {problem.msg}", problem.lineno) from None
-    except (ValueError, RecursionError) as problem:  # NaN, thousands of digits, thousands of brackets
-        what = "it is nested too deep" if isinstance(problem, RecursionError) else str(problem).split(";")[0]
-        raise file.error(f"is not JSON that can be read: {what}", file.first_line) from None
 
 
 def _refuse_constant(text: str) -> float:

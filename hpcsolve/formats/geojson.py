@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from hpcsolve.formats.files import InputFile, json_of
+from hpcsolve.formats.files import InputFile
 from hpcsolve.formats.records import require_one_weight, weights_in
 from hpcsolve.formats.tables import listed, shortest
 from hpcsolve.problems.distances import great_circle
@@ -117,7 +117,7 @@ def _notes(
 
 def _lines(file: InputFile, skipped: list[str]) -> Iterator[Line]:
     """Yield all lines, and append the types of other geometries to a list."""
-    content = json_of(file)
+    content = file.json()
     _require_degrees(file, content)
     whole = isinstance(content, dict) and content.get("type") == "FeatureCollection"
     features = content.get("features") if whole else [content]

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from hpcsolve.errors import InputError
-from hpcsolve.formats.files import InputFile, decode, json_of, write_text
+from hpcsolve.formats.files import InputFile, decode, write_text
 from hpcsolve.formats.geojson import looks_like_geojson
 from hpcsolve.formats.records import NUMBER, require_undirected
 from hpcsolve.problems.geographic import DEGREES
@@ -110,7 +110,7 @@ def read_gml(file: InputFile, directed: bool | None = None, weight: str | None =
 
 def read_node_link(file: InputFile, directed: bool | None = None, weight: str | None = None) -> Graph:
     """Return the graph of what `networkx.node_link_data` gives, as JSON. Raises `InputError` with file and line."""
-    content = json_of(file)
+    content = file.json()
 
     def build(networkx: ModuleType) -> Any:
         if not isinstance(arcs := content.get("directed", True), bool):

@@ -98,6 +98,20 @@ class Archive:
         """Return the array in a member. Raises as `content` and `npy_array`."""
         return npy_array(InputFile(f"{self.file.name}: {name}", self.content(name), ""))
 
+    def matrix_format(self) -> bytes:
+        """Return the matrix format, a word that numpy saved as bytes (scipy before 1.0: four bytes for each letter)."""
+        word = self.content("format.npy").split(b"\n", 1)[-1].replace(b"\0", b"")
+        if word not in _FORMATS:
+            text = word[:20].decode("latin-1")
+            raise self.file.error(f"the sparse format is {text!r}; save csr, csc or coo, for example matrix.tocsr()")
+        return word
+
+    def integers(self, name: str) -> NDArray[np.int64]:
+        table = self.array(f"{name}.npy")
+        if table.ndim != 1 or table.dtype.kind not in "iu":
+            raise self.file.error(f"{name} is {table.dtype} of shape {table.shape}; it must be a list of integers")
+        return table.astype(np.int64)
+
 
 def npy_array(file: InputFile) -> NDArray[Any]:
     """Return the array of integers or floats in a file. Pickled objects are never loaded.
@@ -266,10 +280,10 @@ def read_sparse_npz(file: InputFile, directed: bool | None = None) -> Graph:
         one that `exact_weights` refuses.
     """
     archive = Archive(file)
-    kind = _kind(archive)
-    shape = _integers(archive, "shape")[:3].tolist()
+    kind = archive.matrix_format()
+    shape = archive.integers("shape")[:3].tolist()
     values = archive.array("data.npy")
-    first, second = (_integers(archive, name) for name in _FORMATS[kind])
+    first, second = (archive.integers(name) for name in _FORMATS[kind])
     if len(shape) != 2 or shape[0] != shape[1]:
         raise file.error(f"the matrix has shape {tuple(shape)}; a graph needs a square one")
     n = shape[0]
@@ -283,22 +297,6 @@ def read_sparse_npz(file: InputFile, directed: bool | None = None) -> Graph:
     except BadNumber as problem:
         raise file.error(f"the weight of entry {problem.index} {problem.reason}") from None
     return assembled(file.stem or "graph", n, rows, columns, weights, directed=directed is not False, scale=scale)
-
-
-def _kind(archive: Archive) -> bytes:
-    """Return the matrix format, a word that numpy saved as bytes (scipy before 1.0: four bytes for each letter)."""
-    word = archive.content("format.npy").split(b"\n", 1)[-1].replace(b"\0", b"")
-    if word not in _FORMATS:
-        text = word[:20].decode("latin-1")
-        raise archive.file.error(f"the sparse format is {text!r}; save csr, csc or coo, for example matrix.tocsr()")
-    return word
-
-
-def _integers(archive: Archive, name: str) -> NDArray[np.int64]:
-    table = archive.array(f"{name}.npy")
-    if table.ndim != 1 or table.dtype.kind not in "iu":
-        raise archive.file.error(f"{name} is {table.dtype} of shape {table.shape}; it must be a list of integers")
-    return table.astype(np.int64)
 
 
 def _expanded(file: InputFile, offsets: NDArray[np.int64], n: int, entries: int) -> NDArray[np.int64]:

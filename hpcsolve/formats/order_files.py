@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.errors import InputError
-from hpcsolve.formats.files import InputFile, as_text
+from hpcsolve.formats.files import InputFile
 from hpcsolve.formats.npy import is_npy, npy_array
 from hpcsolve.formats.tables import listed, rows_of
 from hpcsolve.problems.questions import Windows
@@ -35,7 +35,7 @@ def read_windows(file: InputFile, tsp: Tsp) -> Windows:
         With file and line: a column is missing, a city is unknown or there twice, a time is not a number of the
         costs' decimals, or a window ends before it begins.
     """
-    file = as_text(file)
+    file = file.as_text()
     rows = list(rows_of(file, "a row of a CSV table", _BLANK, ","))
     if not rows:
         raise file.error("is empty; the first line must be city,earliest,latest")

@@ -113,7 +113,7 @@ def _read_chunk(
         found = decode(chunk.split(b"\n", row + 1)[row].strip())
         wanted = ", ".join([*([decode(key)] if key else []), *what])
         raise file.error(f"expected {wanted}, found {shown(found)}", line + row)
-    values = numbers_of(text.tobytes(), len(what) * len(rows), _longest_word(places, rows))
+    values = numbers_of(text.tobytes(), len(what) * len(rows), places.longest(rows))
     if values is None:
         raise _bad_word(file, chunk, rows, line, what, len(key))
     return values.reshape(-1, len(what)), rows + line, others
@@ -135,6 +135,13 @@ class WordPositions:
     ends: NDArray[np.int64]
     first: NDArray[np.int64]
     counts: NDArray[np.int64]
+
+    def longest(self, rows: NDArray[np.int64]) -> int:
+        """Return the length of the longest word of some lines, which all have the same number of words."""
+        if not len(rows):
+            return 0
+        words = self.first[rows][:, None] + np.arange(self.counts[rows[0]])
+        return int((self.ends[words] - self.starts[words]).max(initial=0))
 
 
 def word_positions(text: NDArray[np.uint8]) -> WordPositions:
@@ -161,14 +168,6 @@ def _taken_out(
         others.append((int(row) + line, decode(text[begin:end].tobytes())))
         text[begin:end] = 32
     return others
-
-
-def _longest_word(places: WordPositions, rows: NDArray[np.int64]) -> int:
-    """Return the length of the longest word of some lines, which all have the same number of words."""
-    if not len(rows):
-        return 0
-    words = places.first[rows][:, None] + np.arange(places.counts[rows[0]])
-    return int((places.ends[words] - places.starts[words]).max(initial=0))
 
 
 def numbers_of(text: bytes, count: int, longest: int) -> Numbers | None:

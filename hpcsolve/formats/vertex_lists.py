@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from hpcsolve.errors import InputError
 from hpcsolve.formats.dimacs import problem_line
-from hpcsolve.formats.files import InputFile, as_text, open_file, words
+from hpcsolve.formats.files import InputFile, open_file, words
 from hpcsolve.formats.records import Records, read_records, require_count
 from hpcsolve.formats.tables import Row, cells_of, delimiter_of, lines_of
 from hpcsolve.problems.graph import Graph
@@ -91,7 +91,7 @@ def read_terminals(path: str) -> NamedVertices:
     InputError
         With file and line: it is not a file of terminals, or it has none.
     """
-    return _listed(as_text(open_file(path)), ("a terminal",), "there is no terminal; write a vertex on each line")
+    return _listed(open_file(path).as_text(), ("a terminal",), "there is no terminal; write a vertex on each line")
 
 
 def read_queries(path: str, sha256: str | None = None) -> Queries:
@@ -107,7 +107,7 @@ def read_queries(path: str, sha256: str | None = None) -> Queries:
     InputError
         With file and line: it is not a file of queries, it has none, or it has others than expected.
     """
-    file, what = as_text(open_file(path)), ("a source", "a target")
+    file, what = open_file(path).as_text(), ("a source", "a target")
     nothing = "there is no query; write `source target` on each line"
     if _DIMACS.match(file.content):
         records = read_records(file, file.content, 1, what, b"q")

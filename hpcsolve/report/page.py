@@ -126,7 +126,7 @@ def _bounds(result: Result) -> Iterator[Markup]:
     bounds, pairs = words.bounds_of(result), [("check", words.check_of(result))]
     if not np.isnan(bounds.upper):
         pairs += [("lower bound", words.shown(bounds.lower)), ("upper bound (this answer)", words.shown(bounds.upper)),
-                  ("gap at most", words.gap_in_words(bounds))]
+                  ("gap at most", bounds.gap_in_words())]
     yield facts(pairs)
 
 

@@ -188,6 +188,10 @@ class Bounds:
             return 0.0
         return (self.upper - self.lower) / self.lower if self.lower > 0 else math.nan
 
+    def gap_in_words(self) -> str:
+        """Return the gap as `3.4 %`, rounded up, or a dash for NaN."""
+        return NONE if math.isnan(self.gap) else f"{rounding.at_most(100 * Fraction(repr(self.gap)), 3)} %"
+
 
 def bounds_of(result: Result) -> Bounds:
     """Return the bounds on the optimum."""
@@ -239,17 +243,12 @@ def percent(part: float) -> str:
     return NONE if math.isnan(part) else f"{100 * part:.3g} %"
 
 
-def gap_in_words(bounds: Bounds) -> str:
-    """Return the gap as `3.4 %`, rounded up, or a dash for NaN."""
-    return NONE if math.isnan(bounds.gap) else f"{rounding.at_most(100 * Fraction(repr(bounds.gap)), 3)} %"
-
-
 def row_of(file: str, result: Result) -> list[str]:
     """Return the row of a result in the summary, whose columns are `HEADS`."""
     bounds = bounds_of(result)
     return [
         file, name_of(result), size_of(result), result.algorithm, shown(bounds.upper), shown(bounds.lower),
-        gap_in_words(bounds), str(ranks_of(result)), f"{seconds_of(result):.3g}", check_of(result),
+        bounds.gap_in_words(), str(ranks_of(result)), f"{seconds_of(result):.3g}", check_of(result),
     ]
 
 

@@ -74,7 +74,7 @@ def build_for(job: Job, say: Say = say_nothing) -> None:
     files = solver.kernels_of(job.parameters, job.settings.instance, job.settings.stop)
     architectures = _architectures(device)
     codes = tuple(dict.fromkeys(_codes(files, device, architectures)))
-    missing = [code for code in codes if not build.is_built(code)]
+    missing = [code for code in codes if not code.is_built()]
     done: list[Code] = []
 
     def build_one(code: Code) -> None:

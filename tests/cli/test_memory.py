@@ -12,7 +12,7 @@ import pytest
 from hpcsolve import memory
 from hpcsolve.algorithms.base import Plan
 from hpcsolve.errors import ResourceError
-from hpcsolve.formats.files import as_text, open_file
+from hpcsolve.formats.files import open_file
 from hpcsolve.formats.known import GRAPH_FORMATS, TSP_FORMATS
 from hpcsolve.job import load_job
 from hpcsolve.output.reader import read_result
@@ -191,7 +191,7 @@ def test_files_are_compared_by_size_and_format(sample, monkeypatch, tmp_path):
     path, found = tmp_path / sample.file, KNOWN[sample.format]
     path.write_bytes(sample.content)
     file = open_file(str(path))
-    least = memory.OWN_CODE + int(found.growth * len(file.content if found.binary else as_text(file).content))
+    least = memory.OWN_CODE + int(found.growth * len(file.content if found.binary else file.as_text().content))
     said = refused(lambda: sample.reader(str(path)), monkeypatch, least - 1)
     assert said.startswith(f"reading {path} and the run's own code take 32 MiB of memory, ")
     monkeypatch.setattr(memory, "available_memory", lambda: least + 4096)

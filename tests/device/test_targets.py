@@ -66,7 +66,7 @@ def test_a_node_without_compilers_loads_what_was_built_for_it(cache, monkeypatch
     built("znver9")
     built("sm_90", is_gpu=True)
     on_a_compute_node(monkeypatch)
-    assert build.is_built(build.Code(FILES[0])) and build.is_built(build.Code(FILES[1], "sm_90"))
+    assert build.Code(FILES[0]).is_built() and build.Code(FILES[1], "sm_90").is_built()
     assert "-march=znver9" in build.host_library(FILES[0]).read_text()
     assert "-arch=sm_90" in build.cubin(FILES[1], "sm_90").decode()
     assert build.compiler_line() == "counting compiler 1, for znver9"

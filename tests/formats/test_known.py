@@ -7,7 +7,7 @@ import pytest
 
 from hpcsolve.errors import InputError
 from hpcsolve.formats import Format, read, read_graph, recognised, write, write_graph
-from hpcsolve.formats.files import as_text, open_file
+from hpcsolve.formats.files import open_file
 from hpcsolve.formats.known import GRAPH_FORMATS, TSP_FORMATS
 from hpcsolve.reference import formats
 from tests.formats.samples import samples
@@ -26,7 +26,7 @@ def samples_of(format):
 def opened(tmp_path, name, content, format):
     (tmp_path / name).write_bytes(content)
     file = open_file(str(tmp_path / name))
-    return file if format.binary else as_text(file)
+    return file if format.binary else file.as_text()
 
 
 @each_format

@@ -69,6 +69,11 @@ class Places:
     geographic: bool = False
     note: str = ""
 
+    def longitude_over_latitude(self) -> float:
+        """Return the length of a degree of longitude over one of latitude, at the middle latitude of the picture."""
+        latitudes = self.points[:, 1]
+        return max(0.1, math.cos(math.radians((np.nanmin(latitudes) + np.nanmax(latitudes)) / 2)))
+
 
 def has_coordinates(result: Result) -> bool:
     """Return whether the result's cities or vertices have coordinates."""
@@ -109,7 +114,7 @@ def finish_map(axes: Axes, places: Places, ink: str | None = None) -> None:
     """
     _add_margins(axes)
     # The drawn length of a unit of y over that of a unit of x is above 1 for latitude over longitude.
-    axes.set_aspect(1 / _longitude_over_latitude(places) if places.geographic else 1.0, adjustable="datalim")
+    axes.set_aspect(1 / places.longitude_over_latitude() if places.geographic else 1.0, adjustable="datalim")
     if places.note:
         axes.set_xticks([])
         axes.set_yticks([])
@@ -140,12 +145,6 @@ def add_note(axes: Axes, note: str) -> None:
     axes.set_xlabel(f"{axes.get_xlabel()}\n{note}".strip("\n"), fontsize="small")
 
 
-def _longitude_over_latitude(places: Places) -> float:
-    """Return the length of a degree of longitude over one of latitude, at the middle latitude of the picture."""
-    latitudes = places.points[:, 1]
-    return max(0.1, math.cos(math.radians((np.nanmin(latitudes) + np.nanmax(latitudes)) / 2)))
-
-
 def _draw_scale_bar(axes: Axes, places: Places, ink: str | None) -> None:
     from matplotlib import rcParams
     from matplotlib.font_manager import FontProperties
@@ -153,7 +152,7 @@ def _draw_scale_bar(axes: Axes, places: Places, ink: str | None) -> None:
 
     axes.apply_aspect()  # the limits are final only now
     low, high = axes.get_xlim()
-    unit = KILOMETRES_PER_DEGREE * _longitude_over_latitude(places) if places.geographic else 1.0
+    unit = KILOMETRES_PER_DEGREE * places.longitude_over_latitude() if places.geographic else 1.0
     length = round_length((high - low) * unit * BAR)
     if not length > 0:
         return
