@@ -193,12 +193,6 @@ def first_failure(comm: Comm, wrong: str | None) -> Verdict | None:
     return Verdict(False, first + (f", and on {counted(len(more), 'more rank')}" if more else ""))
 
 
-def require(right: bool, message: str) -> None:
-    """Raise a `ValueError` with this message unless the condition `right` holds."""
-    if not right:
-        raise ValueError(message)
-
-
 Rows = Mapping[str, NDArray[Any]]
 """Rows of a table: column name -> values, all of one length."""
 

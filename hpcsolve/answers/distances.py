@@ -9,26 +9,12 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.answers.base import (
-    AnswerType,
-    Edges,
-    RowBlocks,
-    Rows,
-    Verdict,
-    VertexMixin,
-    distance_tables_of,
-    first_failure,
-    message_of,
-    names_of,
-    only_of,
-    require,
-    shown_names,
-)
+from hpcsolve.answers import base
 from hpcsolve.answers.contents import Column, Contents, Dataset, DistanceTable, datasets
 from hpcsolve.answers.rounding import Worth, declared, rounding_group
 from hpcsolve.errors import InputError
 from hpcsolve.parallel.comm import Comm
-from hpcsolve.problems.check_distances import check_distances, no_path_of, roots
+from hpcsolve.problems.check_distances import NO_VERTEX, check_distances, no_path_of, require, roots
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.questions import PathQuestion
 from hpcsolve.problems.search_again import check_columns, smallest_predecessors
@@ -36,7 +22,6 @@ from hpcsolve.problems.unrounded import unrounded_paths
 
 SHOWN = 12
 """Most sources, or queries, that are printed one by one."""
-NO_VERTEX = -1
 LENGTH_TYPES, UNREACHED = "uint32|uint64|float64", "not reached: the largest value of the type"
 
 
@@ -143,23 +128,23 @@ def chosen(count: int, number: int | None, what: str) -> int:
     return number
 
 
-class DistancesMixin(VertexMixin):
+class DistancesMixin(base.VertexMixin):
     """The part of `hpcsolve.Result` about distances."""
 
     @property
-    @only_of("distances", "paths", "reductions")
+    @base.only_of("distances", "paths", "reductions")
     def sources(self) -> list[Any]:
         """The sources of shortest paths, by name or by number in the instance's file, one for each search or query."""
         return self.named(self.contents.value("solution", "source", []))
 
     @property
-    @only_of("distances", "paths", "reductions")
+    @base.only_of("distances", "paths", "reductions")
     def targets(self) -> list[Any]:
         """The targets by name or number, empty if there are distances to all vertices."""
         return self.named(self.contents.value("solution", "target", []))
 
     @property
-    @only_of("distances", "paths")
+    @base.only_of("distances", "paths")
     def distance(self) -> NDArray[np.float64]:
         """Distances in the instance's own unit, `inf` where no path leads, as scipy has them.
 
@@ -169,7 +154,7 @@ class DistancesMixin(VertexMixin):
         return own_distances(self.contents, np.asarray(self.contents.value("solution", "distance", np.empty((0, 0)))))
 
     @property
-    @only_of("distances")
+    @base.only_of("distances")
     def predecessor(self) -> NDArray[np.int32]:
         """The predecessors, shape (searches, vertices): positions, -1 for none, or empty if they were not asked for."""
         return np.asarray(self.contents.value("solution", "predecessor", np.empty((0, 0))), dtype=np.int32)
@@ -192,22 +177,22 @@ class DistancesMixin(VertexMixin):
         return self.named(path[::-1])
 
 
-class DistancesType(AnswerType):
+class DistancesType(base.AnswerType):
     """Tables of distances, as an answer."""
 
     name, in_words, records = "distances", "distances", (Distances,)
     groups = declared("error", "part")
 
-    def check(self, problem: Graph, question: PathQuestion, answer: Distances, comm: Comm) -> Verdict:
+    def check(self, problem: Graph, question: PathQuestion, answer: Distances, comm: Comm) -> base.Verdict:
         """Check each rank's first and last row in numpy. All rows, unless restricted, were checked by the algorithm."""
         if answer.restricted:
-            passed = Verdict(True, "two rows of each rank were searched again on the host")
-            return first_failure(comm, self._wrong_columns(problem, question, answer)) or passed
+            passed = base.Verdict(True, "two rows of each rank were searched again on the host")
+            return base.first_failure(comm, self._wrong_columns(problem, question, answer)) or passed
         beside = "two rows of each rank were checked in numpy too"
         if question.targets is not None:
             beside = "checked before the columns of the targets were taken"
-        passed = Verdict(True, f"no arc shortens a distance, and a path of each distance exists; {beside}")
-        return first_failure(comm, self._wrong_row(problem, question, answer)) or passed
+        passed = base.Verdict(True, f"no arc shortens a distance, and a path of each distance exists; {beside}")
+        return base.first_failure(comm, self._wrong_row(problem, question, answer)) or passed
 
     def _wrong_row(self, graph: Graph, question: PathQuestion, answer: Distances) -> str | None:
         """Return what numpy finds wrong in the first or the last of this rank's rows, or None."""
@@ -215,8 +200,8 @@ class DistancesType(AnswerType):
         if not len(rows.values) or question.targets is not None:
             return None
         for row in sorted({rows.first, rows.first + len(rows.values) - 1}):
-            here = {name: table.own_rows(row, row + 1) for name, table in distance_tables_of(answer).items()}
-            if wrong := message_of(_check_rows, graph, question.seeds[row : row + 1], here, question.cutoff, row):
+            here = {name: table.own_rows(row, row + 1) for name, table in base.distance_tables_of(answer).items()}
+            if wrong := base.message_of(_check_rows, graph, question.seeds[row : row + 1], here, question.cutoff, row):
                 return wrong
         return None
 
@@ -226,12 +211,12 @@ class DistancesType(AnswerType):
         assert targets is not None
         rows = sorted({0, len(table.values) - 1}) if len(table.values) else []
         sources = question.sources[table.first : table.first + len(table.values)]
-        return message_of(check_columns, graph, sources[rows], targets, table.values[rows], cutoff=question.cutoff,
+        return base.message_of(check_columns, graph, sources[rows], targets, table.values[rows], cutoff=question.cutoff,
                           first=table.first)
 
     def verify(
-        self, contents: Contents, answer: Distances, problem: Graph, question: PathQuestion, rows: RowBlocks
-    ) -> Verdict:
+        self, contents: Contents, answer: Distances, problem: Graph, question: PathQuestion, rows: base.RowBlocks
+    ) -> base.Verdict:
         """Check every row of the tables in a result file."""
         try:
             require_columns(contents, source=question.sources, target=question.targets)
@@ -245,10 +230,10 @@ class DistancesType(AnswerType):
                     sources, targets = question.sources[seeds], question.targets
                     check_columns(problem, sources, targets, here["distance"], cutoff=question.cutoff, first=first)
         except ValueError as error:
-            return Verdict(False, str(error))
+            return base.Verdict(False, str(error))
         if question.targets is not None:
-            return Verdict(True, "every distance found again by a search on the host")
-        return Verdict(True, "in every row no arc shortens a distance, and a path of each distance exists")
+            return base.Verdict(True, "every distance found again by a search on the host")
+        return base.Verdict(True, "in every row no arc shortens a distance, and a path of each distance exists")
 
     def _check_shapes(self, contents: Contents, graph: Graph, question: PathQuestion) -> None:
         expected = len(question.seeds), graph.n if question.targets is None else len(question.targets)
@@ -268,7 +253,7 @@ class DistancesType(AnswerType):
     def lines(self, contents: Contents) -> Iterator[str]:
         """Yield a line with the sources, one for each table with its shape and type, and what is known of rounding."""
         sources = np.asarray(contents.value("solution", "source"))
-        labels = shown_names(contents)
+        labels = base.shown_names(contents)
         if ((sources >= 0) & (sources < len(labels))).all() and len(sources) <= SHOWN:
             between = " " if labels.dtype.kind in "iu" else ", "
             yield f"source: {between.join(str(label) for label in labels[sources.astype(np.int64)])}"
@@ -284,13 +269,13 @@ class DistancesType(AnswerType):
         tables = ", ".join(f"{name} {table.shape[0]} x {table.shape[1]}" for name, table in contents.tables.items())
         return f"{tables}; {contents.value('instance', 'vertices')} vertices"
 
-    def rows(self, contents: Contents) -> Iterator[Rows]:
+    def rows(self, contents: Contents) -> Iterator[base.Rows]:
         """Yield a block for each search: source, vertex (or target), distance, and what else was asked for, by name.
 
         A search from all sources at once has no column `source`. Unreached vertices have the distance `inf`, and None
         in place of a predecessor or a nearest source.
         """
-        names = names_of(contents)
+        names = base.names_of(contents)
         sources, targets = self._ends(contents)
         stored = [name for name in datasets(Distances) if name in contents.tables]
         tables = {name: np.asarray(contents.value("solution", name)) for name in stored}
@@ -309,7 +294,7 @@ class DistancesType(AnswerType):
         sources, targets = (contents.value("solution", name) for name in ("source", "target"))
         return np.asarray(sources, np.int64), None if targets is None else np.asarray(targets, np.int64)
 
-    def edges(self, contents: Contents, number: int | None = None) -> Edges:
+    def edges(self, contents: Contents, number: int | None = None) -> base.Edges:
         """Return the arcs of the shortest-path tree of a search, from predecessors to vertices."""
         before = contents.value("solution", "predecessor")
         if before is None:
@@ -319,7 +304,7 @@ class DistancesType(AnswerType):
         tails = before[row, heads].astype(np.int64)
         distance = contents.value("solution", "distance")[row]
         reached = np.flatnonzero(distance != no_path_of(distance.dtype))
-        return Edges(tails, heads, contents.in_own_unit(distance[heads] - distance[tails]), True, reached)
+        return base.Edges(tails, heads, contents.in_own_unit(distance[heads] - distance[tails]), True, reached)
 
 
 DISTANCES = DistancesType()

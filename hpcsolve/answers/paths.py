@@ -10,26 +10,14 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.answers import distances
-from hpcsolve.answers.base import (
-    AnswerType,
-    Edges,
-    RowBlocks,
-    Rows,
-    Verdict,
-    first_failure,
-    message_of,
-    names_of,
-    require,
-    shown_names,
-)
+from hpcsolve.answers import base, distances
 from hpcsolve.answers.contents import Column, Contents, Dataset, own_unit
 from hpcsolve.answers.distances import LENGTH_TYPES, SHOWN, UNREACHED, DistancesMixin
 from hpcsolve.answers.rounding import Worth, declared, exactly, rounding_group
 from hpcsolve.errors import InputError
 from hpcsolve.formats import queries_sha256
 from hpcsolve.parallel.comm import Comm
-from hpcsolve.problems.check_distances import PairPaths, check_pair_paths, no_path_of
+from hpcsolve.problems.check_distances import PairPaths, check_pair_paths, no_path_of, require
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.questions import PathQuestion
 from hpcsolve.problems.search_again import check_shortest
@@ -87,21 +75,23 @@ class PathsMixin(DistancesMixin):
         return path
 
 
-class PathsType(AnswerType):
+class PathsType(base.AnswerType):
     """A path for each query, as an answer."""
 
     name, in_words, records = "paths", "shortest paths", (Paths,)
     groups = declared("error", "part", "distance")
 
-    def check(self, problem: Graph, question: PathQuestion, answer: Paths | None, comm: Comm) -> Verdict:
+    def check(self, problem: Graph, question: PathQuestion, answer: Paths | None, comm: Comm) -> base.Verdict:
         """Check all paths in numpy, on the rank that has them."""
         passed = "no arc shortens a distance, and a path of each distance exists; every path added up in numpy"
-        wrong = None if answer is None else message_of(check_pair_paths, problem, answer.for_check(), question.cutoff)
-        return first_failure(comm, wrong) or Verdict(True, passed)
+        wrong = None
+        if answer is not None:
+            wrong = base.message_of(check_pair_paths, problem, answer.for_check(), question.cutoff)
+        return base.first_failure(comm, wrong) or base.Verdict(True, passed)
 
     def verify(
-        self, contents: Contents, answer: Paths, problem: Graph, question: PathQuestion, rows: RowBlocks
-    ) -> Verdict:
+        self, contents: Contents, answer: Paths, problem: Graph, question: PathQuestion, rows: base.RowBlocks
+    ) -> base.Verdict:
         """Check all paths in a result file, and find every distance again by a search on the host."""
         try:
             self._check_queries(problem, question, np.stack([answer.source, answer.target], axis=1))
@@ -110,8 +100,8 @@ class PathsType(AnswerType):
             check_pair_paths(problem, answer.for_check(), question.cutoff)
             check_shortest(problem, answer.for_check(), question.cutoff)
         except ValueError as error:
-            return Verdict(False, str(error))
-        return Verdict(True, "every path added up, every distance and path found again by a search on the host")
+            return base.Verdict(False, str(error))
+        return base.Verdict(True, "every path added up, every distance and path found again by a search on the host")
 
     def _check_queries(self, graph: Graph, question: PathQuestion, pairs: NDArray[Any]) -> None:
         """Refuse queries that are not those of the job."""
@@ -143,7 +133,7 @@ class PathsType(AnswerType):
 
     def _query_lines(self, contents: Contents) -> Iterator[str]:
         columns = {name: np.asarray(contents.value("solution", name)) for name in ("source", "target", "distance")}
-        labels = shown_names(contents)
+        labels = base.shown_names(contents)
         scale = max(1, int(contents.value("instance", "scale")))
         reached = columns["distance"] != no_path_of(columns["distance"].dtype)
         lengths = np.diff(contents.value("solution", "offset"))
@@ -167,9 +157,9 @@ class PathsType(AnswerType):
         vertices = contents.value("instance", "vertices")
         return f"{counted(distance.size, 'query')}, {reached} reached; {vertices} vertices"
 
-    def rows(self, contents: Contents) -> Iterator[Rows]:
+    def rows(self, contents: Contents) -> Iterator[base.Rows]:
         """Yield the queries with their distances, `inf` where no path leads, and their paths: lists of names."""
-        names, offset = names_of(contents), np.asarray(contents.value("solution", "offset"))
+        names, offset = base.names_of(contents), np.asarray(contents.value("solution", "offset"))
         path = names[np.asarray(contents.value("solution", "path"), np.int64)]
         paths = np.empty(len(offset) - 1, object)
         paths[:] = [path[begin:end].tolist() for begin, end in pairwise(offset)]
@@ -177,12 +167,12 @@ class PathsType(AnswerType):
         distance = distances.own_distances(contents, np.asarray(contents.value("solution", "distance")))
         yield {"query": np.arange(len(paths)), **ends, "distance": distance, "path": paths}
 
-    def edges(self, contents: Contents, number: int | None = None) -> Edges:
+    def edges(self, contents: Contents, number: int | None = None) -> base.Edges:
         """Return the arcs of the path of a query. The result file does not have their weights."""
         offset = np.asarray(contents.value("solution", "offset"))
         chosen = distances.chosen(len(offset) - 1, number, "queries")
         path = np.asarray(contents.value("solution", "path"), np.int64)[offset[chosen] : offset[chosen + 1]]
-        return Edges(path[:-1], path[1:], None, True, path)
+        return base.Edges(path[:-1], path[1:], None, True, path)
 
 
 PATHS = PathsType()

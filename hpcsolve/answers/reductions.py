@@ -9,25 +9,11 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.answers.base import (
-    AnswerType,
-    Edges,
-    RowBlocks,
-    Rows,
-    Verdict,
-    VertexMixin,
-    distance_tables_of,
-    first_failure,
-    message_of,
-    names_of,
-    only_of,
-    require,
-)
+from hpcsolve.answers import base
 from hpcsolve.answers.contents import Contents, Dataset, DistanceTable, datasets
 from hpcsolve.answers.distances import (
     DISTANCES,
     LENGTH_TYPES,
-    NO_VERTEX,
     UNREACHED,
     own_distances,
     require_columns,
@@ -35,7 +21,7 @@ from hpcsolve.answers.distances import (
 from hpcsolve.answers.rounding import Worth
 from hpcsolve.errors import InputError
 from hpcsolve.parallel.comm import Comm
-from hpcsolve.problems.check_distances import no_path_of
+from hpcsolve.problems.check_distances import NO_VERTEX, no_path_of, require
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.questions import PathQuestion
 from hpcsolve.problems.search_again import check_reductions
@@ -158,11 +144,11 @@ def ranges(contents: Contents) -> Iterator[tuple[str, str]]:
         centre = np.asarray(values["centre"], np.int64)
         radius, diameter = own_distances(contents, np.array([values["radius"], values["diameter"]]))
         more = f" and {len(centre) - 1} more" if len(centre) > 1 else ""
-        yield "radius", f"{radius:.10g}, diameter {diameter:.10g}, centre {names_of(contents)[centre[0]]}{more}"
+        yield "radius", f"{radius:.10g}, diameter {diameter:.10g}, centre {base.names_of(contents)[centre[0]]}{more}"
 
 
 def _name(contents: Contents, row: Any) -> Any:
-    return names_of(contents)[np.asarray(contents.value("solution", "source"), np.int64)[int(row)]]
+    return base.names_of(contents)[np.asarray(contents.value("solution", "source"), np.int64)[int(row)]]
 
 
 def _named(names: NDArray[Any], positions: NDArray[Any]) -> NDArray[Any]:
@@ -171,44 +157,44 @@ def _named(names: NDArray[Any], positions: NDArray[Any]) -> NDArray[Any]:
     return found
 
 
-class ReductionsMixin(VertexMixin):
+class ReductionsMixin(base.VertexMixin):
     """The part of `hpcsolve.Result` about reductions of distances."""
 
     @property
-    @only_of("reductions")
+    @base.only_of("reductions")
     def closeness(self) -> NDArray[np.float64]:
         """Closeness of each source: other targets reached over the sum of their distances, in 1 / own unit."""
         return np.asarray(self.contents.value("solution", "closeness", np.empty(0)), np.float64)
 
     @property
-    @only_of("reductions")
+    @base.only_of("reductions")
     def eccentricity(self) -> NDArray[np.float64]:
         """Distance of each source's farthest target in the instance's own unit, `inf` where it reaches none."""
         farthest = self.contents.value("solution", "farthest_distance", np.empty(0))
         return own_distances(self.contents, np.asarray(farthest))
 
     @property
-    @only_of("reductions")
+    @base.only_of("reductions")
     def centre(self) -> list[Any]:
         """The vertices of least eccentricity by name or number, empty if not all vertices are sources and targets."""
         return self.named(self.contents.value("solution", "centre", []))
 
 
-class ReductionsType(AnswerType):
+class ReductionsType(base.AnswerType):
     """What is kept of distances, as an answer."""
 
     name, in_words, records = "reductions", "reductions of distances", (Reductions,)
     groups = DISTANCES.groups
     beside = DISTANCES.beside
 
-    def check(self, problem: Graph, question: PathQuestion, answer: Reductions, comm: Comm) -> Verdict:
+    def check(self, problem: Graph, question: PathQuestion, answer: Reductions, comm: Comm) -> base.Verdict:
         """Search again from some sources in scipy. Collective."""
         found = {name: vars(answer)[name] for name in PER_SOURCE}
-        for name, table in distance_tables_of(answer).items():
+        for name, table in base.distance_tables_of(answer).items():
             found[name] = table.with_row_ranges(comm).gathered(comm)
         rows = _sample(len(answer.source), SEARCHED_AGAIN)
         wrong = self._wrong(problem, question, found, rows) if comm.rank == 0 else None
-        return first_failure(comm, wrong) or Verdict(True, _passed(rows, len(answer.source)))
+        return base.first_failure(comm, wrong) or base.Verdict(True, _passed(rows, len(answer.source)))
 
     def _wrong(
         self, graph: Graph, question: PathQuestion, found: dict[str, Any], rows: NDArray[np.int64]
@@ -216,12 +202,12 @@ class ReductionsType(AnswerType):
         """Return what searches on the host from these rows' sources contradict, or None."""
         assert question.reduction is not None
         claimed = {name: np.asarray(values) for name, values in found.items() if values is not None}
-        return message_of(check_reductions, graph, question.sources, question.targets, question.reduction, claimed,
+        return base.message_of(check_reductions, graph, question.sources, question.targets, question.reduction, claimed,
                           rows, question.cutoff)
 
     def verify(
-        self, contents: Contents, answer: Reductions, problem: Graph, question: PathQuestion, rows: RowBlocks
-    ) -> Verdict:
+        self, contents: Contents, answer: Reductions, problem: Graph, question: PathQuestion, rows: base.RowBlocks
+    ) -> base.Verdict:
         """Check a sample of the rows by searches on the host, and what follows from all rows."""
         found = {name: vars(answer)[name] for name in PER_SOURCE}
         for name, table in contents.tables.items():
@@ -232,9 +218,9 @@ class ReductionsType(AnswerType):
             self._check_shapes(contents, question, found)
             self._check_derived(contents, problem, question, found)
         except ValueError as error:
-            return Verdict(False, str(error))
+            return base.Verdict(False, str(error))
         wrong = self._wrong(problem, question, found, sample)
-        return Verdict(wrong is None, wrong or _passed(sample, len(question.sources)))
+        return base.Verdict(wrong is None, wrong or _passed(sample, len(question.sources)))
 
     def _check_shapes(self, contents: Contents, question: PathQuestion, found: dict[str, Any]) -> None:
         """Refuse sources, targets and cutoffs that are not those of the job, and datasets of other lengths."""
@@ -251,7 +237,8 @@ class ReductionsType(AnswerType):
             wrong = "missing" if is_wanted else "not asked for"
             require((values is not None) == bool(is_wanted), f"/solution/{name} is {wrong}")
             shape = (len(question.sources), *([columns[name]] if name in columns else []))
-            require(values is None or np.shape(values) == shape, f"/solution/{name} has another shape than {shape}")
+            same = values is None or np.shape(values) == shape
+            require(same, f"/solution/{name} has another shape than {shape}")
 
     def _check_derived(self, contents: Contents, graph: Graph, question: PathQuestion, found: dict[str, Any]) -> None:
         """Refuse values that contradict those that they follow from."""
@@ -285,9 +272,9 @@ class ReductionsType(AnswerType):
         sources = len(np.asarray(contents.value("solution", "source")))
         return f"{', '.join(stored)} of {counted(sources, 'source')}; {contents.value('instance', 'vertices')} vertices"
 
-    def rows(self, contents: Contents) -> Iterator[Rows]:
+    def rows(self, contents: Contents) -> Iterator[base.Rows]:
         """Yield a table with a row for each source. Distances are `inf`, and targets None, where none is reached."""
-        names, source = names_of(contents), np.asarray(contents.value("solution", "source"), np.int64)
+        names, source = base.names_of(contents), np.asarray(contents.value("solution", "source"), np.int64)
         found: dict[str, NDArray[Any]] = {"source": names[source]}
         stored = {name: contents.value("solution", name) for name in datasets(Reductions)}
         stored = {name: np.asarray(values) for name, values in stored.items() if values is not None}
@@ -304,7 +291,7 @@ class ReductionsType(AnswerType):
             found["farthest_distance"] = own_distances(contents, stored["farthest_distance"])
         yield found
 
-    def edges(self, contents: Contents, number: int | None = None) -> Edges:
+    def edges(self, contents: Contents, number: int | None = None) -> base.Edges:
         """Refuse, since reductions have no paths."""
         raise InputError("reductions of distances have no map and no graph of their own; export them as .csv")
 

@@ -13,18 +13,7 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.answers import rounding
-from hpcsolve.answers.base import (
-    AnswerMixin,
-    AnswerType,
-    Edges,
-    RowBlocks,
-    Rows,
-    Verdict,
-    coordinates_of,
-    only_of,
-    shown_names,
-)
+from hpcsolve.answers import base, rounding
 from hpcsolve.answers.contents import Column, Contents, Dataset, columns, own_unit
 from hpcsolve.answers.rounding import Worth
 from hpcsolve.parallel.comm import Comm
@@ -51,7 +40,7 @@ VALUES = {
 COST = Dataset("int64", "Cost in exact integers: the instance's own unit times /instance/scale", scaled=True)
 
 
-NOT_CHECKED = Verdict(None, "that no tour exists cannot be checked without solving the instance again")
+NOT_CHECKED = base.Verdict(None, "that no tour exists cannot be checked without solving the instance again")
 
 
 @dataclass(frozen=True)
@@ -106,23 +95,23 @@ class NoTour:
     infeasible: Annotated[bool, Dataset("bool", "Whether it is proven that no tour exists")]
 
 
-def check_answer(tsp: Tsp, question: TourQuestion | None, answer: Tour) -> Verdict:
+def check_answer(tsp: Tsp, question: TourQuestion | None, answer: Tour) -> base.Verdict:
     """Check that a tour has every city once, and add up its cost from the instance's matrix."""
     asked = question or TourQuestion()
     try:
         cost = check_order(tsp, np.asarray(answer.tour), asked)
     except ValueError as error:
-        return Verdict(False, str(error))
+        return base.Verdict(False, str(error))
     if cost != answer.cost:
-        return Verdict(False, f"the tour costs {cost}, not {answer.cost}")
+        return base.Verdict(False, f"the tour costs {cost}, not {answer.cost}")
     if answer.dearest is not None and dearest_leg(tsp, answer.tour, asked.path) != answer.dearest:
-        return Verdict(False, f"the dearest leg of the tour does not cost {answer.dearest}")
+        return base.Verdict(False, f"the dearest leg of the tour does not cost {answer.dearest}")
     if answer.lower_bound is not None and answer.lower_bound > cost:
-        return Verdict(False, f"the lower bound {answer.lower_bound} is above the tour's cost {cost}")
+        return base.Verdict(False, f"the lower bound {answer.lower_bound} is above the tour's cost {cost}")
     if wrong := wrong_best(tsp, asked, answer) or wrong_arcs(tsp, asked, answer):
-        return Verdict(False, wrong)
+        return base.Verdict(False, wrong)
     constrained = ", its constraints kept" if asked.constrained else ""
-    return Verdict(True, f"every city once{constrained}, the {VALUES[asked.objective]} from the instance")
+    return base.Verdict(True, f"every city once{constrained}, the {VALUES[asked.objective]} from the instance")
 
 
 def wrong_best(tsp: Tsp, question: TourQuestion, answer: Tour) -> str:
@@ -196,7 +185,7 @@ def cost_suffix(contents: Contents) -> str:
 def _cities(contents: Contents) -> str:
     """Return the cities in order, by name or by label."""
     tour = np.asarray(contents.value("solution", "tour"))
-    names = shown_names(contents)
+    names = base.shown_names(contents)
     if not ((tour >= 0) & (tour < len(names))).all():
         return "/solution/tour names cities that the instance does not have"
     if len(tour) > LONGEST_TOUR:
@@ -220,38 +209,38 @@ def is_open(contents: Contents) -> bool:
     return bool(contents.keys.get("path") == "open")
 
 
-class TourMixin(AnswerMixin):
+class TourMixin(base.AnswerMixin):
     """The part of `hpcsolve.Result` about a tour."""
 
     @property
-    @only_of("tour")
+    @base.only_of("tour")
     def tour(self) -> NDArray[np.int32]:
         """The tour, shape (n,): positions of the cities from 0 in order, or empty if there is no tour."""
         return np.asarray(self.contents.value("solution", "tour", []), dtype=np.int32)
 
     @property
-    @only_of("tour")
+    @base.only_of("tour")
     def tour_labels(self) -> list[Any]:
         """The cities in order, by name, or by their numbers in the instance's file."""
-        in_order: list[Any] = shown_names(self.contents)[self.tour].tolist()
+        in_order: list[Any] = base.shown_names(self.contents)[self.tour].tolist()
         return in_order
 
     @property
-    @only_of("tour")
+    @base.only_of("tour")
     def optimal_tours(self) -> int | None:
         """The number of optimal tours, or None if the job did not ask for it (`count`)."""
         count = self.contents.value("solution", "optimal_tours")
         return None if count is None else int(count)
 
     @property
-    @only_of("tour")
+    @base.only_of("tour")
     def best_tours(self) -> NDArray[np.int32]:
         """The best tours, shape (k, n), the best first: `tour` alone if the job did not ask for several (`best`)."""
         several = np.asarray(self.contents.value("solution", "best_tours", self.tour), np.int32)
         return several.reshape(-1, len(self.tour)) if len(self.tour) else several.reshape(0, 0)
 
     @property
-    @only_of("tour")
+    @base.only_of("tour")
     def best_costs(self) -> NDArray[Any]:
         """The costs of `best_tours`, shape (k,)."""
         if self.contents.value("solution", "best_costs") is None:
@@ -264,30 +253,31 @@ class TourMixin(AnswerMixin):
         return bool(self.contents.value("solution", "infeasible", False))
 
 
-class TourType(AnswerType):
+class TourType(base.AnswerType):
     """A tour, or the statement that there is none, as an answer."""
 
     name, in_words, records = "tour", "a tour", (Tour, NoTour)
     groups = rounding.declared("cost", "error", "dearest", "dearest_error", "slack", "late", "best_costs", legs=LEGS)
 
-    def check(self, problem: Tsp, question: TourQuestion | None, answer: Tour | NoTour, comm: Comm) -> Verdict:
+    def check(self, problem: Tsp, question: TourQuestion | None, answer: Tour | NoTour, comm: Comm) -> base.Verdict:
         """Check a run's tour on rank 0."""
         if isinstance(answer, NoTour):
             return NOT_CHECKED
         return on_rank_0(comm, lambda: check_answer(problem, question, answer))
 
     def verify(
-        self, contents: Contents, answer: Tour | NoTour, problem: Tsp, question: TourQuestion | None, rows: RowBlocks
-    ) -> Verdict:
+        self, contents: Contents, answer: Tour | NoTour, problem: Tsp, question: TourQuestion | None,
+        rows: base.RowBlocks,
+    ) -> base.Verdict:
         """Check the tour, its cost and the attribute `cost` in a result file."""
         attribute = contents.attributes["cost"]
         if isinstance(answer, NoTour):
             if not np.isnan(attribute):
-                return Verdict(False, "the attribute cost is a number, though there is no tour")
+                return base.Verdict(False, "the attribute cost is a number, though there is no tour")
             return NOT_CHECKED
         cost, scale = answer.cost, problem.scale
         if attribute != own_unit(cost, scale):
-            return Verdict(False, f"the attribute cost is {attribute}, /solution/cost is {cost} at scale {scale}")
+            return base.Verdict(False, f"the attribute cost is {attribute}, /solution/cost is {cost} at scale {scale}")
         return check_answer(problem, question, answer)
 
     def beside(
@@ -364,7 +354,7 @@ class TourType(AnswerType):
         optimal = ", optimal" if contents.value("solution", "optimal") else ""
         return f"cost {contents.attributes['cost']}{optimal}, {cities}"
 
-    def rows(self, contents: Contents) -> Iterator[Rows]:
+    def rows(self, contents: Contents) -> Iterator[base.Rows]:
         """Yield the cities in the order of the tour, with the cost of the leg that follows and the total up to its end.
 
         With time windows there are columns of arrival and departure, too.
@@ -374,7 +364,7 @@ class TourType(AnswerType):
         names = contents.value("instance", "city_name")
         if names is not None:
             table["name"] = np.asarray(names)[order]
-        table |= {axis: values[order] for axis, values in coordinates_of(contents).items()}
+        table |= {axis: values[order] for axis, values in base.coordinates_of(contents).items()}
         legs = np.asarray(contents.value("legs", "cost", []), np.int64)
         missing = len(order) - len(legs)  # at the end of an open path
         if missing in (0, 1) and contents.value("legs", "cost") is not None:
@@ -384,7 +374,7 @@ class TourType(AnswerType):
             table["cumulative"] = contents.in_own_unit(np.append(legs, np.zeros(missing, np.int64)).cumsum())
         yield table
 
-    def _times(self, contents: Contents, legs: NDArray[Any], missing: int) -> Rows:
+    def _times(self, contents: Contents, legs: NDArray[Any], missing: int) -> base.Rows:
         """Return the columns of arrival and departure, none without time windows."""
         departure = contents.own("legs", "departure")
         if departure is None or len(departure) != len(legs):
@@ -392,14 +382,14 @@ class TourType(AnswerType):
         arrival = np.concatenate([[np.nan], departure + legs])[:len(legs) + missing]
         return {"arrival": arrival, "departure": np.append(departure, [np.nan] * missing)}
 
-    def edges(self, contents: Contents, number: int | None = None) -> Edges:
+    def edges(self, contents: Contents, number: int | None = None) -> base.Edges:
         """Return the legs of the tour in the order of travel."""
         order = np.asarray(contents.value("solution", "tour", []), np.int64)
         tails, heads = leg_ends(order, "open" if is_open(contents) else "cycle")
         legs = contents.own("legs", "cost") if len(tails) else np.empty(0)
         weights = legs if legs is not None and len(legs) == len(tails) else None
         there_and_back = len(tails) == 2 == len(order)  # two arcs, which as one edge would lose half of the cost
-        return Edges(tails, heads, weights, there_and_back or not contents.value("instance", "symmetric"), order)
+        return base.Edges(tails, heads, weights, there_and_back or not contents.value("instance", "symmetric"), order)
 
 
 TOUR = TourType()

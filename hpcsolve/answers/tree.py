@@ -9,17 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.answers.base import (
-    AnswerType,
-    Edges,
-    RowBlocks,
-    Rows,
-    Verdict,
-    VertexMixin,
-    names_of,
-    only_of,
-    shown_names,
-)
+from hpcsolve.answers import base
 from hpcsolve.answers.contents import Column, Contents, Dataset, DistanceTable, columns, datasets, own_unit
 from hpcsolve.answers.rounding import Worth, declared, exactly, rounding_group
 from hpcsolve.answers.tour import COST
@@ -119,15 +109,15 @@ def tree_from_edges(
     return Tree(cost, u, v, weight, lower_bound, ratio, closure_mst, closure_bottleneck, proof, optimal, matrix)
 
 
-def check_answer(problem: Graph, answer: Tree) -> Verdict:
+def check_answer(problem: Graph, answer: Tree) -> base.Verdict:
     """Check a tree, the numbers beside it, and that the lower bound is neither too low nor above the tree's weight."""
     try:
         weight = check_tree(problem, answer.u, answer.v, answer.weight)
     except ValueError as error:
-        return Verdict(False, str(error))
+        return base.Verdict(False, str(error))
     wrong = next(_wrong_claims(problem, answer, weight), None)
     reason = "a pruned tree that joins the terminals; weights and closure_mst from the instance"
-    return Verdict(True, reason) if wrong is None else Verdict(False, wrong)
+    return base.Verdict(True, reason) if wrong is None else base.Verdict(False, wrong)
 
 
 def _wrong_claims(problem: Graph, answer: Tree, weight: int) -> Iterator[str]:
@@ -156,18 +146,18 @@ def _check_row(problem: Graph, row: int, distance: Any) -> None:
     check_columns(problem, problem.terminals[row : row + 1], problem.terminals, distance[None], first=row)
 
 
-class TreeMixin(VertexMixin):
+class TreeMixin(base.VertexMixin):
     """The part of `hpcsolve.Result` about a Steiner tree."""
 
     @property
-    @only_of("tree")
+    @base.only_of("tree")
     def tree(self) -> list[tuple[Any, Any]]:
         """The edges of a Steiner tree, both ends by name or by number in the instance's file."""
         u, v = (self.named(self.contents.value("solution", name, [])) for name in ("u", "v"))
         return list(zip(u, v))
 
     @property
-    @only_of("tree", "distances", "paths", "reductions")
+    @base.only_of("tree", "distances", "paths", "reductions")
     def terminals(self) -> list[Any]:
         """The terminals by name or by number in the instance's file, or empty."""
         return self.named(self.contents.value("instance", "terminal", []))
@@ -198,17 +188,17 @@ def _searched(contents: Contents) -> str:
     return f"{kept} of up to {counted(int(size[-1]), 'terminal')}"
 
 
-class TreeType(AnswerType):
+class TreeType(base.AnswerType):
     """A Steiner tree, as an answer."""
 
     name, in_words, records = "tree", "a Steiner tree", (Tree,)
     groups = declared("cost", "error")
 
-    def check(self, problem: Graph, question: TreeQuestion | None, answer: Tree, comm: Comm) -> Verdict:
+    def check(self, problem: Graph, question: TreeQuestion | None, answer: Tree, comm: Comm) -> base.Verdict:
         """Check a run's tree and all numbers beside it on rank 0, but not the prices."""
         return on_rank_0(comm, lambda: self._checked(problem, answer))
 
-    def _checked(self, problem: Graph, answer: Tree) -> Verdict:
+    def _checked(self, problem: Graph, answer: Tree) -> base.Verdict:
         """Return the verdict on the tree and on the first and the last of rank 0's rows of the matrix."""
         verdict, table = check_answer(problem, answer), answer.matrix
         if verdict.passed is False or table is None:
@@ -217,16 +207,16 @@ class TreeType(AnswerType):
             for row in sorted({0, len(table.values) - 1}):
                 _check_row(problem, table.first + row, table.values[row])
         except ValueError as error:
-            return Verdict(False, f"matrix: {error}")
-        return Verdict(True, f"{verdict.reason}; two rows of the matrix found again by a search on the host")
+            return base.Verdict(False, f"matrix: {error}")
+        return base.Verdict(True, f"{verdict.reason}; two rows of the matrix found again by a search on the host")
 
     def verify(
-        self, contents: Contents, answer: Tree, problem: Graph, question: TreeQuestion, rows: RowBlocks
-    ) -> Verdict:
+        self, contents: Contents, answer: Tree, problem: Graph, question: TreeQuestion, rows: base.RowBlocks
+    ) -> base.Verdict:
         """Check the tree in a result file, the numbers beside it, and the lower bound by its prices."""
         if contents.attributes["cost"] != own_unit(answer.cost, problem.scale):
             stated = f"the attribute cost is {contents.attributes['cost']}"
-            return Verdict(False, f"{stated}, but /solution/cost is {answer.cost} at scale {problem.scale}")
+            return base.Verdict(False, f"{stated}, but /solution/cost is {answer.cost} at scale {problem.scale}")
         verdict = check_answer(problem, answer)
         if verdict.passed is not False:
             verdict = self._with_bound(contents, problem, answer, verdict)
@@ -234,44 +224,46 @@ class TreeType(AnswerType):
             return verdict
         return self._with_matrix(contents, problem, rows, verdict)
 
-    def _with_bound(self, contents: Contents, problem: Graph, answer: Tree, verdict: Verdict) -> Verdict:
+    def _with_bound(self, contents: Contents, problem: Graph, answer: Tree, verdict: base.Verdict) -> base.Verdict:
         """Return the verdict on the tree, extended by the check of the lower bound."""
         assert problem.terminals is not None
         bound = int(answer.lower_bound)
         if bound == closure_bound(int(answer.closure_mst), len(problem.terminals)):
-            return Verdict(True, f"{verdict.reason}; closure_mst proves the lower bound")
+            return base.Verdict(True, f"{verdict.reason}; closure_mst proves the lower bound")
         if answer.proof == SEARCH:
-            return Verdict(True, f"{verdict.reason}; {without_certificate(contents)}")
+            return base.Verdict(True, f"{verdict.reason}; {without_certificate(contents)}")
         if answer.proof not in (None, DUAL):
-            return Verdict(True, f"{verdict.reason}; the lower bound was not checked, {answer.proof} proves it")
+            return base.Verdict(True, f"{verdict.reason}; the lower bound was not checked, {answer.proof} proves it")
         root, terminals, prices = (contents.value("prices", name) for name in ("root", "terminal", "price"))
         if prices is None or terminals is None or root is None or len(terminals) != len(prices):
-            return Verdict(False, "/prices is missing or incomplete: nothing proves the lower bound")
+            return base.Verdict(False, "/prices is missing or incomplete: nothing proves the lower bound")
         try:
             proven = replayed(problem, int(root), zip(terminals.tolist(), prices.tolist()))
         except ValueError as error:
-            return Verdict(False, str(error))
+            return base.Verdict(False, str(error))
         if proven is None:
-            return Verdict(True, f"{verdict.reason}; the prices were not checked, which would take too long")
+            return base.Verdict(True, f"{verdict.reason}; the prices were not checked, which would take too long")
         if proven != bound:
-            return Verdict(False, f"lower_bound is {bound}, the prices prove {proven}")
-        return Verdict(True, f"{verdict.reason}; the prices prove the lower bound")
+            return base.Verdict(False, f"lower_bound is {bound}, the prices prove {proven}")
+        return base.Verdict(True, f"{verdict.reason}; the prices prove the lower bound")
 
-    def _with_matrix(self, contents: Contents, problem: Graph, rows: RowBlocks, verdict: Verdict) -> Verdict:
+    def _with_matrix(
+        self, contents: Contents, problem: Graph, rows: base.RowBlocks, verdict: base.Verdict
+    ) -> base.Verdict:
         """Return the verdict on the tree, extended by the check of some rows of the distances between the terminals."""
         assert problem.terminals is not None
         k, table = len(problem.terminals), contents.tables.get("matrix")
         if table is None or table.shape != (k, k) or table.none is not None or len(contents.tables) > 1:
-            return Verdict(False, f"/solution/matrix is missing, or is not a table of {k} x {k} distances")
+            return base.Verdict(False, f"/solution/matrix is missing, or is not a table of {k} x {k} distances")
         step = -(-k // ROWS_CHECKED)
         try:
             for first, (block,) in rows(["matrix"]):
                 for row in range(-first % step, len(block), step):
                     _check_row(problem, first + row, block[row])
         except ValueError as error:
-            return Verdict(False, f"/solution/matrix: {error}")
+            return base.Verdict(False, f"/solution/matrix: {error}")
         which = "every row" if step == 1 else f"every {step}th row"
-        return Verdict(True, f"{verdict.reason}; {which} of the matrix found again by a search on the host")
+        return base.Verdict(True, f"{verdict.reason}; {which} of the matrix found again by a search on the host")
 
     def beside(self, problem: Graph, question: TreeQuestion, answer: Tree) -> dict[str, dict[str, Column]]:
         """Return `/rounding` of a tree that has passed its check, if weights were rounded."""
@@ -289,7 +281,7 @@ class TreeType(AnswerType):
                             f"no lighter tree has; contracted: {counted(counts['terminals'], 'edge')} at terminals")
             yield f"reduced: {counts.get('vertices')} vertices, {counts.get('edges')} edges (removed: {removed})"
         u, v = (np.asarray(contents.value("solution", name)) for name in ("u", "v"))
-        labels = shown_names(contents)
+        labels = base.shown_names(contents)
         known = all(((end >= 0) & (end < len(labels))).all() for end in (u, v))
         if len(u) == len(v) <= SHOWN and known:
             yield f"tree:   {', '.join(f'{labels[a]} - {labels[b]}' for a, b in zip(u, v)) or 'one vertex'}"
@@ -307,17 +299,17 @@ class TreeType(AnswerType):
         optimal = ", optimal" if contents.value("solution", "ratio") == 1 else ""
         return f"cost {contents.attributes['cost']}{optimal}; {contents.value('instance', 'vertices')} vertices"
 
-    def rows(self, contents: Contents) -> Iterator[Rows]:
+    def rows(self, contents: Contents) -> Iterator[base.Rows]:
         """Yield the edges of the tree with their ends by name and their weights."""
-        names, found = names_of(contents), self.edges(contents)
+        names, found = base.names_of(contents), self.edges(contents)
         assert found.weights is not None
         yield {"u": names[found.tails], "v": names[found.heads], "weight": found.weights}
 
-    def edges(self, contents: Contents, number: int | None = None) -> Edges:
+    def edges(self, contents: Contents, number: int | None = None) -> base.Edges:
         """Return the edges of the tree. The vertices of a tree without edges are its terminals."""
         u, v = (np.asarray(contents.value("solution", name), np.int64) for name in ("u", "v"))
         vertices = np.unique(np.concatenate([u, v, np.asarray(contents.value("instance", "terminal", []), np.int64)]))
-        return Edges(u, v, contents.own("solution", "weight"), False, vertices)
+        return base.Edges(u, v, contents.own("solution", "weight"), False, vertices)
 
 
 TREE = TreeType()

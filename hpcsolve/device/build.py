@@ -36,14 +36,6 @@ from pathlib import Path
 import msgspec
 
 from hpcsolve.device import compiler
-from hpcsolve.device.compiler import (
-    compile_all,
-    compiler_identity,
-    cuda_compiler,
-    host_compiler,
-    target_features,
-    version_line,
-)
 from hpcsolve.device.declaration import source_name
 from hpcsolve.errors import EnvironmentFault, InputError
 from hpcsolve.replacing import private_folder
@@ -79,7 +71,7 @@ class Code:
     @property
     def compiler(self) -> str:
         """The command of the compiler that makes it."""
-        return cuda_compiler() if self.architecture else host_compiler()
+        return compiler.cuda_compiler() if self.architecture else compiler.host_compiler()
 
     def is_built(self) -> bool:
         """Return whether the cache has this code. Raises as `host_library`."""
@@ -108,11 +100,11 @@ class Code:
 
     def _entry(self) -> Path:
         """Return the path of the code in the cache."""
-        parts = [source_hash(self.file), *self._command(), compiler_identity(self.compiler)]
+        parts = [source_hash(self.file), *self._command(), compiler.compiler_identity(self.compiler)]
         if self.architecture:
             parts += [f"{name}={os.environ[name]}" for name in NVCC_SETTINGS if os.environ.get(name)]
         else:
-            parts.append(target_features(self.compiler))
+            parts.append(compiler.target_features(self.compiler))
         key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
         return cache_folder() / f"{Path(self.file).name}-{key}{'.cubin' if self.architecture else '.so'}"
 
@@ -248,7 +240,7 @@ def compiler_line(architecture: str = "") -> str:
     ready = ready_target(architecture)
     if ready:
         return f"{ready.target.compiler}, for {ready.target.name}"
-    return version_line(cuda_compiler() if architecture else host_compiler())
+    return compiler.version_line(compiler.cuda_compiler() if architecture else compiler.host_compiler())
 
 
 class Target(msgspec.Struct, frozen=True):
@@ -411,11 +403,11 @@ def build_target(name: str, is_gpu: bool, files: Iterable[str], report: Callable
     folder = target_folder(name)
     features: tuple[str, ...] = ()
     if is_gpu:
-        command = [cuda_compiler(), *CUDA_FLAGS.split(), f"-arch={name}"]
+        command = [compiler.cuda_compiler(), *CUDA_FLAGS.split(), f"-arch={name}"]
     else:
-        command = [host_compiler(), *HOST_FLAGS.replace("-march=native", f"-march={name}").split()]
-        features = features_in(target_features(command[0], name))
-    target = Target(name, version_line(command[0]), platform.machine(), features)
+        command = [compiler.host_compiler(), *HOST_FLAGS.replace("-march=native", f"-march={name}").split()]
+        features = features_in(compiler.target_features(command[0], name))
+    target = Target(name, compiler.version_line(command[0]), platform.machine(), features)
     part = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     old = part.with_name(part.name + "-old")
 
@@ -424,7 +416,7 @@ def build_target(name: str, is_gpu: bool, files: Iterable[str], report: Callable
         report(file)
 
     try:
-        compile_all(compile_one, files, len(os.sched_getaffinity(0)))
+        compiler.compile_all(compile_one, files, len(os.sched_getaffinity(0)))
         (part / DESCRIPTION).write_bytes(msgspec.json.encode(target))
         if folder.exists():  # a process that has loaded kernels from the old folder keeps them
             folder.rename(old)

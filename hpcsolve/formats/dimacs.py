@@ -12,18 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hpcsolve.errors import InputError
+from hpcsolve.formats import records
 from hpcsolve.formats.files import InputFile, words, write_text
-from hpcsolve.formats.records import (
-    Records,
-    arc_lines,
-    comment_lines,
-    graph_of,
-    header_numbers,
-    positions_in,
-    read_records,
-    require_count,
-    require_plausible,
-)
 from hpcsolve.formats.tables import shortest
 from hpcsolve.problems.graph import Graph
 from hpcsolve.wording import shown
@@ -53,12 +43,17 @@ def read_dimacs(file: InputFile, directed: bool | None = None) -> Graph:
     InputError
         With file and line.
     """
-    records = read_records(file, file.content, 1, ("a tail", "a head", "a weight"), b"a")
-    header = problem_line(file, records, ["sp"], 2, "`p sp VERTICES ARCS`", "an arc (a)")
+    body = records.read_records(file, file.content, 1, ("a tail", "a head", "a weight"), b"a")
+    header = problem_line(file, body, ["sp"], 2, "`p sp VERTICES ARCS`", "an arc (a)")
+    return counted_graph(file, body, header, "arcs", directed is not False)
+
+
+def counted_graph(file: InputFile, body: records.Records, header: ProblemLine, what: str, directed: bool) -> Graph:
+    """Return the graph of records, of which there are as many (`what`, in the plural) as the `p` line says."""
     n, count = header.numbers
-    require_plausible(file, n, header.line)
-    require_count(file, count, len(records.lines), "arcs", header.line)
-    return graph_of(file, records, n, directed=directed is not False, comment=header.comment)
+    records.require_plausible(file, n, header.line)
+    records.require_count(file, count, len(body.lines), what, header.line)
+    return records.graph_of(file, body, n, directed=directed, comment=header.comment)
 
 
 def looks_like_dimacs(content: bytes) -> bool:
@@ -80,22 +75,22 @@ def with_coordinates(graph: Graph, file: InputFile) -> Graph:
     InputError
         With file and line.
     """
-    records = read_records(file, file.content, 1, ("a vertex", "an x", "a y"), b"v")
-    header = problem_line(file, records, ["aux", "sp", "co"], 1, "`p aux sp co VERTICES`", "a vertex (v)")
-    require_count(file, header.numbers[0], len(records.lines), "vertices", header.line)
-    if len(records.lines) != graph.n:
-        found = f"has coordinates of {len(records.lines)} vertices"
+    body = records.read_records(file, file.content, 1, ("a vertex", "an x", "a y"), b"v")
+    header = problem_line(file, body, ["aux", "sp", "co"], 1, "`p aux sp co VERTICES`", "a vertex (v)")
+    records.require_count(file, header.numbers[0], len(body.lines), "vertices", header.line)
+    if len(body.lines) != graph.n:
+        found = f"has coordinates of {len(body.lines)} vertices"
         raise file.error(f"{found}; the graph {graph.name} has {graph.n}", header.line)
-    vertices = positions_in(file, records.columns[0], records.lines, graph.n)
+    vertices = records.positions_in(file, body.columns[0], body.lines, graph.n)
     visits = np.bincount(vertices, minlength=graph.n)
     if graph.n and visits.max() > 1:
         index = int(np.flatnonzero(visits[vertices] > 1)[-1])
-        raise file.error(f"vertex {vertices[index] + 1} is given twice", int(records.lines[index]))
+        raise file.error(f"vertex {vertices[index] + 1} is given twice", int(body.lines[index]))
     points = np.empty((graph.n, 2))
-    points[vertices] = np.stack([column.astype(np.float64) for column in records.columns[1:]], axis=1)
+    points[vertices] = np.stack([column.astype(np.float64) for column in body.columns[1:]], axis=1)
     finite = np.isfinite(points[vertices]).all(axis=1)
     if not finite.all():
-        raise file.error("a coordinate is too large for a double", int(records.lines[np.argmin(finite)]))
+        raise file.error("a coordinate is too large for a double", int(body.lines[np.argmin(finite)]))
     return replace(graph, coordinates=points)
 
 
@@ -112,8 +107,8 @@ def write_dimacs(graph: Graph, path: str) -> None:
     EnvironmentFault
         The file cannot be written.
     """
-    head = [*comment_lines(graph, "c "), f"p sp {graph.n} {graph.arcs}"]
-    write_text("\n".join([*head, *arc_lines(graph, "a ", np.arange(graph.arcs)), ""]), path)
+    head = [*records.comment_lines(graph, "c "), f"p sp {graph.n} {graph.arcs}"]
+    write_text("\n".join([*head, *records.arc_lines(graph, "a ", np.arange(graph.arcs)), ""]), path)
 
 
 def write_coordinates(graph: Graph, path: str) -> None:
@@ -130,11 +125,11 @@ def write_coordinates(graph: Graph, path: str) -> None:
         raise InputError("has no coordinates", graph.name)
     points = enumerate(graph.coordinates[:, :2].tolist(), start=1)
     lines = (f"v {vertex} {shortest(x)} {shortest(y)}" for vertex, (x, y) in points)
-    write_text("\n".join([*comment_lines(graph, "c "), f"p aux sp co {graph.n}", *lines, ""]), path)
+    write_text("\n".join([*records.comment_lines(graph, "c "), f"p aux sp co {graph.n}", *lines, ""]), path)
 
 
 def problem_line(
-    file: InputFile, records: Records, keys: list[str], count: int, example: str, what: str
+    file: InputFile, body: records.Records, keys: list[str], count: int, example: str, what: str
 ) -> ProblemLine:
     """Return the one `p` line of a file whose other lines are records or comments.
 
@@ -150,18 +145,18 @@ def problem_line(
     InputError
         With file and line.
     """
-    found = [(line, words(text)) for line, text in records.others if words(text)[0] == "p"]
+    found = [(line, words(text)) for line, text in body.others if words(text)[0] == "p"]
     if not found:
-        first = int(records.lines[0]) if len(records.lines) else file.last_line
+        first = int(body.lines[0]) if len(body.lines) else file.last_line
         raise file.error(f"the line {example} is missing; write it above this one", first)
     line, header = found[0]
     if header[1 : 1 + len(keys)] != keys or len(header) != 1 + len(keys) + count:
         raise file.error(f"expected {example}, found {shown(' '.join(header))}", line)
-    numbers = header_numbers(file, header[1 + len(keys) :], line, example)
+    numbers = records.header_numbers(file, header[1 + len(keys) :], line, example)
     if len(found) > 1:
         raise file.error(f"a second p line; the first is line {line}", found[1][0])
     comments = []
-    for number, text in records.others:
+    for number, text in body.others:
         kind = words(text)[0]
         if kind not in ("c", "p"):
             raise file.error(f"neither a comment (c) nor {what}: {shown(text)}", number)

@@ -21,16 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.errors import InputError
+from hpcsolve.formats import records
 from hpcsolve.formats.files import InputFile, decode, words, write_text
-from hpcsolve.formats.records import (
-    NUMBER,
-    Numbers,
-    numbers_of,
-    read_records,
-    require_one_weight,
-    weight_text,
-    weights_in,
-)
 from hpcsolve.formats.tables import Row, cells_of, delimiter_of, listed, rows_of
 from hpcsolve.problems.graph import Graph, assembled
 from hpcsolve.problems.notes import ONE_WAY, not_used, one_way_notes, read_note
@@ -79,7 +71,7 @@ class Edges(NamedTuple):
     names: tuple[str, ...]
     tails: NDArray[np.int64]
     heads: NDArray[np.int64]
-    values: Numbers
+    values: records.Numbers
     lines: NDArray[np.int64]
     titles: Sequence[str]
     one_way: Sequence[str]
@@ -101,7 +93,7 @@ def looks_like_edge_list(content: bytes) -> bool:
     """
     lines = _first_lines(content)
     for row in _first_cells(lines):
-        number = [NUMBER.fullmatch(cell) is not None for cell in row]
+        number = [records.NUMBER.fullmatch(cell) is not None for cell in row]
         if _names_ends(row) or (number == [False, False, True] and all(row)):
             return True
     return any(width in (2, 3) for width in _widths_of_numbers(lines))
@@ -136,10 +128,10 @@ def read_edge_list(file: InputFile, directed: bool | None = None, weight: str | 
         said = (re.match(r"(un)?directed graph", comment, re.IGNORECASE) for comment in edges.comments)
         directed = next((match[1] is None for match in said if match), None)
     n = len(edges.labels)
-    weights, scale = weights_in(file, edges.values, edges.lines, n)
+    weights, scale = records.weights_in(file, edges.values, edges.lines, n)
     if directed is None:
         names = edges.names or edges.labels
-        require_one_weight(file, n, (edges.tails, edges.heads), (weights, scale), edges.lines, names)
+        records.require_one_weight(file, n, (edges.tails, edges.heads), (weights, scale), edges.lines, names)
     notes = (
         *_direction_notes(edges.titles, directed), *one_way_notes("column", edges.one_way, directed),
         *not_used(edges.unused),
@@ -168,7 +160,7 @@ def _first_cells(lines: Sequence[tuple[int, bytes]]) -> list[list[str]]:
 def _widths_of_numbers(lines: Sequence[tuple[int, bytes]]) -> list[int]:
     """Return how many numbers each line that has nothing else has."""
     rows = (words(decode(_with_blanks(text))) for _, text in lines)
-    return [len(row) for row in rows if all(map(NUMBER.fullmatch, row))]
+    return [len(row) for row in rows if all(map(records.NUMBER.fullmatch, row))]
 
 
 def _with_blanks(text: bytes) -> bytes:
@@ -204,16 +196,16 @@ def _is_in_order(cells: Sequence[str]) -> bool:
 def _edges_of_numbers(file: InputFile, first_line: int, titles: Sequence[str], width: int) -> Edges:
     """Return the edges of lines of numbers alone, below a first line that may have titles."""
     what = ("a vertex", "a vertex", "a weight")[:width]
-    records = read_records(file, _with_blanks(file.content), 1, what)
+    body = records.read_records(file, _with_blanks(file.content), 1, what)
     comments = []
-    for line, text in records.others:
+    for line, text in body.others:
         if text.startswith(("#", "%")):
             comments.append(text.lstrip(" \t#%").strip())
         elif line != first_line:
             raise file.error(f"expected {', '.join(what)}, found {shown(text)}", line)
-    labels, tails, heads = _positions_by_label(file, records.columns[0], records.columns[1], records.lines)
-    values = np.ones(len(tails), dtype=np.uint64) if width == 2 else records.columns[2]
-    return Edges(labels, (), tails, heads, values, records.lines, titles, (), (), comments)
+    labels, tails, heads = _positions_by_label(file, body.columns[0], body.columns[1], body.lines)
+    values = np.ones(len(tails), dtype=np.uint64) if width == 2 else body.columns[2]
+    return Edges(labels, (), tails, heads, values, body.lines, titles, (), (), comments)
 
 
 def _edges_of_cells(file: InputFile, weight: str | None) -> Edges:
@@ -262,7 +254,7 @@ def _has_titles(file: InputFile, first: Row, weight: str | None) -> bool:
         raise file.error(f"{which} called {shown(weight)}; there are {listed(cells)}", line)
     if weight is not None or _names_ends(cells):
         return True
-    if len(cells) == 2 or (len(cells) == 3 and NUMBER.fullmatch(cells[2])):
+    if len(cells) == 2 or (len(cells) == 3 and records.NUMBER.fullmatch(cells[2])):
         return False
     if len(cells) == 3 and cells[2]:
         return True
@@ -311,14 +303,14 @@ def _only(file: InputFile, titles: Sequence[str], spellings: Sequence[str], line
 
 def _refuse_places(file: InputFile, ends: Sequence[Sequence[str]], line: int) -> None:
     """Refuse ends without titles if those of one column alone are numbers: these may be coordinates of the others."""
-    numbers = [sum(NUMBER.fullmatch(text) is not None for text in column) for column in ends]
+    numbers = [sum(records.NUMBER.fullmatch(text) is not None for text in column) for column in ends]
     if 0 in numbers and len(ends[0]) in numbers:
         cure = f"write titles such as {EXAMPLE} above edges, or name,lat,lon above places"
         raise file.error(f"one end of each line is a name, the other one a number; {cure}", line)
 
 
 def _positions_by_label(
-    file: InputFile, tails: Numbers, heads: Numbers, lines: NDArray[np.int64]
+    file: InputFile, tails: records.Numbers, heads: records.Numbers, lines: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Return the labels in ascending order, and the positions of tails and heads among them.
 
@@ -347,14 +339,14 @@ def _positions_by_label(
     return labels, positions[: len(tails)], positions[len(tails) :]
 
 
-def _weights(file: InputFile, body: Sequence[Row], column: int) -> Numbers:
+def _weights(file: InputFile, body: Sequence[Row], column: int) -> records.Numbers:
     """Return the numbers in a column. Raises `InputError` with file and line if a cell is not a number."""
     cells = [cells[column] for _, cells in body]
     for (line, _), text in zip(body, cells):
-        if not NUMBER.fullmatch(text):
+        if not records.NUMBER.fullmatch(text):
             what = f"must be a number, found {shown(text)}" if text else "is missing"
             raise file.error(f"a weight {what}", line)
-    values = numbers_of(" ".join(cells).encode(), len(cells), max(map(len, cells)))
+    values = records.numbers_of(" ".join(cells).encode(), len(cells), max(map(len, cells)))
     if values is None:
         raise file.error("a weight is not a number", body[0].line)
     return values
@@ -392,7 +384,7 @@ def write_edge_list(graph: Graph, path: str) -> None:
         stream.write("# Directed graph\n")
     table = csv.writer(stream, delimiter="\t" if path.lower().endswith(".tsv") else ",", lineterminator="\n")
     table.writerow(["u", "v", "w"])
-    table.writerows((names[a], names[b], weight_text(w, graph.scale)) for a, b, w in rows)
+    table.writerows((names[a], names[b], records.weight_text(w, graph.scale)) for a, b, w in rows)
     write_text(stream.getvalue(), path)
 
 
@@ -405,7 +397,7 @@ def _require_expressible(graph: Graph, names: Sequence[str]) -> None:
         raise InputError(f"{what}; write it as .gr", graph.name)
     if graph.vertex_names:
         for name in names:
-            if not name or name[0] in "#%" or NUMBER.fullmatch(name):
+            if not name or name[0] in "#%" or records.NUMBER.fullmatch(name):
                 what = f"a vertex has the name {shown(name)}, which an edge list cannot have; it may not be empty,"
                 raise InputError(f"{what} a number, or begin with # or %", graph.name)
     elif graph.labels.min(initial=0) < 0:

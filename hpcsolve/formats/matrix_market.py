@@ -11,16 +11,8 @@ import re
 
 import numpy as np
 
+from hpcsolve.formats import records
 from hpcsolve.formats.files import InputFile, decode, words, write_text
-from hpcsolve.formats.records import (
-    arc_lines,
-    comment_lines,
-    graph_of,
-    header_numbers,
-    read_records,
-    require_count,
-    require_plausible,
-)
 from hpcsolve.problems.graph import Graph
 from hpcsolve.wording import shown
 
@@ -50,17 +42,17 @@ def read_matrix_market(file: InputFile, directed: bool | None = None) -> Graph:
     rows, columns, count = sizes
     if rows != columns:
         raise file.error(f"the matrix has {rows} rows and {columns} columns; a graph needs a square one", line)
-    require_plausible(file, rows, line)
+    records.require_plausible(file, rows, line)
     what = ("a row", "a column") if field == "pattern" else ("a row", "a column", "a value")
-    records = read_records(file, body, line + 1, what)
-    for number, text in records.others:
+    entries = records.read_records(file, body, line + 1, what)
+    for number, text in entries.others:
         if not text.startswith("%"):
             raise file.error(f"expected {', '.join(what)}, found {shown(text)}", number)
-    require_count(file, count, len(records.lines), "entries", line)
+    records.require_count(file, count, len(entries.lines), "entries", line)
     one_way = symmetry == "general" and directed is not False
     way_out = "a symmetric matrix has one of them, or both alike; if both count, write general in line 1"
     symmetric = way_out if symmetry == "symmetric" else None
-    return graph_of(file, records, rows, directed=one_way, comment=comment, way_out=symmetric)
+    return records.graph_of(file, entries, rows, directed=one_way, comment=comment, way_out=symmetric)
 
 
 def write_matrix_market(graph: Graph, path: str) -> None:
@@ -74,9 +66,9 @@ def write_matrix_market(graph: Graph, path: str) -> None:
     chosen = np.arange(graph.arcs) if graph.directed else np.flatnonzero(graph.tails() >= graph.heads)
     whole = graph.weights.dtype.kind == "u" and graph.scale == 1 and int(graph.weights.max(initial=0)) < 2**63
     field, symmetry = "integer" if whole else "real", "general" if graph.directed else "symmetric"
-    head = [f"%%MatrixMarket matrix coordinate {field} {symmetry}", *comment_lines(graph, "% ")]
+    head = [f"%%MatrixMarket matrix coordinate {field} {symmetry}", *records.comment_lines(graph, "% ")]
     sizes = f"{graph.n} {graph.n} {len(chosen)}"
-    write_text("\n".join([*head, sizes, *arc_lines(graph, "", chosen), ""]), path)
+    write_text("\n".join([*head, sizes, *records.arc_lines(graph, "", chosen), ""]), path)
 
 
 def _banner(file: InputFile) -> tuple[str, str]:
@@ -104,5 +96,5 @@ def _header(file: InputFile) -> tuple[bytes, int, list[int], str]:
     if len(header) != 3:
         raise file.error(f"expected ROWS COLUMNS ENTRIES, found {shown(decode(found[1]))}", line)
     comments = [text.strip()[1:].strip() for text in decode(file.content[: found.start(1)]).split("\n")[1:]]
-    sizes = header_numbers(file, header, line, "ROWS COLUMNS ENTRIES")
+    sizes = records.header_numbers(file, header, line, "ROWS COLUMNS ENTRIES")
     return file.content[found.end() :], line, sizes, "\n".join(text for text in comments if text)

@@ -9,15 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from hpcsolve.formats.dimacs import problem_line, problem_word
+from hpcsolve.formats import records
+from hpcsolve.formats.dimacs import counted_graph, problem_line, problem_word
 from hpcsolve.formats.files import InputFile
-from hpcsolve.formats.records import (
-    graph_of,
-    read_records,
-    require_count,
-    require_plausible,
-    require_undirected,
-)
 from hpcsolve.formats.steinlib import begins_with_section, read_steinlib
 from hpcsolve.problems.graph import Graph
 
@@ -37,13 +31,10 @@ def read_pace(file: InputFile, directed: bool | None = None) -> Graph:
     """
     if begins_with_section(file.content):
         return read_steinlib(file, directed)
-    require_undirected(file, directed)
-    records = read_records(file, file.content, 1, ("a vertex", "a vertex"))
-    header = problem_line(file, records, ["tw"], 2, "`p tw VERTICES EDGES`", "two vertices")
-    n, count = header.numbers
-    require_plausible(file, n, header.line)
-    require_count(file, count, len(records.lines), "edges", header.line)
-    return graph_of(file, records, n, directed=False, comment=header.comment)
+    records.require_undirected(file, directed)
+    body = records.read_records(file, file.content, 1, ("a vertex", "a vertex"))
+    header = problem_line(file, body, ["tw"], 2, "`p tw VERTICES EDGES`", "two vertices")
+    return counted_graph(file, body, header, "edges", False)
 
 
 def steiner_solution_lines(value: float, edges: Iterable[tuple[object, object]]) -> Iterator[str]:

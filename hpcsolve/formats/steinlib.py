@@ -17,19 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.errors import InputError
+from hpcsolve.formats import records
 from hpcsolve.formats.files import InputFile, decode, words, write_text
-from hpcsolve.formats.records import (
-    NUMBER,
-    Records,
-    arc_lines,
-    graph_of,
-    header_numbers,
-    positions_in,
-    read_records,
-    require_count,
-    require_plausible,
-    require_undirected,
-)
 from hpcsolve.formats.tables import shortest
 from hpcsolve.problems.graph import Graph
 from hpcsolve.wording import not_solved, shown
@@ -69,7 +58,7 @@ def read_steinlib(file: InputFile, directed: bool | None = None) -> Graph:
         With file and line: what is wrong, or that the problem is directed or prize-collecting, or another one by a
         section of its own.
     """
-    require_undirected(file, directed)
+    records.require_undirected(file, directed)
     sections = _sections(file)
     _require_plain_problem(file, sections)
     for name in ("graph", "terminals"):
@@ -77,10 +66,10 @@ def read_steinlib(file: InputFile, directed: bool | None = None) -> Graph:
             raise file.error(f"SECTION {name.capitalize()} is missing; the file may be truncated", file.last_line)
     graph = sections["graph"]
     what = ("a vertex", "a vertex", "a weight")
-    records = read_records(file, _without_comments(graph.text), graph.line, what, b"e")
-    n = _vertex_count(file, records, graph.line - 1)
+    body = records.read_records(file, _without_comments(graph.text), graph.line, what, b"e")
+    n = _vertex_count(file, body, graph.line - 1)
     comment = decode(sections["comment"].text).strip() if "comment" in sections else ""
-    found = graph_of(file, records, n, directed=False, comment=comment)
+    found = records.graph_of(file, body, n, directed=False, comment=comment)
     found = found.with_terminals_at(_terminals(file, sections["terminals"], n))
     return replace(found, coordinates=_coordinates(file, sections.get("coordinates"), n))
 
@@ -100,7 +89,7 @@ def write_steinlib(graph: Graph, path: str) -> None:
     once = np.flatnonzero(graph.tails() <= graph.heads)
     lines = chain(
         ["33D32945 STP File, STP Format Version 1.0", "", "SECTION Graph", f"Nodes {graph.n}", f"Edges {graph.edges}"],
-        arc_lines(graph, "E ", once),
+        records.arc_lines(graph, "E ", once),
         ["END", "", "SECTION Terminals", f"Terminals {len(graph.terminals)}"],
         (f"T {position + 1}" for position in graph.terminals.tolist()),
         ["END", ""],
@@ -141,7 +130,7 @@ def _require_plain_problem(file: InputFile, sections: dict[str, SteinlibSection]
     presolve = sections.get("presolve")
     for found in _FIXED_COST.finditer(_without_comments(presolve.text) if presolve else b""):
         cost = decode(found[1]).strip()
-        if not NUMBER.fullmatch(cost) or float(cost):
+        if not records.NUMBER.fullmatch(cost) or float(cost):
             assert presolve is not None
             message = f"SECTION Presolve: reductions fixed a cost of {shown(cost)}, which a tree here would not count"
             line = presolve.line + presolve.text.count(b"\n", 0, found.start())
@@ -152,10 +141,10 @@ def _without_comments(text: bytes) -> bytes:
     return re.sub(rb"#[^\n]*", b"", text) if b"#" in text else text
 
 
-def _vertex_count(file: InputFile, records: Records, line: int) -> int:
+def _vertex_count(file: InputFile, body: records.Records, line: int) -> int:
     """Return the number of vertices that the Graph section states, after a check of its number of edges."""
     keys: dict[str, tuple[int, int]] = {}
-    for number, text in records.others:
+    for number, text in body.others:
         key, *rest = words(text.lower())
         if key in ("a", "arcs"):
             message = "arcs (A) are directed; only Steiner problems in undirected graphs, with edges (E), are read"
@@ -163,21 +152,21 @@ def _vertex_count(file: InputFile, records: Records, line: int) -> int:
         if key in ("nodes", "edges") and len(rest) == 1:
             if key in keys:
                 raise file.error(f"{key.capitalize()} is given twice", number)
-            keys[key] = (header_numbers(file, rest, number, f"`{key.capitalize()} NUMBER`")[0], number)
+            keys[key] = (records.header_numbers(file, rest, number, f"`{key.capitalize()} NUMBER`")[0], number)
         elif key not in ("optimal", "obstacles", "name", "remark"):
             raise file.error(f"expected Nodes, Edges or an edge (E), found {shown(text)}", number)
     for key in ("nodes", "edges"):
         if key not in keys:
             raise file.error(f"SECTION Graph has no line `{key.capitalize()} NUMBER`", line)
-    require_plausible(file, *keys["nodes"])
-    require_count(file, keys["edges"][0], len(records.lines), "edges", keys["edges"][1])
+    records.require_plausible(file, *keys["nodes"])
+    records.require_count(file, keys["edges"][0], len(body.lines), "edges", keys["edges"][1])
     return keys["nodes"][0]
 
 
 def _terminals(file: InputFile, section: SteinlibSection, n: int) -> NDArray[np.int64]:
-    records = read_records(file, _without_comments(section.text), section.line, ("a vertex",), b"t")
+    body = records.read_records(file, _without_comments(section.text), section.line, ("a vertex",), b"t")
     stated: tuple[int, int] | None = None
-    for line, text in records.others:
+    for line, text in body.others:
         key, *rest = words(text.lower())
         if key != "terminals":
             _refuse_variant(file, text, line)
@@ -185,13 +174,13 @@ def _terminals(file: InputFile, section: SteinlibSection, n: int) -> NDArray[np.
             raise file.error("Terminals is given twice", line)
         if len(rest) != 1:
             raise file.error(f"expected `Terminals NUMBER`, found {shown(text)}", line)
-        stated = (header_numbers(file, rest, line, "`Terminals NUMBER`")[0], line)
+        stated = (records.header_numbers(file, rest, line, "`Terminals NUMBER`")[0], line)
     if stated is None:
         raise file.error("SECTION Terminals has no line `Terminals NUMBER`", section.line - 1)
-    require_count(file, stated[0], len(records.lines), "terminals", stated[1])
-    if not len(records.lines):
+    records.require_count(file, stated[0], len(body.lines), "terminals", stated[1])
+    if not len(body.lines):
         raise file.error("there are no terminals; a Steiner problem has at least one", stated[1])
-    return positions_in(file, records.columns[0], records.lines, n)
+    return records.positions_in(file, body.columns[0], body.lines, n)
 
 
 def _refuse_variant(file: InputFile, text: str, line: int) -> NoReturn:
@@ -215,12 +204,12 @@ def _coordinates(file: InputFile, section: SteinlibSection | None, n: int) -> ND
     if axes > 3:
         raise file.error("expected D, a vertex and one to three coordinates", section.line)
     what = ("a vertex", *["a coordinate"] * axes)
-    records = read_records(file, text, section.line, what)
-    for line, other in records.others:
+    body = records.read_records(file, text, section.line, what)
+    for line, other in body.others:
         raise file.error(f"expected D, a vertex and coordinates, found {shown(other)}", line)
-    vertices = positions_in(file, records.columns[0], records.lines, n)
+    vertices = records.positions_in(file, body.columns[0], body.lines, n)
     points = np.full((n, axes), np.nan)
-    points[vertices] = np.stack([column.astype(np.float64) for column in records.columns[1:]], axis=1)
+    points[vertices] = np.stack([column.astype(np.float64) for column in body.columns[1:]], axis=1)
     return points if axes > 1 and np.isfinite(points).all() else None
 
 

@@ -50,12 +50,18 @@ def check_distances(
     """
     table, before = np.asarray(distance), None if predecessor is None else np.asarray(predecessor)
     seeds = [np.atleast_1d(np.asarray(item, dtype=np.int64)) for item in sources]
-    _require(table.shape == (len(seeds), graph.n), f"distances have shape {table.shape}, not {(len(seeds), graph.n)}")
-    _require(before is None or before.shape == table.shape, "predecessors and distances differ in shape")
+    require(table.shape == (len(seeds), graph.n), f"distances have shape {table.shape}, not {(len(seeds), graph.n)}")
+    require(before is None or before.shape == table.shape, "predecessors and distances differ in shape")
     tails = graph.tails()
     for number, row in enumerate(table):
         one = _Row(graph, tails, seeds[number], row, cutoff, f"row {first + number}: ")
         one.check(None if before is None else before[number])
+
+
+def require(right: bool, message: str) -> None:
+    """Raise a `ValueError` with this message unless the condition `right` holds."""
+    if not right:
+        raise ValueError(message)
 
 
 def no_path_of(dtype: Any) -> int | float:
@@ -114,8 +120,8 @@ class _Row:
 
     def _check_range(self, reached: Mask) -> None:
         values, n = self.distance, self.graph.n
-        _require(values.dtype.kind in "uif", f"{self.place}distances are {values.dtype}")
-        _require(bool(((self.seeds >= 0) & (self.seeds < n)).all()), f"{self.place}a source is not a vertex")
+        require(values.dtype.kind in "uif", f"{self.place}distances are {values.dtype}")
+        require(bool(((self.seeds >= 0) & (self.seeds < n)).all()), f"{self.place}a source is not a vertex")
         self._none(values[self.seeds] != 0, "source {} has distance {}, not 0", self.seeds)
         vertices = np.arange(n)
         self._none(np.isnan(values) | (values < 0), "vertex {} has distance {}", vertices)
@@ -181,11 +187,6 @@ class _Row:
         if wrong.any():
             vertex = int(vertices[int(np.argmax(wrong))])
             raise ValueError(self.place + message.format(self.graph.labels[vertex], self.distance[vertex]))
-
-
-def _require(right: bool, message: str) -> None:
-    if not right:
-        raise ValueError(message)
 
 
 _BLOCK = 1 << 18

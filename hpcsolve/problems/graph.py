@@ -275,7 +275,9 @@ def from_edges(
     """
     a, b = _ends(tails, "tails", name), _ends(heads, "heads", name)
     size = max(int(a.max(initial=-1)), int(b.max(initial=-1))) + 1 if n is None else n
-    require_order(size, name)
+    # Refuse a number of vertices that is negative or does not fit 32 bits.
+    if not 0 <= size <= LARGEST_ORDER:
+        raise InputError(f"{size} vertices; a graph has 0 to {LARGEST_ORDER}", name)
     values = np.ones(len(a), dtype=np.uint32) if weights is None else _weights(weights, name)
     if not a.shape == b.shape == values.shape:
         message = f"tails, heads, weights have shapes {a.shape}, {b.shape}, {values.shape}; give three of one length"
@@ -327,18 +329,6 @@ def _table(values: ArrayLike | None, shape: tuple[int, ...], kind: Any, what: st
     if table.shape not in (shape, (*shape[:-1], 3)):
         raise InputError(f"{what} have shape {table.shape}; {shape} is needed", name)
     return table
-
-
-def require_order(n: int, name: str) -> None:
-    """Refuse a number of vertices that is negative or does not fit 32 bits.
-
-    Raises
-    ------
-    InputError
-        The message names the largest number.
-    """
-    if not 0 <= n <= LARGEST_ORDER:
-        raise InputError(f"{n} vertices; a graph has 0 to {LARGEST_ORDER}", name)
 
 
 def require_in_range(values: NDArray[np.int64], n: int, name: str, message: str) -> None:

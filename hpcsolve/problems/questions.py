@@ -194,7 +194,14 @@ def check_order(tsp: Tsp, tour: ArrayLike, question: TourQuestion) -> int:
     _check_permutation(tsp, order, question.path, question.start, question.end)
     tails, heads = leg_ends(order.astype(np.int64), question.path)
     values = legs_of(tsp, order, question)
-    _require_legs(tsp, tails, heads, values, question)
+    missing = values == NO_ARC
+    if missing.any():
+        leg = int(np.argmax(missing))
+        raise ValueError(f"leg {leg + 1}: no arc from city {tsp.labels[tails[leg]]} to {tsp.labels[heads[leg]]}")
+    taken = set(zip(tails.tolist(), heads.tolist(), strict=True))
+    for a, b in question.forbidden:
+        if (a, b) in taken:
+            raise ValueError(f"the tour goes from city {tsp.labels[a]} to {tsp.labels[b]}, which is forbidden")
     _require_places(tsp, order.astype(np.int64), question)
     whole = values.tolist()
     _require_windows(tsp, order.tolist(), whole, question)
@@ -225,18 +232,6 @@ def _check_permutation(tsp: Tsp, cities: NDArray[Any], path: str, start: int | N
     for word, required, city in (("starts", start, int(cities[0])), ("ends", end, int(cities[-1]))):
         if required is not None and required != city:
             raise ValueError(f"the tour {word} at position {city}, not at {required}")
-
-
-def _require_legs(tsp: Tsp, tails: NDArray[Any], heads: NDArray[Any], values: NDArray[Any],
-                  question: TourQuestion) -> None:
-    missing = values == NO_ARC
-    if missing.any():
-        leg = int(np.argmax(missing))
-        raise ValueError(f"leg {leg + 1}: no arc from city {tsp.labels[tails[leg]]} to {tsp.labels[heads[leg]]}")
-    taken = set(zip(tails.tolist(), heads.tolist(), strict=True))
-    for a, b in question.forbidden:
-        if (a, b) in taken:
-            raise ValueError(f"the tour goes from city {tsp.labels[a]} to {tsp.labels[b]}, which is forbidden")
 
 
 def _require_places(tsp: Tsp, order: NDArray[np.int64], question: TourQuestion) -> None:

@@ -561,16 +561,12 @@ def number_table(values: ArrayLike) -> NDArray[Any]:
         raise BadNumber(0, "is not a number: the weights are not a table of numbers") from None
     if items.dtype == object and all(isinstance(item, int) for item in items.flat):
         # numpy turns lists with an integer of 2 ** 63 or more into floats.
-        table = _of_integers(items)
+        _refuse(np.asarray(items < 0, dtype=bool), items, "is negative")
+        _refuse(np.asarray(items > LARGEST_WEIGHT, dtype=bool), items, f"is too large, above {LARGEST_WEIGHT}")
+        table = items.astype(np.uint64)
     if table.dtype.kind not in "biuf":
         raise BadNumber(0, f"is not a number: the weights are {table.dtype}; give integers or floats")
     return table.astype(np.uint8) if table.dtype.kind == "b" else table
-
-
-def _of_integers(items: NDArray[Any]) -> NDArray[np.uint64]:
-    _refuse(np.asarray(items < 0, dtype=bool), items, "is negative")
-    _refuse(np.asarray(items > LARGEST_WEIGHT, dtype=bool), items, f"is too large, above {LARGEST_WEIGHT}")
-    return items.astype(np.uint64)
 
 
 def _of_floats(values: NDArray[np.float64], n: int) -> tuple[Weights, int]:

@@ -206,11 +206,6 @@ def name_of(result: Result) -> str:
     return str(result.contents.value("instance", "name")) or "unnamed"
 
 
-def size_of(result: Result) -> str:
-    """Return `27 cities`, or `2000 vertices`."""
-    return counted(result.n, "city" if kind_of_answer(result) == "tour" else "vertex")
-
-
 def answer_of(result: Result) -> str:
     """Return the answer in a few words."""
     answer = answer_in(result.contents)
@@ -245,9 +240,9 @@ def percent(part: float) -> str:
 
 def row_of(file: str, result: Result) -> list[str]:
     """Return the row of a result in the summary, whose columns are `HEADS`."""
-    bounds = bounds_of(result)
+    bounds, extent = bounds_of(result), counted(result.n, "city" if kind_of_answer(result) == "tour" else "vertex")
     return [
-        file, name_of(result), size_of(result), result.algorithm, shown(bounds.upper), shown(bounds.lower),
+        file, name_of(result), extent, result.algorithm, shown(bounds.upper), shown(bounds.lower),
         bounds.gap_in_words(), str(ranks_of(result)), f"{seconds_of(result):.3g}", check_of(result),
     ]
 

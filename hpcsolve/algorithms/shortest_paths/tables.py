@@ -27,13 +27,13 @@ from hpcsolve.algorithms.shortest_paths.searches import (
     row_searches,
 )
 from hpcsolve.answers.contents import DistanceTable
-from hpcsolve.answers.distances import NO_VERTEX, Distances, distance_table
+from hpcsolve.answers.distances import Distances, distance_table
 from hpcsolve.checkpoint.checkpoints import NONE, Boundary, Checkpoints
 from hpcsolve.checkpoint.saved import Saved
 from hpcsolve.checkpoint.store import Number, Part, State, part
 from hpcsolve.device.base import DeviceInfo, batches_at_once
 from hpcsolve.parallel.comm import Comm, SerialComm
-from hpcsolve.problems.check_distances import no_path_of, roots
+from hpcsolve.problems.check_distances import NO_VERTEX, no_path_of, roots
 from hpcsolve.problems.questions import PathQuestion
 
 if TYPE_CHECKING:

@@ -12,25 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.analysis.plot.canvas import (
-    BLUE,
-    DISTANCE_MAP,
-    FIELD_INK,
-    FIELD_PAPER,
-    GREY,
-    RASTER_FROM,
-    SERIES,
-    VERMILION,
-    axes_for,
-    clean,
-    column,
-    draw_counts,
-    kind_of_answer,
-    number,
-    positions,
-    require_answer,
-    set_title,
-)
+from hpcsolve.analysis.plot import canvas
 from hpcsolve.analysis.plot.maps import Places, add_note, draw_network, finish_map, places_of, with_names, write_names
 from hpcsolve.answers.distances import own_distances
 from hpcsolve.errors import InputError
@@ -41,7 +23,7 @@ if TYPE_CHECKING:
 
     from hpcsolve.analysis.load import Result
 
-MOST_PATHS = len(SERIES)
+MOST_PATHS = len(canvas.SERIES)
 """Paths that are drawn if the caller does not say which."""
 STYLES = ("-", "--", ":")
 """Line styles, which tell apart the paths that share a colour."""
@@ -78,13 +60,13 @@ def plot_path(
         matplotlib is not installed.
     """
     paths, names = _paths_of(result, queries, ends)
-    axes, places = axes_for(axes), places_of(result, geographic)
+    axes, places = canvas.axes_for(axes), places_of(result, geographic)
     if places is None:
         return _plot_rows(result, axes, paths, names)
     draw_network(axes, result, places.points, network)
     for index, (path, name) in enumerate(zip(paths, names)):
-        line, color = places.points[path], SERIES[index % len(SERIES)]
-        style = STYLES[index // len(SERIES) % len(STYLES)]
+        line, color = places.points[path], canvas.SERIES[index % len(canvas.SERIES)]
+        style = STYLES[index // len(canvas.SERIES) % len(STYLES)]
         axes.plot(*line.T, style, color=color, linewidth=2, zorder=2, label=name)
         if len(path):
             axes.plot(line[[0, -1], 0], line[[0, -1], 1], "o", color=color, markersize=5, zorder=3)
@@ -99,24 +81,25 @@ def _paths_of(result: Result, queries: Sequence[int] | None, ends: tuple[Any, An
     if ends is not None:
         where = {name: position for position, name in enumerate(labels.tolist())}
         along = np.array([where[name] for name in result.path(*ends)], np.int64)
-        return [along], [f"{clean(ends[0])} to {clean(ends[1])}"]
-    if kind_of_answer(result) != "paths":
+        return [along], [f"{canvas.clean(ends[0])} to {canvas.clean(ends[1])}"]
+    if canvas.kind_of_answer(result) != "paths":
         raise InputError("plot_path draws the paths of queries; in a result with predecessors = true give "
                          f"ends=(source, target); this result of {result.algorithm} has no queries")
-    path, offset = positions(result, "solution", "path", "plot_path"), column(result, "solution", "offset", "plot_path")
+    path = canvas.positions(result, "solution", "path", "plot_path")
+    offset = canvas.column(result, "solution", "offset", "plot_path")
     chosen = range(min(MOST_PATHS, len(offset) - 1)) if queries is None else queries
     if wrong := [query for query in chosen if not 0 <= query < len(offset) - 1]:
         raise InputError(f"plot_path: there is no query {wrong[0]}; they are numbered 0 to {len(offset) - 2}")
     pairs, lengths = list(zip(result.sources, result.targets)), result.distance
-    names = [f"{clean(a)} to {clean(b)}: " for a, b in (pairs[query] for query in chosen)]
-    said = ["not reached" if np.isinf(lengths[query]) else number(lengths[query]) for query in chosen]
+    names = [f"{canvas.clean(a)} to {canvas.clean(b)}: " for a, b in (pairs[query] for query in chosen)]
+    said = ["not reached" if np.isinf(lengths[query]) else canvas.number(lengths[query]) for query in chosen]
     return [path[offset[query] : offset[query + 1]] for query in chosen], [a + b for a, b in zip(names, said)]
 
 
 def _finish(result: Result, axes: Axes, paths: list[NDArray[np.int64]], places: Places) -> None:
-    total = len(result.distance) if kind_of_answer(result) == "paths" else 1
+    total = len(result.distance) if canvas.kind_of_answer(result) == "paths" else 1
     above = 13.0 * -(-len(paths) // 2) + 8  # room for the legend
-    set_title(axes, result, counted(len(paths), "shortest path"), pad=above)
+    canvas.set_title(axes, result, counted(len(paths), "shortest path"), pad=above)
     finish_map(axes, places)
     if len(paths) < total:
         add_note(axes, f"{len(paths)} of {total} queries")
@@ -130,7 +113,7 @@ def _plot_rows(result: Result, axes: Axes, paths: list[NDArray[np.int64]], names
     places = Places(np.empty((0, 2)), note="without coordinates: a row for each path, one unit per edge")
     stops = [np.stack([np.arange(len(path)), np.full(len(path), -row)], axis=1) for row, path in enumerate(paths)]
     for index, (line, name) in enumerate(zip(stops, names)):
-        axes.plot(*line.T, "o-", color=SERIES[index % len(SERIES)], markersize=4, label=name)
+        axes.plot(*line.T, "o-", color=canvas.SERIES[index % len(canvas.SERIES)], markersize=4, label=name)
     _finish(result, axes, paths, places)
     axes.set_aspect("auto")
     axes.set_ylim(0.7 - len(paths), 1.2)
@@ -164,10 +147,10 @@ def plot_distances(
     EnvironmentFault
         matplotlib is not installed.
     """
-    require_answer(result, "distances", "plot_distances")
+    canvas.require_answer(result, "distances", "plot_distances")
     if result.contents.value("solution", "target") is not None:
         raise InputError("plot_distances draws distances to all vertices; plot_matrix draws a table for targets")
-    axes, sources = axes_for(axes), result.sources
+    axes, sources = canvas.axes_for(axes), result.sources
     together = len(result.distance) == 1 and len(sources) > 1  # one search from all sources
     places = places_of(result, geographic)
     if places is None:
@@ -175,15 +158,16 @@ def plot_distances(
     if source is not None and source not in sources:
         raise InputError(f"plot_distances: {source!r} is not a source of the result")
     row = 0 if source is None else sources.index(source)
-    starts = positions(result, "solution", "source", "plot_distances")[slice(None) if together else slice(row, row + 1)]
+    own = slice(None) if together else slice(row, row + 1)
+    starts = canvas.positions(result, "solution", "source", "plot_distances")[own]
     draw_network(axes, result, places.points, network)
-    where = f"the nearest of {len(sources)} sources" if together else clean(sources[row])
+    where = f"the nearest of {len(sources)} sources" if together else canvas.clean(sources[row])
     distance = result.distance[0 if together else row]
     draw_field(axes, places, distance, f"distance from {where}")
-    axes.plot(*places.points[starts].T, "*", color=VERMILION, markersize=11, zorder=3)
+    axes.plot(*places.points[starts].T, "*", color=canvas.VERMILION, markersize=11, zorder=3)
     which = "" if together or len(sources) == 1 else f" ({row + 1} of {len(sources)} sources)"
-    set_title(axes, result, f"distance from {where}{which}")
-    finish_map(axes, places, FIELD_INK)
+    canvas.set_title(axes, result, f"distance from {where}{which}")
+    finish_map(axes, places, canvas.FIELD_INK)
     if lost := int(np.isinf(distance).sum()):
         add_note(axes, f"crosses: {lost} of {len(distance)} vertices are not reached")
     return axes
@@ -192,17 +176,17 @@ def plot_distances(
 def draw_field(axes: Axes, places: Places, distance: NDArray[np.float64], label: str) -> None:
     """Draw a mark for each vertex, coloured by its distance, and small crosses where no path leads."""
     reached, points = np.isfinite(distance), places.points
-    raster, size = len(points) > RASTER_FROM, _mark_size(len(points))
-    axes.set_facecolor(FIELD_PAPER)
+    raster, size = len(points) > canvas.RASTER_FROM, _mark_size(len(points))
+    axes.set_facecolor(canvas.FIELD_PAPER)
     marks = axes.scatter(
-        points[reached, 0], points[reached, 1], s=size, c=distance[reached], cmap=DISTANCE_MAP, linewidths=0,
+        points[reached, 0], points[reached, 1], s=size, c=distance[reached], cmap=canvas.DISTANCE_MAP, linewidths=0,
         rasterized=raster, zorder=1,
     )
     bar = axes.figure.colorbar(marks, ax=axes, location="bottom", aspect=40, fraction=0.06)
     bar.set_label(label, parse_math=False, fontsize="small")
     if not reached.all():
         lost = points[~reached]
-        axes.plot(*lost.T, "x", color=GREY, markersize=3, zorder=0, rasterized=raster)
+        axes.plot(*lost.T, "x", color=canvas.GREY, markersize=3, zorder=0, rasterized=raster)
 
 
 def _mark_size(count: int) -> float:
@@ -212,13 +196,14 @@ def _mark_size(count: int) -> float:
 def _plot_reached(result: Result, axes: Axes, together: bool) -> Axes:
     """Draw how many vertices each search reaches within a distance."""
     n = result.distance.shape[1]
-    for row, (distance, color) in enumerate(zip(result.distance[:MOST_LINES], SERIES * 2)):
-        draw_counts(axes, distance, color, "the nearest source" if together else clean(result.sources[row]))
+    for row, (distance, color) in enumerate(zip(result.distance[:MOST_LINES], canvas.SERIES * 2)):
+        label = "the nearest source" if together else canvas.clean(result.sources[row])
+        canvas.draw_counts(axes, distance, color, label)
     axes.legend(title="from", fontsize="small")
     axes.set(xlabel="distance (the instance's own unit)", ylabel=f"vertices within this distance, of {n}")
     if len(result.distance) > MOST_LINES:
         add_note(axes, f"the first {MOST_LINES} of {len(result.distance)} searches")
-    set_title(axes, result, "vertices within a distance")
+    canvas.set_title(axes, result, "vertices within a distance")
     return axes
 
 
@@ -244,24 +229,24 @@ def plot_voronoi(
     EnvironmentFault
         matplotlib is not installed.
     """
-    require_answer(result, "distances", "plot_voronoi")
-    nearest = column(result, "solution", "nearest", "plot_voronoi (voronoi = true in the job)")[0]
+    canvas.require_answer(result, "distances", "plot_voronoi")
+    nearest = canvas.column(result, "solution", "nearest", "plot_voronoi (voronoi = true in the job)")[0]
     places = places_of(result, geographic)
     if places is None:
         raise InputError("plot_voronoi needs coordinates, which this result does not have; use plot_distances")
-    axes, points = axes_for(axes), places.points
+    axes, points = canvas.axes_for(axes), places.points
     draw_network(axes, result, points, network)
-    sources, raster = positions(result, "solution", "source", "plot_voronoi"), len(points) > RASTER_FROM
-    colors = np.array([GREY, *(SERIES[number % len(SERIES)] for number in range(len(sources)))])
-    number = np.zeros(len(points), np.int64)  # 0 for unreached
+    sources, raster = canvas.positions(result, "solution", "source", "plot_voronoi"), len(points) > canvas.RASTER_FROM
+    colors = np.array([canvas.GREY, *(canvas.SERIES[index % len(canvas.SERIES)] for index in range(len(sources)))])
+    nearest_index = np.zeros(len(points), np.int64)  # 0 for unreached
     for index, source in enumerate(sources):
-        number[nearest == source] = index + 1
-    axes.scatter(points[:, 0], points[:, 1], s=_mark_size(len(points)), c=colors[number], linewidths=0,
+        nearest_index[nearest == source] = index + 1
+    axes.scatter(points[:, 0], points[:, 1], s=_mark_size(len(points)), c=colors[nearest_index], linewidths=0,
                  rasterized=raster)
     stars = points[sources]
     axes.scatter(stars[:, 0], stars[:, 1], s=130, marker="*", c=colors[1:], edgecolors="black", linewidths=0.8,
                  zorder=3)
-    set_title(axes, result, f"the nearest of {len(sources)} sources")
+    canvas.set_title(axes, result, f"the nearest of {len(sources)} sources")
     finish_map(axes, places)
     if with_names(names, len(sources), NAMED_UP_TO):
         write_names(axes, stars, result.sources, stars, stars[:0])
@@ -287,22 +272,22 @@ def plot_matrix(result: Result, axes: Axes | None = None) -> Axes:
         rows = columns = result.terminals
         words = "terminal", "terminal"
     else:
-        require_answer(result, "distances", "plot_matrix")
+        canvas.require_answer(result, "distances", "plot_matrix")
         table, rows, columns = result.distance, result.sources, result.targets
         words = "source", "target" if columns else "vertex"
         columns = columns or result.named(range(table.shape[1]))
-    axes = axes_for(axes)
+    axes = canvas.axes_for(axes)
     from matplotlib import colormaps
 
     steps = [-(-length // LARGEST_IMAGE) for length in table.shape]
     shown = np.ma.masked_invalid(table[:: steps[0], :: steps[1]])
     extent = (-0.5, table.shape[1] - 0.5, table.shape[0] - 0.5, -0.5)
-    colors = colormaps[DISTANCE_MAP].with_extremes(bad=GREY)
+    colors = colormaps[canvas.DISTANCE_MAP].with_extremes(bad=canvas.GREY)
     image = axes.imshow(shown, cmap=colors, aspect="auto", interpolation="nearest", extent=extent)
     bar = axes.figure.colorbar(image, ax=axes, location="bottom", aspect=40, fraction=0.06)
     bar.set_label("distance (the instance's own unit)", fontsize="small")
     _label_sides(axes, rows if len(rows) == table.shape[0] else ["all sources"], columns, words)
-    set_title(axes, result, f"{table.shape[0]} x {table.shape[1]} distances")
+    canvas.set_title(axes, result, f"{table.shape[0]} x {table.shape[1]} distances")
     if np.ma.is_masked(shown):
         add_note(axes, "grey: not reached")
     if max(steps) > 1:
@@ -318,7 +303,7 @@ def _label_sides(axes: Axes, rows: list[Any], columns: list[Any], words: tuple[s
         few = len(labels) <= NAMED_UP_TO
         if few:
             turn = 90 if set_ticks == axes.set_xticks and len(labels) > 8 else 0
-            set_ticks(range(len(labels)), [clean(name) for name in labels], fontsize="small", parse_math=False)
+            set_ticks(range(len(labels)), [canvas.clean(name) for name in labels], fontsize="small", parse_math=False)
             if turn:
                 axes.tick_params("x", rotation=turn)
         set_label(word if few else f"{word} (number in the file, from 0)", fontsize="small")
@@ -349,16 +334,16 @@ def plot_reductions(
     EnvironmentFault
         matplotlib is not installed.
     """
-    require_answer(result, "reductions", "plot_reductions")
+    canvas.require_answer(result, "reductions", "plot_reductions")
     label, values = quantity_of(result, quantity)
-    axes, places = axes_for(axes), places_of(result, geographic)
-    set_title(axes, result, f"{label} of {len(values)} sources")
+    axes, places = canvas.axes_for(axes), places_of(result, geographic)
+    canvas.set_title(axes, result, f"{label} of {len(values)} sources")
     if places is None:
         return _plot_values(axes, label, values)
-    sources = positions(result, "solution", "source", "plot_reductions")
+    sources = canvas.positions(result, "solution", "source", "plot_reductions")
     draw_network(axes, result, places.points, network)
     draw_field(axes, Places(places.points[sources], places.geographic), values, label)
-    finish_map(axes, places, FIELD_INK)
+    finish_map(axes, places, canvas.FIELD_INK)
     _note_missing(axes, values, "crosses")
     return axes
 
@@ -401,7 +386,7 @@ def _quantities(result: Result) -> dict[str, tuple[str, NDArray[np.float64]]]:
 
 def _plot_values(axes: Axes, label: str, values: NDArray[np.float64]) -> Axes:
     """Draw how many sources have at most each value."""
-    draw_counts(axes, values, BLUE)
+    canvas.draw_counts(axes, values, canvas.BLUE)
     axes.set(xlabel=label, ylabel=f"sources with at most this value, of {len(values)}")
     _note_missing(axes, values, "not drawn")
     return axes
