@@ -78,6 +78,7 @@ class Code:
         return self._prebuilt() is not None or _intact(self._entry())
 
     def path(self) -> Path:
+        """Return the path of this code, which is built if it is not in the cache. Raises as `host_library`."""
         prebuilt = self._prebuilt()
         if prebuilt is not None:
             return prebuilt

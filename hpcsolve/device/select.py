@@ -191,6 +191,7 @@ class Choice:
     reason: str
 
     def open(self) -> Device:
+        """Open the device."""
         if self.gpu is None:
             from hpcsolve.device.host import HostDevice
 

@@ -107,6 +107,7 @@ class Archive:
         return word
 
     def integers(self, name: str) -> NDArray[np.int64]:
+        """Return the list of integers in a member. Raises `InputError` if it is another array."""
         table = self.array(f"{name}.npy")
         if table.ndim != 1 or table.dtype.kind not in "iu":
             raise self.file.error(f"{name} is {table.dtype} of shape {table.shape}; it must be a list of integers")
