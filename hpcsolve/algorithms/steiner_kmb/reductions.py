@@ -42,12 +42,12 @@ from hpcsolve.algorithms.steiner_kmb.network import ClosureTree, Network, Region
 from hpcsolve.algorithms.steiner_kmb.reduced_graph import Indices, Mask, ReducedGraph, first_of_runs
 from hpcsolve.algorithms.steiner_kmb.setting import Setting
 from hpcsolve.device.host import Given
-from hpcsolve.problems.steiner import MOST_WEIGHT
+from hpcsolve.problems.rounding import LARGEST_SUM
 
 MOST_ROUNDS = 20
 WORTHWHILE = 50
 """Rounds end with the first one that removes less than one edge in `WORTHWHILE`, unless `Effort` says otherwise."""
-NO_TREE = MOST_WEIGHT + 1
+NO_TREE = LARGEST_SUM + 1
 """The weight of the best tree as long as there is none: all trees are lighter."""
 KINDS = ("terminals", "special", "lighter")
 """The kinds that this adds to `ReducedGraph.counts`: edges contracted at terminals, edges removed by the special
