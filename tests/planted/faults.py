@@ -80,8 +80,8 @@ FAULTS = (
     ),
     Fault(
         "the direction of arcs",
-        "graph_of(file, records, n, directed=directed is not False",
-        "graph_of(file, records, n, directed=bool(directed)",
+        '"arcs", directed is not False)',
+        '"arcs", bool(directed))',
         ("tests/formats/test_directions.py::test_two_weights_between_two_vertices",),
     ),
     Fault(
