@@ -62,8 +62,8 @@ FAULTS = (
     ),
     Fault(
         "the key in a message",
-        "{solver.name}.{key}-sha256: {key} does not name a file",
-        "{solver.name}.{key}: {key} does not name a file",
+        '{name}.{key}-sha256", f"{key} does not name a file',
+        '{name}.{key}", f"{key} does not name a file',
         ("tests/cli/test_bad_input.py::test_bad_questions",),
     ),
     Fault(
@@ -110,8 +110,8 @@ FAULTS = (
     ),
     Fault(
         "the colour of a source",
-        "number[nearest == source] = index + 1",
-        "number[nearest == source] = index",
+        "nearest_index[nearest == source] = index + 1",
+        "nearest_index[nearest == source] = index",
         ("tests/analysis/test_plot_data.py::test_cells_have_the_colours_of_their_sources",),
     ),
     Fault(
@@ -158,8 +158,8 @@ FAULTS = (
     ),
     Fault(
         "options of the compiler in the cache",
-        "source_hash(code.file), *_command(code), compiler_identity",
-        "source_hash(code.file), compiler_identity",
+        "source_hash(self.file), *self._command(), compiler.compiler_identity",
+        "source_hash(self.file), compiler.compiler_identity",
         ("tests/device/test_build.py::test_what_the_code_depends_on_is_in_its_name",),
     ),
     Fault(
