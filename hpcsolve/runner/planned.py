@@ -22,7 +22,7 @@ from hpcsolve.output.reader import read_result
 from hpcsolve.output.schema import require_whole
 from hpcsolve.runner.kinds import kind_of, require_kind
 from hpcsolve.runner.reading import Judge, read_reporting
-from hpcsolve.runner.verify import verdict_on
+from hpcsolve.runner.verify import require_own_hash, verdict_on
 
 
 @dataclass(frozen=True)
@@ -180,6 +180,7 @@ def _existing_result(planned: PlannedRun) -> Contents:
     try:
         contents = read_result(planned.output, tables=False)
         require_whole(contents, planned.output)
+        require_own_hash(contents, planned.output)
         if contents.value("job", "hash") == planned.hash:
             require_kind(contents, planned.job, planned.output)
     except DamagedFileError as error:

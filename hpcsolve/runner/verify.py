@@ -51,9 +51,7 @@ def verify_file(path: str, instance: str | None = None, again: bool = False) -> 
     job = load_job(path)
     kind = kind_of(job)
     require_kind(contents, job, path)
-    solved = contents.value("instance", "content_sha256", contents.value("instance", "sha256"))
-    if hash_of(msgspec.toml.decode(contents.value("job", "toml")), solved) != contents.value("job", "hash"):
-        raise DamagedFileError(f"{path}: damaged: /job/hash is not that of /job/toml and /instance")
+    solved = require_own_hash(contents, path)
     if instance_file(job) in ("-", IN_MEMORY) and instance is None:
         raise InputError(f"{path}: its instance came from standard input or a program; give its file with --instance")
     try:
@@ -76,6 +74,14 @@ def verify_file(path: str, instance: str | None = None, again: bool = False) -> 
     if not contents.attributes["complete"]:
         verdict = replace(verdict, reason=f"{verdict.reason}; not complete, since the run was interrupted")
     return contents, verdict
+
+
+def require_own_hash(contents: Contents, path: str) -> str:
+    """Return the SHA-256 of the solved instance. Raise `DamagedFileError` if the hash of the job does not fit it."""
+    solved: str = contents.value("instance", "content_sha256", contents.value("instance", "sha256"))
+    if hash_of(msgspec.toml.decode(contents.value("job", "toml")), solved) != contents.value("job", "hash"):
+        raise DamagedFileError(f"{path}: damaged: /job/hash is not that of /job/toml and /instance")
+    return solved
 
 
 def verdict_on(job: Job, path: str, contents: Contents, found: InstanceOf[Any], statement: Statement) -> Verdict:

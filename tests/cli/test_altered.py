@@ -262,12 +262,14 @@ def test_an_altered_structure_is_damage(job, name, solved, tmp_path, in_process,
     assert message in error_line(again) and "\ntour:" not in again.stdout
 
 
-def test_another_job_in_the_file_is_damage(solved, tmp_path, in_process):
+def test_another_job_in_the_file_is_damage(solved, tmp_path, in_process, test_device):
     shutil.copytree(solved("rows"), tmp_path, dirs_exist_ok=True)
     text = (read_result(tmp_path / "out.h5").value("job", "toml")).replace("[1, 50]", "[1, 51]")
     altered(tmp_path, lambda file: file["job/toml"].__setitem__((), text))
-    done = in_process("verify", "out.h5", cwd=tmp_path)
-    assert done.returncode == 5 and "/job/hash is not that of /job/toml" in error_line(done)
+    for words in (["verify", "out.h5"], ["run", "job.toml", "--device", test_device]):
+        done = in_process(*words, cwd=tmp_path)
+        assert done.returncode == 5 and "/job/hash is not that of /job/toml" in error_line(done)
+    assert "--overwrite" in error_line(done)
 
 
 @pytest.mark.parametrize(("job", "name"), cases(WRONG))
