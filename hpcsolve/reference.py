@@ -93,14 +93,14 @@ def _struct_rows(struct: type[msgspec.Struct]) -> Iterator[str]:
         default = "required" if field.required else _shown(field.default)
         if key == "output":
             default = "`results/NAME.h5`"
-        meaning = {**study, **main}[field.name]
-        rows[field.name] = f"| `{key}` | {_type(hints[field.name])} | {default} | {meaning} |"
+        rows[field.name] = f"| `{key}` | {_type(hints[field.name])} | {default} |"
     yield from KEY_HEADER
-    yield from (row for name, row in rows.items() if name not in study)
+    yield from (f"{row} {main[name]} |" for name, row in rows.items() if name in main or name not in study)
     if study:
         yield from ("", f"#### {KEY_SECTIONS[1]}", "", "To repeat what a source did, and to compare with it.", "")
         yield from KEY_HEADER
-        yield from (rows[name] for name in study)
+        for name, meaning in study.items():
+            yield (f"| `{name}` | as above | as above |" if name in main else rows[name]) + f" {meaning} |"
 
 
 def _generator_rows(maker: Callable[..., Any], known: Mapping[str, str]) -> Iterator[str]:

@@ -128,10 +128,8 @@ LAYERED = ("symmetric", "asymmetric", "bounded", "exact")
 
 def small_batches(monkeypatch):
     """Make many pieces of work out of small problems."""
-    monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.tables.rows_at_once", lambda *_: 4)
-    monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.reductions.rows_at_once", lambda *_: 4)
+    monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.engines.single.rows_at_once", lambda *_: 4)
     monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.reductions.SWEEPS_A_BATCH", 1)
-    monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.choice.shape_for", lambda *_: Shape(16, 1))
+    monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.engines.phast.shape_for", lambda *_: Shape(16, 1))
     monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.pairs.SOURCES_A_BATCH", 4)
-    monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.engines.rows.TileRows.at_once", 8)
-    monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.engines.rows.SEARCHES_A_BLOCK", 4)
+    monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.engines.tile.batch_of", lambda *_: 8)

@@ -9,7 +9,7 @@ from hpcsolve.algorithms.held_karp.bounded import layers, relaxation
 from hpcsolve.algorithms.held_karp.bounded.tighten import DESCENT_THREADS
 from hpcsolve.algorithms.held_karp.lattice.planes import BLOCK_THREADS
 from hpcsolve.algorithms.shortest_paths import reductions, searches
-from hpcsolve.algorithms.shortest_paths.engines import p_pull, phast, rows
+from hpcsolve.algorithms.shortest_paths.engines import phast, studies, tile
 
 THREADS = {
     "ant_system": ant_system.CITY_THREADS,
@@ -31,10 +31,10 @@ THREADS = {
     "batch": BLOCK_THREADS,
     "dijkstra": searches.BLOCK_THREADS,
     "near_far": searches.BLOCK_THREADS,
-    "p_pull": p_pull.STRETCH,
+    "p_pull": studies.STRETCH,
     "phast": phast.THREADS,
     "plateaus": phast.THREADS,
-    "tile": rows.TILE_THREADS,
+    "tile": tile.THREADS,
     "summaries": reductions.THREADS,
 }
 """Threads of a block by the beginning of the kernel's name. The longest one that fits counts."""

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from hpcsolve.algorithms.shortest_paths.engines import searcher
-from hpcsolve.algorithms.shortest_paths.searches import WANTS_DISTANCES, batch_on, row_searches
+from hpcsolve.algorithms.shortest_paths.engines.single import batch_on
+from hpcsolve.algorithms.shortest_paths.searches import WANTS_DISTANCES, row_searches
 from hpcsolve.problems.graph import from_edges
 
 NONE = 2**32 - 1
@@ -17,10 +18,10 @@ def found(device, distances, weights=(3, 4, 5, 0), cutoff=2**31 - 2):
         places = prepared.graph.places()
         searches = row_searches([np.array([0])], None, places)
         prepared.work["keys"].upload(np.array(distances, np.uint32)[prepared.graph.order].reshape(1, 5))
-        batch = batch_on(device, searches, WANTS_DISTANCES, np.uint32, np.empty((1, 5), np.uint32))
+        batch = batch_on(device, searches, WANTS_DISTANCES, device.empty((1, 5), np.uint32))
         # The row that the grid engine has filled is taken as it is.
         prepared.launch("paths/near_far_grid", 1, batch, cutoff)
-        solved = batch.solved()
+        solved = batch.solved(prepared)
     return int(solved.wrong[0]), int(solved.cut[0])
 
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,15 +29,14 @@ from hpcsolve.algorithms.held_karp.lattice import planes
 from hpcsolve.algorithms.held_karp.lattice.reduce import NO_PATH, ReducedCosts
 from hpcsolve.algorithms.held_karp.lattice.split import Split, share_of
 from hpcsolve.algorithms.held_karp.outcome import Statistics
-from hpcsolve.algorithms.shortest_paths.engines import NEAR_FAR, ROW_ENGINES, EngineName, row_search, searcher
-from hpcsolve.algorithms.shortest_paths.engines.phast import SweptRows
-from hpcsolve.algorithms.shortest_paths.engines.rows import TileRows
+from hpcsolve.algorithms.shortest_paths.engines import ENGINES, row_search, searcher
 from hpcsolve.algorithms.shortest_paths.search_graph import LONG, REAL, WORD, Keys
 from hpcsolve.algorithms.shortest_paths.searches import (
     WANTS_DISTANCES,
     WANTS_PATHS,
     WANTS_PREDECESSORS,
     WANTS_TARGETS,
+    filled_rows,
     query_searches,
     row_searches,
 )
@@ -134,7 +133,7 @@ def shortest_paths(device: Device) -> None:
     for kind, values in ((WORD, weights), (LONG, weights), (REAL, weights / 3)):
         graph = from_edges(*ends, values, n=60, directed=True)
         answers = []
-        for engine in get_args(EngineName):
+        for engine in (each.name for each in ENGINES if each.delivers & WANTS_PATHS):
             keys, before = np.empty((2, 60), kind.dtype), np.empty((2, 60), np.uint32)
             with searcher(graph, device, kind, engine, searches=2) as prepared:
                 searches = row_searches([np.array([0]), np.array([7, 59])], None, prepared.graph.places())
@@ -190,22 +189,19 @@ def lightest_trees(device: Device) -> None:
 
 
 def rows_of_many(device: Device) -> None:
-    """Search rows from more than a group of sources, by every engine that makes them in a way of its own."""
+    """Search rows from more than a group of sources, by every engine."""
     graph = power_law_steiner(40, 120, 8, low=0, high=60)
     sources = np.arange(40)
     for kind in (WORD, LONG):
         answers = []
-        for engine in (NEAR_FAR, *(engine.name for engine in ROW_ENGINES)):
-            answers.append(np.empty((40, 40), kind.dtype))
+        for engine in (each.name for each in ENGINES):
             with (
-                searcher(graph, device, kind, engine, searches=40) as prepared,
+                searcher(graph, device, kind, engine, cutoff=10**6, searches=40) as prepared,
                 row_search(prepared, graph, engine, 7, None, 40) as search,
             ):
-                if isinstance(search, TileRows):
-                    search.threads = 96
-                if isinstance(search, SweptRows) and device.info.kind == "cpu":
-                    search.sweeper.threads = 32  # the order of a CPU's hierarchy is for one warp
-                search.start(sources, answers[-1])()
+                # The order of a CPU's hierarchy is for one warp.
+                search.threads = 32 if search.line_shape and device.info.kind == "cpu" else 96
+                answers += [rows for rows, _ in filled_rows(search, [sources], None)]
         assert len({rows.tobytes() for rows in answers}) == 1
 
 

@@ -18,22 +18,22 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
-import numpy as np
-from numpy.typing import NDArray
-
-from hpcsolve.algorithms.shortest_paths.engines import AUTO, NEAR_FAR, PHAST, searcher
-from hpcsolve.algorithms.shortest_paths.engines.hierarchy import (
-    UNLIMITED,
-    Hierarchy,
-    Refusal,
-    restriction_above,
-    too_dense,
-)
+from hpcsolve.algorithms.shortest_paths.engines import AUTO, NEAR_FAR, PHAST, chosen_engine, engine_named
+from hpcsolve.algorithms.shortest_paths.engines.hierarchy import UNLIMITED, Hierarchy, Refusal, too_dense
 from hpcsolve.algorithms.shortest_paths.engines.kept import Kept, cached_hierarchy, kept_hierarchy, look_up
-from hpcsolve.algorithms.shortest_paths.engines.phast import Sweeper, shape_for
 from hpcsolve.algorithms.shortest_paths.question import Parameters
 from hpcsolve.algorithms.shortest_paths.search_graph import REAL, Keys, first_keys, lay_out
-from hpcsolve.algorithms.shortest_paths.searches import Searcher
+from hpcsolve.algorithms.shortest_paths.searches import (
+    CHECKED,
+    SEVERAL_SEEDS,
+    WANTS_DISTANCES,
+    WANTS_PATHS,
+    WANTS_PREDECESSORS,
+    WANTS_TARGETS,
+    Engine,
+    Prepared,
+    Request,
+)
 from hpcsolve.device.base import Device, DeviceInfo
 from hpcsolve.errors import InputError
 from hpcsolve.memory import give_back_freed_memory
@@ -66,6 +66,9 @@ MOST_STEPS = 1 << 14
 As many as a thousand searches: later runs may use the hierarchy too. Without a limit contraction takes an hour if the
 core of the graph becomes a clique of ten thousand vertices, for which the memory may suffice.
 """
+IN_WORDS = {WANTS_PATHS: "paths of queries", SEVERAL_SEEDS: "one search from all sources",
+            WANTS_PREDECESSORS: "predecessors"}
+"""What an engine may not deliver, in words."""
 FLOATS = "the weights are floats, which a hierarchy would add in another order"
 
 
@@ -122,28 +125,36 @@ def way_of(
     Raises
     ------
     InputError
-        The job asks for the engine "phast", which cannot answer it.
+        The job asks for an engine that cannot answer it.
     """
-    if parameters.engine not in (AUTO, PHAST):
-        return Way(parameters.engine)
-    other = _needs_searches(parameters, asked)
-    if parameters.engine == PHAST:
-        if other:
-            raise InputError(f'shortest-paths.engine: "phast" only makes tables, not {other}; choose "auto"')
-        return Way(PHAST, required(graph))
+    wanted, engine = wanted_of(parameters, asked), engine_named(parameters.engine)
+    if engine is not None:
+        if other := _lacking(engine, wanted):
+            raise InputError(f'shortest-paths.engine: "{engine.name}" only makes tables, not {other}; choose "auto"')
+        if not engine.floats and first_keys(graph) is REAL:
+            raise InputError(f'engine "{engine.name}": {FLOATS}; choose "near-far", or give integer weights',
+                             graph.name)
+    if parameters.engine != AUTO:
+        return Way(parameters.engine, required(graph) if engine is PHAST else None)
+    other = _lacking(PHAST, wanted) or ("searches up to a cutoff" if parameters.cutoff is not None else "")
     found = Refusal(other) if other else worth_trying(graph, len(asked.seeds), cores, find())
     if isinstance(found, Refusal):
         return Way(NEAR_FAR, None, found.reason)
-    return Way(PHAST, found)
+    return Way(PHAST.name, found)
 
 
-def _needs_searches(parameters: Parameters, asked: PathQuestion) -> str:
-    """Return what makes a job search from one source after the other, in words, or an empty text."""
+def wanted_of(parameters: Parameters, asked: PathQuestion) -> int:
+    """Return what the engine of a job must deliver, as bits of `Engine.delivers`."""
     if asked.pairs is not None:
-        return "paths of queries"
-    if parameters.voronoi:
-        return "one search from all sources"
-    return "searches up to a cutoff" if parameters.cutoff is not None and parameters.engine == AUTO else ""
+        return CHECKED | WANTS_TARGETS | WANTS_PATHS
+    return (CHECKED | (WANTS_DISTANCES if asked.targets is None else WANTS_TARGETS)
+            | WANTS_PREDECESSORS * (parameters.predecessors or parameters.voronoi)
+            | SEVERAL_SEEDS * parameters.voronoi)
+
+
+def _lacking(engine: Engine, wanted: int) -> str:
+    """Return what is wanted and the engine does not deliver, in words, or an empty text."""
+    return next((words for bit, words in IN_WORDS.items() if bit & wanted & ~engine.delivers), "")
 
 
 def worth_trying(
@@ -180,15 +191,7 @@ def worth_trying(
 
 
 def required(graph: Graph) -> Attempt:
-    """Return the attempt of a job that asks for the engine by name.
-
-    Raises
-    ------
-    InputError
-        The weights are floats.
-    """
-    if first_keys(graph) is REAL:
-        raise InputError(f'engine "phast": {FLOATS}; choose "near-far", or give integer weights', graph.name)
+    """Return the attempt of a job that asks for the engine by name."""
     return Attempt(MOST_STEPS * (graph.n + graph.arcs))
 
 
@@ -219,60 +222,33 @@ def kept_everywhere(graph: Graph, info: DeviceInfo, comm: Comm) -> Kept | None:
 
 def way_by(engine: str, reason: str = "") -> Way:
     """Return the way of searches that were begun with this engine and go on with it, however much work that takes."""
-    return Way(engine, Attempt(UNLIMITED) if engine == PHAST else None, reason)
+    return Way(engine, Attempt(UNLIMITED) if engine == PHAST.name else None, reason)
 
 
-def engine_of(prepared: Searcher | Sweeper, way: Way) -> str:
-    """Return the name of the engine that makes the searches, for checkpoints."""
-    if isinstance(prepared, Sweeper):
-        return PHAST
-    return NEAR_FAR if way.engine == PHAST else way.engine
+def request_of(graph: Graph, keys: Keys, asked: PathQuestion, parameters: Parameters, searches: int) -> Request:
+    """Return what is known of the searches of a rank."""
+    delta = None if parameters.delta is None else parameters.delta * graph.scale
+    return Request(graph.n, graph.arcs, keys, searches, asked.targets, parameters.predecessors, cutoff=asked.cutoff,
+                   delta=delta, batch=parameters.batch, restrict=True)
 
 
-def prepared_on(
-    graph: Graph, device: Device, comm: Comm, keys: Keys, way: Way, parameters: Parameters, cutoff: float | None,
-    searches: int, targets: NDArray[np.int64] | None = None,
-) -> Searcher | Sweeper:
-    """Return the graph on a device, ready to be searched. Collective.
+def prepared_on(graph: Graph, device: Device, comm: Comm, way: Way, request: Request) -> tuple[Prepared, Way]:
+    """Return the graph on a device, ready to be searched, and the way in which it is. Collective.
 
-    Parameters
-    ----------
-    cutoff
-        In the unit of `graph.weights`, or None.
-    searches
-        Number of searches of this rank.
-    targets
-        Positions, or None for all vertices.
+    The way is another one than was asked for if no hierarchy is made.
     """
-    engine, reason = way.engine, way.reason
     if way.attempt is not None:
-        found = agreed_hierarchy(graph, keys, way.attempt, device.info, comm)
+        found = agreed_hierarchy(graph, request.keys, way.attempt, device.info, comm)
         give_back_freed_memory()
         if not isinstance(found, Refusal):
             device.notes.append(described(found, way.attempt))
-            return _for_sweeps(found, device, keys, parameters, cutoff, searches, targets)
-        engine, reason = NEAR_FAR, found.reason
-    if reason:
-        device.notes.append(f"engine: near-far: {reason}")
-    search_graph = comm.once_per_host(partial(lay_out, graph, keys))
+            return PHAST.prepare(graph, device, replace(request, hierarchy=found)), way
+        way = Way(NEAR_FAR, None, found.reason)
+    if way.reason:
+        device.notes.append(f"engine: {way.engine}: {way.reason}")
+    request = replace(request, laid_out=comm.once_per_host(partial(lay_out, graph, request.keys)))
     give_back_freed_memory()  # what laying out took: rows may need as much
-    delta = None if parameters.delta is None else parameters.delta * graph.scale
-    return searcher(graph, device, keys, engine, delta, cutoff, search_graph=search_graph, searches=searches,
-                    batch=parameters.batch)
-
-
-def _for_sweeps(
-    found: Hierarchy, device: Device, keys: Keys, parameters: Parameters, cutoff: float | None, searches: int,
-    targets: NDArray[np.int64] | None,
-) -> Sweeper:
-    n = found.graph.n
-    farthest = keys.limit if cutoff is None else min(keys.limit, keys.encode_one(cutoff))
-    shape = shape_for(n, searches, device.info, keys, parameters.predecessors)
-    part = None if targets is None else restriction_above(found, found.graph.places()[targets], keys)
-    if part is not None:
-        visited = f"{len(part.vertex)} of {n} vertices, those that can lead to a target"
-        device.notes.append(f"targets: each sweep visits only {visited}")
-    return Sweeper(device, found, keys, farthest, shape, parameters.predecessors, restriction=part)
+    return chosen_engine(way.engine, request, device.info).prepare(graph, device, request), way
 
 
 def agreed_hierarchy(

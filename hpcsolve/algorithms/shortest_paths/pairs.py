@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from hpcsolve.algorithms.base import Report
 from hpcsolve.algorithms.shortest_paths.search_graph import Keys
-from hpcsolve.algorithms.shortest_paths.searches import WANTS_PATHS, WANTS_TARGETS, Searcher, query_searches
-from hpcsolve.algorithms.shortest_paths.tables import COUNTERS, WORK, SearchCheckpoints, work_of
+from hpcsolve.algorithms.shortest_paths.searches import WANTS_PATHS, WANTS_TARGETS, Prepared, query_searches
+from hpcsolve.algorithms.shortest_paths.tables import COUNTERS, WORK, SearchCheckpoints
 from hpcsolve.answers.paths import Paths
 from hpcsolve.checkpoint.saved import ANY_COUNT
 from hpcsolve.checkpoint.store import Part, part
@@ -105,8 +105,15 @@ class QueryTable:
         return [part(name, 0, values) for name, values in arrays.items()]
 
 
+def pair_bytes(n: int, queries: int, blocks: int, itemsize: int) -> tuple[int, int]:
+    """Return the bytes on the device and on the host of `solve_pairs`, beside what searches work in."""
+    batch = min(queries, SOURCES_A_BATCH * blocks)
+    paths = 4 * (n + PATH_ROOM * batch)
+    return paths + 60 * batch, paths + queries * (itemsize + 12 + 8 * PATH_ROOM)
+
+
 def solve_pairs(
-    prepared: Searcher, pairs: NDArray[np.int64], report: Report, kept: SearchCheckpoints | None = None
+    prepared: Prepared, pairs: NDArray[np.int64], report: Report, kept: SearchCheckpoints | None = None
 ) -> QueryTable:
     """Answer queries, sorted by source. Collective if checkpoints are kept.
 
@@ -123,7 +130,7 @@ def solve_pairs(
         if late.any():
             waiting.append(mine[late])
             room *= 2
-        table.counters.append(work_of(found))
+        table.counters.append(found.work)
         table.keys[mine], table.length[mine] = found.target_keys, found.path_length
         for query in np.flatnonzero(~late).tolist():
             begin = int(found.path_begin[query])

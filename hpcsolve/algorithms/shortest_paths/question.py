@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.base import Statement, Table
-from hpcsolve.algorithms.shortest_paths.engines import ENGINES, TableEngineName, described
+from hpcsolve.algorithms.shortest_paths.engines import TableEngineName, described
+from hpcsolve.algorithms.shortest_paths.searches import CHECKED
 from hpcsolve.errors import InputError
 from hpcsolve.formats import read_queries
 from hpcsolve.problems.graph import Graph
@@ -79,16 +80,20 @@ class Parameters(Table, frozen=True):
         else near-far. "phast": makes a contraction hierarchy, and sweeps over it for up to 64 sources at a
         time, however few they are. The job is refused if contraction is foreseen to take more than 16384 steps (of
         about a nanosecond) for each vertex and arc, or if its lists of neighbours come to more than 12 entries for
-        each. "near-far" chooses "near-far-block" or "near-far-grid", as suits graph and device; the others are for
-        study. (ENGINES).
+        each. "near-far" chooses "near-far-block" or "near-far-grid", as suits graph and device. (ENGINES).
     delta
         Width of Near-Far's buckets, in the unit of the file; by default it follows from weights and degrees, and
         grows during a search.
-    batch
-        Launches of "near-far-grid" between two checks whether the search has ended; by default their number grows.
     queries_sha256
         SHA-256 of the pairs in the file of `queries`. hpcsolve writes it into the result's job, so that a file that has
         changed is refused when the job is run again.
+
+    For study
+    ---------
+    engine
+        (STUDIES).
+    batch
+        Launches of "near-far-grid" between two checks whether the search has ended; by default their number grows.
     """
 
     sources: list[Vertex] | Literal["terminals", "all"] | RandomSources | None = None
@@ -110,7 +115,7 @@ class Parameters(Table, frozen=True):
         return True
 
 
-Parameters.__doc__ = described(Parameters.__doc__, ENGINES)
+Parameters.__doc__ = described(Parameters.__doc__, CHECKED)
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,29 +5,24 @@ Of each row of distances a summary is kept. Lines are rows of several sources si
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.base import Report
-from hpcsolve.algorithms.shortest_paths.engines.phast import Shape, Sweeper
 from hpcsolve.algorithms.shortest_paths.search_graph import Keys
 from hpcsolve.algorithms.shortest_paths.searches import (
     WANTS_DISTANCES,
     WANTS_TARGETS,
-    Rows,
-    Searcher,
-    Searches,
-    Solved,
-    batch_on,
+    Engine,
+    Prepared,
+    Request,
     row_searches,
 )
-from hpcsolve.algorithms.shortest_paths.tables import WORK, RowTable, SearchCheckpoints, rows_at_once
+from hpcsolve.algorithms.shortest_paths.tables import WORK, RowTable, SearchCheckpoints
 from hpcsolve.answers.contents import DistanceTable
 from hpcsolve.answers.reductions import PER_SOURCE, Reductions, closeness_of, middle_of, reduction_table
 from hpcsolve.device.base import Argument, Buffer, Device, DeviceInfo, batches_at_once, nbytes_of
@@ -65,11 +60,14 @@ def parts_of(columns: int, groups: int, info: DeviceInfo) -> int:
     return max(1, min(wanted, columns))
 
 
-def reducer_shapes(columns: int, groups: int, width: int, reduction: Reduction, info: DeviceInfo, keys: Keys
-                   ) -> dict[str, tuple[Any, Any]]:
+def reducer_shapes(
+    columns: int, groups: int, width: int, reduction: Reduction, info: DeviceInfo, keys: Keys, from_rows: bool
+) -> dict[str, tuple[Any, Any]]:
     """Return shapes and types of the arrays that a reducer works in."""
     parts = groups + info.units if info.kind == "cpu" else groups * parts_of(columns, groups, info)
+    lines = {"lines": ((groups, columns, width), keys.dtype)} if from_rows else {}
     return {
+        **lines,
         "vertex": ((columns,), np.dtype(np.uint32)),
         "name": ((columns,), np.dtype(np.uint32)),
         "cutoff": ((max(1, len(reduction.cutoffs)),), keys.dtype),
@@ -91,6 +89,8 @@ class Reducer:
         Larger keys count as unreached.
     threads
         Threads of a block, whole warps; a CPU has one.
+    from_rows
+        Whether distances come in rows, which are made lines first.
     """
 
     device: Device
@@ -102,6 +102,7 @@ class Reducer:
     most: int
     reduction: Reduction
     threads: int = THREADS
+    from_rows: bool = False
     asked: dict[str, Argument] = field(init=False)
     work: dict[str, Buffer] = field(init=False)
 
@@ -109,12 +110,12 @@ class Reducer:
         """Make room to work in."""
         columns, reduction, info = len(self.vertex), self.reduction, self.device.info
         within = [min(self.keys.encode_one(cutoff), self.most) for cutoff in reduction.cutoffs]
-        shapes = reducer_shapes(columns, self.groups, self.width, reduction, info, self.keys)
+        shapes = reducer_shapes(columns, self.groups, self.width, reduction, info, self.keys, self.from_rows)
         arrays = {"vertex": self.vertex, "name": self.name, "cutoff": np.array(within or [0], self.keys.dtype)}
-        self.work = {name: self.device.upload(array) for name, array in arrays.items()}
-        self.asked = {"columns": columns, **self.work, "most": self.most, "cutoffs": len(within),
+        given = {name: self.device.upload(array) for name, array in arrays.items()}
+        self.asked = {"columns": columns, **given, "most": self.most, "cutoffs": len(within),
                       "nearest": reduction.nearest}
-        self.work["summaries"] = self.device.empty(*shapes["summaries"])
+        self.work = given | {name: self.device.empty(*shape) for name, shape in shapes.items() if name not in given}
 
     def __enter__(self) -> Reducer:
         """Return the reducer itself."""
@@ -136,10 +137,10 @@ class Reducer:
         self._kernel("join")(-(-sources // self.threads), self.threads, parts=parts, sources=sources,
                              asked=self.asked, summaries=summaries, out=out)
 
-    def reduce_rows(self, sources: int, rows: Buffer, lines: Buffer, out: Buffer) -> None:
+    def reduce_rows(self, sources: int, rows: Buffer, out: Buffer) -> None:
         """Reduce rows, shape (sources, targets), by way of lines, shape (groups, targets, width)."""
         columns, groups = len(self.vertex), -(-sources // self.width)
-        blocks = max(1, -(-self.device.info.units // groups))
+        blocks, lines = max(1, -(-self.device.info.units // groups)), self.work["lines"]
         self._kernel("lines")(groups * blocks, self.threads, groups=groups, sources=sources, columns=columns,
                               rows=rows, lines=lines)
         self.reduce(columns, sources, lines, out)
@@ -149,84 +150,39 @@ class Reducer:
         return self.device.kernel(SUMMARIES_FILE, f"summaries_{verb}_u{self.keys.dtype.itemsize}_{self.width}")
 
 
-Summarise: TypeAlias = Callable[[Searches, NDArray[Any]], tuple[Solved, Rows]]
-"""Runs searches, one source each. The summaries, shape (searches, entries), may still be filled after it returns."""
-
-
-@contextmanager
-def summaries_of(
-    prepared: Searcher | Sweeper, targets: NDArray[np.int64] | None, reduction: Reduction, batch: int
-) -> Iterator[Summarise]:
-    """Yield the function that makes summaries on a prepared graph, by sweeps or by searches one by one.
+def batch_and_lines(at_once: int, line_shape: tuple[int, int] | None, searches: int) -> tuple[int, tuple[int, int]]:
+    """Return the number of searches between two points where a checkpoint may be written, and the shape of their lines.
 
     Parameters
     ----------
-    targets
-        Positions, or None for all vertices.
-    batch
-        The most searches at a time.
+    at_once, line_shape
+        As in `Prepared`.
     """
-    device, keys, graph = prepared.device, prepared.keys, prepared.graph
-    name = np.arange(graph.n) if targets is None else targets
-    if isinstance(prepared, Sweeper):
-        vertex = graph.places()[name]
-        order = np.argsort(vertex, kind="stable")  # as the lines lie in memory
-        with Reducer(device, keys, prepared.shape.width, prepared.shape.groups, vertex[order],
-                     name[order].astype(np.uint32), prepared.cutoff, reduction, prepared.threads) as reducer:
-            sweeper = prepared
-            yield lambda searches, out: sweeper.start(searches, WANTS_DISTANCES, out, reducer=reducer)
-        return
-    groups, columns = -(-batch // SEARCHED_WIDTH), len(name)
-    lines = device.empty((groups, columns, SEARCHED_WIDTH), keys.dtype)
-    rows = np.empty((batch, columns), keys.dtype) if targets is None else None
-    whole_warps = prepared.threads // 32 * 32
-    with Reducer(device, keys, SEARCHED_WIDTH, groups, np.arange(columns, dtype=np.uint32), name.astype(np.uint32),
-                 prepared.cutoff, reduction, whole_warps) as reducer:
-        yield partial(_searched, prepared, reducer, rows, lines)
-    lines.free()
-
-
-def _searched(prepared: Searcher, reducer: Reducer, rows: NDArray[Any] | None, lines: Buffer, searches: Searches,
-              out: NDArray[Any]) -> tuple[Solved, Rows]:
-    """Make summaries of rows that are searched one by one (`Summarise`).
-
-    Parameters
-    ----------
-    rows
-        Room for the rows of a batch, shape (searches, n), or None if not all vertices are targets.
-    lines
-        Room for the same rows in groups of sources.
-    """
-    wanted, name = (WANTS_TARGETS, "target_distance") if rows is None else (WANTS_DISTANCES, "distance")
-    batch = batch_on(prepared.device, searches, wanted, prepared.keys.dtype,
-                     None if rows is None else rows[: len(searches)])
-    found, summaries = batch.out[name], prepared.device.output(out)
-    assert found is not None
-    prepared.timer.start()
-    prepared.engine.launch(prepared, batch)
-    reducer.reduce_rows(len(searches), found, lines, summaries)
-    prepared.timer.stop()
-    solved = batch.solved()
-    if rows is not None:
-        found.free()
-    return solved, Rows(prepared, [(summaries, summaries.start_download(out))])
+    if line_shape is not None:
+        return min(SWEEPS_A_BATCH * at_once, max(1, searches)), line_shape
+    batch = min(at_once, max(1, searches))
+    return batch, (SEARCHED_WIDTH, -(-batch // SEARCHED_WIDTH))
 
 
 def solve_summaries(
-    prepared: Searcher | Sweeper, seeds: Sequence[NDArray[np.int64]], targets: NDArray[np.int64] | None,
+    prepared: Prepared, seeds: Sequence[NDArray[np.int64]], targets: NDArray[np.int64] | None,
     reduction: Reduction, report: Report, kept: SearchCheckpoints,
 ) -> RowTable:
     """Search from each source, and return its summary in place of its row. Collective if checkpoints are kept."""
     found = np.empty((len(seeds), entries_of(reduction)), prepared.keys.dtype)
     table, places = RowTable(found, np.empty((len(seeds), 0), np.uint32)), prepared.graph.places()
     table.load(kept)
-    if isinstance(prepared, Sweeper):
-        step = SWEEPS_A_BATCH * prepared.batch
-    else:
-        step = rows_at_once(prepared.graph.n, prepared.keys, prepared.device.info)
-    with summaries_of(prepared, targets, reduction, min(step, max(1, len(seeds)))) as summarise:
+    step, (width, groups) = batch_and_lines(prepared.at_once, prepared.line_shape, len(seeds))
+    wanted, name = (WANTS_DISTANCES, np.arange(len(places))) if targets is None else (WANTS_TARGETS, targets)
+    vertex, from_rows = np.arange(len(name), dtype=np.uint32), prepared.line_shape is None
+    if not from_rows:
+        order = np.argsort(places[name], kind="stable")  # as the lines lie in memory
+        vertex, name = places[name][order], name[order]
+    with Reducer(prepared.device, prepared.keys, width, groups, vertex, name.astype(np.uint32), prepared.cutoff,
+                 reduction, prepared.threads // 32 * 32, from_rows) as reducer:  # whole warps
         for part in kept.while_any(table.unfinished(step)[::-1], table):
-            table.begin(part, *summarise(row_searches(seeds[part], targets, places), found[part]))
+            searches = row_searches(seeds[part], targets, places)
+            table.begin(part, prepared.start(searches, wanted, found[part], reducer=reducer))
             report(float(table.finished.mean()))
         table.arrive()
     return table
@@ -303,31 +259,14 @@ def _names(words: NDArray[Any]) -> NDArray[np.int32]:
 
 
 
-
-def swept_bytes(n: int, asked: PathQuestion, size: int, shape: Shape, info: DeviceInfo, keys: Keys) -> tuple[int, int]:
-    """Return the bytes on the device and on the host of the reductions of `size` sweeps."""
-    batch = min(size, SWEEPS_A_BATCH * shape.width * shape.groups)
-    return _bytes(n, asked, size, batch, shape, info, keys)
-
-
-def searched_bytes(n: int, asked: PathQuestion, size: int, batch: int, info: DeviceInfo, keys: Keys
-                   ) -> tuple[int, int]:
-    """Return the bytes on the device and on the host of the reductions of `size` searches, `batch` at a time."""
-    batch = min(size, batch)
-    columns = n if asked.targets is None else len(asked.targets)
-    shape = Shape(SEARCHED_WIDTH, -(-batch // SEARCHED_WIDTH))
-    device, host = _bytes(n, asked, size, batch, shape, info, keys)
-    rows, lines = (count * columns * keys.dtype.itemsize for count in (batch, shape.groups * shape.width))
-    return device + rows + lines, host + (0 if info.kind == "cpu" else rows)
-
-
-def _bytes(n: int, asked: PathQuestion, size: int, batch: int, shape: Shape, info: DeviceInfo, keys: Keys
-           ) -> tuple[int, int]:
+def reduced_bytes(engine: Engine, request: Request, reduction: Reduction, info: DeviceInfo) -> tuple[int, int]:
     """Return the bytes on the device and on the host: reducer, batch of searches, and summaries of all searches."""
-    assert asked.reduction is not None
-    columns = n if asked.targets is None else len(asked.targets)
-    summary = entries_of(asked.reduction) * keys.dtype.itemsize
-    shapes = reducer_shapes(columns, shape.groups, shape.width, asked.reduction, info, keys)
+    lines, itemsize = engine.line_shape(request, info), request.keys.dtype.itemsize
+    batch, (width, groups) = batch_and_lines(engine.batch(request, info), lines, request.searches)
+    summary = entries_of(reduction) * itemsize
+    shapes = reducer_shapes(request.columns, groups, width, reduction, info, request.keys, lines is None)
+    rows = batch * request.columns * itemsize if lines is None else 0
     of_batch = batch * (COUNTERS + (0 if info.kind == "cpu" else batches_at_once(info) * summary))
     answer = 3 * summary + 2 * 8 * len(PER_SOURCE)  # summaries, and the columns of this rank and of all
-    return nbytes_of(shapes.values()) + of_batch, size * (answer + 8 * WORK + 1) + 12 * columns + batch * COUNTERS
+    host = request.searches * (answer + 8 * WORK + 1) + 12 * request.columns + batch * COUNTERS
+    return nbytes_of(shapes.values()) + of_batch + rows, host

@@ -57,6 +57,11 @@ class Keys:
             return int(self.encode(np.array([value]))[0])
         return min(int(value), self.whole_limit)
 
+    def decode_one(self, key: int) -> int | float:
+        """Return the distance of a key."""
+        value: int | float = self.decode(np.array([key], self.dtype))[0].item()
+        return value
+
     def decode(self, keys: NDArray[Any]) -> NDArray[Any]:
         """Return the distances of keys. At unreached vertices a float is infinite, an integer is `no_path`."""
         if self.code != "f8":

@@ -1,37 +1,40 @@
-"""Searches as the kernels read them, a batch of them on a device, and the graph on the device that they search.
+"""What a search is, what an engine is, and what its searches find: the one protocol that callers know.
 
-A search has seeds, where it begins, and targets that it looks for. See cuda_src/paths/solve.cuh.
+An engine prepares a graph on a device, and then solves batches of searches. A search has seeds, where it begins, and
+targets that it looks for. Callers ask an engine what it delivers, and never which one it is.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from hpcsolve.algorithms.shortest_paths.search_graph import Keys, SearchGraph
-from hpcsolve.device.base import Argument, Buffer, Device, Download, Timer
+from hpcsolve.device.base import Buffer, Device, DeviceInfo, Download, Timer, batches_at_once
+from hpcsolve.problems.graph import Graph
 
 if TYPE_CHECKING:
-    from hpcsolve.algorithms.shortest_paths.engines import Engine
-    from hpcsolve.algorithms.shortest_paths.engines.launches import Tuning
-    from hpcsolve.algorithms.shortest_paths.engines.phast import Sweeper
+    from hpcsolve.algorithms.shortest_paths.engines.hierarchy import Hierarchy
+    from hpcsolve.algorithms.shortest_paths.reductions import Reducer
 
+WANTS_DISTANCES, WANTS_PREDECESSORS, WANTS_TARGETS, WANTS_PATHS, UNCHECKED = 1, 2, 4, 8, 16
+"""Bits of `wanted`: what a search delivers. With `UNCHECKED` the check may be left out, where nobody reads it."""
+SEVERAL_SEEDS, CHECKED = 32, 64
+"""What else an engine may deliver: searches from several seeds together; the counters `wrong` and `cut`."""
+ROWS = WANTS_DISTANCES | WANTS_TARGETS
+EVERYTHING = ROWS | WANTS_PREDECESSORS | WANTS_PATHS | SEVERAL_SEEDS | CHECKED
 BLOCK_THREADS = 256
 """Threads of a block. In a road network the near queue has some 130 vertices at a time."""
-WANTS_DISTANCES, WANTS_PREDECESSORS, WANTS_TARGETS, WANTS_PATHS, UNCHECKED = 1, 2, 4, 8, 16
-"""Bits of `wanted`: what a search delivers. `UNCHECKED`, for benchmarks, leaves the check out."""
-WANTS_ROWS = WANTS_DISTANCES | WANTS_PREDECESSORS
 NO_ROOM = np.uint64(2**64 - 1)
 """The `path_begin` of a query whose path did not fit in `path`."""
-_ROWS = ("distance", "predecessor")
-_ENTRIES = {"counts": 3, "overflowed": 1, "work": 2}
-"""Entries for each search."""
+NOTHING = np.empty(0, np.uint64)
 
 
 @dataclass(frozen=True)
@@ -90,15 +93,17 @@ def query_searches(pairs: NDArray[np.int64], places: NDArray[np.uint32]) -> Sear
     return Searches(table.astype(np.uint32), places[pairs[starts, 0]], places[pairs[:, 1]], len(pairs))
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Solved:
-    """What a batch of searches found, except its rows.
+    """What a batch of searches found. Rows and distances at targets may still be arriving from the device.
 
     Attributes
     ----------
+    prepared, arriving
+        Whose `seconds_copy` counts; the buffers of what is arriving, with their downloads.
     wrong, cut
-        Shape (searches,): the number of entries that the check on the device found wrong; the number of arcs that lead
-        from a reached to an unreached vertex, none if the search ended early because all its targets were settled.
+        Shape (searches,): the number of entries that the check found wrong; the number of arcs that lead from a reached
+        to an unreached vertex, none if the search ended early because all its targets were settled.
     relaxed, rounds
         Shape (searches,): the number of arcs relaxed; the number of rounds, which must follow each other.
     target_keys
@@ -107,14 +112,22 @@ class Solved:
         Where each query's path begins in `path`, and how many vertices it has; `path` has positions in the graph.
     """
 
-    wrong: NDArray[np.int64]
-    cut: NDArray[np.uint32]
-    relaxed: NDArray[np.uint64]
-    rounds: NDArray[np.uint64]
-    target_keys: NDArray[Any]
-    path_begin: NDArray[np.uint64]
-    path_length: NDArray[np.uint32]
-    path: NDArray[np.uint32]
+    prepared: Prepared
+    arriving: list[tuple[Buffer, Download]]
+    wrong: NDArray[Any]
+    cut: NDArray[Any]
+    relaxed: NDArray[Any]
+    rounds: NDArray[Any]
+    target_keys: NDArray[Any] = field(default_factory=NOTHING.copy)
+    path_begin: NDArray[np.uint64] = field(default_factory=NOTHING.copy)
+    path_length: NDArray[Any] = field(default_factory=NOTHING.copy)
+    path: NDArray[Any] = field(default_factory=NOTHING.copy)
+
+    @property
+    def work(self) -> NDArray[np.uint64]:
+        """The counters that are kept of each search, shape (searches, 4): wrong, cut, relaxed, rounds."""
+        counters = self.wrong, self.cut, self.relaxed, self.rounds
+        return np.stack([counter.astype(np.uint64) for counter in counters], axis=1)
 
     @property
     def open_query(self) -> NDArray[np.bool_]:
@@ -122,237 +135,253 @@ class Solved:
         found: NDArray[np.bool_] = self.path_begin == NO_ROOM
         return found
 
-
-@dataclass(frozen=True)
-class Batch:
-    """Searches on a device, and room for their answers. The buffers have the names of the kernels' fields.
-
-    Attributes
-    ----------
-    wanted
-        What is wanted, as bits (`WANTS_DISTANCES`, ...).
-    asked
-        The table of searches, seeds and targets, and the number of searches that blocks have taken so far.
-    out
-        Answers; None for what is not wanted.
-    path_room
-        Entries for all paths together.
-    """
-
-    searches: Searches
-    wanted: int
-    asked: dict[str, Buffer]
-    out: dict[str, Buffer | None]
-    path_room: int
-
-    def groups(self) -> dict[str, dict[str, Argument]]:
-        """Return the kernels' groups `asked` and `out`."""
-        return {"asked": {"count": len(self.searches), **self.asked}, "out": {**self.out, "path_room": self.path_room}}
-
-    def only(self, number: int, n: int) -> Batch:
-        """Return the part of this batch for one search, in the same memory. `n` is the length of a row."""
-        own = {name: _part(buffer, number, n if name in _ROWS else _ENTRIES.get(name))
-               for name, buffer in self.out.items()}
-        table = self.asked["searches"].view(5 * number, 5)
-        return replace(self, searches=self.searches.only(number), asked={**self.asked, "searches": table}, out=own)
-
-    def solved(self) -> Solved:
-        """Return all results except the rows, and free the batch's buffers except those of the rows."""
-        found: dict[str, NDArray[Any]] = {
-            name: buffer.download() if buffer else np.empty(0, np.uint64)
-            for name, buffer in self.out.items() if name not in _ROWS
-        }
-        others = (buffer for name, buffer in self.out.items() if name not in _ROWS)
-        for buffer in (*others, *self.asked.values()):
-            if buffer:
-                buffer.free()
-        counts, work = found["counts"].astype(np.int64), found["work"]
-        begin, end = self.searches.table[:, :2].astype(np.int64).T
-        wrong = counts[:, 0] + np.abs(counts[:, 2] - (end - begin))  # every root is a seed
-        return Solved(wrong, counts[:, 1].astype(np.uint32), work[:, 0], work[:, 1], found["target_distance"],
-                      found["path_begin"], found["path_length"], found["path"])
-
-
-def _part(buffer: Buffer | None, number: int, entries: int | None) -> Buffer | None:
-    """Return the entries of one search, or the whole buffer if all searches share it."""
-    return buffer if buffer is None or entries is None else buffer.view(entries * number, entries)
-
-
-@dataclass(eq=False)
-class Rows:
-    """Rows of a batch on their way to the host.
-
-    Attributes
-    ----------
-    arriving
-        The buffers of the rows and their downloads.
-    """
-
-    searcher: Searcher | Sweeper
-    arriving: list[tuple[Buffer, Download]]
-
-    def wait(self) -> None:
-        """Return when all rows are on the host, and free their buffers."""
+    def wait(self) -> Solved:
+        """Return itself when all of it is on the host, and free the buffers."""
         started = time.perf_counter()
         for buffer, download in self.arriving:
             download.wait()
             buffer.free()
-        self.searcher.seconds_copy += time.perf_counter() - started
+        self.arriving = []
+        self.prepared.seconds_copy += time.perf_counter() - started
+        return self
 
 
-def batch_on(
-    device: Device, searches: Searches, wanted: int, dtype: DTypeLike, distance: NDArray[Any] | None = None,
-    predecessor: NDArray[np.uint32] | None = None, path_room: int = 0,
-) -> Batch:
-    """Bring searches to a device, and make room for their answers.
-
-    Parameters
-    ----------
-    dtype
-        Of the keys.
-    distance, predecessor
-        Where rows will be downloaded to, shape (searches, n), contiguous.
-    """
-    assert bool(wanted & WANTS_DISTANCES) == (distance is not None)
-    assert bool(wanted & WANTS_PREDECESSORS) == (predecessor is not None)
-    given = {"searches": searches.table.reshape(-1), "seed": searches.seeds, "target": searches.targets}
-    asked = {name: device.upload(array) for name, array in given.items()} | {"next": device.zeros(1, np.uint32)}
-    targets, paths = wanted & WANTS_TARGETS, wanted & WANTS_PATHS
-    out = {
-        "distance": None if distance is None else device.output(distance),
-        "predecessor": None if predecessor is None else device.output(predecessor),
-        "target_distance": device.empty(searches.queries, dtype) if targets else None,
-        "path_begin": device.zeros(searches.queries, np.uint64) if paths else None,
-        "path_length": device.zeros(searches.queries, np.uint32) if paths else None,
-        "path": device.empty(path_room, np.uint32) if paths else None,
-        "path_used": device.zeros(1, np.uint64) if paths else None,
-        "counts": device.zeros((len(searches), 3), np.uint32),
-        "overflowed": device.zeros(len(searches), np.uint32),
-        "work": device.zeros((len(searches), 2), np.uint64),
-    }
-    return Batch(searches, wanted, asked, out, path_room)
-
-
-@dataclass(eq=False)
-class Searcher:
-    """A graph on a device, ready to be searched. A context manager: leaving it gives the device's memory back.
+class Prepared(ABC):
+    """A graph that an engine has made ready to be searched. A context manager: leaving it gives the memory back.
 
     Attributes
     ----------
+    graph
+        The graph as the kernels read it, whose numbers the vertices of `Searches` have.
     cutoff
         Distances beyond this key are not searched for.
-    blocks
-        Number of blocks, each of which works on one search at a time.
-    room
-        Entries of a block's scratch. With fewer than `Engine.room` returns, a search may overflow.
-    batch
-        Launches of the grid engine between two checks whether the search has ended. None lets their number grow.
-    hub
-        The grid engine shares vertices with more arcs than this among all blocks.
+    at_once, blocks
+        Number of searches that make a good batch; of searches one by one, number of blocks at the same time.
     threads
-        Threads of a block; a CPU has one.
-    seconds_copy
-        Seconds that the host waited for rows after their searches had ended.
-    net, work
-        Buffers by the names of the kernels' fields: the graph; the arrays that the blocks work in.
+        Threads of a block, whole warps; a CPU has one.
+    net
+        The graph's buffers, by the names of the kernels' fields.
+    timer, seconds_copy
+        The seconds of the kernels, and those that the host waited for results after their searches had ended.
+    restricted
+        Whether so few vertices are seen that nothing can be checked on the device.
+    line_shape
+        Sources of a line of distances, and lines, if searches leave lines on the device (reductions.py), else None.
     """
 
     device: Device
     graph: SearchGraph
     keys: Keys
-    engine: Engine
-    tuning: Tuning
     cutoff: int
+    at_once: int
     blocks: int
-    room: int
-    batch: int | None = None
-    hub: int = 4096
     threads: int = BLOCK_THREADS
-    timer: Timer = field(init=False)
+    net: Mapping[str, int | Buffer]
+    timer: Timer
     seconds_copy: float = 0.0
-    net: dict[str, int | Buffer] = field(init=False)
-    work: dict[str, Buffer] = field(init=False)
+    restricted: bool = False
+    line_shape: tuple[int, int] | None = None
 
-    def __post_init__(self) -> None:
-        """Bring the graph to the device, and make room to work in."""
-        device, graph = self.device, self.graph
-        self.timer = device.timer()
-        outgoing = {"offsets": device.constant(graph.offsets), "arcs": device.constant(graph.arcs)}
-        incoming = {f"in_{name}": buffer for name, buffer in outgoing.items()}
-        if graph.in_arcs is not graph.arcs:
-            incoming = {"in_offsets": device.constant(graph.in_offsets), "in_arcs": device.constant(graph.in_arcs)}
-        self.net = {"n": graph.n, **outgoing, **incoming, "order": device.constant(graph.order)}
-        shapes = workspace(graph.n, self.blocks, self.room, graph.plateaus, self.keys)
-        self.work = {name: device.empty(shape, dtype) for name, (shape, dtype) in shapes.items()}
-        self.work["keys"].fill(255)
+    @abstractmethod
+    def start(
+        self, searches: Searches, wanted: int, distance: NDArray[Any] | None = None,
+        predecessor: NDArray[np.uint32] | None = None, path_room: int = 0, reducer: Reducer | None = None,
+    ) -> Solved:
+        """Run a batch of searches. What they found may still be arriving when this returns.
 
-    def __enter__(self) -> Searcher:
-        """Return the searcher itself."""
-        return self
+        Parameters
+        ----------
+        wanted
+            What is wanted, as bits (`WANTS_DISTANCES`, ...), which the engine delivers.
+        distance, predecessor
+            Shape (searches, n), contiguous: filled with keys and with positions in the graph (2^32 - 1: none). With
+            `WANTS_TARGETS` the keys are those at the targets, shape (searches, targets) or (queries,), by default in an
+            array of `Solved`.
+        path_room
+            Entries for all paths together.
+        reducer
+            Reduces each row to a summary. Then `distance`, shape (searches, entries), is filled with the summaries.
+        """
 
-    def __exit__(self, *_: object) -> None:
-        """Free all buffers."""
-        for buffer in {id(each): each for each in (*self.net.values(), *self.work.values())}.values():
-            if not isinstance(buffer, int):
-                buffer.free()
+    @abstractmethod
+    def held(self) -> Iterable[Mapping[str, Any]]:
+        """Return groups of arguments whose buffers are freed at the end."""
 
     def solve(
         self, searches: Searches, wanted: int, distance: NDArray[Any] | None = None,
         predecessor: NDArray[np.uint32] | None = None, path_room: int = 0,
     ) -> Solved:
-        """Run a batch of searches. See `start`."""
-        solved, rows = self.start(searches, wanted, distance, predecessor, path_room)
-        rows.wait()
-        return solved
+        """Run a batch of searches, and return when all results are there. See `start`."""
+        return self.start(searches, wanted, distance, predecessor, path_room).wait()
 
-    def start(
-        self, searches: Searches, wanted: int, distance: NDArray[Any] | None = None,
-        predecessor: NDArray[np.uint32] | None = None, path_room: int = 0,
-    ) -> tuple[Solved, Rows]:
-        """Run a batch of searches. Their rows may still be arriving when this returns.
+    def __enter__(self) -> Any:
+        """Return itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Free all buffers."""
+        for buffer in {id(each): each for group in self.held() for each in group.values()}.values():
+            if buffer is not None and not isinstance(buffer, int):
+                buffer.free()
+
+
+def graph_on(device: Device, graph: SearchGraph) -> dict[str, int | Buffer]:
+    """Return the kernels' group `net`: a graph on a device."""
+    return {"n": graph.n, **constants(device, graph, ("offsets", "arcs", "in_offsets", "in_arcs", "order"))}
+
+
+def constants(device: Device, owner: object, names: tuple[str, ...]) -> dict[str, Buffer]:
+    """Return arrays of an object as constants of the device. Arrays that are the same have the same buffer."""
+    arrays = {name: vars(owner)[name] for name in names}
+    buffers = {id(array): device.constant(array) for array in arrays.values()}
+    return {name: buffers[id(array)] for name, array in arrays.items()}
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is known of searches before they begin. What an engine prepares, and what that takes, follows from it.
+
+    Attributes
+    ----------
+    n, arcs
+        Number of vertices and arcs of the graph.
+    searches
+        Number of searches of this rank. If the device could work on more at a time, less memory is taken.
+    targets
+        Positions of the vertices that rows have, or None for all.
+    trees
+        Whether predecessors will be wanted.
+    members
+        Number of vertices at the ends of arcs that may join two vertices at the same distance.
+    p
+        Number of sources at once, for engines that leave it to the user.
+    cutoff, delta
+        The largest distance that counts and the width of Near-Far's buckets, in the unit of `Graph.weights`, or None.
+    batch
+        Launches of the grid engine between two checks whether the search has ended. None lets their number grow.
+    restrict
+        Whether vertices may be left out that lead to no target.
+    laid_out, hierarchy
+        The graph as the kernels read it, and its hierarchy, where they are there already.
+    """
+
+    n: int
+    arcs: int
+    keys: Keys
+    searches: int = 1
+    targets: NDArray[np.int64] | None = None
+    trees: bool = False
+    members: int = 0
+    p: int = 8
+    cutoff: float | None = None
+    delta: float | None = None
+    batch: int | None = None
+    restrict: bool = False
+    laid_out: SearchGraph | None = None
+    hierarchy: Hierarchy | None = None
+
+    @property
+    def columns(self) -> int:
+        """Number of entries of a row."""
+        return self.n if self.targets is None else len(self.targets)
+
+
+@dataclass(frozen=True)
+class Engine(ABC):
+    """A way to search.
+
+    Attributes
+    ----------
+    name
+        Name in job files.
+    meaning
+        What it does, in a few words, for the documentation of the key `engine`.
+    files
+        Files of cuda_src that it launches or calls; none for an engine in Python.
+    delivers
+        What its searches can deliver, as bits of `wanted`, `SEVERAL_SEEDS` and `CHECKED`. Without `CHECKED` it only
+        makes rows of distances that are known to fit the keys, for Steiner trees.
+    floats
+        Whether it searches graphs whose weights are floats.
+    study
+        Whether it is there for study or as an oracle, so that hpcsolve never chooses it by itself.
+    """
+
+    name: str
+    meaning: str
+    files: tuple[str, ...] = ()
+    delivers: int = EVERYTHING
+    floats: bool = True
+    study: bool = False
+
+    @abstractmethod
+    def prepare(self, graph: Graph, device: Device, request: Request, beside: Prepared | None = None) -> Prepared:
+        """Return a graph on a device, ready to be searched.
 
         Parameters
         ----------
-        wanted
-            What is wanted, as bits (`WANTS_DISTANCES`, ...).
-        distance, predecessor
-            Shape (searches, n), contiguous: filled with keys and with positions in the graph (2^32 - 1: none).
-        path_room
-            Entries for all paths together.
+        beside
+            Searches one by one on the same graph, whose memory for the graph and whose timer may be used.
         """
-        batch = batch_on(self.device, searches, wanted, self.keys.dtype, distance, predecessor, path_room)
-        self.timer.start()
-        self.engine.launch(self, batch)
-        self.timer.stop()
-        arriving = []
-        for array, name in ((distance, "distance"), (predecessor, "predecessor")):
-            rows = batch.out[name]
-            if rows is not None and array is not None:
-                arriving.append((rows, rows.start_download(array)))
-        return batch.solved(), Rows(self, arriving)
 
-    def launch(self, file: str, blocks: int, batch: Batch, cutoff: int | None = None) -> None:
-        """Launch the `solve` kernel of a file on a batch. The cutoff is the searcher's unless another one is given."""
-        batch.asked["next"].fill(0)
-        kernel = self.device.kernel(file, f"{Path(file).name}_solve_{self.keys.code}")
-        own = {"keys": self.work["keys"], "touched": self.work["touched"], "hops": self.work.get("hops")}
-        farthest = self.cutoff if cutoff is None else cutoff
-        kernel(blocks, self.threads, wanted=batch.wanted, cutoff=farthest, net=self.net, how=self.how(), own=own,
-               **batch.groups())
+    @abstractmethod
+    def together(self, request: Request, info: DeviceInfo) -> int:
+        """Return how many of the searches a device works on at the same time."""
 
-    def how(self) -> dict[str, Argument]:
-        """Return the kernels' group `how`: the tuning, and the blocks' scratch."""
-        own = {"setting": self.tuning.setting, "shared": self.tuning.shared, "delta": self.tuning.delta,
-               "most": self.tuning.most}
-        return {**own, "room": self.room, "scratch": self.work["scratch"]}
+    @abstractmethod
+    def batch(self, request: Request, info: DeviceInfo) -> int:
+        """Return the number of searches of a batch, as `Prepared.at_once`."""
+
+    @abstractmethod
+    def nbytes(self, request: Request, info: DeviceInfo) -> int:
+        """Return the bytes of the arrays that searches work in, beside the graph and the answers."""
+
+    def line_shape(self, request: Request, info: DeviceInfo) -> tuple[int, int] | None:
+        """Return the shape of lines that searches leave on the device, as `Prepared.line_shape`."""
+        return None
+
+    def limit(self, keys: Keys) -> int:
+        """Return the largest key of a distance that it finds. What is farther away is cut off, and counted."""
+        return keys.limit
+
+    def farthest(self, request: Request) -> int:
+        """Return the key beyond which searches do not go."""
+        limit = self.limit(request.keys)
+        return limit if request.cutoff is None else min(limit, request.keys.encode_one(request.cutoff))
 
 
-def workspace(n: int, blocks: int, room: int, plateaus: bool, keys: Keys) -> dict[str, tuple[Any, Any]]:
-    """Return shapes and types of the arrays that the blocks work in."""
-    shapes = {
-        "keys": ((blocks, n), keys.dtype),
-        "scratch": ((blocks, room), np.dtype(np.uint32)),
-        "touched": ((blocks, n), np.dtype(np.uint32)),
-        "hops": ((blocks, n), np.dtype(np.uint32)),
-    }
-    return {name: shape for name, shape in shapes.items() if plateaus or name != "hops"}
+def filled_rows(
+    prepared: Prepared, batches: Iterable[NDArray[Any]], targets: NDArray[np.int64] | None
+) -> Iterator[tuple[NDArray[Any], int]]:
+    """Yield for each batch of sources its rows and the number of arcs relaxed. A GPU is a batch ahead of the caller.
+
+    Parameters
+    ----------
+    batches
+        Positions. Searches are fastest if sources near each other stand together.
+    targets
+        Positions of the vertices that a row has, or None for all.
+    """
+    ahead, places = batches_at_once(prepared.device.info) - 1, prepared.graph.places()
+    columns = prepared.graph.n if targets is None else len(targets)
+    wanted = UNCHECKED | (WANTS_DISTANCES if targets is None else WANTS_TARGETS)
+    under_way: deque[tuple[NDArray[Any], Solved | None]] = deque()
+
+    def finished() -> tuple[NDArray[Any], int]:
+        rows, solved = under_way.popleft()
+        return rows, 0 if solved is None else int(solved.wait().relaxed.sum())
+
+    try:
+        for sources in batches:
+            rows = np.empty((len(sources), columns), prepared.keys.dtype)
+            seeds = list(sources[:, None].astype(np.int64))
+            solved = prepared.start(row_searches(seeds, targets, places), wanted, rows) if len(sources) else None
+            under_way.append((rows, solved))
+            del rows  # so that the caller can free them before the next ones are made
+            if len(under_way) > ahead:
+                yield finished()
+        while under_way:
+            yield finished()
+    finally:  # also if the caller stops early
+        while under_way:
+            finished()

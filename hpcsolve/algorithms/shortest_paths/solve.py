@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
 import msgspec
@@ -14,46 +14,39 @@ from numpy.typing import NDArray
 from hpcsolve.algorithms.base import WITHOUT_WORK, Outcome, Plan, Report
 from hpcsolve.algorithms.shortest_paths.choice import (
     Way,
-    engine_of,
     kept_everywhere,
     kept_here,
     prepared_on,
+    request_of,
     way_by,
     way_of,
     workers,
     workers_of_all,
 )
-from hpcsolve.algorithms.shortest_paths.engines import ENGINES, NEAR_FAR, PHAST, PUSH, chosen_engine, kernel_files
+from hpcsolve.algorithms.shortest_paths.engines import (
+    ENGINES,
+    NEAR_FAR,
+    PHAST,
+    PUSH,
+    chosen_engine,
+    kernel_files,
+)
 from hpcsolve.algorithms.shortest_paths.engines.hierarchy import (
-    CONTRACTION_FILE,
-    HIERARCHY_FILE,
     PLATEAUS_FILE,
     Refusal,
     contraction_bytes,
     hierarchy_bytes,
     most_arcs,
-    restriction_bytes,
     weighing_bytes,
 )
 from hpcsolve.algorithms.shortest_paths.engines.kept import cached_contraction
-from hpcsolve.algorithms.shortest_paths.engines.phast import PHAST_FILE, Sweeper, shape_for
-from hpcsolve.algorithms.shortest_paths.engines.phast import sweep_workspace as sweep_workspace
-from hpcsolve.algorithms.shortest_paths.pairs import (
-    PATH_ROOM,
-    SOURCES_A_BATCH,
-    QueryTable,
-    by_source,
-    paths_of,
-    shares,
-    solve_pairs,
-)
+from hpcsolve.algorithms.shortest_paths.pairs import QueryTable, by_source, pair_bytes, paths_of, shares, solve_pairs
 from hpcsolve.algorithms.shortest_paths.question import Parameters, PathStatement, statement
 from hpcsolve.algorithms.shortest_paths.reductions import (
     SUMMARIES_FILE,
+    reduced_bytes,
     reductions_of,
-    searched_bytes,
     solve_summaries,
-    swept_bytes,
 )
 from hpcsolve.algorithms.shortest_paths.search_graph import (
     KINDS,
@@ -64,7 +57,7 @@ from hpcsolve.algorithms.shortest_paths.search_graph import (
     search_graph_bytes,
     wider,
 )
-from hpcsolve.algorithms.shortest_paths.searches import Searcher, workspace
+from hpcsolve.algorithms.shortest_paths.searches import CHECKED, Engine, Prepared, Request
 from hpcsolve.algorithms.shortest_paths.tables import (
     CUT,
     RELAXED,
@@ -73,7 +66,6 @@ from hpcsolve.algorithms.shortest_paths.tables import (
     RowTable,
     SearchCheckpoints,
     distances_of,
-    rows_at_once,
     solve_table,
 )
 from hpcsolve.algorithms.trial import Stopwatch, Trial
@@ -82,14 +74,15 @@ from hpcsolve.answers.distances import Distances
 from hpcsolve.answers.paths import Paths
 from hpcsolve.answers.reductions import Reductions
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
-from hpcsolve.device.base import Device, DeviceInfo, batches_at_once, nbytes_of
+from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo, batches_at_once
 from hpcsolve.errors import InputError
 from hpcsolve.parallel.comm import Comm, SerialComm, even_shares
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.questions import PathQuestion
 from hpcsolve.wording import counted
 
-KERNEL_FILES = (*kernel_files(ENGINES), PHAST_FILE, PLATEAUS_FILE, SUMMARIES_FILE, CONTRACTION_FILE, HIERARCHY_FILE)
+KERNEL_FILES = (*kernel_files(tuple(each for each in ENGINES if each.delivers & CHECKED)), PLATEAUS_FILE,
+                SUMMARIES_FILE)
 SEARCHES = {
     "relaxed": Dataset("int64", "Number of arcs relaxed; Dijkstra's algorithm relaxes each once", "search"),
     "rounds": Dataset("int64", "Number of rounds, each of which must wait for the one before", "search"),
@@ -110,21 +103,22 @@ def run(stated: PathStatement, device: Device, comm: Comm, report: Report, check
     graph, parameters, asked = stated.problem, stated.parameters, stated.question
     share = _shares(asked, comm.size)[comm.rank]
     keys: Keys | None = first_keys(graph)
-    cutoff, saved = asked.cutoff, checkpoints.saved
+    saved = checkpoints.saved
     way = way_of(graph, parameters, asked, workers_of_all(device.info, comm),
                  partial(kept_everywhere, graph, device.info, comm))
     if saved is not None:
-        known = [*(engine.name for engine in ENGINES), NEAR_FAR, PHAST]
+        known = [*(engine.name for engine in ENGINES), NEAR_FAR]
         keys, way = KINDS[saved.text("keys", KINDS)], way_by(saved.text("engine", known), way.reason)
     while keys is not None:
         kind = keys
-        with prepared_on(graph, device, comm, kind, way, parameters, cutoff, len(share), asked.targets) as prepared:
+        prepared, way = prepared_on(graph, device, comm, way, request_of(graph, kind, asked, parameters, len(share)))
+        with prepared:
             report(0.0)
-            numbers = {"keys": kind.code, "engine": engine_of(prepared, way)}
+            numbers = {"keys": kind.code, "engine": way.engine}
             kept = SearchCheckpoints(comm, checkpoints, share.start, saved, numbers)
             mine = _found(prepared, asked, share, parameters, report, kept)
             seconds = {"seconds_kernel": prepared.timer.seconds, "seconds_copy": prepared.seconds_copy}
-            cut = cutoff is None or kind.encode_one(cutoff) > prepared.cutoff
+            cut = asked.cutoff is None or kind.encode_one(asked.cutoff) > prepared.cutoff
         started = time.perf_counter()
         if not any(comm.allgather(cut and bool(mine.work[:, CUT].any()))):
             rank = {"operations": int(mine.work[:, RELAXED].sum()), **seconds,
@@ -132,7 +126,7 @@ def run(stated: PathStatement, device: Device, comm: Comm, report: Report, check
             tables, wrong = {"searches": _searches(mine.work, comm)}, int(mine.work[:, WRONG].sum())
             return Outcome(_answer(mine, kind, asked, share, graph, parameters, comm), tables, rank,
                            wrong=f"{wrong} entries contradict the arcs" if wrong else None)
-        (keys, way), saved = _next(kind, prepared, way), None
+        (keys, way), saved = _next(kind, way), None
     raise InputError("a path is longer than 2^64 - 2; divide the weights by a power of ten", graph.name)
 
 
@@ -143,12 +137,11 @@ def _shares(asked: PathQuestion, size: int) -> list[range]:
     return shares(asked.pairs[by_source(asked.pairs)], size)
 
 
-def _found(prepared: Searcher | Sweeper, asked: PathQuestion, share: range, parameters: Parameters, report: Report,
+def _found(prepared: Prepared, asked: PathQuestion, share: range, parameters: Parameters, report: Report,
            kept: SearchCheckpoints) -> RowTable | QueryTable:
     """Return what this rank's searches find."""
     mine = slice(share.start, share.stop)
     if asked.pairs is not None:
-        assert isinstance(prepared, Searcher)
         return solve_pairs(prepared, asked.pairs[by_source(asked.pairs)][mine], report, kept)
     if asked.reduction is not None:
         return solve_summaries(prepared, asked.seeds[mine], asked.targets, asked.reduction, report, kept)
@@ -156,12 +149,13 @@ def _found(prepared: Searcher | Sweeper, asked: PathQuestion, share: range, para
     return solve_table(prepared, asked.seeds[mine], asked.targets, wanted, report, kept)
 
 
-def _next(keys: Keys, prepared: Searcher | Sweeper, way: Way) -> tuple[Keys | None, Way]:
-    """Return what to try after a distance did not fit: wider keys, then an engine with one bit more for distances."""
-    whole = isinstance(prepared, Searcher) and prepared.engine.whole_keys
-    if keys is LONG and not whole:
-        return keys, Way(PUSH.name)
-    return wider(keys), way_by(engine_of(prepared, way))
+def _next(keys: Keys, way: Way) -> tuple[Keys | None, Way]:
+    """Return what to try after a distance did not fit: wider keys, then an engine with more bits for distances."""
+    engine = chosen_engine(way.engine, Request(0, 0, keys), ONE_CORE)
+    if keys is LONG and engine.limit(LONG) < LONG.whole_limit:
+        instead = f"a distance exceeds {engine.limit(LONG)}, the longest that {engine.name} finds"
+        return keys, Way(PUSH.name, None, instead if engine.study else "")
+    return wider(keys), way_by(way.engine)
 
 
 def _answer(mine: RowTable | QueryTable, keys: Keys, asked: PathQuestion, share: range, graph: Graph,
@@ -195,7 +189,7 @@ def plan(stated: PathStatement, ranks: int, info: DeviceInfo) -> Plan:
         "vertices, arcs": f"{graph.n}, {graph.arcs}",
         "distances": {"u4": "32-bit integers, wider if need be", "u8": "64-bit integers", "f8": "floats"}[keys.code],
     }
-    if way.engine == PHAST:
+    if way.engine == PHAST.name:
         details["engine"] = "phast, if the hierarchy takes no more than the work and the memory estimated for it"
     if asked.pairs is not None:
         details["queries"] = len(asked.pairs)
@@ -231,9 +225,10 @@ def memory(graph: Graph, keys: Keys, asked: PathQuestion, parameters: Parameters
 
     For engine "phast" it covers the largest hierarchy that may be made, and Near-Far if none is made.
     """
-    swept = way.engine == PHAST
-    of_rank = _sweep_bytes if swept else _search_bytes
-    need = [of_rank(graph, keys, asked, parameters, size, info) if size else (0, 0) for size in sizes]
+    swept, requests = way.engine == PHAST.name, [request_of(graph, keys, asked, parameters, size) for size in sizes]
+    names, members = (PHAST.name, NEAR_FAR) if swept else (way.engine,), _members(graph)
+    need = [_most(_rank_bytes(chosen_engine(name, request, info), replace(request, members=members), asked, parameters,
+                              info) for name in names) if request.searches else (0, 0) for request in requests]
     plain = search_graph_bytes(graph.n, graph.arcs, graph.directed, keys)
     shared, before = plain, layout_bytes(graph.n, graph.arcs, graph.directed, keys)
     if swept:
@@ -251,50 +246,26 @@ def memory(graph: Graph, keys: Keys, asked: PathQuestion, parameters: Parameters
     return Memory(device, host, shared)
 
 
-def _search_bytes(graph: Graph, keys: Keys, asked: PathQuestion, parameters: Parameters, size: int, info: DeviceInfo
-                  ) -> tuple[int, int]:
-    """Return the bytes on the device and on the host of a rank that makes `size` searches, or queries, one by one."""
-    engine = chosen_engine(parameters.engine, graph, size, info)
-    at_once = engine.at_once(size, info)
-    shapes = workspace(graph.n, at_once, engine.room(graph.n), graph.weights.min(initial=1) == 0, keys)
-    device = nbytes_of(shapes.values()) + engine.bytes_a_vertex * graph.n
+def _most(needs: Iterable[tuple[int, int]]) -> tuple[int, int]:
+    """Return the most bytes on the device, and the most on the host."""
+    device, host = zip(*needs)
+    return max(device), max(host)
+
+
+def _rank_bytes(engine: Engine, request: Request, asked: PathQuestion, parameters: Parameters, info: DeviceInfo
+                ) -> tuple[int, int]:
+    """Return the bytes on the device and on the host of a rank that makes these searches, or queries."""
+    n, size, itemsize = request.n, request.searches, request.keys.dtype.itemsize
     if asked.pairs is not None:
-        batch = min(size, SOURCES_A_BATCH * at_once)
-        paths = 4 * (graph.n + PATH_ROOM * batch)
-        return device + paths + 60 * batch, paths + size * (keys.dtype.itemsize + 12 + 8 * PATH_ROOM)
-    if asked.reduction is not None:
-        found = searched_bytes(graph.n, asked, size, rows_at_once(graph.n, keys, info), info, keys)
-        return device + found[0], found[1]
-    columns = graph.n if asked.targets is None else len(asked.targets)
-    row = columns * keys.dtype.itemsize + 4 * graph.n * (parameters.predecessors or parameters.voronoi)
-    batch = min(size, rows_at_once(graph.n, keys, info) * batches_at_once(info))
-    nearest = 4 * graph.n * size if parameters.voronoi else 0
-    in_place = info.kind == "cpu" and asked.targets is None
-    return device + (0 if in_place else batch * row) + 64 * batch, size * row + nearest
-
-
-def _sweep_bytes(graph: Graph, keys: Keys, asked: PathQuestion, parameters: Parameters, size: int, info: DeviceInfo
-                 ) -> tuple[int, int]:
-    """Return the bytes on the device and on the host of a rank that sweeps for `size` sources.
-
-    If no hierarchy is made, the rank searches one by one instead. The larger of both needs counts.
-    """
-    shape = shape_for(graph.n, size, info, keys, parameters.predecessors)
-    device = nbytes_of(sweep_workspace(graph.n, shape, _members(graph), parameters.predecessors, keys).values())
-    columns = graph.n if asked.targets is None else len(asked.targets)
-    if asked.targets is not None:
-        device += restriction_bytes(graph.n, most_arcs(graph.n, graph.arcs), keys)
-    if asked.reduction is not None:
-        reduced = swept_bytes(graph.n, asked, size, shape, info, keys)
-        found = _search_bytes(graph, keys, asked, parameters, size, info)
-        return max(device + reduced[0], found[0]), max(reduced[1], found[1])
-    row = columns * keys.dtype.itemsize + 4 * graph.n * parameters.predecessors
-    batch = min(size, shape.width * shape.groups)
-    in_place = info.kind == "cpu"
-    device += 4 * columns + 24 * batch + (0 if in_place else batch * batches_at_once(info) * row)
-    found = _search_bytes(graph, keys, asked, parameters, size, info)
-    copied = 0 if asked.targets is None else shape.width * shape.groups * row  # rows of targets, into the table
-    return max(device, found[0]), max(size * row + copied, found[1])
+        device, host = pair_bytes(n, size, engine.together(request, info), itemsize)
+    elif asked.reduction is not None:
+        device, host = reduced_bytes(engine, request, asked.reduction, info)
+    else:
+        row = request.columns * itemsize + 4 * n * (parameters.predecessors or parameters.voronoi)
+        batch = min(size, engine.batch(request, info) * batches_at_once(info))
+        device = (0 if info.kind == "cpu" else batch * row) + 64 * batch  # a CPU writes into the rows themselves
+        host = size * row + (4 * n * size if parameters.voronoi else 0)
+    return engine.nbytes(request, info) + device, host
 
 
 def _members(graph: Graph) -> int:
@@ -309,7 +280,8 @@ def trial(stated: PathStatement, ranks: int, device: Device) -> Trial:
     total = searches(asked)
     busiest = -(-total // ranks)  # searches of the rank that has most
     parameters = _with_engine(graph, parameters, asked, ranks, device.info)
-    at_once = _at_once(graph, parameters, busiest, device.info)
+    request = request_of(graph, first_keys(graph), asked, parameters, busiest)
+    at_once = chosen_engine(parameters.engine, request, device.info).together(request, device.info)
     count = min(busiest, at_once * -(-ARCS // max(1, graph.arcs)))
     some = _some(graph, parameters, asked, np.linspace(0, total, count, endpoint=False).astype(np.int64))
     watch = Stopwatch()
@@ -328,14 +300,6 @@ def _with_engine(graph: Graph, parameters: Parameters, asked: PathQuestion, rank
         return msgspec.structs.replace(parameters, engine=way.engine)
     refused = isinstance(cached_contraction(graph, first_keys(graph), way.attempt.worth), Refusal)
     return msgspec.structs.replace(parameters, engine=NEAR_FAR if refused else way.engine)
-
-
-def _at_once(graph: Graph, parameters: Parameters, searches: int, info: DeviceInfo) -> int:
-    """Return how many searches a device works on at the same time."""
-    if parameters.engine == PHAST:
-        shape = shape_for(graph.n, searches, info, first_keys(graph), parameters.predecessors)
-        return shape.width * shape.groups
-    return chosen_engine(parameters.engine, graph, searches, info).at_once(searches, info)
 
 
 def _some(graph: Graph, parameters: Parameters, asked: PathQuestion, numbers: NDArray[np.int64]) -> Parameters:

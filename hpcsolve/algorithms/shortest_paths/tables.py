@@ -13,16 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.base import Report
-from hpcsolve.algorithms.shortest_paths.engines.launches import concurrent_blocks
-from hpcsolve.algorithms.shortest_paths.engines.phast import Sweeper
 from hpcsolve.algorithms.shortest_paths.question import Parameters
 from hpcsolve.algorithms.shortest_paths.search_graph import Keys
 from hpcsolve.algorithms.shortest_paths.searches import (
     WANTS_DISTANCES,
     WANTS_PREDECESSORS,
     WANTS_TARGETS,
-    Rows,
-    Searcher,
+    Prepared,
     Solved,
     row_searches,
 )
@@ -31,7 +28,6 @@ from hpcsolve.answers.distances import Distances, distance_table
 from hpcsolve.checkpoint.checkpoints import NONE, Boundary, Checkpoints
 from hpcsolve.checkpoint.saved import Saved
 from hpcsolve.checkpoint.store import Number, Part, State, part
-from hpcsolve.device.base import DeviceInfo, batches_at_once
 from hpcsolve.parallel.comm import Comm, SerialComm
 from hpcsolve.problems.check_distances import NO_VERTEX, no_path_of, roots
 from hpcsolve.problems.questions import PathQuestion
@@ -46,8 +42,6 @@ WRONG, CUT, RELAXED, ROUNDS = range(4)
 """The counters that are kept of a search, as in `Solved`."""
 WORK = 4
 """Their number."""
-OUTPUT_BYTES = 1 << 32
-"""The most bytes of rows on a GPU, including rows that are being copied to the host."""
 
 
 @dataclass
@@ -99,7 +93,7 @@ class RowTable:
     before
         Shape (searches, n), uint32: predecessors, all ones where there is none; shape (searches, 0) if not wanted.
     restricted
-        Whether sweeps saw only some vertices, so that nothing could be checked on the device.
+        As in `Prepared`.
     work
         Shape (searches, WORK): counters.
     finished
@@ -114,23 +108,23 @@ class RowTable:
     restricted: bool = False
     work: NDArray[np.uint64] = field(init=False)
     finished: NDArray[np.bool_] = field(init=False)
-    under_way: tuple[slice, Rows] | None = None
+    under_way: tuple[slice, Solved] | None = None
 
     def __post_init__(self) -> None:
         """Begin without finished rows."""
         self.work, self.finished = np.zeros((len(self.keys), WORK), np.uint64), np.zeros(len(self.keys), bool)
 
-    def begin(self, part: slice, solved: Solved, rows: Rows) -> None:
+    def begin(self, part: slice, solved: Solved) -> None:
         """Note searches whose rows are being copied, after waiting for the rows before."""
         self.arrive()
-        self.work[part], self.under_way = work_of(solved), (part, rows)
+        self.work[part], self.under_way = solved.work, (part, solved)
 
     def arrive(self) -> None:
         """Wait for the rows that are being copied."""
         if self.under_way is not None:
-            part, rows = self.under_way
+            part, solved = self.under_way
             self.under_way = None
-            rows.wait()
+            solved.wait()
             self.finished[part] = True
 
     def unfinished(self, most: int) -> list[slice]:
@@ -171,45 +165,27 @@ def runs_of(flags: NDArray[np.bool_]) -> list[range]:
     return [range(start, stop) for start, stop in zip(edges[::2], edges[1::2], strict=True)]
 
 
-def work_of(solved: Solved) -> NDArray[np.uint64]:
-    """Return the counters of searches, shape (searches, WORK)."""
-    return np.stack([solved.wrong.astype(np.uint64), solved.cut.astype(np.uint64), solved.relaxed, solved.rounds], 1)
-
-
 def solve_table(
-    prepared: Searcher | Sweeper, seeds: Sequence[NDArray[np.int64]], targets: NDArray[np.int64] | None,
-    predecessors: bool, report: Report, kept: SearchCheckpoints | None = None,
+    prepared: Prepared, seeds: Sequence[NDArray[np.int64]], targets: NDArray[np.int64] | None, predecessors: bool,
+    report: Report, kept: SearchCheckpoints | None = None,
 ) -> RowTable:
     """Search from each set of seeds, and return the rows. Collective if checkpoints are kept."""
     kept = kept or SearchCheckpoints()
-    n, dtype, places = prepared.graph.n, prepared.keys.dtype, prepared.graph.places()
-    keys = np.empty((len(seeds), n if targets is None else len(targets)), dtype)
+    n, places = prepared.graph.n, prepared.graph.places()
+    keys = np.empty((len(seeds), n if targets is None else len(targets)), prepared.keys.dtype)
     before = np.empty((len(seeds), n if predecessors else 0), np.uint32)
-    whole = WANTS_DISTANCES | (WANTS_PREDECESSORS if predecessors else 0)
-    table = RowTable(keys, before, isinstance(prepared, Sweeper) and prepared.restriction is not None)
+    wanted = WANTS_DISTANCES if targets is None else WANTS_TARGETS
+    table = RowTable(keys, before, prepared.restricted)
     table.load(kept)
-    step = prepared.batch if isinstance(prepared, Sweeper) else rows_at_once(n, prepared.keys, prepared.device.info)
-    if targets is not None and isinstance(prepared, Searcher):
-        step *= batches_at_once(prepared.device.info)
-    for some in kept.while_any(table.unfinished(step)[::-1], table):
+    for some in kept.while_any(table.unfinished(prepared.at_once)[::-1], table):
         searches = row_searches(seeds[some], targets, places)
-        if targets is None:
-            table.begin(some, *prepared.start(searches, whole, keys[some], before[some] if predecessors else None))
+        if predecessors:
+            table.begin(some, prepared.start(searches, wanted | WANTS_PREDECESSORS, keys[some], before[some]))
         else:
-            solved = prepared.solve(searches, WANTS_TARGETS)
-            keys[some] = solved.target_keys.reshape(len(searches), -1)
-            table.work[some], table.finished[some] = work_of(solved), True
+            table.begin(some, prepared.start(searches, wanted, keys[some]))
         report(float(table.finished.mean()))
     table.arrive()
     return table
-
-
-def rows_at_once(n: int, keys: Keys, info: DeviceInfo) -> int:
-    """Return the number of searches of a batch: several for each thread of a CPU, one for each block of a GPU."""
-    if info.kind == "cpu":
-        return 8 * concurrent_blocks(info)
-    most = OUTPUT_BYTES // (batches_at_once(info) * n * (keys.dtype.itemsize + 4))
-    return max(1, min(concurrent_blocks(info), most))
 
 
 def distances_of(

@@ -30,7 +30,7 @@ estimate.py        the memory and the time of a run
 from typing import Any, ClassVar
 
 from hpcsolve.algorithms.base import NO_STOP, Algorithm, Outcome, Plan, Report, StopCriteria, silent
-from hpcsolve.algorithms.shortest_paths.engines import AUTO, BLOCK, ENGINES, GRID, PHAST, ROW_ENGINES, TILE
+from hpcsolve.algorithms.shortest_paths.engines import AUTO, BLOCK, GRID, PHAST, TILE, engine_named
 from hpcsolve.algorithms.shortest_paths.engines import kernel_files as files_of_engines
 from hpcsolve.algorithms.steiner_kmb import estimate, exact, solve
 from hpcsolve.algorithms.steiner_kmb.setting import Parameters, TreeStatement
@@ -60,9 +60,9 @@ class SteinerKmb(Algorithm):
         """Return the kernel files of a job: mode fast searches on the CPU alone, the others by rows and one by one."""
         if parameters.mode == "fast":
             return solve.HOST_FILES
-        names = {BLOCK.name, GRID.name, *((PHAST, TILE) if parameters.engine == AUTO else (parameters.engine,))}
-        engines = tuple(one for one in (*ENGINES, *ROW_ENGINES) if one.name in names)
-        return (*solve.HOST_FILES, *files_of_engines(engines))
+        named = engine_named(parameters.engine)
+        rows = (TILE, PHAST) if parameters.engine == AUTO else () if named is None else (named,)
+        return (*solve.HOST_FILES, *files_of_engines((*rows, BLOCK, GRID)))
 
     def largest_cost(self, n: int, edges: int) -> int:
         """Return the largest weight with which the sum of all edges stays below 2^62."""

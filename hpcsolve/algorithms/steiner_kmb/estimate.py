@@ -6,7 +6,6 @@ vertices is right within a few per cent, and takes hardly any time. tests/algori
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -19,10 +18,7 @@ from hpcsolve.algorithms.shortest_paths.engines import (
     AUTO,
     PHAST,
     TILE,
-    batch_rows,
     chosen_engine,
-    row_bytes,
-    row_engine,
     row_search,
     searcher,
 )
@@ -33,10 +29,8 @@ from hpcsolve.algorithms.shortest_paths.engines.hierarchy import (
     most_arcs,
     weighing_bytes,
 )
-from hpcsolve.algorithms.shortest_paths.engines.launches import concurrent_blocks
-from hpcsolve.algorithms.shortest_paths.engines.rows import TILE_SOURCES, RowRequest
 from hpcsolve.algorithms.shortest_paths.search_graph import LONG, WORD, Keys, layout_bytes, search_graph_bytes
-from hpcsolve.algorithms.shortest_paths.searches import workspace
+from hpcsolve.algorithms.shortest_paths.searches import WANTS_PATHS, Request
 from hpcsolve.algorithms.shortest_paths.solve import Memory
 from hpcsolve.algorithms.steiner_kmb.exact import FREE_PART
 from hpcsolve.algorithms.steiner_kmb.kmb import Matrix, cutoff_of, keys_for, path_edges, sources_of, spanned_rows
@@ -193,19 +187,18 @@ def _search_bytes(graph: Graph, left: Sizes, parameters: Parameters, info: Devic
                   ) -> tuple[int, int]:
     """Return the bytes that a rank's searches take on the device, and those of a batch of rows on the host."""
     assert graph.terminals is not None
-    engine = chosen_engine(parameters.engine, graph, count, info)
-    shapes = workspace(left.n, engine.at_once(count, info), engine.room(left.n), False, keys)
-    space = sum(math.prod(shape) * dtype.itemsize for shape, dtype in shapes.values()) + engine.bytes_a_vertex * left.n
     best = parameters.mode in ("best", "exact")
-    columns = left.n if best else len(graph.terminals)
-    request = RowRequest(left.n, columns, count, parameters.at_once)
-    engines = (TILE, PHAST) if parameters.engine == AUTO else (parameters.engine,)
-    batch = max(batch_rows(each, request, info, keys) for each in engines)
-    rows, held = (many * columns * keys.dtype.itemsize for many in (batch, min(count, batch * batches_at_once(info))))
-    working = max(row_bytes(each, request, info, keys) for each in engines)
-    device = space + working + (held if info.kind == "cuda" else 0)
+    request = Request(left.n, left.arcs, keys, count, None if best else graph.terminals, p=parameters.at_once)
+    paths = chosen_engine(parameters.engine, request, info, WANTS_PATHS)
+    names = (TILE.name, PHAST.name) if parameters.engine == AUTO else (parameters.engine,)
+    engines = [chosen_engine(name, request, info) for name in names]
+    batch = min(count, max(each.batch(request, info) for each in engines))
+    row = request.columns * keys.dtype.itemsize
+    held = row * min(count, batch * batches_at_once(info))
+    working = max(0 if each is paths else each.nbytes(request, info) for each in engines)
+    device = paths.nbytes(request, info) + working + (held if info.kind == "cuda" else 0)
     layout = layout_bytes(left.n, left.arcs, False, keys) - search_graph_bytes(left.n, left.arcs, False, keys)
-    return device, max(rows + held, layout - device if info.kind == "cpu" else layout)
+    return device, max(row * batch + held, layout - device if info.kind == "cpu" else layout)
 
 
 def _hierarchy_bytes(graph: Graph, left: Sizes, parameters: Parameters, keys: Keys, cores: int) -> tuple[int, int]:
@@ -268,9 +261,9 @@ def _searched(
         net, info, cutoff = network(smaller.graph, host), device.info, cutoff_of(tree, parameters)
         k, keys = len(net.terminals), keys_for(smaller.graph, cutoff)
         share = len(shares_of_walk(k, ranks)[0])
-        together = parameters.engine == AUTO or row_engine(parameters.engine)
-        a_block = TILE_SOURCES if together else 1  # searches that a block makes together
-        count = min(share, a_block * concurrent_blocks(info) * -(-ARCS // max(1, smaller.graph.arcs)))
+        request = Request(net.n, smaller.graph.arcs, keys, share, p=parameters.at_once)
+        engine = chosen_engine(TILE.name if parameters.engine == AUTO else parameters.engine, request, info)
+        count = min(share, engine.together(request, info) * -(-ARCS // max(1, smaller.graph.arcs)))
         matrix = Matrix(smaller.member, range(count), np.zeros((count, len(smaller.member)), keys.dtype))
         sources = sources_of(walk(net, tree), SerialComm(), matrix) if parameters.matrix else walk(net, tree)[:count]
         watch = Stopwatch()

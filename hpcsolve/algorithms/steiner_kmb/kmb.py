@@ -25,10 +25,9 @@ from numpy.typing import DTypeLike, NDArray
 
 from hpcsolve.algorithms.base import Report
 from hpcsolve.algorithms.shortest_paths.engines import row_search, searcher
-from hpcsolve.algorithms.shortest_paths.engines.rows import RowSearch, filled_rows
 from hpcsolve.algorithms.shortest_paths.pairs import shares, solve_pairs
 from hpcsolve.algorithms.shortest_paths.search_graph import LONG, WORD, Keys, lay_out
-from hpcsolve.algorithms.shortest_paths.searches import Searcher
+from hpcsolve.algorithms.shortest_paths.searches import Prepared, filled_rows
 from hpcsolve.algorithms.shortest_paths.tables import RELAXED, SearchCheckpoints
 from hpcsolve.algorithms.steiner_kmb.network import ClosureTree, Network, forest
 from hpcsolve.algorithms.steiner_kmb.reduced_graph import Indices
@@ -249,7 +248,7 @@ def sources_of(order: Indices, comm: Comm, matrix: Matrix | None) -> Indices:
 
 
 def spanned_rows(
-    net: Network, sources: Indices, longest: int, search: RowSearch, keys: Keys, report: Report, matrix: Matrix | None,
+    net: Network, sources: Indices, longest: int, search: Prepared, keys: Keys, report: Report, matrix: Matrix | None,
     kept: KmbCheckpoints | None = None,
 ) -> tuple[Pairs, int]:
     """Return a minimum spanning forest of the pairs that searches find, and the number of arcs relaxed.
@@ -262,7 +261,7 @@ def spanned_rows(
     relaxed, waiting, done = 0, [Pairs(first, second, distance.astype(np.uint64))], 0
     sources = kept.left(sources)
     batches = [sources[begin : begin + search.at_once] for begin in range(0, len(sources), search.at_once)]
-    filled = filled_rows(search, (net.terminals[batch] for batch in batches), len(net.terminals))
+    filled = filled_rows(search, (net.terminals[batch] for batch in batches), net.terminals.astype(np.int64))
 
     def state() -> State:
         waiting[:] = [_spanned(net, waiting)]
@@ -315,7 +314,7 @@ def by_distance(
 
 
 def path_edges(
-    net: Network, prepared: Searcher, pairs: Indices, comm: Comm, report: Report,
+    net: Network, prepared: Prepared, pairs: Indices, comm: Comm, report: Report,
     kept: Callable[[int], SearchCheckpoints] = lambda first: SearchCheckpoints(),
 ) -> tuple[Indices, int]:
     """Return the edges on shortest paths between this rank's share of pairs, and the number of arcs relaxed.

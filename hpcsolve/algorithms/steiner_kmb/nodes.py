@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.shortest_paths.engines.rows import RowSearch, filled_rows
 from hpcsolve.algorithms.shortest_paths.search_graph import Keys
+from hpcsolve.algorithms.shortest_paths.searches import Prepared, filled_rows
 from hpcsolve.algorithms.steiner_kmb.reduced_graph import Indices, ranges
 from hpcsolve.algorithms.steiner_kmb.terminal_rows import depth_first
 from hpcsolve.checkpoint.saved import Saved
@@ -294,7 +294,7 @@ class NodeTable:
         self.ready = np.zeros(self.room, bool)
 
     def fill(
-        self, search: RowSearch, nodes: NDArray[np.uint32], slots: NDArray[np.uint32], over: Callable[[float], bool]
+        self, search: Prepared, nodes: NDArray[np.uint32], slots: NDArray[np.uint32], over: Callable[[float], bool]
     ) -> tuple[int, bool]:
         """Fill in the rows of nodes (positions), one at each slot, except those that are `ready`. Collective.
 
@@ -313,7 +313,7 @@ class NodeTable:
         step, relaxed = agree_minimum(self.comm, search.at_once), 0
         begins, mine = range(0, len(shares[0]), step), shares[self.comm.rank]
         batches = (nodes[mine.start : mine.stop][begin : begin + step] for begin in begins)
-        filled = filled_rows(search, batches, self.n)
+        filled = filled_rows(search, batches, None)
         for begin in begins:
             rows, arcs = next(filled)
             relaxed += arcs

@@ -18,9 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.shortest_paths.engines import row_search, searcher
-from hpcsolve.algorithms.shortest_paths.engines.rows import RowSearch
 from hpcsolve.algorithms.shortest_paths.search_graph import Keys, lay_out
-from hpcsolve.algorithms.shortest_paths.searches import Searcher
+from hpcsolve.algorithms.shortest_paths.searches import Prepared
 from hpcsolve.algorithms.steiner_kmb.kmb import keys_for, path_edges
 from hpcsolve.algorithms.steiner_kmb.network import ClosureTree, Network, locally_best
 from hpcsolve.algorithms.steiner_kmb.nodes import Candidates, NodeTable, NodeTree, PlacedTree, capacity, merged
@@ -54,7 +53,8 @@ def best_tree(
     """
     graph, comm, stop, k = smaller.graph, run.comm, run.stop, len(net.terminals)
     # No distance is longer than the path to the nearest terminal, through the terminals' tree, and out again.
-    keys = keys_for(graph, closure_tree.weight + 2 * int(net.nearest(net.terminals).distance.max()))
+    longest = closure_tree.weight + 2 * int(net.nearest(net.terminals).distance.max())
+    keys = keys_for(graph, longest)
     nodes = terminal_tree(net, closure_tree, keys, capacity(k)) if comm.rank == 0 else None
     search_graph = comm.once_per_host(partial(lay_out, graph, keys))
     table = NodeTable(net.device, keys, net.n, capacity(k), comm)
@@ -63,7 +63,8 @@ def best_tree(
     shakes = shakes_for(net, run.parameters)
     new = rounds.first_nodes(shakes)
     choice = chosen_rows(graph, keys, run.parameters, run.device, comm)
-    prepared = searcher(graph, run.device, keys, choice.engine, search_graph=search_graph, searches=k)
+    prepared = searcher(graph, run.device, keys, choice.engine, cutoff=longest, search_graph=search_graph,
+                        searches=k)
     searches = row_search(prepared, graph, choice.engine, run.parameters.at_once, None, k, choice.hierarchy)
     with prepared, searches as rows:
         while not rounds.is_over(new, rounds.best):
@@ -183,7 +184,7 @@ class Rounds:
         self.best = weight
         self.history.append((self.number, self.run.stop.seconds(), weight + self.smaller.offset))
 
-    def settle(self, search: RowSearch, new: NDArray[np.uint32]) -> None:
+    def settle(self, search: Prepared, new: NDArray[np.uint32]) -> None:
         """Repeat rounds, first with these new nodes (numbers, on rank 0), until none helps or the run must stop."""
         while True:
             vertices = self._search(search, new)
@@ -195,7 +196,7 @@ class Rounds:
             if not self.run.comm.bcast(len(new)) or self.is_over(new, self.nodes.weight if self.nodes else None):
                 return
 
-    def with_paths(self, prepared: Searcher) -> Indices | None:
+    def with_paths(self, prepared: Prepared) -> Indices | None:
         """Return the nodes' tree, its edges replaced by paths, after local search, on rank 0."""
         net = self.net
         edges, relaxed = path_edges(net, prepared, self._sent(NodeTree.pairs), self.run.comm, self.run.report)
@@ -247,7 +248,7 @@ class Rounds:
         self.tree, self.history = saved_tree(saved, "tree", self.net), saved_history(saved)
         return self.nodes.resume(saved, slots, self.net.n)
 
-    def _search(self, search: RowSearch, new: NDArray[np.uint32]) -> NDArray[np.uint32] | None:
+    def _search(self, search: Prepared, new: NDArray[np.uint32]) -> NDArray[np.uint32] | None:
         """Fill in the rows of new nodes, and return the nodes' positions, or None if the run was to stop first."""
         def chosen(nodes: NodeTree) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
             walk = nodes.walk()

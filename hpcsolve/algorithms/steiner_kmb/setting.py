@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar, Literal
 import msgspec
 
 from hpcsolve.algorithms.base import Report, Statement, StopCriteria, Table
-from hpcsolve.algorithms.shortest_paths.engines import ROW_ENGINES, TerminalEngineName, described
+from hpcsolve.algorithms.shortest_paths.engines import TerminalEngineName, described
 from hpcsolve.algorithms.steiner_kmb.network import Network
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints, Wish, agreed
 from hpcsolve.checkpoint.saved import Saved
@@ -36,7 +36,7 @@ class Parameters(Table, frozen=True):
     engine
         Of modes kmb, best and exact: how to search; the tree does not depend on it. "auto": phast if the graph has at
         most 4 arcs per vertex and there are enough terminals for each core to pay for a hierarchy; else tile.
-        (ENGINES); or an engine of shortest-paths.
+        "near-far" chooses "near-far-block" or "near-far-grid". (ENGINES).
     shakes
         Of modes best and exact: how long ruin and recreate goes on, from a few hundredths of a second for each shake to
         a second and more in graphs of 10^5 vertices. With at most 64 terminals, half of the nodes of iterated 1-Steiner
@@ -52,6 +52,8 @@ class Parameters(Table, frozen=True):
 
     For study
     ---------
+    engine
+        (STUDIES).
     at_once
         Of engine p-pull: number of terminals that are searched from at once.
     halt
@@ -83,7 +85,7 @@ class Parameters(Table, frozen=True):
         return self.mode != "fast"
 
 
-Parameters.__doc__ = described(Parameters.__doc__, ROW_ENGINES)
+Parameters.__doc__ = described(Parameters.__doc__)
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,19 +6,11 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from hpcsolve.algorithms.base import NO_STOP, Outcome, Report, StopCriteria
 from hpcsolve.algorithms.shortest_paths.engines import (
-    AUTO,
-    BLOCK,
-    ENGINES,
-    GRID,
-    PHAST,
-    ROW_ENGINES,
-    TILE,
     kernel_files,
 )
 from hpcsolve.algorithms.shortest_paths.engines.hierarchy import CONTRACTION_FILE, HIERARCHY_FILE
@@ -45,7 +37,7 @@ from hpcsolve.algorithms.steiner_kmb.network import (
 from hpcsolve.algorithms.steiner_kmb.nodes import ONE_STEINER_FILE
 from hpcsolve.algorithms.steiner_kmb.reduced_graph import Indices, ReducedGraph, reduced
 from hpcsolve.algorithms.steiner_kmb.reductions import SteinerState, shrunk_together
-from hpcsolve.algorithms.steiner_kmb.setting import Parameters, RoundStop, Setting, TreeStatement, Work
+from hpcsolve.algorithms.steiner_kmb.setting import RoundStop, Setting, TreeStatement, Work
 from hpcsolve.algorithms.steiner_kmb.subset_program import PROGRAM_FILE
 from hpcsolve.answers.contents import Column, Dataset, DistanceTable, columns
 from hpcsolve.answers.tree import Prices, Tree, tree_from_edges
@@ -58,7 +50,7 @@ from hpcsolve.problems.graph import Graph
 HOST_FILES = (TREE_FILE, DUAL_ASCENT_FILE, MOVES_FILE, RUIN_FILE, ONE_STEINER_FILE, REDUCTIONS_FILE, PROGRAM_FILE,
               CONTRACTION_FILE, HIERARCHY_FILE)
 """What runs on the host's cores whatever the job's device is."""
-KERNEL_FILES = (*HOST_FILES, *kernel_files((*ENGINES, *ROW_ENGINES)))
+KERNEL_FILES = (*HOST_FILES, *kernel_files())
 REDUCTIONS = {
     "vertices": Dataset("int64", "Vertices after the reductions"),
     "edges": Dataset("int64", "Edges after the reductions"),
@@ -87,14 +79,6 @@ LAYERS = {
 }
 """The group `/layers` of mode exact: a row for each size of sets. It is empty if reductions and bounds were enough."""
 Tables = Mapping[str, Mapping[str, Column]]
-
-
-def files_of(parameters: Parameters, instance: str | dict[str, Any], criteria: StopCriteria) -> tuple[str, ...]:
-    """Return the kernel files of a job: mode fast searches on the CPU alone, the others by rows and one by one."""
-    if parameters.mode == "fast":
-        return HOST_FILES
-    names = {BLOCK.name, GRID.name, *((PHAST, TILE) if parameters.engine == AUTO else (parameters.engine,))}
-    return (*HOST_FILES, *kernel_files(tuple(one for one in (*ENGINES, *ROW_ENGINES) if one.name in names)))
 
 
 def run(

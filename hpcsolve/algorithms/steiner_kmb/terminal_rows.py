@@ -18,9 +18,9 @@ from hpcsolve.algorithms.shortest_paths.choice import (
     workers_of_all,
     worth_trying,
 )
-from hpcsolve.algorithms.shortest_paths.engines import AUTO, PHAST, TILE, RowEngineName
+from hpcsolve.algorithms.shortest_paths.engines import AUTO, PHAST, TILE
 from hpcsolve.algorithms.shortest_paths.engines.hierarchy import Hierarchy, Refusal
-from hpcsolve.algorithms.shortest_paths.engines.rows import TILE_SOURCES
+from hpcsolve.algorithms.shortest_paths.engines.tile import SOURCES
 from hpcsolve.algorithms.shortest_paths.search_graph import Keys
 from hpcsolve.algorithms.steiner_kmb.network import ClosureTree, Network
 from hpcsolve.algorithms.steiner_kmb.reduced_graph import Indices
@@ -65,7 +65,7 @@ def depth_first(count: int, first: Indices, second: Indices) -> Indices:
 
 def shares_of_walk(terminals: int, ranks: int) -> list[Indices]:
     """Return each rank's places in the walk: whole groups of the engine "tile", dealt in turn for even loads."""
-    group = max(1, min(TILE_SOURCES, -(-terminals // ranks)))
+    group = max(1, min(SOURCES, -(-terminals // ranks)))
     owner = np.arange(terminals) // group % ranks
     return [np.flatnonzero(owner == rank) for rank in range(ranks)]
 
@@ -74,7 +74,7 @@ def shares_of_walk(terminals: int, ranks: int) -> list[Indices]:
 class RowChoice:
     """The engine that makes the rows, and the hierarchy if that is "phast"."""
 
-    engine: RowEngineName
+    engine: str
     hierarchy: Hierarchy | None = None
 
 
@@ -85,15 +85,10 @@ def attempt_of(graph: Graph, parameters: Parameters, cores: int) -> Attempt | Re
     ----------
     cores
         Number of `workers` of all ranks.
-
-    Raises
-    ------
-    InputError
-        The job asks for the engine "phast", and the weights are floats.
     """
-    if parameters.mode == "fast" or parameters.engine not in (AUTO, PHAST):
+    if parameters.mode == "fast" or parameters.engine not in (AUTO, PHAST.name):
         return Refusal("")
-    if parameters.engine == PHAST:
+    if parameters.engine == PHAST.name:
         return required(graph)
     assert graph.terminals is not None
     return worth_trying(graph, len(graph.terminals), cores, steps=TILE_STEPS[parameters.mode])
@@ -112,19 +107,19 @@ def chosen_rows(graph: Graph, keys: Keys, parameters: Parameters, device: Device
     InputError
         The job asks for the engine "phast", and no hierarchy can be made.
     """
-    if parameters.engine not in (AUTO, PHAST):
+    if parameters.engine not in (AUTO, PHAST.name):
         return RowChoice(parameters.engine)
     attempt = attempt_of(graph, parameters, workers_of_all(device.info, comm))
     found: Hierarchy | Refusal
     if isinstance(attempt, Refusal):
         found = attempt
     else:
-        found = agreed_hierarchy(graph, keys, attempt, device.info, comm, TILE)
+        found = agreed_hierarchy(graph, keys, attempt, device.info, comm, TILE.name)
         if isinstance(found, Hierarchy):
             _note(device, described(found, attempt))
-            return RowChoice(PHAST, found)
+            return RowChoice(PHAST.name, found)
     _note(device, f"engine: tile: {found.reason}")
-    return RowChoice(TILE)
+    return RowChoice(TILE.name)
 
 
 def _note(device: Device, line: str) -> None:

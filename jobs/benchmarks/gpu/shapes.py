@@ -15,9 +15,9 @@ from typing import Any
 from unittest import mock
 
 from hpcsolve.algorithms.held_karp.lattice import planes
-from hpcsolve.algorithms.shortest_paths import choice
-from hpcsolve.algorithms.shortest_paths.engines import launches, rows, searcher
-from hpcsolve.algorithms.shortest_paths.searches import Searcher
+from hpcsolve.algorithms.shortest_paths import solve as shortest_paths
+from hpcsolve.algorithms.shortest_paths.engines import single
+from hpcsolve.algorithms.shortest_paths.searches import Prepared
 from hpcsolve.algorithms.steiner_kmb import kmb
 from hpcsolve.device.base import Device
 from hpcsolve.device.select import open_device
@@ -52,18 +52,19 @@ class Sweep:
 
 
 def _threads_of_searches(value: int) -> AbstractContextManager[Any]:
-    def made(*arguments: Any, **keys: Any) -> Searcher:
-        prepared = searcher(*arguments, **keys)
+    def made(*arguments: Any) -> tuple[Prepared, Any]:
+        prepared, way = prepared_on(*arguments)
         prepared.threads = value
-        return prepared
+        return prepared, way
 
-    return mock.patch.object(choice, "searcher", made)
+    prepared_on = shortest_paths.prepared_on
+    return mock.patch.object(shortest_paths, "prepared_on", made)
 
 
 def _threads_of_tiles(value: int) -> AbstractContextManager[Any]:
     def started(*arguments: Any) -> AbstractContextManager[Any]:
         search = row_search(*arguments)
-        assert isinstance(search, rows.TileRows)
+        assert isinstance(search, Prepared)
         search.threads = value
         return search
 
@@ -81,7 +82,7 @@ SWEEPS = {
                        _constant(planes, "BLOCK_THREADS")),
     "near-far": Sweep("new-york-1584", "new-york-24", "threads a block", THREADS, _threads_of_searches),
     "near-far-blocks": Sweep("new-york-1584", "new-york-24", "blocks a multiprocessor", (1, 2, 4, 6, 8),
-                             _constant(launches, "BLOCKS_A_MULTIPROCESSOR")),
+                             _constant(single, "BLOCKS_A_MULTIPROCESSOR")),
     "near-far-grid": Sweep("rmat-20", "rmat-9", "threads a block", THREADS, _threads_of_searches),
     "tile": Sweep("kmb-G103", "kmb-small", "threads a block", (64, 128, 256, 512, 1024), _threads_of_tiles),
 }

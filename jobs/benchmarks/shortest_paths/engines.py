@@ -75,7 +75,7 @@ def _measured(name: str, graph: Graph, count: int, repeats: int, compared: bool)
         ways = [(NEAR_FAR, NEW), (AUTO, NEW)]
         hierarchy = _makes_hierarchies(graph, sources)
         if hierarchy:  # what is made here is kept for the last two
-            ways += [(PHAST, NEW), (PHAST, KEPT)]
+            ways += [(PHAST.name, NEW), (PHAST.name, KEPT)]
         ways.append((AUTO, KEPT))
         if compared:
             require_equal(name, len({sha256(run(*way)).digest() for way in ways}) == 1)
@@ -104,7 +104,7 @@ def _empty_cache() -> Iterator[None]:
 def _makes_hierarchies(graph: Graph, sources: NDArray[np.int64]) -> bool:
     """Return whether the engine phast takes this graph."""
     try:
-        _run(graph, sources[:1], PHAST, NEW)
+        _run(graph, sources[:1], PHAST.name, NEW)
     except InputError:
         return False
     return True

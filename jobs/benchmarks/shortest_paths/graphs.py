@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 
-from hpcsolve.algorithms.shortest_paths.engines import EngineName, searcher
+from hpcsolve.algorithms.shortest_paths.engines import searcher
+from hpcsolve.algorithms.shortest_paths.engines.single import Searcher
 from hpcsolve.algorithms.shortest_paths.search_graph import Keys, SearchGraph, first_keys, lay_out
 from hpcsolve.algorithms.shortest_paths.searches import (
     UNCHECKED,
     WANTS_DISTANCES,
     WANTS_PREDECESSORS,
-    Searcher,
     Searches,
     Solved,
     row_searches,
@@ -84,7 +84,7 @@ class Network:
         """The graph as a csr_array for scipy, with the vertices in the order of the file."""
         return to_scipy(self.graph).astype(np.float64)
 
-    def prepared(self, engine: EngineName = "near-far-block", delta: float | None = None, batch: int | None = None,
+    def prepared(self, engine: str = "near-far-block", delta: float | None = None, batch: int | None = None,
                  device: Device | None = None) -> Searcher:
         """Return hpcsolve's search engine for this graph, on one core unless a device is given."""
         core = device or HostDevice(1)

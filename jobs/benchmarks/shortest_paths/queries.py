@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.shortest_paths.engines.launches import default_delta
-from hpcsolve.algorithms.shortest_paths.searches import WANTS_PATHS, WANTS_TARGETS, Searcher, Solved, query_searches
+from hpcsolve.algorithms.shortest_paths.engines.single import Searcher, default_delta
+from hpcsolve.algorithms.shortest_paths.searches import WANTS_PATHS, WANTS_TARGETS, Solved, query_searches
 from jobs.benchmarks.common.answers import require_equal
 from jobs.benchmarks.common.table import markdown
 from jobs.benchmarks.common.timing import best_cpu_seconds

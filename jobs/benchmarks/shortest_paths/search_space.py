@@ -15,13 +15,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.shortest_paths.engines.launches import RELAXED, ROUNDS, default_delta, search_by_grid
+from hpcsolve.algorithms.shortest_paths.engines.single import (
+    RELAXED,
+    ROUNDS,
+    Searcher,
+    batch_on,
+    default_delta,
+    search_by_grid,
+)
 from hpcsolve.algorithms.shortest_paths.searches import (
     WANTS_DISTANCES,
     WANTS_TARGETS,
-    Searcher,
     Searches,
-    batch_on,
     query_searches,
 )
 from hpcsolve.errors import InputError
@@ -111,9 +116,9 @@ def _near_far(network: Network, query: Query, searches: Searches) -> Iterator[Sp
 
 def _searched(title: str, network: Network, query: Query, prepared: Searcher, searches: Searches, wanted: int) -> Space:
     """Search with early exit. The row of keys then holds the settled vertices alone, in the order of the layout."""
-    batch = batch_on(prepared.device, searches, wanted, prepared.keys.dtype)
+    batch = batch_on(prepared.device, searches, wanted, prepared.device.empty(1, prepared.keys.dtype))
     state = search_by_grid(prepared, batch.only(0, prepared.graph.n))
-    batch.solved()
+    batch.solved(prepared)
     keys = prepared.work["keys"].download().ravel()[network.places]
     settled = _checked(network, query, prepared, keys)
     return _space(title, network, settled, int(state[RELAXED]), int(state[ROUNDS]))

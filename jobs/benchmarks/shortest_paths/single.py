@@ -10,7 +10,8 @@ from functools import partial
 import numpy as np
 from scipy.sparse.csgraph import dijkstra
 
-from hpcsolve.algorithms.shortest_paths.searches import WANTS_DISTANCES, WANTS_PREDECESSORS, Searcher, Searches
+from hpcsolve.algorithms.shortest_paths.engines.single import Searcher
+from hpcsolve.algorithms.shortest_paths.searches import WANTS_DISTANCES, WANTS_PREDECESSORS, Searches
 from hpcsolve.device.base import Device
 from jobs.benchmarks.common.answers import require_equal
 from jobs.benchmarks.common.table import markdown

@@ -9,9 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.shortest_paths.engines import EngineName
-from hpcsolve.algorithms.shortest_paths.engines.launches import TuningInput, default_delta
-from hpcsolve.algorithms.shortest_paths.searches import Searcher
+from hpcsolve.algorithms.shortest_paths.engines.single import Searcher, TuningInput, default_delta
 from hpcsolve.device.base import ONE_CORE
 from hpcsolve.device.host import HostDevice, HostKernel
 from jobs.benchmarks.common.answers import require_equal
@@ -19,7 +17,7 @@ from jobs.benchmarks.common.table import markdown
 from jobs.benchmarks.common.timing import best_cpu_seconds
 from jobs.benchmarks.shortest_paths.graphs import Network, distances, solve
 
-ENGINES: tuple[EngineName, ...] = ("near-far-block", "near-far-grid")
+ENGINES: tuple[str, ...] = ("near-far-block", "near-far-grid")
 FACTORS = [0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0]
 """Widths, as multiples of the default."""
 BATCHES = [1, 16, 64, 256, 1024]
@@ -56,7 +54,7 @@ class Width:
         Arcs scanned in a round.
     """
 
-    engine: EngineName
+    engine: str
     name: str
     delta: int
     work: float

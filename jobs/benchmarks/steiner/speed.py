@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from typing import get_args
 
 from hpcsolve.algorithms.base import StopCriteria
-from hpcsolve.algorithms.shortest_paths.engines import RowEngineName
+from hpcsolve.algorithms.shortest_paths.engines import ENGINES, NEAR_FAR
 from hpcsolve.algorithms.steiner_kmb import Parameters
 from hpcsolve.device.host import HostDevice
 from jobs.benchmarks.common.table import markdown
@@ -17,7 +16,7 @@ from jobs.benchmarks.steiner.runs import Timing, own_run, rival_run
 
 FAST, KMB, BEST = "hpcsolve, fast", "hpcsolve, kmb", "hpcsolve, best"
 INSTANCES = ["es1000fst08", "lin37", "alue7080", "es10000fst01", "G103", "I083"]
-SUITED: tuple[RowEngineName, ...] = ("near-far", "dijkstra")
+SUITED: tuple[str, ...] = ("near-far", "dijkstra")
 """Engines, beside the default one, that are useful on a CPU."""
 MOST_RATIO = {("lin37", EACH_TERMINAL): 1 / 3, ("alue7080", EACH_TERMINAL): 1 / 3, ("lin37", KOU): 1 / 20}
 """The largest ratio to a rival's time that we allow hpcsolve's mode kmb."""
@@ -49,9 +48,9 @@ class Options:
     best: float
 
 
-def engines() -> tuple[RowEngineName, ...]:
+def engines() -> tuple[str, ...]:
     """Return every engine that a job file may name."""
-    return get_args(RowEngineName)
+    return NEAR_FAR, *(engine.name for engine in ENGINES)
 
 
 def own_solvers() -> dict[str, Parameters]:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from hpcsolve.algorithms.base import silent
 from hpcsolve.algorithms.shortest_paths import tables
-from hpcsolve.algorithms.shortest_paths.engines import ROW_ENGINES, EngineName, row_search, searcher
-from hpcsolve.algorithms.shortest_paths.engines.rows import filled_rows
+from hpcsolve.algorithms.shortest_paths.engines import ENGINES, row_search, searcher, single
+from hpcsolve.algorithms.shortest_paths.searches import filled_rows
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 from hpcsolve.device.select import open_device
@@ -38,7 +38,7 @@ def own(test_device: str) -> Iterator[Device]:
         yield device
 
 
-def table(graph: Graph, device: Device, engine: EngineName) -> tuple[NDArray[Any], NDArray[Any], float]:
+def table(graph: Graph, device: Device, engine: str) -> tuple[NDArray[Any], NDArray[Any], float]:
     """Return distances and predecessors from all vertices, and the seconds that the host has waited for them."""
     with searcher(graph, device, engine=engine, searches=graph.n) as prepared:
         seeds = [np.array([vertex]) for vertex in range(graph.n)]
@@ -47,8 +47,8 @@ def table(graph: Graph, device: Device, engine: EngineName) -> tuple[NDArray[Any
 
 
 @pytest.mark.parametrize("engine", ["near-far-block", "near-far-grid"])
-def test_batches_of_searches(engine: EngineName, graph: Graph, own: Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables, "rows_at_once", lambda *_: 7)
+def test_batches_of_searches(engine: str, graph: Graph, own: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(single, "rows_at_once", lambda *_: 7)
     keys, before, seconds = table(graph, own, engine)
     with HostDevice(1) as host:
         expected = table(graph, host, engine)
@@ -56,7 +56,7 @@ def test_batches_of_searches(engine: EngineName, graph: Graph, own: Device, monk
     assert seconds > 0
 
 
-@pytest.mark.parametrize("engine", [engine.name for engine in ROW_ENGINES] + ["dijkstra"])
+@pytest.mark.parametrize("engine", [engine.name for engine in ENGINES])
 @pytest.mark.parametrize("wanted", [1, 3, 9])
 def test_rows_of_an_engine(engine: str, wanted: int, graph: Graph, own: Device) -> None:
     """Also if the caller wants no more after some batches, while the next one is under way."""
@@ -67,7 +67,7 @@ def test_rows_of_an_engine(engine: str, wanted: int, graph: Graph, own: Device) 
             searcher(graph, device, searches=graph.n) as prepared,
             row_search(prepared, graph, engine, 45, None, graph.n) as search,
         ):
-            filled = filled_rows(search, batches, graph.n)
+            filled = filled_rows(search, batches, None)
             return [next(filled)[0] for _ in range(wanted)]
 
     with HostDevice(1) as host:

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.shortest_paths.choice import Attempt, required, worth_trying
+import hpcsolve
+from hpcsolve.algorithms.shortest_paths.choice import Attempt, worth_trying
 from hpcsolve.algorithms.shortest_paths.engines import searcher
 from hpcsolve.algorithms.shortest_paths.engines.hierarchy import (
     AHEAD,
@@ -323,7 +324,7 @@ def test_which_graphs_are_not_tried() -> None:
 def test_floats_are_refused_by_name() -> None:
     road = generate_graph("road-graph", n=100)
     with pytest.raises(InputError, match="floats, which a hierarchy would add in another order"):
-        required(replace(road, weights=road.weights / 3))
+        hpcsolve.solve(replace(road, weights=road.weights / 3), "shortest-paths", sources=[1], engine="phast")
 
 
 @pytest.mark.parametrize("name", REFERENCES)

@@ -22,7 +22,7 @@ from hpcsolve.algorithms.shortest_paths.reductions import (
     sums_of,
 )
 from hpcsolve.algorithms.shortest_paths.search_graph import LONG, REAL, WORD, Keys
-from hpcsolve.algorithms.shortest_paths.searches import Searcher
+from hpcsolve.algorithms.shortest_paths.searches import Prepared
 from hpcsolve.algorithms.shortest_paths.tables import WRONG, SearchCheckpoints
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
@@ -70,7 +70,7 @@ def expected(graph: Graph, asked: Asked, keys: Keys) -> NDArray[Any]:
     return np.array(found, keys.dtype)
 
 
-def summaries(prepared: Searcher | Sweeper, asked: Asked) -> NDArray[Any]:
+def summaries(prepared: Prepared, asked: Asked) -> NDArray[Any]:
     """Return the summaries that a prepared graph makes. The check on the device must find nothing."""
     seeds = list(asked.sources[:, None])
     found = solve_summaries(prepared, seeds, asked.targets, asked.reduction, silent, SearchCheckpoints())

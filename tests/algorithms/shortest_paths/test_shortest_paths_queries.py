@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import get_args
 
 import numpy as np
 import pytest
@@ -12,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.base import silent
-from hpcsolve.algorithms.shortest_paths.engines import EngineName, launches, searcher
+from hpcsolve.algorithms.shortest_paths.engines import searcher, single
 from hpcsolve.algorithms.shortest_paths.pairs import by_source, shares, solve_pairs
 from hpcsolve.algorithms.shortest_paths.searches import WANTS_DISTANCES, WANTS_TARGETS, row_searches
 from hpcsolve.algorithms.shortest_paths.tables import CUT, WRONG
@@ -21,10 +20,8 @@ from hpcsolve.device.host import HostDevice
 from hpcsolve.problems.generate.graph import grid_graph, rmat_graph
 from hpcsolve.problems.generate.plane import road_graph
 from hpcsolve.problems.graph import Graph
-from tests.algorithms.shortest_paths.test_shortest_paths import NEAR, graphs, random_graph, rows
+from tests.algorithms.shortest_paths.test_shortest_paths import NEAR, SINGLE, graphs, random_graph, rows
 from tests.oracles import least_distances, smallest_predecessors
-
-ENGINES = get_args(EngineName)
 
 
 def expected(graph: Graph, source: int, target: int) -> tuple[int | float | None, list[int]]:
@@ -54,17 +51,17 @@ def answers(graph: Graph, pairs: NDArray[np.int64], device: Device, **options: o
     return result
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", SINGLE)
 @given(graph=graphs(NEAR), data=st.data())
-def test_equals_the_path_of_smallest_predecessors(engine: EngineName, graph: Graph, data: st.DataObject) -> None:
+def test_equals_the_path_of_smallest_predecessors(engine: str, graph: Graph, data: st.DataObject) -> None:
     vertex = st.integers(0, graph.n - 1)
     pairs = np.array(data.draw(st.lists(st.tuples(vertex, vertex), min_size=1, max_size=6)))
     found = answers(graph, pairs, HostDevice(1), engine=engine)
     assert found == [expected(graph, *pair) for pair in pairs.tolist()]
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_larger_graphs_on_every_device(engine: EngineName, device: Device) -> None:
+@pytest.mark.parametrize("engine", SINGLE)
+def test_larger_graphs_on_every_device(engine: str, device: Device) -> None:
     graph = random_graph(300, 1200, 40, least=1)
     pairs = np.random.default_rng(3).integers(0, 300, (40, 2))
     found = answers(graph, pairs, device, engine=engine)
@@ -72,7 +69,7 @@ def test_larger_graphs_on_every_device(engine: EngineName, device: Device) -> No
 
 
 @pytest.mark.parametrize("engine", ["near-far-block", "near-far-grid", "dijkstra"])
-def test_a_near_target_ends_the_search(engine: EngineName, device: Device) -> None:
+def test_a_near_target_ends_the_search(engine: str, device: Device) -> None:
     graph = grid_graph(60, 60)
     seeds = [np.array([0])]
     with searcher(graph, device, engine=engine) as prepared:
@@ -97,8 +94,8 @@ def test_paths_that_find_no_room_are_asked_again(device: Device, monkeypatch: py
 @pytest.mark.parametrize("room", [1, 30])
 def test_a_full_far_queue_is_handed_to_the_grid(room: int, device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     handed: list[int] = []
-    solve = launches.solve_by_grid
-    monkeypatch.setattr(launches, "solve_by_grid", lambda *given: (handed.append(given[2]), solve(*given)))
+    solve = single.solve_by_grid
+    monkeypatch.setattr(single, "solve_by_grid", lambda *given: (handed.append(given[2]), solve(*given)))
     graph, seeds = random_graph(300, 1200, 40, least=1), [[0], [17], [250]]
     with searcher(graph, device, searches=3) as right, searcher(graph, device, searches=3, delta=1) as small:
         small.room = room
@@ -123,8 +120,8 @@ def test_hubs_and_batches_do_not_matter(hub: int, batch: int | None, device: Dev
 
 
 @pytest.mark.parametrize(("threads", "shared"), [(4, 1), (32, 0), (64, 3)])
-@pytest.mark.parametrize("engine", ENGINES)
-def test_block_sizes_do_not_matter(engine: EngineName, threads: int, shared: int, device: Device) -> None:
+@pytest.mark.parametrize("engine", SINGLE)
+def test_block_sizes_do_not_matter(engine: str, threads: int, shared: int, device: Device) -> None:
     """Blocks are real threads only on the stub driver with real threads. Elsewhere this repeats other tests."""
     graph, seeds = random_graph(60, 240, 9), [[0], [3, 41]]
     with searcher(graph, device, engine=engine, searches=2) as prepared:

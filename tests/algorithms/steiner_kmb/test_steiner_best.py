@@ -15,7 +15,7 @@ from hypothesis import given, settings
 import hpcsolve
 from hpcsolve.algorithms import steiner_kmb
 from hpcsolve.algorithms.base import NO_STOP, Outcome, StopCriteria, silent
-from hpcsolve.algorithms.shortest_paths.engines.rows import TileRows
+from hpcsolve.algorithms.shortest_paths.engines import tile
 from hpcsolve.algorithms.shortest_paths.search_graph import LONG, WORD, Keys
 from hpcsolve.algorithms.steiner_kmb import Parameters
 from hpcsolve.algorithms.steiner_kmb.estimate import left_of
@@ -214,7 +214,7 @@ def test_it_can_be_stopped_at_any_time(ranks: int, device: Device, monkeypatch: 
     """The tree is right and never worse, whether it stops between batches of searches or between rounds."""
     graph = road_steiner(900, 80, seed=3)
     monkeypatch.setattr(SHRUNK, hardly_shrunk)
-    monkeypatch.setattr(TileRows, "at_once", 8)
+    monkeypatch.setattr(tile, "batch_of", lambda *_: 8)
     costs, last = [], solved(graph, device).cost
     for patience in (*range(1, 25), 10**6):
         monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.solve.RoundStop", partial(Impatient, patience=patience))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import cycle
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -13,7 +13,7 @@ from hypothesis import given, settings
 
 from hpcsolve.algorithms import steiner_kmb
 from hpcsolve.algorithms.base import Outcome
-from hpcsolve.algorithms.shortest_paths.engines import RowEngineName
+from hpcsolve.algorithms.shortest_paths.engines import ENGINES
 from hpcsolve.algorithms.steiner_kmb import Parameters
 from hpcsolve.answers.tree import check_answer
 from hpcsolve.device.base import Device
@@ -75,7 +75,8 @@ def test_ranks_engines_halts_and_order_do_not_matter(graph: Graph, device: Devic
     for ranks in (2, 3, 4, 31):
         for outcome in on_ranks(ranks, lambda comm: solved(graph, HostDevice(2), comm)):
             assert stored(outcome) == first
-    for engine, halt in [*zip(get_args(RowEngineName), cycle(("bottleneck", "terminals"))), ("tile", "terminals")]:
+    names = ["near-far", *(engine.name for engine in ENGINES)]
+    for engine, halt in [*zip(names, cycle(("bottleneck", "terminals"))), ("tile", "terminals")]:
         assert stored(solved(graph, device, engine=engine, halt=halt)) == first, (engine, halt)
     once = np.flatnonzero(graph.tails() < graph.heads)
     order = np.random.default_rng(1).permutation(once)
@@ -87,8 +88,8 @@ def test_ranks_engines_halts_and_order_do_not_matter(graph: Graph, device: Devic
 def test_small_batches_do_not_matter(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     graph = power_law_steiner(200, 600, 75, low=1, high=5)
     first = stored(solved(graph, device))
-    monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.engines.rows.SEARCHES_A_BLOCK", 1)
-    monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.engines.rows.GROUPS_A_BLOCK", 1)
+    monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.engines.single.rows_at_once", lambda *_: 1)
+    monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.engines.tile.GROUPS_A_BLOCK", 1)
     monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.kmb.MOST_PAIRS", 3)
     for engine in ("near-far", "tile", "p-pull"):
         assert stored(solved(graph, HostDevice(1), engine=engine, at_once=3)) == first

@@ -38,37 +38,45 @@ Near-Far.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.shortest_paths.engines.hierarchy import (
+    CONTRACTION_FILE,
+    HIERARCHY_FILE,
     PLATEAUS_FILE,
     Hierarchy,
     Plateaus,
     Refusal,
     Restriction,
     build_hierarchy,
+    most_arcs,
     plateaus_of,
+    restriction_above,
+    restriction_bytes,
 )
-from hpcsolve.algorithms.shortest_paths.engines.rows import Finish, RowEngine, RowRequest
-from hpcsolve.algorithms.shortest_paths.search_graph import Keys, SearchGraph
+from hpcsolve.algorithms.shortest_paths.search_graph import Keys, SearchGraph, lay_out
 from hpcsolve.algorithms.shortest_paths.searches import (
+    CHECKED,
+    ROWS,
     UNCHECKED,
     WANTS_PREDECESSORS,
     WANTS_TARGETS,
-    Rows,
-    Searcher,
+    Engine,
+    Prepared,
+    Request,
     Searches,
     Solved,
-    row_searches,
+    constants,
+    graph_on,
 )
-from hpcsolve.device.base import Buffer, Device, DeviceInfo, Timer
+from hpcsolve.device.base import Buffer, Device, DeviceInfo, Timer, nbytes_of
 from hpcsolve.errors import InputError
+from hpcsolve.problems.graph import Graph
 
 if TYPE_CHECKING:
     from hpcsolve.algorithms.shortest_paths.reductions import Reducer
@@ -87,8 +95,7 @@ VERTICES_A_BLOCK = 64
 """On a GPU, number of vertices of a wide level for each block."""
 
 
-@dataclass(frozen=True)
-class Shape:
+class Shape(NamedTuple):
     """Number of sources of a group, and number of groups that are searched from at the same time."""
 
     width: int
@@ -133,8 +140,8 @@ def sweep_workspace(n: int, shape: Shape, members: int, trees: bool, keys: Keys)
 
 
 @dataclass(eq=False)
-class Sweeper:
-    """A hierarchy on a device. A context manager: leaving it gives the device's memory back.
+class Sweeper(Prepared):
+    """A hierarchy on a device, ready to be swept over.
 
     Attributes
     ----------
@@ -146,10 +153,8 @@ class Sweeper:
         Whether predecessors will be wanted.
     restriction
         The part of the hierarchy that is swept, if only its targets are wanted. Then nothing is checked on the device.
-    threads
-        Threads of a block, whole warps; a CPU has one.
-    seconds_copy
-        Seconds that the host waited for rows after their searches had ended.
+    beside
+        As in `Engine.prepare`. Its timer is used.
     """
 
     device: Device
@@ -160,9 +165,11 @@ class Sweeper:
     trees: bool = False
     threads: int = THREADS
     restriction: Restriction | None = None
+    beside: Prepared | None = None
     timer: Timer = field(init=False)
-    seconds_copy: float = 0.0
-    net: dict[str, Any] = field(init=False)
+    graph: SearchGraph = field(init=False)
+    at_once: int = field(init=False)
+    net: Mapping[str, Any] = field(init=False)
     levels: dict[str, Any] = field(init=False)
     swept: dict[str, Any] = field(init=False)
     work: dict[str, Buffer] = field(init=False)
@@ -172,88 +179,60 @@ class Sweeper:
     def __post_init__(self) -> None:
         """Bring the hierarchy to the device, and make room to work in."""
         device, given, graph = self.device, self.hierarchy, self.hierarchy.graph
-        self.timer = device.timer()
-        self.net = {"n": graph.n, **_constants(device, graph, ("offsets", "arcs", "in_offsets", "in_arcs", "order"))}
+        self.timer, self.graph = self.beside.timer if self.beside else device.timer(), graph
+        self.restricted, self.line_shape = self.restriction is not None, self.shape
+        self.at_once = self.shape.width * self.shape.groups
+        self.net = graph_on(device, graph)
         names = ("level", "up_offsets", "up_arcs", "down_offsets", "down_arcs")
-        self.levels = {"n": graph.n, "levels": len(given.level) - 1, "chosen": None, **_constants(device, given, names)}
+        self.levels = {"n": graph.n, "levels": len(given.level) - 1, "chosen": None, **constants(device, given, names)}
         self.swept = self.levels
         if self.restriction is not None:
-            part = _constants(device, self.restriction, ("vertex", "level", "down_offsets", "down_arcs"))
+            part = constants(device, self.restriction, ("vertex", "level", "down_offsets", "down_arcs"))
             self.swept = {**self.levels, "chosen": part.pop("vertex"), **part}
         self.plateaus = plateaus_of(graph)
-        own = _constants(device, self.plateaus, ("vertex", "offsets", "tail"))
+        own = constants(device, self.plateaus, ("vertex", "offsets", "tail"))
         self.crossings = {"count": len(self.plateaus.vertex), **own}
         shapes = sweep_workspace(graph.n, self.shape, len(self.plateaus.vertex), self.trees, self.keys)
         self.work = {name: device.empty(shape, dtype) for name, (shape, dtype) in shapes.items()}
 
-    def __enter__(self) -> Sweeper:
-        """Return the sweeper itself."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Free all buffers."""
-        held = (self.net, self.levels, self.swept, self.crossings, self.work)
-        for buffer in {id(each): each for group in held for each in group.values()}.values():
-            if buffer is not None and not isinstance(buffer, int):
-                buffer.free()
-
-    @property
-    def graph(self) -> SearchGraph:
-        """The graph, with the vertices of the hierarchy."""
-        return self.hierarchy.graph
-
-    @property
-    def batch(self) -> int:
-        """Number of sources that are searched from at the same time."""
-        return self.shape.width * self.shape.groups
+    def held(self) -> Iterable[Mapping[str, Any]]:
+        """Return the hierarchy, the graph, and the arrays that the groups work in."""
+        return self.net, self.levels, self.swept, self.crossings, self.work
 
     def start(
         self, searches: Searches, wanted: int, distance: NDArray[Any] | None = None,
-        predecessor: NDArray[np.uint32] | None = None, reducer: Reducer | None = None,
-    ) -> tuple[Solved, Rows]:
-        """Run a batch of searches, one source each. Their rows may still be arriving when this returns.
-
-        Parameters
-        ----------
-        wanted
-            What is wanted, as bits of `searches.py`. Targets must be the same for all searches.
-        distance, predecessor
-            Shape (searches, n), contiguous: filled with keys and with positions in the graph (2^32 - 1: none).
-        reducer
-            Reduces each row to a summary. Then `distance`, shape (searches, entries), is filled with the summaries.
-        """
+        predecessor: NDArray[np.uint32] | None = None, path_room: int = 0, reducer: Reducer | None = None,
+    ) -> Solved:
+        """Run a batch of searches, one source each. Targets must be the same for all. See `Prepared.start`."""
         count, targets = len(searches), searches.targets if wanted & WANTS_TARGETS else None
-        wanted |= UNCHECKED if self.restriction is not None else 0
-        found = np.empty((count, len(targets)), self.keys.dtype) if targets is not None else distance
-        arrays = {"distance": found, "predecessor": predecessor if wanted & WANTS_PREDECESSORS else None}
+        wanted |= UNCHECKED if self.restricted else 0
+        if distance is None and targets is not None:
+            distance = np.empty((count, len(targets)), self.keys.dtype)
+        arrays = {"distance": distance, "predecessor": predecessor if wanted & WANTS_PREDECESSORS else None}
         out = {name: (self.device.output(array), array) for name, array in arrays.items() if array is not None}
         vertex = self.device.upload(self.graph.places() if targets is None else targets)
         counts = self.device.zeros((count, 3), np.uint32)
         self.timer.start()
-        for begin in range(0, count, self.batch):
-            part = slice(begin, min(begin + self.batch, count))
+        for begin in range(0, count, self.at_once):
+            part = slice(begin, min(begin + self.at_once, count))
             self._solve(searches.seeds[part], bool(wanted & UNCHECKED), counts.view(3 * begin, (part.stop - begin, 3)),
                         {name: _rows_of(buffer, part) for name, (buffer, _) in out.items()}, vertex, reducer)
         self.timer.stop()
-        arriving = Rows(self, [(buffer, buffer.start_download(array)) for buffer, array in out.values()])
-        if targets is not None:
-            arriving.wait()
-        checked = not wanted & UNCHECKED or predecessor is not None
-        solved = self._solved(counts.download(), checked, found if targets is not None else None)
+        arriving = [(buffer, buffer.start_download(array)) for buffer, array in out.values()]
+        found = counts.download()
         for buffer in (vertex, counts):
             buffer.free()
-        return solved, arriving
-
-    def solve(self, searches: Searches, wanted: int, distance: NDArray[Any] | None = None,
-              predecessor: NDArray[np.uint32] | None = None) -> Solved:
-        """Run a batch of searches. See `start`."""
-        solved, rows = self.start(searches, wanted, distance, predecessor)
-        rows.wait()
-        return solved
+        wrong = found[:, 0].astype(np.int64)
+        if not wanted & UNCHECKED or predecessor is not None:
+            wrong += np.abs(found[:, 2].astype(np.int64) - 1)  # a root each
+        arcs, levels = int((self.restriction or self.hierarchy).down_offsets[-1]), self.hierarchy.levels
+        relaxed, rounds = (np.full(count, number, np.uint64) for number in (arcs, levels))
+        keys = np.empty(0, self.keys.dtype) if targets is None or distance is None else distance.reshape(-1)
+        return Solved(self.beside or self, arriving, wrong, found[:, 1], relaxed, rounds, keys)
 
     def _solve(self, sources: NDArray[np.uint32], unchecked: bool, counts: Buffer, out: Mapping[str, Buffer],
                vertex: Buffer, reducer: Reducer | None) -> None:
-        """Search from at most `batch` sources, and write their rows or summaries."""
+        """Search from at most `at_once` sources, and write their rows or summaries."""
         width, count = self.shape.width, len(sources)
         groups = -(-count // width)
         padded = np.full(groups * width, sources[-1], np.uint32)
@@ -315,22 +294,6 @@ class Sweeper:
                 found.append((level, level + 1, 1))
         return found
 
-    def _solved(self, counts: NDArray[np.uint32], checked: bool, found: NDArray[Any] | None) -> Solved:
-        """Return what the check of searches found, with the keys at the targets if there are any."""
-        count, nothing = len(counts), np.empty(0, np.uint64)
-        wrong = counts[:, 0].astype(np.int64) + np.abs(counts[:, 2].astype(np.int64) - 1) * checked  # a root each
-        arcs, levels = int((self.restriction or self.hierarchy).down_offsets[-1]), self.hierarchy.levels
-        relaxed, rounds = (np.full(count, number, np.uint64) for number in (arcs, levels))
-        keys, path = np.empty(0, self.keys.dtype) if found is None else found.reshape(-1), nothing.astype(np.uint32)
-        return Solved(wrong, counts[:, 1], relaxed, rounds, keys, nothing, path, path)
-
-
-def _constants(device: Device, owner: object, names: tuple[str, ...]) -> dict[str, Buffer]:
-    """Return arrays of an object as constants of the device. Arrays that are the same have the same buffer."""
-    arrays = {name: vars(owner)[name] for name in names}
-    buffers = {id(array): device.constant(array) for array in arrays.values()}
-    return {name: buffers[id(array)] for name, array in arrays.items()}
-
 
 def _rows_of(buffer: Buffer, part: slice) -> Buffer:
     columns = buffer.shape[1]
@@ -338,70 +301,54 @@ def _rows_of(buffer: Buffer, part: slice) -> Buffer:
 
 
 @dataclass(frozen=True)
-class SweptRows:
-    """Rows by the engine "phast".
+class PhastEngine(Engine):
+    """Sweeps over a hierarchy, which are made first unless the request has it.
 
-    Attributes
-    ----------
-    prepared
-        The graph on the device, whose timer notes the time of the sweeps too.
-    sweeper
-        Its hierarchy on the device.
-    columns
-        Positions of the vertices that a row has.
+    For Steiner trees sweeps are not restricted (`Request.restrict`): terminals stand everywhere in a reduced graph, so
+    that of five published instances one alone gains (G103, 0.42 instead of 0.48 s), and in the others more than half of
+    the arcs would stay or a distance might not fit the keys.
     """
 
-    prepared: Searcher
-    sweeper: Sweeper
-    columns: NDArray[np.int64]
+    def prepare(self, graph: Graph, device: Device, request: Request, beside: Prepared | None = None) -> Sweeper:
+        """Return the hierarchy on the device. Raises `InputError` if the graph has no small separators."""
+        keys, info, targets = request.keys, device.info, request.targets
+        found: Hierarchy | Refusal | None = request.hierarchy
+        if found is None:
+            laid_out = beside.graph if beside else request.laid_out or lay_out(graph, keys)
+            found = build_hierarchy(laid_out, keys, info.kind == "cuda", info.threads)
+        if isinstance(found, Refusal):
+            raise InputError(f'engine "phast": {found.reason}; choose another one', graph.name)
+        part = None
+        if request.restrict and targets is not None:
+            part = restriction_above(found, found.graph.places()[targets], keys)
+        if part is not None:
+            visited = f"{len(part.vertex)} of {graph.n} vertices, those that can lead to a target"
+            device.notes.append(f"targets: each sweep visits only {visited}")
+        return Sweeper(device, found, keys, self.farthest(request), self.line_shape(request, info),
+                       request.trees, restriction=part, beside=beside)
 
-    @property
-    def at_once(self) -> int:
-        """Number of sources that make a good batch."""
-        return self.sweeper.batch
+    def line_shape(self, request: Request, info: DeviceInfo) -> Shape:
+        """Return the number of sources of a group, and of groups."""
+        return shape_for(request.n, request.searches, info, request.keys, request.trees)
 
-    def start(self, sources: NDArray[Any], rows: NDArray[Any]) -> Finish:
-        """Fill rows, shape (sources, columns), with the keys of distances. `Finish` need not wait."""
-        if not len(sources):
-            return lambda: 0
-        seeds = list(sources[:, None].astype(np.int64))
-        searches = row_searches(seeds, self.columns, self.sweeper.graph.places())
-        found = self.sweeper.solve(searches, WANTS_TARGETS | UNCHECKED)
-        rows[:] = found.target_keys.reshape(rows.shape)
-        return lambda: int(found.relaxed.sum())
+    def together(self, request: Request, info: DeviceInfo) -> int:
+        """Return the number of sources of all groups."""
+        width, groups = self.line_shape(request, info)
+        return width * groups
 
+    def batch(self, request: Request, info: DeviceInfo) -> int:
+        """Return the number of sources of all groups."""
+        return self.together(request, info)
 
-@contextmanager
-def _swept_rows(prepared: Searcher, request: RowRequest, columns: NDArray[np.int64], _: float) -> Iterator[SweptRows]:
-    """Make the hierarchy unless it is given. Raises `InputError` if the graph has no small separators."""
-    device, keys, info = prepared.device, prepared.keys, prepared.device.info
-    found = request.hierarchy or build_hierarchy(prepared.graph, keys, info.kind == "cuda", info.threads)
-    if isinstance(found, Refusal):
-        raise InputError(f'steiner-kmb.engine: phast: {found.reason}; choose "tile"')
-    with Sweeper(device, found, keys, min(prepared.cutoff, keys.limit), _shape(request, info, keys)) as sweeper:
-        sweeper.timer = prepared.timer
-        yield SweptRows(prepared, sweeper, columns)
-
-
-def _shape(request: RowRequest, info: DeviceInfo, keys: Keys) -> Shape:
-    return shape_for(request.n, request.searches, info, keys, trees=False)
-
-
-def _batch(request: RowRequest, info: DeviceInfo, keys: Keys) -> int:
-    shape = _shape(request, info, keys)
-    return shape.width * shape.groups
-
-
-def _shapes(request: RowRequest, info: DeviceInfo, keys: Keys) -> dict[str, tuple[Any, Any]]:
-    """Return shapes and types of what groups work in. The hierarchy is made before, and shared by a host's ranks."""
-    asked = {"vertex": ((request.columns,), np.uint32), "sources": ((_batch(request, info, keys), 6), np.uint32)}
-    return {**sweep_workspace(request.n, _shape(request, info, keys), 0, False, keys), **asked}
+    def nbytes(self, request: Request, info: DeviceInfo) -> int:
+        """Return the bytes of the groups' arrays and of the part above targets. The hierarchy is shared by a host."""
+        shape, n, above = self.line_shape(request, info), request.n, 0
+        shapes = sweep_workspace(n, shape, request.members, request.trees, request.keys)
+        if request.restrict and request.targets is not None:
+            above = restriction_bytes(n, most_arcs(n, request.arcs), request.keys)
+        return nbytes_of(shapes.values()) + 4 * request.columns + above
 
 
-PHAST_ROWS = RowEngine(_swept_rows, _batch, _shapes)
-"""Rows of distances for Steiner trees, by a sweeper.
-
-Mode kmb wants distances between terminals only, but its sweeps are not restricted (`Restriction`): terminals stand
-everywhere in a reduced graph, so that of five published instances one alone gains (G103, 0.42 instead of 0.48 s), and
-in the others more than half of the arcs would stay or a distance might not fit the keys.
-"""
+PHAST = PhastEngine("phast", "up to 64 searches at once over a contraction hierarchy, which is made first; for road "
+                    "networks", (PHAST_FILE, CONTRACTION_FILE, HIERARCHY_FILE), ROWS | WANTS_PREDECESSORS | CHECKED,
+                    floats=False)

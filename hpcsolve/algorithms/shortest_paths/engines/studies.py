@@ -1,0 +1,227 @@
+"""Engines that are there for study: two ways of Bellman-Ford that a paper compares, and scipy's Dijkstra as an oracle.
+
+"k-pull" and "p-pull" are those of Muniasamy, Nasre, Narayanaswamy: Accelerating Computation of Steiner Trees on GPUs,
+International Journal of Parallel Programming 50, 2022. hpcsolve never chooses an engine of this module by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsolve.algorithms.shortest_paths.engines.single import SingleEngine, Tuning
+from hpcsolve.algorithms.shortest_paths.search_graph import REAL, Keys, SearchGraph, lay_out
+from hpcsolve.algorithms.shortest_paths.searches import (
+    CHECKED,
+    ROWS,
+    WANTS_TARGETS,
+    Engine,
+    Prepared,
+    Request,
+    Searches,
+    Solved,
+    graph_on,
+)
+from hpcsolve.device.base import Buffer, Device, DeviceInfo, Timer
+from hpcsolve.problems.check_distances import check_distances
+from hpcsolve.problems.graph import Graph
+
+if TYPE_CHECKING:
+    from hpcsolve.algorithms.shortest_paths.reductions import Reducer
+
+SWEEPS = 3
+"""Sweeps per launch (k in the paper)."""
+STRETCH = 256
+"""Vertices that a block works on at a time (`stretch` in p_pull.cu), and threads of a block."""
+P_PULL_FILE = "paths/p_pull"
+SCIPY_BYTES = 1 << 27
+"""Bytes of the distances that scipy computes at a time, at least those of one row."""
+LAST_EXACT = 2**53 - 1
+"""The largest distance that scipy finds: floats hold all integers up to here, and no sum of them looks smaller."""
+
+K_PULL = SingleEngine("k-pull", "as bellman-ford-pull, but with 3 sweeps between two checks for changes",
+                      ("paths/bellman_ford",), study=True, tune=lambda _: Tuning(setting=SWEEPS), whole_keys=True)
+
+
+@dataclass(frozen=True)
+class PPullEngine(Engine):
+    """Bellman-Ford from p sources at once (cuda_src/paths/p_pull.cu)."""
+
+    def prepare(self, graph: Graph, device: Device, request: Request, beside: Prepared | None = None) -> PPullSearcher:
+        """Return the graph on the device."""
+        laid_out = beside.graph if beside else request.laid_out or lay_out(graph, request.keys)
+        return PPullSearcher(device, laid_out, request.keys, self.farthest(request), request.p, beside)
+
+    def together(self, request: Request, info: DeviceInfo) -> int:
+        """Return p."""
+        return request.p
+
+    def batch(self, request: Request, info: DeviceInfo) -> int:
+        """Return p."""
+        return request.p
+
+    def nbytes(self, request: Request, info: DeviceInfo) -> int:
+        """Return the bytes of the keys on the device, of their copy on the host, and of the rows cut from it."""
+        return 3 * request.n * request.p * request.keys.dtype.itemsize
+
+
+@dataclass(eq=False)
+class PPullSearcher(Prepared):
+    """A graph on a device, ready to be searched from `at_once` sources together. Attributes as in `TileSearcher`."""
+
+    device: Device
+    graph: SearchGraph
+    keys: Keys
+    cutoff: int
+    at_once: int
+    beside: Prepared | None = None
+    timer: Timer = field(init=False)
+    net: Mapping[str, int | Buffer] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Bring the graph to the device unless it is there."""
+        self.timer = self.beside.timer if self.beside else self.device.timer()
+        self.net = self.beside.net if self.beside else graph_on(self.device, self.graph)
+
+    def held(self) -> Iterable[Mapping[str, Any]]:
+        """Return the graph unless it is another's."""
+        return () if self.beside else (self.net,)
+
+    def start(
+        self, searches: Searches, wanted: int, distance: NDArray[Any] | None = None,
+        predecessor: NDArray[np.uint32] | None = None, path_room: int = 0, reducer: Reducer | None = None,
+    ) -> Solved:
+        """Run a batch of searches, one source each, for rows of distances. See `Prepared.start`."""
+        assert distance is not None
+        columns = searches.targets if wanted & WANTS_TARGETS else self.graph.places()
+        infinite, relaxed = self.keys.no_path >> 1, np.zeros(len(searches), np.uint64)
+        for begin in range(0, len(searches), self.at_once):
+            part = slice(begin, begin + self.at_once)
+            sources = searches.seeds[part]
+            first = np.full((self.graph.n, len(sources)), infinite, self.keys.dtype)
+            first[sources, np.arange(len(sources))] = 0
+            keys = self.device.upload(first)
+            relaxed[part] = self._settle(keys)
+            found = keys.download()[columns].T
+            distance[part] = np.where(found == infinite, self.keys.no_path, found)
+            keys.free()
+        return Solved(self, [], 0 * relaxed, 0 * relaxed, relaxed, 0 * relaxed)
+
+    def _settle(self, keys: Buffer) -> int:
+        """Sweep until nothing changes, and return the number of arcs relaxed for each source."""
+        n, p = keys.shape
+        kernel = self.device.kernel(P_PULL_FILE, f"p_pull_sweep_{self.keys.code}")
+        changed, launches = self.device.empty(1, np.uint32), 0
+        self.timer.start()
+        again = True
+        while again:
+            changed.fill(0)
+            kernel(-(-n // STRETCH), STRETCH, net=self.net, p=p, sweeps=SWEEPS, cutoff=self.cutoff, keys=keys,
+                   changed=changed)
+            launches += 1
+            again = bool(changed.download()[0])
+        self.timer.stop()
+        changed.free()
+        return launches * SWEEPS * int(self.graph.offsets[-1])
+
+
+P_PULL = PPullEngine("p-pull", "Bellman-Ford from several sources at once", (P_PULL_FILE,), ROWS, floats=False,
+                     study=True)
+
+
+@dataclass(frozen=True)
+class ScipyEngine(Engine):
+    """scipy's Dijkstra on one core of the host, whatever the device. Of whole rows, numpy checks every one.
+
+    The check (problems/check_distances.py) does not search. The function by which `hpcsolve verify` searches again
+    (problems/search_again.py) is not used, so that it and the engine are two programs around scipy's one search.
+    """
+
+    def prepare(self, graph: Graph, device: Device, request: Request, beside: Prepared | None = None) -> ScipySearcher:
+        """Return the graph on the host."""
+        laid_out = beside.graph if beside else request.laid_out or lay_out(graph, request.keys)
+        return ScipySearcher(device, laid_out, request.keys, self.farthest(request), self.batch(request, device.info),
+                             graph)
+
+    def together(self, request: Request, info: DeviceInfo) -> int:
+        """Return 1."""
+        return 1
+
+    def batch(self, request: Request, info: DeviceInfo) -> int:
+        """Return the number of rows that fit `SCIPY_BYTES`."""
+        return max(1, min(request.searches, SCIPY_BYTES // (8 * max(request.n, 1))))
+
+    def nbytes(self, request: Request, info: DeviceInfo) -> int:
+        """Return the bytes of the matrix, of a batch's distances as floats and keys, and of the check of a row."""
+        return 64 * request.arcs + (32 + 24 * self.batch(request, info)) * request.n
+
+    def limit(self, keys: Keys) -> int:
+        """Return the largest key up to which floats are exact."""
+        return keys.whole_limit if keys is REAL else min(keys.whole_limit, LAST_EXACT)
+
+
+@dataclass(eq=False)
+class ScipySearcher(Prepared):
+    """A graph on the host."""
+
+    device: Device
+    graph: SearchGraph
+    keys: Keys
+    cutoff: int
+    at_once: int
+    origin: Graph
+    timer: Timer = field(init=False)
+    matrix: Any = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Make the matrix that scipy reads."""
+        self.timer, self.matrix = self.device.timer(), self.origin.sparse_matrix(self.origin.weights.astype(float))
+
+    def held(self) -> Iterable[Mapping[str, Any]]:
+        """Return nothing."""
+        return ()
+
+    def start(
+        self, searches: Searches, wanted: int, distance: NDArray[Any] | None = None,
+        predecessor: NDArray[np.uint32] | None = None, path_room: int = 0, reducer: Reducer | None = None,
+    ) -> Solved:
+        """Run a batch of searches, one source each, for rows of distances. See `Prepared.start`."""
+        from scipy.sparse.csgraph import dijkstra
+
+        assert distance is not None
+        graph, sources = self.origin, self.graph.order[searches.seeds].astype(np.int64)
+        most = self.keys.decode_one(self.cutoff)
+        rows = dijkstra(self.matrix, indices=sources, limit=most)
+        reached, tails = np.isfinite(rows), graph.tails()
+        keys = self.keys.encode(np.where(reached, rows, 0))
+        keys[~reached] = self.keys.no_path
+        wrong = [_is_wrong(graph, source, self.keys.decode(row), most) for source, row in zip(sources, keys)]
+        cut = [np.count_nonzero(row[tails] & ~row[graph.heads]) for row in reached]
+        relaxed = [int(np.diff(graph.offsets)[row].sum()) for row in reached]
+        found = keys[:, self.graph.order[searches.targets]] if wanted & WANTS_TARGETS else keys
+        solved = Solved(self, [], *(np.array(counter, np.uint64) for counter in (wrong, cut, relaxed, reached.sum(1))))
+        if reducer is None:
+            distance[:] = found
+            return solved
+        buffer, result = self.device.upload(np.ascontiguousarray(found)), self.device.output(distance)
+        reducer.reduce_rows(len(searches), buffer, result)
+        solved.arriving = [(result, result.start_download(distance))]
+        buffer.free()
+        return solved
+
+
+def _is_wrong(graph: Graph, source: np.int64, row: NDArray[Any], cutoff: float) -> bool:
+    """Return whether a row of distances contradicts the arcs."""
+    try:
+        check_distances(graph, [source], row[None], cutoff=cutoff)
+    except ValueError:
+        return True
+    return False
+
+
+SCIPY = ScipyEngine("scipy", "scipy's Dijkstra on one core of each rank, without a kernel, as an oracle; for distances "
+                    "alone", (), ROWS | CHECKED, study=True)
