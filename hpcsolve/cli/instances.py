@@ -61,7 +61,7 @@ def add_generate(commands: Any) -> None:
 
 def _generate(options: argparse.Namespace) -> int:
     from hpcsolve.job import parsed_value
-    from hpcsolve.runner.kinds import kind
+    from hpcsolve.runner.kinds import KINDS
     from hpcsolve.runner.reading import generated, kind_of_generator
 
     require_new(options)
@@ -71,7 +71,7 @@ def _generate(options: argparse.Namespace) -> int:
             raise InputError(f"--set {key}{equals}{value}: give each key once, as KEY=VALUE")
         keys[key] = parsed_value(value)
     name = kind_of_generator(options.kind)
-    own, problem = kind(name), generated(name, options.kind, keys)
+    own, problem = KINDS[name], generated(name, options.kind, keys)
     own.write(problem, options.output)
     if options.output != "-":
         show(f"{options.output}: {problem.name}, {own.size(problem)} {own.size_unit}")

@@ -15,7 +15,7 @@ from hpcsolve.job import IN_MEMORY, Job
 from hpcsolve.output.log import Say, duration, heartbeat
 from hpcsolve.problems.generate import call_generator, makers
 from hpcsolve.problems.rounding import Precision, decimals_of
-from hpcsolve.runner.kinds import BATCH, KINDS, kind_of, read_batch_source
+from hpcsolve.runner.kinds import BATCH, KINDS, kind_of
 from hpcsolve.wording import did_you_mean, size
 
 
@@ -100,7 +100,7 @@ def read_instance(job: Job, file: str | None = None, precision: Precision | None
         source = keys.pop(BATCH)
         if keys:
             raise InputError(f"instance: no key {next(iter(keys))!r} beside batch; remove it")
-        return read_batch_source(file or source, precision)
+        return own.read(file or source, {}, precision)
     path = keys.pop("file", None)
     if file is not None or isinstance(path, str):
         keys.pop("generate", None)

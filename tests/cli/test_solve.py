@@ -9,7 +9,7 @@ import pytest
 
 import hpcsolve as package
 from hpcsolve.algorithms.base import NO_STOP
-from hpcsolve.algorithms.steiner_kmb import exact
+from hpcsolve.algorithms.steiner_kmb import subset_states
 from hpcsolve.cli import main
 from hpcsolve.errors import InputError, ResourceError
 from hpcsolve.runner.choose import choose
@@ -207,7 +207,7 @@ CUBE = ("33D32945 STP File, STP Format Version 1.0\nSECTION Graph\nNodes 32\nEdg
     ("links.csv", ["--set", "shortest-paths.sources=[1]"], None),
 ])
 def test_a_search_without_a_proof_says_how_to_go_on(file, options, longer, files, capsys, monkeypatch):
-    monkeypatch.setattr(exact, "MOST_TERMINALS", 4)
+    monkeypatch.setattr(subset_states, "MOST_TERMINALS", 4)
     (files / "cube.stp").write_text(CUBE)
     assert main(["solve", file, *options, "--device", "cpu", "--output", "out.h5"]) == 0
     said = [text for text in capsys.readouterr().out.splitlines() if text.startswith("go on:")]
