@@ -19,6 +19,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from hpcsolve.errors import EnvironmentFault, InputError
 
@@ -51,6 +52,22 @@ def require_new(path: str | os.PathLike[str], overwrite: bool) -> None:
     require_replaceable(path)
     if os.path.exists(path) and not overwrite:
         raise InputError("the file exists; choose another one, or give overwrite=True", os.fspath(path))
+
+
+def open_regular(path: Path, own: bool = False) -> BinaryIO:
+    """Open a file to read it, unless others may have put something else in its place.
+
+    Raises
+    ------
+    OSError
+        It cannot be opened, is a link or no regular file (a pipe would be waited for), or it is not the user's `own`.
+    """
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    status = os.fstat(handle)
+    if not stat.S_ISREG(status.st_mode) or (own and status.st_uid != os.geteuid()):
+        os.close(handle)
+        raise OSError(errno.EINVAL, "is no regular file" if not own else "is not a file of this user")
+    return open(handle, "rb")
 
 
 def write_bytes(path: Path, content: bytes) -> None:

@@ -48,7 +48,7 @@ MOST_VALUES = 100_000
 """Most values of a range."""
 MOST_RUNS = 100_000
 LONGEST_NAME = 200
-"""Most characters of a run's name; file systems take 255 bytes, and a file that is being written has a longer name."""
+"""The most characters of a run's name. File systems take 255 bytes, and a part file has a longer name."""
 SECONDS_TO_END = 15.0
 """Time that the runs have to end after Ctrl-C, and to write what they have. After that they are killed."""
 SECONDS_BETWEEN_LOOKS = 0.02

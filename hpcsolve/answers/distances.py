@@ -265,7 +265,7 @@ class DistancesType(base.AnswerType):
             yield f"bound:  {bounds}"
 
     def summary(self, contents: Contents) -> str:
-        """Return `distance 2 x 300, predecessor 2 x 300; 300 vertices`."""
+        """Return the sizes of the tables and the number of vertices: `distance 2 x 300; 300 vertices`."""
         tables = ", ".join(f"{name} {table.shape[0]} x {table.shape[1]}" for name, table in contents.tables.items())
         return f"{tables}; {contents.value('instance', 'vertices')} vertices"
 

@@ -151,7 +151,7 @@ class PathsType(base.AnswerType):
             yield f"query:  {labels[source]} -> {labels[target]}: {found}"
 
     def summary(self, contents: Contents) -> str:
-        """Return `2 queries, 1 reached; 300 vertices`."""
+        """Return how many queries and vertices there are: `2 queries, 1 reached; 300 vertices`."""
         distance = np.asarray(contents.value("solution", "distance"))
         reached = int((distance != no_path_of(distance.dtype)).sum())
         vertices = contents.value("instance", "vertices")

@@ -264,7 +264,7 @@ class ReductionsType(base.AnswerType):
             yield f"bound:  {bounds}"
 
     def summary(self, contents: Contents) -> str:
-        """Return `closeness and farthest target of 300 sources; 300 vertices`, for example."""
+        """Return what is kept of how many sources: `closeness, farthest targets of 300 sources; 300 vertices`."""
         words = {"count": "counts", "nearest_target": "nearest targets", "sum": "closeness",
                  "farthest_target": "farthest targets"}
         there = {*contents.tables, *contents.groups["solution"]}

@@ -295,7 +295,7 @@ class TreeType(base.AnswerType):
             yield f"search: {searched}"
 
     def summary(self, contents: Contents) -> str:
-        """Return `cost 99, optimal; 400 vertices`."""
+        """Return the cost and the number of vertices: `cost 99, optimal; 400 vertices`."""
         optimal = ", optimal" if contents.value("solution", "ratio") == 1 else ""
         return f"cost {contents.attributes['cost']}{optimal}; {contents.value('instance', 'vertices')} vertices"
 

@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from hpcsolve.checkpoint.store import DataFile, Manifest, Number, Piece, check_data, generations, opened, read_manifest
+from hpcsolve.checkpoint.store import DataFile, Manifest, Number, Piece, check_data, generations, read_manifest
 from hpcsolve.errors import DamagedFileError, LaunchError, ResourceError
 from hpcsolve.memory import available_memory
+from hpcsolve.replacing import open_regular
 
 if TYPE_CHECKING:
     from hpcsolve.parallel.comm import Comm
@@ -154,7 +155,7 @@ class Saved:
                                    "begin anew")
         width = int(np.prod(piece.shape[1:]))
         try:
-            with opened(self.folder / file.name) as stream:
+            with open_regular(self.folder / file.name) as stream:
                 stream.seek(piece.offset + first * width * like.itemsize)
                 values = np.fromfile(stream, like.dtype, count * width)
         except OSError as error:

@@ -22,18 +22,17 @@ import os
 import re
 import secrets
 import socket
-import stat
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO
+from typing import Annotated, Any
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.errors import DamagedFileError, EnvironmentFault
-from hpcsolve.replacing import PART, write_bytes
+from hpcsolve.replacing import PART, open_regular, write_bytes
 
 KEPT = 2
 """Number of generations that are kept."""
@@ -206,26 +205,11 @@ def generations(folder: Path) -> list[int]:
     return sorted((int(match[1]) for name in _names(folder) if (match := MANIFEST.fullmatch(name))), reverse=True)
 
 
-def opened(path: Path) -> BinaryIO:
-    """Open a file of a checkpoint folder to read it.
-
-    Raises
-    ------
-    OSError
-        It cannot be opened, or is a link or no regular file, which no run writes. A pipe would be waited for.
-    """
-    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    if not stat.S_ISREG(os.fstat(handle).st_mode):
-        os.close(handle)
-        raise OSError(errno.EINVAL, "is no regular file")
-    return open(handle, "rb")
-
-
 def read_manifest(folder: Path, generation: int) -> Manifest:
     """Return a manifest. Raises `DamagedFileError` unless it is as it was written."""
     path = folder / f"{generation:08d}.manifest"
     try:
-        with opened(path) as file:
+        with open_regular(path) as file:
             content = file.read(LARGEST_MANIFEST + 1)
     except OSError as error:
         raise DamagedFileError(f"{path}: {_reason(error)}") from None
@@ -253,7 +237,7 @@ def check_data(folder: Path, file: DataFile) -> None:
     """Raise `DamagedFileError` unless a data file is as it was written."""
     path = folder / file.name
     try:
-        with opened(path) as stream:
+        with open_regular(path) as stream:
             if os.fstat(stream.fileno()).st_size != file.size:
                 raise DamagedFileError(f"{path}: damaged: its size is not the {file.size} bytes that were written")
             digest = hashlib.sha256()
@@ -355,7 +339,7 @@ def take_lease(folder: Path) -> Lease:
 
 def _owner(path: Path) -> Owner | None:
     try:
-        with opened(path) as file:
+        with open_regular(path) as file:
             return msgspec.json.decode(file.read(LARGEST_LEASE), type=Owner)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):  # the last: nested too deep
         return None

@@ -12,11 +12,10 @@ from __future__ import annotations
 
 import hashlib
 import os
-import stat
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -24,7 +23,7 @@ from numpy.typing import NDArray
 
 from hpcsolve.device.build import cache_folder
 from hpcsolve.errors import EnvironmentFault
-from hpcsolve.replacing import private_folder
+from hpcsolve.replacing import open_regular, private_folder
 
 FOLDER = "hierarchies"
 SUFFIX = ".arrays"
@@ -60,7 +59,7 @@ def shapes(key: str) -> dict[str, tuple[int, ...]] | None:
     It reads only the beginning of the file, so `load` may yet find it damaged.
     """
     try:
-        with _own_file(_folder() / f"{key}{SUFFIX}") as file:
+        with open_regular(_folder() / f"{key}{SUFFIX}", own=True) as file:
             begin = file.read(DIGEST_BYTES + LENGTH_BYTES)[DIGEST_BYTES:]
             head = msgspec.json.decode(file.read(min(int.from_bytes(begin, "little"), MOST_HEAD)), type=_Head)
     except (OSError, EnvironmentFault, msgspec.DecodeError):
@@ -80,7 +79,7 @@ def load(key: str) -> dict[str, NDArray[Any]] | None:
     """Return the arrays that were saved under a key, read-only, or None if there are none that can be trusted."""
     try:
         path = _folder() / f"{key}{SUFFIX}"
-        with _own_file(path) as file:
+        with open_regular(path, own=True) as file:
             content = file.read()
     except (OSError, EnvironmentFault):
         return None
@@ -141,16 +140,6 @@ def _folder() -> Path:
     folder = cache_folder() / FOLDER
     folder.mkdir(mode=0o700, exist_ok=True)
     return folder
-
-
-@contextmanager
-def _own_file(path: Path) -> Iterator[BinaryIO]:
-    """Open a file of this user for reading. Raises `OSError` if it is a link or somebody else's."""
-    with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb") as file:
-        status = os.fstat(file.fileno())
-        if status.st_uid != os.geteuid() or not stat.S_ISREG(status.st_mode):
-            raise PermissionError(f"{path}: not a file of this user")
-        yield file
 
 
 def write_arrays(path: Path, key: str, arrays: Mapping[str, NDArray[Any]]) -> None:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 MAGIC = b"\x89HDF\r\n\x1a\n"
 SEAL = b"hpcsolve-sha256:"
-"""The seal begins with these bytes; the 32 bytes of the SHA-256 follow."""
+"""The seal begins with these bytes, which the 32 bytes of the SHA-256 follow."""
 COMPRESSED_FROM = 1 << 16
 """Columns of at least so many bytes are chunked and compressed."""
 OTHER_FILES = {

@@ -30,7 +30,7 @@ FORMAT_VERSION = 2
 FILL_VALUE = {1: "none", FORMAT_VERSION: "_FillValue"}
 """Readable version -> the attribute with the value that stands for "none"."""
 SCALE_FACTOR = "scale_factor"
-"""The attribute with 1 / scale of a dataset of scaled integers, since version 2; left out where the scale is 1."""
+"""The attribute with 1 / scale of a dataset of scaled integers, since version 2. There is none where the scale is 1."""
 
 SCALED_IN_VERSION_1 = frozenset((
     "/colonies/cost", "/prices/price", "/solution/closure_bottleneck", "/solution/closure_mst", "/solution/cost",

@@ -58,7 +58,7 @@ STYLE = {
 PAD = 0.03
 """Inches that are empty above and below a picture."""
 FONTS = "'DejaVu Sans', Verdana, 'Segoe UI', sans-serif"
-"""Texts are laid out as in DejaVu Sans, which is wide; other fonts fit in as well."""
+"""The fonts of the page. Texts are laid out as in DejaVu Sans, which is wide, so others fit in as well."""
 
 
 def clean(text: object) -> str:

@@ -42,7 +42,7 @@ MARGINS = (0.1, 0.06)
 LARGEST_NETWORK = 2_000_000
 """Largest number of vertices of a network that is read for a picture."""
 MOST_NAMES = 300
-"""Names that are tried; a picture has no room for more."""
+"""The most names that are tried, since a picture has no room for more."""
 GAP = 4.0
 """Distance of a name from its point, in points (1/72 inch)."""
 RADIUS = 2.5
