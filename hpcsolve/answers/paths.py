@@ -17,7 +17,7 @@ from hpcsolve.answers.rounding import Worth, declared, exactly, rounding_group
 from hpcsolve.errors import InputError
 from hpcsolve.formats import queries_sha256
 from hpcsolve.parallel.comm import Comm
-from hpcsolve.problems.check_distances import PairPaths, check_pair_paths, no_path_of, require
+from hpcsolve.problems.check_distances import PairPaths, no_path_of, require
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.questions import PathQuestion
 from hpcsolve.problems.search_again import check_shortest
@@ -27,8 +27,8 @@ from hpcsolve.wording import counted
 _PATH = "Vertices of all paths, both ends included, positions from 0: query i has path[offset[i]:offset[i+1]]"
 
 
-@dataclass(frozen=True)
-class Paths:
+@dataclass(frozen=True, eq=False)
+class Paths(PairPaths):
     """The distances and paths of all queries, in the order of the job. Only rank 0 has them."""
 
     source: Annotated[NDArray[np.int32], Dataset("int32", "Positions of the sources, from 0", "query")]
@@ -41,10 +41,6 @@ class Paths:
         NDArray[np.int64], Dataset("int64", "Where each path begins in `path`, and the end of the last", "offset")
     ]
     path: Annotated[NDArray[np.int32], Dataset("int32", _PATH, "path")]
-
-    def for_check(self) -> PairPaths:
-        """Return the same data in the form that the check in `hpcsolve.problems` takes."""
-        return PairPaths(self.source, self.target, self.distance, self.offset, self.path)
 
 
 class PathsMixin(DistancesMixin):
@@ -86,7 +82,7 @@ class PathsType(base.AnswerType):
         passed = "no arc shortens a distance, and a path of each distance exists; every path added up in numpy"
         wrong = None
         if answer is not None:
-            wrong = base.message_of(check_pair_paths, problem, answer.for_check(), question.cutoff)
+            wrong = base.message_of(answer.check_paths, problem, question.cutoff)
         return base.first_failure(comm, wrong) or base.Verdict(True, passed)
 
     def verify(
@@ -97,8 +93,8 @@ class PathsType(base.AnswerType):
             self._check_queries(problem, question, np.stack([answer.source, answer.target], axis=1))
             none, stored = no_path_of(answer.distance.dtype), contents.groups["solution"]["distance"].none
             require(stored == none, f"/solution/distance says that {stored} stands for none, not {none}")
-            check_pair_paths(problem, answer.for_check(), question.cutoff)
-            check_shortest(problem, answer.for_check(), question.cutoff)
+            answer.check_paths(problem, question.cutoff)
+            check_shortest(problem, answer, question.cutoff)
         except ValueError as error:
             return base.Verdict(False, str(error))
         return base.Verdict(True, "every path added up, every distance and path found again by a search on the host")

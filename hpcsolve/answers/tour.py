@@ -18,7 +18,7 @@ from hpcsolve.answers.contents import Column, Contents, Dataset, columns, own_un
 from hpcsolve.answers.rounding import Worth
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.parallel.launch import on_rank_0
-from hpcsolve.problems.questions import TourQuestion, check_order, dearest_leg, departures_of, leg_ends, legs_of
+from hpcsolve.problems.questions import TourQuestion, dearest_leg, leg_ends
 from hpcsolve.problems.tsp import Tsp
 from hpcsolve.problems.unrounded import Unrounded, slack_of, unrounded_costs, unrounded_tour
 from hpcsolve.wording import counted
@@ -99,7 +99,7 @@ def check_answer(tsp: Tsp, question: TourQuestion | None, answer: Tour) -> base.
     """Check that a tour has every city once, and add up its cost from the instance's matrix."""
     asked = question or TourQuestion()
     try:
-        cost = check_order(tsp, np.asarray(answer.tour), asked)
+        cost = asked.check(tsp, np.asarray(answer.tour))
     except ValueError as error:
         return base.Verdict(False, str(error))
     if cost != answer.cost:
@@ -126,7 +126,7 @@ def wrong_best(tsp: Tsp, question: TourQuestion, answer: Tour) -> str:
         return "the best tours are not all different, or the first is not the tour"
     for number, (order, cost) in enumerate(zip(orders, costs.tolist())):
         try:
-            found = check_order(tsp, order, question)
+            found = question.check(tsp, order)
         except ValueError as error:
             return f"best tour {number}: {error}"
         if found != cost:
@@ -289,7 +289,7 @@ class TourType(base.AnswerType):
             if problem.rounding is None:
                 return {}
             return rounding.rounding_group(Unrounded(slack=slack_of(problem, asked)))
-        values = {"cost": legs_of(problem, answer.tour, asked), "departure": departures_of(problem, answer.tour, asked)}
+        values = {"cost": asked.legs_of(problem, answer.tour), "departure": asked.departures(problem, answer.tour)}
         legs = {"legs": columns(LEGS, values)}
         if problem.rounding is None:
             return legs

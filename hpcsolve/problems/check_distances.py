@@ -224,70 +224,66 @@ class PairPaths:
         """Return the vertices of a query's path."""
         return self.path[self.offset[query] : self.offset[query + 1]]
 
+    def check_paths(self, graph: Graph, cutoff: float | None = None) -> None:
+        """Check that every path leads from its source to its target along arcs, whose weights add up to its distance.
 
-def check_pair_paths(graph: Graph, answer: PairPaths, cutoff: float | None = None) -> None:
-    """Check that every path leads from its source to its target along arcs, whose weights add up to its distance.
+        Floats are added from the source on, as a search adds them. Whether a shorter path exists is not checked.
 
-    Floats are added from the source on, as a search adds them. Whether a shorter path exists is not checked.
+        Parameters
+        ----------
+        cutoff
+            In the unit of `graph.weights`: no distance may be larger.
 
-    Parameters
-    ----------
-    cutoff
-        In the unit of `graph.weights`: no distance may be larger.
+        Raises
+        ------
+        ValueError
+            A path is wrong. The message names the number of the query (from 0) and its labels.
+        """
+        self._check_shapes(graph)
+        lengths, reached = np.diff(self.offset), self.reached
+        self.refuse(graph, reached != (lengths > 0), "has a distance and no path, or a path and no distance")
+        if cutoff is not None:
+            self.refuse(graph, reached & (self.distance > cutoff), "is answered beyond the cutoff")
+        elsewhere = np.zeros(len(reached), bool)
+        begin, end = self.path[self.offset[:-1][reached]], self.path[self.offset[1:][reached] - 1]
+        elsewhere[reached] = (begin != self.source[reached]) | (end != self.target[reached])
+        self.refuse(graph, elsewhere, "has a path that begins or ends elsewhere")
+        arcs = graph.tails() * np.int64(graph.n) + graph.heads  # ascending
+        cuts = np.append(np.searchsorted(self.offset, range(0, len(self.path), _BLOCK)), len(reached))
+        for first, behind in pairwise(np.unique(cuts).tolist()):
+            self._check_steps(graph, arcs, first, behind)
 
-    Raises
-    ------
-    ValueError
-        A path is wrong. The message names the number of the query (from 0) and its labels.
-    """
-    _check_shapes(graph, answer)
-    lengths, reached = np.diff(answer.offset), answer.reached
-    require_none(graph, answer, reached != (lengths > 0), "has a distance and no path, or a path and no distance")
-    if cutoff is not None:
-        require_none(graph, answer, reached & (answer.distance > cutoff), "is answered beyond the cutoff")
-    elsewhere = np.zeros(len(reached), bool)
-    begin, end = answer.path[answer.offset[:-1][reached]], answer.path[answer.offset[1:][reached] - 1]
-    elsewhere[reached] = (begin != answer.source[reached]) | (end != answer.target[reached])
-    require_none(graph, answer, elsewhere, "has a path that begins or ends elsewhere")
-    arcs = graph.tails() * np.int64(graph.n) + graph.heads  # ascending
-    cuts = np.append(np.searchsorted(answer.offset, range(0, len(answer.path), _BLOCK)), len(reached))
-    for first, behind in pairwise(np.unique(cuts).tolist()):
-        _check_steps(graph, arcs, answer, first, behind)
+    def _check_steps(self, graph: Graph, arcs: NDArray[np.int64], first: int, behind: int) -> None:
+        """Check the steps of some queries' paths. `arcs` holds tail * n + head of every arc."""
+        offset = self.offset[first : behind + 1] - self.offset[first]
+        path, lengths = self.path[self.offset[first] : self.offset[behind]], np.diff(offset)
+        goes_on = np.ones(len(path), bool)
+        goes_on[offset[1:][lengths > 0] - 1] = False
+        arc = _arcs_between(graph, arcs, path[:-1][goes_on[:-1]], path[1:][goes_on[:-1]])
+        starts = np.concatenate([[0], np.cumsum(np.maximum(lengths - 1, 0))])
+        self.refuse(graph, _sums(arc < 0, starts) > 0, "has a path with a step that is no arc", first)
+        distance = self.distance[first:behind]
+        longer = (lengths > 0) & ~_add_up(graph.weights[arc], starts, distance)
+        self.refuse(graph, longer, "has a path of another length than its distance", first)
 
+    def refuse(self, graph: Graph, wrong: Mask, what: str, first: int = 0) -> None:
+        """Raise `ValueError` for the first query that is wrong. `wrong` begins with query `first`."""
+        if wrong.any():
+            query = first + int(np.argmax(wrong))
+            source, target = (graph.labels[ends[query]] for ends in (self.source, self.target))
+            raise ValueError(f"query {query}, {source} -> {target}, {what}")
 
-def _check_steps(graph: Graph, arcs: NDArray[np.int64], answer: PairPaths, first: int, behind: int) -> None:
-    """Check the steps of some queries' paths. `arcs` holds tail * n + head of every arc."""
-    offset = answer.offset[first : behind + 1] - answer.offset[first]
-    path, lengths = answer.path[answer.offset[first] : answer.offset[behind]], np.diff(offset)
-    goes_on = np.ones(len(path), bool)
-    goes_on[offset[1:][lengths > 0] - 1] = False
-    arc = _arcs_between(graph, arcs, path[:-1][goes_on[:-1]], path[1:][goes_on[:-1]])
-    starts = np.concatenate([[0], np.cumsum(np.maximum(lengths - 1, 0))])
-    require_none(graph, answer, _sums(arc < 0, starts) > 0, "has a path with a step that is no arc", first)
-    distance = answer.distance[first:behind]
-    longer = (lengths > 0) & ~_add_up(graph.weights[arc], starts, distance)
-    require_none(graph, answer, longer, "has a path of another length than its distance", first)
-
-
-def require_none(graph: Graph, answer: PairPaths, wrong: Mask, what: str, first: int = 0) -> None:
-    """Raise `ValueError` for the first query that is wrong. `wrong` begins with query `first`."""
-    if wrong.any():
-        query = first + int(np.argmax(wrong))
-        source, target = (graph.labels[ends[query]] for ends in (answer.source, answer.target))
-        raise ValueError(f"query {query}, {source} -> {target}, {what}")
-
-
-def _check_shapes(graph: Graph, answer: PairPaths) -> None:
-    count, offset, kind = len(answer.source), answer.offset, answer.distance.dtype.kind
-    if not len(answer.target) == len(answer.distance) == len(offset) - 1 == count:
-        raise ValueError("source, target and distance must have one entry for each query, and offset one more")
-    if (kind == "f") != (graph.weights.dtype.kind == "f"):
-        raise ValueError(f"distances are {answer.distance.dtype}, weights {graph.weights.dtype}")
-    if offset[0] != 0 or offset[-1] != len(answer.path) or (offset[1:] < offset[:-1]).any():
-        raise ValueError("offset does not divide path into parts")
-    for name, vertices in (("source", answer.source), ("target", answer.target), ("path", answer.path)):
-        if len(vertices) and not 0 <= vertices.min() <= vertices.max() < graph.n:
-            raise ValueError(f"{name} names vertices that the instance does not have")
+    def _check_shapes(self, graph: Graph) -> None:
+        count, offset, kind = len(self.source), self.offset, self.distance.dtype.kind
+        if not len(self.target) == len(self.distance) == len(offset) - 1 == count:
+            raise ValueError("source, target and distance must have one entry for each query, and offset one more")
+        if (kind == "f") != (graph.weights.dtype.kind == "f"):
+            raise ValueError(f"distances are {self.distance.dtype}, weights {graph.weights.dtype}")
+        if offset[0] != 0 or offset[-1] != len(self.path) or (offset[1:] < offset[:-1]).any():
+            raise ValueError("offset does not divide path into parts")
+        for name, vertices in (("source", self.source), ("target", self.target), ("path", self.path)):
+            if len(vertices) and not 0 <= vertices.min() <= vertices.max() < graph.n:
+                raise ValueError(f"{name} names vertices that the instance does not have")
 
 
 def _arcs_between(graph: Graph, arcs: NDArray[np.int64], tails: NDArray[Any], heads: NDArray[Any]

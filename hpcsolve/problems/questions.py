@@ -109,6 +109,97 @@ class TourQuestion:
             time = times[-1] + int(windows.service[city])
         return [*times, time + values[-1]] if len(values) == len(times) else times
 
+    def check(self, tsp: Tsp, tour: ArrayLike) -> int:
+        """Check a tour against this question and return its value.
+
+        Parameters
+        ----------
+        tour
+            Shape (n,), integers: positions 0..n-1 in the order in which they are visited.
+
+        Raises
+        ------
+        ValueError
+            It is not an order of all cities with the right ends; or a leg has no arc or is forbidden, a city stands
+            at a forbidden place or before one that must precede it, or a window is missed.
+        """
+        order = np.asarray(tour)
+        self._check_permutation(tsp, order)
+        tails, heads = leg_ends(order.astype(np.int64), self.path)
+        values = self.legs_of(tsp, order)
+        missing = values == NO_ARC
+        if missing.any():
+            leg = int(np.argmax(missing))
+            raise ValueError(f"leg {leg + 1}: no arc from city {tsp.labels[tails[leg]]} to {tsp.labels[heads[leg]]}")
+        taken = set(zip(tails.tolist(), heads.tolist(), strict=True))
+        for a, b in self.forbidden:
+            if (a, b) in taken:
+                raise ValueError(f"the tour goes from city {tsp.labels[a]} to {tsp.labels[b]}, which is forbidden")
+        self._require_places(tsp, order.astype(np.int64))
+        whole = values.tolist()
+        self._require_windows(tsp, order.tolist(), whole)
+        return int(self.value(order, whole))
+
+    def _check_permutation(self, tsp: Tsp, cities: NDArray[Any]) -> None:
+        """Check that a tour has every city once, and its ends."""
+        if self.path not in ("cycle", "open"):
+            raise ValueError(f"path is {self.path!r}; it must be 'cycle' or 'open'")
+        if self.path == "cycle" and self.end is not None:
+            raise ValueError("a cycle has no end city; only an open path has one")
+        if cities.shape != (tsp.n,) or cities.dtype.kind not in "iu":
+            raise ValueError(f"the tour is {cities.dtype} of shape {cities.shape}; it must be integers of shape ({tsp.n},)")
+        outside = (cities < 0) | (cities >= tsp.n)
+        if outside.any():
+            raise ValueError(f"position {cities[np.argmax(outside)]} is out of range 0 to {tsp.n - 1}")
+        visits = np.bincount(cities.astype(np.int64), minlength=tsp.n)
+        if (visits != 1).any():
+            city = int(np.argmax(visits != 1))
+            times = "is missing" if visits[city] == 0 else f"is visited {visits[city]} times"
+            raise ValueError(f"city {tsp.labels[city]} (position {city}) {times}")
+        for word, required, city in (("starts", self.start, int(cities[0])), ("ends", self.end, int(cities[-1]))):
+            if required is not None and required != city:
+                raise ValueError(f"the tour {word} at position {city}, not at {required}")
+
+    def _require_places(self, tsp: Tsp, order: NDArray[np.int64]) -> None:
+        place = np.argsort(order)
+        for a, b in self.precedences:
+            if place[a] >= place[b]:
+                raise ValueError(f"city {tsp.labels[a]} must come before city {tsp.labels[b]}, and comes after it")
+        if self.places is not None:
+            wrong = ~self.places[order, np.arange(len(order))]
+            if wrong.any():
+                at = int(np.argmax(wrong))
+                raise ValueError(f"city {tsp.labels[order[at]]} stands at place {at + 1}, which is forbidden")
+
+    def _require_windows(self, tsp: Tsp, cities: list[int], values: list[int]) -> None:
+        if self.windows is None:
+            return
+        for place, (city, time) in enumerate(zip([*cities, cities[0]], self.times(cities, values))):
+            if time > self.windows.latest[city]:
+                what = "is served" if place < len(cities) else "is reached again"
+                raise ValueError(f"city {tsp.labels[city]} {what} at {time}, after its window ends at "
+                                 f"{self.windows.latest[city]}")
+
+    def legs_of(self, tsp: Tsp, tour: ArrayLike) -> NDArray[np.int64]:
+        """Return the cost of each leg of a tour, without weights."""
+        tails, heads = leg_ends(np.asarray(tour).astype(np.int64), self.path)
+        values: NDArray[np.int64] = self._leg_table(tsp)[np.arange(len(tails)), tails, heads]
+        return values
+
+    def _leg_table(self, tsp: Tsp) -> NDArray[np.int64]:
+        """Return the costs by leg, shape (legs, n, n)."""
+        table = tsp.cost if self.leg_costs is None else self.leg_costs
+        return np.broadcast_to(table, (legs(tsp.n, self.path), tsp.n, tsp.n))
+
+    def departures(self, tsp: Tsp, tour: ArrayLike) -> NDArray[np.int64] | None:
+        """Return when the traveller leaves each city that a leg leads from, or None without time windows."""
+        windows, order = self.windows, np.asarray(tour).astype(np.int64)
+        if windows is None:
+            return None
+        count = legs(tsp.n, self.path)
+        begins = np.array(self.times(order, self.legs_of(tsp, order).tolist())[:count], np.int64)
+        return begins + windows.service[order[:count]]
+
 
 @dataclass(frozen=True)
 class Reduction:
@@ -176,107 +267,9 @@ def leg_ends(order: NDArray[np.int64], path: str) -> tuple[NDArray[np.int64], ND
     return (order, np.roll(order, -1)) if path == "cycle" else (order[:-1], order[1:])
 
 
-def check_order(tsp: Tsp, tour: ArrayLike, question: TourQuestion) -> int:
-    """Check a tour against a question and return its value.
-
-    Parameters
-    ----------
-    tour
-        Shape (n,), integers: positions 0..n-1 in the order in which they are visited.
-
-    Raises
-    ------
-    ValueError
-        It is not an order of all cities with the right ends; or a leg has no arc or is forbidden, a city stands at a
-        forbidden place or before one that must precede it, or a window is missed.
-    """
-    order = np.asarray(tour)
-    _check_permutation(tsp, order, question.path, question.start, question.end)
-    tails, heads = leg_ends(order.astype(np.int64), question.path)
-    values = legs_of(tsp, order, question)
-    missing = values == NO_ARC
-    if missing.any():
-        leg = int(np.argmax(missing))
-        raise ValueError(f"leg {leg + 1}: no arc from city {tsp.labels[tails[leg]]} to {tsp.labels[heads[leg]]}")
-    taken = set(zip(tails.tolist(), heads.tolist(), strict=True))
-    for a, b in question.forbidden:
-        if (a, b) in taken:
-            raise ValueError(f"the tour goes from city {tsp.labels[a]} to {tsp.labels[b]}, which is forbidden")
-    _require_places(tsp, order.astype(np.int64), question)
-    whole = values.tolist()
-    _require_windows(tsp, order.tolist(), whole, question)
-    return int(question.value(order, whole))
-
-
 def check_tour(tsp: Tsp, tour: ArrayLike, path: str = "cycle", start: int | None = None, end: int | None = None) -> int:
-    """Check a tour and return its cost. Raises as `check_order`, without constraints but its ends."""
-    return check_order(tsp, tour, TourQuestion(path, start, end))
-
-
-def _check_permutation(tsp: Tsp, cities: NDArray[Any], path: str, start: int | None, end: int | None) -> None:
-    """Check that a tour has every city once, and its ends."""
-    if path not in ("cycle", "open"):
-        raise ValueError(f"path is {path!r}; it must be 'cycle' or 'open'")
-    if path == "cycle" and end is not None:
-        raise ValueError("a cycle has no end city; only an open path has one")
-    if cities.shape != (tsp.n,) or cities.dtype.kind not in "iu":
-        raise ValueError(f"the tour is {cities.dtype} of shape {cities.shape}; it must be integers of shape ({tsp.n},)")
-    outside = (cities < 0) | (cities >= tsp.n)
-    if outside.any():
-        raise ValueError(f"position {cities[np.argmax(outside)]} is out of range 0 to {tsp.n - 1}")
-    visits = np.bincount(cities.astype(np.int64), minlength=tsp.n)
-    if (visits != 1).any():
-        city = int(np.argmax(visits != 1))
-        times = "is missing" if visits[city] == 0 else f"is visited {visits[city]} times"
-        raise ValueError(f"city {tsp.labels[city]} (position {city}) {times}")
-    for word, required, city in (("starts", start, int(cities[0])), ("ends", end, int(cities[-1]))):
-        if required is not None and required != city:
-            raise ValueError(f"the tour {word} at position {city}, not at {required}")
-
-
-def _require_places(tsp: Tsp, order: NDArray[np.int64], question: TourQuestion) -> None:
-    place = np.argsort(order)
-    for a, b in question.precedences:
-        if place[a] >= place[b]:
-            raise ValueError(f"city {tsp.labels[a]} must come before city {tsp.labels[b]}, and comes after it")
-    if question.places is not None:
-        wrong = ~question.places[order, np.arange(len(order))]
-        if wrong.any():
-            at = int(np.argmax(wrong))
-            raise ValueError(f"city {tsp.labels[order[at]]} stands at place {at + 1}, which is forbidden")
-
-
-def _require_windows(tsp: Tsp, cities: list[int], values: list[int], question: TourQuestion) -> None:
-    if question.windows is None:
-        return
-    for place, (city, time) in enumerate(zip([*cities, cities[0]], question.times(cities, values))):
-        if time > question.windows.latest[city]:
-            what = "is served" if place < len(cities) else "is reached again"
-            raise ValueError(f"city {tsp.labels[city]} {what} at {time}, after its window ends at "
-                             f"{question.windows.latest[city]}")
-
-
-def legs_of(tsp: Tsp, tour: ArrayLike, question: TourQuestion) -> NDArray[np.int64]:
-    """Return the cost of each leg of a tour, without weights."""
-    tails, heads = leg_ends(np.asarray(tour).astype(np.int64), question.path)
-    values: NDArray[np.int64] = _leg_table(tsp, question)[np.arange(len(tails)), tails, heads]
-    return values
-
-
-def _leg_table(tsp: Tsp, question: TourQuestion) -> NDArray[np.int64]:
-    """Return the costs by leg, shape (legs, n, n)."""
-    table = tsp.cost if question.leg_costs is None else question.leg_costs
-    return np.broadcast_to(table, (legs(tsp.n, question.path), tsp.n, tsp.n))
-
-
-def departures_of(tsp: Tsp, tour: ArrayLike, question: TourQuestion) -> NDArray[np.int64] | None:
-    """Return when the traveller leaves each city that a leg leads from, or None without time windows."""
-    windows, order = question.windows, np.asarray(tour).astype(np.int64)
-    if windows is None:
-        return None
-    count = legs(tsp.n, question.path)
-    begins = np.array(question.times(order, legs_of(tsp, order, question).tolist())[:count], np.int64)
-    return begins + windows.service[order[:count]]
+    """Check a tour and return its cost. Raises as `TourQuestion.check`, without constraints but its ends."""
+    return TourQuestion(path, start, end).check(tsp, tour)
 
 
 def dearest_leg(tsp: Tsp, tour: ArrayLike, path: str) -> int:

@@ -21,7 +21,6 @@ from hpcsolve.problems.check_distances import (
     Mask,
     PairPaths,
     no_path_of,
-    require_none,
     tight_arcs,
 )
 from hpcsolve.problems.graph import Graph
@@ -67,7 +66,7 @@ def check_columns(
 def check_shortest(graph: Graph, answer: PairPaths, cutoff: float | None = None) -> None:
     """Check that the paths of an answer are shortest, and follow the predecessors of `smallest_predecessors`.
 
-    The answer must have passed `check_pair_paths`.
+    The answer must have passed `PairPaths.check_paths`.
 
     Parameters
     ----------
@@ -90,8 +89,8 @@ def check_shortest(graph: Graph, answer: PairPaths, cutoff: float | None = None)
             wrong[own] = ~_equal(answer.distance[own], row[answer.target[own]])
             before = smallest_predecessors(graph, tails, np.array([source]), row)
             other[own] = [(before[path[1:]] != path[:-1]).any() for path in map(answer.path_of, own)]
-    require_none(graph, answer, wrong, "has another distance than a search on the host finds")
-    require_none(graph, answer, other, "has a path of this length, but not the one of the smallest predecessors")
+    answer.refuse(graph, wrong, "has another distance than a search on the host finds")
+    answer.refuse(graph, other, "has a path of this length, but not the one of the smallest predecessors")
 
 
 def smallest_predecessors(

@@ -57,7 +57,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.problems.graph import Graph
-from hpcsolve.problems.questions import TourQuestion, leg_ends, legs, legs_of
+from hpcsolve.problems.questions import TourQuestion, leg_ends, legs
 from hpcsolve.problems.rounding import EXACT, EXACT_IN_DOUBLES, LARGEST_SUM, own_decimal
 from hpcsolve.problems.tsp import Tsp
 
@@ -130,7 +130,7 @@ def slack_of(tsp: Tsp, question: TourQuestion) -> Decimal | None:
 def given_legs(tsp: Tsp, question: TourQuestion, order: NDArray[np.int64]) -> list[Decimal]:
     """Return the given cost of each leg of a tour, times the instance's scale."""
     if question.leg_costs is not None:
-        return list(map(Decimal, legs_of(tsp, order, question).tolist()))
+        return list(map(Decimal, question.legs_of(tsp, order).tolist()))
     assert tsp.rounding is not None and tsp.rounding.exact is not None
     tails, heads = leg_ends(order, question.path)
     return [tsp.rounding.exact(index) * tsp.scale for index in (tails * tsp.n + heads).tolist()]
@@ -163,7 +163,7 @@ def _with_dearest(found: Unrounded, tsp: Tsp, question: TourQuestion, order: NDA
     """
     assert tsp.rounding is not None
     noise = tsp.rounding.error * tsp.scale - Decimal("0.5")
-    tie_above = int(legs_of(tsp, order, question).max(initial=0)) + Decimal("0.5")
+    tie_above = int(question.legs_of(tsp, order).max(initial=0)) + Decimal("0.5")
     said = not noise or dearest + noise < tie_above
     return replace(found, error=found.error if said else None, dearest=own_decimal(dearest, tsp.scale),
                    dearest_error=tsp.rounding.error)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpcsolve.problems import check_distances
-from hpcsolve.problems.check_distances import PairPaths, check_pair_paths, no_path_of
+from hpcsolve.problems.check_distances import PairPaths, no_path_of
 from hpcsolve.problems.graph import from_edges
 from hpcsolve.problems.search_again import check_columns, check_shortest, distance_rows, smallest_predecessors
 from tests.oracles import least_distances
@@ -60,7 +60,7 @@ def answered(graph, pairs, cutoff=None):
 
 
 def check(graph, answer, cutoff=None):
-    check_pair_paths(graph, answer, cutoff)
+    answer.check_paths(graph, cutoff)
     check_shortest(graph, answer, cutoff)
 
 
@@ -155,7 +155,7 @@ def test_sums_are_exact_beyond_64_bits():
     graph = from_edges([0, 1, 2], [1, 2, 3], np.array([2**63, 2**63, 5], np.uint64), directed=True)
     wrong = PairPaths(*np.array([[0], [3]]), np.array([5], np.uint64), np.array([0, 4]), np.arange(4))
     with pytest.raises(ValueError, match="of another length"):
-        check_pair_paths(graph, wrong)
+        wrong.check_paths(graph)
 
 
 def test_some_columns_of_a_table():

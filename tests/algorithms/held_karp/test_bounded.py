@@ -31,7 +31,7 @@ from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 from hpcsolve.parallel.comm import Comm, SerialComm
 from hpcsolve.problems.generate.tsp import random_matrix
-from hpcsolve.problems.questions import TourQuestion, check_order, check_tour
+from hpcsolve.problems.questions import TourQuestion, check_tour
 from hpcsolve.problems.tsp import NO_ARC, Tsp, from_costs
 from hpcsolve.runner.memory import RankMemory, that_fits
 from tests.order_oracle import best_order, random_question
@@ -220,7 +220,7 @@ def test_a_cap_that_is_too_small_leaves_a_valid_bound_and_order(device: Device) 
         best = orders.run(tsp, question, device, SerialComm(), silent).answer
         outcome, proof = bounded.run(tsp, problem, device, SerialComm(), silent, cap)
         answer = outcome.answer
-        assert check_order(tsp, answer.tour.tolist(), question) == answer.cost >= best.cost, seed
+        assert question.check(tsp, answer.tour.tolist()) == answer.cost >= best.cost, seed
         assert answer.optimal == (answer.lower_bound is None)
         assert sum(proof.last.kept) <= 240 // 24 + problem.m  # a layer has at least one
         if answer.optimal:

@@ -23,7 +23,7 @@ from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import ResourceError
 from hpcsolve.parallel.comm import Comm, SerialComm
-from hpcsolve.problems.questions import TourQuestion, Windows, check_order, legs
+from hpcsolve.problems.questions import TourQuestion, Windows, legs
 from hpcsolve.problems.tsp import NO_ARC, Tsp, from_costs
 from tests.order_oracle import MISSING, OBJECTIVES, best_order, numpy_program, random_question, tours_of, values_of
 from tests.thread_comm import ThreadComm, on_ranks
@@ -70,9 +70,9 @@ def test_the_check_gives_every_tour_its_value(objective: str, constraints: tuple
         for tour, value in zip(tours, values_of(tsp, plain, tours).tolist()):
             if value == MISSING:
                 with pytest.raises(ValueError, match=r"forbid|before|window|no arc"):
-                    check_order(tsp, tour, question)
+                    question.check(tsp, tour)
             else:
-                assert check_order(tsp, tour, question) == value
+                assert question.check(tsp, tour) == value
 
 
 def solved(tsp: Tsp, question: TourQuestion, device: Device, comm: Comm) -> tuple[int, list[int]] | None:
@@ -96,7 +96,7 @@ def test_ranks_and_threads_do_not_change_the_solution(objective: str) -> None:
     kind = (objective, ("open",) if objective == "finish" else ("open", "before"))
     tsp, question = random_question(13, 2, *kind, top=30)
     alone = solved(tsp, question, HostDevice(2), SerialComm())
-    assert alone is not None and check_order(tsp, alone[1], question) == alone[0]
+    assert alone is not None and question.check(tsp, alone[1]) == alone[0]
 
     def work(comm: ThreadComm) -> tuple[int, list[int]] | None:
         with HostDevice(1) as device:
