@@ -124,7 +124,7 @@ class Graph:
         Raises
         ------
         InputError
-            The weights do not fit, and the job forbids rounding; or as in `rounding.rounded`.
+            The weights do not fit, and the job forbids rounding; or as in `Precision.rounded`.
         """
         floats = self.weights.dtype.kind == "f"
         if floats and precision.exact:

@@ -147,7 +147,8 @@ class TourQuestion:
         if self.path == "cycle" and self.end is not None:
             raise ValueError("a cycle has no end city; only an open path has one")
         if cities.shape != (tsp.n,) or cities.dtype.kind not in "iu":
-            raise ValueError(f"the tour is {cities.dtype} of shape {cities.shape}; it must be integers of shape ({tsp.n},)")
+            what = f"the tour is {cities.dtype} of shape {cities.shape}"
+            raise ValueError(f"{what}; it must be integers of shape ({tsp.n},)")
         outside = (cities < 0) | (cities >= tsp.n)
         if outside.any():
             raise ValueError(f"position {cities[np.argmax(outside)]} is out of range 0 to {tsp.n - 1}")

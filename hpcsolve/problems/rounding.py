@@ -125,6 +125,76 @@ class Precision:
             raise InputError(f"{what}; remove exact, or set round in its place")
         return True
 
+    def rounded_table(self, numbers: NDArray[np.float64], exact: ExactValue, n: int, name: str) -> Costs:
+        costs = self.rounded(numbers, exact, (n, len(numbers)), name)
+        return _without_noise(costs, numbers, n) if len(numbers) == n * n else costs  # not for one triangle of a table
+
+    def rounded(
+        self, numbers: NDArray[np.float64], exact: ExactValue, size: tuple[int, int], name: str
+    ) -> Costs:
+        """Round numbers to the decimals that are asked for, or to as many as fit the algorithm.
+
+        Parameters
+        ----------
+        numbers
+            Shape (k,): the numbers as the nearest floats, `inf` for an arc that does not exist.
+        exact
+            Called for numbers whose float is too near to a tie.
+        size
+            The numbers of vertices and of arcs.
+        name
+            Of the file or the instance, for messages.
+
+        Returns
+        -------
+        Costs
+            With `NO_ARC` where an arc does not exist.
+
+        Raises
+        ------
+        InputError
+            The numbers are too large, or they differ so much that small ones would lose their meaning.
+        """
+        exists = np.isfinite(numbers)
+        decimals = self.decimals_for(numbers[exists], self.largest_cost(*size), name)
+        values = np.full(len(numbers), NO_ARC)
+        scaled = numbers[exists] * 10.0**decimals
+        values[exists] = np.rint(scaled)
+        # The product of floats is wrong by less than this. So near to a tie it does not tell where to round.
+        doubtful = np.abs(np.abs(scaled - np.floor(scaled)) - 0.5) <= np.abs(scaled) * 2.0**-50
+        for index in np.flatnonzero(exists)[doubtful].tolist():
+            values[index] = int(exact(index).scaleb(decimals, EXACT).to_integral_value(ROUND_HALF_EVEN, EXACT))
+        return Costs(values, 10**decimals, Rounding(Decimal(5).scaleb(-decimals - 1), exact))
+
+    def decimals_for(self, numbers: NDArray[np.float64], largest: int, name: str) -> int:
+        """Return the decimals to round to. Raises as `rounded`."""
+        span = float(max(numbers.max(initial=0.0), 0.0)) - float(min(numbers.min(initial=0.0), 0.0))
+        # One unit more for rounding, and a little for the error of the float itself.
+        finest = next((d for d in range(MAXIMUM_DECIMALS, -1, -1)
+                       if span * 10.0**d * (1 + 2.0**-50) + 1 <= largest), None)
+        asked, apart = self.decimals, f"the largest and the smallest cost (or 0) are {span:.6g} apart"
+        if finest is None:
+            what = f"{apart}, and {self.algorithm} takes at most {largest} here"
+            raise InputError(f"{what}, even if they are rounded to whole numbers; divide them by a power of ten", name)
+        if asked is not None and asked > finest:
+            what = f"round = {unit_text(asked)} is too fine: {apart}"
+            raise InputError(f"{what}, and {self.algorithm} can round them to {unit_text(finest)} at best", name)
+        decimals = finest if asked is None else asked
+        sizes = np.abs(numbers[numbers != 0])
+        if sizes.size:
+            self._refuse_coarse(float(sizes.min()), float(sizes.max()), decimals, name)
+        return decimals
+
+    def _refuse_coarse(self, least: float, most: float, decimals: int, name: str) -> None:
+        """Refuse a unit that may change the smallest cost by more than 5 %, or, if the job sets it, the largest."""
+        fewest, unit = FEWEST_UNITS / 10**decimals, unit_text(decimals)
+        if self.decimals is not None and most < fewest:
+            raise InputError(f"round = {unit} is too coarse: the largest cost is {most:.6g}", name)
+        if self.decimals is None and least < fewest:
+            what = f"costs from {least:.6g} to {most:.6g} are too far apart for {self.algorithm}, which can round them"
+            way_out = f"set round = {unit} if that is good enough, or write inf for arcs that are not to be used"
+            raise InputError(f"{what} to {unit} at best; {way_out}", name)
+
 
 @dataclass(frozen=True, eq=False)
 class Rounding:
@@ -170,7 +240,7 @@ def costs_from_texts(tokens: Sequence[str], n: int, limit: int, precision: Preci
     BadNumber
         As `exact_from_texts`.
     InputError
-        As `rounded`.
+        As `Precision.rounded`.
     """
     try:
         return Costs(*exact_from_texts(tokens, limit))
@@ -186,7 +256,7 @@ def costs_from_texts(tokens: Sequence[str], n: int, limit: int, precision: Preci
             if value is not None and math.isinf(known[token]):
                 raise BadNumber(index, too_large(token, limit))
     numbers = np.fromiter((known[token] for token in tokens), np.float64, len(tokens))
-    return _rounded_table(numbers, lambda index: Decimal(text[ends[index] : ends[index + 1]]), n, precision, name)
+    return precision.rounded_table(numbers, lambda index: Decimal(text[ends[index] : ends[index + 1]]), n, name)
 
 
 def costs_from_floats(
@@ -199,13 +269,13 @@ def costs_from_floats(
         return Costs(*exact_from_floats(numbers, limit))
     except TooManyDigits as problem:
         precision = _require_allowed(precision, problem)
-    return _rounded_table(numbers.astype(np.float64, copy=False), exact_floats(numbers), n, precision, name)
+    return precision.rounded_table(numbers.astype(np.float64, copy=False), exact_floats(numbers), n, name)
 
 
 def costs_from_integers(costs: Costs, n: int, precision: Precision, name: str) -> Costs:
     """Return exact costs of n cities, rounded to fewer decimals."""
     numbers = np.where(costs.values == NO_ARC, np.inf, costs.values / costs.scale)
-    return _rounded_table(numbers, exact_integers(costs.values, costs.scale), n, precision, name)
+    return precision.rounded_table(numbers, exact_integers(costs.values, costs.scale), n, name)
 
 
 def exact_floats(numbers: NDArray[np.floating[Any]]) -> ExactValue:
@@ -412,79 +482,6 @@ def _require_allowed(precision: Precision | None, problem: TooManyDigits) -> Pre
     return precision
 
 
-def _rounded_table(numbers: NDArray[np.float64], exact: ExactValue, n: int, precision: Precision, name: str) -> Costs:
-    costs = rounded(numbers, exact, (n, len(numbers)), precision, name)
-    return _without_noise(costs, numbers, n) if len(numbers) == n * n else costs  # not for one triangle of a table
-
-
-def rounded(
-    numbers: NDArray[np.float64], exact: ExactValue, size: tuple[int, int], precision: Precision, name: str
-) -> Costs:
-    """Round numbers to the decimals that are asked for, or to as many as fit the algorithm.
-
-    Parameters
-    ----------
-    numbers
-        Shape (k,): the numbers as the nearest floats, `inf` for an arc that does not exist.
-    exact
-        Called for numbers whose float is too near to a tie.
-    size
-        The numbers of vertices and of arcs.
-    name
-        Of the file or the instance, for messages.
-
-    Returns
-    -------
-    Costs
-        With `NO_ARC` where an arc does not exist.
-
-    Raises
-    ------
-    InputError
-        The numbers are too large, or they differ so much that small ones would lose their meaning.
-    """
-    exists = np.isfinite(numbers)
-    decimals = _decimals_for(numbers[exists], precision.largest_cost(*size), precision, name)
-    values = np.full(len(numbers), NO_ARC)
-    scaled = numbers[exists] * 10.0**decimals
-    values[exists] = np.rint(scaled)
-    # The product of floats is wrong by less than this. So near to a tie it does not tell where to round.
-    doubtful = np.abs(np.abs(scaled - np.floor(scaled)) - 0.5) <= np.abs(scaled) * 2.0**-50
-    for index in np.flatnonzero(exists)[doubtful].tolist():
-        values[index] = int(exact(index).scaleb(decimals, EXACT).to_integral_value(ROUND_HALF_EVEN, EXACT))
-    return Costs(values, 10**decimals, Rounding(Decimal(5).scaleb(-decimals - 1), exact))
-
-
-def _decimals_for(numbers: NDArray[np.float64], largest: int, precision: Precision, name: str) -> int:
-    """Return the decimals to round to. Raises as `rounded`."""
-    span = float(max(numbers.max(initial=0.0), 0.0)) - float(min(numbers.min(initial=0.0), 0.0))
-    # One unit more for rounding, and a little for the error of the float itself.
-    finest = next((d for d in range(MAXIMUM_DECIMALS, -1, -1) if span * 10.0**d * (1 + 2.0**-50) + 1 <= largest), None)
-    asked, apart = precision.decimals, f"the largest and the smallest cost (or 0) are {span:.6g} apart"
-    if finest is None:
-        what = f"{apart}, and {precision.algorithm} takes at most {largest} here"
-        raise InputError(f"{what}, even if they are rounded to whole numbers; divide them by a power of ten", name)
-    if asked is not None and asked > finest:
-        what = f"round = {unit_text(asked)} is too fine: {apart}"
-        raise InputError(f"{what}, and {precision.algorithm} can round them to {unit_text(finest)} at best", name)
-    decimals = finest if asked is None else asked
-    sizes = np.abs(numbers[numbers != 0])
-    if sizes.size:
-        _refuse_coarse(float(sizes.min()), float(sizes.max()), decimals, precision, name)
-    return decimals
-
-
-def _refuse_coarse(least: float, most: float, decimals: int, precision: Precision, name: str) -> None:
-    """Refuse a unit that may change the smallest cost by more than 5 %, or, if the job sets it, the largest cost."""
-    fewest, unit = FEWEST_UNITS / 10**decimals, unit_text(decimals)
-    if precision.decimals is not None and most < fewest:
-        raise InputError(f"round = {unit} is too coarse: the largest cost is {most:.6g}", name)
-    if precision.decimals is None and least < fewest:
-        what = f"costs from {least:.6g} to {most:.6g} are too far apart for {precision.algorithm}, which can round them"
-        way_out = f"set round = {unit} if that is good enough, or write inf for arcs that are not to be used"
-        raise InputError(f"{what} to {unit} at best; {way_out}", name)
-
-
 def decimals_of(unit: float) -> int | None:
     """Return the decimals of a unit that is a power of ten from 1e-18 to 1, else None."""
     return next((d for d in range(MAXIMUM_DECIMALS + 1) if float(f"1e-{d}") == unit), None)
@@ -611,13 +608,13 @@ def rounded_weights(
     Raises
     ------
     InputError
-        As `rounding.rounded`.
+        As `Precision.rounded`.
     """
     if weights.dtype.kind == "u":
-        found = rounded(weights / scale, exact_integers(weights, scale), size, precision, name)
+        found = precision.rounded(weights / scale, exact_integers(weights, scale), size, name)
     else:
         numbers = weights.astype(np.float64, copy=False)
-        found = rounded(numbers, exact_floats(numbers), size, precision, name)
+        found = precision.rounded(numbers, exact_floats(numbers), size, name)
         if (found.values < EXACT_IN_DOUBLES).all() and np.array_equal(found.values / float(found.scale), numbers):
             found = found._replace(rounding=None)  # exact after all: floats only since they have ten decimals or more
     return narrowed(found.values.astype(np.uint64)), found.scale, found.rounding

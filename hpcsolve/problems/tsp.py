@@ -91,7 +91,7 @@ class Tsp:
         Raises
         ------
         InputError
-            The costs do not fit, and the job forbids rounding; or as in `rounding.rounded`.
+            The costs do not fit, and the job forbids rounding; or as in `Precision.rounded`.
         """
         if self.rounding or not precision.rounds(self):
             return self

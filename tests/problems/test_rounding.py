@@ -25,7 +25,6 @@ from hpcsolve.problems.rounding import (
     costs_from_texts,
     decimals_of,
     exact_floats,
-    rounded,
     unit_text,
 )
 from hpcsolve.problems.tsp import from_matrix
@@ -57,7 +56,7 @@ def test_floats_are_rounded_to_the_finest_unit(numbers, largest, negative):
     numbers = [-x for x in numbers] if negative else numbers
     assume(max(map(abs, numbers)) < largest / 2)
     try:
-        found = rounded(np.array(numbers), exact_floats(np.array(numbers)), (5, 5), precision(largest), "mine")
+        found = precision(largest).rounded(np.array(numbers), exact_floats(np.array(numbers)), (5, 5), "mine")
     except InputError as error:  # at least one digit of the smallest cost must be left
         assert "too far apart" in str(error) and largest == 2**15
         return
@@ -77,7 +76,7 @@ def test_halves_go_to_the_even_neighbour(decimals, tens):
     numbers = [float(Decimal(10 * k + 5).scaleb(-decimals - 1)) for k in tens]
     asked = precision(FINE, decimals=decimals)
     assume(max(map(abs, numbers)) >= 10 / 10**decimals)
-    found = rounded(np.array(numbers), exact_floats(np.array(numbers)), (3, 3), asked, "mine")
+    found = asked.rounded(np.array(numbers), exact_floats(np.array(numbers)), (3, 3), "mine")
     assert found.values.tolist() == [k + (k % 2) for k in tens] == [nearest(repr(x), decimals) for x in numbers]
 
 
