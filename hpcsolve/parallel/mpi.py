@@ -28,7 +28,7 @@ import mpi4py
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.errors import HpcsolveError
+from hpcsolve.errors import HpcsolveError, agree
 from hpcsolve.memory import available_to_host
 
 mpi4py.rc.initialize = False
@@ -133,9 +133,7 @@ class MpiComm:
                 value = make()
             except HpcsolveError as raised:
                 error = raised
-        for found in self.allgather(error):
-            if found is not None:
-                raise found
+        agree(self, error)
         made: T = self._broadcast(value, self._host)
         return made
 
