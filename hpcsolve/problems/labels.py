@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -80,10 +80,14 @@ def _whole_numbers(searched: Any) -> NDArray[np.int64] | None:
     return table.astype(np.int64)
 
 
+def is_integer(value: object) -> TypeGuard[int]:
+    """Return whether a value is an integer of Python or numpy, and no truth value."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
 def _as_integer(item: Any) -> int | None:
     """Return a label, or None if the item is not a whole number of 64 bits."""
-    whole = isinstance(item, (int, np.integer)) and not isinstance(item, bool)
-    whole = whole or (isinstance(item, (float, np.floating)) and float(item).is_integer())
+    whole = is_integer(item) or (isinstance(item, (float, np.floating)) and float(item).is_integer())
     return int(item) if whole and -(2**63) <= item < 2**63 else None
 
 

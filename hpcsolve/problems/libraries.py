@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from hpcsolve.errors import InputError
 from hpcsolve.problems import geographic
 from hpcsolve.problems.graph import Graph, from_edges
+from hpcsolve.problems.labels import is_integer
 from hpcsolve.problems.notes import ONE_WAY, not_used, one_way_notes, read_note
 from hpcsolve.problems.rounding import Precision
 from hpcsolve.problems.tsp import Tsp, from_matrix
@@ -59,7 +60,7 @@ def from_networkx(
     values = _edge_values(tails, heads, attributes, weight, title, file)
     coordinates, kind = node_places(graph)
     arcs = directed if directed is not None else graph.is_directed() if stated else None
-    labelled = all(isinstance(node, (int, np.integer)) and not isinstance(node, bool) for node in nodes)
+    labelled = all(map(is_integer, nodes))
     converted = from_edges(
         [position[node] for node in tails], [position[node] for node in heads], values,
         n=len(nodes), directed=arcs, name=title,
@@ -236,7 +237,7 @@ def from_data_frame(frame: Any, precision: Precision | None = None, name: str = 
     if geographic.has_place_columns(list(frame.columns)):
         return _places(frame, name)
     labels = _labels(frame, name)
-    if _integers(labels):
+    if all(map(is_integer, labels)):
         tsp = from_matrix(frame.to_numpy(), name, precision=precision)
         return replace(tsp, labels=np.array(labels, dtype=np.int64))
     return from_matrix(frame.to_numpy(), name, city_names=[str(label) for label in labels], precision=precision)
@@ -246,7 +247,7 @@ def _labels(frame: Any, name: str) -> list[Any]:
     """Return the labels of the rows, which must be those of the columns in the same order, each one once."""
     rows, columns = list(frame.index), list(frame.columns)
     if rows == columns:
-        if _integers(rows) and len(set(rows)) < len(rows):
+        if all(map(is_integer, rows)) and len(set(rows)) < len(rows):
             raise InputError("two cities have the same number in the index of the DataFrame; give each its own", name)
         return rows
     if len(rows) != len(columns):
@@ -255,10 +256,6 @@ def _labels(frame: Any, name: str) -> list[Any]:
     what = f"row {first} of the DataFrame is {shown(str(rows[first]))}, column {first} {shown(str(columns[first]))}"
     cure = "order them with df.loc[df.columns]" if set(rows) == set(columns) else "set df.index = df.columns"
     raise InputError(f"{what}; the cities must be the same in both: {cure}", name)
-
-
-def _integers(labels: Sequence[Any]) -> bool:
-    return all(isinstance(label, (int, np.integer)) and not isinstance(label, bool) for label in labels)
 
 
 def _places(frame: Any, name: str) -> Tsp:
@@ -277,5 +274,5 @@ def _places(frame: Any, name: str) -> Tsp:
             raise InputError(f"place {position} has no name", name)
     return geographic.from_places(
         latitude, longitude, name, city_names=[str(text) for text in names],
-        labels=ids if ids and _integers(ids) else None, notes=not_used(columns.unused(list(frame.columns))),
+        labels=ids if ids and all(map(is_integer, ids)) else None, notes=not_used(columns.unused(list(frame.columns))),
     )

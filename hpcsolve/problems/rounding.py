@@ -126,6 +126,7 @@ class Precision:
         return True
 
     def rounded_table(self, numbers: NDArray[np.float64], exact: ExactValue, n: int, name: str) -> Costs:
+        """Round the costs of a table of n cities, and mend what only noise makes asymmetric. Raises as `rounded`."""
         costs = self.rounded(numbers, exact, (n, len(numbers)), name)
         return _without_noise(costs, numbers, n) if len(numbers) == n * n else costs  # not for one triangle of a table
 

@@ -25,9 +25,11 @@ from hpcsolve.problems.generate.random_integers import (
     next_words,
     require_integers,
     require_memory_of,
+    require_truths,
     sorted_unique,
 )
 from hpcsolve.problems.graph import Graph, assembled
+from hpcsolve.problems.labels import is_integer
 from hpcsolve.problems.rounding import LARGEST_WEIGHT
 
 Edges = tuple[NDArray[np.int64], NDArray[np.int64]]
@@ -134,8 +136,7 @@ def random_graph(
         Whether arcs lead one way only.
     """
     require_integers(n=(n, 1), degree=(degree, 0), seed=(seed, 0), parts=(parts, 1))
-    if not isinstance(directed, bool):
-        raise InputError(f"directed is {directed!r}; it must be true or false")
+    require_truths(directed=directed)
     _order(n, n * degree)
     stream = np.random.PCG64(seed)
     count = n * degree if directed else n * degree // 2
@@ -169,11 +170,16 @@ def _graph(
     """Build the graph of these edges with random weights, from a seed or from the next words of a stream."""
     require_weights(low, high)
     stream = np.random.PCG64(random) if isinstance(random, (int, np.integer)) else random
-    weights = integers_below(next_words(stream, len(edges[0])), high - low + 1).astype(np.uint64) + np.uint64(low)
+    weights = _weights(stream, len(edges[0]), low, high)
     return assembled(
         name, n, *edges, weights.astype(np.uint32) if high < 2**32 else weights, directed=directed,
         labels=np.arange(1, n + 1), coordinates=coordinates, comment=comment,
     )
+
+
+def _weights(stream: np.random.PCG64, count: int, low: int, high: int) -> NDArray[np.uint64]:
+    """Return the next random weights of a stream, from `low` to `high`, both included."""
+    return integers_below(next_words(stream, count), high - low + 1).astype(np.uint64) + np.uint64(low)
 
 
 def require_weights(low: int, high: int) -> None:
@@ -185,7 +191,7 @@ def require_weights(low: int, high: int) -> None:
         With the bounds.
     """
     for key, value in (("low", low), ("high", high)):
-        if not isinstance(value, (int, np.integer)) or isinstance(value, bool):
+        if not is_integer(value):
             raise InputError(f"{key} is {value!r}; it must be an integer")
     if not (0 <= low <= high <= LARGEST_WEIGHT and high - low < LARGEST_RANGE):
         raise InputError(f"low is {low}, high is {high}; 0 <= low <= high < low + 2^31 and high < 2^64 - 1 must hold")
@@ -246,7 +252,7 @@ def power_law_steiner(
     require_memory_of(n, 80, edges)
     stream = np.random.PCG64(seed)
     tails, heads = _attached(stream, n, edges if n > 1 else 0)
-    weights = integers_below(next_words(stream, len(tails)), high - low + 1).astype(np.uint64) + np.uint64(low)
+    weights = _weights(stream, len(tails), low, high)
     text = f"power-law-steiner n={n} edges={edges} terminals={terminals} seed={seed} low={low} high={high}"
     return assembled(
         f"power-law-steiner-{n}-seed{seed}", n, tails, heads, weights, directed=False, labels=np.arange(1, n + 1),

@@ -20,12 +20,12 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.errors import InputError
 from hpcsolve.problems.generate.random_integers import (
     integers_below,
     next_words,
     require_integers,
     require_memory_of,
+    require_truths,
     sorted_unique,
 )
 from hpcsolve.problems.graph import Graph, assembled, z_order
@@ -58,8 +58,7 @@ def road_graph(n: int, seed: int = 1, shuffle: bool = False) -> Graph:
         Whether to number the vertices at random, as in a file without spatial order.
     """
     require_integers(n=(n, 1), seed=(seed, 0))
-    if not isinstance(shuffle, bool):
-        raise InputError(f"shuffle is {shuffle!r}; it must be true or false")
+    require_truths(shuffle=shuffle)
     require_memory_of(n, 850)
     stream = np.random.PCG64(seed)
     points = road_points(stream, n)

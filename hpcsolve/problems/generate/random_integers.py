@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from hpcsolve.errors import InputError
 from hpcsolve.memory import require_free
+from hpcsolve.problems.labels import is_integer
 from hpcsolve.wording import counted
 
 BYTES_AN_EDGE = 160
@@ -69,10 +70,17 @@ def require_integers(**values: tuple[object, int]) -> None:
     """
     for key, (value, least) in values.items():
         most = 2**63 - 1 if key == "seed" else LARGEST_RANGE - 1
-        if not isinstance(value, (int, np.integer)) or isinstance(value, bool):
+        if not is_integer(value):
             raise InputError(f"{key} is {value!r}; it must be an integer")
         if not least <= value <= most:
             raise InputError(f"{key} is {value}; it must be {least} to {most}")
+
+
+def require_truths(**values: object) -> None:
+    """Refuse values that are neither true nor false. Raises `InputError` for the first key with such a value."""
+    for key, value in values.items():
+        if not isinstance(value, bool):
+            raise InputError(f"{key} is {value!r}; it must be true or false")
 
 
 def require_memory_of(n: int, bytes_a_vertex: int, edges: int = 0) -> None:

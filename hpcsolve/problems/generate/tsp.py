@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from hpcsolve.errors import InputError
 from hpcsolve.problems.distances import distance_functions, distance_matrix
-from hpcsolve.problems.generate.random_integers import first_words, integers_below, require_integers
+from hpcsolve.problems.generate.random_integers import first_words, integers_below, require_integers, require_truths
 from hpcsolve.problems.tsp import Tsp, from_costs, largest_cost, require_memory
 
 BYTES_A_RANDOM_COST = 24
@@ -76,8 +76,7 @@ def random_matrix(n: int, seed: int = 1, low: int = 1, high: int = 1000, symmetr
         Whether both directions of an arc cost the same.
     """
     require_integers(n=(n, 1), seed=(seed, 0), low=(low, -(2**31)), high=(high, -(2**31)))
-    if not isinstance(symmetric, bool):
-        raise InputError(f"symmetric is {symmetric!r}; it must be true or false")
+    require_truths(symmetric=symmetric)
     if high < low or max(abs(low), abs(high)) > largest_cost(n):
         bounds = f"-{largest_cost(n)} <= low <= high <= {largest_cost(n)}"
         raise InputError(f"low is {low}, high is {high}; {bounds} must hold")
