@@ -18,7 +18,7 @@ from hpcsolve.answers.contents import Column, Contents, Dataset, columns, own_un
 from hpcsolve.answers.rounding import Worth
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.parallel.launch import on_rank_0
-from hpcsolve.problems.questions import TourQuestion, dearest_leg, leg_ends
+from hpcsolve.problems.questions import VALUES, TourQuestion, dearest_leg, leg_ends
 from hpcsolve.problems.tsp import Tsp
 from hpcsolve.problems.unrounded import Unrounded, slack_of, unrounded_costs, unrounded_tour
 from hpcsolve.wording import counted
@@ -32,11 +32,6 @@ LEGS = {
                          "that it leads from, times /instance/scale", "leg", scaled=True, optional=True),
 }
 """The group `/legs`."""
-VALUES = {
-    "sum": "cost added up", "latency": "sum of weighted arrivals", "position": "cost by place added up",
-    "bottleneck": "dearest leg", "lexicographic": "cost added up, the dearest leg", "finish": "time of the end",
-}
-"""Objective -> what its value is, in words."""
 COST = Dataset("int64", "Cost in exact integers: the instance's own unit times /instance/scale", scaled=True)
 
 

@@ -5,7 +5,7 @@ The check is plain numpy on the instance, and uses nothing of a solver.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, Literal
@@ -16,6 +16,11 @@ from numpy.typing import ArrayLike, NDArray
 from hpcsolve.problems.tsp import NO_ARC, Tsp
 
 Objective = Literal["sum", "latency", "position", "bottleneck", "lexicographic", "finish"]
+VALUES: Mapping[Objective, str] = {
+    "sum": "cost added up", "latency": "sum of weighted arrivals", "position": "cost by place added up",
+    "bottleneck": "dearest leg", "lexicographic": "cost added up, the dearest leg", "finish": "time of the end",
+}
+"""What the value of each objective is, in words."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,11 +16,12 @@ from hpcsolve.analysis.plot.run import seconds_by_phase
 from hpcsolve.answers import answer_in, rounding, tours
 from hpcsolve.answers.reductions import REDUCTIONS, ranges
 from hpcsolve.answers.rounding import Worth
-from hpcsolve.answers.tour import VALUES, below_optimum, cost_suffix, is_open
+from hpcsolve.answers.tour import below_optimum, cost_suffix, is_open
 from hpcsolve.answers.tours import TOURS
 from hpcsolve.answers.tree import how_proven
 from hpcsolve.output.log import duration
 from hpcsolve.problems.geographic import DEGREES
+from hpcsolve.problems.questions import VALUES
 from hpcsolve.wording import counted, size
 
 NONE = "-"
