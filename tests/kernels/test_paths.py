@@ -21,7 +21,7 @@ def found(device, distances, weights=(3, 4, 5, 0), cutoff=2**31 - 2):
         batch = batch_on(device, searches, WANTS_DISTANCES, device.empty((1, 5), np.uint32))
         # The row that the grid engine has filled is taken as it is.
         prepared.launch("paths/near_far_grid", 1, batch, cutoff)
-        solved = batch.solved(prepared)
+        solved = batch.solved(prepared, [])
     return int(solved.wrong[0]), int(solved.cut[0])
 
 

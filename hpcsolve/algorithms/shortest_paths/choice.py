@@ -21,16 +21,12 @@ from functools import partial
 from hpcsolve.algorithms.shortest_paths.engines import AUTO, NEAR_FAR, PHAST, chosen_engine, engine_named
 from hpcsolve.algorithms.shortest_paths.engines.hierarchy import UNLIMITED, Hierarchy, Refusal, too_dense
 from hpcsolve.algorithms.shortest_paths.engines.kept import Kept, cached_hierarchy, kept_hierarchy, look_up
-from hpcsolve.algorithms.shortest_paths.question import Parameters
+from hpcsolve.algorithms.shortest_paths.question import PathStatement
 from hpcsolve.algorithms.shortest_paths.search_graph import REAL, Keys, first_keys, lay_out
 from hpcsolve.algorithms.shortest_paths.searches import (
-    CHECKED,
     SEVERAL_SEEDS,
-    WANTS_DISTANCES,
     WANTS_PATHS,
     WANTS_PREDECESSORS,
-    WANTS_TARGETS,
-    Engine,
     Prepared,
     Request,
 )
@@ -39,7 +35,6 @@ from hpcsolve.errors import InputError
 from hpcsolve.memory import give_back_freed_memory
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.graph import Graph
-from hpcsolve.problems.questions import PathQuestion
 from hpcsolve.wording import counted
 
 NEAR_FAR_STEPS = 12.0
@@ -110,9 +105,7 @@ class Way:
     reason: str = ""
 
 
-def way_of(
-    graph: Graph, parameters: Parameters, asked: PathQuestion, cores: int, find: Callable[[], Kept | None]
-) -> Way:
+def way_of(stated: PathStatement, cores: int, find: Callable[[], Kept | None]) -> Way:
     """Return how the searches of a job are made.
 
     Parameters
@@ -127,34 +120,25 @@ def way_of(
     InputError
         The job asks for an engine that cannot answer it.
     """
-    wanted, engine = wanted_of(parameters, asked), engine_named(parameters.engine)
-    if engine is not None:
-        if other := _lacking(engine, wanted):
-            raise InputError(f'shortest-paths.engine: "{engine.name}" only makes tables, not {other}; choose "auto"')
-        if not engine.floats and first_keys(graph) is REAL:
-            raise InputError(f'engine "{engine.name}": {FLOATS}; choose "near-far", or give integer weights',
-                             graph.name)
+    graph, parameters, asked = stated.problem, stated.parameters, stated.question
+    engine = engine_named(parameters.engine)
+    wanted = SEVERAL_SEEDS * parameters.voronoi | WANTS_PREDECESSORS * (parameters.predecessors or parameters.voronoi)
+    if asked.pairs is not None:
+        wanted |= WANTS_PATHS
+    lacking = wanted & ~(engine or PHAST).delivers
+    other = next((words for bit, words in IN_WORDS.items() if bit & lacking), "")
+    if engine is not None and other:
+        raise InputError(f'shortest-paths.engine: "{engine.name}" only makes tables, not {other}; choose "auto"')
+    if engine is not None and not engine.floats and first_keys(graph) is REAL:
+        raise InputError(f'engine "{engine.name}": {FLOATS}; choose "near-far", or give integer weights', graph.name)
     if parameters.engine != AUTO:
         return Way(parameters.engine, required(graph) if engine is PHAST else None)
-    other = _lacking(PHAST, wanted) or ("searches up to a cutoff" if parameters.cutoff is not None else "")
+    if not other and parameters.cutoff is not None:
+        other = "searches up to a cutoff"
     found = Refusal(other) if other else worth_trying(graph, len(asked.seeds), cores, find())
     if isinstance(found, Refusal):
         return Way(NEAR_FAR, None, found.reason)
     return Way(PHAST.name, found)
-
-
-def wanted_of(parameters: Parameters, asked: PathQuestion) -> int:
-    """Return what the engine of a job must deliver, as bits of `Engine.delivers`."""
-    if asked.pairs is not None:
-        return CHECKED | WANTS_TARGETS | WANTS_PATHS
-    return (CHECKED | (WANTS_DISTANCES if asked.targets is None else WANTS_TARGETS)
-            | WANTS_PREDECESSORS * (parameters.predecessors or parameters.voronoi)
-            | SEVERAL_SEEDS * parameters.voronoi)
-
-
-def _lacking(engine: Engine, wanted: int) -> str:
-    """Return what is wanted and the engine does not deliver, in words, or an empty text."""
-    return next((words for bit, words in IN_WORDS.items() if bit & wanted & ~engine.delivers), "")
 
 
 def worth_trying(
@@ -225,8 +209,9 @@ def way_by(engine: str, reason: str = "") -> Way:
     return Way(engine, Attempt(UNLIMITED) if engine == PHAST.name else None, reason)
 
 
-def request_of(graph: Graph, keys: Keys, asked: PathQuestion, parameters: Parameters, searches: int) -> Request:
+def request_of(stated: PathStatement, keys: Keys, searches: int) -> Request:
     """Return what is known of the searches of a rank."""
+    graph, parameters, asked = stated.problem, stated.parameters, stated.question
     delta = None if parameters.delta is None else parameters.delta * graph.scale
     return Request(graph.n, graph.arcs, keys, searches, asked.targets, parameters.predecessors, cutoff=asked.cutoff,
                    delta=delta, batch=parameters.batch, restrict=True)

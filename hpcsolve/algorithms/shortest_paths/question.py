@@ -124,6 +124,12 @@ class PathStatement(Statement):
 
     question: PathQuestion
 
+    @property
+    def searches(self) -> int:
+        """The number of searches that it takes."""
+        pairs = self.question.pairs
+        return len(self.question.seeds) if pairs is None else len(np.unique(pairs[:, 0]))
+
 
 def statement(graph: Graph, parameters: Parameters, to_check: bool = False) -> PathStatement:
     """Return the statement of a job. Raises as `question`. About a file of queries, the message names file and line."""

@@ -11,12 +11,12 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.shortest_paths.search_graph import Keys, SearchGraph
+from hpcsolve.algorithms.shortest_paths.search_graph import Keys, SearchGraph, lay_out
 from hpcsolve.device.base import Buffer, Device, DeviceInfo, Download, Timer, batches_at_once
 from hpcsolve.problems.graph import Graph
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from hpcsolve.algorithms.shortest_paths.engines.hierarchy import Hierarchy
     from hpcsolve.algorithms.shortest_paths.reductions import Reducer
 
+Own = TypeVar("Own", bound="Prepared")
 WANTS_DISTANCES, WANTS_PREDECESSORS, WANTS_TARGETS, WANTS_PATHS, UNCHECKED = 1, 2, 4, 8, 16
 """Bits of `wanted`: what a search delivers. With `UNCHECKED` the check may be left out, where nobody reads it."""
 SEVERAL_SEEDS, CHECKED = 32, 64
@@ -100,7 +101,7 @@ class Solved:
     Attributes
     ----------
     prepared, arriving
-        Whose `seconds_copy` counts; the buffers of what is arriving, with their downloads.
+        The engine that searched; the buffers of what is arriving, with their downloads.
     wrong, cut
         Shape (searches,): the number of entries that the check found wrong; the number of arcs that lead from a reached
         to an unreached vertex, none if the search ended early because all its targets were settled.
@@ -142,8 +143,24 @@ class Solved:
             download.wait()
             buffer.free()
         self.arriving = []
-        self.prepared.seconds_copy += time.perf_counter() - started
+        (self.prepared.beside or self.prepared).seconds_copy += time.perf_counter() - started
         return self
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """What a batch of searches shall deliver, and where to. Attributes as the parameters of `Prepared.start`."""
+
+    searches: Searches
+    wanted: int
+    distance: NDArray[Any]
+    predecessor: NDArray[np.uint32] | None = None
+    path_room: int = 0
+    reducer: Reducer | None = None
+
+    def columns(self, graph: SearchGraph) -> NDArray[np.uint32]:
+        """Return the vertices that a row has: the targets, or all in the order of the input."""
+        return self.searches.targets if self.wanted & WANTS_TARGETS else graph.places()
 
 
 class Prepared(ABC):
@@ -159,8 +176,12 @@ class Prepared(ABC):
         Number of searches that make a good batch; of searches one by one, number of blocks at the same time.
     threads
         Threads of a block, whole warps; a CPU has one.
+    beside
+        Searches of the same graph whose timer is used, and whose buffers of the graph if they are the same.
     net
         The graph's buffers, by the names of the kernels' fields.
+    held
+        Groups of arguments whose buffers are freed at the end.
     timer, seconds_copy
         The seconds of the kernels, and those that the host waited for results after their searches had ended.
     restricted
@@ -169,20 +190,42 @@ class Prepared(ABC):
         Sources of a line of distances, and lines, if searches leave lines on the device (reductions.py), else None.
     """
 
-    device: Device
-    graph: SearchGraph
-    keys: Keys
-    cutoff: int
-    at_once: int
-    blocks: int
-    threads: int = BLOCK_THREADS
-    net: Mapping[str, int | Buffer]
     timer: Timer
-    seconds_copy: float = 0.0
-    restricted: bool = False
+    net: Mapping[str, int | Buffer]
+    threads = BLOCK_THREADS
+    blocks = 1
+    seconds_copy = 0.0
+    restricted = False
     line_shape: tuple[int, int] | None = None
 
+    def __init__(
+        self, device: Device, graph: SearchGraph, keys: Keys, cutoff: int, at_once: int, beside: Prepared | None = None
+    ) -> None:
+        """Bring the graph to the device unless it is there."""
+        self.device, self.graph, self.keys, self.cutoff, self.at_once = device, graph, keys, cutoff, at_once
+        self.beside, self.timer = beside, beside.timer if beside else device.timer()
+        self.held: list[Mapping[str, Buffer]] = []
+        if beside is not None and beside.graph is graph:
+            self.net = beside.net
+        else:
+            self.net = {"n": graph.n, **self.constants(graph, "offsets", "arcs", "in_offsets", "in_arcs", "order")}
+
+    def constants(self, owner: object, *names: str) -> dict[str, Any]:
+        """Return arrays of an object as constants of the device. Arrays that are the same have the same buffer."""
+        arrays = {name: vars(owner)[name] for name in names}
+        buffers = {id(array): self.device.constant(array) for array in arrays.values()}
+        self.held.append({name: buffers[id(array)] for name, array in arrays.items()})
+        return {**self.held[-1]}
+
+    def allocated(self, shapes: Mapping[str, tuple[Any, Any]]) -> dict[str, Buffer]:
+        """Return memory to work in, of these shapes and types."""
+        self.held.append({name: self.device.empty(shape, dtype) for name, (shape, dtype) in shapes.items()})
+        return {**self.held[-1]}
+
     @abstractmethod
+    def search(self, asked: Asked) -> Solved:
+        """Run a batch of searches. What they found may still be arriving when this returns."""
+
     def start(
         self, searches: Searches, wanted: int, distance: NDArray[Any] | None = None,
         predecessor: NDArray[np.uint32] | None = None, path_room: int = 0, reducer: Reducer | None = None,
@@ -202,10 +245,13 @@ class Prepared(ABC):
         reducer
             Reduces each row to a summary. Then `distance`, shape (searches, entries), is filled with the summaries.
         """
-
-    @abstractmethod
-    def held(self) -> Iterable[Mapping[str, Any]]:
-        """Return groups of arguments whose buffers are freed at the end."""
+        if distance is None:
+            assert wanted & WANTS_TARGETS
+            distance = np.empty(searches.queries, self.keys.dtype)
+        found = self.search(Asked(searches, wanted, distance, predecessor, path_room, reducer))
+        if wanted & WANTS_TARGETS:
+            found.target_keys = distance.reshape(-1)
+        return found
 
     def solve(
         self, searches: Searches, wanted: int, distance: NDArray[Any] | None = None,
@@ -214,27 +260,14 @@ class Prepared(ABC):
         """Run a batch of searches, and return when all results are there. See `start`."""
         return self.start(searches, wanted, distance, predecessor, path_room).wait()
 
-    def __enter__(self) -> Any:
+    def __enter__(self: Own) -> Own:
         """Return itself."""
         return self
 
     def __exit__(self, *_: object) -> None:
         """Free all buffers."""
-        for buffer in {id(each): each for group in self.held() for each in group.values()}.values():
-            if buffer is not None and not isinstance(buffer, int):
-                buffer.free()
-
-
-def graph_on(device: Device, graph: SearchGraph) -> dict[str, int | Buffer]:
-    """Return the kernels' group `net`: a graph on a device."""
-    return {"n": graph.n, **constants(device, graph, ("offsets", "arcs", "in_offsets", "in_arcs", "order"))}
-
-
-def constants(device: Device, owner: object, names: tuple[str, ...]) -> dict[str, Buffer]:
-    """Return arrays of an object as constants of the device. Arrays that are the same have the same buffer."""
-    arrays = {name: vars(owner)[name] for name in names}
-    buffers = {id(array): device.constant(array) for array in arrays.values()}
-    return {name: buffers[id(array)] for name, array in arrays.items()}
+        for buffer in {id(each): each for group in self.held for each in group.values()}.values():
+            buffer.free()
 
 
 @dataclass(frozen=True)
@@ -335,6 +368,10 @@ class Engine(ABC):
     @abstractmethod
     def nbytes(self, request: Request, info: DeviceInfo) -> int:
         """Return the bytes of the arrays that searches work in, beside the graph and the answers."""
+
+    def laid_out(self, graph: Graph, request: Request, beside: Prepared | None) -> SearchGraph:
+        """Return the graph as the kernels read it."""
+        return beside.graph if beside else request.laid_out or lay_out(graph, request.keys)
 
     def line_shape(self, request: Request, info: DeviceInfo) -> tuple[int, int] | None:
         """Return the shape of lines that searches leave on the device, as `Prepared.line_shape`."""

@@ -3,86 +3,34 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.base import WITHOUT_WORK, Outcome, Plan, Report
-from hpcsolve.algorithms.shortest_paths.choice import (
-    Way,
-    kept_everywhere,
-    kept_here,
-    prepared_on,
-    request_of,
-    way_by,
-    way_of,
-    workers,
-    workers_of_all,
-)
-from hpcsolve.algorithms.shortest_paths.engines import (
-    ENGINES,
-    NEAR_FAR,
-    PHAST,
-    PUSH,
-    chosen_engine,
-    kernel_files,
-)
-from hpcsolve.algorithms.shortest_paths.engines.hierarchy import (
-    PLATEAUS_FILE,
-    Refusal,
-    contraction_bytes,
-    hierarchy_bytes,
-    most_arcs,
-    weighing_bytes,
-)
+from hpcsolve.algorithms.shortest_paths import choice, pairs, reductions, search_graph, tables
+from hpcsolve.algorithms.shortest_paths.engines import ENGINES, NEAR_FAR, PHAST, PUSH, chosen_engine, kernel_files
+from hpcsolve.algorithms.shortest_paths.engines.hierarchy import PLATEAUS_FILE, Refusal, hierarchy_memory
 from hpcsolve.algorithms.shortest_paths.engines.kept import cached_contraction
-from hpcsolve.algorithms.shortest_paths.pairs import QueryTable, by_source, pair_bytes, paths_of, shares, solve_pairs
-from hpcsolve.algorithms.shortest_paths.question import Parameters, PathStatement, statement
-from hpcsolve.algorithms.shortest_paths.reductions import (
-    SUMMARIES_FILE,
-    reduced_bytes,
-    reductions_of,
-    solve_summaries,
-)
-from hpcsolve.algorithms.shortest_paths.search_graph import (
-    KINDS,
-    LONG,
-    Keys,
-    first_keys,
-    layout_bytes,
-    search_graph_bytes,
-    wider,
-)
+from hpcsolve.algorithms.shortest_paths.question import PathStatement, statement
+from hpcsolve.algorithms.shortest_paths.search_graph import KINDS, LONG, Keys, first_keys
 from hpcsolve.algorithms.shortest_paths.searches import CHECKED, Engine, Prepared, Request
-from hpcsolve.algorithms.shortest_paths.tables import (
-    CUT,
-    RELAXED,
-    ROUNDS,
-    WRONG,
-    RowTable,
-    SearchCheckpoints,
-    distances_of,
-    solve_table,
-)
 from hpcsolve.algorithms.trial import Stopwatch, Trial
-from hpcsolve.answers.contents import Column, Dataset, columns
-from hpcsolve.answers.distances import Distances
-from hpcsolve.answers.paths import Paths
-from hpcsolve.answers.reductions import Reductions
+from hpcsolve.answers.contents import Dataset, columns
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
 from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo, batches_at_once
 from hpcsolve.errors import InputError
 from hpcsolve.parallel.comm import Comm, SerialComm, even_shares
-from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.questions import PathQuestion
 from hpcsolve.wording import counted
 
 KERNEL_FILES = (*kernel_files(tuple(each for each in ENGINES if each.delivers & CHECKED)), PLATEAUS_FILE,
-                SUMMARIES_FILE)
+                reductions.SUMMARIES_FILE)
 SEARCHES = {
     "relaxed": Dataset("int64", "Number of arcs relaxed; Dijkstra's algorithm relaxes each once", "search"),
     "rounds": Dataset("int64", "Number of rounds, each of which must wait for the one before", "search"),
@@ -100,33 +48,32 @@ def run(stated: PathStatement, device: Device, comm: Comm, report: Report, check
     InputError
         A distance, or a sum of distances, does not fit 64 bits.
     """
-    graph, parameters, asked = stated.problem, stated.parameters, stated.question
-    share = _shares(asked, comm.size)[comm.rank]
+    graph, cutoff, saved = stated.problem, stated.question.cutoff, checkpoints.saved
+    share = _shares(stated.question, comm.size)[comm.rank]
     keys: Keys | None = first_keys(graph)
-    saved = checkpoints.saved
-    way = way_of(graph, parameters, asked, workers_of_all(device.info, comm),
-                 partial(kept_everywhere, graph, device.info, comm))
+    way = choice.way_of(stated, choice.workers_of_all(device.info, comm),
+                        partial(choice.kept_everywhere, graph, device.info, comm))
     if saved is not None:
-        known = [*(engine.name for engine in ENGINES), NEAR_FAR]
-        keys, way = KINDS[saved.text("keys", KINDS)], way_by(saved.text("engine", known), way.reason)
+        engine = saved.text("engine", [*(engine.name for engine in ENGINES), NEAR_FAR])
+        keys, way = KINDS[saved.text("keys", KINDS)], choice.way_by(engine, way.reason)
     while keys is not None:
-        kind = keys
-        prepared, way = prepared_on(graph, device, comm, way, request_of(graph, kind, asked, parameters, len(share)))
+        prepared, way = choice.prepared_on(graph, device, comm, way, choice.request_of(stated, keys, len(share)))
         with prepared:
             report(0.0)
-            numbers = {"keys": kind.code, "engine": way.engine}
-            kept = SearchCheckpoints(comm, checkpoints, share.start, saved, numbers)
-            mine = _found(prepared, asked, share, parameters, report, kept)
+            kept = tables.SearchCheckpoints(comm, checkpoints, share.start, saved,
+                                            {"keys": keys.code, "engine": way.engine})
+            work, answer = _found(prepared, stated, share, report, kept)
             seconds = {"seconds_kernel": prepared.timer.seconds, "seconds_copy": prepared.seconds_copy}
-            cut = asked.cutoff is None or kind.encode_one(asked.cutoff) > prepared.cutoff
+            cut = cutoff is None or keys.encode_one(cutoff) > prepared.cutoff
         started = time.perf_counter()
-        if not any(comm.allgather(cut and bool(mine.work[:, CUT].any()))):
-            rank = {"operations": int(mine.work[:, RELAXED].sum()), **seconds,
+        if not any(comm.allgather(cut and bool(work[:, tables.CUT].any()))):
+            rank = {"operations": int(work[:, tables.RELAXED].sum()), **seconds,
                     "seconds_wait": time.perf_counter() - started}
-            tables, wrong = {"searches": _searches(mine.work, comm)}, int(mine.work[:, WRONG].sum())
-            return Outcome(_answer(mine, kind, asked, share, graph, parameters, comm), tables, rank,
+            wrong, every = int(work[:, tables.WRONG].sum()), np.concatenate(comm.gather(work) or [work])
+            relaxed, rounds = every.astype(np.int64)[:, [tables.RELAXED, tables.ROUNDS]].T
+            return Outcome(answer(), {"searches": columns(SEARCHES, {"relaxed": relaxed, "rounds": rounds})}, rank,
                            wrong=f"{wrong} entries contradict the arcs" if wrong else None)
-        (keys, way), saved = _next(kind, way), None
+        (keys, way), saved = _next(keys, way), None
     raise InputError("a path is longer than 2^64 - 2; divide the weights by a power of ten", graph.name)
 
 
@@ -134,57 +81,46 @@ def _shares(asked: PathQuestion, size: int) -> list[range]:
     """Return each rank's range of the searches, or of the queries sorted by source."""
     if asked.pairs is None:
         return even_shares(len(asked.seeds), size)
-    return shares(asked.pairs[by_source(asked.pairs)], size)
+    return pairs.shares(asked.pairs[pairs.by_source(asked.pairs)], size)
 
 
-def _found(prepared: Prepared, asked: PathQuestion, share: range, parameters: Parameters, report: Report,
-           kept: SearchCheckpoints) -> RowTable | QueryTable:
-    """Return what this rank's searches find."""
+def _found(prepared: Prepared, stated: PathStatement, share: range, report: Report, kept: tables.SearchCheckpoints
+           ) -> tuple[NDArray[np.uint64], Callable[[], Any]]:
+    """Return the counters of this rank's searches, and the collective function that makes the answer of their results.
+
+    Paths are on rank 0 alone, elsewhere the answer is None.
+    """
+    asked, parameters, comm, keys = stated.question, stated.parameters, kept.comm, prepared.keys
     mine = slice(share.start, share.stop)
     if asked.pairs is not None:
-        return solve_pairs(prepared, asked.pairs[by_source(asked.pairs)][mine], report, kept)
+        paths = pairs.solve_pairs(prepared, asked.pairs[pairs.by_source(asked.pairs)][mine], report, kept)
+        return paths.work, partial(pairs.paths_of, paths, keys, asked.pairs, comm)
     if asked.reduction is not None:
-        return solve_summaries(prepared, asked.seeds[mine], asked.targets, asked.reduction, report, kept)
-    wanted = parameters.predecessors or parameters.voronoi
-    return solve_table(prepared, asked.seeds[mine], asked.targets, wanted, report, kept)
+        found = reductions.solve_summaries(prepared, asked.seeds[mine], asked.targets, asked.reduction, report, kept)
+        return found.work, partial(reductions.reductions_of, found, keys, share, asked, stated.problem, comm)
+    trees = parameters.predecessors or parameters.voronoi
+    rows = tables.solve_table(prepared, asked.seeds[mine], asked.targets, trees, report, kept)
+    return rows.work, partial(tables.distances_of, rows, keys, share, asked, parameters)
 
 
-def _next(keys: Keys, way: Way) -> tuple[Keys | None, Way]:
+def _next(keys: Keys, way: choice.Way) -> tuple[Keys | None, choice.Way]:
     """Return what to try after a distance did not fit: wider keys, then an engine with more bits for distances."""
     engine = chosen_engine(way.engine, Request(0, 0, keys), ONE_CORE)
     if keys is LONG and engine.limit(LONG) < LONG.whole_limit:
         instead = f"a distance exceeds {engine.limit(LONG)}, the longest that {engine.name} finds"
-        return keys, Way(PUSH.name, None, instead if engine.study else "")
-    return wider(keys), way_by(way.engine)
-
-
-def _answer(mine: RowTable | QueryTable, keys: Keys, asked: PathQuestion, share: range, graph: Graph,
-            parameters: Parameters, comm: Comm) -> Distances | Paths | Reductions | None:
-    """Return this rank's part of the answer. Paths are on rank 0 alone, elsewhere None. Collective."""
-    if isinstance(mine, QueryTable):
-        assert asked.pairs is not None
-        return paths_of(mine, keys, asked.pairs, comm)
-    if asked.reduction is not None:
-        return reductions_of(mine, keys, share, asked, graph, comm)
-    return distances_of(mine, keys, share, asked, parameters)
-
-
-def _searches(work: NDArray[np.uint64], comm: Comm) -> Mapping[str, Column]:
-    """Return the group `/searches` on rank 0, elsewhere this rank's part of it. Collective."""
-    parts = comm.gather(work) or [work]
-    relaxed, rounds = np.concatenate(parts).astype(np.int64)[:, [RELAXED, ROUNDS]].T
-    return columns(SEARCHES, {"relaxed": relaxed, "rounds": rounds})
+        return keys, choice.Way(PUSH.name, None, instead if engine.study else "")
+    return search_graph.wider(keys), choice.way_by(way.engine)
 
 
 def plan(stated: PathStatement, ranks: int, info: DeviceInfo) -> Plan:
     """Return what a run on so many ranks, each with such a device, will need."""
-    graph, parameters, asked = stated.problem, stated.parameters, stated.question
+    graph, asked, count = stated.problem, stated.question, stated.searches
     keys = first_keys(graph)
     sizes = [len(share) for share in _shares(asked, ranks)]
-    way = way_of(graph, parameters, asked, ranks * workers(info), partial(kept_here, graph, info))
-    need = memory(graph, keys, asked, parameters, way, sizes, info)
+    way = choice.way_of(stated, ranks * choice.workers(info), partial(choice.kept_here, graph, info))
+    need = memory(stated, keys, way, sizes, info)
     details: dict[str, int | str] = {
-        "searches": searches(asked),
+        "searches": count,
         WITHOUT_WORK: sizes.count(0),
         "vertices, arcs": f"{graph.n}, {graph.arcs}",
         "distances": {"u4": "32-bit integers, wider if need be", "u8": "64-bit integers", "f8": "floats"}[keys.code],
@@ -194,20 +130,10 @@ def plan(stated: PathStatement, ranks: int, info: DeviceInfo) -> Plan:
     if asked.pairs is not None:
         details["queries"] = len(asked.pairs)
     a_vertex = (max(map(sum, zip(need.device, need.host))) + need.shared) / max(graph.n, 1)
-
-    def largest(free: Sequence[int]) -> int:
-        return int(min(free) / max(a_vertex, 1))
-
-    work = searches(asked) * graph.arcs
     table = asked.pairs is None and asked.reduction is None
     smaller = '[shortest-paths] reduce = ["sum"] keeps the sum of each row in place of the table' if table else ""
-    return Plan(need.device, need.host, work, "arc of Dijkstra's", (0,) * ranks, details, largest, need.shared,
-                    smaller=smaller)
-
-
-def searches(asked: PathQuestion) -> int:
-    """Return the number of searches that a question takes."""
-    return len(asked.seeds) if asked.pairs is None else len(np.unique(asked.pairs[:, 0]))
+    return Plan(need.device, need.host, count * graph.arcs, "arc of Dijkstra's", (0,) * ranks, details,
+                lambda free: int(min(free) / max(a_vertex, 1)), need.shared, smaller=smaller)
 
 
 @dataclass(frozen=True)
@@ -219,94 +145,73 @@ class Memory:
     shared: int
 
 
-def memory(graph: Graph, keys: Keys, asked: PathQuestion, parameters: Parameters, way: Way, sizes: Sequence[int],
-           info: DeviceInfo) -> Memory:
+def memory(stated: PathStatement, keys: Keys, way: choice.Way, sizes: Sequence[int], info: DeviceInfo) -> Memory:
     """Return the peak memory of a run, given the number of searches, or queries, of each rank.
 
     For engine "phast" it covers the largest hierarchy that may be made, and Near-Far if none is made.
     """
-    swept, requests = way.engine == PHAST.name, [request_of(graph, keys, asked, parameters, size) for size in sizes]
-    names, members = (PHAST.name, NEAR_FAR) if swept else (way.engine,), _members(graph)
-    need = [_most(_rank_bytes(chosen_engine(name, request, info), replace(request, members=members), asked, parameters,
-                              info) for name in names) if request.searches else (0, 0) for request in requests]
-    plain = search_graph_bytes(graph.n, graph.arcs, graph.directed, keys)
-    shared, before = plain, layout_bytes(graph.n, graph.arcs, graph.directed, keys)
+    graph, free, swept = stated.problem, np.flatnonzero(stated.problem.weights == 0), way.engine == PHAST.name
+    members = len(np.unique(np.concatenate([graph.tails()[free], graph.heads[free]]))) if len(free) else 0
+    need = [(0, 0)] * len(sizes)
+    for rank, size in enumerate(sizes):
+        request = replace(choice.request_of(stated, keys, size), members=members)
+        for name in (PHAST.name, NEAR_FAR) if swept else (way.engine,):
+            if size:
+                bytes_of = _rank_bytes(chosen_engine(name, request, info), request, stated, info)
+                need[rank] = max(need[rank][0], bytes_of[0]), max(need[rank][1], bytes_of[1])
+    shared = search_graph.search_graph_bytes(graph.n, graph.arcs, graph.directed, keys)
+    before = search_graph.layout_bytes(graph.n, graph.arcs, graph.directed, keys)
     if swept:
         kept = way.attempt.kept if way.attempt else None
-        most = kept.arcs if kept else most_arcs(graph.n, graph.arcs)
-        shared = plain + hierarchy_bytes(graph.n, graph.directed, most, keys)
-        building = 0 if kept else contraction_bytes(graph.n, graph.arcs)
-        if not (kept and kept.weighed):
-            building = max(building, weighing_bytes(graph.n, graph.directed, most, keys))
-        before = max(before, plain + building)
+        own, building = hierarchy_memory(graph.n, graph.arcs, graph.directed, keys, kept.arcs if kept else None,
+                                         kept is not None and kept.weighed)
+        shared, before = shared + own, max(before, shared + building)
     # Rank 0 makes what is shared before it takes memory for searches and answers, so the larger of the two counts.
     before -= shared + (need[0][0] if info.kind == "cpu" else 0)
     need[0] = need[0][0], max(need[0][1], before)
-    device, host = (tuple(part[i] for part in need) for i in (0, 1))
+    device, host = zip(*need)
     return Memory(device, host, shared)
 
 
-def _most(needs: Iterable[tuple[int, int]]) -> tuple[int, int]:
-    """Return the most bytes on the device, and the most on the host."""
-    device, host = zip(*needs)
-    return max(device), max(host)
-
-
-def _rank_bytes(engine: Engine, request: Request, asked: PathQuestion, parameters: Parameters, info: DeviceInfo
-                ) -> tuple[int, int]:
+def _rank_bytes(engine: Engine, request: Request, stated: PathStatement, info: DeviceInfo) -> tuple[int, int]:
     """Return the bytes on the device and on the host of a rank that makes these searches, or queries."""
-    n, size, itemsize = request.n, request.searches, request.keys.dtype.itemsize
+    asked, parameters, size = stated.question, stated.parameters, request.searches
+    itemsize = request.keys.dtype.itemsize
     if asked.pairs is not None:
-        device, host = pair_bytes(n, size, engine.together(request, info), itemsize)
+        device, host = pairs.pair_bytes(request.n, size, engine.together(request, info), itemsize)
     elif asked.reduction is not None:
-        device, host = reduced_bytes(engine, request, asked.reduction, info)
+        device, host = reductions.reduced_bytes(engine, request, asked.reduction, info)
     else:
-        row = request.columns * itemsize + 4 * n * (parameters.predecessors or parameters.voronoi)
+        row = request.columns * itemsize + 4 * request.n * (parameters.predecessors or parameters.voronoi)
         batch = min(size, engine.batch(request, info) * batches_at_once(info))
         device = (0 if info.kind == "cpu" else batch * row) + 64 * batch  # a CPU writes into the rows themselves
-        host = size * row + (4 * n * size if parameters.voronoi else 0)
+        host = size * row + (4 * request.n * size if parameters.voronoi else 0)
     return engine.nbytes(request, info) + device, host
 
 
-def _members(graph: Graph) -> int:
-    """Return the number of vertices at the ends of arcs of weight 0."""
-    free = np.flatnonzero(graph.weights == 0)
-    return len(np.unique(np.concatenate([graph.tails()[free], graph.heads[free]]))) if len(free) else 0
-
-
 def trial(stated: PathStatement, ranks: int, device: Device) -> Trial:
-    """Make some of the job's searches, evenly spaced among all."""
-    graph, parameters, asked = stated.problem, stated.parameters, stated.question
-    total = searches(asked)
+    """Make some of the job's searches, evenly spaced among all, with the engine that makes all of them."""
+    graph, asked, parameters, info = stated.problem, stated.question, stated.parameters, device.info
+    total, keys = stated.searches, first_keys(graph)
+    way = choice.way_of(stated, ranks * choice.workers(info), partial(choice.kept_here, graph, info))
+    engine = way.engine
+    if way.attempt is not None and isinstance(cached_contraction(graph, keys, way.attempt.worth), Refusal):
+        engine = NEAR_FAR
     busiest = -(-total // ranks)  # searches of the rank that has most
-    parameters = _with_engine(graph, parameters, asked, ranks, device.info)
-    request = request_of(graph, first_keys(graph), asked, parameters, busiest)
-    at_once = chosen_engine(parameters.engine, request, device.info).together(request, device.info)
+    request = choice.request_of(stated, keys, busiest)
+    at_once = chosen_engine(engine, request, info).together(request, info)
     count = min(busiest, at_once * -(-ARCS // max(1, graph.arcs)))
-    some = _some(graph, parameters, asked, np.linspace(0, total, count, endpoint=False).astype(np.int64))
+    numbers = np.linspace(0, total, count, endpoint=False).astype(np.int64)
+    if asked.pairs is not None:
+        some = asked.pairs[np.isin(asked.pairs[:, 0], np.unique(asked.pairs[:, 0])[numbers])]
+        queries = [(int(source), int(target)) for source, target in graph.labels[some]]
+        parameters = msgspec.structs.replace(parameters, engine=engine, queries=queries, queries_sha256=None)
+    else:
+        sources = graph.labels[asked.sources if parameters.voronoi else asked.sources[numbers]].tolist()
+        parameters = msgspec.structs.replace(parameters, engine=engine, sources=sources)
     watch = Stopwatch()
-    small = statement(graph, some)
+    small = statement(graph, parameters)
     outcome = run(small, device, SerialComm(), watch)
     ratio = busiest / count
     measured_on = f"{count} of {counted(total, 'search')}"
     return Trial(small, outcome, watch.setup, (watch.seconds() - watch.setup) * ratio, measured_on, ratio)
-
-
-def _with_engine(graph: Graph, parameters: Parameters, asked: PathQuestion, ranks: int, info: DeviceInfo
-                 ) -> Parameters:
-    """Return the parameters with the engine that all searches of the job will be made with, whatever their number."""
-    way = way_of(graph, parameters, asked, ranks * workers(info), partial(kept_here, graph, info))
-    if way.attempt is None:
-        return msgspec.structs.replace(parameters, engine=way.engine)
-    refused = isinstance(cached_contraction(graph, first_keys(graph), way.attempt.worth), Refusal)
-    return msgspec.structs.replace(parameters, engine=NEAR_FAR if refused else way.engine)
-
-
-def _some(graph: Graph, parameters: Parameters, asked: PathQuestion, numbers: NDArray[np.int64]) -> Parameters:
-    """Return the parameters that ask only for the searches with these numbers."""
-    if asked.pairs is not None:
-        pairs = asked.pairs[np.isin(asked.pairs[:, 0], np.unique(asked.pairs[:, 0])[numbers])]
-        queries = [(int(source), int(target)) for source, target in graph.labels[pairs]]
-        return msgspec.structs.replace(parameters, queries=queries, queries_sha256=None)
-    sources = asked.sources if parameters.voronoi else asked.sources[numbers]
-    return msgspec.structs.replace(parameters, sources=graph.labels[sources].tolist())

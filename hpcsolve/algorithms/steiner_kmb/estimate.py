@@ -24,10 +24,7 @@ from hpcsolve.algorithms.shortest_paths.engines import (
 )
 from hpcsolve.algorithms.shortest_paths.engines.hierarchy import (
     Refusal,
-    contraction_bytes,
-    hierarchy_bytes,
-    most_arcs,
-    weighing_bytes,
+    hierarchy_memory,
 )
 from hpcsolve.algorithms.shortest_paths.search_graph import LONG, WORD, Keys, layout_bytes, search_graph_bytes
 from hpcsolve.algorithms.shortest_paths.searches import WANTS_PATHS, Request
@@ -205,9 +202,9 @@ def _hierarchy_bytes(graph: Graph, left: Sizes, parameters: Parameters, keys: Ke
     """Return the most bytes that a hierarchy takes with its graph, and those that making it takes beside them."""
     if isinstance(attempt_of(graph, parameters, cores), Refusal):
         return 0, 0
-    n, arcs, most = left.n, left.arcs, most_arcs(left.n, left.arcs)
-    own = search_graph_bytes(n, arcs, False, keys) + hierarchy_bytes(n, False, most, keys)
-    return own, max(contraction_bytes(n, arcs), weighing_bytes(n, False, most, keys)) - own
+    own, building = hierarchy_memory(left.n, left.arcs, False, keys)
+    own += search_graph_bytes(left.n, left.arcs, False, keys)
+    return own, building - own
 
 
 def _scratch_bytes(

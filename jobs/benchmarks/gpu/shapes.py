@@ -15,7 +15,7 @@ from typing import Any
 from unittest import mock
 
 from hpcsolve.algorithms.held_karp.lattice import planes
-from hpcsolve.algorithms.shortest_paths import solve as shortest_paths
+from hpcsolve.algorithms.shortest_paths import choice
 from hpcsolve.algorithms.shortest_paths.engines import single
 from hpcsolve.algorithms.shortest_paths.searches import Prepared
 from hpcsolve.algorithms.steiner_kmb import kmb
@@ -57,8 +57,8 @@ def _threads_of_searches(value: int) -> AbstractContextManager[Any]:
         prepared.threads = value
         return prepared, way
 
-    prepared_on = shortest_paths.prepared_on
-    return mock.patch.object(shortest_paths, "prepared_on", made)
+    prepared_on = choice.prepared_on
+    return mock.patch.object(choice, "prepared_on", made)
 
 
 def _threads_of_tiles(value: int) -> AbstractContextManager[Any]:

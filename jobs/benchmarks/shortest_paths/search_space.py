@@ -118,7 +118,7 @@ def _searched(title: str, network: Network, query: Query, prepared: Searcher, se
     """Search with early exit. The row of keys then holds the settled vertices alone, in the order of the layout."""
     batch = batch_on(prepared.device, searches, wanted, prepared.device.empty(1, prepared.keys.dtype))
     state = search_by_grid(prepared, batch.only(0, prepared.graph.n))
-    batch.solved(prepared)
+    batch.solved(prepared, [])
     keys = prepared.work["keys"].download().ravel()[network.places]
     settled = _checked(network, query, prepared, keys)
     return _space(title, network, settled, int(state[RELAXED]), int(state[ROUNDS]))

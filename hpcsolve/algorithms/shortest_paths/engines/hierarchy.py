@@ -87,11 +87,6 @@ def most_arcs(n: int, arcs: int) -> int:
     return room_for(n, arcs) // 2
 
 
-def contraction_bytes(n: int, arcs: int) -> int:
-    """Return the most bytes that `contracted` takes: lists, the arcs twice, and words for vertices and arcs."""
-    return 4 * room_for(n, arcs) + 8 * most_arcs(n, arcs) + 4 * (15 * n + 2 * arcs) + 4 * STACKS
-
-
 def too_dense(n: int, arcs: int) -> Refusal | None:
     """Return a refusal if the graph has too many arcs for contraction to be tried, else None."""
     if arcs <= DENSEST * n and n:
@@ -168,14 +163,24 @@ class Hierarchy:
     levels: int
 
 
-def weighing_bytes(n: int, directed: bool, filled: int, keys: Keys) -> int:
-    """Return the most bytes that `hierarchy` takes for a contraction of `filled` arcs, these arcs included."""
-    return filled * (17 + (3 + directed) * keys.dtype.itemsize) + 48 * n + hierarchy_bytes(n, directed, filled, keys)
+def hierarchy_memory(
+    n: int, arcs: int, directed: bool, keys: Keys, kept: int | None = None, weighed: bool = False
+) -> tuple[int, int]:
+    """Return the most bytes that a hierarchy takes without its graph, and that making it takes, itself included.
 
-
-def hierarchy_bytes(n: int, directed: bool, filled: int, keys: Keys) -> int:
-    """Return the most bytes of a hierarchy without its graph, for a contraction of `filled` arcs."""
-    return (1 + directed) * (4 * (n + 1) + 2 * keys.dtype.itemsize * (filled + AHEAD)) + 4 * (n + 1)
+    Parameters
+    ----------
+    kept
+        Number of arcs of a contraction that is kept, or None.
+    weighed
+        Whether it has the weights.
+    """
+    filled, width = most_arcs(n, arcs) if kept is None else kept, keys.dtype.itemsize
+    own = (1 + directed) * (4 * (n + 1) + 2 * width * (filled + AHEAD)) + 4 * (n + 1)
+    # Contraction: its lists, the arcs twice, and words for vertices and arcs.
+    contracting = 4 * room_for(n, arcs) + 8 * most_arcs(n, arcs) + 4 * (15 * n + 2 * arcs) + 4 * STACKS
+    weighing = filled * (17 + (3 + directed) * width) + 48 * n + own
+    return own, max(0 if kept is not None else contracting, 0 if weighed else weighing)
 
 
 def hierarchy(graph: SearchGraph, contraction: Contraction, keys: Keys, host: HostDevice, in_levels: bool) -> Hierarchy:

@@ -38,8 +38,8 @@ Near-Far.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -50,7 +50,6 @@ from hpcsolve.algorithms.shortest_paths.engines.hierarchy import (
     HIERARCHY_FILE,
     PLATEAUS_FILE,
     Hierarchy,
-    Plateaus,
     Refusal,
     Restriction,
     build_hierarchy,
@@ -59,22 +58,19 @@ from hpcsolve.algorithms.shortest_paths.engines.hierarchy import (
     restriction_above,
     restriction_bytes,
 )
-from hpcsolve.algorithms.shortest_paths.search_graph import Keys, SearchGraph, lay_out
+from hpcsolve.algorithms.shortest_paths.search_graph import Keys, lay_out
 from hpcsolve.algorithms.shortest_paths.searches import (
     CHECKED,
     ROWS,
     UNCHECKED,
     WANTS_PREDECESSORS,
-    WANTS_TARGETS,
+    Asked,
     Engine,
     Prepared,
     Request,
-    Searches,
     Solved,
-    constants,
-    graph_on,
 )
-from hpcsolve.device.base import Buffer, Device, DeviceInfo, Timer, nbytes_of
+from hpcsolve.device.base import Buffer, Device, DeviceInfo, nbytes_of
 from hpcsolve.errors import InputError
 from hpcsolve.problems.graph import Graph
 
@@ -139,84 +135,57 @@ def sweep_workspace(n: int, shape: Shape, members: int, trees: bool, keys: Keys)
     return {name: found for name, found in shapes.items() if trees or name != "before"}
 
 
-@dataclass(eq=False)
 class Sweeper(Prepared):
     """A hierarchy on a device, ready to be swept over.
 
     Attributes
     ----------
-    cutoff
-        Distances beyond this key count as unreached.
     shape
         Sources of a group, and groups at a time.
-    trees
-        Whether predecessors will be wanted.
-    restriction
-        The part of the hierarchy that is swept, if only its targets are wanted. Then nothing is checked on the device.
-    beside
-        As in `Engine.prepare`. Its timer is used.
     """
 
-    device: Device
-    hierarchy: Hierarchy
-    keys: Keys
-    cutoff: int
-    shape: Shape
-    trees: bool = False
-    threads: int = THREADS
-    restriction: Restriction | None = None
-    beside: Prepared | None = None
-    timer: Timer = field(init=False)
-    graph: SearchGraph = field(init=False)
-    at_once: int = field(init=False)
-    net: Mapping[str, Any] = field(init=False)
-    levels: dict[str, Any] = field(init=False)
-    swept: dict[str, Any] = field(init=False)
-    work: dict[str, Buffer] = field(init=False)
-    crossings: dict[str, Any] = field(init=False)
-    plateaus: Plateaus = field(init=False)
+    def __init__(
+        self, device: Device, hierarchy: Hierarchy, keys: Keys, cutoff: int, shape: Shape, trees: bool = False,
+        threads: int = THREADS, restriction: Restriction | None = None, beside: Prepared | None = None,
+    ) -> None:
+        """Bring the hierarchy to the device, and make room to work in.
 
-    def __post_init__(self) -> None:
-        """Bring the hierarchy to the device, and make room to work in."""
-        device, given, graph = self.device, self.hierarchy, self.hierarchy.graph
-        self.timer, self.graph = self.beside.timer if self.beside else device.timer(), graph
-        self.restricted, self.line_shape = self.restriction is not None, self.shape
-        self.at_once = self.shape.width * self.shape.groups
-        self.net = graph_on(device, graph)
+        Parameters
+        ----------
+        trees
+            Whether predecessors will be wanted.
+        restriction
+            The part of the hierarchy that is swept, if only its targets are wanted. Then nothing is checked.
+        """
+        graph = hierarchy.graph
+        super().__init__(device, graph, keys, cutoff, shape.width * shape.groups, beside)
+        self.hierarchy, self.shape, self.threads = hierarchy, shape, threads
+        self.restricted, self.line_shape, self.part = restriction is not None, shape, restriction or hierarchy
         names = ("level", "up_offsets", "up_arcs", "down_offsets", "down_arcs")
-        self.levels = {"n": graph.n, "levels": len(given.level) - 1, "chosen": None, **constants(device, given, names)}
+        levels = self.constants(hierarchy, *names)
+        self.levels = {"n": graph.n, "levels": len(hierarchy.level) - 1, "chosen": None, **levels}
         self.swept = self.levels
-        if self.restriction is not None:
-            part = constants(device, self.restriction, ("vertex", "level", "down_offsets", "down_arcs"))
+        if restriction is not None:
+            part = self.constants(restriction, "vertex", "level", "down_offsets", "down_arcs")
             self.swept = {**self.levels, "chosen": part.pop("vertex"), **part}
         self.plateaus = plateaus_of(graph)
-        own = constants(device, self.plateaus, ("vertex", "offsets", "tail"))
-        self.crossings = {"count": len(self.plateaus.vertex), **own}
-        shapes = sweep_workspace(graph.n, self.shape, len(self.plateaus.vertex), self.trees, self.keys)
-        self.work = {name: device.empty(shape, dtype) for name, (shape, dtype) in shapes.items()}
+        members = len(self.plateaus.vertex)
+        self.crossings = {"count": members, **self.constants(self.plateaus, "vertex", "offsets", "tail")}
+        self.work = self.allocated(sweep_workspace(graph.n, shape, members, trees, keys))
 
-    def held(self) -> Iterable[Mapping[str, Any]]:
-        """Return the hierarchy, the graph, and the arrays that the groups work in."""
-        return self.net, self.levels, self.swept, self.crossings, self.work
-
-    def start(
-        self, searches: Searches, wanted: int, distance: NDArray[Any] | None = None,
-        predecessor: NDArray[np.uint32] | None = None, path_room: int = 0, reducer: Reducer | None = None,
-    ) -> Solved:
+    def search(self, asked: Asked) -> Solved:
         """Run a batch of searches, one source each. Targets must be the same for all. See `Prepared.start`."""
-        count, targets = len(searches), searches.targets if wanted & WANTS_TARGETS else None
+        searches, wanted, predecessor, count = asked.searches, asked.wanted, asked.predecessor, len(asked.searches)
         wanted |= UNCHECKED if self.restricted else 0
-        if distance is None and targets is not None:
-            distance = np.empty((count, len(targets)), self.keys.dtype)
-        arrays = {"distance": distance, "predecessor": predecessor if wanted & WANTS_PREDECESSORS else None}
+        arrays = {"distance": asked.distance.reshape(count, -1), "predecessor": predecessor}
         out = {name: (self.device.output(array), array) for name, array in arrays.items() if array is not None}
-        vertex = self.device.upload(self.graph.places() if targets is None else targets)
+        vertex = self.device.upload(asked.columns(self.graph))
         counts = self.device.zeros((count, 3), np.uint32)
         self.timer.start()
         for begin in range(0, count, self.at_once):
             part = slice(begin, min(begin + self.at_once, count))
             self._solve(searches.seeds[part], bool(wanted & UNCHECKED), counts.view(3 * begin, (part.stop - begin, 3)),
-                        {name: _rows_of(buffer, part) for name, (buffer, _) in out.items()}, vertex, reducer)
+                        {name: _rows_of(buffer, part) for name, (buffer, _) in out.items()}, vertex, asked.reducer)
         self.timer.stop()
         arriving = [(buffer, buffer.start_download(array)) for buffer, array in out.values()]
         found = counts.download()
@@ -225,10 +194,9 @@ class Sweeper(Prepared):
         wrong = found[:, 0].astype(np.int64)
         if not wanted & UNCHECKED or predecessor is not None:
             wrong += np.abs(found[:, 2].astype(np.int64) - 1)  # a root each
-        arcs, levels = int((self.restriction or self.hierarchy).down_offsets[-1]), self.hierarchy.levels
+        arcs, levels = int(self.part.down_offsets[-1]), self.hierarchy.levels
         relaxed, rounds = (np.full(count, number, np.uint64) for number in (arcs, levels))
-        keys = np.empty(0, self.keys.dtype) if targets is None or distance is None else distance.reshape(-1)
-        return Solved(self.beside or self, arriving, wrong, found[:, 1], relaxed, rounds, keys)
+        return Solved(self, arriving, wrong, found[:, 1], relaxed, rounds)
 
     def _solve(self, sources: NDArray[np.uint32], unchecked: bool, counts: Buffer, out: Mapping[str, Buffer],
                vertex: Buffer, reducer: Reducer | None) -> None:
@@ -281,7 +249,7 @@ class Sweeper(Prepared):
 
     def _launches(self) -> list[tuple[int, int, int]]:
         """Return (first level, last level + 1, blocks a group) of the launches of a sweep."""
-        widths = np.diff((self.restriction or self.hierarchy).level.astype(np.int64))
+        widths = np.diff(self.part.level.astype(np.int64))
         if self.device.info.kind == "cpu":
             return [(0, len(widths), 1)]
         found: list[tuple[int, int, int]] = []

@@ -8,33 +8,33 @@ state after some of them (cuda_src/paths/near_far_grid.cu).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.shortest_paths.search_graph import Keys, SearchGraph, lay_out
+from hpcsolve.algorithms.shortest_paths.search_graph import Keys, SearchGraph
 from hpcsolve.algorithms.shortest_paths.searches import (
     BLOCK_THREADS,
     WANTS_DISTANCES,
     WANTS_PATHS,
     WANTS_PREDECESSORS,
     WANTS_TARGETS,
+    Asked,
     Engine,
     Prepared,
     Request,
     Searches,
     Solved,
-    graph_on,
 )
-from hpcsolve.device.base import Argument, Buffer, Device, DeviceInfo, Timer, batches_at_once, nbytes_of
+from hpcsolve.device.base import Argument, Buffer, Device, DeviceInfo, Download, batches_at_once, nbytes_of
 from hpcsolve.problems.graph import Graph
 
 if TYPE_CHECKING:
-    from hpcsolve.algorithms.shortest_paths.reductions import Reducer
+    pass
 
 BLOCKS_A_MULTIPROCESSOR = 5
 """The most blocks per multiprocessor that are used: as many as code for sm_90 allows. The driver may allow fewer."""
@@ -216,8 +216,8 @@ class Batch:
         table = self.asked["searches"].view(5 * number, 5)
         return replace(self, searches=self.searches.only(number), asked={**self.asked, "searches": table}, out=own)
 
-    def solved(self, prepared: Prepared) -> Solved:
-        """Return all results except the keys and the predecessors, and free the other buffers of the batch."""
+    def solved(self, prepared: Prepared, arriving: list[tuple[Buffer, Download]]) -> Solved:
+        """Return all results, of which keys and predecessors are arriving, and free the other buffers of the batch."""
         others = {name: buffer for name, buffer in self.out.items() if name not in (*_ROWS, "target_distance")}
         found: dict[str, NDArray[Any]] = {
             name: buffer.download() if buffer else np.empty(0, np.uint64) for name, buffer in others.items()
@@ -228,7 +228,7 @@ class Batch:
         counts, work = found["counts"].astype(np.int64), found["work"]
         begin, end = self.searches.table[:, :2].astype(np.int64).T
         wrong = counts[:, 0] + np.abs(counts[:, 2] - (end - begin))  # every root is a seed
-        return Solved(prepared, [], wrong, counts[:, 1].astype(np.uint32), work[:, 0], work[:, 1],
+        return Solved(prepared, arriving, wrong, counts[:, 1].astype(np.uint32), work[:, 0], work[:, 1],
                       path_begin=found["path_begin"], path_length=found["path_length"], path=found["path"])
 
 
@@ -263,7 +263,6 @@ def batch_on(
     return Batch(searches, wanted, asked, out, path_room)
 
 
-@dataclass(eq=False)
 class Searcher(Prepared):
     """A graph on a device, ready to be searched by a `SingleEngine`.
 
@@ -277,65 +276,42 @@ class Searcher(Prepared):
         As in `Request`.
     hub
         The grid engine shares vertices with more arcs than this among all blocks.
-    net, work
-        Buffers by the names of the kernels' fields: the graph; the arrays that the blocks work in.
+    work
+        The arrays that the blocks work in, by the names of the kernels' fields.
     """
 
-    device: Device
-    graph: SearchGraph
-    keys: Keys
-    engine: SingleEngine
-    tuning: Tuning
-    cutoff: int
-    blocks: int
-    room: int
-    batch: int | None = None
-    hub: int = 4096
-    threads: int = BLOCK_THREADS
-    at_once: int = field(init=False)
-    timer: Timer = field(init=False)
-    net: Mapping[str, int | Buffer] = field(init=False)
-    work: dict[str, Buffer] = field(init=False)
+    hub = 4096
 
-    def __post_init__(self) -> None:
+    def __init__(
+        self, device: Device, graph: SearchGraph, engine: SingleEngine, tuning: Tuning, request: Request, blocks: int
+    ) -> None:
         """Bring the graph to the device, and make room to work in."""
-        self.timer, self.net = self.device.timer(), graph_on(self.device, self.graph)
-        self.at_once = rows_at_once(self.graph.n, self.keys, self.device.info)
-        shapes = workspace(self.graph.n, self.blocks, self.room, self.graph.plateaus, self.keys)
-        self.work = {name: self.device.empty(shape, dtype) for name, (shape, dtype) in shapes.items()}
+        n, keys = graph.n, request.keys
+        super().__init__(device, graph, keys, engine.farthest(request), rows_at_once(n, keys, device.info))
+        self.engine, self.tuning, self.blocks, self.batch = engine, tuning, blocks, request.batch
+        self.room = engine.room(n)
+        self.work = self.allocated(workspace(n, blocks, self.room, graph.plateaus, keys))
         self.work["keys"].fill(255)
 
-    def held(self) -> Iterable[Mapping[str, Any]]:
-        """Return the graph and the arrays that the blocks work in."""
-        return self.net, self.work
-
-    def start(
-        self, searches: Searches, wanted: int, distance: NDArray[Any] | None = None,
-        predecessor: NDArray[np.uint32] | None = None, path_room: int = 0, reducer: Reducer | None = None,
-    ) -> Solved:
+    def search(self, asked: Asked) -> Solved:
         """Run a batch of searches. See `Prepared.start`."""
-        device, targets = self.device, wanted & WANTS_TARGETS
-        if distance is None:
-            assert targets
-            distance = np.empty(searches.queries, self.keys.dtype)
-        before, result = None if predecessor is None else device.output(predecessor), device.output(distance)
-        shape = searches.queries if targets else (len(searches), self.graph.n)
-        keys = result if reducer is None else device.empty(shape, self.keys.dtype)
-        batch = batch_on(device, searches, wanted, keys, before, path_room)
+        device, searches, reducer, before = self.device, asked.searches, asked.reducer, asked.predecessor
+        arriving = [(device.output(array), array) for array in (asked.distance, before) if array is not None]
+        keys = result = arriving[0][0]
+        if reducer is not None:
+            shape = searches.queries if asked.wanted & WANTS_TARGETS else (len(searches), self.graph.n)
+            keys = device.empty(shape, self.keys.dtype)
+        batch = batch_on(device, searches, asked.wanted, keys, arriving[1][0] if before is not None else None,
+                         asked.path_room)
         self.timer.start()
         self.engine.launch(self, batch)
         if reducer is not None:
             reducer.reduce_rows(len(searches), keys, result)
         self.timer.stop()
-        arriving = [(result, result.start_download(distance))]
-        if before is not None and predecessor is not None:
-            arriving.append((before, before.start_download(predecessor)))
-        solved = batch.solved(self)
-        solved.arriving = arriving
+        downloads = [(buffer, buffer.start_download(array)) for buffer, array in arriving]
+        solved = batch.solved(self, downloads)
         if reducer is not None:
             keys.free()
-        if targets:
-            solved.target_keys = distance.reshape(-1)
         return solved
 
     def launch(self, file: str, blocks: int, batch: Batch, cutoff: int | None = None) -> None:
@@ -464,8 +440,7 @@ class SingleEngine(Engine):
         kernel = f"{Path(self.files[0]).name}_solve_{keys.code}"
         blocks = min(device.resident_blocks(self.files[0], kernel, BLOCK_THREADS),
                      self.together(request, device.info))
-        return Searcher(device, request.laid_out or lay_out(graph, keys), keys, self, tuning, self.farthest(request),
-                        blocks, self.room(graph.n), request.batch)
+        return Searcher(device, self.laid_out(graph, request, beside), self, tuning, request, blocks)
 
     def room(self, n: int) -> int:
         """Return the entries of a block's scratch."""

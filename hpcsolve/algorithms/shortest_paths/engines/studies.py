@@ -6,32 +6,29 @@ International Journal of Parallel Programming 50, 2022. hpcsolve never chooses a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.shortest_paths.engines.single import SingleEngine, Tuning
-from hpcsolve.algorithms.shortest_paths.search_graph import REAL, Keys, SearchGraph, lay_out
+from hpcsolve.algorithms.shortest_paths.search_graph import REAL, Keys
 from hpcsolve.algorithms.shortest_paths.searches import (
     CHECKED,
     ROWS,
-    WANTS_TARGETS,
+    Asked,
     Engine,
     Prepared,
     Request,
-    Searches,
     Solved,
-    graph_on,
 )
-from hpcsolve.device.base import Buffer, Device, DeviceInfo, Timer
+from hpcsolve.device.base import Buffer, Device, DeviceInfo
 from hpcsolve.problems.check_distances import check_distances
 from hpcsolve.problems.graph import Graph
 
 if TYPE_CHECKING:
-    from hpcsolve.algorithms.shortest_paths.reductions import Reducer
+    pass
 
 SWEEPS = 3
 """Sweeps per launch (k in the paper)."""
@@ -53,7 +50,7 @@ class PPullEngine(Engine):
 
     def prepare(self, graph: Graph, device: Device, request: Request, beside: Prepared | None = None) -> PPullSearcher:
         """Return the graph on the device."""
-        laid_out = beside.graph if beside else request.laid_out or lay_out(graph, request.keys)
+        laid_out = self.laid_out(graph, request, beside)
         return PPullSearcher(device, laid_out, request.keys, self.farthest(request), request.p, beside)
 
     def together(self, request: Request, info: DeviceInfo) -> int:
@@ -69,36 +66,14 @@ class PPullEngine(Engine):
         return 3 * request.n * request.p * request.keys.dtype.itemsize
 
 
-@dataclass(eq=False)
 class PPullSearcher(Prepared):
-    """A graph on a device, ready to be searched from `at_once` sources together. Attributes as in `TileSearcher`."""
+    """A graph on a device, ready to be searched from `at_once` sources together."""
 
-    device: Device
-    graph: SearchGraph
-    keys: Keys
-    cutoff: int
-    at_once: int
-    beside: Prepared | None = None
-    timer: Timer = field(init=False)
-    net: Mapping[str, int | Buffer] = field(init=False)
-
-    def __post_init__(self) -> None:
-        """Bring the graph to the device unless it is there."""
-        self.timer = self.beside.timer if self.beside else self.device.timer()
-        self.net = self.beside.net if self.beside else graph_on(self.device, self.graph)
-
-    def held(self) -> Iterable[Mapping[str, Any]]:
-        """Return the graph unless it is another's."""
-        return () if self.beside else (self.net,)
-
-    def start(
-        self, searches: Searches, wanted: int, distance: NDArray[Any] | None = None,
-        predecessor: NDArray[np.uint32] | None = None, path_room: int = 0, reducer: Reducer | None = None,
-    ) -> Solved:
+    def search(self, asked: Asked) -> Solved:
         """Run a batch of searches, one source each, for rows of distances. See `Prepared.start`."""
-        assert distance is not None
-        columns = searches.targets if wanted & WANTS_TARGETS else self.graph.places()
-        infinite, relaxed = self.keys.no_path >> 1, np.zeros(len(searches), np.uint64)
+        searches, distance = asked.searches, asked.distance
+        columns, infinite = asked.columns(self.graph), self.keys.no_path >> 1
+        relaxed = np.zeros(len(searches), np.uint64)
         for begin in range(0, len(searches), self.at_once):
             part = slice(begin, begin + self.at_once)
             sources = searches.seeds[part]
@@ -143,9 +118,10 @@ class ScipyEngine(Engine):
 
     def prepare(self, graph: Graph, device: Device, request: Request, beside: Prepared | None = None) -> ScipySearcher:
         """Return the graph on the host."""
-        laid_out = beside.graph if beside else request.laid_out or lay_out(graph, request.keys)
-        return ScipySearcher(device, laid_out, request.keys, self.farthest(request), self.batch(request, device.info),
-                             graph)
+        found = ScipySearcher(device, self.laid_out(graph, request, beside), request.keys, self.farthest(request),
+                              self.batch(request, device.info), beside)
+        found.origin, found.matrix = graph, graph.sparse_matrix(graph.weights.astype(np.float64))
+        return found
 
     def together(self, request: Request, info: DeviceInfo) -> int:
         """Return 1."""
@@ -164,35 +140,17 @@ class ScipyEngine(Engine):
         return keys.whole_limit if keys is REAL else min(keys.whole_limit, LAST_EXACT)
 
 
-@dataclass(eq=False)
 class ScipySearcher(Prepared):
-    """A graph on the host."""
+    """A graph on the host: `origin`, and the matrix that scipy reads."""
 
-    device: Device
-    graph: SearchGraph
-    keys: Keys
-    cutoff: int
-    at_once: int
     origin: Graph
-    timer: Timer = field(init=False)
-    matrix: Any = field(init=False)
+    matrix: Any
 
-    def __post_init__(self) -> None:
-        """Make the matrix that scipy reads."""
-        self.timer, self.matrix = self.device.timer(), self.origin.sparse_matrix(self.origin.weights.astype(float))
-
-    def held(self) -> Iterable[Mapping[str, Any]]:
-        """Return nothing."""
-        return ()
-
-    def start(
-        self, searches: Searches, wanted: int, distance: NDArray[Any] | None = None,
-        predecessor: NDArray[np.uint32] | None = None, path_room: int = 0, reducer: Reducer | None = None,
-    ) -> Solved:
+    def search(self, asked: Asked) -> Solved:
         """Run a batch of searches, one source each, for rows of distances. See `Prepared.start`."""
         from scipy.sparse.csgraph import dijkstra
 
-        assert distance is not None
+        searches, distance, reducer = asked.searches, asked.distance, asked.reducer
         graph, sources = self.origin, self.graph.order[searches.seeds].astype(np.int64)
         most = self.keys.decode_one(self.cutoff)
         rows = dijkstra(self.matrix, indices=sources, limit=most)
@@ -202,7 +160,7 @@ class ScipySearcher(Prepared):
         wrong = [_is_wrong(graph, source, self.keys.decode(row), most) for source, row in zip(sources, keys)]
         cut = [np.count_nonzero(row[tails] & ~row[graph.heads]) for row in reached]
         relaxed = [int(np.diff(graph.offsets)[row].sum()) for row in reached]
-        found = keys[:, self.graph.order[searches.targets]] if wanted & WANTS_TARGETS else keys
+        found = keys[:, self.graph.order[asked.columns(self.graph)]]
         solved = Solved(self, [], *(np.array(counter, np.uint64) for counter in (wrong, cut, relaxed, reached.sum(1))))
         if reducer is None:
             distance[:] = found

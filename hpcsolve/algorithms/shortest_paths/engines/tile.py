@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hpcsolve.algorithms.shortest_paths.engines.single import typical_weight
-from hpcsolve.algorithms.shortest_paths.search_graph import Keys, SearchGraph, lay_out
+from hpcsolve.algorithms.shortest_paths.search_graph import Keys
 from hpcsolve.algorithms.shortest_paths.searches import (
     ROWS,
-    WANTS_TARGETS,
+    Asked,
     Engine,
     Prepared,
     Request,
-    Searches,
     Solved,
-    graph_on,
 )
-from hpcsolve.device.base import Argument, Buffer, Device, DeviceInfo, Timer, nbytes_of
+from hpcsolve.device.base import Argument, Buffer, Device, DeviceInfo, nbytes_of
 from hpcsolve.problems.graph import Graph
 
 if TYPE_CHECKING:
-    from hpcsolve.algorithms.shortest_paths.reductions import Reducer
+    pass
 
 FILE = "paths/tile"
 SOURCES = 32
@@ -51,10 +48,12 @@ class TileEngine(Engine):
         keys = request.keys
         resident = device.resident_blocks(FILE, f"tile_search_{keys.code}", THREADS)
         blocks = min(resident, self.together(request, device.info) // SOURCES)
-        laid_out = beside.graph if beside else request.laid_out or lay_out(graph, keys)
+        found = TileSearcher(device, self.laid_out(graph, request, beside), keys, self.farthest(request),
+                             batch_of(request.columns, blocks, keys), beside)
         width = typical_weight(graph) * (1 if device.info.kind == "cpu" else WIDER)
-        return TileSearcher(device, laid_out, keys, self.farthest(request), max(1, keys.encode_one(width)),
-                            blocks, batch_of(request.columns, blocks, keys), beside)
+        found.delta, found.blocks = max(1, keys.encode_one(width)), blocks
+        found.work = found.allocated(workspace(graph.n, blocks, keys))
+        return found
 
     def together(self, request: Request, info: DeviceInfo) -> int:
         """Return the sources of the blocks that work at the same time."""
@@ -83,7 +82,6 @@ def workspace(n: int, blocks: int, keys: Keys) -> dict[str, tuple[Any, Any]]:
     return {"words": ((blocks, SOURCES + 1, n), keys.dtype), "queues": ((blocks, 4, n), np.uint32)}
 
 
-@dataclass(eq=False)
 class TileSearcher(Prepared):
     """A graph on a device, ready to be searched from groups of sources.
 
@@ -93,58 +91,31 @@ class TileSearcher(Prepared):
         Width of buckets, as a key.
     blocks
         Number of blocks, each of which works on one group at a time.
-    at_once
-        As in `Prepared`.
-    beside
-        As in `Engine.prepare`.
+    work
+        The arrays that the blocks work in, by the names of the kernel's arguments.
     """
 
-    device: Device
-    graph: SearchGraph
-    keys: Keys
-    cutoff: int
     delta: int
-    blocks: int
-    at_once: int
-    beside: Prepared | None = None
-    threads: int = THREADS
-    timer: Timer = field(init=False)
-    net: Mapping[str, int | Buffer] = field(init=False)
-    work: dict[str, Buffer] = field(init=False)
+    work: Mapping[str, Buffer]
+    threads = THREADS
 
-    def __post_init__(self) -> None:
-        """Bring the graph to the device unless it is there, and make room to work in."""
-        device = self.device
-        self.timer = self.beside.timer if self.beside else device.timer()
-        self.net = self.beside.net if self.beside else graph_on(device, self.graph)
-        shapes = workspace(self.graph.n, self.blocks, self.keys)
-        self.work = {name: device.empty(shape, dtype) for name, (shape, dtype) in shapes.items()}
-
-    def held(self) -> Iterable[Mapping[str, Any]]:
-        """Return the arrays that the blocks work in, and the graph unless it is another's."""
-        return (self.work,) if self.beside else (self.work, self.net)
-
-    def start(
-        self, searches: Searches, wanted: int, distance: NDArray[Any] | None = None,
-        predecessor: NDArray[np.uint32] | None = None, path_room: int = 0, reducer: Reducer | None = None,
-    ) -> Solved:
+    def search(self, asked: Asked) -> Solved:
         """Run a batch of searches, one source each, for rows of distances. See `Prepared.start`."""
-        assert distance is not None
-        device, count = self.device, len(searches)
-        groups, columns = -(-count // SOURCES), searches.targets if wanted & WANTS_TARGETS else self.graph.places()
+        device, searches, count = self.device, asked.searches, len(asked.searches)
+        groups, columns, rows = -(-count // SOURCES), asked.columns(self.graph), device.output(asked.distance)
         source, vertex = device.upload(searches.seeds), device.upload(columns)
-        work, taken, rows = device.zeros((groups, 2), np.uint64), device.zeros(1, np.uint32), device.output(distance)
+        work, taken = device.zeros((groups, 2), np.uint64), device.zeros(1, np.uint32)
         out: Argument = {"columns": len(columns), "vertex": vertex, "rows": rows, "work": work}
         self.timer.start()
         device.kernel(FILE, f"tile_search_{self.keys.code}")(
             min(groups, self.blocks), self.threads, net=self.net, sources=count, source=source, delta=self.delta,
             cutoff=self.cutoff, next=taken, words=self.work["words"], queues=self.work["queues"], out=out)
         self.timer.stop()
-        arriving = [(rows, rows.start_download(distance))]
+        arriving = [(rows, rows.start_download(asked.distance))]
         relaxed, rounds = work.download().T
         for buffer in (source, vertex, work, taken):
             buffer.free()
-        return Solved(self.beside or self, arriving, 0 * relaxed, 0 * relaxed, relaxed, rounds)
+        return Solved(self, arriving, 0 * relaxed, 0 * relaxed, relaxed, rounds)
 
 
 TILE = TileEngine("tile", "32 searches at once from sources that are near each other", (FILE,), ROWS, floats=False)
