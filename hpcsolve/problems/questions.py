@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from hpcsolve.problems.tsp import NO_ARC, Tsp
 
 Objective = Literal["sum", "latency", "position", "bottleneck", "lexicographic", "finish"]
-VALUES: Mapping[Objective, str] = {
+VALUES: Mapping[str, str] = {
     "sum": "cost added up", "latency": "sum of weighted arrivals", "position": "cost by place added up",
     "bottleneck": "dearest leg", "lexicographic": "cost added up, the dearest leg", "finish": "time of the end",
 }
