@@ -95,7 +95,6 @@ def searched(now: SteinerState, memory: int | None, run: Setting, strategy: Stra
     """
     run = replace(run, report=partial(_without_share, run.report))
     first = replace(run, keeps=False)  # checkpoints are those of the program
-    run.report(0.0, "reductions")
     rules, root, work = strategy.reductions, strategy.first_root, Work(0, 0.0)
     many = len(now.smaller.graph.terminals) > FEW  # type: ignore[arg-type]
     now = shrunk_together(now, first, BEST_EFFORT if many else effort_for(now.smaller), rules, root)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.steiner_kmb.reduced_graph import Edges, Indices, edges_of
+from hpcsolve.algorithms.steiner_kmb.reduced_graph import Edges, Indices, ReducedGraph, edges_of, reduced
 from hpcsolve.device.host import HostDevice
 from hpcsolve.problems.graph import Graph
 
@@ -51,6 +51,11 @@ class Network:
     offsets: NDArray[np.uint32]
     heads: NDArray[np.uint32]
     weights: NDArray[np.uint64]
+
+    @staticmethod
+    def bytes_for(n: int, arcs: int) -> int:
+        """Return the bytes of a network with so many vertices and arcs: all that is declared above."""
+        return 4 * n + 4 * n + (4 + 8) * arcs + 24 * arcs // 2
 
     def weight(self, tree: Indices) -> int:
         """Return the exact weight of a tree."""
@@ -151,6 +156,12 @@ def network(graph: Graph, device: HostDevice) -> Network:
         device, graph.n, edges_of(graph), np.sort(graph.terminals).astype(np.uint32), is_terminal,
         graph.offsets.astype(np.uint32), graph.heads.astype(np.uint32), graph.weights.astype(np.uint64),
     )
+
+
+def prepared(graph: Graph, host: HostDevice) -> tuple[ReducedGraph, ClosureTree]:
+    """Return the reduced graph, and the minimum spanning tree of its terminal distance graph."""
+    smaller = reduced(graph)
+    return smaller, network(smaller.graph, host).closure()
 
 
 def forest(

@@ -17,15 +17,13 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.shortest_paths.engines import row_search, searcher
-from hpcsolve.algorithms.shortest_paths.search_graph import Keys, lay_out
+from hpcsolve.algorithms.shortest_paths.search_graph import Keys
 from hpcsolve.algorithms.shortest_paths.searches import Prepared
-from hpcsolve.algorithms.steiner_kmb.kmb import keys_for, path_edges
 from hpcsolve.algorithms.steiner_kmb.network import ClosureTree, Network, locally_best
 from hpcsolve.algorithms.steiner_kmb.nodes import Candidates, NodeTable, NodeTree, PlacedTree, capacity, merged
 from hpcsolve.algorithms.steiner_kmb.reduced_graph import Indices, ReducedGraph, connected_components
 from hpcsolve.algorithms.steiner_kmb.setting import Parameters, Setting, Work
-from hpcsolve.algorithms.steiner_kmb.terminal_rows import chosen_rows
+from hpcsolve.algorithms.steiner_kmb.terminal_rows import keys_for, path_edges, terminal_searches
 from hpcsolve.checkpoint.saved import ANY_COUNT, Saved
 from hpcsolve.checkpoint.store import State, part
 from hpcsolve.device.select import on_all_ranks
@@ -56,17 +54,13 @@ def best_tree(
     longest = closure_tree.weight + 2 * int(net.nearest(net.terminals).distance.max())
     keys = keys_for(graph, longest)
     nodes = terminal_tree(net, closure_tree, keys, capacity(k)) if comm.rank == 0 else None
-    search_graph = comm.once_per_host(partial(lay_out, graph, keys))
     table = NodeTable(net.device, keys, net.n, capacity(k), comm)
     rounds = Rounds(run, smaller, net, table, nodes)
     stop.nbytes = table.rows.nbytes // 2
     shakes = shakes_for(net, run.parameters)
     new = rounds.first_nodes(shakes)
-    choice = chosen_rows(graph, keys, run.parameters, run.device, comm)
-    prepared = searcher(graph, run.device, keys, choice.engine, cutoff=longest, search_graph=search_graph,
-                        searches=k)
-    searches = row_search(prepared, graph, choice.engine, run.parameters.at_once, None, k, choice.hierarchy)
-    with prepared, searches as rows:
+    searches = terminal_searches(graph, keys, run.parameters, run.device, comm, k, longest)
+    with searches.single as prepared, searches.rows() as rows:
         while not rounds.is_over(new, rounds.best):
             rounds.settle(rows, new)
             if not rounds.number:  # the time was up before the terminals' rows were there

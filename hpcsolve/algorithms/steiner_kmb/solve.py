@@ -1,56 +1,43 @@
-"""What the runner calls to run a job, and what a run returns: a tree with its lower bound, and the tables beside it."""
+"""What the runner calls: the statement of a job, its plan, a run, a trial, and a second search.
+
+A run returns a tree with its lower bound, and the tables beside it.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
+from typing import Any, ClassVar
 
+import msgspec
 import numpy as np
 
-from hpcsolve.algorithms.base import NO_STOP, Outcome, Report, StopCriteria
-from hpcsolve.algorithms.shortest_paths.engines import (
-    kernel_files,
-)
+from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Algorithm, Outcome, Plan, Report, StopCriteria, silent
+from hpcsolve.algorithms.shortest_paths.engines import AUTO, BLOCK, GRID, PHAST, TILE, engine_named, kernel_files
 from hpcsolve.algorithms.shortest_paths.engines.hierarchy import CONTRACTION_FILE, HIERARCHY_FILE
-from hpcsolve.algorithms.steiner_kmb.best import BEST_EFFORT, RUIN_FILE, polished
-from hpcsolve.algorithms.steiner_kmb.bounds import (
-    DUAL_ASCENT_FILE,
-    REDUCTIONS_FILE,
-    DualSolution,
-    best_dual,
-    certified_bound,
-    own_dual,
-)
-from hpcsolve.algorithms.steiner_kmb.exact import searched
-from hpcsolve.algorithms.steiner_kmb.kmb import Matrix, empty_matrix, keys_for, kmb_tree
-from hpcsolve.algorithms.steiner_kmb.network import (
-    MOVES_FILE,
-    TREE_FILE,
-    ClosureTree,
-    Network,
-    exchanges,
-    locally_best,
-    network,
-)
-from hpcsolve.algorithms.steiner_kmb.nodes import ONE_STEINER_FILE
-from hpcsolve.algorithms.steiner_kmb.reduced_graph import Indices, ReducedGraph, reduced
+from hpcsolve.algorithms.steiner_kmb import best, bounds, estimate, exact, network, nodes, study, subset_program
+from hpcsolve.algorithms.steiner_kmb.kmb import Rows, kmb_tree
+from hpcsolve.algorithms.steiner_kmb.network import ClosureTree, Network
+from hpcsolve.algorithms.steiner_kmb.reduced_graph import Indices, ReducedGraph
 from hpcsolve.algorithms.steiner_kmb.reductions import SteinerState, shrunk_together
-from hpcsolve.algorithms.steiner_kmb.setting import RoundStop, Setting, TreeStatement, Work
-from hpcsolve.algorithms.steiner_kmb.subset_program import PROGRAM_FILE
-from hpcsolve.answers.contents import Column, Dataset, DistanceTable, columns
-from hpcsolve.answers.tree import Prices, Tree, tree_from_edges
+from hpcsolve.algorithms.steiner_kmb.setting import Parameters, RoundStop, Setting, TreeStatement, Work, on_host
+from hpcsolve.algorithms.steiner_kmb.terminal_rows import shares_of_walk
+from hpcsolve.algorithms.trial import Stopwatch, Trial
+from hpcsolve.answers.base import Verdict
+from hpcsolve.answers.contents import Column, Contents, Dataset, columns, datasets
+from hpcsolve.answers.tree import TREE, Prices, Tree, TreeQuestion, tree_from_edges
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
-from hpcsolve.device.base import Device
-from hpcsolve.device.host import HostDevice
-from hpcsolve.parallel.comm import Comm
+from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo
+from hpcsolve.errors import InputError
+from hpcsolve.parallel.comm import Comm, SerialComm
 from hpcsolve.problems.graph import Graph
+from hpcsolve.problems.steiner import largest_weight, require_problem
 
-HOST_FILES = (TREE_FILE, DUAL_ASCENT_FILE, MOVES_FILE, RUIN_FILE, ONE_STEINER_FILE, REDUCTIONS_FILE, PROGRAM_FILE,
-              CONTRACTION_FILE, HIERARCHY_FILE)
+HOST_FILES = (network.TREE_FILE, bounds.DUAL_ASCENT_FILE, network.MOVES_FILE, best.RUIN_FILE, nodes.ONE_STEINER_FILE,
+              bounds.REDUCTIONS_FILE, subset_program.PROGRAM_FILE, CONTRACTION_FILE, HIERARCHY_FILE)
 """What runs on the host's cores whatever the job's device is."""
-KERNEL_FILES = (*HOST_FILES, *kernel_files())
 REDUCTIONS = {
     "vertices": Dataset("int64", "Vertices after the reductions"),
     "edges": Dataset("int64", "Edges after the reductions"),
@@ -78,72 +65,130 @@ LAYERS = {
     "states": Dataset("int64", "States (a set and a vertex) that were kept", "layer"),
 }
 """The group `/layers` of mode exact: a row for each size of sets. It is empty if reductions and bounds were enough."""
-Tables = Mapping[str, Mapping[str, Column]]
+UNKNOWN_ENDS = {
+    "best": 'mode "best" goes on until no vertex makes its tree lighter, and then with ruin and recreate',
+    "exact": 'mode "exact" ends when the lightest tree is proven',
+}
+"""When the modes end whose time is not known beforehand, in words."""
+NO_LIMIT = {"best": "", "exact": ", and how many states that takes cannot be foreseen"}
 
 
-def run(
-    stated: TreeStatement, device: Device, comm: Comm, report: Report,
-    criteria: StopCriteria = NO_STOP, seed: int = 1, checkpoints: Checkpoints = NONE,
+class SteinerKmb(Algorithm):
+    """Steiner trees by growing, by Kou, Markowsky and Berman, by iterated 1-Steiner, or exactly."""
+
+    name, kind, answers, parameters = "steiner-kmb", "steiner", (TREE,), Parameters
+    kernel_files = (*HOST_FILES, *kernel_files())
+    groups: ClassVar = {"prices": datasets(Prices), "reductions": REDUCTIONS, "history": HISTORY, "layers": LAYERS}
+
+    def kernels_of(
+        self, parameters: Parameters, instance: str | dict[str, Any], criteria: StopCriteria
+    ) -> tuple[str, ...]:
+        """Return the kernel files of a job: mode fast searches on the CPU alone, the others by rows and one by one."""
+        if parameters.mode == "fast":
+            return HOST_FILES
+        named = engine_named(parameters.engine)
+        rows = (TILE, PHAST) if parameters.engine == AUTO else () if named is None else (named,)
+        return (*HOST_FILES, *kernel_files((*rows, BLOCK, GRID)))
+
+    def largest_cost(self, n: int, edges: int) -> int:
+        """Return the largest weight with which the sum of all edges stays below 2^62."""
+        return largest_weight(n, edges)
+
+    def statement(self, problem: Graph, parameters: Parameters, to_check: bool = False) -> TreeStatement:
+        """Return the statement. Raises `InputError` if `matrix` is set in a mode that makes none."""
+        if parameters.matrix and parameters.mode != "kmb":
+            raise InputError(f'steiner-kmb.matrix: mode "{parameters.mode}" makes no matrix; set mode = "kmb"')
+        return TreeStatement(problem, parameters, TreeQuestion(parameters.matrix))
+
+    def plan(
+        self, stated: TreeStatement, ranks: int, info: DeviceInfo = ONE_CORE, criteria: StopCriteria = NO_STOP
+    ) -> Plan:
+        """Return what the mode needs. Raises `InputError` if the graph's terminals cannot be joined."""
+        graph, mode = require_problem(stated.problem), stated.parameters.mode
+        k, need = len(stated.problem.terminals), estimate.memory(graph, stated.parameters, ranks, info)
+
+        def largest(free: Sequence[int]) -> int:
+            parts = zip(free, need.host, need.device)
+            return int(min(most / ((a + b + need.shared) / graph.n) for most, a, b in parts))
+
+        idle = ranks - 1 if mode == "fast" else sum(not len(share) for share in shares_of_walk(k, ranks))
+        details: dict[str, int | str] = {"terminals": k, WITHOUT_WORK: idle}
+        if mode == "exact":
+            most = f"{exact.FREE_PART:.0%} of the free memory"
+            details["states"] = f"as many as it takes, up to [stop] memory, or else {most}"
+        sent = estimate.sent(graph, stated.parameters, ranks)
+        work = graph.arcs * (1 if mode == "fast" else k)
+        return Plan(need.device, need.host, work, "arc of Dijkstra's", sent, details, largest, need.shared)
+
+    def run(
+        self, stated: TreeStatement, device: Device, comm: Comm, report: Report = silent,
+        criteria: StopCriteria = NO_STOP, seed: int = 1, checkpoints: Checkpoints = NONE, method: str = "",
+    ) -> Outcome:
+        """Return a Steiner tree with its certificate, the same on all ranks."""
+        graph, parameters = stated.problem, stated.parameters
+        stop = RoundStop(comm, criteria, criteria.scaled_target(graph.scale), checkpoints, started=checkpoints.clock())
+        with on_host(device) as host:
+            whole = network.network(graph, host)
+            setting = Setting(whole, host, device, comm, parameters, report, stop, seed)
+            report(0.0, "lower bound")
+            dual = bounds.own_dual(whole, comm)  # before the reductions: rank 0 makes these, and has fewer ascents
+            smaller, closure_tree = comm.once_per_host(partial(network.prepared, graph, host))
+            if parameters.mode in ("best", "exact"):
+                return _searched(smaller, dual, closure_tree, setting)
+            return _grown(smaller, dual, closure_tree, setting)
+
+    def trial(self, stated: TreeStatement, criteria: StopCriteria, ranks: int, device: Device, seed: int) -> Trial:
+        """Run mode fast (a second for half a million vertices) and, for mode kmb, make some searches."""
+        graph, parameters = stated.problem, stated.parameters
+        small = TreeStatement(graph, msgspec.structs.replace(parameters, mode="fast", matrix=False, halt="bottleneck"))
+        watch = Stopwatch()
+        outcome = self.run(small, device, SerialComm(), seed=seed)
+        setup = watch.seconds()
+        if parameters.mode == "fast":
+            return Trial(small, outcome, setup, 0.0, "the job itself")
+        if parameters.mode == "kmb":
+            seconds, measured_on, row_ratio, tables = estimate.some_searches(graph, parameters, ranks, device)
+            return Trial(small, outcome, setup, seconds, measured_on, row_ratio, tables=tables)
+        limit = None if criteria.seconds is None else max(0.0, criteria.seconds - setup)
+        open_end = f"{NO_LIMIT[parameters.mode]}; [stop] seconds would end it"
+        why = UNKNOWN_ENDS[parameters.mode] + (open_end if limit is None else ", or soon after that time")
+        return Trial(small, outcome, setup, limit, "mode fast", open_end=why)
+
+    def again(self, stated: TreeStatement, contents: Contents) -> Verdict:
+        """Return the verdict of a second search with other roots and fewer reductions."""
+        return exact.search_again(stated, contents)
+
+
+def _grown(
+    smaller: ReducedGraph, dual: bounds.DualSolution | None, closure_tree: ClosureTree, run: Setting
 ) -> Outcome:
-    """Return a Steiner tree with its certificate, the same on all ranks."""
-    graph, parameters = stated.problem, stated.parameters
-    stop = RoundStop(comm, criteria, criteria.scaled_target(graph.scale), checkpoints, started=checkpoints.clock())
-    with on_host(device) as host:
-        setting = Setting(network(graph, host), host, device, comm, parameters, report, stop, seed)
-        report(0.0, "lower bound")
-        dual = own_dual(setting.whole, comm)  # before the reductions: rank 0 makes these, and has fewer ascents
-        smaller, closure_tree = comm.once_per_host(partial(prepared, graph, host))
-        if parameters.mode in ("best", "exact"):
-            return _reduced_and_searched(smaller, dual, closure_tree, setting)
-        return _grown(smaller, dual, closure_tree, setting)
-
-
-@contextmanager
-def on_host(device: Device) -> Iterator[HostDevice]:
-    """Yield the job's device if it is the CPU, else the CPU cores that the rank has beside it."""
-    if isinstance(device, HostDevice):
-        yield device
-        return
-    with HostDevice(device.info.threads) as host:
-        yield host
-
-
-def prepared(graph: Graph, host: HostDevice) -> tuple[ReducedGraph, ClosureTree]:
-    """Return the reduced graph, and the minimum spanning tree of its terminal distance graph."""
-    smaller = reduced(graph)
-    return smaller, network(smaller.graph, host).closure()
-
-
-def _grown(smaller: ReducedGraph, dual: DualSolution | None, closure_tree: ClosureTree, run: Setting) -> Outcome:
     """Return the outcome of modes fast and kmb. Collective."""
-    net, comm = network(smaller.graph, run.host), run.comm
-    matrix = None
-    if run.parameters.matrix:
-        matrix = empty_matrix(smaller.member, keys_for(smaller.graph, closure_tree.weight).dtype, comm)
-    tree, work = _tree(smaller, net, closure_tree, run, matrix)
-    dual = best_dual(dual, comm)
+    net, comm = network.network(smaller.graph, run.host), run.comm
+    rows = study.rows_for(run.parameters, smaller, closure_tree, comm)
+    tree, work = _tree(smaller, net, closure_tree, run, rows)
+    dual = bounds.best_dual(dual, comm)
     found: tuple[Indices, int] | None = None
-    tables: Tables = {}
     if tree is not None and dual is not None:
-        tree = locally_best(net, tree, kinds=(exchanges,)) if run.parameters.exchange else tree
-        bound = certified_bound(dual, closure_tree, len(run.whole.terminals))
+        if run.parameters.exchange:
+            tree = network.locally_best(net, tree, kinds=(network.exchanges,))
+        bound = bounds.certified_bound(dual, closure_tree, len(run.whole.terminals))
         found = run.whole.spanning_tree(smaller.restored(tree)), bound.value
-        tables = tables_of(dual, smaller)
     started = time.perf_counter()
     found = comm.bcast(found)
     assert found is not None
-    answer = certified(run.whole, found[0], closure_tree, found[1], None if matrix is None else matrix.as_table())
-    return Outcome(answer, tables, rank_of(work, time.perf_counter() - started), "", True)
+    rank = rank_of(work, time.perf_counter() - started)
+    answer = replace(_answer(run.whole, found[0], closure_tree, found[1]), matrix=rows.table())
+    return Outcome(answer, _groups(dual, smaller), rank)
 
 
 def _tree(
-    smaller: ReducedGraph, net: Network, closure_tree: ClosureTree, run: Setting, matrix: Matrix | None
+    smaller: ReducedGraph, net: Network, closure_tree: ClosureTree, run: Setting, rows: Rows
 ) -> tuple[Indices | None, Work]:
     """Return the edges of a tree in the reduced graph, on rank 0, and this rank's work. Collective."""
     if len(net.terminals) < 2:
         return np.empty(0, np.int64), Work(0, 0.0)
     if run.parameters.mode == "kmb":
-        return kmb_tree(smaller.graph, net, closure_tree, run, matrix)
+        return kmb_tree(smaller.graph, net, closure_tree, run, rows)
     if run.comm.rank > 0:
         return None, Work(0, 0.0)
     started = time.perf_counter()
@@ -151,73 +196,62 @@ def _tree(
     return tree, Work(smaller.graph.arcs, time.perf_counter() - started)
 
 
-def _reduced_and_searched(
-    smaller: ReducedGraph, dual: DualSolution | None, closure_tree: ClosureTree, run: Setting
+def _searched(
+    smaller: ReducedGraph, dual: bounds.DualSolution | None, closure_tree: ClosureTree, run: Setting
 ) -> Outcome:
     """Return the outcome of modes best and exact. Collective."""
-    dual = run.comm.bcast(best_dual(dual, run.comm))
-    assert dual is not None
-    bound = certified_bound(dual, closure_tree, len(run.whole.terminals))
-    state = SteinerState(smaller, bound)
-    layers: Tables = {}
+    dual = bounds.best_dual(dual, run.comm)
+    own = None if dual is None else bounds.certified_bound(dual, closure_tree, len(run.whole.terminals))
+    bound = run.comm.bcast(own)
+    assert bound is not None
+    state, sizes = SteinerState(smaller, bound), None
+    run.report(0.0, "reductions")
     if run.parameters.mode == "best":
-        run.report(0.0, "reductions")
-        found, work = polished(shrunk_together(state, run, BEST_EFFORT), run)
+        found, work = best.polished(shrunk_together(state, run, best.BEST_EFFORT), run)
         ended = "" if found.proven else run.stop.ended(work.rounds)
-        answer = certified(run.whole, found.tree, closure_tree, bound.value)
+        answer = _answer(run.whole, found.tree, closure_tree, bound.value)
     else:
-        exact = searched(state, run.stop.criteria.memory, run)
-        found, work, ended = exact.found, exact.work, exact.ended
-        answer = certified(run.whole, found.tree, closure_tree, found.bound.value, None, found.proven,
-                           found.bound.proof)
-        layers = layers_of(exact.sets, exact.states)
-    tables = {**tables_of(dual, found.smaller), **history_of(work.history, smaller.graph.scale), **layers}
-    complete = found.proven or not run.stop.broken_off
-    return Outcome(answer, tables, rank_of(work, 0.0), ended, complete)
+        search = exact.searched(state, run.stop.criteria.memory, run)
+        found, work, ended, sizes = search.found, search.work, search.ended, (search.sets, search.states)
+        answer = _answer(run.whole, found.tree, closure_tree, found.bound.value)
+        answer = replace(answer, optimal=found.proven, proof=found.bound.proof)
+    groups = _groups(dual, found.smaller, work.history, sizes)
+    return Outcome(answer, groups, rank_of(work, 0.0), ended, found.proven or not run.stop.broken_off)
 
 
-def certified(
-    whole: Network, tree: Indices, closure_tree: ClosureTree, lower_bound: int, matrix: DistanceTable | None = None,
-    optimal: bool | None = None, proof: str | None = None,
-) -> Tree:
-    """Return the answer: a tree in the graph as it was read, with a lower bound, and this rank's part of the matrix.
-
-    Parameters
-    ----------
-    optimal, proof
-        As in `answers.tree.Tree`.
-    """
+def _answer(whole: Network, tree: Indices, closure_tree: ClosureTree, lower_bound: int) -> Tree:
+    """Return the record of a tree in the graph as it was read, with a lower bound."""
     edges = whole.edges.part(tree)
     columns = edges.tails, edges.heads, edges.weights
-    return tree_from_edges(columns, lower_bound, closure_tree.weight, closure_tree.bottleneck, proof, matrix, optimal)
+    return tree_from_edges(columns, lower_bound, closure_tree.weight, closure_tree.bottleneck)
 
 
-def tables_of(dual: DualSolution, smaller: ReducedGraph) -> Tables:
-    """Return the groups `/prices` and `/reductions`."""
-    prices = Prices(dual.root, dual.terminals.astype(np.int32), dual.duals.astype(np.int64))
-    sizes = {"vertices": smaller.graph.n, "edges": smaller.graph.edges}
-    return {"prices": prices.group(), "reductions": columns(REDUCTIONS, {**sizes, **smaller.counts})}
-
-
-def layers_of(sets: Sequence[int], states: Sequence[int]) -> Tables:
-    """Return the group `/layers` with the numbers of sets and states of each size, from 1."""
-    return {"layers": columns(LAYERS, {"size": np.arange(1, len(sets) + 1), "sets": np.array(sets, np.int64),
-                                       "states": np.array(states, np.int64)})}
-
-
-def history_of(rows: Sequence[tuple[int, float, int]], scale: int) -> Tables:
-    """Return the group `/history` with these rows (`Work.history`), or no group if there are none.
+def _groups(
+    dual: bounds.DualSolution | None, smaller: ReducedGraph, history: Sequence[tuple[int, float, int]] = (),
+    sizes: tuple[Sequence[int], Sequence[int]] | None = None,
+) -> Mapping[str, Mapping[str, Column]]:
+    """Return the groups beside the answer on rank 0, which has the best ascent, and elsewhere none.
 
     Parameters
     ----------
-    scale
-        A weight in the instance's own unit is weight / scale.
+    history
+        As in `Work`.
+    sizes
+        Of mode exact: the numbers of sets and states of each size, from 1.
     """
-    if not rows:
+    if dual is None:
         return {}
-    steps, seconds, weights = zip(*rows)
-    best = np.array(weights, np.int64) / scale
-    return {"history": columns(HISTORY, {"step": steps, "seconds": seconds, "best": best})}
+    left = {"vertices": smaller.graph.n, "edges": smaller.graph.edges, **smaller.counts}
+    prices = Prices(dual.root, dual.terminals.astype(np.int32), dual.duals.astype(np.int64))
+    found = {"prices": prices.group(), "reductions": columns(REDUCTIONS, left)}
+    if history:
+        steps, seconds, weights = zip(*history)
+        best = np.array(weights, np.int64) / smaller.graph.scale
+        found["history"] = columns(HISTORY, {"step": steps, "seconds": seconds, "best": best})
+    if sizes is not None:
+        sets, states = (np.array(counts, np.int64) for counts in sizes)
+        found["layers"] = columns(LAYERS, {"size": np.arange(1, len(sets) + 1), "sets": sets, "states": states})
+    return found
 
 
 def rank_of(work: Work, waited: float) -> dict[str, float | int]:

@@ -1,4 +1,4 @@
-"""Rows of distances from the terminals: in which order they are searched from, and by which engine.
+"""Searches from the terminals: in which order, by which engine, and how far. Rows of distances, and paths.
 
 Terminals near each other in their spanning tree stand together. Rows are made by a hierarchy (engine "phast") or by the
 engine "tile", unless the job names another one.
@@ -6,22 +6,23 @@ engine "tile", unless the job names another one.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
-from hpcsolve.algorithms.shortest_paths.choice import (
-    Attempt,
-    agreed_hierarchy,
-    described,
-    required,
-    workers_of_all,
-    worth_trying,
-)
-from hpcsolve.algorithms.shortest_paths.engines import AUTO, PHAST, TILE
+from hpcsolve.algorithms.base import Report
+from hpcsolve.algorithms.shortest_paths import choice
+from hpcsolve.algorithms.shortest_paths.engines import AUTO, PHAST, TILE, row_search, searcher
 from hpcsolve.algorithms.shortest_paths.engines.hierarchy import Hierarchy, Refusal
+from hpcsolve.algorithms.shortest_paths.engines.single import Searcher
 from hpcsolve.algorithms.shortest_paths.engines.tile import SOURCES
-from hpcsolve.algorithms.shortest_paths.search_graph import Keys
+from hpcsolve.algorithms.shortest_paths.pairs import shares, solve_pairs
+from hpcsolve.algorithms.shortest_paths.search_graph import LONG, WORD, Keys, lay_out
+from hpcsolve.algorithms.shortest_paths.searches import Prepared
+from hpcsolve.algorithms.shortest_paths.tables import RELAXED, SearchCheckpoints
 from hpcsolve.algorithms.steiner_kmb.network import ClosureTree, Network
 from hpcsolve.algorithms.steiner_kmb.reduced_graph import Indices
 from hpcsolve.algorithms.steiner_kmb.setting import Parameters
@@ -78,7 +79,7 @@ class RowChoice:
     hierarchy: Hierarchy | None = None
 
 
-def attempt_of(graph: Graph, parameters: Parameters, cores: int) -> Attempt | Refusal:
+def attempt_of(graph: Graph, parameters: Parameters, cores: int) -> choice.Attempt | Refusal:
     """Return how much work a hierarchy may take, or why none is made.
 
     Parameters
@@ -89,9 +90,9 @@ def attempt_of(graph: Graph, parameters: Parameters, cores: int) -> Attempt | Re
     if parameters.mode == "fast" or parameters.engine not in (AUTO, PHAST.name):
         return Refusal("")
     if parameters.engine == PHAST.name:
-        return required(graph)
+        return choice.required(graph)
     assert graph.terminals is not None
-    return worth_trying(graph, len(graph.terminals), cores, steps=TILE_STEPS[parameters.mode])
+    return choice.worth_trying(graph, len(graph.terminals), cores, steps=TILE_STEPS[parameters.mode])
 
 
 def chosen_rows(graph: Graph, keys: Keys, parameters: Parameters, device: Device, comm: Comm) -> RowChoice:
@@ -109,20 +110,88 @@ def chosen_rows(graph: Graph, keys: Keys, parameters: Parameters, device: Device
     """
     if parameters.engine not in (AUTO, PHAST.name):
         return RowChoice(parameters.engine)
-    attempt = attempt_of(graph, parameters, workers_of_all(device.info, comm))
-    found: Hierarchy | Refusal
+    chosen, attempt = RowChoice(TILE.name), attempt_of(graph, parameters, choice.workers_of_all(device.info, comm))
     if isinstance(attempt, Refusal):
-        found = attempt
+        line = f"engine: tile: {attempt.reason}"
+    elif isinstance(found := choice.agreed_hierarchy(graph, keys, attempt, device.info, comm, TILE.name), Refusal):
+        line = f"engine: tile: {found.reason}"
     else:
-        found = agreed_hierarchy(graph, keys, attempt, device.info, comm, TILE.name)
-        if isinstance(found, Hierarchy):
-            _note(device, described(found, attempt))
-            return RowChoice(PHAST.name, found)
-    _note(device, f"engine: tile: {found.reason}")
-    return RowChoice(TILE.name)
-
-
-def _note(device: Device, line: str) -> None:
-    """Note a line for the log, once."""
-    if line not in device.notes:
+        chosen, line = RowChoice(PHAST.name, found), choice.described(found, attempt)
+    if line not in device.notes:  # a line for the log, once
         device.notes.append(line)
+    return chosen
+
+
+@dataclass(frozen=True)
+class TerminalSearches:
+    """What searches from the terminals of a graph.
+
+    Attributes
+    ----------
+    single
+        Searches one by one, which find paths. They are to be entered first.
+    """
+
+    graph: Graph
+    parameters: Parameters
+    choice: RowChoice
+    single: Searcher
+    targets: Indices | None
+    count: int
+
+    def rows(self) -> AbstractContextManager[Prepared]:
+        """Return the search that makes rows of distances."""
+        return row_search(self.single, self.graph, self.choice.engine, self.parameters.at_once, self.targets,
+                          self.count, self.choice.hierarchy)
+
+
+def terminal_searches(
+    graph: Graph, keys: Keys, parameters: Parameters, device: Device, comm: Comm, count: int, cutoff: int,
+    targets: Indices | None = None,
+) -> TerminalSearches:
+    """Return what makes `count` rows of distances, and paths, up to the cutoff. Collective.
+
+    Parameters
+    ----------
+    graph
+        The reduced graph.
+    targets
+        Positions of the vertices that rows have, None for all.
+
+    Raises
+    ------
+    InputError
+        As `chosen_rows`.
+    """
+    laid_out = comm.once_per_host(partial(lay_out, graph, keys))
+    chosen = chosen_rows(graph, keys, parameters, device, comm)
+    single = searcher(graph, device, keys, chosen.engine, cutoff=cutoff, search_graph=laid_out, searches=count)
+    return TerminalSearches(graph, parameters, chosen, single, targets, count)
+
+
+def keys_for(graph: Graph, farthest: int) -> Keys:
+    """Return the narrowest keys that hold every weight, and distances up to `farthest`."""
+    heaviest = int(graph.weights.max()) if graph.arcs else 0
+    return WORD if max(heaviest, farthest) <= WORD.limit else LONG
+
+
+def path_edges(
+    net: Network, prepared: Prepared, pairs: Indices, comm: Comm, report: Report,
+    kept: Callable[[int], SearchCheckpoints] = lambda first: SearchCheckpoints(),
+) -> tuple[Indices, int]:
+    """Return the edges on shortest paths between this rank's share of pairs, and the number of arcs relaxed.
+
+    Parameters
+    ----------
+    pairs
+        Shape (pairs, 2): positions, sorted by the first one.
+    kept
+        Returns this rank's checkpoints, given the number of its first pair.
+    """
+    share = shares(pairs, comm.size)[comm.rank]
+    found = solve_pairs(prepared, pairs[share.start : share.stop], lambda done, message="": report(0.7 + 0.2 * done),
+                        kept(share.start))
+    path = found.path
+    inside = np.ones(max(len(path) - 1, 0), dtype=bool)
+    inside[np.cumsum(found.length)[:-1] - 1] = False  # from the end of a path to the beginning of the next
+    return np.unique(net.edge_numbers(path[:-1][inside], path[1:][inside])), int(found.work[:, RELAXED].sum())

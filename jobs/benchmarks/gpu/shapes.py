@@ -18,7 +18,7 @@ from hpcsolve.algorithms.held_karp.lattice import planes
 from hpcsolve.algorithms.shortest_paths import choice
 from hpcsolve.algorithms.shortest_paths.engines import single
 from hpcsolve.algorithms.shortest_paths.searches import Prepared
-from hpcsolve.algorithms.steiner_kmb import kmb
+from hpcsolve.algorithms.steiner_kmb import terminal_rows
 from hpcsolve.device.base import Device
 from hpcsolve.device.select import open_device
 from hpcsolve.errors import ResourceError
@@ -68,8 +68,8 @@ def _threads_of_tiles(value: int) -> AbstractContextManager[Any]:
         search.threads = value
         return search
 
-    row_search = kmb.row_search
-    return mock.patch.object(kmb, "row_search", started)
+    row_search = terminal_rows.row_search
+    return mock.patch.object(terminal_rows, "row_search", started)
 
 
 def _constant(module: Any, name: str) -> Callable[[int], AbstractContextManager[Any]]:

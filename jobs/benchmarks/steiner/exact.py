@@ -14,7 +14,7 @@ from importlib import import_module
 import numpy as np
 
 from hpcsolve.algorithms.base import NO_STOP
-from hpcsolve.algorithms.steiner_kmb import Parameters, run
+from hpcsolve.algorithms.steiner_kmb import ALGORITHM, Parameters
 from hpcsolve.checkpoint.checkpoints import Checkpoints
 from hpcsolve.device.host import HostDevice
 from hpcsolve.parallel.comm import SerialComm
@@ -80,7 +80,8 @@ def own(instance: Instance, mode: str, seconds: float) -> Found:
 
     interrupts = Checkpoints(interrupted=lambda: spent() > seconds)
     with HostDevice(1) as device:
-        found = run(instance.graph, device, SerialComm(), Parameters(mode=mode), report, NO_STOP, 1, interrupts)
+        found = ALGORITHM.solve(
+            instance.graph, device, SerialComm(), Parameters(mode=mode), report, NO_STOP, 1, interrupts)
     answer, groups, took = found.answer, found.groups, spent()
     layers = groups.get("layers")
     states = 0 if layers is None else int(layers["states"].values.sum())

@@ -13,7 +13,7 @@ from unittest import mock
 import numpy as np
 
 from hpcsolve.algorithms.base import NO_STOP, StopCriteria, silent
-from hpcsolve.algorithms.steiner_kmb import Parameters, run, solve
+from hpcsolve.algorithms.steiner_kmb import ALGORITHM, Parameters, bounds
 from hpcsolve.device.base import Device
 from hpcsolve.parallel.comm import SerialComm
 from jobs.benchmarks.common.answers import WrongAnswerError
@@ -64,7 +64,7 @@ def own_run(
     while True:
         begin = clock()
         with _timed("own_dual", clock) as ascents:
-            outcome = run(instance.graph, device, SerialComm(), parameters, silent, stop)
+            outcome = ALGORITHM.solve(instance.graph, device, SerialComm(), parameters, silent, stop)
         whole = clock() - begin
         runs.append((whole - sum(ascents), whole))
         if len(runs) >= repeats or sum(whole for _, whole in runs) > QUICK:
@@ -78,7 +78,7 @@ def own_run(
 @contextmanager
 def _timed(name: str, clock: Callable[[], float]) -> Iterator[list[float]]:
     """Replace a function of hpcsolve's solver by one that also appends the seconds of each call to the given list."""
-    original: Callable[..., object] = vars(solve)[name]
+    original: Callable[..., object] = vars(bounds)[name]
     seconds: list[float] = []
 
     def timed(*arguments: object) -> object:
@@ -87,7 +87,7 @@ def _timed(name: str, clock: Callable[[], float]) -> Iterator[list[float]]:
         seconds.append(clock() - begin)
         return value
 
-    with mock.patch.object(solve, name, timed):
+    with mock.patch.object(bounds, name, timed):
         yield seconds
     if not seconds:
         raise AssertionError(f"hpcsolve's solver did not call {name}, which finds the lower bound")

@@ -9,15 +9,14 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.base import silent
 from hpcsolve.algorithms.shortest_paths.engines import row_search, searcher
 from hpcsolve.algorithms.shortest_paths.engines.hierarchy import Refusal, build_hierarchy
 from hpcsolve.algorithms.shortest_paths.search_graph import lay_out
-from hpcsolve.algorithms.steiner_kmb.kmb import cutoff_of, keys_for, spanned_rows
-from hpcsolve.algorithms.steiner_kmb.network import network
+from hpcsolve.algorithms.steiner_kmb.kmb import spanned_rows
+from hpcsolve.algorithms.steiner_kmb.network import network, prepared
 from hpcsolve.algorithms.steiner_kmb.setting import Parameters
-from hpcsolve.algorithms.steiner_kmb.solve import prepared
-from hpcsolve.algorithms.steiner_kmb.terminal_rows import chosen_rows, walk
+from hpcsolve.algorithms.steiner_kmb.study import cutoff_of
+from hpcsolve.algorithms.steiner_kmb.terminal_rows import chosen_rows, keys_for, walk
 from hpcsolve.device.host import HostDevice
 from hpcsolve.parallel.comm import SerialComm
 from jobs.benchmarks.common.answers import require_equal
@@ -59,7 +58,7 @@ def measure(instance: Instance, halt: str, repeats: int) -> Row:
             with searcher(graph, host, keys, cutoff=cutoff, search_graph=laid_out, searches=k) as ready:
                 targets = net.terminals.astype(np.int64)
                 with row_search(ready, graph, engine, 1, targets, k, given) as rows:
-                    pairs, _ = spanned_rows(net, sources, tree.bottleneck, rows, keys, silent, None)
+                    pairs, _ = spanned_rows(net, sources, tree.bottleneck, rows)
             found[engine] = np.stack([pairs.first, pairs.second, pairs.distance.astype(np.int64)])
 
         seconds = best_cpu_seconds({engine: partial(search, engine) for engine in ENGINES}, repeats)
