@@ -16,7 +16,6 @@ from functools import partial, reduce
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.base import Report
 from hpcsolve.algorithms.steiner_kmb.network import Network, locally_best, network
 from hpcsolve.algorithms.steiner_kmb.one_steiner import best_tree, history_arrays, saved_history, saved_tree
 from hpcsolve.algorithms.steiner_kmb.reduced_graph import Indices, ReducedGraph, reduced
@@ -26,7 +25,7 @@ from hpcsolve.checkpoint.saved import Saved
 from hpcsolve.checkpoint.store import State, part
 from hpcsolve.device.host import Given
 from hpcsolve.device.select import on_all_ranks
-from hpcsolve.problems.graph import Graph, assembled
+from hpcsolve.problems.graph import assembled
 from hpcsolve.problems.rounding import narrowed
 
 BEST_EFFORT = Effort(1 << 24, 8)
@@ -91,13 +90,18 @@ def recombined(now: SteinerState, work: Work, ruin: Ruin, run: Setting) -> tuple
     long as trees become lighter (tour merging: W. Cook, P. Seymour, INFORMS Journal on Computing 15, 2003). A
     checkpoint has the searches in the whole graph.
     """
+    whole, before, report = run.whole, now.smaller.graph, run.report
     edges = now.smaller.restored(ruin.edges())
     more: Ruin | None = ruin
     while more is not None and len(edges) > len(now.tree):
-        graph = _part(now.smaller.graph, run.whole, edges)
-        part = replace(run, whole=network(graph, run.host), report=partial(_of_recombination, run.report), keeps=False)
+        left = whole.edges.part(edges)
+        graph = assembled(before.name, whole.n, left.tails, left.heads, narrowed(left.weights), directed=False,
+                          scale=before.scale, terminals=whole.terminals.astype(np.int64))
+        part = replace(run, whole=network(graph, run.host), keeps=False,
+                       report=lambda done, message="": report(0.9, f"trees recombined: {message}"))
         found, further, more = _searched(shrunk_together(SteinerState(reduced(graph)), part, BEST_EFFORT), part)
-        work = _joined(work, further)
+        rows = [*work.history, *((work.rounds + number, at, weight) for number, at, weight in further.history)]
+        work = replace(work + further, history=lighter_and_last(rows))
         if found.weight >= now.weight:
             break
         now = replace(now, tree=edges[found.tree], weight=found.weight)
@@ -106,25 +110,6 @@ def recombined(now: SteinerState, work: Work, ruin: Ruin, run: Setting) -> tuple
     if run.stop.broken_off and run.writes:
         run.stop.checkpoints.save(ruin.state(), last=True)
     return now, work
-
-
-def _part(graph: Graph, whole: Network, edges: Indices) -> Graph:
-    """Return the graph as it was read with some of its edges alone. `graph` is a reduced form of it."""
-    part = whole.edges.part(edges)
-    return assembled(graph.name, whole.n, part.tails, part.heads, narrowed(part.weights), directed=False,
-                     scale=graph.scale, terminals=whole.terminals.astype(np.int64))
-
-
-def _of_recombination(report: Report, done: float, message: str = "") -> None:
-    """Report what is under way in the recombination of trees."""
-    report(0.9, f"trees recombined: {message}")
-
-
-def _joined(work: Work, more: Work) -> Work:
-    """Return the sum of some work and of what came after it."""
-    history = [*work.history, *((work.rounds + number, seconds, weight) for number, seconds, weight in more.history)]
-    return Work(work.relaxed + more.relaxed, work.seconds + more.seconds, work.seconds_copy + more.seconds_copy,
-                work.sent + more.sent, work.rounds + more.rounds, lighter_and_last(history))
 
 
 def with_tree(now: SteinerState, tree: Indices | None, run: Setting) -> SteinerState:

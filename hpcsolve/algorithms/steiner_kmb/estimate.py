@@ -175,10 +175,10 @@ def some_searches(
         matrix = Matrix(cutoff, smaller.member, range(count), keys.dtype) if parameters.matrix else None
         sources = matrix.sources(walk(net, tree), comm) if matrix else walk(net, tree)[:count]
         watch = Stopwatch()
-        searches = terminal_searches(
+        single, row_search = terminal_searches(
             smaller.graph, keys, parameters, device, comm, count, cutoff, net.terminals.astype(np.int64))
-        with searches.single as single:
-            with searches.rows() as rows:
+        with single:
+            with row_search() as rows:
                 before = watch.seconds()
                 spanned_rows(net, sources, tree.bottleneck, rows, kept=KmbCheckpoints(matrix) if matrix else None)
             ends = np.stack([tree.first, tree.second], axis=1).astype(np.int64)

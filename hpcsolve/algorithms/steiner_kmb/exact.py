@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
 
-from hpcsolve.algorithms.base import NO_STOP, UNKNOWN, Report, silent
+from hpcsolve.algorithms.base import NO_STOP, UNKNOWN, silent
 from hpcsolve.algorithms.steiner_kmb import subset_states
 from hpcsolve.algorithms.steiner_kmb.best import BEST_EFFORT, lighter_and_last, polished, with_tree
 from hpcsolve.algorithms.steiner_kmb.network import network
@@ -93,7 +92,8 @@ def searched(now: SteinerState, memory: int | None, run: Setting, strategy: Stra
     memory
         Bytes that this rank may take for states, or None for `FREE_PART` of what is free.
     """
-    run = replace(run, report=partial(_without_share, run.report))
+    report = run.report  # what is under way, but no share of the work done: nobody knows how much there is
+    run = replace(run, report=lambda done, message="": report(0.0 if done == 0 else UNKNOWN, message))
     first = replace(run, keeps=False)  # checkpoints are those of the program
     rules, root, work = strategy.reductions, strategy.first_root, Work(0, 0.0)
     many = len(now.smaller.graph.terminals) > FEW  # type: ignore[arg-type]
@@ -111,11 +111,6 @@ def searched(now: SteinerState, memory: int | None, run: Setting, strategy: Stra
         why = f"the reductions left {terminals} terminals, and mode exact can go on with {most} at most"
         return Searched(now, work, why)
     return _by_program(now, work, memory, run, strategy)
-
-
-def _without_share(report: Report, done: float, message: str = "") -> None:
-    """Report what is under way, but no share of the work done, since nobody knows how much there is."""
-    report(0.0 if done == 0 else UNKNOWN, message)
 
 
 def effort_for(smaller: ReducedGraph) -> Effort:

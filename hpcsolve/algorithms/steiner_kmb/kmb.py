@@ -174,10 +174,10 @@ def kmb_tree(
     comm, report, keys = run.comm, run.report, keys_for(graph, rows.cutoff)
     sources = rows.sources(walk(net, closure_tree), comm)
     kept = KmbCheckpoints(rows, comm, run.stop.checkpoints)
-    searches = terminal_searches(graph, keys, run.parameters, run.device, comm, len(sources), rows.cutoff,
-                                 net.terminals.astype(np.int64))
-    with searches.single as single:
-        with searches.rows() as search:
+    single, row_search = terminal_searches(graph, keys, run.parameters, run.device, comm, len(sources), rows.cutoff,
+                                           net.terminals.astype(np.int64))
+    with single:
+        with row_search() as search:
             mine, relaxed = spanned_rows(net, sources, closure_tree.bottleneck, search, report, kept)
         gathered = comm.gather(mine)
         chosen = comm.bcast(None if gathered is None else _spanned(net, gathered))

@@ -59,8 +59,8 @@ def best_tree(
     stop.nbytes = table.rows.nbytes // 2
     shakes = shakes_for(net, run.parameters)
     new = rounds.first_nodes(shakes)
-    searches = terminal_searches(graph, keys, run.parameters, run.device, comm, k, longest)
-    with searches.single as prepared, searches.rows() as rows:
+    prepared, row_search = terminal_searches(graph, keys, run.parameters, run.device, comm, k, longest)
+    with prepared, row_search() as rows:
         while not rounds.is_over(new, rounds.best):
             rounds.settle(rows, new)
             if not rounds.number:  # the time was up before the terminals' rows were there

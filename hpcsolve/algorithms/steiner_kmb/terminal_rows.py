@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -71,14 +70,6 @@ def shares_of_walk(terminals: int, ranks: int) -> list[Indices]:
     return [np.flatnonzero(owner == rank) for rank in range(ranks)]
 
 
-@dataclass(frozen=True)
-class RowChoice:
-    """The engine that makes the rows, and the hierarchy if that is "phast"."""
-
-    engine: str
-    hierarchy: Hierarchy | None = None
-
-
 def attempt_of(graph: Graph, parameters: Parameters, cores: int) -> choice.Attempt | Refusal:
     """Return how much work a hierarchy may take, or why none is made.
 
@@ -95,8 +86,12 @@ def attempt_of(graph: Graph, parameters: Parameters, cores: int) -> choice.Attem
     return choice.worth_trying(graph, len(graph.terminals), cores, steps=TILE_STEPS[parameters.mode])
 
 
-def chosen_rows(graph: Graph, keys: Keys, parameters: Parameters, device: Device, comm: Comm) -> RowChoice:
-    """Return how rows are made. One rank of each host makes the hierarchy, and all share it. Collective.
+def chosen_rows(
+    graph: Graph, keys: Keys, parameters: Parameters, device: Device, comm: Comm
+) -> tuple[str, Hierarchy | None]:
+    """Return the engine that makes rows, and the hierarchy if that is "phast". Collective.
+
+    One rank of each host makes the hierarchy, and all share it.
 
     Parameters
     ----------
@@ -109,47 +104,26 @@ def chosen_rows(graph: Graph, keys: Keys, parameters: Parameters, device: Device
         The job asks for the engine "phast", and no hierarchy can be made.
     """
     if parameters.engine not in (AUTO, PHAST.name):
-        return RowChoice(parameters.engine)
-    chosen, attempt = RowChoice(TILE.name), attempt_of(graph, parameters, choice.workers_of_all(device.info, comm))
+        return parameters.engine, None
+    attempt, hierarchy = attempt_of(graph, parameters, choice.workers_of_all(device.info, comm)), None
     if isinstance(attempt, Refusal):
         line = f"engine: tile: {attempt.reason}"
     elif isinstance(found := choice.agreed_hierarchy(graph, keys, attempt, device.info, comm, TILE.name), Refusal):
         line = f"engine: tile: {found.reason}"
     else:
-        chosen, line = RowChoice(PHAST.name, found), choice.described(found, attempt)
-    if line not in device.notes:  # a line for the log, once
+        hierarchy, line = found, choice.described(found, attempt)
+    if line not in device.notes:  # the log has it once
         device.notes.append(line)
-    return chosen
-
-
-@dataclass(frozen=True)
-class TerminalSearches:
-    """What searches from the terminals of a graph.
-
-    Attributes
-    ----------
-    single
-        Searches one by one, which find paths. They are to be entered first.
-    """
-
-    graph: Graph
-    parameters: Parameters
-    choice: RowChoice
-    single: Searcher
-    targets: Indices | None
-    count: int
-
-    def rows(self) -> AbstractContextManager[Prepared]:
-        """Return the search that makes rows of distances."""
-        return row_search(self.single, self.graph, self.choice.engine, self.parameters.at_once, self.targets,
-                          self.count, self.choice.hierarchy)
+    return (TILE if hierarchy is None else PHAST).name, hierarchy
 
 
 def terminal_searches(
     graph: Graph, keys: Keys, parameters: Parameters, device: Device, comm: Comm, count: int, cutoff: int,
     targets: Indices | None = None,
-) -> TerminalSearches:
-    """Return what makes `count` rows of distances, and paths, up to the cutoff. Collective.
+) -> tuple[Searcher, Callable[[], AbstractContextManager[Prepared]]]:
+    """Return what searches one by one, for paths, and a function that returns what makes `count` rows. Collective.
+
+    Both end at the cutoff. The first is to be entered before the second.
 
     Parameters
     ----------
@@ -164,9 +138,9 @@ def terminal_searches(
         As `chosen_rows`.
     """
     laid_out = comm.once_per_host(partial(lay_out, graph, keys))
-    chosen = chosen_rows(graph, keys, parameters, device, comm)
-    single = searcher(graph, device, keys, chosen.engine, cutoff=cutoff, search_graph=laid_out, searches=count)
-    return TerminalSearches(graph, parameters, chosen, single, targets, count)
+    engine, hierarchy = chosen_rows(graph, keys, parameters, device, comm)
+    single = searcher(graph, device, keys, engine, cutoff=cutoff, search_graph=laid_out, searches=count)
+    return single, partial(row_search, single, graph, engine, parameters.at_once, targets, count, hierarchy)
 
 
 def keys_for(graph: Graph, farthest: int) -> Keys:

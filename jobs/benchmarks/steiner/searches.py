@@ -63,7 +63,7 @@ def measure(instance: Instance, halt: str, repeats: int) -> Row:
 
         seconds = best_cpu_seconds({engine: partial(search, engine) for engine in ENGINES}, repeats)
         require_equal(instance.name, all(np.array_equal(each, found["tile"]) for each in found.values()))
-        chosen = chosen_rows(graph, keys, parameters, host, SerialComm()).engine
+        chosen = chosen_rows(graph, keys, parameters, host, SerialComm())[0]
     return Row(instance.name, k, halt, {name: seconds[name] if name in found else None for name in ENGINES}, chosen)
 
 
