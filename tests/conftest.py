@@ -236,8 +236,9 @@ def _is_new(file: Path) -> bool:
 
 
 def _environment() -> dict[str, str]:
-    """Return the environment of this process, without what pytest changes for each test."""
-    return {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
+    """Return the environment of this process, without what pytest, or the first run that looks for GPUs, changes."""
+    changed = {"PYTEST_CURRENT_TEST", "CUDA_DEVICE_ORDER"}
+    return {name: value for name, value in os.environ.items() if name not in changed}
 
 
 def run(command: list[str], timeout: float, **options: object) -> subprocess.CompletedProcess[str]:
