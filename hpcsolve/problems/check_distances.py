@@ -189,7 +189,7 @@ class _Row:
             raise ValueError(self.place + message.format(self.graph.labels[vertex], self.distance[vertex]))
 
 
-_BLOCK = 1 << 18
+BLOCK = 1 << 18
 """Number of vertices of paths that are checked at a time, so that they stay in cache."""
 
 
@@ -249,7 +249,7 @@ class PairPaths:
         elsewhere[reached] = (begin != self.source[reached]) | (end != self.target[reached])
         self.refuse(graph, elsewhere, "has a path that begins or ends elsewhere")
         arcs = graph.tails() * np.int64(graph.n) + graph.heads  # ascending
-        cuts = np.append(np.searchsorted(self.offset, range(0, len(self.path), _BLOCK)), len(reached))
+        cuts = np.append(np.searchsorted(self.offset, range(0, len(self.path), BLOCK)), len(reached))
         for first, behind in pairwise(np.unique(cuts).tolist()):
             self._check_steps(graph, arcs, first, behind)
 

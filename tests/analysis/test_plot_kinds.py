@@ -5,10 +5,14 @@ import sys
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from hpcsolve.analysis import plot
+from hpcsolve.analysis.collect import table_of
+from hpcsolve.analysis.plot.run import OTHER, diagnosis, seconds_by_phase
+from hpcsolve.analysis.statistics import plot_box, plot_scaling
 from hpcsolve.errors import EnvironmentFault, InputError
-from tests.analysis.results import BATCH_COSTS, FRIENDS, PROBLEMS, hostile
+from tests.analysis.results import BATCH_COSTS, FRIENDS, PROBLEMS, changed, hostile
 
 DRAWN = {  # function -> the results that it draws
     plot.plot_tour: {"tour", "path", "paths", "ants"},
@@ -113,3 +117,86 @@ def test_no_matplotlib_is_said(monkeypatch, results):
 def test_matplotlib_is_loaded_late():
     code = "import sys, hpcsolve.analysis.plot, hpcsolve.report.page; print('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60).stdout == "False\n"
+
+
+NONE = {"read": 0, "build": 0, "copy": 0, "kernel": 0, "wait": 0, "check": 0, "write": 0, "run": 0}
+
+
+def timed(results, ranks, **seconds):
+    times = {f"seconds_{name}": np.zeros(ranks) + value for name, value in {**NONE, **seconds}.items()}
+    return changed(results("tour"), "ranks", host=np.array(["h"] * ranks, object), **times)
+
+
+@pytest.mark.parametrize(("ranks", "seconds", "said"), [
+    (1, {"kernel": 8, "run": 9, "write": 1}, "80 % of the time is in kernels"),
+    (1, {"build": 30, "run": 10},
+     "75 % of the time is compiling or loading kernels; a later run finds them in the cache"),
+    (1, {"run": 10, "read": 2.5}, "80 % of the time is other work"),
+    (1, {}, "no time was measured"),
+    (1, {"kernel": 4, "wait": 6, "run": 10}, "60 % of the time is waiting"),  # nobody else is there to wait for
+    (2, {"kernel": [9, 6], "wait": [1, 4], "run": 10},
+     "75 % of the time is in kernels; rank 1 waits 40 % of the algorithm's time for other ranks"),
+    (3, {"kernel": [9, 7, 6], "wait": [1, 3, 4], "run": 10},
+     "73 % of the time is in kernels; rank 2 waits 40 % of the algorithm's time for other ranks, "
+     "and 1 more rank waits long"),
+])
+def test_the_diagnosis(ranks, seconds, said, results):
+    assert diagnosis(timed(results, ranks, **seconds)) == said
+
+
+def test_the_phases_add_up_to_the_run(results):
+    result = results("ants")
+    phases, table = seconds_by_phase(result), result.table("ranks")
+    inside = phases["kernel"] + phases["copy"] + phases["wait"] + phases[OTHER]
+    assert np.allclose(inside, table["seconds_run"]) and (phases["kernel"] > 0).all()
+
+
+pytest.importorskip("matplotlib", reason="no matplotlib: pip install matplotlib (extra `plot`)")
+
+
+SIZES = [8, 8, 8, 10, 10, 10, 12, 12, 12]
+
+
+@pytest.fixture
+def runs():
+    modes = ["fast", "kmb", "best"] * 3
+    return table_of({"n": n, "mode": mode, "seconds": 2.0**n, "cost": 100 + i, "empty": None}
+                    for i, (n, mode) in enumerate(zip(SIZES, modes)))
+
+
+def test_a_box_for_each_group_and_a_dot_for_each_run(runs):
+    axes = Figure().add_subplot()
+    assert plot_box(runs, "cost", by="mode", axes=axes) is axes
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["best", "fast", "kmb"]
+    dots = [line for line in axes.lines if line.get_marker() == "o"]
+    assert [sorted(line.get_ydata()) for line in dots] == [[102, 105, 108], [100, 103, 106], [101, 104, 107]]
+    medians = [line.get_ydata() for line in axes.lines if line.get_marker() != "o"]
+    for median in (105, 103, 104):
+        assert any(np.array_equal(values, [median, median]) for values in medians)
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("mode", "cost")
+
+
+@pytest.mark.parametrize("law, scales, label", [
+    ("exponential", ("linear", "log"), "fast ∝ 2.00^n"), ("power", ("log", "log"), "fast ∝ n^6."),
+])
+def test_dots_and_the_law_of_each_group(runs, law, scales, label):
+    axes = plot_scaling(runs, by="mode", law=law)
+    assert (axes.get_xscale(), axes.get_yscale()) == scales
+    texts = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert len(texts) == 3 and texts[1].startswith(label)
+    dots = [line for line in axes.lines if line.get_marker() == "o"]
+    assert [line.get_xdata().tolist() for line in dots] == [[8, 10, 12]] * 3
+    if law == "exponential":
+        line = next(line for line in axes.lines if line.get_marker() != "o")
+        assert line.get_ydata() == pytest.approx(2.0 ** line.get_xdata())
+
+
+def test_a_new_figure_can_be_saved(runs, tmp_path):
+    for number, axes in enumerate((plot_box(runs), plot_scaling(runs))):
+        axes.figure.savefig(tmp_path / f"{number}.svg")
+        assert (tmp_path / f"{number}.svg").stat().st_size > 5000
+
+
+def test_a_column_without_values_is_an_error(runs):
+    with pytest.raises(InputError, match="no run has a value of empty"):
+        plot_box(runs, "empty")

@@ -15,8 +15,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-import h5py
 import pytest
+
+from tests.cli.seen import solution
 
 KILLS = int(os.environ.get("HPCSOLVE_KILLS", "5"))
 SECONDS_TO_BE_GONE = 10.0
@@ -50,12 +51,6 @@ mode = "best"
 shakes = 3
 """,
 }
-
-
-def solution(path):
-    """Return the bytes of `/solution`."""
-    with h5py.File(path) as file:
-        return {name: dataset[()].tobytes() for name, dataset in file["solution"].items()}
 
 
 def processes(folder):

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from hpcsolve.output.reader import read_result
-from tests.cli.seen import error_line
+from tests.cli.seen import error_line, solution
 from tests.stub_driver.fixture import stub  # noqa: F401  (a fixture)
 
 JOB = 'algorithm = "held-karp"\ninstance = { generate = "random-matrix", n = 15, high = 30 }\noutput = "out.h5"\n'
@@ -22,10 +22,6 @@ def start(stub, start_ranks, tmp_path):  # noqa: F811
         return start_ranks(ranks, *command, timeout=120, cwd=tmp_path, env=environment)
 
     return run
-
-
-def solution(path):
-    return {name: column.values.tobytes() for name, column in read_result(path).groups["solution"].items()}
 
 
 def parts_in(done):

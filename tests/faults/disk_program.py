@@ -1,4 +1,4 @@
-"""Program of test_disk.py: resumes a run on a disk whose k-th write fails, for every k, and prints what became of it.
+"""Program of test_files.py: resumes a run on a disk whose k-th write fails, for every k, and prints what became of it.
 
     python disk_program.py FOLDER ants|rows once|full
 
@@ -23,7 +23,7 @@ from hpcsolve.checkpoint.saved import newest
 from hpcsolve.errors import HpcsolveError
 from hpcsolve.output.reader import read_result
 from hpcsolve.parallel.comm import SerialComm
-from tests.checkpoint.test_kills import solution
+from tests.cli.seen import solution
 
 FOREVER = 1 << 40
 JOBS = {

@@ -1,4 +1,4 @@
-"""What files must not be able to do: lead out of a folder, load foreign code, keep secrets."""
+"""What files must not be able to do, and what full disks and second writers must not destroy."""
 
 import errno
 import os
@@ -7,6 +7,7 @@ import socket
 import stat
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import h5py
@@ -18,6 +19,9 @@ from hpcsolve.output.log import Log
 from hpcsolve.output.reader import read_result
 from hpcsolve.replacing import make_folder, replacing, write_bytes
 from hpcsolve.sweep import expand
+from tests.cli.seen import solution
+from tests.faults.conftest import ALL_FAULTS
+from tests.faults.preload import preloading
 
 JOB = 'algorithm = "held-karp"\ninstance = { generate = "random-matrix", n = 8, seed = 1 }\noutput = "out.h5"\n'
 NAMES = ["../../etc/x.tsp", "/etc/passwd.tsp", "a/../../b.tsp", "..", "...", "-rf.tsp", "~root.tsp", "\u2025.tsp"]
@@ -208,3 +212,81 @@ def test_only_a_lack_of_space_is_cured_by_space(number, cure, tmp_path):
     words = f"^{tmp_path / 'out'}: cannot be written: {os.strerror(number)}; {cure}$"
     with pytest.raises(EnvironmentFault, match=words), replacing(tmp_path / "out"):
         raise OSError(number, os.strerror(number))
+
+
+PROGRAM = Path(__file__).with_name("disk_program.py")
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A line of the program: what became of a run whose k-th write failed."""
+
+    k: int
+    code: int
+    lines: int
+    generation: str
+    old_remains: bool
+    elsewhere: bool
+    code_again: int
+    right: bool
+
+
+def tried_all(job, how, folder, run_process):
+    """Run the program, and return its lines. The last one is of a run in which no write failed."""
+    environment = preloading("failing_disk", folder)
+    done = run_process([sys.executable, PROGRAM, folder / "disk", job, how], timeout=1500, env=environment)
+    assert done.returncode == 0, done.stderr
+    words = [line.split() for line in done.stdout.splitlines()]
+    tried = [Tried(int(k), int(code), int(lines), left, kept == "True", moved == "True", int(again), right == "True")
+             for k, code, lines, left, kept, moved, again, right in words]
+    assert tried[-1].code == 0 and tried[-1].lines == 0 and len(tried) > 10
+    return tried[:-1]
+
+
+@pytest.mark.timeout(1600)
+@pytest.mark.parametrize("how", ["once", "full"] if ALL_FAULTS else ["once"])
+@pytest.mark.parametrize("job", ["ants", "rows"] if ALL_FAULTS else ["ants"])
+def test_the_k_th_write_fails(job, how, tmp_path, run_process):
+    """A failed checkpoint does not end the run. A failed result goes elsewhere, and the same command then gives it."""
+    tried = tried_all(job, how, tmp_path, run_process)
+    print(f"{job}, {how}: {len(tried)} writes failed in turn, exit codes {sorted({one.code for one in tried})}")
+    for one in tried:
+        assert one.code in (0, 4) and one.old_remains, one
+        assert (one.code_again, one.right) == (0, True), one
+        assert one.generation == "-" if one.code == 0 else int(one.generation) >= 1, one
+        assert one.lines <= 1 or how == "full", one
+        assert one.lines >= 1 or one.code == 0, one
+    begun = next(one.k for one in tried if one.code == 0 or one.elsewhere)  # before it, the search has not begun
+    assert begun < 8 and [one for one in tried[begun:] if one.elsewhere != (one.code == 4)] == []
+    assert any(one.elsewhere for one in tried) and (how == "once" or tried[0].code == 4)
+
+
+TWICE = """algorithm = "ant-colony"
+instance = { generate = "uniform-tsp", n = 50, seed = 1 }
+output = "out.h5"
+threads = 1
+[stop]
+iterations = 150
+"""
+WITHOUT_LOCKS = {"HDF5_USE_FILE_LOCKING": "FALSE"}
+
+
+def test_two_writers(tmp_path, hpcsolve):
+    """The later one takes the lease. The earlier one ends with exit code 4, unless it was done before."""
+    (tmp_path / "job.toml").write_text(TWICE)
+    run = ("run", "job.toml", "--device", "cpu")
+    alone = hpcsolve(*run, "--output", "alone.h5", cwd=tmp_path)
+    assert alone.returncode == 0, alone.stderr
+    expected = solution(tmp_path / "alone.h5")
+    (tmp_path / "alone.h5").unlink()
+    command = [sys.executable, "-m", "hpcsolve", *run, "--checkpoint-interval", "0"]
+    both = [subprocess.Popen(command, cwd=tmp_path, env={**os.environ, **WITHOUT_LOCKS}, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, text=True) for _ in range(2)]
+    errors = [process.communicate(timeout=100)[1] for process in both]
+    codes = [process.returncode for process in both]
+    assert 0 in codes and set(codes) <= {0, 4}, errors
+    for code, said in zip(codes, errors):
+        assert code == 0 or ("lease" in said or "has taken over" in said), said
+    assert solution(tmp_path / "out.h5") == expected
+    assert sorted(os.listdir(tmp_path)) == ["job.toml", "out.h5"]
+    assert hpcsolve("verify", "out.h5", cwd=tmp_path).returncode == 0

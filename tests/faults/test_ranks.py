@@ -9,7 +9,8 @@ import time
 import pytest
 
 from hpcsolve.output.reader import read_result
-from tests.checkpoint.test_kills import processes, solution
+from tests.checkpoint.test_kills import processes
+from tests.cli.seen import solution
 from tests.faults.conftest import ALL_FAULTS, require
 from tests.faults.rank_faults import FAULTS, HANG_TIMEOUT, STRUCK
 

@@ -18,7 +18,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.checkpoint.test_kills import KILLS, processes, solution, wait_until_gone
+from tests.checkpoint.test_kills import KILLS, processes, wait_until_gone
+from tests.cli.seen import solution
 from tests.conftest import run
 from tests.faults.conftest import ALL_FAULTS, Mpi, require
 from tests.faults.test_start import ASKED, JOB

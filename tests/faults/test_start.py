@@ -1,13 +1,17 @@
-"""A rank that is not ready, or not the same as the others, ends the job before it has begun."""
+"""A job ends before it has begun if ranks are not ready or not the same, and ends with its launcher."""
 
 import os
 import signal
 import socket
+import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
 import hpcsolve as package
+from tests.checkpoint.test_kills import processes
+from tests.conftest import run
 from tests.faults.conftest import ALL_FAULTS, require
 from tests.faults.start_program import SECONDS_TO_START
 
@@ -22,7 +26,7 @@ SECONDS = 40.0
 HERE = f"rank 1 on {socket.gethostname()}"
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def folder(tmp_path, monkeypatch):
     """Work in a folder with a job."""
     (tmp_path / "job.toml").write_text(JOB)
@@ -88,6 +92,7 @@ MISTAKEN = {
 
 
 @pytest.mark.parametrize("statement", MISTAKEN if ALL_FAULTS else list(MISTAKEN)[:1])
+@pytest.mark.usefixtures("folder")
 def test_a_mistake_of_one_rank_names_it(statement, mpis):
     code, lines = started(require(mpis, "MPICH"), statement)
     assert (code, lines) == (2, [f"hpcsolve: error: {HERE}: {MISTAKEN[statement]}"])
@@ -110,6 +115,7 @@ ASKED = {"SIGINT": (130, "hpcsolve: interrupted"),
 
 @pytest.mark.parametrize("name", ["MPICH", "Open MPI"])
 @pytest.mark.parametrize("asked", ASKED if ALL_FAULTS else ["SIGINT"])
+@pytest.mark.usefixtures("folder")
 def test_a_signal_to_one_rank_before_mpi_ends_all(asked, name, mpis):
     """While it reads or compiles. The others learn it when they have joined."""
     statement = f"ahead.prepare_run = lambda *_: os.kill(os.getpid(), signal.{asked})"
@@ -117,6 +123,7 @@ def test_a_signal_to_one_rank_before_mpi_ends_all(asked, name, mpis):
 
 
 @pytest.mark.parametrize("asked", ASKED if ALL_FAULTS else ["SIGUSR1"])
+@pytest.mark.usefixtures("folder")
 def test_a_signal_while_mpi_starts(asked, mpis):
     """The other ranks do not come, and MPICH's launcher kills them, which may be its exit code."""
     later = f"subprocess.Popen(['sh', '-c', f'sleep 0.3; kill -s {asked[3:]} {{os.getpid()}}'])"
@@ -130,3 +137,60 @@ def test_a_signal_while_mpi_starts(asked, mpis):
     assert done.returncode in (ASKED[asked][0], signal.SIGKILL)
     assert ASKED[asked][1] in done.stderr.splitlines(), done.stderr
     assert time.monotonic() - began < 5 + SECONDS
+
+
+PROGRAM = """
+import os, sys, time
+from hpcsolve.parallel.launch import guard
+
+def main(comm):
+    os.write(1, b"joined\\n")  # in one piece, also with PYTHONUNBUFFERED
+    if comm.rank == 1:
+        time.sleep(60)
+    comm.barrier()
+    return 0
+
+sys.exit(guard(main))
+"""
+SECONDS_TO_BE_GONE = 10.0
+
+
+VICTIMS = [("MPICH", "hydra_pmi_proxy"), ("MPICH", "mpiexec"), ("Open MPI", "prterun")]
+
+
+@pytest.mark.parametrize(("name", "victim"), VICTIMS)
+def test_a_process_of_the_launcher_is_killed(name, victim, mpis, tmp_path):
+    """Without `parallel/interrupts.py` ranks that look for a message in shared memory would do so forever."""
+    command = require(mpis, name).command(3, "-c", PROGRAM)
+    quiet = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen(command, cwd=tmp_path, text=True, **quiet) as process:
+        assert process.stdout is not None
+        assert [process.stdout.readline() for _ in range(3)] == ["joined\n"] * 3
+        named = {program_of(number): number for number in processes(tmp_path)}
+        os.kill(named[victim], signal.SIGKILL)
+        killed = time.monotonic()
+        while left := processes(tmp_path):
+            if time.monotonic() - killed > SECONDS_TO_BE_GONE:
+                for number in left:
+                    os.kill(number, signal.SIGKILL)
+                pytest.fail(f"{len(left)} processes live on")
+            process.poll()
+            time.sleep(0.05)
+    print(f"{victim} of {name}: gone after {time.monotonic() - killed:.1f} s, exit code {process.returncode}")
+    assert process.returncode != 0
+
+
+def program_of(number):
+    """Return the name of a process's program."""
+    return Path(os.fsdecode(Path(f"/proc/{number}/cmdline").read_bytes().split(b"\0")[0])).name
+
+
+@pytest.mark.parametrize(("launcher", "library"), [("MPICH", "Open MPI"), ("Open MPI", "MPICH")])
+def test_mixed_mpi(launcher, library, mpis, folder):
+    python = require(mpis, library).python
+    command = require(mpis, launcher).command(3, "-m", "hpcsolve", "run", "job.toml", "--device", "cpu", python=python)
+    done = run(command, timeout=60, cwd=folder)
+    assert done.returncode == 4, done.stdout + done.stderr
+    lines = [line for line in done.stderr.splitlines() if line.startswith("hpcsolve: error: ")]
+    assert len(lines) == 1 and library in lines[0] and "use" in lines[0], done.stderr
+    assert sorted(os.listdir(folder)) == ["job.toml", "other.toml"]

@@ -1,4 +1,4 @@
-"""TSPLIB files: published instances with their optima, all matrix formats, odd spellings, round trips."""
+"""TSPLIB files: published instances with their optima, all matrix formats, odd spellings, precedences, round trips."""
 
 import csv
 import gzip
@@ -16,6 +16,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import hpcsolve
+from hpcsolve import formats
 from hpcsolve.errors import EnvironmentFault, InputError
 from hpcsolve.formats import read, read_tour, write_tour, write_tsplib
 from hpcsolve.formats.files import InputFile
@@ -23,8 +25,9 @@ from hpcsolve.formats.tsplib import entry_orders, read_tsplib
 from hpcsolve.formats.tsplib_write import tsplib_text
 from hpcsolve.problems.generate.tsp import clustered_tsp, random_matrix, uniform_tsp
 from hpcsolve.problems.notes import notes_on
-from hpcsolve.problems.questions import check_tour
+from hpcsolve.problems.questions import TourQuestion, check_tour
 from hpcsolve.problems.tsp import NO_ARC, from_matrix
+from tests.order_oracle import best_order
 
 
 def parse(text):
@@ -286,3 +289,65 @@ def test_tour_round_trip(tmp_path_factory, labels):
     path = str(tmp_path_factory.mktemp("tour") / "t.tour")
     write_tour(labels, path, name="my tour", comment="cost 5\nproven")
     assert read_tour(path).tolist() == labels
+
+
+SOP = """\
+NAME: small.sop
+TYPE: SOP
+DIMENSION: 5
+EDGE_WEIGHT_TYPE: EXPLICIT
+EDGE_WEIGHT_FORMAT: FULL_MATRIX
+EDGE_WEIGHT_SECTION
+5
+0 3 9 4 1000000
+-1 0 6 2 5
+-1 7 0 8 1
+-1 4 -1 0 3
+-1 -1 -1 -1 0
+EOF
+"""
+
+
+@pytest.fixture
+def file(tmp_path):
+    """Return a file of five cities, of which the third comes before the fourth."""
+    path = tmp_path / "small.sop"
+    path.write_text(SOP)
+    return path
+
+
+def test_the_matrix_says_what_comes_before(file):
+    tsp = formats.read(file).problem
+    assert set(tsp.precedences) == {(0, 1), (0, 2), (0, 3), (2, 3), (0, 4), (1, 4), (2, 4), (3, 4)}
+    assert tsp.cost[3, 2] == NO_ARC and tsp.cost[1, 2] == 6
+    file.write_text(SOP.replace("\n5\n", "\n"))
+    assert formats.read(file).problem.precedences == tsp.precedences
+
+
+def test_the_order_is_that_of_brute_force(file):
+    tsp = formats.read(file).problem
+    result = hpcsolve.solve(str(file), path="open", device="cpu", threads=1)
+    best = best_order(tsp, TourQuestion("open", precedences=tsp.precedences))
+    assert best == (result.cost, result.tour.tolist()) and result.tour.tolist()[::4] == [0, 4]
+    assert hpcsolve.solve(tsp, path="open", device="cpu", threads=1).cost == result.cost
+    assert hpcsolve.solve(str(file), device="cpu", threads=1).tour.tolist() == result.tour.tolist()
+
+
+def test_a_written_file_is_read_again(file, tmp_path):
+    tsp = formats.read(file).problem
+    formats.write(tsp, str(tmp_path / "again.sop"))
+    again = formats.read(tmp_path / "again.sop").problem
+    assert np.array_equal(again.cost, tsp.cost) and set(again.precedences) == set(tsp.precedences)
+    for name in ("lost.npy", "lost.csv"):
+        with pytest.raises(InputError, match=r"which only TSPLIB has; write a \.sop file"):
+            formats.write(tsp, str(tmp_path / name))
+
+
+def test_what_cannot_be(file):
+    with pytest.raises(InputError, match=r'held-karp\.path: the instance says .*set start, or path = "open"'):
+        hpcsolve.solve(str(file), "held-karp", device="cpu")
+    with pytest.raises(InputError, match='solve it with algorithm = "held-karp"'):
+        hpcsolve.solve(str(file), "ant-colony", device="cpu")
+    file.write_text(SOP.replace("FULL_MATRIX", "UPPER_ROW"))
+    with pytest.raises(InputError, match="5: EDGE_WEIGHT_FORMAT of a SOP must be FULL_MATRIX"):
+        formats.read(file)

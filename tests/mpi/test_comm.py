@@ -1,6 +1,8 @@
-"""The communicator's members on 1 to 4 real ranks, and on a single rank without MPI."""
+"""The communicator's members on 1 to 4 real ranks and without MPI, where MPI is started, and how a rank waits."""
 
 import sys
+import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -37,3 +39,36 @@ def test_one_rank_alone():
         comm.send(np.zeros(1), 0)
     with pytest.raises(AssertionError):
         comm.receive(np.zeros(1), 0)
+
+
+mpi = pytest.importorskip("hpcsolve.parallel.mpi", reason="no mpi4py (extra `local`)")
+
+
+@pytest.mark.parametrize("questions", [1, 2, 30])
+def test_what_has_ended_is_not_asked_again(questions):
+    asked = []
+    mpi.wait_until(lambda: asked.append(None) or len(asked) == questions)
+    assert len(asked) == questions
+
+
+def test_a_long_wait_takes_little_of_a_core():
+    started, taken = time.perf_counter(), time.thread_time()
+    mpi.wait_until(lambda: time.perf_counter() - started >= 0.3)
+    assert time.perf_counter() - started >= 0.3
+    assert time.thread_time() - taken < 0.1
+
+
+PMI2 = {"PMI_FD": "5", "SLURM_STEP_ID": "0"}
+
+
+@pytest.mark.parametrize(("environment", "same"), [(PMI2, False), ({"PMI_FD": "5"}, True), ({}, True)])
+def test_a_new_thread_under_pmi2_only(environment, same):
+    threads = []
+    mpi.call_with_own_heap(lambda: threads.append(threading.current_thread()), environment)
+    assert len(threads) == 1 and (threads[0] is threading.current_thread()) == same
+
+
+@pytest.mark.parametrize("environment", [PMI2, {}])
+def test_errors_come_through(environment):
+    with pytest.raises(ZeroDivisionError):
+        mpi.call_with_own_heap(lambda: 1 / 0, environment)

@@ -1,16 +1,36 @@
-"""The rows of bounded Held-Karp's bounds are dealt to ranks, and all tables are the same on any number of them."""
+"""Items, rows and terms of ranks: split evenly in order, dealt to ranks, and compared by name."""
 
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hpcsolve.algorithms.held_karp.bounded.places import place_costs
 from hpcsolve.algorithms.held_karp.bounded.relaxation import GROUP, WORK, Deal, Relaxation, first_wishes, make_slots
 from hpcsolve.device.host import HostDevice
-from hpcsolve.parallel.comm import SerialComm
+from hpcsolve.parallel.comm import SerialComm, even_shares
+from hpcsolve.parallel.launch import difference
 from tests.thread_comm import on_ranks
+
+
+@given(n=st.integers(0, 10_000), size=st.integers(1, 200))
+def test_every_item_once_in_order_and_evenly(n, size):
+    shares = even_shares(n, size)
+    assert len(shares) == size
+    assert [item for share in shares for item in share] == list(range(n))
+    lengths = [len(share) for share in shares]
+    assert max(lengths) - min(lengths) <= 1
+    assert lengths == sorted(lengths, reverse=True)
+
+
+@pytest.mark.parametrize(("n", "size"), [(-1, 2), (3, 0), (3, -1)])
+def test_negative_counts_and_no_ranks_are_refused(n, size):
+    with pytest.raises(ValueError, match="cannot split"):
+        even_shares(n, size)
+
 
 PROGRAM = Path(__file__).with_name("deal_program.py")
 
@@ -63,3 +83,15 @@ def test_small_tables_are_not_dealt():
 
     assert on_ranks(2, decide) == [[False, True, True, False, False, True]] * 2
 
+
+@pytest.mark.parametrize(
+    ("record", "first", "said"),
+    [
+        ({"a": "1", "b": "2"}, {"a": "1", "b": "2"}, ""),
+        ({"a": "1", "b": "3"}, {"a": "1", "b": "2"}, "b: 3 instead of 2"),
+        ({"a": "1"}, {"a": "1", "b": "2"}, "b: nothing instead of 2"),
+        ({"a": "1", "b": "2"}, {"a": "1"}, "b: 2 instead of nothing"),
+    ],
+)
+def test_the_first_difference_is_named(record, first, said):
+    assert difference(record, first) == said

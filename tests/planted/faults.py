@@ -34,13 +34,13 @@ FAULTS = (
         "the shares of ranks",
         "rank * short + min(rank, longer) for rank",
         "rank * short + min(rank + 1, longer) for rank",
-        ("tests/mpi/test_partition.py::test_every_item_once_in_order_and_evenly",),
+        ("tests/mpi/test_deal.py::test_every_item_once_in_order_and_evenly",),
     ),
     Fault(
         "terms that only another rank has",
         "[*first, *(name for name in record if name not in first)]",
         "[*first]",
-        ("tests/mpi/test_agreement.py::test_the_first_difference_is_named",),
+        ("tests/mpi/test_deal.py::test_the_first_difference_is_named",),
     ),
     Fault(
         "the exit code of the run",
@@ -52,7 +52,7 @@ FAULTS = (
         "Ctrl-C before another signal",
         "if self.asked is None or number == signal.SIGINT:",
         "if self.asked is None:",
-        ("tests/checkpoint/test_blocked_signals.py::test_ctrl_c_counts_more_than_a_signal_before_it",),
+        ("tests/checkpoint/test_command.py::test_ctrl_c_counts_more_than_a_signal_before_it",),
     ),
     Fault(
         "the exit code of a stopped run",
@@ -76,7 +76,7 @@ FAULTS = (
         "the claim of a rounded latency",
         "back = n * in_order[0] if",
         "back = in_order[0] if",
-        ("tests/problems/test_unrounded.py::test_how_often_the_errors_of_four_cities_count",),
+        ("tests/problems/test_rounding.py::test_how_often_the_errors_of_four_cities_count",),
     ),
     Fault(
         "the direction of arcs",
@@ -124,7 +124,7 @@ FAULTS = (
         "edges in a report",
         "instance('instance', 'arcs') // 2} edges",
         "instance('instance', 'arcs')} edges",
-        ("tests/analysis/test_report_page.py::test_the_numbers_of_a_tree",),
+        ("tests/analysis/test_report.py::test_the_numbers_of_a_tree",),
     ),
     Fault(
         "a file in --set of a sweep",
@@ -184,13 +184,13 @@ FAULTS = (
         "a tour's lower bound above its cost",
         "answer.lower_bound is not None and answer.lower_bound > cost",
         "answer.lower_bound is not None and answer.lower_bound > 2 * cost",
-        ("tests/answers/test_tour.py::test_claims_are_compared_with_the_instance",),
+        ("tests/answers/test_claims.py::test_claims_are_compared_with_the_instance",),
     ),
     Fault(
         "a tree's lower bound below the proven one",
         "if not least <= bound <= weight:",
         "if not bound <= weight:",
-        ("tests/answers/test_tree.py::test_a_proof_does_not_excuse_a_wrong_tree",),
+        ("tests/answers/test_claims.py::test_a_proof_does_not_excuse_a_wrong_tree",),
     ),
     Fault(
         "rounding of the closure's bound",

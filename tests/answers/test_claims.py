@@ -1,4 +1,4 @@
-"""Steiner trees whose lower bound another method proves: stored, printed, verified, loaded as those with prices."""
+"""Claims that the answer contradicts fail the check: costs of tours, bounds of trees."""
 
 from dataclasses import replace
 
@@ -9,10 +9,26 @@ import pytest
 import hpcsolve
 from hpcsolve.algorithms import steiner_kmb
 from hpcsolve.algorithms.base import Outcome
+from hpcsolve.answers.tour import Tour, check_answer
 from hpcsolve.answers.tree import Tree, tree_from_edges
 from hpcsolve.formats import write_graph
 from hpcsolve.problems.graph import from_edges
+from hpcsolve.problems.tsp import from_matrix
 from hpcsolve.runner.verify import verify_file
+
+TSP = from_matrix([[0, 1, 9], [9, 0, 2], [3, 9, 0]])
+
+
+@pytest.mark.parametrize(("answer", "said"), [
+    (Tour(6, [0, 1, 2], False, lower_bound=6), "every city once, the cost added up from the instance"),
+    (Tour(6, [0, 1, 2], False, lower_bound=7), "the lower bound 7 is above the tour's cost 6"),
+    (Tour(5, [0, 1, 2], False), "the tour costs 6, not 5"),
+    (Tour(6, [0, 1, 2], False, dearest=2), "the dearest leg of the tour does not cost 2"),
+])
+def test_claims_are_compared_with_the_instance(answer, said):
+    verdict = check_answer(TSP, None, answer)
+    assert verdict.reason == said and verdict.passed == said.startswith("every city")
+
 
 STAR = from_edges([0, 0, 0, 1, 2, 1], [1, 2, 3, 2, 3, 3], [2, 2, 2, 3, 3, 3], terminals=[1, 2, 3])
 SPOKES = np.array([0, 0, 0]), np.array([1, 2, 3]), np.array([2, 2, 2])

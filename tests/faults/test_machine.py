@@ -1,7 +1,9 @@
-"""Compilers that are missing, fail, hang or write nonsense end a run with one line, and eight ranks compile once."""
+"""A machine that fails: compilers that are missing or hang, a clock that steps, GPUs that others use or that break."""
 
+import ast
 import errno
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +12,10 @@ import pytest
 
 from hpcsolve.device import compiler
 from hpcsolve.errors import ResourceError
+from hpcsolve.output.reader import read_result
+from tests.checkpoint.test_kills import checkpoint_files, solution
+from tests.faults.preload import preloading
+from tests.frame.source import package_files, parsed
 
 JOB = 'algorithm = "held-karp"\ninstance = { generate = "random-matrix", n = 8, seed = 1 }\noutput = "out.h5"\n'
 IMPATIENT = """import sys
@@ -88,3 +94,78 @@ def test_eight_ranks_with_a_cold_cache_compile_once(tmp_path, mpiexec):
 
 FLAGS = "-x c++ -std=c++17 -O0 -march=native -fopenmp -ffp-contract=off -fPIC -shared -Wno-psabi"
 """Those of hpcsolve without optimisation, which takes most of the time."""
+
+
+TIMED = """algorithm = "ant-colony"
+instance = { generate = "uniform-tsp", n = 50, seed = 1 }
+[stop]
+seconds = 1.0
+"""
+WALL_CLOCKS = {"time.time": "hpcsolve/runner/run.py", "datetime.datetime.now": "hpcsolve/runner/conclude.py"}
+"""The only places that look at the wall clock: the end of the Slurm job, and when a result was made."""
+
+
+def test_a_run_while_the_clock_steps_by_days(tmp_path, hpcsolve):
+    (tmp_path / "job.toml").write_text(TIMED)
+    environment = preloading("stepping_clock", tmp_path)
+    done = hpcsolve("run", "job.toml", "--device", "cpu", "--output", "out.h5", "--checkpoint-interval", "0.2",
+                    "--deadline", "100", "--hang-timeout", "60", cwd=tmp_path, env=environment)
+    assert done.returncode == 0 and "stopped: 1 s reached after " in done.stdout, done.stdout + done.stderr
+    result = read_result(tmp_path / "out.h5")
+    seconds = {name: column for name, column in result.groups["ranks"].items() if name.startswith("seconds_")}
+    assert len(seconds) > 4
+    for name, column in seconds.items():
+        assert 0 <= column.values[0] < 60, name
+
+
+def test_nothing_else_looks_at_the_wall_clock(repository):
+    for path in package_files():
+        calls = {ast.unparse(node.func) for node in ast.walk(parsed(path)) if isinstance(node, ast.Call)}
+        where = path.relative_to(repository).as_posix()
+        assert {name for name in calls & set(WALL_CLOCKS) if WALL_CLOCKS[name] != where} == set(), path
+
+
+ON_GPU = """algorithm = "ant-colony"
+instance = { generate = "uniform-tsp", n = 12, seed = 1 }
+output = "out.h5"
+[ant-colony]
+ants = 4
+[stop]
+iterations = 40
+"""
+RUN = ("run", "job.toml", "--checkpoint-interval", "0", "--device")
+FAULTS = {
+    "memory at once": ({"fail_memory": 1}, 3, "bytes do not fit on GPU 0 (Stub GPU 0"),
+    "memory later": ({"fail_memory": 7}, 3, "bytes do not fit on GPU 0 (Stub GPU 0"),
+    "launch": ({"fail_launch": 4}, 4, "failed on GPU 0 (Stub GPU 0"),
+    "kernel": ({"fail_kernel": 9}, 4, "(the last kernel launched was "),
+}
+
+
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory, hpcsolve):
+    """Return a folder with a job and its first checkpoint, and `/solution` of a run that was left alone."""
+    folder = tmp_path_factory.mktemp("begun")
+    (folder / "job.toml").write_text(ON_GPU)
+    whole = hpcsolve(*RUN, "cpu", "--output", "whole.h5", cwd=folder, timeout=250)
+    assert whole.returncode == 0, whole.stderr
+    expected = solution(folder / "whole.h5")
+    (folder / "whole.h5").unlink()
+    stopped = hpcsolve(*RUN, "cpu", "--deadline", "0.001", cwd=folder)
+    assert stopped.returncode == 75 and checkpoint_files(folder), stopped.stdout
+    (folder / "out.h5").unlink()  # the best so far
+    return folder, expected
+
+
+@pytest.mark.parametrize("kind", FAULTS)
+def test_a_checkpoint_outlives_a_gpu(kind, begun, stub, tmp_path, hpcsolve):
+    settings, code, words = FAULTS[kind]
+    (folder, expected), work = begun, tmp_path / "work"
+    shutil.copytree(folder, work)
+    failed = hpcsolve(*RUN, "cuda", cwd=work, env=stub.environment(nvcc="single", **settings), timeout=200)
+    assert failed.returncode == code and words in failed.stderr, failed.stdout + failed.stderr
+    assert len(failed.stderr.splitlines()) == 1 and not (work / "out.h5").exists()
+    assert any(name.endswith(".manifest") for name in checkpoint_files(work))
+    resumed = hpcsolve(*RUN, "cpu", cwd=work)
+    assert resumed.returncode == 0 and "resume: after " in resumed.stdout, resumed.stderr
+    assert solution(work / "out.h5") == expected
