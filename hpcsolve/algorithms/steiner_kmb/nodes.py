@@ -374,18 +374,13 @@ class NodeTable:
     def promising(self, tree: PlacedTree, vertices: NDArray[np.uint32] | None = None) -> Candidates:
         """Return those of this rank's vertices (or of the given ones) that make the tree lighter as one more node."""
         columns = self._columns(vertices)
-        if len(columns) * DENSE > len(self.own):
-            weight = self._measured(tree, self._columns(None))[columns]
-        else:
-            weight = self._measured(tree, columns)
+        dense = len(columns) * DENSE > len(self.own)
+        measured = self._columns(None) if dense else columns
+        weight = np.empty(len(measured), self.keys.dtype)  # of the tree with each vertex added
+        self._call("measure", tree, measured, weight=weight)
+        weight = weight[columns] if dense else weight
         better = weight < tree.weight
         return self.linked(tree, columns[better] + np.uint32(self.own.start), weight[better])
-
-    def _measured(self, tree: PlacedTree, columns: NDArray[np.uint32]) -> NDArray[Any]:
-        """Return for each column the weight of the tree with its vertex added."""
-        weight = np.empty(len(columns), self.keys.dtype)
-        self._call("measure", tree, columns, weight=weight)
-        return weight
 
     def linked(self, tree: PlacedTree, vertices: NDArray[np.uint32], weight: NDArray[Any] | None = None) -> Candidates:
         """Return those of the given vertices that are this rank's, ascending, with their links."""

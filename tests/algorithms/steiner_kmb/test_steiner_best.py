@@ -1,11 +1,7 @@
 """Steiner trees of mode best: rounds measure right, ranks do not matter, and no other mode is better."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -14,23 +10,22 @@ from hypothesis import given, settings
 
 import hpcsolve
 from hpcsolve.algorithms import steiner_kmb
-from hpcsolve.algorithms.base import NO_STOP, Outcome, StopCriteria, silent
+from hpcsolve.algorithms.base import NO_STOP, StopCriteria, silent
 from hpcsolve.algorithms.shortest_paths.engines import tile
-from hpcsolve.algorithms.shortest_paths.search_graph import LONG, WORD, Keys
+from hpcsolve.algorithms.shortest_paths.search_graph import LONG, WORD
 from hpcsolve.algorithms.steiner_kmb import Parameters
 from hpcsolve.algorithms.steiner_kmb.estimate import left_of
 from hpcsolve.algorithms.steiner_kmb.network import network
-from hpcsolve.algorithms.steiner_kmb.nodes import PANEL, Candidates, NodeTable, NodeTree, capacity
+from hpcsolve.algorithms.steiner_kmb.nodes import PANEL, NodeTable, NodeTree, capacity
 from hpcsolve.algorithms.steiner_kmb.one_steiner import terminal_tree
 from hpcsolve.algorithms.steiner_kmb.reduced_graph import reduced
 from hpcsolve.algorithms.steiner_kmb.setting import RoundStop
 from hpcsolve.answers.tree import check_answer
-from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import InputError
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.generate.graph import power_law_steiner, road_steiner
-from hpcsolve.problems.graph import Graph, from_edges
+from hpcsolve.problems.graph import from_edges
 from tests.oracles import least_distances
 from tests.published import published
 from tests.solvers import plan_of
@@ -40,11 +35,11 @@ from tests.thread_comm import on_ranks
 SHRUNK = "hpcsolve.algorithms.steiner_kmb.reductions.shrunk"  # it proves small road networks, before any search
 
 
-def solved(graph: Graph, device: Device, comm: Any = None, mode: str = "best") -> Outcome:
-    return steiner_kmb.ALGORITHM.solve(graph, device, comm or SerialComm(), Parameters(mode=mode))  # type: ignore[arg-type]
+def solved(graph, device, comm=None, mode="best"):
+    return steiner_kmb.ALGORITHM.solve(graph, device, comm or SerialComm(), Parameters(mode=mode))
 
 
-def is_right(graph: Graph, outcome: Outcome) -> bool:
+def is_right(graph, outcome):
     return check_answer(graph, outcome.answer).passed is True
 
 
@@ -56,16 +51,16 @@ class Bench:
     table: NodeTable
     nodes: NodeTree
 
-    def fill(self, new: np.ndarray) -> None:
+    def fill(self, new):
         vertices = self.nodes.vertex[new]
         self.table.store(self.nodes.slot[new], padded(self.distance[vertices].astype(self.table.keys.dtype)))
 
-    def found(self, vertices: np.ndarray | None = None) -> Candidates:
+    def found(self, vertices=None):
         tree, order = self.nodes.tree()
         found = self.table.promising(tree, vertices)
         return replace(found, to=order[found.to])
 
-    def spanning_weight(self, *more: int) -> int:
+    def spanning_weight(self, *more):
         """Return the weight of a minimum spanning tree of the nodes and these vertices."""
         whole, vertices = nx.Graph(), sorted({*self.nodes.vertex.tolist(), *more})
         whole.add_nodes_from(vertices)
@@ -73,11 +68,11 @@ class Bench:
         return sum(edge[2]["weight"] for edge in nx.minimum_spanning_edges(whole))
 
 
-def padded(rows: np.ndarray) -> np.ndarray:
+def padded(rows):
     return np.pad(rows, ((0, 0), (0, -rows.shape[1] % PANEL)))
 
 
-def bench(graph: Graph, keys: Keys, device: HostDevice) -> Bench:
+def bench(graph, keys, device):
     """Return a table with the rows of the terminals."""
     net, room = network(graph, device), 2 * len(graph.terminals)
     distance = np.array([least_distances(graph, [v]) for v in range(graph.n)])
@@ -88,7 +83,7 @@ def bench(graph: Graph, keys: Keys, device: HostDevice) -> Bench:
 
 
 @pytest.mark.parametrize("keys", [WORD, LONG], ids=["32", "64"])
-def test_rounds_measure_every_vertex_and_keep_a_minimum_spanning_tree(keys: Keys, host: HostDevice) -> None:
+def test_rounds_measure_every_vertex_and_keep_a_minimum_spanning_tree(keys, host):
     for seed in range(3):
         graph = reduced(power_law_steiner(90, 230, 20, seed=seed, high=30)).graph
         tried = bench(graph, keys, host)
@@ -112,7 +107,7 @@ def test_rounds_measure_every_vertex_and_keep_a_minimum_spanning_tree(keys: Keys
         assert nodes.weight < network(graph, host).closure().weight and len(nodes.vertex) > len(graph.terminals)
 
 
-def test_links_are_the_edges_of_a_vertex_in_the_tree() -> None:
+def test_links_are_the_edges_of_a_vertex_in_the_tree():
     """A hub of 70 terminals has a link to each. A terminal has one to itself."""
     k = 70
     graph = from_edges([k] * k, np.arange(k), np.arange(10, 10 + k), terminals=np.arange(k), n=k + 1)
@@ -125,7 +120,7 @@ def test_links_are_the_edges_of_a_vertex_in_the_tree() -> None:
     assert len(tried.nodes.accept(tried.found())) == 1 and tried.nodes.weight == sum(range(10, 10 + k))
 
 
-def test_hubs_that_do_not_touch_are_accepted_in_one_round(host: HostDevice) -> None:
+def test_hubs_that_do_not_touch_are_accepted_in_one_round(host):
     """Of forty stars in a row each saves on its own: what one has saved takes nothing from the others."""
     stars, ends, weights = 40, [], []
     for star in range(stars):
@@ -139,10 +134,10 @@ def test_hubs_that_do_not_touch_are_accepted_in_one_round(host: HostDevice) -> N
     assert tried.nodes.weight == int(weights.sum())
 
 
-def test_trees_of_all_kinds_of_graphs(device: Device) -> None:
+def test_trees_of_all_kinds_of_graphs(device):
     @settings(max_examples=20)
     @given(steiner_graphs())
-    def check(graph: Graph) -> None:
+    def check(graph):
         outcome = solved(graph, device)
         assert is_right(graph, outcome)
         assert least_tree(graph) <= outcome.cost <= solved(graph, device, mode="fast").cost
@@ -152,11 +147,11 @@ def test_trees_of_all_kinds_of_graphs(device: Device) -> None:
 
 @pytest.mark.parametrize("graph", [power_law_steiner(150, 450, 25, low=0, high=5), hypercube(8, 60)],
                          ids=["power law", "hypercube"])
-def test_ranks_do_not_matter(graph: Graph, device: Device) -> None:
-    def stored(outcome: Outcome) -> dict[str, bytes]:
+def test_ranks_do_not_matter(graph, device):
+    def stored(outcome):
         return {name: np.asarray(column.values).tobytes() for name, column in outcome.solution.items()}
 
-    def history(outcome: Outcome) -> list[list[float]]:
+    def history(outcome):
         return [outcome.groups["history"][name].values.tolist() for name in ("step", "best")]
 
     alone = solved(graph, device)
@@ -166,7 +161,7 @@ def test_ranks_do_not_matter(graph: Graph, device: Device) -> None:
         assert history(found[0]) == history(alone)
 
 
-def test_shakes_take_half_of_the_nodes_out_and_leave_a_minimum_spanning_tree(host: HostDevice) -> None:
+def test_shakes_take_half_of_the_nodes_out_and_leave_a_minimum_spanning_tree(host):
     graph = reduced(power_law_steiner(300, 700, 60, high=1000)).graph
     tried = bench(graph, WORD, host)
     tree, order = tried.nodes.tree()
@@ -187,7 +182,7 @@ def test_shakes_take_half_of_the_nodes_out_and_leave_a_minimum_spanning_tree(hos
     assert left[0] != left[1]
 
 
-def test_more_shakes_never_make_the_tree_heavier(device: Device) -> None:
+def test_more_shakes_never_make_the_tree_heavier(device):
     graph, costs = power_law_steiner(200, 800, 60, seed=5, high=6), []
     for shakes in (0, 1, 3, 6):
         outcome = steiner_kmb.ALGORITHM.solve(graph, device, SerialComm(), Parameters(mode="best", shakes=shakes))
@@ -210,7 +205,7 @@ class Impatient(RoundStop):
 
 
 @pytest.mark.parametrize("ranks", [1, 3])
-def test_it_can_be_stopped_at_any_time(ranks: int, device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_can_be_stopped_at_any_time(ranks, device, monkeypatch):
     """The tree is right and never worse, whether it stops between batches of searches or between rounds."""
     graph = road_steiner(900, 80, seed=3)
     monkeypatch.setattr(SHRUNK, hardly_shrunk)
@@ -225,7 +220,7 @@ def test_it_can_be_stopped_at_any_time(ranks: int, device: Device, monkeypatch: 
     assert fast.cost == costs[0] == max(costs) > costs[-1] == last
 
 
-def test_stops_at_a_time_or_a_target(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stops_at_a_time_or_a_target(device, monkeypatch):
     monkeypatch.setattr(SHRUNK, hardly_shrunk)
     tenths = from_edges([0, 1, 2], [3, 3, 3], [0.5, 0.5, 0.5], terminals=[0, 1, 2])
     road = road_steiner(900, 80, seed=3)
@@ -238,7 +233,7 @@ def test_stops_at_a_time_or_a_target(device: Device, monkeypatch: pytest.MonkeyP
     assert run_within(tenths, device, StopCriteria(target=1.5)).rank["operations"] == 0
 
 
-def test_only_mode_best_can_be_stopped(test_device: str) -> None:
+def test_only_mode_best_can_be_stopped(test_device):
     graph = road_steiner(60, 8)
     assert hpcsolve.solve(graph, "steiner-kmb", device=test_device, mode="best", stop={"seconds": 60.0}).verified
     for mode in ("kmb", "fast"):
@@ -248,11 +243,11 @@ def test_only_mode_best_can_be_stopped(test_device: str) -> None:
         hpcsolve.solve(graph, "steiner-kmb", mode="best", stop={"iterations": 5})
 
 
-def run_within(graph: Graph, device: Device, stop: StopCriteria = NO_STOP, seed: int = 1) -> Outcome:
+def run_within(graph, device, stop=NO_STOP, seed=1):
     return steiner_kmb.ALGORITHM.solve(graph, device, SerialComm(), Parameters(mode="best"), silent, stop, seed)
 
 
-def test_each_rank_needs_its_columns() -> None:
+def test_each_rank_needs_its_columns():
     graph = road_steiner(6000, 500)
     plans = [plan_of(steiner_kmb.ALGORITHM, graph, Parameters(mode="best"), ranks) for ranks in (1, 4)]
     alone, among = (plan.host_bytes for plan in plans)
@@ -267,7 +262,7 @@ def test_each_rank_needs_its_columns() -> None:
     assert [len(table.own) for table in tables] == [1504, 1504, 1504, 1488]
 
 
-def test_rows_that_are_sent_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_that_are_sent_are_counted(monkeypatch):
     monkeypatch.setattr(SHRUNK, hardly_shrunk)
     graph = from_edges(np.arange(99), np.arange(1, 100), np.arange(1, 100), terminals=np.arange(100))
     found = on_ranks(3, lambda comm: solved(graph, HostDevice(1), comm))
@@ -276,14 +271,14 @@ def test_rows_that_are_sent_are_counted(monkeypatch: pytest.MonkeyPatch) -> None
     assert solved(graph, HostDevice(1)).rank["bytes_sent"] == 0
 
 
-def test_a_full_table_takes_no_more_nodes(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_table_takes_no_more_nodes(device, monkeypatch):
     graph = power_law_steiner(200, 500, 40)
     monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.one_steiner.capacity", lambda terminals: terminals + 2)
     assert is_right(graph, solved(graph, device))
 
 
 @pytest.mark.slow
-def test_published_instances(steiner_dir: Path, device: Device) -> None:
+def test_published_instances(steiner_dir, device):
     """Trees of instances below 2000 vertices, PUC's hard ones included, are within 0.6 per cent on average."""
     ratios = []
     for graph, row in published(steiner_dir, below=2000):

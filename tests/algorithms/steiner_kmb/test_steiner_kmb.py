@@ -1,10 +1,6 @@
 """Steiner trees of mode kmb are as published, and do not depend on ranks, engines, halts, batches or order."""
 
-from __future__ import annotations
-
 from itertools import cycle
-from pathlib import Path
-from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -12,38 +8,36 @@ import pytest
 from hypothesis import given, settings
 
 from hpcsolve.algorithms import steiner_kmb
-from hpcsolve.algorithms.base import Outcome
 from hpcsolve.algorithms.shortest_paths.engines import ENGINES
 from hpcsolve.algorithms.steiner_kmb import Parameters
 from hpcsolve.answers.tree import check_answer
-from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.generate.graph import power_law_steiner, road_steiner
-from hpcsolve.problems.graph import Graph, from_edges
+from hpcsolve.problems.graph import from_edges
 from hpcsolve.problems.libraries import to_networkx
 from tests.published import published
 from tests.steiner_oracle import least_tree, steiner_graphs
 from tests.thread_comm import on_ranks
 
 
-def solved(graph: Graph, device: Device, comm: Any = None, **keys: Any) -> Outcome:
+def solved(graph, device, comm=None, **keys):
     return steiner_kmb.ALGORITHM.solve(graph, device, comm or SerialComm(), Parameters(mode="kmb", **keys))
 
 
-def stored(outcome: Outcome) -> dict[str, bytes]:
+def stored(outcome):
     """Return all bytes of `/solution`."""
     return {name: np.asarray(column.values).tobytes() for name, column in outcome.solution.items()}
 
 
-def is_right(graph: Graph, outcome: Outcome) -> bool:
+def is_right(graph, outcome):
     return check_answer(graph, outcome.answer).passed is True
 
 
-def test_trees_of_all_kinds_of_graphs(device: Device) -> None:
+def test_trees_of_all_kinds_of_graphs(device):
     @settings(max_examples=25)
     @given(steiner_graphs())
-    def check(graph: Graph) -> None:
+    def check(graph):
         outcome = solved(graph, device)
         assert is_right(graph, outcome)
         k, optimum = len(graph.terminals), least_tree(graph)
@@ -53,7 +47,7 @@ def test_trees_of_all_kinds_of_graphs(device: Device) -> None:
     check()
 
 
-def test_as_published_where_there_are_no_ties(device: Device) -> None:
+def test_as_published_where_there_are_no_ties(device):
     """With weights that make all paths of different lengths, the tree is the one of networkx."""
     rng = np.random.default_rng(4)
     for n in (12, 20, 30):
@@ -70,7 +64,7 @@ def test_as_published_where_there_are_no_ties(device: Device) -> None:
 
 @pytest.mark.parametrize("graph", [power_law_steiner(200, 600, 25, low=0, high=5), road_steiner(300, 30)],
                          ids=lambda graph: graph.name)
-def test_ranks_engines_halts_and_order_do_not_matter(graph: Graph, device: Device) -> None:
+def test_ranks_engines_halts_and_order_do_not_matter(graph, device):
     first = stored(solved(graph, device))
     for ranks in (2, 3, 4, 31):
         for outcome in on_ranks(ranks, lambda comm: solved(graph, HostDevice(2), comm)):
@@ -85,7 +79,7 @@ def test_ranks_engines_halts_and_order_do_not_matter(graph: Graph, device: Devic
     assert stored(solved(other, device)) == first
 
 
-def test_small_batches_do_not_matter(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_small_batches_do_not_matter(device, monkeypatch):
     graph = power_law_steiner(200, 600, 75, low=1, high=5)
     first = stored(solved(graph, device))
     monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.engines.single.rows_at_once", lambda *_: 1)
@@ -95,18 +89,18 @@ def test_small_batches_do_not_matter(device: Device, monkeypatch: pytest.MonkeyP
         assert stored(solved(graph, HostDevice(1), engine=engine, at_once=3)) == first
 
 
-def test_weights_beyond_32_bits(device: Device) -> None:
+def test_weights_beyond_32_bits(device):
     graph = power_law_steiner(60, 200, 9, low=2**52, high=2**52 + 9)
     assert is_right(graph, solved(graph, device))
 
 
 @pytest.mark.parametrize("terminals", [[3], [3, 0], list(range(5))])
-def test_one_terminal_two_and_all(terminals: list[int], device: Device) -> None:
+def test_one_terminal_two_and_all(terminals, device):
     graph = from_edges([0, 1, 2, 3, 4], [1, 2, 3, 4, 0], [1, 2, 3, 4, 5], terminals=terminals)
     assert solved(graph, device).cost == {1: 0, 2: 6, 5: 10}[len(terminals)]
 
 
-def test_published_instances(steiner_dir: Path, device: Device) -> None:
+def test_published_instances(steiner_dir, device):
     """Trees of all published instances but the largest. The benchmark has means over the set."""
     ratios = []
     for graph, row in published(steiner_dir, below=5000):

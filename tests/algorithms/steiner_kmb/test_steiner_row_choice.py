@@ -1,7 +1,5 @@
 """Engine "auto" of Steiner trees: which rows are made by a hierarchy, and that the tree does not depend on it."""
 
-from __future__ import annotations
-
 import tracemalloc
 from dataclasses import replace
 
@@ -9,31 +7,30 @@ import numpy as np
 import pytest
 
 from hpcsolve.algorithms import steiner_kmb
-from hpcsolve.algorithms.base import NO_STOP, Outcome
+from hpcsolve.algorithms.base import NO_STOP
 from hpcsolve.algorithms.steiner_kmb import Parameters
 from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import InputError
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.generate import generate_graph
 from hpcsolve.problems.generate.graph import power_law_steiner
-from hpcsolve.problems.graph import Graph
 from tests.solvers import plan_of
-from tests.thread_comm import ThreadComm, on_ranks
+from tests.thread_comm import on_ranks
 
 
-def strip(terminals: int, rows: int = 3, columns: int = 300, high: int = 100) -> Graph:
+def strip(terminals, rows=3, columns=300, high=100):
     """Return a grid with few rows, which has small separators, and this many random terminals."""
     graph = generate_graph("grid-graph", rows=rows, columns=columns, seed=3, low=1, high=high)
     chosen = np.random.default_rng(5).choice(graph.n, terminals, replace=False)
     return replace(graph, terminals=np.sort(chosen))
 
 
-def solved(graph: Graph, ranks: int = 1, **keys: object) -> tuple[dict[str, bytes], list[str]]:
+def solved(graph, ranks=1, **keys):
     """Return the bytes of `/solution`, and the notes for the log of the first rank."""
-    parameters = Parameters(**keys)  # type: ignore[arg-type]
-    notes: list[str] = []
+    parameters = Parameters(**keys)
+    notes = []
 
-    def work(comm: ThreadComm | SerialComm) -> Outcome:
+    def work(comm):
         with HostDevice(1) as device:
             outcome = steiner_kmb.ALGORITHM.solve(graph, device, comm, parameters)
             if comm.rank == 0:
@@ -54,7 +51,7 @@ MANY = strip(2000, 3, 900)
     (MANY, {"mode": "kmb"}), (MANY, {"mode": "kmb", "halt": "terminals"}),
     (HARD, {"mode": "best", "shakes": 0}),
 ], ids=["bottleneck", "terminals", "best"])
-def test_the_tree_is_that_of_the_engine_tile(graph: Graph, keys: dict[str, object]) -> None:
+def test_the_tree_is_that_of_the_engine_tile(graph, keys):
     expected, said = solved(graph, engine="tile", **keys)
     assert said == []
     for ranks in (1, 2):
@@ -71,18 +68,18 @@ def test_the_tree_is_that_of_the_engine_tile(graph: Graph, keys: dict[str, objec
     (HARD, {"mode": "best", "shakes": 0}, "phast, a hierarchy"),
     (power_law_steiner(300, 1500, 70, low=1, high=9), {"mode": "kmb"}, "tile: "),
 ], ids=["few terminals", "a grid", "rows of terminals", "rows of all vertices", "dense"])
-def test_the_choice_follows_from_graph_mode_and_terminals(graph: Graph, keys: dict[str, object], words: str) -> None:
+def test_the_choice_follows_from_graph_mode_and_terminals(graph, keys, words):
     for ranks in (1, 2):
         assert solved(graph, ranks, **keys)[1][0].startswith(f"engine: {words}")
 
 
-def test_by_name_it_is_made_whatever_it_costs() -> None:
+def test_by_name_it_is_made_whatever_it_costs():
     graph = strip(5)
     found, notes = solved(graph, mode="kmb", engine="phast")
     assert notes[0].startswith("engine: phast") and found == solved(graph, mode="kmb", engine="tile")[0]
 
 
-def test_by_name_a_hopeless_graph_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_by_name_a_hopeless_graph_is_refused(monkeypatch):
     monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.engines.hierarchy.ROOM", 1)
     monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.engines.hierarchy.LEAST_ROOM", 1)
     with pytest.raises(InputError, match=r"no small separators.*choose \"tile\""):
@@ -90,10 +87,10 @@ def test_by_name_a_hopeless_graph_is_refused(monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize("mode", ["kmb", "best"])
-def test_an_estimate_bounds_what_a_run_takes(mode: str) -> None:
+def test_an_estimate_bounds_what_a_run_takes(mode):
     """It counts the most that a hierarchy may take."""
     graph = strip(1500, 3, 1500) if mode == "kmb" else strip(600, 3, 600, 2)
-    parameters = Parameters(mode=mode, shakes=0)  # type: ignore[arg-type]
+    parameters = Parameters(mode=mode, shakes=0)
     with HostDevice(1) as device:
         need = plan_of(steiner_kmb.ALGORITHM, graph, parameters, 1, device.info)
         steiner_kmb.ALGORITHM.solve(graph, device, SerialComm(), parameters)
@@ -110,7 +107,7 @@ def test_an_estimate_bounds_what_a_run_takes(mode: str) -> None:
     {"mode": "fast"}, {"mode": "kmb"}, {"mode": "kmb", "engine": "near-far"}, {"mode": "best", "engine": "p-pull"},
     {"mode": "exact"}, {"mode": "exact", "engine": "phast"},
 ])
-def test_a_run_loads_no_other_kernel_files_than_are_built_for_it(keys: dict[str, str]) -> None:
+def test_a_run_loads_no_other_kernel_files_than_are_built_for_it(keys):
     parameters = Parameters(**keys)
     with HostDevice(1) as device:
         steiner_kmb.ALGORITHM.solve(strip(12), device, SerialComm(), parameters)
