@@ -44,16 +44,16 @@ def read_dimacs(file: InputFile, directed: bool | None = None) -> Graph:
         With file and line.
     """
     body = records.read_records(file, file.content, 1, ("a tail", "a head", "a weight"), b"a")
-    header = problem_line(file, body, ["sp"], 2, "`p sp VERTICES ARCS`", "an arc (a)")
-    return counted_graph(file, body, header, "arcs", directed is not False)
+    header = problem_line(body, ["sp"], 2, "`p sp VERTICES ARCS`", "an arc (a)")
+    return counted_graph(body, header, "arcs", directed is not False)
 
 
-def counted_graph(file: InputFile, body: records.Records, header: ProblemLine, what: str, directed: bool) -> Graph:
+def counted_graph(body: records.Records, header: ProblemLine, what: str, directed: bool) -> Graph:
     """Return the graph of records, of which there are as many (`what`, in the plural) as the `p` line says."""
     n, count = header.numbers
-    records.require_plausible(file, n, header.line)
-    records.require_count(file, count, len(body.lines), what, header.line)
-    return records.graph_of(file, body, n, directed=directed, comment=header.comment)
+    records.require_plausible(body.file, n, header.line)
+    body.require_count(count, what, header.line)
+    return body.graph(n, directed=directed, comment=header.comment)
 
 
 def looks_like_dimacs(content: bytes) -> bool:
@@ -76,12 +76,12 @@ def with_coordinates(graph: Graph, file: InputFile) -> Graph:
         With file and line.
     """
     body = records.read_records(file, file.content, 1, ("a vertex", "an x", "a y"), b"v")
-    header = problem_line(file, body, ["aux", "sp", "co"], 1, "`p aux sp co VERTICES`", "a vertex (v)")
-    records.require_count(file, header.numbers[0], len(body.lines), "vertices", header.line)
+    header = problem_line(body, ["aux", "sp", "co"], 1, "`p aux sp co VERTICES`", "a vertex (v)")
+    body.require_count(header.numbers[0], "vertices", header.line)
     if len(body.lines) != graph.n:
         found = f"has coordinates of {len(body.lines)} vertices"
         raise file.error(f"{found}; the graph {graph.name} has {graph.n}", header.line)
-    vertices = records.positions_in(file, body.columns[0], body.lines, graph.n)
+    vertices = body.positions(0, graph.n)
     visits = np.bincount(vertices, minlength=graph.n)
     if graph.n and visits.max() > 1:
         index = int(np.flatnonzero(visits[vertices] > 1)[-1])
@@ -128,9 +128,7 @@ def write_coordinates(graph: Graph, path: str) -> None:
     write_text("\n".join([*records.comment_lines(graph, "c "), f"p aux sp co {graph.n}", *lines, ""]), path)
 
 
-def problem_line(
-    file: InputFile, body: records.Records, keys: list[str], count: int, example: str, what: str
-) -> ProblemLine:
+def problem_line(body: records.Records, keys: list[str], count: int, example: str, what: str) -> ProblemLine:
     """Return the one `p` line of a file whose other lines are records or comments.
 
     Parameters
@@ -147,18 +145,18 @@ def problem_line(
     """
     found = [(line, words(text)) for line, text in body.others if words(text)[0] == "p"]
     if not found:
-        first = int(body.lines[0]) if len(body.lines) else file.last_line
-        raise file.error(f"the line {example} is missing; write it above this one", first)
+        first = int(body.lines[0]) if len(body.lines) else body.file.last_line
+        raise body.file.error(f"the line {example} is missing; write it above this one", first)
     line, header = found[0]
     if header[1 : 1 + len(keys)] != keys or len(header) != 1 + len(keys) + count:
-        raise file.error(f"expected {example}, found {shown(' '.join(header))}", line)
-    numbers = records.header_numbers(file, header[1 + len(keys) :], line, example)
+        raise body.file.error(f"expected {example}, found {shown(' '.join(header))}", line)
+    numbers = records.header_numbers(body.file, header[1 + len(keys) :], line, example)
     if len(found) > 1:
-        raise file.error(f"a second p line; the first is line {line}", found[1][0])
+        raise body.file.error(f"a second p line; the first is line {line}", found[1][0])
     comments = []
     for number, text in body.others:
         kind = words(text)[0]
         if kind not in ("c", "p"):
-            raise file.error(f"neither a comment (c) nor {what}: {shown(text)}", number)
+            raise body.file.error(f"neither a comment (c) nor {what}: {shown(text)}", number)
         comments += [text[1:].strip()] if kind == "c" else []
     return ProblemLine(numbers, line, "\n".join(comment for comment in comments if comment))

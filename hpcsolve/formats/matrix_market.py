@@ -48,11 +48,11 @@ def read_matrix_market(file: InputFile, directed: bool | None = None) -> Graph:
     for number, text in entries.others:
         if not text.startswith("%"):
             raise file.error(f"expected {', '.join(what)}, found {shown(text)}", number)
-    records.require_count(file, count, len(entries.lines), "entries", line)
+    entries.require_count(count, "entries", line)
     one_way = symmetry == "general" and directed is not False
     way_out = "a symmetric matrix has one of them, or both alike; if both count, write general in line 1"
     symmetric = way_out if symmetry == "symmetric" else None
-    return records.graph_of(file, entries, rows, directed=one_way, comment=comment, way_out=symmetric)
+    return entries.graph(rows, directed=one_way, comment=comment, way_out=symmetric)
 
 
 def write_matrix_market(graph: Graph, path: str) -> None:

@@ -33,8 +33,8 @@ def read_pace(file: InputFile, directed: bool | None = None) -> Graph:
         return read_steinlib(file, directed)
     records.require_undirected(file, directed)
     body = records.read_records(file, file.content, 1, ("a vertex", "a vertex"))
-    header = problem_line(file, body, ["tw"], 2, "`p tw VERTICES EDGES`", "two vertices")
-    return counted_graph(file, body, header, "edges", False)
+    header = problem_line(body, ["tw"], 2, "`p tw VERTICES EDGES`", "two vertices")
+    return counted_graph(body, header, "edges", False)
 
 
 def steiner_solution_lines(value: float, edges: Iterable[tuple[object, object]]) -> Iterator[str]:

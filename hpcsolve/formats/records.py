@@ -36,6 +36,8 @@ class Records:
 
     Attributes
     ----------
+    file
+        The file that they are in.
     columns
         One array for each column: uint64 if it has only digits (2 ** 64 - 1 stands for all larger numbers), else
         float64.
@@ -45,9 +47,42 @@ class Records:
         The number and text of each other line that is not blank.
     """
 
+    file: InputFile
     columns: tuple[Numbers, ...]
     lines: NDArray[np.int64]
     others: list[tuple[int, str]]
+
+    def require_count(self, stated: int, what: str, line: int | None) -> None:
+        """Refuse a file whose header states another number of these records. Raises as `require_count`."""
+        require_count(self.file, stated, len(self.lines), what, line)
+
+    def positions(self, column: int, n: int) -> NDArray[np.int64]:
+        """Return the positions of a column of vertices, whose ids count from 1. Raises as `positions_in`."""
+        return positions_in(self.file, self.columns[column], self.lines, n)
+
+    def graph(self, n: int, *, directed: bool, comment: str, way_out: str | None = None) -> Graph:
+        """Return the graph of records with a tail, a head (ids from 1) and perhaps a weight, which is 1 by default.
+
+        Parameters
+        ----------
+        way_out
+            The end of the message if two edges lead opposite ways with different weights. None: they may.
+
+        Raises
+        ------
+        InputError
+            As `positions_in`, `weights_in` and `require_one_weight`.
+        """
+        tails, heads = self.positions(0, n), self.positions(1, n)
+        values = self.columns[2] if len(self.columns) > 2 else np.ones(len(tails), dtype=np.uint64)
+        weights, scale = weights_in(self.file, values, self.lines, n)
+        if way_out is not None:
+            ends, numbers = (tails, heads), range(1, n + 1)
+            require_one_weight(self.file, n, ends, (weights, scale), self.lines, numbers, way_out)
+        return assembled(
+            self.file.stem or "graph", n, tails, heads, weights, directed=directed, scale=scale,
+            labels=np.arange(1, n + 1), comment=comment,
+        )
 
 
 def read_records(file: InputFile, text: bytes, line: int, what: tuple[str, ...], key: bytes = b"") -> Records:
@@ -79,7 +114,7 @@ def read_records(file: InputFile, text: bytes, line: int, what: tuple[str, ...],
         others += rest
         line += chunk.count(b"\n")
     joined = tuple(_joined(column) for column in columns)
-    return Records(joined, np.concatenate(lines) if lines else np.empty(0, dtype=np.int64), others)
+    return Records(file, joined, np.concatenate(lines) if lines else np.empty(0, dtype=np.int64), others)
 
 
 def _chunks(text: bytes) -> Iterator[bytes]:
@@ -213,33 +248,6 @@ def _joined(parts: list[Numbers]) -> Numbers:
     if any(part.dtype.kind == "f" for part in parts):
         return np.concatenate([part.astype(np.float64) for part in parts])
     return cast(Numbers, np.concatenate(parts))
-
-
-def graph_of(
-    file: InputFile, records: Records, n: int, *, directed: bool, comment: str, way_out: str | None = None
-) -> Graph:
-    """Return the graph of records with a tail, a head (ids from 1) and perhaps a weight, which is 1 by default.
-
-    Parameters
-    ----------
-    way_out
-        The end of the message if two edges lead opposite ways with different weights. None: they may.
-
-    Raises
-    ------
-    InputError
-        As `positions_in`, `weights_in` and `require_one_weight`.
-    """
-    lines = records.lines
-    tails, heads = (positions_in(file, column, lines, n) for column in records.columns[:2])
-    values = records.columns[2] if len(records.columns) > 2 else np.ones(len(tails), dtype=np.uint64)
-    weights, scale = weights_in(file, values, lines, n)
-    if way_out is not None:
-        require_one_weight(file, n, (tails, heads), (weights, scale), lines, range(1, n + 1), way_out)
-    return assembled(
-        file.stem or "graph", n, tails, heads, weights, directed=directed, scale=scale, labels=np.arange(1, n + 1),
-        comment=comment,
-    )
 
 
 def positions_in(

@@ -69,7 +69,7 @@ def read_steinlib(file: InputFile, directed: bool | None = None) -> Graph:
     body = records.read_records(file, _without_comments(graph.text), graph.line, what, b"e")
     n = _vertex_count(file, body, graph.line - 1)
     comment = decode(sections["comment"].text).strip() if "comment" in sections else ""
-    found = records.graph_of(file, body, n, directed=False, comment=comment)
+    found = body.graph(n, directed=False, comment=comment)
     found = found.with_terminals_at(_terminals(file, sections["terminals"], n))
     return replace(found, coordinates=_coordinates(file, sections.get("coordinates"), n))
 
@@ -159,7 +159,7 @@ def _vertex_count(file: InputFile, body: records.Records, line: int) -> int:
         if key not in keys:
             raise file.error(f"SECTION Graph has no line `{key.capitalize()} NUMBER`", line)
     records.require_plausible(file, *keys["nodes"])
-    records.require_count(file, keys["edges"][0], len(body.lines), "edges", keys["edges"][1])
+    body.require_count(keys["edges"][0], "edges", keys["edges"][1])
     return keys["nodes"][0]
 
 
@@ -177,10 +177,10 @@ def _terminals(file: InputFile, section: SteinlibSection, n: int) -> NDArray[np.
         stated = (records.header_numbers(file, rest, line, "`Terminals NUMBER`")[0], line)
     if stated is None:
         raise file.error("SECTION Terminals has no line `Terminals NUMBER`", section.line - 1)
-    records.require_count(file, stated[0], len(body.lines), "terminals", stated[1])
+    body.require_count(stated[0], "terminals", stated[1])
     if not len(body.lines):
         raise file.error("there are no terminals; a Steiner problem has at least one", stated[1])
-    return records.positions_in(file, body.columns[0], body.lines, n)
+    return body.positions(0, n)
 
 
 def _refuse_variant(file: InputFile, text: str, line: int) -> NoReturn:
@@ -207,7 +207,7 @@ def _coordinates(file: InputFile, section: SteinlibSection | None, n: int) -> ND
     body = records.read_records(file, text, section.line, what)
     for line, other in body.others:
         raise file.error(f"expected D, a vertex and coordinates, found {shown(other)}", line)
-    vertices = records.positions_in(file, body.columns[0], body.lines, n)
+    vertices = body.positions(0, n)
     points = np.full((n, axes), np.nan)
     points[vertices] = np.stack([column.astype(np.float64) for column in body.columns[1:]], axis=1)
     return points if axes > 1 and np.isfinite(points).all() else None

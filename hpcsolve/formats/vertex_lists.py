@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from hpcsolve.errors import InputError
 from hpcsolve.formats.dimacs import problem_line
 from hpcsolve.formats.files import InputFile, open_file, words
-from hpcsolve.formats.records import Records, read_records, require_count
+from hpcsolve.formats.records import Records, read_records
 from hpcsolve.formats.tables import Row, cells_of, delimiter_of, lines_of
 from hpcsolve.problems.graph import Graph
 from hpcsolve.wording import shown
@@ -111,9 +111,9 @@ def read_queries(path: str, sha256: str | None = None) -> Queries:
     nothing = "there is no query; write `source target` on each line"
     if _DIMACS.match(file.content):
         records = read_records(file, file.content, 1, what, b"q")
-        header = problem_line(file, records, ["aux", "sp", "p2p"], 1, "`p aux sp p2p QUERIES`", "a query (q)")
-        require_count(file, header.numbers[0], len(records.lines), "queries", header.line)
-        found = _numbered(file, records, nothing)
+        header = problem_line(records, ["aux", "sp", "p2p"], 1, "`p aux sp p2p QUERIES`", "a query (q)")
+        records.require_count(header.numbers[0], "queries", header.line)
+        found = _numbered(records, nothing)
     else:
         found = _listed(file, what, nothing)
     result = Queries(file, found.labels, found.lines)
@@ -140,7 +140,7 @@ def _listed(file: InputFile, what: tuple[str, ...], nothing: str) -> NamedVertic
     for line, text in records.others:
         if not text.startswith("#") and words(text)[0] != "c":
             raise file.error(f"expected {', '.join(what)}, found {shown(text)}", line)
-    return _numbered(file, records, nothing)
+    return _numbered(records, nothing)
 
 
 def _rows_of_names(file: InputFile, what: Sequence[str]) -> Iterator[Row]:
@@ -162,10 +162,10 @@ def _positions(graph: Graph, labels: NDArray[Any]) -> NDArray[np.int64]:
     return graph.positions(labels.reshape(-1).tolist()).reshape(labels.shape)
 
 
-def _numbered(file: InputFile, records: Records, nothing: str) -> NamedVertices:
+def _numbered(records: Records, nothing: str) -> NamedVertices:
     """Return the vertices of records, which must be whole numbers. `nothing` is the message if there is no record."""
     if not len(records.lines):
-        raise file.error(nothing, file.last_line)
+        raise records.file.error(nothing, records.file.last_line)
     for values in records.columns:
         if values.dtype.kind == "f":
             wrong = (np.floor(values) != values) | (np.abs(values) >= 2.0**53)
@@ -174,6 +174,6 @@ def _numbered(file: InputFile, records: Records, nothing: str) -> NamedVertices:
         if wrong.any():
             index = int(np.argmax(wrong))
             message = f"vertex {values[index]} is not a whole number below 2^63"
-            raise file.error(message, int(records.lines[index]))
+            raise records.file.error(message, int(records.lines[index]))
     labels = np.stack([values.astype(np.int64) for values in records.columns], axis=1)
-    return NamedVertices(file, labels, records.lines)
+    return NamedVertices(records.file, labels, records.lines)
