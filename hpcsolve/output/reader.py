@@ -98,7 +98,7 @@ def read_result(
     name = os.fspath(path)
     _require_undamaged(name)
     with _opened(name) as file:
-        return _contents(file, groups, _Budget(name), tables)
+        return _Reading(name).contents(file, groups, tables)
 
 
 def read_job_text(path: str) -> str:
@@ -110,13 +110,13 @@ def read_job_text(path: str) -> str:
 def read_own(path: str | os.PathLike[str]) -> Contents:
     """Read a file that this process has written, without its seal and its tables. Raises as `read_result`."""
     with _opened(os.fspath(path)) as file:
-        return _contents(file, tuple(schema.GROUPS), _Budget(os.fspath(path), math.inf), False)
+        return _Reading(os.fspath(path), math.inf).contents(file, tuple(schema.GROUPS), False)
 
 
 def read_all(name: str) -> None:
     """Read all that a result file holds, in a child process (`require_readable`). Raises as `read_result`."""
     with _opened(name) as file:
-        tables = _contents(file, tuple(schema.GROUPS), _Budget(name), False).tables
+        tables = _Reading(name).contents(file, tuple(schema.GROUPS), False).tables
     for table in tables:
         for _ in row_blocks(name, [table]):
             pass
@@ -174,38 +174,6 @@ def _opened(name: str) -> Iterator[h5py.File]:
         raise DamagedFileError(f"{name}: damaged: {reason}") from None
 
 
-def _contents(file: h5py.File, names: Sequence[str], budget: _Budget, tables: bool) -> Contents:
-    attributes = {key: _attribute(file, key) for key in schema.ATTRIBUTES if key in file.attrs}
-    if attributes.get("format") != schema.FORMAT:
-        raise InputError("is an HDF5 file, but not a result of hpcsolve", budget.path)
-    version = attributes.get("format_version")
-    if version not in schema.FILL_VALUE:
-        known = " and ".join(map(str, schema.FILL_VALUE))
-        said = version if isinstance(version, int) else repr(str(version)[:40])
-        raise InputError(f"is of format version {said}; this hpcsolve reads versions {known}", budget.path)
-    schema.check_attributes(attributes)
-    import h5py
-
-    found = [str(key) for key in file]
-    groups: dict[str, dict[str, Column]] = {}
-    shapes: dict[str, DistanceTable] = {}
-    for key in found:
-        if key not in schema.GROUPS or not isinstance(_linked(file, key), h5py.Group):
-            raise ValueError(f"/{key[:40]} is not part of the format")
-        if key in names:
-            if len(file[key]) > MOST_DATASETS:
-                raise ValueError(f"/{key} has {len(file[key])} datasets")
-            datasets = {str(name): _dataset(file[key], str(name), budget) for name in file[key]}
-            found_tables = {key: dataset for key, dataset in datasets.items() if dataset.ndim == 2}
-            shapes |= {name: _table(dataset, tables, version) for name, dataset in found_tables.items()}
-            read = {name: dataset for name, dataset in datasets.items() if tables or name not in found_tables}
-            groups[key] = {name: _column(name, dataset, version, budget) for name, dataset in read.items()}
-    contents = Contents(attributes, groups, shapes)
-    schema.check_types(contents)
-    _check_scale_factors(file, contents)
-    return contents
-
-
 def _check_scale_factors(file: h5py.File, contents: Contents) -> None:
     """Raise a `ValueError` if a dataset that was read has another `scale_factor` than 1 / scale."""
     if "instance" not in contents.groups:
@@ -215,27 +183,6 @@ def _check_scale_factors(file: h5py.File, contents: Contents) -> None:
         factor = _attribute(file[place], schema.SCALE_FACTOR)
         if factor != "" and not (contents.scale > 0 and factor == 1 / contents.scale):
             raise ValueError(f"the attribute {schema.SCALE_FACTOR} of {place} is not 1 / scale")
-
-
-def _dataset(group: h5py.Group, key: str, budget: _Budget) -> h5py.Dataset:
-    import h5py
-
-    place = f"{group.name}/{key[:40]}"
-    dataset = _linked(group, key)
-    if not isinstance(dataset, h5py.Dataset) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,63}", key):
-        raise ValueError(f"{place} is not part of the format")
-    _require_sound(dataset, place, budget)
-    return dataset
-
-
-def _column(key: str, dataset: h5py.Dataset, version: int, budget: _Budget) -> Column:
-    values = _values_of(dataset, budget)
-    dimension = ""
-    if dataset.ndim == 1:
-        scales = [name for name, _ in _scales_of(dataset, 0)]
-        dimension = key if dataset.is_scale else scales[0] if scales else ""
-    unit, none = _attribute(dataset, "units"), _none(dataset, version)
-    return Column(values, _attribute(dataset, "description"), unit, dimension, none, _is_scaled(dataset, version))
 
 
 def _none(dataset: h5py.Dataset, version: int) -> int | float | None:
@@ -305,8 +252,8 @@ def _failure(path: str, size: int, changed: int) -> str:
     return f"libhdf5 crashes when it reads it ({signal.Signals(-code).name})" if code < 0 else ""
 
 
-class _Budget:
-    """How much may be read of a file.
+class _Reading:
+    """The reading of a result file, of which only so much may be read at once.
 
     Parameters
     ----------
@@ -327,6 +274,136 @@ class _Budget:
         if self.free < 0:
             what = f"all that is to be read of it at once takes more than {LARGEST_PART:.0%} of the free memory"
             raise ResourceError(f"{self.path}: {what}; read it where more is free, or its rows with h5py")
+
+    def contents(self, file: h5py.File, names: Sequence[str], tables: bool) -> Contents:
+        attributes = {key: _attribute(file, key) for key in schema.ATTRIBUTES if key in file.attrs}
+        if attributes.get("format") != schema.FORMAT:
+            raise InputError("is an HDF5 file, but not a result of hpcsolve", self.path)
+        version = attributes.get("format_version")
+        if version not in schema.FILL_VALUE:
+            known = " and ".join(map(str, schema.FILL_VALUE))
+            said = version if isinstance(version, int) else repr(str(version)[:40])
+            raise InputError(f"is of format version {said}; this hpcsolve reads versions {known}", self.path)
+        schema.check_attributes(attributes)
+        import h5py
+
+        found = [str(key) for key in file]
+        groups: dict[str, dict[str, Column]] = {}
+        shapes: dict[str, DistanceTable] = {}
+        for key in found:
+            if key not in schema.GROUPS or not isinstance(_linked(file, key), h5py.Group):
+                raise ValueError(f"/{key[:40]} is not part of the format")
+            if key in names:
+                if len(file[key]) > MOST_DATASETS:
+                    raise ValueError(f"/{key} has {len(file[key])} datasets")
+                datasets = {str(name): self._dataset(file[key], str(name)) for name in file[key]}
+                found_tables = {key: dataset for key, dataset in datasets.items() if dataset.ndim == 2}
+                shapes |= {name: _table(dataset, tables, version) for name, dataset in found_tables.items()}
+                read = {name: dataset for name, dataset in datasets.items() if tables or name not in found_tables}
+                groups[key] = {name: self._column(name, dataset, version) for name, dataset in read.items()}
+        contents = Contents(attributes, groups, shapes)
+        schema.check_types(contents)
+        _check_scale_factors(file, contents)
+        return contents
+
+    def _dataset(self, group: h5py.Group, key: str) -> h5py.Dataset:
+        import h5py
+
+        place = f"{group.name}/{key[:40]}"
+        dataset = _linked(group, key)
+        if not isinstance(dataset, h5py.Dataset) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,63}", key):
+            raise ValueError(f"{place} is not part of the format")
+        self._require_sound(dataset, place)
+        return dataset
+
+    def _column(self, key: str, dataset: h5py.Dataset, version: int) -> Column:
+        values = self._values_of(dataset)
+        dimension = ""
+        if dataset.ndim == 1:
+            scales = [name for name, _ in _scales_of(dataset, 0)]
+            dimension = key if dataset.is_scale else scales[0] if scales else ""
+        unit, none = _attribute(dataset, "units"), _none(dataset, version)
+        return Column(values, _attribute(dataset, "description"), unit, dimension, none, _is_scaled(dataset, version))
+
+    def _require_sound(self, dataset: h5py.Dataset, place: str) -> None:
+        """Check type, filters and sizes of a dataset.
+
+        Raises
+        ------
+        ValueError
+            The format has no such dataset, or it claims to hold more than the file can.
+        ResourceError
+            A chunk takes more memory than may be read at once.
+        """
+        if dataset.shape is None or dataset.ndim > 2 or not (_is_text(dataset) or dataset.dtype.kind in "iuf"):
+            what = f"{dataset.dtype} of {dataset.ndim} dimensions"
+            raise ValueError(f"{place} holds {what}, which the format does not have")
+        _, filters = _properties(dataset.id)
+        if not filters <= FILTERS:
+            raise ValueError(f"{place} needs the filters {sorted(filters)}; the format has gzip and shuffle")
+        size, stored = _bytes_of(dataset), dataset.id.get_storage_size()
+        largest = stored * (MOST_EXPANSION if filters else 1)
+        if size > LARGEST_DATASET and dataset.ndim < 2:
+            most = f"more than the {LARGEST_DATASET} that are read at once"
+            raise ValueError(f"{place} claims to hold {size} bytes, {most}")
+        if stored > self.file_size:
+            raise ValueError(f"{place} claims {stored} stored bytes, more than the whole file has ({self.file_size})")
+        if size > largest:
+            most = f"the {stored} stored ones hold at most {largest}"
+            raise ValueError(f"{place} claims to hold {size} bytes, but {most}")
+        if dataset.chunks:
+            self._require_chunks(dataset, place)
+
+    def _require_chunks(self, dataset: h5py.Dataset, place: str) -> None:
+        """Check that no chunk takes too much memory: libhdf5 inflates all of it, even beyond its size.
+
+        Raises
+        ------
+        ValueError
+            Chunks are larger than a dataset may be, or one inflates to more than its size.
+        ResourceError
+            Chunks are larger than what may be read at once.
+        """
+        whole = int(np.prod(dataset.chunks, dtype=object)) * dataset.dtype.itemsize
+        if whole > LARGEST_DATASET:
+            most = f"more than the {LARGEST_DATASET} that are read at once"
+            raise ValueError(f"{place} has chunks of {whole} bytes, {most}")
+        if whole > self.free:
+            what = f"{place} has chunks of {whole} bytes, which take more memory than may be read at once"
+            raise ResourceError(f"{self.path}: {what}; read it where more is free")
+        if dataset.id.get_storage_size() * MOST_EXPANSION <= self.free:
+            return
+        doubtful: list[tuple[int, ...]] = []
+
+        def note(chunk: Any) -> None:
+            if chunk.size * MOST_EXPANSION > self.free:
+                doubtful.append(chunk.chunk_offset)
+
+        dataset.id.chunk_iter(note)
+        for offset in doubtful:
+            mask, stored = dataset.id.read_direct_chunk(offset)
+            if not mask and len(zlib.decompressobj().decompress(stored, whole + 1)) > whole:
+                raise ValueError(f"{place}: a chunk expands to more than the {whole} bytes that it has")
+
+    def _values_of(self, dataset: h5py.Dataset) -> Any:
+        """Return the values of a dataset, which `_require_sound` has checked.
+
+        Raises
+        ------
+        ResourceError
+            They take too much memory.
+        """
+        self.take(_bytes_of(dataset))
+        if not _is_text(dataset):
+            return dataset[()]
+        if dataset.ndim != 1:
+            return dataset.asstr()[()]
+        step = int(min(len(dataset), max(TEXTS_AT_ONCE, self.free // max(1, self.file_size)))) or 1
+        blocks = [np.empty(0, object)]
+        for first in range(0, len(dataset), step):  # many of the texts may be one and the same in the file
+            blocks.append(dataset.asstr()[first : first + step])
+            self.take(sum(map(len, blocks[-1])))
+        return np.concatenate(blocks)
 
 
 def _linked(group: h5py.Group, key: str) -> Any:
@@ -382,64 +459,6 @@ def _properties(identifier: Any) -> tuple[bool, set[int]]:
     return elsewhere, {creation.get_filter(number)[0] for number in range(creation.get_nfilters())}
 
 
-def _require_sound(dataset: h5py.Dataset, place: str, budget: _Budget) -> None:
-    """Check type, filters and sizes of a dataset.
-
-    Raises
-    ------
-    ValueError
-        The format has no such dataset, or it claims to hold more than the file can.
-    ResourceError
-        A chunk takes more memory than may be read at once.
-    """
-    if dataset.shape is None or dataset.ndim > 2 or not (_is_text(dataset) or dataset.dtype.kind in "iuf"):
-        raise ValueError(f"{place} holds {dataset.dtype} of {dataset.ndim} dimensions, which the format does not have")
-    _, filters = _properties(dataset.id)
-    if not filters <= FILTERS:
-        raise ValueError(f"{place} needs the filters {sorted(filters)}; the format has gzip and shuffle")
-    size, stored = _bytes_of(dataset), dataset.id.get_storage_size()
-    largest = stored * (MOST_EXPANSION if filters else 1)
-    if size > LARGEST_DATASET and dataset.ndim < 2:
-        raise ValueError(f"{place} claims to hold {size} bytes, more than the {LARGEST_DATASET} that are read at once")
-    if stored > budget.file_size:
-        raise ValueError(f"{place} claims {stored} stored bytes, more than the whole file has ({budget.file_size})")
-    if size > largest:
-        raise ValueError(f"{place} claims to hold {size} bytes, but the {stored} stored ones hold at most {largest}")
-    if dataset.chunks:
-        _require_chunks(dataset, place, budget)
-
-
-def _require_chunks(dataset: h5py.Dataset, place: str, budget: _Budget) -> None:
-    """Check that no chunk takes too much memory: libhdf5 inflates all of it, even beyond its size.
-
-    Raises
-    ------
-    ValueError
-        Chunks are larger than a dataset may be, or one inflates to more than its size.
-    ResourceError
-        Chunks are larger than what may be read at once.
-    """
-    whole = int(np.prod(dataset.chunks, dtype=object)) * dataset.dtype.itemsize
-    if whole > LARGEST_DATASET:
-        raise ValueError(f"{place} has chunks of {whole} bytes, more than the {LARGEST_DATASET} that are read at once")
-    if whole > budget.free:
-        what = f"{place} has chunks of {whole} bytes, which take more memory than may be read at once"
-        raise ResourceError(f"{budget.path}: {what}; read it where more is free")
-    if dataset.id.get_storage_size() * MOST_EXPANSION <= budget.free:
-        return
-    doubtful: list[tuple[int, ...]] = []
-
-    def note(chunk: Any) -> None:
-        if chunk.size * MOST_EXPANSION > budget.free:
-            doubtful.append(chunk.chunk_offset)
-
-    dataset.id.chunk_iter(note)
-    for offset in doubtful:
-        mask, stored = dataset.id.read_direct_chunk(offset)
-        if not mask and len(zlib.decompressobj().decompress(stored, whole + 1)) > whole:
-            raise ValueError(f"{place}: a chunk expands to more than the {whole} bytes that it has")
-
-
 def _bytes_of(dataset: h5py.Dataset) -> int:
     """Return the bytes of a dataset in memory, of texts those of the references to them."""
     return int(np.prod(dataset.shape, dtype=object)) * int(dataset.dtype.itemsize)
@@ -450,24 +469,3 @@ def _is_text(dataset: h5py.Dataset) -> bool:
     import h5py
 
     return h5py.check_string_dtype(dataset.dtype) is not None
-
-
-def _values_of(dataset: h5py.Dataset, budget: _Budget) -> Any:
-    """Return the values of a dataset, which `_require_sound` has checked.
-
-    Raises
-    ------
-    ResourceError
-        They take too much memory.
-    """
-    budget.take(_bytes_of(dataset))
-    if not _is_text(dataset):
-        return dataset[()]
-    if dataset.ndim != 1:
-        return dataset.asstr()[()]
-    step = int(min(len(dataset), max(TEXTS_AT_ONCE, budget.free // max(1, budget.file_size)))) or 1
-    blocks = [np.empty(0, object)]
-    for first in range(0, len(dataset), step):  # many of the texts may be one and the same in the file
-        blocks.append(dataset.asstr()[first : first + step])
-        budget.take(sum(map(len, blocks[-1])))
-    return np.concatenate(blocks)
