@@ -26,7 +26,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,7 +38,7 @@ from hpcsolve.algorithms.registry import NAMES, algorithm
 from hpcsolve.device.select import list_gpus, requested_threads
 from hpcsolve.errors import HpcsolveError, InputError, ResourceError
 from hpcsolve.job import Job, Settings, absolute_files, job_of_table, read_table
-from hpcsolve.job.convert import JobText, keys_of
+from hpcsolve.job.convert import JobText, keys_of, leaves
 from hpcsolve.output.toml import value_text
 from hpcsolve.runner.planned import plan_run
 from hpcsolve.wording import counted
@@ -76,7 +76,7 @@ def axes_of(table: Mapping[str, Any], text: JobText) -> Axes:
         A list or a range is empty, or a range is too long.
     """
     axes = {}
-    for keys, value in _leaves(table):
+    for keys, value in leaves(table):
         key, kind = ".".join(keys), _type_of(keys, table)
         if kind is None or _fits(value, kind):
             continue
@@ -89,15 +89,6 @@ def axes_of(table: Mapping[str, Any], text: JobText) -> Axes:
             axes[key] = [one for item in items for one in ([item] if _fits(item, kind) else _range(item, key, text))]
         # Any other list is a mistake in a single value, and the check of the job has a better message for it.
     return axes
-
-
-def _leaves(table: Mapping[str, Any], prefix: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Yield path and value of all keys, those of inner tables included."""
-    for key, value in table.items():
-        if isinstance(value, dict):
-            yield from _leaves(value, (*prefix, key))
-        else:
-            yield (*prefix, key), value
 
 
 def _type_of(keys: tuple[str, ...], table: Mapping[str, Any]) -> Any:

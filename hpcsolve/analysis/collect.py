@@ -11,7 +11,7 @@ import math
 import os
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -26,6 +26,7 @@ from hpcsolve.answers.contents import Contents
 from hpcsolve.answers.rounding import Worth, exact_text
 from hpcsolve.errors import HpcsolveError, InputError, path_text
 from hpcsolve.formats.tables import csv_line, harmless
+from hpcsolve.job.convert import leaves
 from hpcsolve.output.reader import read_result
 from hpcsolve.output.schema import contradictions_refused, require_whole
 from hpcsolve.output.toml import value_text
@@ -136,8 +137,10 @@ def _row(path: str) -> dict[str, Any]:
     contents = read_result(path, GROUPS, tables=False)
     require_whole(contents, path)
     with contradictions_refused(path):
-        return {"file": path, **_answer(contents), **_ranks(contents), "created": contents.attributes["created"],
-                **dict(_flat(contents.job))}
+        keys = {".".join(names): value_text(value) if isinstance(value, list) else value
+                for names, value in leaves(contents.job)}
+        created = contents.attributes["created"]
+        return {"file": path, **_answer(contents), **_ranks(contents), "created": created, **keys}
 
 
 def _answer(contents: Contents) -> dict[str, Any]:
@@ -187,15 +190,6 @@ def _ranks(contents: Contents) -> dict[str, Any]:
 def _reduced(columns: Mapping[str, Any], name: str, reduce: Any, kind: type) -> Any:
     """Return a column of `/ranks` reduced to one number, or None if it is missing or empty."""
     return kind(reduce(columns[name])) if len(columns.get(name, ())) else None
-
-
-def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the dotted key and the value of all keys. A list becomes its TOML text."""
-    for key, value in table.items():
-        if isinstance(value, dict):
-            yield from _flat(value, f"{prefix}{key}.")
-        else:
-            yield f"{prefix}{key}", value_text(value) if isinstance(value, list) else value
 
 
 @dataclass(frozen=True, repr=False)
