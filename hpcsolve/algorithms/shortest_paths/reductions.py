@@ -15,12 +15,9 @@ from numpy.typing import NDArray
 from hpcsolve.algorithms.base import Report
 from hpcsolve.algorithms.shortest_paths.search_graph import Keys
 from hpcsolve.algorithms.shortest_paths.searches import (
-    WANTS_DISTANCES,
-    WANTS_TARGETS,
     Engine,
     Prepared,
     Request,
-    row_searches,
 )
 from hpcsolve.algorithms.shortest_paths.tables import WORK, RowTable, SearchCheckpoints
 from hpcsolve.answers.contents import DistanceTable
@@ -171,20 +168,15 @@ def solve_summaries(
     """Search from each source, and return its summary in place of its row. Collective if checkpoints are kept."""
     found = np.empty((len(seeds), entries_of(reduction)), prepared.keys.dtype)
     table, places = RowTable(found, np.empty((len(seeds), 0), np.uint32)), prepared.graph.places()
-    table.load(kept)
     step, (width, groups) = batch_and_lines(prepared.at_once, prepared.line_shape, len(seeds))
-    wanted, name = (WANTS_DISTANCES, np.arange(len(places))) if targets is None else (WANTS_TARGETS, targets)
+    name = np.arange(len(places)) if targets is None else targets
     vertex, from_rows = np.arange(len(name), dtype=np.uint32), prepared.line_shape is None
     if not from_rows:
         order = np.argsort(places[name], kind="stable")  # as the lines lie in memory
         vertex, name = places[name][order], name[order]
     with Reducer(prepared.device, prepared.keys, width, groups, vertex, name.astype(np.uint32), prepared.cutoff,
                  reduction, prepared.threads // 32 * 32, from_rows) as reducer:  # whole warps
-        for part in kept.while_any(table.unfinished(step)[::-1], table):
-            searches = row_searches(seeds[part], targets, places)
-            table.begin(part, prepared.start(searches, wanted, found[part], reducer=reducer))
-            report(float(table.finished.mean()))
-        table.arrive()
+        table.fill(prepared, seeds, targets, step, report, kept, reducer)
     return table
 
 

@@ -361,9 +361,9 @@ class Engine(ABC):
     def together(self, request: Request, info: DeviceInfo) -> int:
         """Return how many of the searches a device works on at the same time."""
 
-    @abstractmethod
     def batch(self, request: Request, info: DeviceInfo) -> int:
         """Return the number of searches of a batch, as `Prepared.at_once`."""
+        return self.together(request, info)
 
     @abstractmethod
     def nbytes(self, request: Request, info: DeviceInfo) -> int:

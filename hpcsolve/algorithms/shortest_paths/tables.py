@@ -34,6 +34,7 @@ from hpcsolve.problems.questions import PathQuestion
 
 if TYPE_CHECKING:
     from hpcsolve.algorithms.shortest_paths.pairs import QueryTable
+    from hpcsolve.algorithms.shortest_paths.reductions import Reducer
 
 T = TypeVar("T")
 COUNTERS = range(2**48)
@@ -114,10 +115,21 @@ class RowTable:
         """Begin without finished rows."""
         self.work, self.finished = np.zeros((len(self.keys), WORK), np.uint64), np.zeros(len(self.keys), bool)
 
-    def begin(self, part: slice, solved: Solved) -> None:
-        """Note searches whose rows are being copied, after waiting for the rows before."""
+    def fill(
+        self, prepared: Prepared, seeds: Sequence[NDArray[np.int64]], targets: NDArray[np.int64] | None, step: int,
+        report: Report, kept: SearchCheckpoints, reducer: Reducer | None = None,
+    ) -> None:
+        """Fill the rows that are missing, `step` of them at a time, or their summaries by a reducer."""
+        self.load(kept)
+        places, trees = prepared.graph.places(), self.before.shape[1] > 0
+        wanted = (WANTS_DISTANCES if targets is None else WANTS_TARGETS) | WANTS_PREDECESSORS * trees
+        for some in kept.while_any(self.unfinished(step)[::-1], self):
+            solved = prepared.start(row_searches(seeds[some], targets, places), wanted, self.keys[some],
+                                    self.before[some] if trees else None, reducer=reducer)
+            self.arrive()  # those before, while these may still be copied
+            self.work[some], self.under_way = solved.work, (some, solved)
+            report(float(self.finished.mean()))
         self.arrive()
-        self.work[part], self.under_way = solved.work, (part, solved)
 
     def arrive(self) -> None:
         """Wait for the rows that are being copied."""
@@ -170,21 +182,11 @@ def solve_table(
     report: Report, kept: SearchCheckpoints | None = None,
 ) -> RowTable:
     """Search from each set of seeds, and return the rows. Collective if checkpoints are kept."""
-    kept = kept or SearchCheckpoints()
-    n, places = prepared.graph.n, prepared.graph.places()
+    n = prepared.graph.n
     keys = np.empty((len(seeds), n if targets is None else len(targets)), prepared.keys.dtype)
     before = np.empty((len(seeds), n if predecessors else 0), np.uint32)
-    wanted = WANTS_DISTANCES if targets is None else WANTS_TARGETS
     table = RowTable(keys, before, prepared.restricted)
-    table.load(kept)
-    for some in kept.while_any(table.unfinished(prepared.at_once)[::-1], table):
-        searches = row_searches(seeds[some], targets, places)
-        if predecessors:
-            table.begin(some, prepared.start(searches, wanted | WANTS_PREDECESSORS, keys[some], before[some]))
-        else:
-            table.begin(some, prepared.start(searches, wanted, keys[some]))
-        report(float(table.finished.mean()))
-    table.arrive()
+    table.fill(prepared, seeds, targets, prepared.at_once, report, kept or SearchCheckpoints())
     return table
 
 

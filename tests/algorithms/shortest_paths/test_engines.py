@@ -3,13 +3,10 @@
 A new engine is tested by being in the list.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 from scipy.sparse.csgraph import dijkstra
 
 import hpcsolve
@@ -19,7 +16,7 @@ from hpcsolve.algorithms.shortest_paths import Parameters
 from hpcsolve.algorithms.shortest_paths.engines import ENGINES
 from hpcsolve.algorithms.shortest_paths.pairs import solve_pairs
 from hpcsolve.algorithms.shortest_paths.reductions import solve_summaries
-from hpcsolve.algorithms.shortest_paths.search_graph import LONG, REAL, WORD, Keys
+from hpcsolve.algorithms.shortest_paths.search_graph import LONG, REAL, WORD
 from hpcsolve.algorithms.shortest_paths.searches import (
     CHECKED,
     SEVERAL_SEEDS,
@@ -27,14 +24,11 @@ from hpcsolve.algorithms.shortest_paths.searches import (
     WANTS_PATHS,
     WANTS_PREDECESSORS,
     WANTS_TARGETS,
-    Engine,
-    Prepared,
     Request,
     filled_rows,
     row_searches,
 )
 from hpcsolve.algorithms.shortest_paths.tables import SearchCheckpoints
-from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import InputError
 from hpcsolve.parallel.comm import SerialComm
@@ -51,29 +45,29 @@ LARGE = st.one_of(st.integers(0, 3), st.integers(2**30 - 2, 2**30 + 2), st.integ
 KINDS = {"32": (WORD, 1), "64": (LONG, 2**33), "floats": (REAL, 1 / 3)}
 
 
-def weighted(graph: Graph, factor: float) -> Graph:
+def weighted(graph, factor):
     """Return the graph with other weights."""
     return Graph(**{**vars(graph), "weights": graph.weights * (factor if factor < 1 else np.uint64(factor))})
 
 
-def prepared(engine: Engine, graph: Graph, device: Device, keys: Keys, **options: object) -> Prepared:
+def prepared(engine, graph, device, keys, **options):
     """Return a graph that is ready to be searched."""
-    return engine.prepare(graph, device, Request(graph.n, graph.arcs, keys, **options))  # type: ignore[arg-type]
+    return engine.prepare(graph, device, Request(graph.n, graph.arcs, keys, **options))
 
 
-def scipys(graph: Graph, sources: NDArray[np.int64], cutoff: float = np.inf) -> NDArray[np.float64]:
+def scipys(graph, sources, cutoff=np.inf):
     """Return the rows of scipy's Dijkstra."""
     return np.asarray(dijkstra(to_scipy(graph).astype(np.float64), indices=sources, limit=cutoff))
 
 
-def distances(ready: Prepared, keys: NDArray[np.uint64]) -> NDArray[np.float64]:
+def distances(ready, keys):
     """Return keys as scipy's distances, infinite where no path leads."""
     return np.where(keys == ready.keys.no_path, np.inf, ready.keys.decode(keys).astype(np.float64))
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @every_engine
-def test_all_that_an_engine_delivers(engine: Engine, kind: str, device: Device) -> None:
+def test_all_that_an_engine_delivers(engine, kind, device):
     """Rows, rows of targets, rows cut off, predecessors, paths, summaries, and the check."""
     keys, factor = KINDS[kind]
     if keys is REAL and not engine.floats:
@@ -113,7 +107,7 @@ def test_all_that_an_engine_delivers(engine: Engine, kind: str, device: Device) 
 
 @pytest.mark.parametrize("keys", [WORD, LONG], ids=["32", "64"])
 @pytest.mark.parametrize("engine", [each for each in ENGINES if each.delivers & CHECKED], ids=lambda each: each.name)
-def test_what_does_not_fit_is_cut_and_seen(engine: Engine, keys: Keys, device: Device) -> None:
+def test_what_does_not_fit_is_cut_and_seen(engine, keys, device):
     limit = engine.limit(keys)
     chain = from_edges([0, 1, 2], [1, 2, 3], np.array([limit - 5, 5, 1], np.uint64), n=4, directed=True)
     with prepared(engine, chain, device, keys) as ready:
@@ -125,12 +119,12 @@ def test_what_does_not_fit_is_cut_and_seen(engine: Engine, keys: Keys, device: D
 
 @pytest.mark.parametrize(("weights", "keys"), [(SMALL, WORD), (SMALL, LONG), (LARGE, LONG)], ids=["32", "64", "far"])
 @every_engine
-def test_any_graph_any_sources(engine: Engine, weights: st.SearchStrategy[int], keys: Keys, device: Device) -> None:
+def test_any_graph_any_sources(engine, weights, keys, device):
     """Graphs are directed or not, with components, loops and weights of 0. Sources repeat, and exceed a group."""
 
     @settings(max_examples=15)
     @given(graphs(weights), st.data())
-    def check(graph: Graph, data: st.DataObject) -> None:
+    def check(graph, data):
         vertex = st.integers(0, graph.n - 1)
         sources = np.array(data.draw(st.lists(vertex, min_size=1, max_size=40)))
         columns = data.draw(st.one_of(st.none(), st.lists(vertex, min_size=1, max_size=5).map(np.array)))
@@ -147,7 +141,7 @@ def test_any_graph_any_sources(engine: Engine, weights: st.SearchStrategy[int], 
 
 
 @every_engine
-def test_what_searches_take_was_foreseen(engine: Engine) -> None:
+def test_what_searches_take_was_foreseen(engine):
     """Nothing is allocated on a device beyond what is foreseen, nor much less."""
     graph, device = generate_graph("road-graph", n=3000), HostDevice(2)
     request = Request(graph.n, graph.arcs, WORD, 64, np.arange(3), trees=True)
@@ -159,7 +153,7 @@ def test_what_searches_take_was_foreseen(engine: Engine) -> None:
     assert device.memory_peak > 0.6 * foreseen or engine.study
 
 
-def test_scipy_ends_where_its_floats_do() -> None:
+def test_scipy_ends_where_its_floats_do():
     """At 2^53 - 1 a distance is exact, and from 2^53 on another engine finds it."""
     graph = from_edges([0, 1, 2], [1, 2, 3], np.array([2**52, 2**52 - 1, 1], np.uint64), n=4)
     (scipy,) = (engine for engine in ENGINES if engine.name == "scipy")
@@ -170,12 +164,12 @@ def test_scipy_ends_where_its_floats_do() -> None:
 
 @pytest.mark.parametrize("keys", [{"queries": [[1, 2]]}, {"sources": [1], "predecessors": True},
                                   {"sources": [1, 2], "voronoi": True}])
-def test_what_an_engine_does_not_deliver_is_refused(keys: dict[str, object]) -> None:
+def test_what_an_engine_does_not_deliver_is_refused(keys):
     with pytest.raises(InputError, match=r'"scipy" only makes tables, not .*; choose "auto"'):
         hpcsolve.solve(generate_graph("road-graph", n=100), "shortest-paths", engine="scipy", device="cpu", **keys)
 
 
-def test_a_wrong_search_is_found_by_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_search_is_found_by_numpy(monkeypatch):
     monkeypatch.setattr("scipy.sparse.csgraph.dijkstra", lambda matrix, indices, limit: np.add(
         dijkstra(matrix, indices=indices, limit=limit), np.arange(matrix.shape[0]) == 5))
     graph = generate_graph("road-graph", n=100)

@@ -1,12 +1,7 @@
 """Hierarchies that were kept are those that would be made, and are made again whenever anything is different."""
 
-from __future__ import annotations
-
 import threading
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -18,25 +13,24 @@ from hpcsolve.algorithms.shortest_paths.engines import hierarchy as hierarchies
 from hpcsolve.algorithms.shortest_paths.engines import kept
 from hpcsolve.algorithms.shortest_paths.engines.hierarchy import UNLIMITED, Hierarchy, Refusal
 from hpcsolve.algorithms.shortest_paths.engines.kept import Kept
-from hpcsolve.algorithms.shortest_paths.search_graph import LONG, WORD, Keys, lay_out
+from hpcsolve.algorithms.shortest_paths.search_graph import LONG, WORD, lay_out
 from hpcsolve.device import array_cache
 from hpcsolve.device.host import HostDevice
 from hpcsolve.parallel.comm import SerialComm
-from hpcsolve.problems.graph import Graph
 from tests.algorithms.shortest_paths.test_phast import roads
 from tests.algorithms.shortest_paths.test_phast_run import MANY, solve
 from tests.thread_comm import ThreadComm, on_ranks
 
 
 @pytest.fixture(autouse=True)
-def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def made(tmp_path, monkeypatch):
     """Keep hierarchies of any size in an empty folder, and give the list of what is made."""
-    calls: list[str] = []
+    calls = []
 
-    def counting(name: str) -> None:
+    def counting(name):
         function = getattr(kept, name)
 
-        def called(*arguments: Any) -> Any:
+        def called(*arguments):
             calls.append(name)
             return function(*arguments)
 
@@ -49,12 +43,11 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return calls
 
 
-def hierarchy_of(graph: Graph, worth: int = UNLIMITED, keys: Keys = WORD, in_levels: bool = False
-                 ) -> Hierarchy | Refusal:
+def hierarchy_of(graph, worth=UNLIMITED, keys=WORD, in_levels=False):
     return kept.cached_hierarchy(graph, keys, worth, in_levels, 1)
 
 
-def content(found: Hierarchy | Refusal) -> list[Any]:
+def content(found):
     assert isinstance(found, Hierarchy)
     whole = {**vars(found.graph), **vars(found)}
     del whole["graph"]
@@ -62,7 +55,7 @@ def content(found: Hierarchy | Refusal) -> list[Any]:
 
 
 @pytest.mark.parametrize("directed", [False, True])
-def test_a_second_run_makes_nothing(directed: bool, made: list[str]) -> None:
+def test_a_second_run_makes_nothing(directed, made):
     graph = roads(300, directed=directed)
     first = hierarchy_of(graph)
     assert made == ["lay_out", "contracted", "hierarchy"]
@@ -73,7 +66,7 @@ def test_a_second_run_makes_nothing(directed: bool, made: list[str]) -> None:
         assert (found.up_arcs is found.down_arcs) == (found.graph.arcs is found.graph.in_arcs) == (not directed)
 
 
-def test_new_weights_pay_for_customisation_alone(made: list[str]) -> None:
+def test_new_weights_pay_for_customisation_alone(made):
     graph = roads(300)
     slow = replace(graph, weights=graph.weights * np.uint32(3))
     hierarchy_of(graph)
@@ -85,7 +78,7 @@ def test_new_weights_pay_for_customisation_alone(made: list[str]) -> None:
     assert solve(slow, sources=MANY, engine="phast")[0] == solve(slow, sources=MANY, engine="near-far")[0]
 
 
-def test_whatever_differs_is_made_anew(made: list[str]) -> None:
+def test_whatever_differs_is_made_anew(made):
     graph = roads(300)
     hierarchy_of(graph)
     for keys, in_levels in ((WORD, True), (LONG, False)):
@@ -101,7 +94,7 @@ def test_whatever_differs_is_made_anew(made: list[str]) -> None:
         assert made == ["lay_out", "contracted", "hierarchy"]
 
 
-def test_what_is_kept_is_used_whatever_it_took(made: list[str]) -> None:
+def test_what_is_kept_is_used_whatever_it_took(made):
     graph, slow = roads(300), replace(roads(300), weights=roads(300).weights * np.uint32(3))
     assert kept.look_up(graph, WORD, False) is None
     refused = hierarchy_of(graph, 50)
@@ -113,12 +106,12 @@ def test_what_is_kept_is_used_whatever_it_took(made: list[str]) -> None:
     assert isinstance(hierarchy_of(slow, 50), Hierarchy) and made == ["lay_out", "hierarchy"]
 
 
-def test_what_is_kept_is_known_without_reading_it(made: list[str]) -> None:
+def test_what_is_kept_is_known_without_reading_it(made):
     graph = roads(300)
     whole = hierarchy_of(graph)
     assert isinstance(whole, Hierarchy)
     assert kept.look_up(graph, WORD, False) == Kept(int(whole.up_offsets[-1]), True)
-    filled = kept.cached_contraction(graph, WORD, 0).head  # type: ignore[union-attr]
+    filled = kept.cached_contraction(graph, WORD, 0).head
     heavier = replace(graph, weights=graph.weights + np.uint32(1))
     for other, keys, in_levels in ((graph, WORD, True), (graph, LONG, False), (heavier, WORD, False)):
         assert kept.look_up(other, keys, in_levels) == Kept(len(filled), False)
@@ -128,7 +121,7 @@ def test_what_is_kept_is_known_without_reading_it(made: list[str]) -> None:
     assert kept.look_up(graph, WORD, False) is None
 
 
-def test_a_refusal_is_kept_for_what_it_was_worth(made: list[str]) -> None:
+def test_a_refusal_is_kept_for_what_it_was_worth(made):
     graph, size = roads(300), roads(300).n + roads(300).arcs
     refused = hierarchy_of(graph, 60 * size)
     assert isinstance(refused, Refusal) and made == ["lay_out", "contracted"] and "more than 60 steps" in refused.reason
@@ -141,8 +134,7 @@ def test_a_refusal_is_kept_for_what_it_was_worth(made: list[str]) -> None:
     assert isinstance(hierarchy_of(graph), Hierarchy) and made[4:] == ["lay_out", "contracted", "hierarchy"]
 
 
-def test_a_graph_that_outgrows_its_memory_is_never_tried_again(made: list[str], monkeypatch: pytest.MonkeyPatch
-                                                               ) -> None:
+def test_a_graph_that_outgrows_its_memory_is_never_tried_again(made, monkeypatch):
     monkeypatch.setattr(hierarchies, "ROOM", 1)
     monkeypatch.setattr(hierarchies, "LEAST_ROOM", 1)
     refused = hierarchy_of(roads(300))
@@ -150,7 +142,7 @@ def test_a_graph_that_outgrows_its_memory_is_never_tried_again(made: list[str], 
     assert hierarchy_of(roads(300)) == refused and made == ["lay_out", "contracted"]
 
 
-def test_auto_takes_what_is_kept_for_a_single_search(made: list[str]) -> None:
+def test_auto_takes_what_is_kept_for_a_single_search(made):
     graph = roads(300)
     expected, notes = solve(graph, sources=[5])
     assert notes == ["engine: near-far: 1 search on 2 cores takes less time than making a hierarchy"]
@@ -163,16 +155,14 @@ def test_auto_takes_what_is_kept_for_a_single_search(made: list[str]) -> None:
 
 
 @pytest.mark.parametrize(("searches", "taken"), [([5], "near-far"), (MANY, "phast")])
-def test_hosts_whose_caches_differ_choose_alike(
-    searches: list[int], taken: str, made: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_hosts_whose_caches_differ_choose_alike(searches, taken, made, monkeypatch, tmp_path):
     """One host has a hierarchy, and the other none: it is used if it would be made without any, else on neither."""
     graph = roads(300)
     expected = solve(graph, sources=searches, engine="near-far")[0]
     solve(graph, sources=[1], engine="phast")
 
     class TwoHosts(ThreadComm):
-        def once_per_host(self, make: Callable[[], Any]) -> Any:
+        def once_per_host(self, make):
             """Each rank is a host, and rank 1 has an empty cache."""
             folder = tmp_path / "other" if self.rank else tmp_path
             with turns:
@@ -182,7 +172,7 @@ def test_hosts_whose_caches_differ_choose_alike(
     (tmp_path / "other").mkdir()
     turns, notes = threading.Lock(), [""] * 2
 
-    def work(comm: ThreadComm) -> Any:
+    def work(comm):
         comm.__class__ = TwoHosts
         with HostDevice(1) as device:
             outcome = shortest_paths.ALGORITHM.solve(graph, device, comm, Parameters(sources=searches))
@@ -192,11 +182,11 @@ def test_hosts_whose_caches_differ_choose_alike(
     assert b"".join(on_ranks(2, work)) == expected["distance"]
     assert all(note.startswith(f"engine: {taken}") for note in notes)
 
-def test_a_host_that_gives_up_decides_for_all() -> None:
+def test_a_host_that_gives_up_decides_for_all():
     """This one has a contraction from a run that was worth more."""
 
     class Gathered(SerialComm):
-        def allgather(self, value: Any) -> list[Any]:
+        def allgather(self, value):
             assert value is None
             return [value, Refusal("too much work")]
 
@@ -204,7 +194,7 @@ def test_a_host_that_gives_up_decides_for_all() -> None:
     assert found == Refusal("too much work")
 
 
-def test_a_road_network_with_every_road_in_both_directions_is_an_undirected_one() -> None:
+def test_a_road_network_with_every_road_in_both_directions_is_an_undirected_one():
     """It is laid out, contracted and weighed as such, and a single other weight makes it directed."""
     graph = roads(200)
     both = replace(graph, directed=True)
@@ -218,7 +208,7 @@ def test_a_road_network_with_every_road_in_both_directions_is_an_undirected_one(
         assert (laid_out.in_arcs is laid_out.arcs) == (made.up_arcs is made.down_arcs) == (not one_way)
 
 
-def test_damaged_files_are_made_again(made: list[str]) -> None:
+def test_damaged_files_are_made_again(made):
     graph = roads(300)
     first = content(hierarchy_of(graph))
     for path in array_cache.files():
@@ -228,7 +218,7 @@ def test_damaged_files_are_made_again(made: list[str]) -> None:
     assert made == ["lay_out", "contracted", "hierarchy"]
 
 
-def test_ranks_share_what_was_kept(made: list[str]) -> None:
+def test_ranks_share_what_was_kept(made):
     graph = roads(400)
     expected = solve(graph, sources=MANY, engine="near-far", predecessors=True)[0]
     for ranks in (1, 3):

@@ -3,15 +3,10 @@
 scipy adds doubles, which is exact here: all distances of integers stay below 2^53.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from scipy.sparse.csgraph import dijkstra
 
 from hpcsolve.algorithms.shortest_paths.engines import searcher
@@ -19,15 +14,14 @@ from hpcsolve.algorithms.shortest_paths.searches import WANTS_DISTANCES, WANTS_P
 from hpcsolve.device.host import HostDevice
 from hpcsolve.formats import read_graph
 from hpcsolve.problems.generate import generate_graph
-from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.libraries import to_scipy
 from tests.algorithms.shortest_paths.test_shortest_paths import SINGLE
 from tests.road_networks import REFERENCES, splitmix_weights
 
-ENGINES: tuple[str, ...] = ("near-far-block", "near-far-grid", "dijkstra")
-BY_ROUNDS: tuple[str, ...] = ("bellman-ford-push", "bellman-ford-pull", "k-pull")
+ENGINES = ("near-far-block", "near-far-grid", "dijkstra")
+BY_ROUNDS = ("bellman-ford-push", "bellman-ford-pull", "k-pull")
 LONG = 2**40
-GENERATED: dict[str, dict[str, int | bool]] = {
+GENERATED = {
     "road-graph": {"n": 50_000},
     "grid-graph": {"rows": 1000, "columns": 1000},
     "rmat-graph": {"scale": 16},
@@ -40,14 +34,14 @@ GENERATED: dict[str, dict[str, int | bool]] = {
 
 
 @pytest.fixture
-def roads(data_dir: Path) -> Path:
+def roads(data_dir):
     """Return the folder of road networks."""
     if not (data_dir / "roads").is_dir():
         pytest.skip("HPCSOLVE_DATA has no roads/")
     return data_dir / "roads"
 
 
-def check(graph: Graph, sources: list[int], engines: tuple[str, ...]) -> NDArray[np.float64]:
+def check(graph, sources, engines):
     """Check every engine's distances and predecessors from these sources, and return the distances."""
     expected = np.asarray(dijkstra(to_scipy(graph).astype(np.float64), indices=sources))
     assert graph.weights.dtype.kind == "f" or expected[np.isfinite(expected)].max() < 2**53
@@ -64,7 +58,7 @@ def check(graph: Graph, sources: list[int], engines: tuple[str, ...]) -> NDArray
     return expected
 
 
-def smallest_before(graph: Graph, source: int, distance: NDArray[np.float64]) -> NDArray[np.int64]:
+def smallest_before(graph, source, distance):
     """Return the smallest vertex with an arc that fits, -1 if there is none, in a graph of positive weights."""
     assert graph.weights.min() > 0
     tails = graph.tails().astype(np.int64)
@@ -76,7 +70,7 @@ def smallest_before(graph: Graph, source: int, distance: NDArray[np.float64]) ->
 
 
 @pytest.mark.parametrize("name", REFERENCES)
-def test_road_networks(roads: Path, name: str) -> None:
+def test_road_networks(roads, name):
     places = roads / name.replace(".gr", ".co")
     graph = read_graph(roads / name, *([places] if places.exists() else [])).problem
     if ".pace" in name:
@@ -90,27 +84,27 @@ def test_road_networks(roads: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("kind", GENERATED)
-def test_generated_graphs(kind: str) -> None:
+def test_generated_graphs(kind):
     graph = generate_graph(kind, **GENERATED[kind])
     busiest = int(np.argmax(np.diff(graph.offsets)))
     check(graph, sorted({busiest, graph.n // 3}), ENGINES)
 
 
 @pytest.mark.parametrize("engine", BY_ROUNDS)
-def test_bellman_ford(engine: str) -> None:
+def test_bellman_ford(engine):
     check(generate_graph("grid-graph", rows=300, columns=300), [0], (engine,))
 
 
-def longer(graph: Graph) -> Graph:
+def longer(graph):
     """Return the graph with distances far beyond 32 bits."""
     return replace(graph, weights=graph.weights.astype(np.uint64) + np.uint64(LONG))
 
 
-def fractional(graph: Graph) -> Graph:
+def fractional(graph):
     """Return the graph with weights whose sums are rounded."""
     return replace(graph, weights=graph.weights / 3)
 
 
 @pytest.mark.parametrize("weighted", [longer, fractional])
-def test_long_and_fractional_weights(weighted: Callable[[Graph], Graph]) -> None:
+def test_long_and_fractional_weights(weighted):
     check(weighted(generate_graph("geometric-graph", n=50_000)), [0], tuple(SINGLE))

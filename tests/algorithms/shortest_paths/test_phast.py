@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,14 +26,13 @@ from hpcsolve.algorithms.shortest_paths.engines.hierarchy import (
 )
 from hpcsolve.algorithms.shortest_paths.engines.kept import Kept
 from hpcsolve.algorithms.shortest_paths.engines.phast import WIDTHS, Shape, Sweeper
-from hpcsolve.algorithms.shortest_paths.search_graph import LONG, WORD, Keys, first_keys, lay_out
+from hpcsolve.algorithms.shortest_paths.search_graph import LONG, WORD, first_keys, lay_out
 from hpcsolve.algorithms.shortest_paths.searches import WANTS_DISTANCES, WANTS_PREDECESSORS, WANTS_TARGETS, row_searches
-from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import InputError
 from hpcsolve.formats import read_graph
 from hpcsolve.problems.generate import generate_graph
-from hpcsolve.problems.graph import Graph, from_edges
+from hpcsolve.problems.graph import from_edges
 from hpcsolve.problems.libraries import to_scipy
 from tests.oracles import least_distances
 from tests.road_networks import REFERENCES
@@ -53,7 +51,7 @@ class Tables:
     cut: NDArray[np.uint32]
 
 
-def random_graph(seed: int) -> Graph:
+def random_graph(seed):
     """Return a graph of up to 90 vertices: directed or not, with ties, perhaps weights of 0, several components."""
     rng = np.random.default_rng(seed)
     n, least, largest = int(rng.integers(1, 90)), int(rng.integers(2)), int(rng.choice([2, 5, 1000]))
@@ -62,7 +60,7 @@ def random_graph(seed: int) -> Graph:
     return from_edges(*ends, weights, n=n, directed=bool(rng.integers(2)), name=f"random-{seed}")
 
 
-def searched(graph: Graph, keys: Keys, sources: NDArray[np.int64], cutoff: int | None = None) -> Tables:
+def searched(graph, keys, sources, cutoff=None):
     """Return the tables by Near-Far."""
     found, before = np.empty((len(sources), graph.n), keys.dtype), np.empty((len(sources), graph.n), np.uint32)
     with searcher(graph, HostDevice(1), keys, cutoff=cutoff, searches=len(sources)) as prepared:
@@ -71,8 +69,7 @@ def searched(graph: Graph, keys: Keys, sources: NDArray[np.int64], cutoff: int |
     return Tables(found, before, solved.wrong, solved.cut)
 
 
-def swept(given: Hierarchy, device: Device, keys: Keys, sources: NDArray[np.int64], shape: Shape,
-          cutoff: int | None = None, threads: int = 64) -> Tables:
+def swept(given, device, keys, sources, shape, cutoff=None, threads=64):
     """Return the tables by sweeps, with so many sources a group and groups at a time."""
     n, limit = given.graph.n, keys.limit if cutoff is None else min(keys.limit, cutoff)
     found, before = np.empty((len(sources), n), keys.dtype), np.empty((len(sources), n), np.uint32)
@@ -82,20 +79,20 @@ def swept(given: Hierarchy, device: Device, keys: Keys, sources: NDArray[np.int6
     return Tables(found, before, solved.wrong, solved.cut)
 
 
-def hierarchy_of(graph: Graph, keys: Keys, in_levels: bool) -> Hierarchy:
+def hierarchy_of(graph, keys, in_levels):
     """Return the hierarchy of a graph, however much work it takes."""
     found = build_hierarchy(lay_out(graph, keys), keys, in_levels, 1)
     assert isinstance(found, Hierarchy)
     return found
 
 
-def agree(mine: Tables, other: Tables, what: object) -> None:
+def agree(mine, other, what):
     """Check that two tables are equal, and that the checks on the device found nothing."""
     assert not mine.wrong.any() and not other.wrong.any(), what
     assert np.array_equal(mine.keys, other.keys) and np.array_equal(mine.before, other.before), what
 
 
-def test_small_graphs_equal_near_far() -> None:
+def test_small_graphs_equal_near_far():
     """From all vertices, perhaps cut off, with keys of 32 or 64 bits, in levels and depth first, and all widths.
 
     HPCSOLVE_PHAST_GRAPHS=10000 tries so many; it takes 20 minutes.
@@ -113,7 +110,7 @@ def test_small_graphs_equal_near_far() -> None:
                 agree(mine, expected, (seed, in_levels, width))
 
 
-def test_small_graphs_equal_dijkstra_in_pythons_integers() -> None:
+def test_small_graphs_equal_dijkstra_in_pythons_integers():
     for seed in range(1000, 1000 + GRAPHS // 4):
         graph = random_graph(seed)
         mine = swept(hierarchy_of(graph, WORD, False), HostDevice(1), WORD, np.arange(graph.n), Shape(32, 1))
@@ -123,7 +120,7 @@ def test_small_graphs_equal_dijkstra_in_pythons_integers() -> None:
 
 
 @pytest.mark.parametrize(("keys", "directed"), [(WORD, False), (LONG, True)], ids=["32", "64"])
-def test_larger_graphs_on_every_device(keys: Keys, directed: bool, device: Device) -> None:
+def test_larger_graphs_on_every_device(keys, directed, device):
     """Levels are wide enough for several blocks a group, and some weights are 0."""
     graph = roads(3000, directed)
     sources = np.arange(0, graph.n, 29)
@@ -134,7 +131,7 @@ def test_larger_graphs_on_every_device(keys: Keys, directed: bool, device: Devic
 
 
 @pytest.mark.parametrize("threads", [32, 96])
-def test_rows_of_a_few_threads_by_sweeps(threads: int, device: Device) -> None:
+def test_rows_of_a_few_threads_by_sweeps(threads, device):
     """Where a block is real threads (test_on_stub_driver.py), it has so many."""
     for keys, seed in ((WORD, 3), (LONG, 8), (WORD, 14)):
         graph = random_graph(seed)
@@ -145,7 +142,7 @@ def test_rows_of_a_few_threads_by_sweeps(threads: int, device: Device) -> None:
             agree(swept(given, device, keys, sources, Shape(width, 1), threads=threads), expected, (seed, width))
 
 
-def roads(n: int, directed: bool = False) -> Graph:
+def roads(n, directed=False):
     """Return a graph that looks like roads, a tenth of its weights 0, or if it is directed a third."""
     graph = generate_graph("road-graph", n=n)
     rng = np.random.default_rng(n)
@@ -155,7 +152,7 @@ def roads(n: int, directed: bool = False) -> Graph:
     return from_edges(graph.tails(), graph.heads, weights, n=graph.n, directed=True)
 
 
-def test_only_the_columns_of_targets(device: Device) -> None:
+def test_only_the_columns_of_targets(device):
     graph = roads(500)
     sources, targets = np.arange(40), np.array([7, 499, 7, 0])
     given = hierarchy_of(graph, WORD, device.info.kind == "cuda")
@@ -166,7 +163,7 @@ def test_only_the_columns_of_targets(device: Device) -> None:
     assert not solved.wrong.any()
 
 
-def test_restricted_sweeps_equal_whole_ones(device: Device) -> None:
+def test_restricted_sweeps_equal_whole_ones(device):
     """On small graphs and on roads, with every width.
 
     HPCSOLVE_PHAST_GRAPHS=10000 tries so many, in 7 minutes.
@@ -188,7 +185,7 @@ def test_restricted_sweeps_equal_whole_ones(device: Device) -> None:
             assert np.array_equal(solved.target_keys.reshape(expected.shape), expected), (seed, width)
 
 
-def test_when_a_sweep_is_restricted() -> None:
+def test_when_a_sweep_is_restricted():
     """Only to a few targets, where every distance fits the keys."""
     graph = roads(3000)
     given = hierarchy_of(graph, WORD, True)
@@ -200,7 +197,7 @@ def test_when_a_sweep_is_restricted() -> None:
     assert restriction_above(heavy, np.array([2999], np.uint32), WORD) is None
 
 
-def test_what_does_not_fit_is_cut_and_seen(device: Device) -> None:
+def test_what_does_not_fit_is_cut_and_seen(device):
     for keys in (WORD, LONG):
         weights = np.array([keys.limit - 5, 5, 1], np.uint64)
         chain = from_edges([0, 1, 2], [1, 2, 3], weights, n=4, directed=True)
@@ -210,7 +207,7 @@ def test_what_does_not_fit_is_cut_and_seen(device: Device) -> None:
         assert found.cut.tolist() == [1, 0] and not found.wrong.any()
 
 
-def test_the_check_finds_wrong_distances(device: Device) -> None:
+def test_the_check_finds_wrong_distances(device):
     """A hierarchy with a weight that is too large or too small makes some distance wrong, which the check counts."""
     graph = generate_graph("road-graph", n=300)
     given = hierarchy_of(graph, WORD, device.info.kind == "cuda")
@@ -222,7 +219,7 @@ def test_the_check_finds_wrong_distances(device: Device) -> None:
         assert swept(wrong, device, WORD, np.arange(20), Shape(32, 1)).wrong.all()
 
 
-def test_the_order_follows_from_the_topology() -> None:
+def test_the_order_follows_from_the_topology():
     """A hierarchy has the arcs of the graph, and the weights do not change the order."""
     graph = roads(800)
     heavier = replace(graph, weights=graph.weights + np.arange(graph.arcs, dtype=graph.weights.dtype) % 3)
@@ -234,7 +231,7 @@ def test_the_order_follows_from_the_topology() -> None:
     assert all(np.all(np.diff(part.astype(int)) > 0) for part in np.split(found[0].head, found[0].first[1:-1]))
 
 
-def test_a_hierarchy_is_as_small_as_its_order_allows() -> None:
+def test_a_hierarchy_is_as_small_as_its_order_allows():
     """No arc that is left is as long as another path: leaving any out makes a distance longer."""
     graph = generate_graph("road-graph", n=60)
     given = hierarchy_of(graph, WORD, False)
@@ -247,7 +244,7 @@ def test_a_hierarchy_is_as_small_as_its_order_allows() -> None:
         assert not np.array_equal(swept(less, host, WORD, everyone, Shape(64, 1)).keys, right), arc
 
 
-def test_contraction_ends_when_it_does_not_pay() -> None:
+def test_contraction_ends_when_it_does_not_pay():
     """In a grid it is seen from the lists of neighbours long before it is too late, in a road network it goes on."""
     host, grid = HostDevice(1), generate_graph("grid-graph", rows=60, columns=60)
     whole = contracted(lay_out(grid, WORD), UNLIMITED, host)
@@ -260,7 +257,7 @@ def test_contraction_ends_when_it_does_not_pay() -> None:
     assert isinstance(contracted(lay_out(road, WORD), made.work // 2, host), Refusal)
 
 
-def test_lists_of_neighbours_keep_to_their_room(host: HostDevice) -> None:
+def test_lists_of_neighbours_keep_to_their_room(host):
     """A path takes the places that its lists begin with, two entries each. The hub of a star takes more."""
     report, outcomes = np.empty(2, np.uint64), []
     for graph in (generate_graph("path-graph", n=40), generate_graph("star-graph", n=40)):
@@ -273,7 +270,7 @@ def test_lists_of_neighbours_keep_to_their_room(host: HostDevice) -> None:
     assert outcomes == [0, OUT_OF_ROOM, 0, OUT_OF_ROOM, OUT_OF_ROOM, 0]
 
 
-def first_arcs(graph: Graph, count: int) -> Graph:
+def first_arcs(graph, count):
     """Return a graph with the first arcs of another one."""
     return replace(graph, heads=graph.heads[:count], weights=graph.weights[:count],
                    offsets=np.minimum(graph.offsets, count))
@@ -285,7 +282,7 @@ def first_arcs(graph: Graph, count: int) -> Graph:
     (528, 17, None, 32), (1, 1, Kept(100, True), UNLIMITED), (1, 64, Kept(10**9, True), UNLIMITED),
     (12, 1, Kept(1500, False), None), (13, 1, Kept(1500, False), 13),  # 140 steps for each arc: 210,000 of 16,473 each
 ])
-def test_a_hierarchy_is_tried_when_it_may_pay(searches: int, cores: int, kept: Kept | None, worth: int | None) -> None:
+def test_a_hierarchy_is_tried_when_it_may_pay(searches, cores, kept, worth):
     """`worth` in searches of a core."""
     road = generate_graph("road-network", n=500)
     graph = first_arcs(road, 945)
@@ -299,7 +296,7 @@ def test_a_hierarchy_is_tried_when_it_may_pay(searches: int, cores: int, kept: K
         assert tried.worth == (UNLIMITED if worth == UNLIMITED else worth * 16473)
 
 
-def test_graphs_denser_than_roads_are_tried_for_more_searches() -> None:
+def test_graphs_denser_than_roads_are_tried_for_more_searches():
     """64 searches save 729.6 steps for each vertex and arc, and 720 are needed, or 360 up to 3.5 arcs a vertex."""
     dense = generate_graph("rmat-graph", scale=8, edge_factor=8)
     graphs = [first_arcs(dense, 7 * dense.n // 2), first_arcs(dense, 7 * dense.n // 2 + 1)]
@@ -308,7 +305,7 @@ def test_graphs_denser_than_roads_are_tried_for_more_searches() -> None:
     assert tried == [[False, True, True, True], [False, False, False, True]]
 
 
-def test_which_graphs_are_not_tried() -> None:
+def test_which_graphs_are_not_tried():
     road, dense = generate_graph("road-graph", n=500), generate_graph("rmat-graph", scale=8, edge_factor=8)
     reasons = {
         "arcs per vertex": worth_trying(dense, 256),
@@ -321,7 +318,7 @@ def test_which_graphs_are_not_tried() -> None:
     assert isinstance(worth_trying(road, 258, steps=2.0), Attempt)
 
 
-def test_floats_are_refused_by_name() -> None:
+def test_floats_are_refused_by_name():
     road = generate_graph("road-graph", n=100)
     with pytest.raises(InputError, match="floats, which a hierarchy would add in another order"):
         hpcsolve.solve(replace(road, weights=road.weights / 3), "shortest-paths", sources=[1], engine="phast")
@@ -329,7 +326,7 @@ def test_floats_are_refused_by_name() -> None:
 
 @pytest.mark.parametrize("name", REFERENCES)
 @pytest.mark.slow
-def test_published_road_networks(name: str, data_dir: Path) -> None:
+def test_published_road_networks(name, data_dir):
     """Distances are scipy's and predecessors Near-Far's.
 
     HPCSOLVE_PHAST_GRAPHS=10000 searches from 64 sources in place of 4, and on the largest network too.

@@ -1,8 +1,5 @@
 """Runs whose searches go through a hierarchy have the answer of Near-Far, whatever the ranks, and say their choice."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
 
 import numpy as np
 import pytest
@@ -13,7 +10,7 @@ from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import InputError
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.generate import generate_graph
-from hpcsolve.problems.graph import Graph, from_edges
+from hpcsolve.problems.graph import from_edges
 from tests.algorithms.shortest_paths.test_phast import roads
 from tests.algorithms.shortest_paths.test_shortest_paths_run import outcomes_of
 from tests.solvers import plan_of
@@ -21,9 +18,9 @@ from tests.solvers import plan_of
 MANY = list(range(1, 200))
 
 
-def solve(problem: Graph, ranks: int = 1, **keys: object) -> tuple[dict[str, bytes], list[str]]:
+def solve(problem, ranks=1, **keys):
     """Return the bytes of `/solution` with the rows of all ranks, and the notes for the log of the first rank."""
-    outcomes, notes = outcomes_of(problem, ranks, threads=2, **keys)  # type: ignore[arg-type]
+    outcomes, notes = outcomes_of(problem, ranks, threads=2, **keys)
     whole = {name: np.asarray(column.values).tobytes() for name, column in outcomes[0].solution.items()}
     tables = {name: b"".join(o.rows[name].values.tobytes() for o in outcomes) for name in outcomes[0].rows}
     return {**whole, **tables}, notes
@@ -36,7 +33,7 @@ REDUCED = {"reduce": ["count", "nearest", "sum", "farthest"], "cutoffs": [9000.0
     {"predecessors": True}, {"targets": [400, 7, 9]}, {"cutoff": 90_000}, REDUCED,
     {**REDUCED, "targets": [400, 7, 9], "cutoff": 9000},
 ], ids=["predecessors", "targets", "cutoff", "reductions", "reductions of targets"])
-def test_ranks_and_engines_do_not_change_the_answer(keys: Mapping[str, object]) -> None:
+def test_ranks_and_engines_do_not_change_the_answer(keys):
     problem = roads(400)
     expected, _ = solve(problem, sources=MANY, engine="near-far", **keys)
     for ranks in (1, 2, 3, 4):
@@ -44,12 +41,12 @@ def test_ranks_and_engines_do_not_change_the_answer(keys: Mapping[str, object]) 
         assert found == expected and notes[0].startswith("engine: phast, a hierarchy of ")
 
 
-def test_all_sources_are_the_vertices_in_order() -> None:
+def test_all_sources_are_the_vertices_in_order():
     problem = roads(150, directed=True)
     assert solve(problem, 2, sources="all") == solve(problem, sources=list(range(150)), engine="phast")
 
 
-def test_distances_widen_when_they_must() -> None:
+def test_distances_widen_when_they_must():
     n = 70
     chain = from_edges(np.arange(n - 1), np.arange(1, n), np.full(n - 1, 2**28), n=n)
     sources = list(range(64))
@@ -67,12 +64,12 @@ def test_distances_widen_when_they_must() -> None:
     ({"sources": MANY, "voronoi": True}, "near-far: one search from all sources"),
     ({"queries": [[1, 2]]}, "near-far: paths of queries"),
 ])
-def test_the_choice_is_told(keys: Mapping[str, object], words: str) -> None:
+def test_the_choice_is_told(keys, words):
     for ranks in (1, 3):
         assert words in solve(generate_graph("road-graph", n=400), ranks, **keys)[1][0]
 
 
-def test_what_a_hierarchy_is_worth_is_told() -> None:
+def test_what_a_hierarchy_is_worth_is_told():
     """The answer is that of Near-Far by name."""
     grid, keys = generate_graph("grid-graph", rows=90, columns=90), {"sources": list(range(1, 129))}
     found, notes = solve(grid, **keys)
@@ -80,7 +77,7 @@ def test_what_a_hierarchy_is_worth_is_told() -> None:
     assert found == solve(grid, engine="near-far", **keys)[0]
 
 
-def test_a_job_that_names_the_engine_is_refused_in_good_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_job_that_names_the_engine_is_refused_in_good_time(monkeypatch):
     """By the memory that its lists would take, or by the work, which memory alone does not bound well enough."""
     dense = generate_graph("rmat-graph", scale=13)
     with pytest.raises(InputError, match=r"rmat-13-seed1: .* takes more than 12 list entries per .* arc; choose"):
@@ -93,12 +90,12 @@ def test_a_job_that_names_the_engine_is_refused_in_good_time(monkeypatch: pytest
 @pytest.mark.parametrize(("keys", "words"), [
     ({"queries": [[1, 2]]}, "paths of queries"), ({"sources": [1, 2], "voronoi": True}, "one search from all"),
 ])
-def test_what_the_engine_cannot_do_is_refused(keys: Mapping[str, object], words: str) -> None:
+def test_what_the_engine_cannot_do_is_refused(keys, words):
     with pytest.raises(InputError, match=words):
         solve(generate_graph("road-graph", n=100), engine="phast", **keys)
 
 
-def test_an_estimate_bounds_what_a_run_takes() -> None:
+def test_an_estimate_bounds_what_a_run_takes():
     """It counts the most that a hierarchy may take, which is at most some three times as much as it takes."""
     import tracemalloc
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pytest
@@ -21,10 +20,8 @@ from hpcsolve.algorithms.shortest_paths.reductions import (
     solve_summaries,
     sums_of,
 )
-from hpcsolve.algorithms.shortest_paths.search_graph import LONG, REAL, WORD, Keys
-from hpcsolve.algorithms.shortest_paths.searches import Prepared
+from hpcsolve.algorithms.shortest_paths.search_graph import LONG, REAL, WORD
 from hpcsolve.algorithms.shortest_paths.tables import WRONG, SearchCheckpoints
-from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.libraries import to_scipy
@@ -42,7 +39,7 @@ class Asked:
     cutoff: int | None = None
 
 
-def random_question(graph: Graph, seed: int) -> Asked:
+def random_question(graph, seed):
     """Return a question with some sources, targets that may stand twice, and up to three cutoffs."""
     rng = np.random.default_rng(seed)
     sources = rng.choice(graph.n, min(graph.n, int(rng.integers(1, 70))), replace=False)
@@ -52,7 +49,7 @@ def random_question(graph: Graph, seed: int) -> Asked:
     return Asked(sources, targets, reduction, int(rng.integers(0, 1500)) if seed % 2 else None)
 
 
-def expected(graph: Graph, asked: Asked, keys: Keys) -> NDArray[Any]:
+def expected(graph, asked, keys):
     """Return the summaries, from scipy's distances by sorting."""
     rows = dijkstra(to_scipy(graph).astype(float), indices=asked.sources,
                     limit=np.inf if asked.cutoff is None else asked.cutoff)
@@ -70,7 +67,7 @@ def expected(graph: Graph, asked: Asked, keys: Keys) -> NDArray[Any]:
     return np.array(found, keys.dtype)
 
 
-def summaries(prepared: Prepared, asked: Asked) -> NDArray[Any]:
+def summaries(prepared, asked):
     """Return the summaries that a prepared graph makes. The check on the device must find nothing."""
     seeds = list(asked.sources[:, None])
     found = solve_summaries(prepared, seeds, asked.targets, asked.reduction, silent, SearchCheckpoints())
@@ -78,21 +75,20 @@ def summaries(prepared: Prepared, asked: Asked) -> NDArray[Any]:
     return found.keys
 
 
-def searched(graph: Graph, asked: Asked, keys: Keys, device: Device) -> NDArray[Any]:
+def searched(graph, asked, keys, device):
     """Return the summaries by Near-Far."""
     with searcher(graph, device, keys, cutoff=asked.cutoff, searches=len(asked.sources)) as prepared:
         return summaries(prepared, asked)
 
 
-def swept(graph: Graph, asked: Asked, keys: Keys, device: Device, shape: Shape, in_levels: bool, threads: int = 64
-          ) -> NDArray[Any]:
+def swept(graph, asked, keys, device, shape, in_levels, threads=64):
     """Return the summaries by sweeps, with so many sources a group and groups at a time."""
     limit = keys.limit if asked.cutoff is None else min(keys.limit, asked.cutoff)
     with Sweeper(device, hierarchy_of(graph, keys, in_levels), keys, limit, shape, False, threads) as prepared:
         return summaries(prepared, asked)
 
 
-def test_small_graphs_equal_scipy() -> None:
+def test_small_graphs_equal_scipy():
     """Ties, weights of 0, several components, directed or not, by every engine, width of a group and order.
 
     HPCSOLVE_PHAST_GRAPHS=10000 tries so many; it takes 20 minutes.
@@ -108,7 +104,7 @@ def test_small_graphs_equal_scipy() -> None:
 
 
 @pytest.mark.parametrize(("keys", "directed"), [(WORD, False), (LONG, True)], ids=["32", "64"])
-def test_several_parts_on_every_device(keys: Keys, directed: bool, device: Device) -> None:
+def test_several_parts_on_every_device(keys, directed, device):
     """The targets are more than a warp of a GPU goes through, and more than a piece."""
     graph = roads(2500, directed)
     asked = Asked(np.arange(0, 2500, 101), None, Reduction((3000, 12_000), 5, True, True))
@@ -120,7 +116,7 @@ def test_several_parts_on_every_device(keys: Keys, directed: bool, device: Devic
 
 
 @pytest.mark.parametrize("threads", [32, 96])
-def test_rows_of_a_few_threads_reduced(threads: int, device: Device) -> None:
+def test_rows_of_a_few_threads_reduced(threads, device):
     """Where a block is real threads (test_on_stub_driver.py), it has so many."""
     for keys, seed in ((WORD, 4), (LONG, 8)):
         graph = random_graph(seed)
@@ -131,7 +127,7 @@ def test_rows_of_a_few_threads_reduced(threads: int, device: Device) -> None:
             assert np.array_equal(mine, right), (seed, width)
 
 
-def test_floats_by_searches(device: Device) -> None:
+def test_floats_by_searches(device):
     """All but the sum, which job files cannot ask for."""
     graph = random_graph(12)
     half = Graph(**{**vars(graph), "weights": graph.weights / 2})
@@ -149,7 +145,7 @@ def test_floats_by_searches(device: Device) -> None:
 
 
 @pytest.mark.parametrize("keys", [WORD, LONG], ids=["32", "64"])
-def test_sums_of_large_distances_do_not_wrap(keys: Keys, device: Device) -> None:
+def test_sums_of_large_distances_do_not_wrap(keys, device):
     """Sum many of the largest distances. A sum of 2^64 or more is told."""
     for columns, value in ((1000, keys.limit), (1 if keys is LONG else 300, keys.limit - 1), (2, keys.limit)):
         lines = np.full((1, columns, 16), value, keys.dtype)

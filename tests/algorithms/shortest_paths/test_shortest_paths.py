@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 import hpcsolve
 from hpcsolve.algorithms.shortest_paths.engines import ENGINES, searcher
-from hpcsolve.algorithms.shortest_paths.engines.single import Searcher
 from hpcsolve.algorithms.shortest_paths.question import Parameters, question
-from hpcsolve.algorithms.shortest_paths.search_graph import LONG, REAL, WORD, Keys
+from hpcsolve.algorithms.shortest_paths.search_graph import LONG, REAL, WORD
 from hpcsolve.algorithms.shortest_paths.searches import (
     WANTS_DISTANCES,
     WANTS_PATHS,
@@ -24,9 +23,8 @@ from hpcsolve.algorithms.shortest_paths.searches import (
     Solved,
     row_searches,
 )
-from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
-from hpcsolve.problems.graph import Graph, from_edges
+from hpcsolve.problems.graph import from_edges
 from tests.oracles import least_distances, smallest_predecessors
 
 SINGLE = ["near-far", *(engine.name for engine in ENGINES if engine.delivers & WANTS_PATHS)]
@@ -35,10 +33,10 @@ NEAR = st.integers(0, 20)
 LARGE = st.one_of(st.integers(0, 3), st.integers(2**31 - 3, 2**31 + 3), st.integers(2**32 - 3, 2**32 + 3))
 
 
-def graphs(weights: st.SearchStrategy[int | float]) -> st.SearchStrategy[Graph]:
+def graphs(weights):
     """Return graphs of up to 12 vertices, with parallel arcs, loops and several components, directed or not."""
 
-    def of(n: int) -> st.SearchStrategy[Graph]:
+    def of(n):
         arc = st.tuples(st.integers(0, n - 1), st.integers(0, n - 1), weights)
         lists = st.lists(arc, min_size=1, max_size=40)
         return st.builds(lambda arcs, directed: from_edges(*zip(*arcs), n=n, directed=directed), lists, st.booleans())
@@ -55,13 +53,13 @@ class Found:
     solved: Solved
 
 
-def search(graph: Graph, seeds: list[list[int]], device: Device, **options: object) -> tuple[Searcher, Found]:
+def search(graph, seeds, device, **options):
     """Search one batch, and return it with its searcher."""
-    with searcher(graph, device, searches=len(seeds), **options) as prepared:  # type: ignore[arg-type]
+    with searcher(graph, device, searches=len(seeds), **options) as prepared:
         return prepared, rows(prepared, seeds)
 
 
-def rows(prepared: Searcher, seeds: list[list[int]]) -> Found:
+def rows(prepared, seeds):
     """Search one batch of a searcher."""
     keys = np.empty((len(seeds), prepared.graph.n), prepared.keys.dtype)
     before = np.empty(keys.shape, np.uint32)
@@ -70,7 +68,7 @@ def rows(prepared: Searcher, seeds: list[list[int]]) -> Found:
     return Found(keys, before.view(np.int32), solved)
 
 
-def check(graph: Graph, seeds: list[list[int]], prepared: Searcher, found: Found) -> None:
+def check(graph, seeds, prepared, found):
     """Check that distances and predecessors are the oracle's, and that the device's own check finds nothing wrong."""
     assert not found.solved.wrong.any() and not found.solved.cut.any()
     values = prepared.keys.decode(found.keys)
@@ -83,7 +81,7 @@ def check(graph: Graph, seeds: list[list[int]], prepared: Searcher, found: Found
 
 @pytest.mark.parametrize("engine", SINGLE)
 @given(graph=graphs(NEAR), delta=st.sampled_from([None, 1, 7, 1000]))
-def test_equals_dijkstra(engine: str, graph: Graph, delta: float | None) -> None:
+def test_equals_dijkstra(engine, graph, delta):
     device = HostDevice(1)
     seeds = [[0], [graph.n - 1], sorted({0, graph.n // 2})]
     check(graph, seeds, *search(graph, seeds, device, engine=engine, delta=delta))
@@ -91,13 +89,13 @@ def test_equals_dijkstra(engine: str, graph: Graph, delta: float | None) -> None
 
 @pytest.mark.parametrize("engine", SINGLE)
 @given(graph=graphs(LARGE))
-def test_long_integers(engine: str, graph: Graph) -> None:
+def test_long_integers(engine, graph):
     check(graph, [[0]], *search(graph, [[0]], HostDevice(1), engine=engine, keys=LONG))
 
 
 @pytest.mark.parametrize("engine", SINGLE)
 @given(graph=graphs(st.floats(0, 1e300).filter(lambda x: x == 0 or x > 1e-300).map(lambda x: x + 0.1234567890123)))
-def test_floats_are_added_as_they_are(engine: str, graph: Graph) -> None:
+def test_floats_are_added_as_they_are(engine, graph):
     assume(graph.weights.dtype == np.float64)  # whole numbers are kept as integers
     prepared, found = search(graph, [[0]], HostDevice(1), engine=engine)
     values = prepared.keys.decode(found.keys)[0].tolist()
@@ -105,7 +103,7 @@ def test_floats_are_added_as_they_are(engine: str, graph: Graph) -> None:
     assert values == expected and not found.solved.wrong.any()
 
 
-def random_graph(n: int, arcs: int, largest: int, seed: int = 0, least: int = 0) -> Graph:
+def random_graph(n, arcs, largest, seed=0, least=0):
     """Return a directed graph with parallel arcs and loops."""
     rng = np.random.default_rng(seed)
     ends = rng.integers(0, n, (2, arcs))
@@ -114,13 +112,13 @@ def random_graph(n: int, arcs: int, largest: int, seed: int = 0, least: int = 0)
 
 @pytest.mark.parametrize("engine", SINGLE)
 @pytest.mark.parametrize("largest", [1, 5, 1000])
-def test_larger_graphs_on_every_device(engine: str, largest: int, device: Device) -> None:
+def test_larger_graphs_on_every_device(engine, largest, device):
     graph = random_graph(300, 1200, largest, seed=largest)
     seeds = [[0], [299], [3, 70, 140]]
     check(graph, seeds, *search(graph, seeds, device, engine=engine))
 
 
-def test_a_full_near_queue_loses_nothing(device: Device) -> None:
+def test_a_full_near_queue_loses_nothing(device):
     """All 20000 leaves of a star behind one arc wait at once, five times as many as the near queue holds."""
     n = 20000
     leaves = np.arange(2, n)
@@ -133,7 +131,7 @@ def test_a_full_near_queue_loses_nothing(device: Device) -> None:
     assert np.array_equal(wide.keys, exact.keys) and np.array_equal(wide.predecessor, exact.predecessor)
 
 
-def test_a_cutoff_is_exact_and_is_seen(device: Device) -> None:
+def test_a_cutoff_is_exact_and_is_seen(device):
     graph = random_graph(400, 1600, 50, least=1)
     everything = least_distances(graph, [0])
     for engine in SINGLE:
@@ -145,7 +143,7 @@ def test_a_cutoff_is_exact_and_is_seen(device: Device) -> None:
 
 @given(st.integers(0, 10**9))
 @example(29)  # 0.29 * 100 in floats is below 29
-def test_a_cutoff_is_that_of_its_decimals(hundredths: int) -> None:
+def test_a_cutoff_is_that_of_its_decimals(hundredths):
     length = hundredths / 100
     graph = from_edges([0, 1], [1, 2], [length, 0.01])
     asked = question(graph, Parameters(sources=[1], cutoff=length))
@@ -153,14 +151,14 @@ def test_a_cutoff_is_that_of_its_decimals(hundredths: int) -> None:
 
 
 @pytest.mark.parametrize("engine", ["near-far", "phast"])
-def test_a_vertex_just_at_the_cutoff_is_reached(engine: str) -> None:
+def test_a_vertex_just_at_the_cutoff_is_reached(engine):
     graph = from_edges([0, 1], [1, 2], [0.29, 0.01])
     solved = hpcsolve.solve(graph, "shortest-paths", sources=[0], cutoff=0.29, engine=engine, device="cpu")
     assert np.array_equal(solved.distance, [[0, 0.29, np.inf]])
 
 
 @pytest.mark.parametrize(("keys", "limit"), [(WORD, 2**31 - 2), (LONG, 2**63 - 2)])
-def test_what_does_not_fit_is_cut_and_seen(keys: Keys, limit: int, device: Device) -> None:
+def test_what_does_not_fit_is_cut_and_seen(keys, limit, device):
     weights = np.array([limit - 5, 5, 1], np.uint64)
     chain = from_edges([0, 1, 2], [1, 2, 3], weights, n=4, directed=True)
     _, found = search(chain, [[0]], device, keys=keys)
@@ -169,7 +167,7 @@ def test_what_does_not_fit_is_cut_and_seen(keys: Keys, limit: int, device: Devic
     assert whole.keys[0].tolist() == [0, limit - 5, limit, limit + 1] and whole.solved.cut[0] == 0
 
 
-def test_threads_and_batches_do_not_matter(device: Device) -> None:
+def test_threads_and_batches_do_not_matter(device):
     graph = random_graph(200, 900, 9)
     seeds = [[v] for v in range(40)]
     _, together = search(graph, seeds, device)
@@ -178,7 +176,7 @@ def test_threads_and_batches_do_not_matter(device: Device) -> None:
     assert np.array_equal(together.predecessor, np.concatenate([f.predecessor for f in alone]))
 
 
-def test_near_far_does_little_more_than_dijkstra() -> None:
+def test_near_far_does_little_more_than_dijkstra():
     """On a grid with weights 1..100, at the default delta."""
     rows = np.arange(60 * 60).reshape(60, 60)
     tails = np.concatenate([rows[:, :-1].ravel(), rows[:-1].ravel()])

@@ -1,24 +1,21 @@
 """What the runner calls: questions, rows of every rank, keys that widen, Voronoi regions."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
 from hpcsolve.algorithms import shortest_paths
-from hpcsolve.algorithms.base import Outcome
 from hpcsolve.algorithms.shortest_paths import Parameters
 from hpcsolve.algorithms.shortest_paths.question import RandomSources, question
 from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import InputError
 from hpcsolve.parallel.comm import SerialComm
-from hpcsolve.problems.graph import Graph, from_edges
+from hpcsolve.problems.graph import from_edges
 from tests.oracles import least_distances
 from tests.solvers import plan_of
-from tests.thread_comm import ThreadComm, on_ranks
+from tests.thread_comm import on_ranks
 
 
-def graph(largest: int = 30, n: int = 150, seed: int = 2) -> Graph:
+def graph(largest=30, n=150, seed=2):
     """Return an undirected graph of several components, with labels from 100 on and three terminals."""
     rng = np.random.default_rng(seed)
     ends = rng.integers(0, n, (2, n))
@@ -26,11 +23,11 @@ def graph(largest: int = 30, n: int = 150, seed: int = 2) -> Graph:
     return from_edges(*ends, weights, n=n, labels=np.arange(100, 100 + n), terminals=[5, 50, 90])
 
 
-def outcomes_of(problem: Graph, ranks: int, threads: int = 1, **keys: object) -> tuple[list[Outcome], list[str]]:
+def outcomes_of(problem, ranks, threads=1, **keys):
     """Return the outcomes of all ranks, checked and within the memory estimated, and the first rank's log notes."""
-    parameters, notes = Parameters(**keys), []  # type: ignore[arg-type, var-annotated]
+    parameters, notes = Parameters(**keys), []
 
-    def work(comm: ThreadComm | SerialComm) -> Outcome:
+    def work(comm):
         with HostDevice(threads) as device:
             outcome = shortest_paths.ALGORITHM.solve(problem, device, comm, parameters)
             need = plan_of(shortest_paths.ALGORITHM, problem, parameters, comm.size, device.info)
@@ -43,9 +40,9 @@ def outcomes_of(problem: Graph, ranks: int, threads: int = 1, **keys: object) ->
     return on_ranks(ranks, work) if ranks > 1 else [work(SerialComm())], notes
 
 
-def solve(problem: Graph, ranks: int = 1, **keys: object) -> dict[str, np.ndarray]:
+def solve(problem, ranks=1, **keys):
     """Return the whole of `/solution`, put together from the rows of all ranks."""
-    outcomes, _ = outcomes_of(problem, ranks, **keys)  # type: ignore[arg-type]
+    outcomes, _ = outcomes_of(problem, ranks, **keys)
     whole = {name: np.asarray(column.values) for name, column in outcomes[0].solution.items()}
     for name, first in outcomes[0].rows.items():
         whole[name] = np.concatenate([o.rows[name].values for o in outcomes])
@@ -55,7 +52,7 @@ def solve(problem: Graph, ranks: int = 1, **keys: object) -> dict[str, np.ndarra
 
 
 @pytest.mark.parametrize("largest", [30, 2**31 - 2, 2**40, 2**58])
-def test_ranks_do_not_change_the_answer(largest: int) -> None:
+def test_ranks_do_not_change_the_answer(largest):
     problem = graph(largest)
     keys = {"sources": list(range(100, 111)), "predecessors": True}
     alone = solve(problem, **keys)
@@ -70,7 +67,7 @@ def test_ranks_do_not_change_the_answer(largest: int) -> None:
         }
 
 
-def test_distances_widen_when_they_must() -> None:
+def test_distances_widen_when_they_must():
     chain = from_edges([0, 1, 2], [1, 2, 3], [2**31 - 2, 2**31, 2**31], n=4)
     assert solve(chain, sources=[0])["distance"].dtype == np.uint64
     assert solve(chain, sources=[0])["distance"][0].tolist() == [0, 2**31 - 2, 2**32 - 2, 2**32 + 2**31 - 2]
@@ -82,7 +79,7 @@ def test_distances_widen_when_they_must() -> None:
             solve(too_long, ranks, sources=[0, 1])
 
 
-def test_voronoi_regions() -> None:
+def test_voronoi_regions():
     problem = graph()
     found = solve(problem, sources="terminals", voronoi=True, predecessors=True)
     each = [least_distances(problem, [s]) for s in (5, 50, 90)]
@@ -97,7 +94,7 @@ def test_voronoi_regions() -> None:
             assert found["nearest"][0, v] == -1
 
 
-def test_targets_are_columns() -> None:
+def test_targets_are_columns():
     problem = graph()
     every = solve(problem, sources=[103, 140])["distance"]
     some = solve(problem, sources=[103, 140], targets=[149, 100])
@@ -105,14 +102,14 @@ def test_targets_are_columns() -> None:
     assert np.array_equal(some["distance"], every[:, [49, 0]])
 
 
-def test_a_cutoff_keeps_what_is_near() -> None:
+def test_a_cutoff_keeps_what_is_near():
     problem = graph()
     every, near = solve(problem, sources=[101])["distance"], solve(problem, sources=[101], cutoff=25)["distance"]
     none = np.iinfo(every.dtype).max
     assert np.array_equal(near, np.where(every <= 25, every, none)) and (near != every).any()
 
 
-def test_random_sources_are_different_vertices() -> None:
+def test_random_sources_are_different_vertices():
     problem = graph()
     found = question(problem, Parameters(sources=RandomSources(random=150)))
     assert sorted(found.sources.tolist()) == list(range(150))
@@ -131,11 +128,11 @@ def test_random_sources_are_different_vertices() -> None:
         ({"sources": [101], "targets": [102], "predecessors": True}, "need every vertex"),
     ],
 )
-def test_bad_questions(keys: dict[str, object], message: str) -> None:
+def test_bad_questions(keys, message):
     with pytest.raises(InputError, match=message):
-        question(graph(), Parameters(**keys))  # type: ignore[arg-type]
+        question(graph(), Parameters(**keys))
 
 
-def test_terminals_must_be_there() -> None:
+def test_terminals_must_be_there():
     with pytest.raises(InputError, match="has no terminals"):
         question(from_edges([0], [1], [1], n=2), Parameters(sources="terminals"))

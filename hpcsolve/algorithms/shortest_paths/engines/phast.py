@@ -184,8 +184,10 @@ class Sweeper(Prepared):
         self.timer.start()
         for begin in range(0, count, self.at_once):
             part = slice(begin, min(begin + self.at_once, count))
+            rows = {name: buffer.view(begin * buffer.shape[1], (part.stop - begin, buffer.shape[1]))
+                    for name, (buffer, _) in out.items()}
             self._solve(searches.seeds[part], bool(wanted & UNCHECKED), counts.view(3 * begin, (part.stop - begin, 3)),
-                        {name: _rows_of(buffer, part) for name, (buffer, _) in out.items()}, vertex, asked.reducer)
+                        rows, vertex, asked.reducer)
         self.timer.stop()
         arriving = [(buffer, buffer.start_download(array)) for buffer, array in out.values()]
         found = counts.download()
@@ -263,11 +265,6 @@ class Sweeper(Prepared):
         return found
 
 
-def _rows_of(buffer: Buffer, part: slice) -> Buffer:
-    columns = buffer.shape[1]
-    return buffer.view(part.start * columns, (part.stop - part.start, columns))
-
-
 @dataclass(frozen=True)
 class PhastEngine(Engine):
     """Sweeps over a hierarchy, which are made first unless the request has it.
@@ -303,10 +300,6 @@ class PhastEngine(Engine):
         """Return the number of sources of all groups."""
         width, groups = self.line_shape(request, info)
         return width * groups
-
-    def batch(self, request: Request, info: DeviceInfo) -> int:
-        """Return the number of sources of all groups."""
-        return self.together(request, info)
 
     def nbytes(self, request: Request, info: DeviceInfo) -> int:
         """Return the bytes of the groups' arrays and of the part above targets. The hierarchy is shared by a host."""

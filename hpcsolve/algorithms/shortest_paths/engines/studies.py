@@ -57,10 +57,6 @@ class PPullEngine(Engine):
         """Return p."""
         return request.p
 
-    def batch(self, request: Request, info: DeviceInfo) -> int:
-        """Return p."""
-        return request.p
-
     def nbytes(self, request: Request, info: DeviceInfo) -> int:
         """Return the bytes of the keys on the device, of their copy on the host, and of the rows cut from it."""
         return 3 * request.n * request.p * request.keys.dtype.itemsize
