@@ -105,7 +105,7 @@ def _tree(options: argparse.Namespace) -> int:
     from hpcsolve.formats.files import write_text
 
     require_new(options)
-    write_text("".join(PACE.pieces(load(options.result).contents, options.result)), options.output)
+    write_text("".join(PACE.checked_pieces(load(options.result).contents, options.result)), options.output)
     return 0
 
 

@@ -2,7 +2,7 @@
 
 import os
 import shutil
-import sys
+from functools import partial
 
 import numpy as np
 import pytest
@@ -21,22 +21,12 @@ N, RADIUS = 40, 1000
 
 
 @pytest.fixture
-def benchmark(run_process, repository, tmp_path):
-    """`benchmark(*arguments)`: the program, with the instance `ring` (cities on a circle) and with fake rivals."""
-    if shutil.which(os.environ.get("HPCSOLVE_CXX", "g++")) is None:
-        pytest.skip("no C++ compiler")
+def benchmark(program, tmp_path):
+    """Return `benchmark(*arguments)`: the program, with cities on a circle and fake rivals."""
     write_ring(tmp_path / "tsplib")
     (tmp_path / "fast_tsp.py").write_text(RIVAL)
     (tmp_path / "elkai.py").write_text(MISSING)
-
-    def start(*arguments):
-        paths = os.pathsep.join([str(tmp_path), str(repository)])
-        environment = {**os.environ, "PYTHONPATH": paths, "HPCSOLVE_DATA": str(tmp_path)}
-        command = [sys.executable, "-m", "jobs.benchmarks.ants", *arguments]
-        done = run_process(command, timeout=120, env=environment, cwd=tmp_path)
-        return done
-
-    return start
+    return partial(program, "ants", packages=[tmp_path])
 
 
 def write_ring(folder):

@@ -1,13 +1,10 @@
 """The benchmark of the method by default: every kind of instance at its smallest, and what it says to be wrong."""
 
-import os
-import shutil
-import sys
 from dataclasses import replace
 
 import pytest
 
-from jobs.benchmarks.choice import __main__ as program
+from jobs.benchmarks.choice import __main__ as choice
 from jobs.benchmarks.choice.instances import STEINLIB, TOURS, TREES, TSPLIB, Instance, made
 from jobs.benchmarks.common.answers import WrongAnswerError
 from tests.markdown import tables
@@ -17,16 +14,11 @@ GENERATED = ["uniform:5", "clustered:5", "symmetric:5", "asymmetric:5", "walk:5"
 RING = "TYPE : TSP\nDIMENSION : 4\nEDGE_WEIGHT_TYPE : MAN_2D\nNODE_COORD_SECTION\n1 0 0\n2 0 1\n3 1 1\n4 1 0\nEOF\n"
 
 
-def test_the_table(run_process, repository, tmp_path):
-    if shutil.which(os.environ.get("HPCSOLVE_CXX", "g++")) is None:
-        pytest.skip("no C++ compiler")
+def test_the_table(program, tmp_path):
     (tmp_path / "tsplib").mkdir()
     (tmp_path / "tsplib" / "ring.tsp").write_text(RING)
     (tmp_path / "tsplib" / "optima.csv").write_text("name,optimum,type\nring,4,TSP\n")
-    environment = {**os.environ, "PYTHONPATH": str(repository), "HPCSOLVE_DATA": str(tmp_path)}
-    names = ["uniform:5", "grid:16:3", "ring", "b01"]
-    command = [sys.executable, "-m", "jobs.benchmarks.choice", *names, "--seconds", "5"]
-    done = run_process(command, timeout=200, env=environment, cwd=tmp_path)
+    done = program("choice", "uniform:5", "grid:16:3", "ring", "b01", "--seconds", "5")
     assert done.returncode == 0, done.stderr
     rows = tables(done.stdout)[0]
     assert [row["instance"] for row in rows] == ["uniform:5", "grid:16:3", "ring"]  # there is no file b01
@@ -47,13 +39,13 @@ def test_there_are_sixty():
 
 
 def test_what_is_worse_than_a_named_method_is_said(monkeypatch, tmp_path):
-    default = program.Found("held-karp", 11.0, False, 9.0, 14.1, 20.0)
+    default = choice.Found("held-karp", 11.0, False, 9.0, 14.1, 20.0)
     named = {"held-karp": replace(default, cost=10.0, proven=True), "ant-colony": replace(default, cost=12.0)}
-    monkeypatch.setattr(program, "solved", lambda path, seconds, words, folder: named[words[0]] if words else default)
+    monkeypatch.setattr(choice, "solved", lambda path, seconds, words, folder: named[words[0]] if words else default)
     instance = Instance("some", tmp_path, "40 cities", False)
-    row, remarks = program.row_of(instance, 10.0, tmp_path)
+    row, remarks = choice.row_of(instance, 10.0, tmp_path)
     assert row[3:8] == ["11", "10 (here)", "10.00 %", "9", "bounds 10 (proven), ants 12"]
     assert remarks == ["some took 14.1 s, more than its limit.", "bounds found 10 of some, which is better.",
                        "bounds has proven some."]
     with pytest.raises(WrongAnswerError, match=r"some: 10 is less than the best known cost, 10\.5"):
-        program.row_of(replace(instance, best=10.5), 10.0, tmp_path)
+        choice.row_of(replace(instance, best=10.5), 10.0, tmp_path)

@@ -1,9 +1,6 @@
 """The benchmark of Held-Karp prints its tables and chart, and fails if a solver finds a wrong optimum."""
 
-import os
 import re
-import shutil
-import sys
 from math import comb
 
 import pytest
@@ -25,25 +22,18 @@ WRONG_AT_10 = RIGHT.replace("return [], back_from(", "return [], (n == 10) + bac
 
 
 @pytest.fixture
-def benchmark(run_process, repository):
-    """`benchmark(*options, packages=None)`: the program, for which packages in this folder hide installed ones."""
-    if shutil.which(os.environ.get("HPCSOLVE_CXX", "g++")) is None:
-        pytest.skip("no C++ compiler")
+def benchmark(program, tmp_path):
+    """Return `benchmark(held_karp, *options)`: the program, with fake packages.
 
-    def start(*options, packages=None):
-        paths = [str(packages)] if packages else []
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([*paths, str(repository)])}
-        command = [sys.executable, "-m", "jobs.benchmarks.held_karp", "--repeats", "1", *options]
-        return run_process(command, timeout=120, env=environment)
+    `held_karp` has this source, and a python-tsp is not installed.
+    """
+
+    def start(held_karp, *options):
+        (tmp_path / "held_karp.py").write_text(held_karp)
+        (tmp_path / "python_tsp.py").write_text("raise ModuleNotFoundError(\"No module named 'python_tsp'\")\n")
+        return program("held_karp", "--repeats", "1", *options, packages=[tmp_path])
 
     return start
-
-
-def packages(folder, held_karp):
-    """Write fake packages: `held_karp` with this source, and a python-tsp that is not installed."""
-    (folder / "held_karp.py").write_text(held_karp)
-    (folder / "python_tsp.py").write_text("raise ModuleNotFoundError(\"No module named 'python_tsp'\")\n")
-    return folder
 
 
 def table(text, heading):
@@ -53,8 +43,8 @@ def table(text, heading):
     return [dict(zip(names, row, strict=True)) for row in rows]
 
 
-def test_tables_and_chart(benchmark, tmp_path):
-    done = benchmark("--sizes", "8", "10", packages=packages(tmp_path, RIGHT))
+def test_tables_and_chart(benchmark):
+    done = benchmark(RIGHT, "--sizes", "8", "10")
     assert done.returncode == 0, done.stderr
     assert "All solvers found the same optima: 8 instances" in done.stdout
     ours = table(done.stdout, "## hpcsolve")
@@ -79,8 +69,8 @@ def test_the_counts_for_a_gpu_are_those_of_the_plan(cities):
     assert work(split, Registers(itemsize=2, lane_bits=0, together=1)).min_adds == expected
 
 
-def test_a_wrong_optimum_fails(benchmark, tmp_path):
-    done = benchmark("--sizes", "8", "10", packages=packages(tmp_path, WRONG_AT_10))
+def test_a_wrong_optimum_fails(benchmark):
+    done = benchmark(WRONG_AT_10, "--sizes", "8", "10")
     assert done.returncode == 1
     assert re.search(r"optima differ, n = 10, .*held-karp \(Rust\) \d+", done.stderr)
     assert "optima differ, n = 8" not in done.stderr
@@ -89,6 +79,6 @@ def test_a_wrong_optimum_fails(benchmark, tmp_path):
 
 def test_a_picture(benchmark, tmp_path):
     pytest.importorskip("matplotlib", reason="no matplotlib (extra `plot`)")
-    done = benchmark("--sizes", "8", "--chart", str(tmp_path / "times.svg"), packages=packages(tmp_path, RIGHT))
+    done = benchmark(RIGHT, "--sizes", "8", "--chart", tmp_path / "times.svg")
     assert done.returncode == 0, done.stderr
     assert "<svg" in (tmp_path / "times.svg").read_text()

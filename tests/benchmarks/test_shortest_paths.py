@@ -1,8 +1,5 @@
 """Every command of the shortest-paths benchmark prints its tables, and stops if a solver is wrong."""
 
-import os
-import shutil
-import sys
 from dataclasses import replace
 from functools import partial
 
@@ -17,23 +14,10 @@ from jobs.benchmarks.shortest_paths.graphs import job_instance, read_network
 from tests.markdown import tables
 
 
-@pytest.fixture(autouse=True)
-def _compiler():
-    if shutil.which(os.environ.get("HPCSOLVE_CXX", "g++")) is None:
-        pytest.skip("no C++ compiler")
-
-
 @pytest.fixture
-def benchmark(run_process, repository):
-    """`benchmark(*arguments)`: the program, without any files of instances."""
-
-    def start(*arguments):
-        environment = {**os.environ, "PYTHONPATH": str(repository), "HPCSOLVE_DATA": str(repository)}
-        command = [sys.executable, "-m", "jobs.benchmarks.shortest_paths", *arguments]
-        done = run_process(command, timeout=120, env=environment)
-        return done
-
-    return start
+def benchmark(program):
+    """Return `benchmark(*arguments)`: the program, without any files of instances."""
+    return partial(program, "shortest_paths")
 
 
 def test_single(benchmark):

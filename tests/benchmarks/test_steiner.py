@@ -1,10 +1,9 @@
 """Every command of the Steiner benchmark prints its tables, limits its rivals and finds wrong answers."""
 
 import os
-import shutil
-import sys
 import time
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -45,12 +44,6 @@ EOF
 """Kou, Markowsky and Berman's tree weighs 10, the optimal one 9."""
 
 
-@pytest.fixture(autouse=True)
-def _compiler():
-    if shutil.which(os.environ.get("HPCSOLVE_CXX", "g++")) is None:
-        pytest.skip("no C++ compiler")
-
-
 @pytest.fixture
 def data(tmp_path):
     """`data(optimum, closure_mst)`: a folder with one file and with tables that claim these values."""
@@ -67,16 +60,9 @@ def data(tmp_path):
 
 
 @pytest.fixture
-def benchmark(run_process, repository):
-    """`benchmark(*arguments, data=...)`: the program, with its instances in this folder."""
-
-    def start(*arguments, data=repository):
-        environment = {**os.environ, "PYTHONPATH": str(repository), "HPCSOLVE_DATA": str(data)}
-        command = [sys.executable, "-m", "jobs.benchmarks.steiner", *arguments]
-        done = run_process(command, timeout=200, env=environment)
-        return done
-
-    return start
+def benchmark(program, repository):
+    """Return `benchmark(*arguments, data=...)`: the program, with its instances in this folder."""
+    return partial(program, "steiner", data=repository)
 
 
 def test_rivals(benchmark, data):

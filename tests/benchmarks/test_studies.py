@@ -1,8 +1,5 @@
 """Every study prints its tables and writes its figures, with what was measured, and says which instances stand in."""
 
-import os
-import shutil
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -40,24 +37,11 @@ TOWN = "p sp 3 4\na 1 2 5\na 2 1 5\na 2 3 7\na 3 2 7\n"
 PLACES = "p aux sp co 3\nv 1 0 0\nv 2 5 0\nv 3 12 0\n"
 
 
-@pytest.fixture(autouse=True)
-def _compiler():
-    if shutil.which(os.environ.get("HPCSOLVE_CXX", "g++")) is None:
-        pytest.skip("no C++ compiler")
-
-
 @pytest.fixture
-def study(run_process, repository, tmp_path):
-    """`study(name, *options)`: the program on its smallest instances, without any published ones."""
+def study(program):
+    """Return `study(name, *options)`: the program on its smallest instances, without any published ones."""
     pytest.importorskip("matplotlib", reason="no matplotlib (extra `plot`)")
-
-    def start(name, *options, **more):
-        environment = {**os.environ, "PYTHONPATH": str(repository), "HPCSOLVE_DATA": str(tmp_path), **more}
-        command = [sys.executable, "-m", "jobs.benchmarks.studies", name, "--tiny", *options]
-        done = run_process(command, timeout=200, env=environment, cwd=tmp_path)
-        return done
-
-    return start
+    return lambda name, *options, **more: program("studies", name, "--tiny", *options, **more)
 
 
 @pytest.mark.parametrize("name", FIGURES)

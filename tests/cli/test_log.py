@@ -1,15 +1,26 @@
-"""Progress, the log and provenance."""
+"""What a run says within its first second and later, to terminals, files, closed pipes and full disks."""
 
 import io
+import os
+import re
+import signal
 import subprocess
+import sys
+import time
+from itertools import pairwise
 
+import h5py
+import numpy as np
 import pytest
 
+from hpcsolve import cli
 from hpcsolve.algorithms.base import UNKNOWN
+from hpcsolve.device.build import HOST_FLAGS
 from hpcsolve.errors import EnvironmentFault
-from hpcsolve.output.log import Log, Progress, duration, progress_line
+from hpcsolve.output import log
+from hpcsolve.output.log import Log, Progress, duration, heartbeat, progress_line
 from hpcsolve.output.provenance import command_line, git_commit, stored_variables
-from hpcsolve.wording import size
+from hpcsolve.wording import show, size
 
 
 class Clock:
@@ -129,3 +140,187 @@ def test_the_commit_is_read_without_git(tmp_path, repository):
 def test_sizes_beyond_any_machine(count):
     assert size(count) == "more than 2^100 bytes"
     assert size(2**99).endswith(" TiB")
+
+
+JOB = 'algorithm = "shortest-paths"\ninstance = "roads.gr"\noutput = "out.h5"\n[shortest-paths]\nsources = [1]\n'
+SLOW = """#!/bin/sh
+case "$*" in *--version*|*--help=target*) exec g++ "$@";; esac
+sleep 6
+exec g++ "$@"
+"""
+
+
+@pytest.fixture
+def roads(tmp_path):
+    """Return a roads with a job whose graph takes a while to read, and a slow compiler."""
+    n = 300_000
+    tails = np.arange(1, n)
+    body = "\n".join(f"a {tail} {tail + 1} 5" for tail in tails.tolist())
+    (tmp_path / "roads.gr").write_text(f"p sp {n} {n - 1}\n{body}\n")
+    (tmp_path / "job.toml").write_text(JOB)
+    (tmp_path / "slow-compiler").write_text(SLOW)
+    (tmp_path / "slow-compiler").chmod(0o755)
+    return tmp_path
+
+
+def spoken(command, roads, **environment):
+    """Run a command to its end, and return the lines that it prints with the seconds at which each came."""
+    started, lines = time.monotonic(), []
+    with subprocess.Popen(command, cwd=roads, stdout=subprocess.PIPE, text=True, env={**os.environ, **environment}
+                          ) as process:
+        assert process.stdout is not None
+        lines = [(time.monotonic() - started, line.rstrip("\n")) for line in process.stdout]
+    assert process.returncode == 0, lines
+    return lines
+
+
+@pytest.mark.slow
+def test_the_first_line_comes_at_once_and_compiling_is_announced(roads):
+    """With an empty cache and a slow compiler there are lines all the time."""
+    command = [sys.executable, "-m", "hpcsolve", "run", "job.toml", "--device", "cpu"]
+    slow = {"HPCSOLVE_CACHE": str(roads / "cache"), "HPCSOLVE_CXX": str(roads / "slow-compiler"),
+            "HPCSOLVE_CXXFLAGS": HOST_FLAGS.replace("-O3", "-O0")}  # nine compilers beside other tests
+    lines = spoken(command, roads, **slow)
+    texts = [text for _, text in lines]
+    assert texts[0] == "job:    job.toml" and lines[0][0] < 1
+    assert texts[1].startswith("build:  compiling 9 kernel files with ") and "once" in texts[1]
+    assert re.fullmatch(r"build:  [0-8] of 9 compiled after \d s", texts[2])
+    reading = texts.index(f"read:   roads.gr, {(roads / 'roads.gr').stat().st_size / 2**20:.3g} MiB")
+    assert reading < next(index for index, text in enumerate(texts) if text.startswith("hpcsolve 0."))
+    times = [seconds for seconds, _ in lines]
+    assert max(later - sooner for sooner, later in pairwise(times)) < 8
+    warm = [text for _, text in spoken([*command, "--overwrite"], roads, **slow)]
+    assert not [text for text in warm if text.startswith("build:")]
+    assert not [text for _, text in spoken([*command, "--overwrite", "--quiet"], roads, **slow)
+                if text.startswith(("job:", "build:", "read:"))]
+
+
+def test_one_rank_speaks(mpiexec_path, roads):
+    """Under mpiexec rank 0 alone prints the lines, before MPI has started."""
+    command = [mpiexec_path, "-n", "3", sys.executable, "-m", "hpcsolve", "run", "job.toml", "--device", "cpu"]
+    lines = spoken(command, roads)
+    texts = [text for _, text in lines]
+    assert texts[0] == "job:    job.toml" and lines[0][0] < 2
+    assert len([text for text in texts if text.startswith("job:")]) == 1
+    assert len([text for text in texts if text.startswith("read:   roads.gr")]) == 1
+
+
+def test_a_heartbeat_beats_until_its_block_ends():
+    """It also ends, and at once, when the block raises an error."""
+    said = []
+    with pytest.raises(KeyError), heartbeat(said.append, lambda seconds: f"{seconds:.1f}", interval=0.05):
+        time.sleep(0.28)
+        raise KeyError
+    count = len(said)
+    assert 2 <= count <= 5
+    time.sleep(0.15)
+    assert len(said) == count
+
+
+MATRIX = "0 1 9\n9 0 1\n1 9 0\n"
+NAMED = """NAME : towns
+TYPE : TSP
+DIMENSION : 3
+COMMENT : CITY 1 Łódź
+COMMENT : CITY 2 Αθήνα
+COMMENT : CITY 3 Bern
+EDGE_WEIGHT_TYPE : EUC_2D
+NODE_COORD_SECTION
+1 0 0
+2 3 4
+3 6 0
+EOF
+"""
+SHELL = '"$@" {}; echo "code ${{PIPESTATUS[0]}}" >&2'
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "towns.tsp").write_text(NAMED, encoding="utf-8")
+    (tmp_path / "job.toml").write_text('algorithm = "held-karp"\ninstance = "towns.tsp"\noutput = "out.h5"\n')
+    return tmp_path
+
+
+def in_shell(run_process, folder, redirection, *arguments, **environment):
+    command = ["bash", "-c", SHELL.format(redirection), "-", sys.executable, "-m", "hpcsolve", *arguments]
+    return run_process(command, timeout=60, cwd=folder, env={**os.environ, **environment})
+
+
+@pytest.mark.parametrize("redirection", ["| true", "> /dev/full", ">&-", "> /dev/full 2>&1"])
+def test_a_run_keeps_its_result_when_printing_fails(redirection, run_process, folder, test_device):
+    done = in_shell(run_process, folder, redirection, "run", "job.toml", "--device", test_device)
+    assert "Traceback" not in done.stderr and "rror" not in done.stderr
+    assert done.stderr == "code 0\n"
+    with h5py.File(folder / "out.h5") as file:
+        assert file.attrs["verified"] == 1
+
+
+@pytest.mark.parametrize("redirection", ["| true", "> /dev/full", ">&-"])
+@pytest.mark.slow
+def test_other_commands_end_well_when_printing_fails(redirection, run_process, hpcsolve, folder, test_device):
+    assert hpcsolve("run", "job.toml", "--device", test_device, cwd=folder).returncode == 0
+    estimate = ["estimate", "job.toml", "--device", test_device]
+    for arguments in (["verify", "out.h5"], estimate, ["info"], ["generate", "uniform-tsp", "--n", "5", "-o", "x.tsp"]):
+        done = in_shell(run_process, folder, redirection, *arguments)
+        assert done.stderr == "code 0\n", arguments
+
+
+def test_letters_that_the_encoding_lacks(run_process, folder, test_device):
+    run = ("run", "job.toml", "--device", test_device)
+    done = in_shell(run_process, folder, "", *run, PYTHONIOENCODING="ascii")
+    assert done.stderr == "code 0\n"
+    assert "\\u0141\\xf3d\\u017a" in done.stdout and "check:  PASS" in done.stdout
+    assert "Łódź" in in_shell(run_process, folder, "", *run, PYTHONIOENCODING="utf-8").stdout
+
+
+def test_a_log_on_a_full_disk_ends_and_the_run_goes_on(folder, test_device, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    with open("/dev/full", "a") as full:
+        monkeypatch.setattr(log, "opened", lambda path: full)
+        assert cli.main(["run", "job.toml", "--device", test_device, "--log-dir", "logs"]) == 0
+    said = capsys.readouterr()
+    assert "check:  PASS" in said.out
+    assert said.err.count("No space left on device; the log ends here") == 1 and "Traceback" not in said.err
+
+
+def test_a_stream_that_fails_is_left_alone_afterwards(tmp_path):
+    with open("/dev/full", "w") as full:
+        show("lost", full)
+        show("lost too", full)
+    with open(tmp_path / "latin", "w", encoding="latin-1") as file:
+        show("é Ł \udc80", file)
+    assert (tmp_path / "latin").read_text(encoding="latin-1") == "é \\u0141 \\udc80\n"
+
+
+def interrupted(command, folder):
+    """Start a long job as a terminal would, press Ctrl-C once it computes, and return its exit code and errors."""
+    long = [*command, "run", "job.toml", "--device", "cpu", "--set", "instance=costs.npy", "--set", "threads=1"]
+    np.save(folder / "costs.npy", np.random.default_rng(1).integers(1, 1000, (28, 28)))
+    with subprocess.Popen(
+        long, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        for line in process.stdout:
+            if line.startswith("memory:"):
+                time.sleep(0.1)
+                os.killpg(process.pid, signal.SIGINT)
+                break
+        _, errors = process.communicate(timeout=60)
+    left = sorted(path.name for path in folder.iterdir())
+    # Before the search has begun there is nothing to keep; how long that takes depends on the machine.
+    kept = {75: ["out.h5.checkpoint"], 130: []}[process.returncode]
+    assert left == sorted(["costs.npy", "job.toml", "towns.tsp", *kept])
+    return process.returncode, errors
+
+
+SAID = {75: "hpcsolve: interrupted: a checkpoint will be written; another Ctrl-C ends the run at once",
+        130: "hpcsolve: interrupted"}
+
+
+def test_ctrl_c_alone(folder):
+    code, errors = interrupted([sys.executable, "-m", "hpcsolve"], folder)
+    assert errors == f"{SAID[code]}\n"
+
+
+def test_ctrl_c_under_mpiexec(mpiexec_path, folder):
+    code, errors = interrupted([mpiexec_path, "-n", "2", sys.executable, "-m", "hpcsolve"], folder)
+    assert "Traceback" not in errors and errors.count("hpcsolve: interrupted") == 1 and f"{SAID[code]}\n" in errors

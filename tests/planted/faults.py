@@ -289,7 +289,7 @@ FAULTS = (
         "the worst of several verdicts",
         "return max([_verify_in_a_line(path, options.again) for path in options.results])",
         "return [_verify_in_a_line(path, options.again) for path in options.results][-1]",
-        ("tests/cli/test_verify.py::test_a_line_a_file_and_the_greatest_exit_code",),
+        ("tests/cli/test_run.py::test_a_line_a_file_and_the_greatest_exit_code",),
     ),
     Fault(
         "part files of failed writes",
