@@ -76,14 +76,14 @@ def test_steiner_trees_of_gpus_equal_the_cpus(mode, stub, tmp_path, mpiexec, hpc
 
 THREADS = """
 import hpcsolve
-from hpcsolve.algorithms.steiner_kmb import solve
+from hpcsolve.algorithms.steiner_kmb import setting
 from hpcsolve.problems.generate.graph import power_law_steiner
 opened = []
-class Noted(solve.HostDevice):
+class Noted(setting.HostDevice):
     def __init__(self, threads):
         opened.append(threads)
         super().__init__(threads)
-solve.HostDevice = Noted
+setting.HostDevice = Noted
 instance = power_law_steiner(n=90, edges=250, terminals=15)
 for keys in {}, {"threads": 3}:
     hpcsolve.solve(instance, "steiner-kmb", device="cuda", mode="best", shakes=0, **keys)
