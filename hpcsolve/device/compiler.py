@@ -153,8 +153,15 @@ def _forked(command: list[str], variables: Mapping[str, str]) -> subprocess.Pope
 
 _running: set[str] = set()
 """The marks of the compilers that this process has started."""
-_ended = threading.Event()
-"""Set while all threads of `compile_all` are to end."""
+
+
+class _Own(threading.local):
+    """What each thread has of its own: in those of `compile_all` the event that is set once all of them are to end."""
+
+    ended: threading.Event | None = None
+
+
+_own = _Own()
 
 
 def compile_all(compile_one: Callable[[T], object], items: Iterable[T], at_once: int) -> None:
@@ -162,24 +169,29 @@ def compile_all(compile_one: Callable[[T], object], items: Iterable[T], at_once:
 
     When one raises an exception, or a signal raises one in this thread, all compilers are ended before it is passed on.
     """
+    # An event for each call, which stays set: where a signal comes while the pool starts a thread, the pool does not
+    # know of this thread and does not wait for it.
+    ended = threading.Event()
+
+    def compile_unless_ended(item: T) -> None:
+        _own.ended = ended
+        compile_one(item)
+
     with ThreadPoolExecutor(at_once) as pool:
         try:
-            list(pool.map(compile_one, items))
+            list(pool.map(compile_unless_ended, items))
         except BaseException:
-            _ended.set()  # for threads that are about to start one, or wait for the lock of a kernel
+            ended.set()  # for threads that are about to start one, or wait for the lock of a kernel
             while _running:
                 for mark in tuple(_running):
                     _kill(mark)
                 time.sleep(SECONDS_BETWEEN_LOOKS)
             raise
-        finally:
-            pool.shutdown()
-            _ended.clear()
 
 
 def require_going_on() -> None:
     """Raise `EnvironmentFault` in a thread of `compile_all` that is to end."""
-    if _ended.is_set():
+    if _own.ended is not None and _own.ended.is_set():
         raise EnvironmentFault("compiling was ended")
 
 

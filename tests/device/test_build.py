@@ -4,11 +4,13 @@ The compiler is a script that writes a line to a log and a text to the output, s
 """
 
 import os
+import queue
 import shutil
 import signal
 import stat
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -291,3 +293,27 @@ def test_the_files_of_a_job_are_compiled_side_by_side(cache, tmp_path, monkeypat
     seconds, files = time.perf_counter() - began, compiled(cache)
     assert files > 3 and seconds < 3 * files
     assert said[0].startswith(f"build:  compiling {files} kernel files with ")
+
+
+def test_a_thread_that_starts_as_a_signal_comes_compiles_nothing(monkeypatch):
+    """The pool of threads does not know of it then, and so cannot wait for it."""
+    start, go_on, said = threading.Thread.start, threading.Event(), queue.Queue()
+
+    def start_and_interrupt(thread):
+        start(thread)
+        raise KeyboardInterrupt
+
+    def compile_one(item):
+        go_on.wait(20)
+        try:
+            compiler.require_going_on()
+            said.put("compiles")
+        except EnvironmentFault as fault:
+            said.put(str(fault))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", start_and_interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            compiler.compile_all(compile_one, ["kernel"], 1)
+    go_on.set()
+    assert said.get(timeout=20) == "compiling was ended"
