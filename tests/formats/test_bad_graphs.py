@@ -2,14 +2,13 @@
 
 import gzip
 import io
-import time
 import zipfile
 
 import numpy as np
 import pytest
 
-from hpcsolve.errors import InputError
 from hpcsolve.formats import read_graph
+from tests.formats.reading import refusal
 
 GR = "c x\np sp 3 3\na 1 2 5\na 2 3 4\na 3 1 9\n"
 CO = "p aux sp co 3\nv 1 0 0\nv 2 5 -1\nv 3 1 1\n"
@@ -137,15 +136,6 @@ BAD = [
     ("t.edges", "2 3 4", "Oslo Rome 4", ":3: expected a vertex, a vertex, a weight, found 'Oslo Rome 4'"),
     ("t.edges", "1 2 5\n2 3 4", "1;2;0,5\n2;3;4", ":2: a weight must be a number, found '0,5'"),
 ]
-
-
-def refusal(action, *arguments):
-    """Return the message of the error, which must be one line and come within a second."""
-    begin = time.process_time()
-    with pytest.raises(InputError) as caught:
-        action(*arguments)
-    assert time.process_time() - begin < 1 and "\n" not in str(caught.value)
-    return str(caught.value)
 
 
 @pytest.mark.parametrize(("name", "old", "new", "message"), BAD)

@@ -17,6 +17,7 @@ import pytest
 from hpcsolve.errors import InputError, ResourceError
 from hpcsolve.formats import files, read, read_graph, read_tour
 from hpcsolve.formats.npy import read_batch
+from tests.formats.reading import refusal
 
 COORDINATES = ("NAME: t\nTYPE: TSP\nDIMENSION: 3\nEDGE_WEIGHT_TYPE: EUC_2D\nNODE_COORD_SECTION\n"
                "1 0 0\n2 3 0\n3 0 4\nEOF\n")
@@ -93,16 +94,6 @@ BAD_TSPLIB = {
     "function of nothing": (MATRIX, "FULL_MATRIX", "FUNCTION", ":5: EDGE_WEIGHT_FORMAT 'FUNCTION' is not known"),
     "bad display data": (MATRIX, "EOF", "DISPLAY_DATA_SECTION\n1 2 3\n2 3\n", ":12: expected a city's number and 2"),
 }
-
-
-def refusal(action, *arguments):
-    """Return the message of the error, which must be one line and come within a second."""
-    begin = time.process_time()
-    with pytest.raises(InputError) as caught:
-        action(*arguments)
-    assert time.process_time() - begin < 1 and "\n" not in str(caught.value)
-    assert caught.value.exit_code == 2
-    return str(caught.value)
 
 
 @pytest.mark.parametrize("name", BAD_TSPLIB)

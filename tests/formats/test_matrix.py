@@ -1,7 +1,6 @@
 """Cost matrices in files of numpy and CSV are read as the numbers that Python reads, with names in their margins."""
 
 import io
-import unicodedata
 from fractions import Fraction
 
 import numpy as np
@@ -12,6 +11,7 @@ from hypothesis import strategies as st
 from hpcsolve.errors import InputError
 from hpcsolve.formats import read, write
 from hpcsolve.problems.tsp import NO_ARC, from_costs, from_matrix
+from tests.formats.reading import names
 
 
 def read_text(tmp_path, text, name="m.csv"):
@@ -95,8 +95,6 @@ def test_large_integer_table_is_fast_and_exact(tmp_path):
 
 
 labels = st.lists(st.integers(-3, 12) | st.integers(-(10**17), 10**17), min_size=2, max_size=6, unique=True)
-names = st.text(st.characters(codec="utf-8", categories=["L", "N", "P", "S", "Zs"]), max_size=8).map(
-    lambda text: unicodedata.normalize("NFC", " ".join(text.split())))
 small = st.integers(0, 4)
 
 
@@ -176,7 +174,7 @@ def test_what_is_written_is_read(tmp_path_factory, cities, data, file, scale):
     cost[cost == 4] = NO_ARC
     cost[cost == 3] = -1
     named = data.draw(st.booleans())
-    called = data.draw(st.lists(names, min_size=len(cities), max_size=len(cities))) if named else ()
+    called = data.draw(st.lists(names(0), min_size=len(cities), max_size=len(cities))) if named else ()
     tsp = from_costs(cost, "again", labels=None if named else np.array(cities), scale=scale, city_names=called)
     path = tmp_path_factory.mktemp("m") / file
     try:
