@@ -1,5 +1,6 @@
 """Rounding against exact rational arithmetic: every cost, the finest unit, bounds, and what is claimed of answers."""
 
+import math
 import pickle
 from decimal import Decimal
 from fractions import Fraction
@@ -25,11 +26,14 @@ from hpcsolve.problems.rounding import (
     BadNumber,
     Costs,
     Precision,
+    all_at_scale,
+    at_scale,
     costs_from_floats,
     costs_from_integers,
     costs_from_texts,
     decimals_of,
     exact_floats,
+    floor_at_scale,
     unit_text,
 )
 from hpcsolve.problems.tsp import from_matrix
@@ -37,6 +41,25 @@ from hpcsolve.problems.unrounded import most_edges, times_counted, unrounded_pat
 from tests.rounding_study import FAMILIES, HERE, table
 
 FINE = 2**62 - 1
+
+
+@given(st.fractions(min_value=-1000, max_value=1000, max_denominator=100), st.integers(0, 4))
+def test_what_a_job_gives_follows_the_scale_of_the_costs(value, decimals):
+    """Times, costs by leg and cutoffs are exact multiples of 1 / scale, a cutoff the largest one below it."""
+    scale, number = 10**decimals, float(value)
+    exact = Fraction(repr(number)) * scale
+    expected = int(exact) if exact.denominator == 1 else None
+    assert at_scale(repr(number), scale, 10**9) == expected
+    found = all_at_scale(np.array([number, 3.0]), scale, 10**9)
+    assert (None if found is None else found.tolist()) == (None if expected is None else [expected, 3 * scale])
+    assert floor_at_scale(number, scale) == math.floor(exact)
+
+
+@pytest.mark.parametrize("cell", ["-inf", "nan", "", "inf", "1001", "1e400", "0." + 50 * "0" + "1", "x"])
+def test_what_no_time_is_has_no_integer(cell):
+    assert at_scale(cell, 10, 10_000) == (NO_ARC if cell in ("", "inf") else None)
+    with pytest.raises(OverflowError):
+        all_at_scale(np.array([1.0, 1001.0]), 10, 10_000)
 
 
 def precision(largest=2**30, fits=False, exact=False, decimals=None):
