@@ -164,6 +164,14 @@ def _arc(tsp: Tsp, tail: int, head: int) -> str:
     return f"from city {tsp.labels[tail]} to {tsp.labels[head]}"
 
 
+def number_of_tours(contents: Contents) -> str:
+    """Return `3 optimal tours`, or `` if they were not counted. The largest number stands for that many or more."""
+    count = contents.value("solution", "optimal_tours")
+    if count is None:
+        return ""
+    return f"{'at least ' if int(count) == 2**64 - 1 else ''}{counted(int(count), 'optimal tour')}"
+
+
 def cost_suffix(contents: Contents) -> str:
     """Return what is printed after the cost.
 
@@ -314,10 +322,8 @@ class TourType(base.AnswerType):
 
     def _more_lines(self, contents: Contents) -> Iterator[str]:
         """Yield the number of optimal tours, the range of the best ones, and the arcs, where the job asks for them."""
-        count, best = contents.value("solution", "optimal_tours"), contents.value("solution", "best_costs")
-        worth = Worth(contents)
-        if count is not None:
-            number = f"{'at least ' if int(count) == 2**64 - 1 else ''}{counted(int(count), 'optimal tour')}"
+        best, worth = contents.value("solution", "best_costs"), Worth(contents)
+        if number := number_of_tours(contents):
             yield f"number: {number}{worth.rounded_to()}"
         if best is not None:
             own = contents.in_own_unit(np.asarray(best))

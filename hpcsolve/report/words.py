@@ -16,7 +16,7 @@ from hpcsolve.analysis.plot.run import seconds_by_phase
 from hpcsolve.answers import answer_in, rounding, tours
 from hpcsolve.answers.reductions import REDUCTIONS, ranges
 from hpcsolve.answers.rounding import Worth
-from hpcsolve.answers.tour import below_optimum, cost_suffix, is_open
+from hpcsolve.answers.tour import below_optimum, cost_suffix, is_open, number_of_tours
 from hpcsolve.answers.tours import TOURS
 from hpcsolve.answers.tree import how_proven
 from hpcsolve.output.log import duration
@@ -132,10 +132,9 @@ def _tour_answer(result: Result) -> Iterator[str]:
 
 def _several(result: Result) -> Iterator[str]:
     """Yield the number of optimal tours and the costs of the best ones, where the job asks for them."""
-    count, costs = result.optimal_tours, result.best_costs
-    if count is not None:
-        at_least = "at least " if count == 2**64 - 1 else ""
-        yield f"There {'is' if count == 1 else 'are'} {at_least}{counted(count, 'optimal tour')}."
+    if number := number_of_tours(result.contents):
+        yield f"There {'is' if result.optimal_tours == 1 else 'are'} {number}."
+    costs = result.best_costs
     if len(costs) > 1:
         yield f"The {len(costs)} best cost {shown(costs[0])} to {shown(costs[-1])}."
 
