@@ -7,7 +7,7 @@ import numpy as np
 from hpcsolve.algorithms import ant_colony
 from hpcsolve.algorithms.ant_colony.instance import ant_instance, powers
 from hpcsolve.algorithms.ant_colony.max_min import KINDS
-from hpcsolve.algorithms.ant_colony.solve import SEARCHES
+from hpcsolve.algorithms.ant_colony.solve import search_of
 from hpcsolve.algorithms.base import StopCriteria, silent
 from hpcsolve.device.base import Device
 from hpcsolve.parallel.comm import SerialComm
@@ -40,7 +40,7 @@ def ant_samplers(device: Device, tsp: Tsp) -> None:
     step = {"n": n, "here": 3, "samples": 9, "key": 7, "open": bits, "chosen": chosen}
     for variant in ("ant-system", "mmas"):
         parameters = ant_colony.Parameters(variant=variant, strategy="st-group", ants=2)
-        search = SEARCHES[variant](device, instance, parameters, powers(instance, parameters), keys)
+        search = search_of(parameters)(device, instance, parameters, powers(instance, parameters), keys)
         own = search.buffers
         if variant == "mmas":
             kernel = device.kernel("ants/max_min", "max_min_sample")

@@ -8,7 +8,8 @@ cuda_src/ants/pheromone.cuh), and random numbers are functions of (seed, colony,
 
 parameters.py  what the user asks for, and what an instance does not allow
 instance.py    an instance as the kernels have it, pheromone as integers, named buffers
-ant_system.py  Ant System on a device (kernels: cuda_src/ants/head_tail.cu, roulette.cu, ant_system.cu)
+ant_system.py  Ant System on a device (kernels: cuda_src/ants/head_tail.cu, ant_system.cu)
+roulette.py    Ant System with tours constructed as published, for study (kernel: cuda_src/ants/roulette.cu)
 max_min.py     MAX-MIN Ant System with local search on a device (kernels: cuda_src/ants/max_min.cu, local_search.cu)
 colonies.py    colonies over ranks: iterations, incumbents, stop criteria, checkpoints
 solve.py       the plan of a job, its run, and a trial of its time

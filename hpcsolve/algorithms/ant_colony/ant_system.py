@@ -1,11 +1,10 @@
 """Ant System on a device: all ants choose among all cities, and all of them deposit pheromone.
 
-Kernels: cuda_src/ants/head_tail.cu and roulette.cu construct the tours, ant_system.cu changes the pheromone.
+Kernels: cuda_src/ants/head_tail.cu constructs the tours, with constant work a step, and ant_system.cu changes the
+pheromone.
 """
 
 from __future__ import annotations
-
-from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,26 +18,8 @@ CITY_THREADS = 128
 """Threads of a block that updates one city's row."""
 LINE = 16
 """Ants whose adjacent cities share a cache line (`line_ants` in cuda_src/ants/ant_system.cu)."""
-LEAST_THREADS = 32
-"""Threads to which the blocks of st-dynamic shrink."""
 RECORD = 64
 """32-bit words of a `head_row` (cuda_src/ants/head_tail_tables.cuh). Words 32 to 47 are the nearest cities."""
-
-
-def launches(parameters: Parameters, n: int) -> Iterator[tuple[int, int, int]]:
-    """Yield (first step, last step + 1, threads of a block) of each launch of roulette. Tours are the same for any."""
-    threads = parameters.block_threads
-    if parameters.strategy == "st-dynamic":
-        first = 0
-        while threads > LEAST_THREADS:  # half the threads when half the cities are left
-            until = n - (n - first) // 2
-            yield first, until, threads
-            first, threads = until, max(LEAST_THREADS, threads // 2)
-        yield first, n, threads
-    elif parameters.launch == "step":
-        yield from ((step, step + 1, threads) for step in range(n))
-    else:
-        yield 0, n, threads
 
 
 class AntSystem(Search):
@@ -58,17 +39,13 @@ class AntSystem(Search):
         tail[:, : instance.n] = heuristic
         np.put_along_axis(tail, heads.astype(np.int64), 0, axis=1)
         own["heuristic"].upload(tail)
-        if "whole_heuristic" in own:
-            own["whole_heuristic"].upload(heuristic)
         self._update(first=True)
 
     @staticmethod
     def shapes(n: int, colonies: int, ants: int, parameters: Parameters) -> Shapes:
         """Return the shapes and types of all buffers, by name."""
         stride = -(-n // 64) * 64
-        whole = {} if parameters.strategy == "head-tail" else {"whole_heuristic": ((n, n), np.uint32)}
         return {
-            **whole,
             "cost": ((n, n), np.int32),
             "heuristic": ((n, stride), np.uint32),
             "head_heuristic": ((n, HEAD), np.uint32),
@@ -87,18 +64,8 @@ class AntSystem(Search):
 
     def construct_on_device(self, iteration: int) -> None:
         """Construct the tours of all ants in the buffers."""
-        own, how, ants = self.buffers, self.parameters, len(self.keys) * self.ants
-        if how.strategy == "head-tail":
-            kernel = self.device.kernel("ants/head_tail", "head_tail_construct")
-            kernel(ants, ANT_THREADS, tables=self.tables(), cost=own["cost"], **self.construction(iteration))
-            return
-        kernel = self.device.kernel("ants/roulette", "roulette_construct")
-        tables: dict[str, Argument] = {
-            "stride": own["heuristic"].shape[1], "pheromone": own["pheromone"], "heuristic": own["whole_heuristic"],
-        }
-        for first, last, threads in launches(how, self.instance.n):
-            kernel(ants, threads, first=first, last=last, rules={"listed": how.tour_list, "tiled": how.tiled},
-                   tables=tables, cost=own["cost"], **self.construction(iteration))
+        kernel, ants = self.device.kernel("ants/head_tail", "head_tail_construct"), len(self.keys) * self.ants
+        kernel(ants, ANT_THREADS, tables=self.tables(), cost=self.buffers["cost"], **self.construction(iteration))
 
     def learn(self, iteration: int, lengths: NDArray[np.uint64], incumbents: Incumbents) -> None:
         """Let pheromone evaporate, and let all ants deposit on the arcs of their tours."""

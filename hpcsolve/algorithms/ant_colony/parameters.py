@@ -33,17 +33,28 @@ class Parameters(Table, frozen=True):
         Independent colonies, each with random numbers of its own; the answer is the best of all.
     ants
         Ants of a colony; by default 25 (mmas), or as many as cities (ant-system).
-    alpha
-        Exponent of the pheromone: only 1, since other powers would not be the same bits on every machine.
     beta
         Exponent of the heuristic, 1 / (cost + 0.1).
     rho
         Share of the pheromone that evaporates in an iteration; by default 0.2 (mmas), 0.02 without local search, 0.5
         (ant-system).
+    candidates
+        Of mmas: length of the candidate lists, the nearest cities that an ant prefers while one of them is unvisited.
+    local_search
+        Of mmas: how every tour is improved. "auto" is "4-opt", or "insertion" where costs are asymmetric.
+    migration
+        Number of iterations after which each colony's best tour is copied to the next colony; 0: never.
+    optimum
+        The cheapest tour's cost, if it is known, in the instance's own unit: gaps are counted from it.
+
+    For study
+    ---------
+    alpha
+        Exponent of the pheromone: only 1, since other powers would not be the same bits on every machine.
     strategy
-        Of ant-system, how tours are constructed: "head-tail" with constant work a step; for study, and as oracles with
-        the same probabilities, "st-group" (a block of threads is an ant) and "st-dynamic" (blocks that shrink with the
-        number of unvisited cities).
+        Of ant-system, how tours are constructed: "head-tail" with constant work a step; as published, and as oracles
+        with the same probabilities, "st-group" (a block of threads is an ant) and "st-dynamic" (blocks that shrink with
+        the number of unvisited cities).
     launch
         Of st-group: "tour" constructs whole tours in one launch of the kernel, "step" launches it for every step.
     tour_list
@@ -53,14 +64,6 @@ class Parameters(Table, frozen=True):
         Of st-group and st-dynamic: whether each thread adds up and searches a tile; else one thread searches all.
     block_threads
         Of st-group: threads of a block; of st-dynamic: those at the beginning of a tour.
-    candidates
-        Of mmas: length of the candidate lists, the nearest cities that an ant prefers while one of them is unvisited.
-    local_search
-        Of mmas: how every tour is improved. "auto" is "4-opt", or "insertion" where costs are asymmetric.
-    migration
-        Number of iterations after which each colony's best tour is copied to the next colony; 0: never.
-    optimum
-        The cheapest tour's cost, if it is known, in the instance's own unit: gaps are counted from it.
     """
 
     STOPS: ClassVar[tuple[str, ...]] = ("seconds", "target", "iterations", "stagnation")

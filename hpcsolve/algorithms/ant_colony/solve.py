@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -42,6 +42,7 @@ from hpcsolve.algorithms.ant_colony.parameters import (
     require_costs,
     require_fit,
 )
+from hpcsolve.algorithms.ant_colony.roulette import Roulette
 from hpcsolve.algorithms.base import (
     NO_STOP,
     TO_FILL_GPUS,
@@ -68,8 +69,6 @@ DEFAULT_ITERATIONS = 1000
 TRIAL_SECONDS = 1.0
 """Seconds that the trial iterates for."""
 KERNEL_FILES = ("ants/head_tail", "ants/roulette", "ants/ant_system", "ants/max_min", LOCAL_SEARCH_FILE)
-SEARCHES: dict[str, type[Search]] = {"ant-system": AntSystem, "mmas": MaxMin}
-"""By variant."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +86,14 @@ class AntColony(Algorithm):
     name, kind, answers, parameters = "ant-colony", "tsp", (TOUR,), Parameters
     kernel_files = KERNEL_FILES
     groups: ClassVar = {"colonies": COLONIES, "improvements": IMPROVEMENTS, "history": HISTORY}
+
+    def kernels_of(
+        self, parameters: Parameters, instance: str | dict[str, Any], criteria: StopCriteria
+    ) -> tuple[str, ...]:
+        """Return the kernel files of the variant, and of the way in which it constructs tours."""
+        if parameters.variant == "mmas":
+            return ("ants/max_min", LOCAL_SEARCH_FILE)
+        return ("ants/head_tail" if parameters.strategy == "head-tail" else "ants/roulette", "ants/ant_system")
 
     def largest_cost(self, n: int, edges: int) -> int:
         """Return the largest difference of two costs, whatever their number."""
@@ -149,7 +156,7 @@ class AntColony(Algorithm):
         mine = even_shares(parameters.colonies, comm.size)[comm.rank]
         incumbents = no_incumbents(mine, tsp.n)
         keys = random_keys(seed, mine)
-        search = SEARCHES[parameters.variant](device, instance, parameters, made, keys) if mine else None
+        search = search_of(parameters)(device, instance, parameters, made, keys) if mine else None
 
         def tell(best: int, mean: float) -> str:
             own = [(length + shift) / tsp.scale for length in (best, mean)]
@@ -193,13 +200,20 @@ class AntColony(Algorithm):
         return Trial(small, found, watch.setup, min(limits, default=None), measured_on, open_end=open_end)
 
 
+def search_of(parameters: Parameters) -> type[Search]:
+    """Return the class of the colonies."""
+    if parameters.variant == "mmas":
+        return MaxMin
+    return AntSystem if parameters.strategy == "head-tail" else Roulette
+
+
 def device_bytes(parameters: Parameters, n: int, symmetric: bool, colonies: int) -> int:
     """Return the bytes of device memory of a rank with so many colonies, exactly."""
     if colonies == 0:
         return 0
     ants = ants_of(parameters, n)
     scratch = 0 if local_search_of(parameters, symmetric) == "none" else scratch_bytes(colonies * ants, n, BREADTH)
-    return nbytes(SEARCHES[parameters.variant].shapes(n, colonies, ants, parameters)) + scratch
+    return nbytes(search_of(parameters).shapes(n, colonies, ants, parameters)) + scratch
 
 
 def host_bytes(parameters: Parameters, n: int, colonies: int, device_kind: str) -> int:

@@ -72,15 +72,18 @@ class Parameters(Table, frozen=True):
         proves useless are dropped, for sums of costs by place alone; "auto": the lattice for up to 28 cities (20 with
         other objectives and constraints) and where "bounded" is not possible, else "bounded". If one of them does not
         fit in the memory, the other one takes over. The answer is the same.
-    layout
-        How the lattice stores its states. "planes": split over ranks, any size; "compact": one table of all states on
-        one rank, for study and as an oracle, for plain sums without `before`, `position`, `not-position`, `count`,
-        `best` and `arcs` alone.
     costs_sha256
         SHA-256 of the file of `costs`. hpcsolve writes it into the result's job, so that a file that has changed is
         refused when the job is run again.
     windows_sha256
         SHA-256 of the file of `windows`, for the same purpose.
+
+    For study
+    ---------
+    layout
+        How the lattice stores its states. "planes": split over ranks, any size; "compact": one table of all states on
+        one rank, as an oracle, for plain sums without `before`, `position`, `not-position`, `count`,
+        `best` and `arcs` alone.
     """
 
     STOPS: ClassVar[tuple[str, ...]] = ("memory", "seconds", "target")

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from scipy.stats import ks_2samp
 
 from hpcsolve.algorithms.ant_colony import Parameters
-from hpcsolve.algorithms.ant_colony.ant_system import AntSystem
 from hpcsolve.algorithms.ant_colony.colonies import no_incumbents
 from hpcsolve.algorithms.ant_colony.instance import ant_instance, powers
+from hpcsolve.algorithms.ant_colony.solve import search_of
 from hpcsolve.device.host import HostDevice
 from jobs.benchmarks.ants.instances import Instance
 from jobs.benchmarks.common.table import markdown
@@ -32,7 +32,8 @@ def _rows(instance: Instance, iterations: list[int]) -> list[list[str]]:
     rows, done = [], 0
     with HostDevice(1) as device:
         ours, oracle = (
-            AntSystem(device, renumbered, parameters, powers(renumbered, parameters), np.array([[seed, 0]], np.uint32))
+            search_of(parameters)(device, renumbered, parameters, powers(renumbered, parameters),
+                                  np.array([[seed, 0]], np.uint32))
             for seed, parameters in enumerate(Parameters(variant="ant-system", strategy=name)
                                               for name in ("head-tail", ORACLE))
         )

@@ -6,10 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpcsolve.algorithms.ant_colony import Parameters
-from hpcsolve.algorithms.ant_colony.ant_system import AntSystem
 from hpcsolve.algorithms.ant_colony.colonies import no_incumbents
 from hpcsolve.algorithms.ant_colony.instance import ant_instance, powers, unit_of
-from hpcsolve.algorithms.ant_colony.solve import SEARCHES
+from hpcsolve.algorithms.ant_colony.solve import search_of
 from hpcsolve.device.host import HostDevice
 from hpcsolve.problems.generate.tsp import clustered_tsp, random_matrix, uniform_tsp
 from hpcsolve.problems.tsp import from_matrix
@@ -36,7 +35,7 @@ def prepared(tsp, device, ants, rho=0.5, keys=(KEY,), **strategy):
     instance = ant_instance(tsp)
     parameters = Parameters(variant="ant-system", ants=ants, rho=rho, **strategy)
     made = powers(instance, parameters)
-    search = AntSystem(device, instance, parameters, made, np.array(keys, np.uint32))
+    search = search_of(parameters)(device, instance, parameters, made, np.array(keys, np.uint32))
     return instance, search.unit, made.heuristic, search
 
 
@@ -78,7 +77,7 @@ def test_block_sizes_do_not_matter(strategy, device, monkeypatch):
     parameters = Parameters(ants=ants, **variant)
 
     def tours(searching_on):
-        search = SEARCHES[parameters.variant](searching_on, instance, parameters, powers(instance, parameters),
+        search = search_of(parameters)(searching_on, instance, parameters, powers(instance, parameters),
                                               np.array([KEY], np.uint32))
         kept = no_incumbents(range(1), tsp.n)
         for iteration in range(2):
