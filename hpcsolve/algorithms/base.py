@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol
 
 import msgspec
@@ -16,6 +14,7 @@ from hpcsolve.answers.contents import Column, DistanceTable, Group
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
 from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo
 from hpcsolve.parallel.launch import on_rank_0
+from hpcsolve.problems.rounding import floor_at_scale
 
 if TYPE_CHECKING:
     from hpcsolve.algorithms.trial import Trial
@@ -56,8 +55,7 @@ class StopCriteria(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rena
 
     def scaled_target(self, scale: int) -> int | None:
         """Return the largest cost that meets the target, in units of 1 / `scale`, or None without a target."""
-        # The decimal digits are taken as written: 1.15 in hundredths is 115, but 1.15 * 100 < 115 in floats.
-        return None if self.target is None else math.floor(Fraction(str(self.target)) * scale)
+        return None if self.target is None else floor_at_scale(self.target, scale)
 
 
 NO_STOP = StopCriteria()

@@ -241,7 +241,7 @@ def batch_of_arrays(
     return joined(file.stem or "batch", [(file.name, found, roundings_by_instance(found)) for found in made])
 
 
-def _costs_as_integers(file: InputFile, array: NDArray[np.generic], precision: Precision | None) -> Costs:
+def _costs_as_integers(file: InputFile, array: NDArray[Any], precision: Precision | None) -> Costs:
     """Return an array as integers, in its own shape. The diagonals are ignored."""
     n, limit = array.shape[1], largest_cost(array.shape[1])
     if array.dtype.kind == "f":
@@ -255,9 +255,11 @@ def _costs_as_integers(file: InputFile, array: NDArray[np.generic], precision: P
             what = f"the cost from city {row} to city {column} of instance {number} {problem.reason}"
             raise file.error(what) from None
         return found._replace(values=found.values.reshape(array.shape))
+    unsigned = array.dtype.kind == "u"  # 2^64 - 1 would be -1 in int64
+    beyond = (array > np.uint64(limit) if unsigned else (array > limit) | (array < -limit)) & (array != NO_ARC)
+    beyond[:, np.arange(n), np.arange(n)] = False
     cost = array.astype(np.int64)
     cost[:, np.arange(n), np.arange(n)] = NO_ARC
-    beyond = (np.abs(cost) > limit) & (cost != NO_ARC)
     if beyond.any():
         raise file.error(f"a cost of instance {int(np.argmax(beyond.any(axis=(1, 2))))} exceeds {limit}")
     return Costs(cost, 1)

@@ -20,6 +20,7 @@ ended before (`limited_start`).
 
 from __future__ import annotations
 
+import functools
 import os
 import signal
 import socket
@@ -131,27 +132,40 @@ def _sent_again() -> Iterator[None]:
     Python notes a signal and calls its handler later. If it comes in the microseconds before a system call that waits,
     or if another thread takes it, the call goes on as if there were none, and may never return.
     """
+    global _passed_on
+    _passed_on = signal.set_wakeup_fd(_watched_pipe(), warn_on_full_buffer=False)
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(_passed_on)
+
+
+_passed_on = -1
+"""Where the numbers of signals were written before, or -1."""
+
+
+@functools.cache
+def _watched_pipe() -> int:
+    """Return the end of a pipe into which the numbers of signals are written. A thread reads them.
+
+    The thread never ends, since a thread that does loads a library first, and where there is no room for it glibc ends
+    the process.
+    """
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
-    main, before = threading.get_ident(), signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
 
     def watch() -> None:
         signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
         while noted := os.read(reader, 1):  # the number of a signal, whichever thread has taken it
-            if before != -1:
-                os.write(before, noted)
+            if _passed_on != -1:
+                os.write(_passed_on, noted)
             time.sleep(SECONDS_TO_HANDLE)
             late = noted[0] in STOPPING and time.monotonic() - _handled > 2 * SECONDS_TO_HANDLE
             if late and signal.getsignal(noted[0]) is interrupt:
-                signal.pthread_kill(main, noted[0])
-        os.close(reader)
+                signal.pthread_kill(threading.main_thread().ident or 0, noted[0])
 
     threading.Thread(target=watch, name="signals", daemon=True).start()
-    try:
-        yield
-    finally:
-        signal.set_wakeup_fd(before)
-        os.close(writer)
+    return writer
 
 
 def let_kill(*signals: signal.Signals) -> None:

@@ -36,6 +36,7 @@ JOBS = {
     "rows": ("shortest-paths", ROADS, {**MANY}),
     "predecessors": ("shortest-paths", ROADS, {**MANY, "predecessors": True}),
     "a power law, one source": ("shortest-paths", POWER, {"sources": [1]}),
+    "all pairs": ("shortest-paths", ("road-graph", {"n": 3000}), {"sources": "all", "engine": "near-far"}),
     "targets": ("shortest-paths", ROADS, {**MANY, "targets": [5, 6]}),
     "queries": ("shortest-paths", ROADS, {"queries": [(1, 9000), (3, 29000), (200, 4)]}),
     "fast": ("steiner-kmb", TERMINALS, {}),
@@ -51,15 +52,19 @@ JOBS = {
 }
 
 
+OWN_BYTES = 3 << 17
+"""Bytes of small objects of Python that a run makes, whatever its size. No estimate counts them."""
+
+
 @pytest.mark.parametrize("name", JOBS)
 @pytest.mark.slow
-def test_an_estimate_is_within_a_fifth_of_what_a_run_takes(name):
+def test_an_estimate_is_what_a_run_takes_or_up_to_a_fifth_more(name):
     solver, problem, parameters = solved = _job(*JOBS[name])
     _peak(*solved)
     with HostDevice(2) as device:
         need = plan_of(solver, problem, parameters, 1, device.info)
     traced, on_device = _peak(*solved)
-    assert abs(need.needed[0] - traced) <= 0.2 * traced, (need.needed[0] / traced, need, traced)
+    assert traced - OWN_BYTES <= need.needed[0] <= 1.2 * traced, (need.needed[0] / traced, need, traced)
     assert abs(need.device_bytes[0] - on_device) <= 0.2 * on_device, (need.device_bytes[0], on_device)
 
 

@@ -36,6 +36,8 @@ SEARCHES = {
     "rounds": Dataset("int64", "Number of rounds, each of which must wait for the one before", "search"),
 }
 """The group `/searches`."""
+SEED_BYTES = 256
+"""Bytes of the array and the places in lists that each search has in Python."""
 ARCS = 1 << 24
 """A block makes searches one after the other until their arcs are so many, at least one: some tenths of a second."""
 
@@ -186,6 +188,8 @@ def _rank_bytes(engine: Engine, request: Request, stated: PathStatement, info: D
         batch = min(size, engine.batch(request, info) * batches_at_once(info))
         device = (0 if info.kind == "cpu" else batch * row) + 64 * batch  # a CPU writes into the rows themselves
         host = size * row + (4 * request.n * size if parameters.voronoi else 0)
+    # The numbers of all vertices, made of a range of them, and an array for the seeds of each search of all ranks.
+    host += 8 * request.n + SEED_BYTES * len(asked.seeds)
     return engine.nbytes(request, info) + device, host
 
 

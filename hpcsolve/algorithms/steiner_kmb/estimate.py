@@ -17,7 +17,7 @@ from hpcsolve.algorithms.shortest_paths.engines.hierarchy import Refusal, hierar
 from hpcsolve.algorithms.shortest_paths.search_graph import LONG, WORD, Keys, layout_bytes, search_graph_bytes
 from hpcsolve.algorithms.shortest_paths.searches import WANTS_PATHS, Request
 from hpcsolve.algorithms.shortest_paths.solve import Memory
-from hpcsolve.algorithms.steiner_kmb.kmb import KmbCheckpoints, spanned_rows
+from hpcsolve.algorithms.steiner_kmb.kmb import MOST_PAIRS, KmbCheckpoints, spanned_rows
 from hpcsolve.algorithms.steiner_kmb.network import Network, network, prepared
 from hpcsolve.algorithms.steiner_kmb.nodes import PANEL, capacity, sent_bytes, table_bytes
 from hpcsolve.algorithms.steiner_kmb.reduced_graph import WORTHWHILE
@@ -41,8 +41,13 @@ from hpcsolve.problems.steiner import exact_sum
 
 LINKS_A_VERTEX = 8
 """Links that are held for each vertex at most: road-like graphs have 3 or 4, and for a moment they are held twice."""
-REDUCTION_BYTES = 62
-"""Bytes that building the reduced graph takes for each arc of it."""
+REDUCTION_BYTES = 70
+"""Bytes that building the reduced graph takes for each arc of the graph as it was read."""
+PAIR_BYTES, NEAR_PAIRS = 80, 36
+"""Bytes that a pair of terminals takes while pairs are collected and sorted, and the pairs of each terminal.
+
+In road networks a terminal has 20 to 35 others within the bottleneck. More pairs are made fewer at `MOST_PAIRS`.
+"""
 ARCS = 1 << 22
 """Roughly the arcs that each block scans in the trial, by one search or several."""
 
@@ -71,14 +76,16 @@ def memory(graph: Graph, parameters: Parameters, ranks: int, info: DeviceInfo) -
         if best:  # links of vertices and panels of the table, then searches by ruin and recreate
             links = (4 + LINKS_A_VERTEX * (4 + width)) * left.n + info.threads * PANEL * capacity(k) * width
             scratch = max(links, 100 * min(info.threads, len(range(rank, parameters.starts, ranks))) * left.n)
+        # Mode kmb sorts the pairs of terminals that it has collected, with copies of their numbers and distances.
+        sorted_pairs = 0 if best else PAIR_BYTES * min(MOST_PAIRS, NEAR_PAIRS * count)
         # From the reductions on a rank has the network of the smaller graph too, and its table.
         later = Network.bytes_for(left.n, left.arcs) + table
         one_memory = info.kind == "cpu"  # for device and host; beside a GPU the CPU does the work that needs scratch
         peak = Network.bytes_for(graph.n, graph.arcs) + max(
             ascent + 8 * graph.arcs - shared,  # what is shared is made after the dual ascents
-            REDUCTION_BYTES * left.arcs * first,
+            REDUCTION_BYTES * graph.arcs * first,
             (later + building) * first,
-            later + (device + beside if one_memory else max(beside, scratch)),
+            later + sorted_pairs + (device + beside if one_memory else max(beside, scratch)),
             later + max(24 * graph.n, (100 * left.n + 60 * left.arcs) * local) * first,  # or local search
         )
         if one_memory:  # the host's part is its peak beyond what the device allocates, functions of the host included

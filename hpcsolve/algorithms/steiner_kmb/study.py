@@ -89,7 +89,7 @@ class Matrix(Rows):
         place = np.full(int(self.member.max()) + 1, -1)
         place[batch] = np.arange(len(batch))
         here = place[self.own]
-        self.rows[here >= 0] = rows[here[here >= 0]][:, self.member]
+        self.rows[here >= 0] = rows[np.ix_(here[here >= 0], self.member)]
         self.filled[here >= 0] = 1
 
     def missing(self) -> Indices:

@@ -123,6 +123,12 @@ def test_what_cannot_be(tmp_path: Path, device: Device) -> None:
     far = TspBatch("far", (np.array([[[0, 1, far], [1, 0, 3], [4, 5, 0]] for far in (9, 2**40)]),))
     with pytest.raises(InputError, match="the costs of instance 1 are too far apart"):
         held_karp.ALGORITHM.solve(far, device, SerialComm(), Parameters())
+    for wrong in (2**64 - 1, 2**64 - 9, 2**63 + 1, -(2**63), -(2**62)):  # in int64 the first ones are -1 and -9
+        costs = np.ones((2, 3, 3), np.uint64 if wrong > 0 else np.int64)
+        costs[1, 0, 2] = wrong
+        np.save(tmp_path / "large.npy", costs)
+        with pytest.raises(InputError, match="a cost of instance 1 exceeds"):
+            read_batch(str(tmp_path / "large.npy"), formats.read)
     np.save(tmp_path / "flat.npy", np.ones((3, 4)))
     with pytest.raises(InputError, match=r"shape \(3, 4\); it must be \(instances, n, n\)"):
         read_batch(str(tmp_path / "flat.npy"), formats.read)
