@@ -237,6 +237,8 @@ def batch_of_arrays(
     for array in arrays:
         if array.ndim != 3 or array.shape[1] != array.shape[2] or not array.shape[1]:
             raise file.error(f"an array has shape {array.shape}; it must be (instances, n, n), from row to column")
+        if array.dtype.kind not in "iuf":  # objects would lose their decimals
+            raise file.error(f"holds {array.dtype}; it must hold integers or floats")
     made = [_costs_as_integers(file, array, precision) for array in arrays if len(array)]
     return joined(file.stem or "batch", [(file.name, found, roundings_by_instance(found)) for found in made])
 

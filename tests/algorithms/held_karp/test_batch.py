@@ -146,6 +146,8 @@ def test_an_array_of_a_program_is_a_batch(tmp_path: Path) -> None:
     assert verify_file(str(tmp_path / "all.h5"), str(tmp_path / "costs.npz"))[1].passed
     with pytest.raises(InputError, match=r"name its file, --set instance\.batch=FILE"):
         read_instance(load_job(str(tmp_path / "all.h5")))
+    with pytest.raises(InputError, match="holds object; it must hold integers or floats"):
+        hpcsolve.solve((costs + 0.9).astype(object), device="cpu")
     with pytest.raises(InputError, match=r"has shape \(2, 3, 4\); it must be \(instances, n, n\)"):
         hpcsolve.solve(costs[:2, :3, :4], device="cpu")
     with pytest.raises(InputError, match=r"must be \(n, n\), from row to column, a batch a numpy array of shape"):
