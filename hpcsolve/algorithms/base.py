@@ -14,7 +14,7 @@ from hpcsolve.answers.contents import Column, DistanceTable, Group
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
 from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo
 from hpcsolve.parallel.launch import on_rank_0
-from hpcsolve.problems.rounding import floor_at_scale
+from hpcsolve.problems.rounding import LARGEST_SUM, floor_at_scale
 
 if TYPE_CHECKING:
     from hpcsolve.algorithms.trial import Trial
@@ -188,7 +188,7 @@ class Statement:
     question
         The question that the answer must meet, for `AnswerType.check` and `verify`.
     sha256
-        For each key that names a file, the SHA-256 of its content.
+        For each key that names a file, the SHA-256 of its content, or of what it says where its form does not matter.
     """
 
     problem: Any
@@ -254,7 +254,7 @@ class Algorithm(ABC):
         n, edges
             Numbers of vertices (or cities) and of edges (or arcs).
         """
-        return (2**62 - 1) // max(n, 1)
+        return LARGEST_SUM // max(n, 1)
 
     @abstractmethod
     def statement(self, problem: Any, parameters: Any, to_check: bool = False) -> Any:

@@ -118,10 +118,12 @@ def run_job(
             _interrupts(planned, folder, signals, comm) as interrupts,
             watched(checkpointing.hang_timeout, f"rank {comm.rank} on {socket.gethostname()}") as watchdog,
         ):
-            estimated, method = _check_memory(planned, device, comm, log)
+            estimated, method, note = _check_memory(planned, device, comm, log)
             pace = Pace(checkpointing.interval, _deadline(checkpointing, begun, folder, planned))
             saved, writer = (_saved_and_writer(folder, planned, checkpointing.overwrite, comm, log) if folder else
                              (None, None))
+            if note and saved is None and comm.rank == 0:  # a run from a checkpoint keeps to its method
+                device.notes.append(note)
             checkpoints = Checkpoints(interrupts.noted, saved, writer, pace, log.note,
                                       warn if comm.rank == 0 else log.note, watchdog, begun=clock)
             with no_empty_folder_on_error(checkpoints, comm):
@@ -214,33 +216,33 @@ def _interrupts(
     return Interrupts(signals, WILL_BE_WRITTEN.format(words) if comm.rank == 0 else "")
 
 
-def _check_memory(planned: PlannedRun, device: Device, comm: Comm, log: Log) -> tuple[int, str]:
+def _check_memory(planned: PlannedRun, device: Device, comm: Comm, log: Log) -> tuple[int, str, str]:
     """Refuse a run that does not fit in memory, and make the output's folder.
 
-    Return this rank's estimated bytes, and the method of the plan that fits.
+    Return this rank's estimated bytes, and method and note of the plan that fits.
     """
     memories = comm.gather(memory_of(device))
-    needed, method = on_rank_0(comm, lambda: _needed_bytes(planned, memories or [], device, log))
+    needed, method, note = on_rank_0(comm, lambda: _needed_bytes(planned, memories or [], device.info, log))
     estimated = process_bytes(needed[comm.rank])
     log.note(f"memory of this rank: {estimated} bytes estimated, including the process before the run")
-    return estimated, method
+    return estimated, method, note
 
 
-def _needed_bytes(planned: PlannedRun, memories: list[Any], device: Device, log: Log) -> tuple[Sequence[int], str]:
+def _needed_bytes(
+    planned: PlannedRun, memories: list[Any], info: DeviceInfo, log: Log
+) -> tuple[Sequence[int], str, str]:
     problem, kind = planned.instance.problem, kind_of(planned.job)
-    first = planned.solver.plan(planned.statement, len(memories), device.info, planned.job.settings.stop)
+    first = planned.solver.plan(planned.statement, len(memories), info, planned.job.settings.stop)
     plan = that_fits(first, memories)
     check_memory(plan, memories, f"{kind.size(problem)} {kind.size_unit}", kind.size_unit)
     if planned.output is not None:
         make_folder(Path(planned.output))
     log.say(memory_line(plan, memories))
-    if plan.note:
-        device.notes.append(plan.note)
     if idle := plan.details.get(WITHOUT_WORK):
         log.say(f"idle:   {idle} of {len(memories)} ranks have no work: the problem is too small to share with so many")
     if more := plan.details.get(TO_FILL_GPUS):
         log.say(f"idle:   most of a GPU has no work: {more} would fill {'it' if len(memories) == 1 else 'all of them'}")
-    return plan.needed, plan.method
+    return plan.needed, plan.method, plan.note
 
 
 def _deadline(options: CheckpointOptions, begun: float, folder: Path | None, planned: PlannedRun) -> float | None:

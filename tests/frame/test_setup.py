@@ -41,7 +41,7 @@ def test_it_is_of_this_version():
 
 
 NEEDED = ["h5py==3.8", "msgspec==0.18", "numpy==1.24", "scipy==1.10", "tqdm==4.60"]
-"""What a run needs. `make test-oldest` passed with these on Python 3.10 and 3.11; who changes one, runs it again."""
+"""What a run needs. `make test-oldest` passed with these on Python 3.10 and 3.11. Run it again after a change."""
 
 
 def test_these_are_the_oldest():

@@ -28,7 +28,7 @@ Own = TypeVar("Own", bound="Prepared")
 WANTS_DISTANCES, WANTS_PREDECESSORS, WANTS_TARGETS, WANTS_PATHS, UNCHECKED = 1, 2, 4, 8, 16
 """Bits of `wanted`: what a search delivers. With `UNCHECKED` the check may be left out, where nobody reads it."""
 SEVERAL_SEEDS, CHECKED = 32, 64
-"""What else an engine may deliver: searches from several seeds together; the counters `wrong` and `cut`."""
+"""What else an engine may deliver: searches from several seeds together, and the counters `wrong` and `cut`."""
 ROWS = WANTS_DISTANCES | WANTS_TARGETS
 EVERYTHING = ROWS | WANTS_PREDECESSORS | WANTS_PATHS | SEVERAL_SEEDS | CHECKED
 BLOCK_THREADS = 256

@@ -11,5 +11,5 @@ tighten.py     multipliers and memories, round after round; good orders by local
 layers.py      states as bits, and the next layer of states, on all ranks
 search.py      all layers, perhaps of limited width, and back: one order, or of all best ones the answer
 prove.py       the whole method: what it has proven, when it ends early, what a checkpoint keeps
-run.py         the calls of a job: `estimate` and `run`
+run.py         the calls of a job: `plan` and `run`
 """
