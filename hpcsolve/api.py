@@ -6,7 +6,6 @@ import math
 import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +25,7 @@ from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.rounding import Precision
 from hpcsolve.problems.tsp import Tsp
 from hpcsolve.runner.ahead import build_for
-from hpcsolve.runner.choose import Source, in_words, kind_of_file, method_and_instance
+from hpcsolve.runner.choose import Source, in_words
 from hpcsolve.runner.kinds import is_graph, kind_of
 from hpcsolve.runner.method import owner_of, resources_here
 from hpcsolve.runner.planned import PlannedRun, read_planned, with_earlier
@@ -149,35 +148,58 @@ def solve(
     if algorithm is None:
         job, instance = _chosen(given, ranks, log)
     else:
-        job = given.job(algorithm)
+        job = given.job(algorithm, parameters, _stop_table(stop))
     return _solve_job(job, ranks, lambda: _plan(job, given, instance, output is not None, log), log, checkpoints)
 
 
-@dataclass(frozen=True)
-class _Given:
+class _Given(Source):
     """What a call of `solve` gives: the problem, its options, the keys of the algorithm's table and those above it."""
 
-    problem: ProblemLike
-    options: Mapping[str, Any]
-    parameters: Mapping[str, object]
-    settings: Mapping[str, Any]
+    def __init__(self, problem: ProblemLike, options: Mapping[str, Any], parameters: Mapping[str, object],
+                 settings: Mapping[str, Any]) -> None:
+        super().__init__()
+        self.problem, self.options, self.parameters, self.settings = problem, options, parameters, settings
+        self.file = os.fspath(problem) if isinstance(problem, (str, os.PathLike)) else None
 
-    def job(self, algorithm: str, keys: Mapping[str, object] | None = None, stop: Mapping[str, Any] | None = None
-            ) -> Job:
-        """Return the job with an algorithm, and perhaps with other keys and another table `[stop]`."""
-        own = self.parameters if keys is None else keys
-        settings = {**self.settings, "algorithm": algorithm, **({} if stop is None else {"stop": stop})}
-        table = {key: _plain(value) for key, value in settings.items()}
-        named = {"instance": _instance_key(self.problem, self.options), algorithm: _keys(own)}
+    def job(self, algorithm: str, parameters: Mapping[str, object], stop: Mapping[str, Any]) -> Job:
+        """Return the job with an algorithm, the keys of its table, and the table `[stop]`."""
+        table = {key: _plain(value) for key, value in {**self.settings, "algorithm": algorithm, "stop": stop}.items()}
+        named = {"instance": _instance_key(self.problem, self.options), algorithm: _keys(parameters)}
         return with_files_from(Path.cwd(), job_from_table({**table, **named}))
 
+    def plain_job(self, algorithm: str) -> Job:
+        """Return the job with an algorithm, to read the problem with."""
+        return self.job(algorithm, {}, {})
+
     def read(self, job: Job, precision: Precision | None) -> InstanceOf[Any]:
-        """Return the instance of a job."""
-        if isinstance(self.problem, (str, os.PathLike)):
+        """Return the problem as the instance of a job."""
+        if self.file is not None:
             return read_instance(job, precision=precision)
         kind = kind_of(job)
         problem = kind.given(self.problem, self.options, precision or Judge(job).precision())
         return InstanceOf(problem, IN_MEMORY, kind.content_hash(problem), "memory")
+
+    def nothing_asked(self, graph: Graph) -> InputError:
+        """Return the error that says which arguments ask for something."""
+        names = list(graph.vertex_names) or graph.labels.tolist()
+        first, last = names[0], names[-1]
+        return InputError(
+            f"{graph.name} is a graph of {counted(graph.n, 'vertex')} without terminals; say what to find: distances "
+            f"from a vertex, sources=[{first!r}], a path, queries=[[{first!r}, {last!r}]], or a tree that joins some, "
+            f"terminals=[{first!r}, {last!r}]")
+
+    def kind(self, keys: Mapping[str, object]) -> str:
+        """Return the kind of the problem, which follows from its type, from its options and from the keys."""
+        named = owner_of(keys)
+        if "terminals" in self.options:
+            return "steiner"
+        if self.file is not None:
+            return self.kind_in_file(self.file, self.options)
+        if isinstance(self.problem, np.ndarray) and self.problem.ndim == 3:
+            return "batch"
+        if named is not None and named[0] in ("shortest-paths", "steiner-kmb"):
+            return "graph"
+        return "graph" if is_graph(self.problem) or self.options else "tsp"
 
 
 def _chosen(given: _Given, comm: Comm, log: Log) -> tuple[Job, InstanceOf[Any] | None]:
@@ -188,7 +210,6 @@ def _chosen(given: _Given, comm: Comm, log: Log) -> tuple[Job, InstanceOf[Any] |
     read: list[InstanceOf[Any] | None] = []
 
     def choose() -> Job:
-        source = Source(lambda name: given.job(name, {}, {}), given.read, _nothing_asked)
         keys, stop = _keys(given.parameters), dict(given.settings["stop"])
         seconds = stop.get("seconds")
         if isinstance(seconds, (int, float, np.number)) and not isinstance(seconds, bool) and seconds > 0:
@@ -196,7 +217,7 @@ def _chosen(given: _Given, comm: Comm, log: Log) -> tuple[Job, InstanceOf[Any] |
         else:
             seconds = None  # the job says what is wrong, if it is given
         resources = resources_here(given.settings["device"], seconds, comm.size, given.settings["threads"])
-        method, instance = method_and_instance(source, _kind(given, source, keys), resources, keys, stop)
+        method, instance = given.method_and_instance(given.kind(keys), resources, keys, stop)
         read.append(instance)
         job = given.job(method.algorithm, {**method.keys, **given.parameters}, {**method.stop, **stop})
         log.say(f"choice: {in_words(method, job)}")
@@ -204,29 +225,6 @@ def _chosen(given: _Given, comm: Comm, log: Log) -> tuple[Job, InstanceOf[Any] |
 
     job = on_rank_0(comm, choose)
     return job, read[0] if read else None
-
-
-def _kind(given: _Given, source: Source, keys: Mapping[str, object]) -> str:
-    """Return the kind of the problem, which follows from its type, from its options and from the keys."""
-    problem, named = given.problem, owner_of(keys)
-    if "terminals" in given.options:
-        return "steiner"
-    if isinstance(problem, (str, os.PathLike)):
-        return kind_of_file(source, os.fspath(problem), given.options)
-    if isinstance(problem, np.ndarray) and problem.ndim == 3:
-        return "batch"
-    if named is not None and named[0] in ("shortest-paths", "steiner-kmb"):
-        return "graph"
-    return "graph" if is_graph(problem) or given.options else "tsp"
-
-
-def _nothing_asked(graph: Graph) -> InputError:
-    names = list(graph.vertex_names) or graph.labels.tolist()
-    first, last = names[0], names[-1]
-    return InputError(
-        f"{graph.name} is a graph of {counted(graph.n, 'vertex')} without terminals; say what to find: distances from "
-        f"a vertex, sources=[{first!r}], a path, queries=[[{first!r}, {last!r}]], or a tree that joins some, "
-        f"terminals=[{first!r}, {last!r}]")
 
 
 def _solve_job(
@@ -282,8 +280,7 @@ def _plan(job: Job, given: _Given, instance: InstanceOf[Any] | None, write: bool
     def read(judge: Judge) -> InstanceOf[Any]:
         if instance is not None:
             return instance
-        is_file = isinstance(given.problem, (str, os.PathLike))
-        with reporting_progress(instance_file(job), log.say) if is_file else nullcontext():
+        with nullcontext() if given.file is None else reporting_progress(instance_file(job), log.say):
             return given.read(job, judge.precision())
 
     return with_earlier(read_planned(job, job.settings.output if write else None, read))

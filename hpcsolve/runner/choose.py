@@ -8,9 +8,10 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -81,24 +82,23 @@ def _content(path: str) -> bytes | None:
         return None
 
 
-@dataclass(frozen=True)
-class Source:
-    """A problem that can be read as an instance of one kind or another.
+class Source(ABC):
+    """A problem whose kind nobody names: it can be read as an instance of one kind or another, each once."""
 
-    Attributes
-    ----------
-    job
-        Returns a job with the algorithm of this name, to read the instance with.
-    read
-        Returns the instance of such a job, by the precision of its algorithm or by another one.
-    nothing_asked
-        Returns the error for a graph without terminals of which nothing is asked.
-    """
+    def __init__(self) -> None:
+        self._known: dict[str, InstanceOf[Any]] = {}
 
-    job: Callable[[str], Job]
-    read: Callable[[Job, Precision | None], InstanceOf[Any]]
-    nothing_asked: Callable[[Graph], InputError]
-    _known: dict[str, InstanceOf[Any]] = field(default_factory=dict)
+    @abstractmethod
+    def plain_job(self, algorithm: str) -> Job:
+        """Return a job with the algorithm of this name, and no keys of its table, to read the instance with."""
+
+    @abstractmethod
+    def read(self, job: Job, precision: Precision | None) -> InstanceOf[Any]:
+        """Return the instance of such a job, by the precision of its algorithm or by another one."""
+
+    @abstractmethod
+    def nothing_asked(self, graph: Graph) -> InputError:
+        """Return the error for a graph without terminals of which nothing is asked."""
 
     def instance(self, kind: str) -> InstanceOf[Any]:
         """Return the instance as one of a kind. Raises as `read`."""
@@ -109,12 +109,12 @@ class Source:
 
     def _read_once(self, algorithm: str, precision: Precision | None) -> InstanceOf[Any]:
         if algorithm not in self._known:
-            self._known[algorithm] = self.read(self.job(algorithm), precision)
+            self._known[algorithm] = self.read(self.plain_job(algorithm), precision)
         return self._known[algorithm]
 
     def _cities(self) -> InstanceOf[Any]:
         """Return the instance as cities, with the precision of the algorithm that is taken for so many."""
-        few, many = (Judge(self.job(name)).precision() for name in ("held-karp", "ant-colony"))
+        few, many = (Judge(self.plain_job(name)).precision() for name in ("held-karp", "ant-colony"))
 
         def of(n: int) -> Precision:
             return few if n <= MOST_CITIES else many
@@ -130,41 +130,79 @@ class Source:
                 return self._read_once("ant-colony", None)
             raise error from None
 
+    def kind_in_file(self, path: str, options: Mapping[str, Any] | None) -> str:
+        """Return the kind of problem in a file, from which the instance is read.
 
-def method_and_instance(
-    source: Source, kind: str, resources: Resources, keys: Collection[str] = (), stop: Collection[str] = ()
-) -> tuple[Method, InstanceOf[Any] | None]:
-    """Return the method for a problem, and its instance, or None if the method's job must read it anew.
+        Parameters
+        ----------
+        options
+            The keys of the table `instance` beside the file, which only graphs have, or None.
 
-    Parameters
-    ----------
-    kind
-        "tsp", "batch", "steiner", or "graph": that is a Steiner problem too if it has terminals and no key asks for
-        anything else.
-    resources, keys, stop
-        As `method_for` takes them.
+        Raises
+        ------
+        InputError
+            It is a job or a result, or it cannot be read.
+        """
+        refuse_job_or_result(path)
+        faults: dict[str, str] = {}
+        found: list[str] = []
+        self.plain_job("held-karp" if not options else "shortest-paths")  # raises for mistakes in keys, not in the file
+        if options:
+            return "steiner" if "terminals" in options else "graph"
+        for kind in ("tsp", "graph"):
+            try:
+                problem = self.instance(kind).problem
+                found.append(kind)
+                if kind == "tsp" and problem.n > MOST_AMBIGUOUS_ROWS:
+                    break
+            except OtherKindError:
+                continue
+            except InputError as error:
+                faults[kind] = str(error)
+        if len(found) == 2:
+            raise InputError("may be a table of distances or a list of edges; say which, as in --algorithm held-karp "
+                             "or --algorithm shortest-paths", path)
+        if found:
+            return found[0]
+        if len(set(faults.values())) == 1:
+            raise InputError(next(iter(faults.values())))
+        cities, graph = (_without_file_name(fault, path) for fault in faults.values())
+        raise InputError(f"cannot be read: as cities: {cities}; as a graph: {graph}", path)
 
-    Raises
-    ------
-    InputError
-        The problem cannot be read, or nothing is asked of a graph.
-    """
-    instance = source.instance(kind)
-    if kind == "graph" and has_terminals(instance.problem) and owner_of(keys) is None:
-        kind, instance = "steiner", source.instance("steiner")
-    problem = instance.problem
-    if isinstance(problem, Graph) and not keys and not has_terminals(problem):
-        raise source.nothing_asked(problem)
-    method = method_for(problem, resources, keys, stop)
-    if isinstance(problem, Tsp):
-        usual = "held-karp" if problem.n <= MOST_CITIES else "ant-colony"
-        whole = problem.scale == 1 and problem.rounding is None
-        as_the_job_reads_it = whole or (method.algorithm == usual and not keys)
-    elif isinstance(problem, Graph):
-        as_the_job_reads_it = (kind == "steiner") == (method.algorithm == "steiner-kmb")
-    else:
-        as_the_job_reads_it = True
-    return method, instance if as_the_job_reads_it else None
+    def method_and_instance(
+        self, kind: str, resources: Resources, keys: Collection[str] = (), stop: Collection[str] = ()
+    ) -> tuple[Method, InstanceOf[Any] | None]:
+        """Return the method for the problem, and its instance, or None if the method's job must read it anew.
+
+        Parameters
+        ----------
+        kind
+            "tsp", "batch", "steiner", or "graph": that is a Steiner problem too if it has terminals and no key asks
+            for anything else.
+        resources, keys, stop
+            As `method_for` takes them.
+
+        Raises
+        ------
+        InputError
+            The problem cannot be read, or nothing is asked of a graph.
+        """
+        instance = self.instance(kind)
+        if kind == "graph" and has_terminals(instance.problem) and owner_of(keys) is None:
+            kind, instance = "steiner", self.instance("steiner")
+        problem = instance.problem
+        if isinstance(problem, Graph) and not keys and not has_terminals(problem):
+            raise self.nothing_asked(problem)
+        method = method_for(problem, resources, keys, stop)
+        if isinstance(problem, Tsp):
+            usual = "held-karp" if problem.n <= MOST_CITIES else "ant-colony"
+            whole = problem.scale == 1 and problem.rounding is None
+            as_the_job_reads_it = whole or (method.algorithm == usual and not keys)
+        elif isinstance(problem, Graph):
+            as_the_job_reads_it = (kind == "steiner") == (method.algorithm == "steiner-kmb")
+        else:
+            as_the_job_reads_it = True
+        return method, instance if as_the_job_reads_it else None
 
 
 def has_terminals(graph: Graph) -> bool:
@@ -204,7 +242,11 @@ def choose(
     resources = resources_here(device, seconds, threads=given.get("threads"))
     instance = None
     if name is None:
-        method, instance = _of_file(path, given, resources)
+        if path == "-":
+            raise InputError("standard input: name the algorithm too, as in --algorithm held-karp")
+        source = _NamedFile(path, given)
+        kind = source.kind_in_file(path, given.get("instance"))
+        method, instance = source.method_and_instance(kind, resources, (), given.get("stop", {}))
     else:
         method = as_named(name, resources, given.get("stop", {}))
     table = {**_table(method.algorithm, path, given), "stop": dict(method.stop), method.algorithm: dict(method.keys)}
@@ -220,93 +262,46 @@ def in_words(method: Method, job: Job) -> str:
     return f"{method.algorithm}, {method.reason}{stop_in_words(job.settings.stop)}"
 
 
-def _of_file(path: str, given: Mapping[str, Any], resources: Resources) -> tuple[Method, InstanceOf[Any] | None]:
-    """Return the method for the instance in a file, and the instance if it was read for this method."""
-    if path == "-":
-        raise InputError("standard input: name the algorithm too, as in --algorithm held-karp")
+class _NamedFile(Source):
+    """The file that the command line names, with the keys that --set gives."""
 
-    def nothing_asked(graph: Graph) -> InputError:
-        return _say_what_to_find(graph, path, _no_cities(source, path) if graph.edges <= MOST_AMBIGUOUS_ROWS else "")
+    def __init__(self, path: str, given: Mapping[str, Any]) -> None:
+        super().__init__()
+        self.path, self.given = path, given
 
-    def read(job: Job, precision: Precision | None) -> InstanceOf[Any]:
+    def plain_job(self, algorithm: str) -> Job:
+        """Return a job to read the file with: top-level keys such as `round` count."""
+        plain = {key: value for key, value in self.given.items() if not isinstance(value, dict)}
+        table = {**_table(algorithm, self.path, self.given), **plain}
+        if "instance" in self.given:
+            table["instance"] = {**self.given["instance"], **table["instance"]}
+        return job_of_table(table, JobText(self.path, "", dict.fromkeys(plain, "--set")))
+
+    def read(self, job: Job, precision: Precision | None) -> InstanceOf[Any]:
+        """Return the instance in the file."""
         return read_instance(job, precision=precision)
 
-    source = Source(lambda name: _plain_job(name, path, given), read, nothing_asked)
-    kind = kind_of_file(source, path, given.get("instance"))
-    return method_and_instance(source, kind, resources, (), given.get("stop", {}))
+    def nothing_asked(self, graph: Graph) -> InputError:
+        """Return the error that says which keys ask for something."""
+        names = graph.vertex_names or graph.labels.tolist()
+        first, last = (json.dumps(name, ensure_ascii=False) for name in (names[0], names[-1]))
+        directed = " --set instance.directed=false" if graph.directed else ""
+        no_cities = self._no_cities() if graph.edges <= MOST_AMBIGUOUS_ROWS else ""
+        return InputError(
+            f"is a graph of {counted(graph.n, 'vertex')} without terminals{no_cities}; say what to find: distances "
+            f"from a vertex, --set shortest-paths.sources='[{first}]', a path, --set "
+            f"shortest-paths.queries='[[{first}, {last}]]', or a tree that joins some, --set "
+            f"instance.terminals='[{first}, {last}]'{directed}", self.path)
 
-
-def kind_of_file(source: Source, path: str, options: Mapping[str, Any] | None) -> str:
-    """Return the kind of problem in a file.
-
-    Parameters
-    ----------
-    options
-        The keys of the table `instance` beside the file, which only graphs have, or None.
-
-    Raises
-    ------
-    InputError
-        It is a job or a result, or it cannot be read.
-    """
-    refuse_job_or_result(path)
-    faults: dict[str, str] = {}
-    found: list[str] = []
-    source.job("held-karp" if not options else "shortest-paths")  # raises for mistakes in keys, not in the file
-    if options:
-        return "steiner" if "terminals" in options else "graph"
-    for kind in ("tsp", "graph"):
+    def _no_cities(self) -> str:
+        """Return why the file cannot be read as costs of cities, in brackets, or "" if it can, or if it is a graph."""
         try:
-            problem = source.instance(kind).problem
-            found.append(kind)
-            if kind == "tsp" and problem.n > MOST_AMBIGUOUS_ROWS:
-                break
+            self.instance("tsp")
         except OtherKindError:
-            continue
+            return ""
         except InputError as error:
-            faults[kind] = str(error)
-    if len(found) == 2:
-        raise InputError("may be a table of distances or a list of edges; say which, as in --algorithm held-karp or "
-                         "--algorithm shortest-paths", path)
-    if found:
-        return found[0]
-    if len(set(faults.values())) == 1:
-        raise InputError(next(iter(faults.values())))
-    cities, graph = (_without_file_name(fault, path) for fault in faults.values())
-    raise InputError(f"cannot be read: as cities: {cities}; as a graph: {graph}", path)
-
-
-def _no_cities(source: Source, path: str) -> str:
-    """Return why a file cannot be read as costs of cities, in brackets, or "" if it can or is in a format of graphs."""
-    try:
-        source.instance("tsp")
-    except OtherKindError:
+            return f" (as costs of cities: {_without_file_name(str(error), self.path)})"
         return ""
-    except InputError as error:
-        return f" (as costs of cities: {_without_file_name(str(error), path)})"
-    return ""
-
-
-def _say_what_to_find(graph: Graph, path: str, no_cities: str) -> InputError:
-    """Return the error for the graph in a file of which nothing is asked."""
-    names = graph.vertex_names or graph.labels.tolist()
-    first, last = (json.dumps(name, ensure_ascii=False) for name in (names[0], names[-1]))
-    directed = " --set instance.directed=false" if graph.directed else ""
-    return InputError(
-        f"is a graph of {counted(graph.n, 'vertex')} without terminals{no_cities}; say what to find: distances from a "
-        f"vertex, --set shortest-paths.sources='[{first}]', a path, --set shortest-paths.queries='[[{first}, "
-        f"{last}]]', or a tree that joins some, --set instance.terminals='[{first}, {last}]'{directed}",
-        path,
-    )
-
-
-def _plain_job(name: str, path: str, given: Mapping[str, Any]) -> Job:
-    """Return a job to read a file with: top-level keys such as `round` count."""
-    plain = {key: value for key, value in given.items() if not isinstance(value, dict)}
-    table = {**_table(name, path, given), **plain}
-    if "instance" in given:
-        table["instance"] = {**given["instance"], **table["instance"]}
-    return job_of_table(table, JobText(path, "", dict.fromkeys(plain, "--set")))
 
 
 def _without_file_name(message: str, path: str) -> str:
