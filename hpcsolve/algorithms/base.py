@@ -14,7 +14,7 @@ from hpcsolve.answers.contents import Column, DistanceTable, Group
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
 from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo
 from hpcsolve.parallel.launch import on_rank_0
-from hpcsolve.problems.rounding import LARGEST_SUM, floor_at_scale
+from hpcsolve.problems.rounding import floor_at_scale, largest_cost
 
 if TYPE_CHECKING:
     from hpcsolve.algorithms.trial import Trial
@@ -254,7 +254,7 @@ class Algorithm(ABC):
         n, edges
             Numbers of vertices (or cities) and of edges (or arcs).
         """
-        return LARGEST_SUM // max(n, 1)
+        return largest_cost(n)
 
     @abstractmethod
     def statement(self, problem: Any, parameters: Any, to_check: bool = False) -> Any:

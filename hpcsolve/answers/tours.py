@@ -88,8 +88,9 @@ class ToursType(AnswerType):
         each = []
         for number, (begin, end) in enumerate(pairwise(answer.offset.tolist())):
             exact = Unrounded(own_decimal(int(answer.costs[number]), problem.scale), Decimal(0))
-            if problem.roundings[number] is not None and answer.found[number]:
-                exact = unrounded_tour(problem.instance(number), question, answer.tours[begin:end])
+            tsp = problem.instance(number)
+            if tsp.rounding is not None and answer.found[number]:
+                exact = unrounded_tour(tsp, question, answer.tours[begin:end])
             each.append(exact)
         costs = [exact.cost if found else None for exact, found in zip(each, answer.found)]
         return rounding_group(Unrounded(error=max(exact.error or Decimal(0) for exact in each)), costs=costs)

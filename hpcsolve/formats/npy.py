@@ -29,17 +29,8 @@ from hpcsolve.formats import Instance
 from hpcsolve.formats.files import InputFile, memory_checked, open_file, read_bounded, write_file
 from hpcsolve.formats.records import require_plausible
 from hpcsolve.problems.graph import Graph, assembled
-from hpcsolve.problems.rounding import BadNumber, Costs, Precision, costs_from_floats, exact_weights
-from hpcsolve.problems.tsp import (
-    NO_ARC,
-    Tsp,
-    TspBatch,
-    batch_of,
-    from_matrix,
-    joined,
-    largest_cost,
-    roundings_by_instance,
-)
+from hpcsolve.problems.rounding import BadNumber, Precision, costs_of_table, exact_weights
+from hpcsolve.problems.tsp import NO_ARC, Tsp, TspBatch, batch_of, from_matrix, joined
 
 
 def is_npy(content: bytes) -> bool:
@@ -239,32 +230,8 @@ def batch_of_arrays(
             raise file.error(f"an array has shape {array.shape}; it must be (instances, n, n), from row to column")
         if array.dtype.kind not in "iuf":  # objects would lose their decimals
             raise file.error(f"holds {array.dtype}; it must hold integers or floats")
-    made = [_costs_as_integers(file, array, precision) for array in arrays if len(array)]
-    return joined(file.stem or "batch", [(file.name, found, roundings_by_instance(found)) for found in made])
-
-
-def _costs_as_integers(file: InputFile, array: NDArray[Any], precision: Precision | None) -> Costs:
-    """Return an array as integers, in its own shape. The diagonals are ignored."""
-    n, limit = array.shape[1], largest_cost(array.shape[1])
-    if array.dtype.kind == "f":
-        floats = array.astype(np.float64)
-        floats[:, np.arange(n), np.arange(n)] = np.inf
-        flat = floats.reshape(-1)
-        try:
-            found = costs_from_floats(flat, n, limit, precision, file.name)
-        except BadNumber as problem:
-            number, row, column = np.unravel_index(problem.index, array.shape)
-            what = f"the cost from city {row} to city {column} of instance {number} {problem.reason}"
-            raise file.error(what) from None
-        return found._replace(values=found.values.reshape(array.shape))
-    unsigned = array.dtype.kind == "u"  # 2^64 - 1 would be -1 in int64
-    beyond = (array > np.uint64(limit) if unsigned else (array > limit) | (array < -limit)) & (array != NO_ARC)
-    beyond[:, np.arange(n), np.arange(n)] = False
-    cost = array.astype(np.int64)
-    cost[:, np.arange(n), np.arange(n)] = NO_ARC
-    if beyond.any():
-        raise file.error(f"a cost of instance {int(np.argmax(beyond.any(axis=(1, 2))))} exceeds {limit}")
-    return Costs(cost, 1)
+    made = [array.astype(np.float64) if array.dtype.kind == "f" else array for array in arrays if len(array)]
+    return joined(file.stem or "batch", [(file.name, costs_of_table(table, precision, file.name)) for table in made])
 
 
 _FORMATS = {b"csr": ("indptr", "indices"), b"csc": ("indptr", "indices"), b"coo": ("row", "col")}

@@ -9,6 +9,7 @@ shape (legs, n, n), in that unit too.
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +19,15 @@ from hpcsolve.formats.files import InputFile
 from hpcsolve.formats.npy import is_npy, npy_array
 from hpcsolve.formats.tables import listed, rows_of
 from hpcsolve.problems.questions import Windows
-from hpcsolve.problems.rounding import LARGEST_SUM, all_at_scale, at_scale, is_number
-from hpcsolve.problems.tsp import NO_ARC, Tsp, largest_cost
+from hpcsolve.problems.rounding import (
+    LARGEST_SUM,
+    BadNumber,
+    costs_of_table,
+    exact_from_texts,
+    is_number,
+    largest_cost,
+)
+from hpcsolve.problems.tsp import Tsp
 from hpcsolve.wording import shown
 
 _BLANK = re.compile(r"\s*$")
@@ -72,11 +80,12 @@ def _scaled(file: InputFile, line: int, cell: str, scale: int) -> int:
     """Return a time in scaled integers, at least 0 and at most `LARGEST_SUM`."""
     if not is_number(cell):
         raise file.error(f"expected a time as a number, in the unit of the costs, found {shown(cell)}", line)
-    value = at_scale(cell, scale, LARGEST_SUM)
-    if value is None or value < 0:
-        what = f"{shown(cell)} is not a time of at least 0 with the costs' number of decimals"
-        raise file.error(f"{what} (scale {scale})", line)
-    return min(value, LARGEST_SUM)
+    with suppress(BadNumber):
+        times = exact_from_texts([cell], LARGEST_SUM).at(scale, LARGEST_SUM)
+        if times is not None and times[0] >= 0:
+            return min(int(times[0]), LARGEST_SUM)
+    what = f"{shown(cell)} is not a time of at least 0 with the costs' number of decimals"
+    raise file.error(f"{what} (scale {scale})", line)
 
 
 def read_leg_costs(file: InputFile, tsp: Tsp, legs: int) -> NDArray[np.int64]:
@@ -95,15 +104,11 @@ def read_leg_costs(file: InputFile, tsp: Tsp, legs: int) -> NDArray[np.int64]:
     if table.shape != (legs, tsp.n, tsp.n):
         what = f"has shape {table.shape}; a tour of this instance has {legs} legs among {tsp.n} cities"
         raise file.error(f"{what}, so it must have shape {(legs, tsp.n, tsp.n)}")
-    missing = np.broadcast_to(np.eye(tsp.n, dtype=bool), table.shape).copy()
-    missing |= np.isposinf(table) if table.dtype.kind == "f" else table == NO_ARC
-    limit, costs = largest_cost(tsp.n), np.full(table.shape, NO_ARC)
-    try:
-        scaled = all_at_scale(table[~missing], tsp.scale, limit)
-    except OverflowError:
-        what = f"a cost is not a number or too large: times the instance's scale it may be {limit} at most"
-        raise file.error(what) from None
-    if scaled is None:
+    costs = costs_of_table(table, None, file.name, "leg")
+    values = costs.at(tsp.scale, largest_cost(tsp.n))
+    if values is not None:
+        return values
+    if costs.scale > tsp.scale:
         raise file.error(f"a cost has more decimals than the instance's costs (scale {tsp.scale}); round the costs")
-    costs[~missing] = scaled
-    return costs
+    what = f"a cost is too large: times the instance's scale it may be {largest_cost(tsp.n)} at most"
+    raise file.error(what)

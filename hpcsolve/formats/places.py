@@ -144,7 +144,6 @@ def write_places(tsp: Tsp, path: str) -> None:
     if places is None or tsp.coordinates_kind != geographic.DEGREES or tsp.scale != 1:
         raise InputError("has no latitudes and longitudes in decimal degrees; write it as .tsp or .npy", tsp.name)
     cost = distance_matrix(places, metres)
-    assert cost is not None
     np.fill_diagonal(cost, NO_ARC)
     if not np.array_equal(cost, tsp.cost):
         raise InputError("its costs are not its great-circle distances; write it as .tsp or .npy", tsp.name)

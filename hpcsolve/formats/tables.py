@@ -10,8 +10,6 @@ from typing import NamedTuple
 from hpcsolve.formats.files import InputFile, decode, words
 
 _QUOTED = re.compile(r'[",\r\n]')
-_NOT_INTEGERS = re.compile(rb"[^\d\s+-]|\d[+-]|[+-](?!\d)|\d{19}")
-"""Whatever is not a whole number of at most 18 digits between blanks."""
 _FORMULA = re.compile(r"(?!-\d+(\.\d+)?\Z)[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
 """How a text begins that spreadsheets compute: also with the wide forms of `=+-@`. Negative numbers do no harm."""
 
@@ -109,8 +107,3 @@ def decimal(cost: int, scale: int) -> str:
 def shortest(x: float) -> str:
     """Return the shortest decimal text that reads back as the same float, without a final `.0`."""
     return repr(x).removesuffix(".0")
-
-
-def integers_only(text: bytes) -> bool:
-    """Return whether a text has only whole numbers that fit 64 bits."""
-    return _NOT_INTEGERS.search(text) is None

@@ -28,9 +28,9 @@ from numpy.typing import NDArray
 
 from hpcsolve.errors import InputError
 from hpcsolve.formats.files import InputFile, words, write_text
-from hpcsolve.formats.tables import Row, cells_of, decimal, delimiter_of, integers_only, lines_of
-from hpcsolve.problems.rounding import BadNumber, Costs, Precision, costs_from_texts, is_number
-from hpcsolve.problems.tsp import NO_ARC, Tsp, from_costs, largest_cost, require_memory
+from hpcsolve.formats.tables import Row, cells_of, decimal, delimiter_of, lines_of
+from hpcsolve.problems.rounding import BadNumber, Costs, Precision, costs_of, is_number, whole_numbers
+from hpcsolve.problems.tsp import NO_ARC, Tsp, from_costs, require_memory
 from hpcsolve.wording import shown
 
 _SKIPPED = re.compile(r"\s*(?:#|$)")
@@ -74,14 +74,8 @@ def read_text_matrix(file: InputFile, precision: Precision | None = None) -> Tsp
     _refuse_half(file, rows)
     require_memory(n)
     cost, scale, rounding = _costs(file, rows, precision)
-
-    def location(row: int, column: int) -> tuple[str, int]:
-        return file.name, rows[row][0]
-
     name = file.stem or "matrix"
-    return from_costs(
-        cost.reshape(n, n), name, labels=labels, scale=scale, rounding=rounding, city_names=names, location=location
-    )
+    return from_costs(cost.reshape(n, n), name, labels=labels, scale=scale, rounding=rounding, city_names=names)
 
 
 def _rows(file: InputFile) -> list[Row]:
@@ -230,13 +224,10 @@ def _costs(file: InputFile, rows: list[Row], precision: Precision | None) -> Cos
     for index in range(0, n * n, n + 1):
         if is_number(cells[index]) or cells[index] in ("", "-"):
             cells[index] = "0"
-    text = " ".join(cells).encode()
-    if "" not in cells and integers_only(text):
-        whole = np.fromstring(text, dtype=np.int64, sep=" ")
-        if len(whole) == n * n:  # else a cell holds several numbers, which is refused below
-            return Costs(whole, 1)
+    whole = None if "" in cells else whole_numbers(" ".join(cells).encode())
+    several = whole is not None and len(whole) != len(cells)  # numbers in a cell, which are refused
     try:
-        return costs_from_texts(cells, n, largest_cost(n), precision, file.name)
+        return costs_of(cells if whole is None or several else whole, n, precision, file.name)
     except BadNumber as problem:
         row, column = divmod(problem.index, n)
         message = f"the cost from city {row} to city {column} (cell {column + 1}) {problem.reason}"

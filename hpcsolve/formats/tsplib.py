@@ -16,18 +16,18 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.errors import InputError
 from hpcsolve.formats.files import InputFile, decode, words
-from hpcsolve.formats.tables import integers_only
 from hpcsolve.problems.distances import dimensions, distance_functions, distance_matrix
 from hpcsolve.problems.geographic import DEGREES_MINUTES
 from hpcsolve.problems.notes import not_used
-from hpcsolve.problems.rounding import BadNumber, Costs, Precision, Rounding, costs_from_texts, is_number
-from hpcsolve.problems.tsp import NO_ARC, Tsp, from_costs, largest_cost, require_memory
+from hpcsolve.problems.rounding import BadNumber, Costs, Precision, Rounding, costs_of, is_number, whole_numbers
+from hpcsolve.problems.tsp import NO_ARC, Tsp, from_costs, require_memory
 from hpcsolve.wording import counted, did_you_mean, nearest, not_solved, shown
 
 KEYS = (
@@ -163,10 +163,11 @@ class TsplibParts:
         if weight_type == "GEO":
             self._refuse_decimal_degrees(section, coordinates)
         require_memory(n)
-        cost = distance_matrix(coordinates, distance_functions()[weight_type], largest_cost(n))
-        if cost is None:
+        try:
+            cost = distance_matrix(coordinates, distance_functions()[weight_type])
+        except OverflowError:
             message = f"the coordinates are so large that a tour of {n} cities may overflow 62 bits; scale them down"
-            raise self.file.error(message, section.line)
+            raise self.file.error(message, section.line) from None
         kind = DEGREES_MINUTES if weight_type == "GEO" else ""
         return from_costs(cost, self.text("NAME"), labels=labels, coordinates=coordinates, comment=self.text("COMMENT"),
                           coordinates_kind=kind)
@@ -254,9 +255,6 @@ class TsplibParts:
                 labels, coordinates = labels[ascending], coordinates[ascending]
         require_memory(n)
 
-        def location(row: int, column: int) -> tuple[str, int]:
-            return self.file.name, self.line_of_word(section, order.index(n, row, column))
-
         def exact(index: int) -> Decimal:
             assert rounding is not None and rounding.exact is not None
             return rounding.exact(order.index(n, *divmod(index, n)))
@@ -265,7 +263,7 @@ class TsplibParts:
         cost = order.matrix(values, n)
         return from_costs(
             cost, name, labels=labels, scale=scale, rounding=rounding and Rounding(rounding.error, exact),
-            coordinates=coordinates, comment=comment, location=location,
+            coordinates=coordinates, comment=comment,
         )
 
     def _entry_order(self) -> EntryOrder:
@@ -277,22 +275,18 @@ class TsplibParts:
 
     def _costs(self, section: TsplibSection, order: EntryOrder, n: int, precision: Precision | None) -> Costs:
         """Return all numbers of a section as integers."""
-        text = self.file.content[section.begin : section.end]
-        if integers_only(text):
-            values = np.fromstring(text, dtype=np.int64, sep=" ") if text.strip() else np.empty(0, dtype=np.int64)
-            self._require_count(section, order, n, len(values))
-            return Costs(values, 1)
-        texts = [word for _, line in self.lines(section) for word in line]
-        for index, word in enumerate(texts):
-            if not is_number(word):
-                message = f"expected a cost, found {shown(word)}"
-                raise self.file.error(message, self.line_of_word(section, index))
-        self._require_count(section, order, n, len(texts))
-        if order.diagonal:
-            for row in range(n):
-                texts[order.index(n, row, row)] = "inf"
+        numbers: Any = whole_numbers(self.file.content[section.begin : section.end])
+        nothing: Any = 0
+        if numbers is None:
+            numbers, nothing = [word for _, line in self.lines(section) for word in line], "inf"
+            for index, word in enumerate(numbers):
+                if not is_number(word):
+                    raise self.file.error(f"expected a cost, found {shown(word)}", self.line_of_word(section, index))
+        self._require_count(section, order, n, len(numbers))
+        for row in range(n) if order.diagonal else ():
+            numbers[order.index(n, row, row)] = nothing
         try:
-            return costs_from_texts(texts, n, largest_cost(n), precision, self.file.name)
+            return costs_of(numbers, n, precision, self.file.name)
         except BadNumber as problem:
             row, column = order.entry(n, problem.index)
             message = f"the cost from city {row + 1} to city {column + 1} {problem.reason}"

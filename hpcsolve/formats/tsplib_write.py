@@ -13,7 +13,7 @@ from hpcsolve.formats.files import write_text
 from hpcsolve.formats.tables import decimal, shortest
 from hpcsolve.problems.distances import distance_functions, distance_matrix
 from hpcsolve.problems.geographic import DEGREES_MINUTES
-from hpcsolve.problems.tsp import NO_ARC, Tsp, largest_cost
+from hpcsolve.problems.tsp import NO_ARC, Tsp
 
 
 def write_tsplib(tsp: Tsp, path: str) -> None:
@@ -67,8 +67,9 @@ def _is_distance(tsp: Tsp, weight_type: str) -> bool:
     points = tsp.coordinates
     if points is None or points.shape[1] != 2 or tsp.scale != 1 or tsp.labels.min() < 0:
         return False
-    cost = distance_matrix(points, distance_functions()[weight_type], largest_cost(tsp.n))
-    if cost is None:
+    try:
+        cost = distance_matrix(points, distance_functions()[weight_type])
+    except OverflowError:
         return False
     np.fill_diagonal(cost, NO_ARC)
     return np.array_equal(cost, tsp.cost)

@@ -16,6 +16,8 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from hpcsolve.problems.rounding import largest_cost
+
 Points = NDArray[np.float64]
 Distance = Callable[[Points, Points], NDArray[np.float64]]
 
@@ -28,7 +30,7 @@ _BLOCK_ENTRIES = 1 << 17
 """Number of matrix entries that are computed at a time, so that temporary arrays take 1 MiB each."""
 
 
-def distance_matrix(points: Points, distance: Distance, largest: int = 2**62) -> NDArray[np.int64] | None:
+def distance_matrix(points: Points, distance: Distance) -> NDArray[np.int64]:
     """Return the distances between all cities.
 
     Parameters
@@ -37,22 +39,25 @@ def distance_matrix(points: Points, distance: Distance, largest: int = 2**62) ->
         Shape (n, 2 or 3), finite.
     distance
         `metres`, or one of `distance_functions()`.
-    largest
-        The largest distance that is allowed.
 
     Returns
     -------
     cost
-        Shape (n, n), int64, diagonal included. None if a distance is too large.
+        Shape (n, n), int64, diagonal included.
+
+    Raises
+    ------
+    OverflowError
+        A distance is above `largest_cost(n)`, as distances in metres never are.
     """
-    n = len(points)
+    n, largest = len(points), float(largest_cost(len(points)))
     cost = np.empty((n, n), dtype=np.int64)
     step = max(_BLOCK_ENTRIES // max(n, 1), 1)
     with np.errstate(over="ignore", invalid="ignore"):
         for begin in range(0, n, step):
             block = distance(points[begin : begin + step, None], points[None])
-            if not (block <= float(largest)).all():
-                return None
+            if not (block <= largest).all():
+                raise OverflowError
             cost[begin : begin + step] = block
     return cost
 

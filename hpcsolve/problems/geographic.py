@@ -55,7 +55,6 @@ def from_places(
         raise InputError(f"{n} places need {n} city names, or none, and {n} different labels, or none", name)
     require_memory(n)
     cost = distance_matrix(places, metres)
-    assert cost is not None
     tsp = from_costs(cost, name, labels=numbers, coordinates=places, city_names=city_names, coordinates_kind=DEGREES)
     return replace(tsp, notes=notes)
 

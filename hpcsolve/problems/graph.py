@@ -17,14 +17,16 @@ from numpy.typing import ArrayLike, NDArray
 from hpcsolve.errors import InputError
 from hpcsolve.problems.labels import positions_of
 from hpcsolve.problems.rounding import (
+    EXACT_IN_DOUBLES,
     BadNumber,
     Precision,
     Rounding,
     Weights,
+    exact_floats,
+    exact_integers,
     exact_weights,
     narrowed,
     number_table,
-    rounded_weights,
 )
 
 LARGEST_ORDER = 2**31 - 1
@@ -134,8 +136,12 @@ class Graph:
             return self
         if not floats and not precision.rounds(self):
             return self
-        found = rounded_weights(self.weights, self.scale, (self.n, self.edges), precision, self.name)
-        return replace(self, weights=found[0], scale=found[1], rounding=found[2])
+        numbers = self.weights / self.scale
+        exact = exact_floats(numbers) if floats else exact_integers(self.weights, self.scale)
+        values, scale, rounding = precision.rounded(numbers, exact, (self.n, self.edges), self.name)
+        if floats and (values < EXACT_IN_DOUBLES).all() and np.array_equal(values / float(scale), numbers):
+            rounding = None  # exact after all: floats only since they have ten decimals or more
+        return replace(self, weights=narrowed(values.astype(np.uint64)), scale=scale, rounding=rounding)
 
     def with_rows(self, tails: NDArray[np.int64], heads: NDArray[np.int64], **changed: Any) -> Graph:
         """Return the graph with new tails and heads for its arcs, of which no two may be parallel.

@@ -1,9 +1,19 @@
-"""Costs and weights become integers with one power of ten as their scale: exactly where they fit, else rounded.
+"""Costs, weights and times become integers with one power of ten as their scale: exactly where they fit, else rounded.
 
-This is the one place where that happens, and where overflow is judged: of costs in `costs_from_texts`,
-`costs_from_floats` and `costs_from_integers`, of weights in `exact_weights` and `rounded_weights`. What a job gives
-beside an instance, in the unit of its costs, follows the instance's scale: `at_scale` and `all_at_scale` (exact, time
-windows and costs by leg), and `floor_at_scale` (cutoffs).
+This is the one place where a number of the input becomes an integer, and where it is judged whether integers fit. The
+parts of this file, in their order:
+
+1. Limits: how large an integer may be, so that sums of so many fit (`largest_cost`).
+2. The ways in. `costs_of_table` (arrays) and `costs_of` (texts, flat arrays) return costs, `exact_weights` weights of
+   arcs. `Costs.rounded` and `Graph.fitted` round what an algorithm cannot take. What a job gives beside an instance, in
+   the unit of its costs, follows the instance's scale: `Costs.at` (time windows, costs by leg), and `floor_at_scale`
+   (cutoffs, targets).
+3. How numbers become integers exactly, texts and floats alike.
+4. How they are rounded: `Precision`.
+
+Distances between coordinates are whole numbers by definition, and `distances.py` computes them as such, up to
+`largest_cost`. Whether the integers of an instance suit an algorithm is for its own `Statement.fits` to say, by the
+limits that are given here.
 
 Texts and floats have the same way: the value of a float is its shortest decimal form that reads back as the same float
 (`repr`), so that 0.1 is a tenth and not 0.1000000000000000055. Costs whose decimals fit the limit of an algorithm are
@@ -42,9 +52,15 @@ LARGEST_SUM = 2**62 - 1
 """The largest magnitude of a sum of costs, weights or times, so that the sum of two and a cost fits 64 bits."""
 MAXIMUM_DECIMALS = 18
 """10 ** 18 is the largest power of ten below `LARGEST_SUM`."""
+LARGEST_WEIGHT = 2**64 - 2
+"""2 ** 64 - 1 marks vertices that are not reached."""
+EXACT_IN_DOUBLES = 2**53
+"""All integers up to this one are exact as doubles."""
 
-_NUMBER = re.compile(r"([+-]?)(?=\.?\d)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d{1,5}))?", re.ASCII)
+_NUMBER = re.compile(r"[+-]?(?=\.?\d)\d*(?:\.\d*)?(?:[eE][+-]?\d{1,5})?", re.ASCII)
 _INFINITY = frozenset(("", "inf", "+inf", "infinity", "+infinity"))
+_NOT_INTEGERS = re.compile(rb"[^\d\s+-]|\d[+-]|[+-](?!\d)|\d{19}")
+"""Whatever is not a whole number of at most 18 digits between blanks."""
 _LONGEST_TOKEN = 400
 _PROBE = 4096
 ExactValue = Callable[[int], Decimal]
@@ -56,10 +72,11 @@ FEWEST_UNITS = 10
 _NOISE = 2.0**-40
 """Difference between the two directions, as a part of the largest cost, that comes from the arithmetic of floats."""
 Weights = NDArray[np.uint32] | NDArray[np.uint64] | NDArray[np.float64]
-LARGEST_WEIGHT = 2**64 - 2
-"""2 ** 64 - 1 marks vertices that are not reached."""
-EXACT_IN_DOUBLES = 2**53
-"""All integers up to this one are exact as doubles."""
+
+
+def largest_cost(count: int) -> int:
+    """Return the largest magnitude of costs of which this many may be added up: their sum may be `LARGEST_SUM`."""
+    return LARGEST_SUM // max(count, 1)
 
 
 class BadNumber(ValueError):
@@ -81,6 +98,375 @@ class BadNumber(ValueError):
 
 class TooManyDigits(BadNumber):
     """Raised for a number whose decimals do not fit, so that rounding would help."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rounding:
+    """What rounding has done to the numbers of an instance.
+
+    Attributes
+    ----------
+    error
+        The most by which a number differs from the given one, in the instance's own unit.
+    exact
+        The given numbers, by the index in the flattened table. None on ranks that did not read the instance, since
+        only the rank that writes the result needs them.
+    """
+
+    error: Decimal
+    exact: ExactValue | None = None
+
+    def __reduce__(self) -> tuple[type[Rounding], tuple[Decimal]]:
+        """Leave the given numbers behind where an instance is sent to another rank."""
+        return Rounding, (self.error,)
+
+
+class Costs(NamedTuple):
+    """Costs as integers: `values / scale`, `NO_ARC` where there is no arc. `rounding` is None where they are exact."""
+
+    values: NDArray[np.int64]
+    scale: int
+    rounding: Rounding | None = None
+
+    @property
+    def largest(self) -> int:
+        """The largest magnitude of a value."""
+        return int(np.abs(self.values[self.values != NO_ARC]).max(initial=0))
+
+    def at(self, scale: int, limit: int) -> NDArray[np.int64] | None:
+        """Return the integers over another scale, or None if they have more decimals or one is beyond the limit."""
+        factor = scale // self.scale
+        return times(self.values, factor) if factor > 0 and self.largest * factor <= limit else None
+
+    def rounded(self, precision: Precision, name: str) -> Costs:
+        """Return exact costs, whose shape ends with the number of cities, rounded to fewer decimals."""
+        flat = self.values.reshape(-1)
+        numbers = np.where(flat == NO_ARC, np.inf, flat / self.scale)
+        found = precision.rounded_table(numbers, exact_integers(flat, self.scale), self.values.shape[-1], name)
+        return found._replace(values=found.values.reshape(self.values.shape))
+
+
+def times(cost: NDArray[np.int64], factor: int | NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return costs times a factor, `NO_ARC` where there is no arc."""
+    absent = cost == NO_ARC
+    return np.where(absent, NO_ARC, np.where(absent, 0, cost) * factor)
+
+
+def costs_of_table(table: NDArray[Any], precision: Precision | None, name: str, several: str = "instance") -> Costs:
+    """Return the costs in a table of integers, floats or Python's numbers, in its shape, with `NO_ARC` on diagonals.
+
+    Parameters
+    ----------
+    table
+        Shape (n, n) or (several, n, n): costs from row to column, as in `costs_of`. The diagonals are ignored.
+    several
+        What a table of three dimensions has several of, for messages.
+
+    Raises
+    ------
+    InputError
+        As `costs_of`. The message names the entry.
+    """
+    n, flat = table.shape[-1], table.flatten()
+    cities = np.arange(n)
+    flat.reshape(table.shape)[..., cities, cities] = 0 if table.dtype.kind in "iu" else np.inf
+    try:
+        found = costs_of(flat, n, precision, name)
+    except BadNumber as problem:
+        *number, row, column = np.unravel_index(problem.index, table.shape)
+        of = f" of {several} {number[0]}" if number else ""
+        raise InputError(f"the cost from city {row} to city {column}{of} {problem.reason}", name) from None
+    values = found.values.reshape(table.shape)
+    values[..., cities, cities] = NO_ARC
+    return found._replace(values=values)
+
+
+def costs_of(numbers: Sequence[str] | NDArray[Any], n: int, precision: Precision | None, name: str) -> Costs:
+    """Return the costs of n cities as integers: exact, or rounded if they do not fit and rounding is allowed.
+
+    Parameters
+    ----------
+    numbers
+        Decimal texts, or an array of shape (k,) of integers, floats or Python's numbers. Where there is no arc, a text
+        is `inf` or empty, a float is infinite, and an integer is `NO_ARC`.
+    precision
+        None: only exact costs are returned.
+    name
+        Of the file or the instance, for messages.
+
+    Raises
+    ------
+    BadNumber
+        For the first entry that is not a number, is too large for sums of n costs, or has too many digits.
+    InputError
+        As `Precision.rounded`.
+    """
+    limit = largest_cost(n)
+    if isinstance(numbers, np.ndarray) and numbers.dtype.kind in "iu":
+        whole = numbers.astype(np.int64)
+        least = 0 if numbers.dtype == np.uint64 else -limit  # the sign of 2^63 and more has changed
+        beyond = (whole > limit) & (whole != NO_ARC) | (whole < least)
+        if beyond.any():
+            index = int(np.argmax(beyond))
+            raise BadNumber(index, _too_large(str(numbers[index]), limit))
+        return Costs(whole, 1)
+    if isinstance(numbers, np.ndarray) and numbers.dtype != np.float64:
+        numbers = [_text_of(value, index) for index, value in enumerate(numbers)]
+    try:
+        if isinstance(numbers, np.ndarray):
+            return exact_from_floats(numbers, limit)
+        return exact_from_texts(numbers, limit)
+    except TooManyDigits as problem:
+        if precision is None:
+            raise
+        if precision.exact:
+            raise TooManyDigits(problem.index, f"{problem.reason}, or remove exact = true") from None
+    floats, exact = (numbers, exact_floats(numbers)) if isinstance(numbers, np.ndarray) else _floats_of(numbers, limit)
+    return precision.rounded_table(floats, exact, n, name)
+
+
+def exact_weights(values: ArrayLike, n: int) -> tuple[Weights, int]:
+    """Check the weights of a graph's arcs and bring them into their final form.
+
+    Parameters
+    ----------
+    values
+        Shape (m,): integers, floats or booleans of at least 0. The exact value of a float32 counts.
+    n
+        Number of vertices, which bounds the number of arcs of a path.
+
+    Returns
+    -------
+    weights, scale
+        uint32 where all weights fit, else uint64, or float64 without -0.0, and a power of ten, which is 1 for float64.
+        The values are `weights / scale`.
+
+    Raises
+    ------
+    BadNumber
+        For the first value that is negative, NaN, infinite, too large or not a number.
+    """
+    table = number_table(values)
+    if table.dtype.kind != "f":
+        if table.dtype.kind == "i":
+            _refuse(table < 0, table, "is negative")
+        whole = table.astype(np.uint64, copy=False)
+        _refuse(whole > np.uint64(LARGEST_WEIGHT), table, f"is too large, above {LARGEST_WEIGHT}")
+        return narrowed(whole), 1
+    floats = table.astype(np.float64, copy=False)
+    _refuse(np.isnan(floats), floats, "is NaN; give a number")
+    _refuse(floats < 0, floats, "is negative")
+    _refuse(np.isinf(floats), floats, "is infinite; leave out arcs that do not exist")
+    if floats.size == 0 or (floats.max() < EXACT_IN_DOUBLES and np.array_equal(np.rint(floats), floats)):
+        return narrowed(floats.astype(np.uint64)), 1
+    scaled = few_decimals(floats, (2**63 - 1) // max(n, 1))
+    return (floats + 0.0, 1) if scaled is None else (narrowed(scaled[0].astype(np.uint64)), scaled[1])
+
+
+def number_table(values: ArrayLike) -> NDArray[Any]:
+    """Return the array of integers or floats that numpy would make, but with Python's integers kept exact.
+
+    Raises
+    ------
+    BadNumber
+        For anything but numbers, and for integers that do not fit 64 bits.
+    """
+    try:
+        table = np.asarray(values)
+        items = np.asarray(values, dtype=object) if table.dtype.kind in "fO" and table is not values else table
+    except (ValueError, TypeError):
+        raise BadNumber(0, "is not a number: the weights are not a table of numbers") from None
+    if items.dtype == object and all(isinstance(item, int) for item in items.flat):
+        # numpy turns lists with an integer of 2 ** 63 or more into floats.
+        _refuse(np.asarray(items < 0, dtype=bool), items, "is negative")
+        _refuse(np.asarray(items > LARGEST_WEIGHT, dtype=bool), items, f"is too large, above {LARGEST_WEIGHT}")
+        table = items.astype(np.uint64)
+    if table.dtype.kind not in "biuf":
+        raise BadNumber(0, f"is not a number: the weights are {table.dtype}; give integers or floats")
+    return table.astype(np.uint8) if table.dtype.kind == "b" else table
+
+
+def _refuse(bad: NDArray[np.bool_], values: NDArray[Any], reason: str) -> None:
+    """Raise a BadNumber for the first bad value, if there is any."""
+    if bad.any():
+        index = int(np.argmax(bad))
+        value = values[index]
+        raise BadNumber(index, f"{reason}: {value:.17g}" if values.dtype.kind == "f" else f"{reason}: {value}")
+
+
+def narrowed(values: Weights) -> Weights:
+    """Return integers as uint32 if all of them fit, other values unchanged."""
+    if values.dtype != np.uint64 or (values.size and values.max() >= 2**32):
+        return values
+    return values.astype(np.uint32)
+
+
+def floor_at_scale(number: float, scale: int) -> int:
+    """Return the largest integer over a given scale that is not above a number."""
+    return math.floor(Decimal(repr(number)).scaleb(len(str(scale)) - 1, EXACT))
+
+
+def own_decimal(value: int | Decimal, scale: int) -> Decimal:
+    """Return `value / scale` for a power of ten, exact."""
+    return Decimal(value).scaleb(1 - len(str(scale)), EXACT)
+
+
+def exact_floats(numbers: NDArray[np.floating[Any]]) -> ExactValue:
+    """Return the function of the exact values of floats, by their shortest decimal form."""
+    return lambda index: Decimal(repr(float(numbers[index])))
+
+
+def exact_integers(values: NDArray[Any], scale: int) -> ExactValue:
+    """Return the function of the exact values of integers over a power of ten."""
+    return lambda index: own_decimal(int(values[index]), scale)
+
+
+def is_number(token: str) -> bool:
+    """Return whether a text is a finite decimal number, an infinity or NaN. The last two may be refused later."""
+    word = token.lower()
+    return _NUMBER.fullmatch(token) is not None or (word in _INFINITY and word != "") or word in ("nan", "-inf")
+
+
+def whole_numbers(text: bytes) -> NDArray[np.int64] | None:
+    """Return the numbers of a text, or None if it has others than whole ones of at most 18 digits between blanks."""
+    if _NOT_INTEGERS.search(text):
+        return None
+    return np.fromstring(text, dtype=np.int64, sep=" ") if text.strip() else np.empty(0, dtype=np.int64)
+
+
+def exact_from_texts(tokens: Sequence[str], limit: int) -> Costs:
+    """Turn decimal texts into integers with one common scale, the smallest one.
+
+    Parameters
+    ----------
+    tokens
+        Decimal numbers. `inf` or an empty text is a forbidden arc.
+    limit
+        Largest magnitude allowed after scaling.
+
+    Raises
+    ------
+    BadNumber
+        For the first token that is not a number, or that has too many digits.
+    """
+    known: dict[str, tuple[int, Decimal | None]] = {}
+    decimals = 0
+    for index, token in enumerate(tokens):
+        if token in known:
+            continue
+        value = _parsed(token, index)
+        known[token] = index, value
+        if value is not None:
+            decimals = max(decimals, -int(value.as_tuple().exponent))
+            # Checked at once, not after millions of numbers, since more decimals never make a value fit.
+            _scaled(value, token, decimals, limit, index)
+    scaled = {token: NO_ARC if value is None else _scaled(value, token, decimals, limit, index)
+              for token, (index, value) in known.items()}
+    return Costs(np.fromiter((scaled[token] for token in tokens), dtype=np.int64, count=len(tokens)), 10**decimals)
+
+
+def _parsed(token: str, index: int) -> Decimal | None:
+    """Return the exact value of a token without trailing zeros, or None for a forbidden arc. Raises `BadNumber`."""
+    if token.lower() in _INFINITY:
+        return None
+    if len(token) > _LONGEST_TOKEN:
+        raise BadNumber(index, f"has too many digits: {shown(token)}")
+    if not _NUMBER.fullmatch(token):
+        raise BadNumber(index, _not_a_cost(token))
+    return EXACT.normalize(Decimal(token))
+
+
+def _not_a_cost(text: str) -> str:
+    """Return why a text cannot be a cost."""
+    word = text.lower()
+    if word in ("nan", "+nan", "-nan"):
+        return "is NaN; give a number, or inf if the arc does not exist"
+    if word in ("-inf", "-infinity"):
+        return "is -inf; a forbidden arc has the cost inf"
+    return f"is not a number: {shown(text)}"
+
+
+def _text_of(value: object, index: int) -> str:
+    """Return the decimal form of one of Python's or numpy's numbers."""
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+        if abs(int(value)) > NO_ARC:
+            raise BadNumber(index, "is too large: it does not fit 64 bits")
+        return "inf" if value == NO_ARC else str(value)
+    if isinstance(value, (float, np.floating, Decimal)):
+        return str(value)
+    raise BadNumber(index, f"is not a number: {type(value).__name__}")
+
+
+def _scaled(value: Decimal, token: str, decimals: int, limit: int, index: int) -> int:
+    """Return the value times 10 ** decimals, which must fit the limit and 18 decimals."""
+    if decimals > MAXIMUM_DECIMALS:
+        reason = f"has too many digits: {shown(token)} needs {decimals} decimals, and at most {MAXIMUM_DECIMALS} fit"
+        raise TooManyDigits(index, reason + "; round the costs")
+    scaled = value.scaleb(decimals, EXACT)
+    if -limit <= scaled <= limit:
+        return int(scaled)
+    if decimals == 0:
+        raise BadNumber(index, _too_large(token, limit))
+    reason = f"has too many digits: {shown(token)} times 10^{decimals} (the decimals of the costs) exceeds {limit}"
+    raise TooManyDigits(index, reason + "; round the costs to fewer decimals")
+
+
+def _too_large(token: str, limit: int) -> str:
+    """Return why a cost is refused: sums of such costs would not fit 62 bits."""
+    quoted = shown(token)[1:-1]
+    return f"is too large: {quoted} exceeds {limit}, so that a tour's cost may overflow; scale the costs down"
+
+
+def exact_from_floats(values: NDArray[np.float64], limit: int) -> Costs:
+    """Turn floats into integers by their shortest decimal form, `inf` into a forbidden arc, as `exact_from_texts`."""
+    finite = np.isfinite(values)
+    for index in np.flatnonzero(~finite):
+        if not values[index] > 0:
+            raise BadNumber(int(index), _not_a_cost(str(values[index])))
+    quick = few_decimals(values[finite], limit)
+    if quick is not None:
+        result = np.full(len(values), NO_ARC, dtype=np.int64)
+        result[finite] = quick[0]
+        return Costs(result, quick[1])
+    for part in (values[:_PROBE], values):  # usually the first numbers show that the decimals do not fit
+        found = exact_from_texts([repr(x) for x in part.tolist()], limit)
+    return found
+
+
+def few_decimals(values: NDArray[np.float64], limit: int) -> tuple[NDArray[np.int64], int] | None:
+    """Turn finite floats with at most nine decimals into integers with one common scale, by float arithmetic alone.
+
+    An integer below 2 ** 53 divided by a power of ten up to 10 ** 22 is rounded once, so the quotient is the float
+    nearest to that decimal. Equality with a value therefore proves that this decimal is the value's shortest form.
+
+    Returns
+    -------
+    (values, scale) or None
+        None if a value has more decimals or is too large for exact arithmetic.
+    """
+    bound = min(float(limit), 2.0**50)
+    for decimals in range(10):
+        power = float(10**decimals)
+        if values.size and np.abs(values).max() >= bound / power:
+            return None
+        scaled = np.rint(values * power)
+        if np.array_equal(scaled / power, values):
+            return scaled.astype(np.int64), 10**decimals
+    return None
+
+
+def _floats_of(tokens: Sequence[str], limit: int) -> tuple[NDArray[np.float64], ExactValue]:
+    """Return decimal texts as the nearest floats, and the function of their exact values. Raises `BadNumber`."""
+    known: dict[str, float] = {}
+    for index, token in enumerate(tokens):
+        if token not in known:
+            known[token] = math.inf if _parsed(token, index) is None else float(token)
+            if math.isinf(known[token]) and token.lower() not in _INFINITY:
+                raise BadNumber(index, _too_large(token, limit))
+    # The exact values are kept in one text, a third of their size in a list.
+    text, ends = "".join(tokens), np.fromiter(accumulate(map(len, tokens), initial=0), np.int64, len(tokens) + 1)
+    numbers = np.fromiter((known[token] for token in tokens), np.float64, len(tokens))
+    return numbers, lambda index: Decimal(text[ends[index] : ends[index + 1]])
 
 
 @dataclass(frozen=True)
@@ -197,292 +583,6 @@ class Precision:
             raise InputError(f"{what} to {unit} at best; {way_out}", name)
 
 
-@dataclass(frozen=True, eq=False)
-class Rounding:
-    """What rounding has done to the numbers of an instance.
-
-    Attributes
-    ----------
-    error
-        The most by which a number differs from the given one, in the instance's own unit.
-    exact
-        The given numbers, by the index in the flattened table. None on ranks that did not read the instance, since
-        only the rank that writes the result needs them.
-    """
-
-    error: Decimal
-    exact: ExactValue | None = None
-
-    def __reduce__(self) -> tuple[type[Rounding], tuple[Decimal]]:
-        """Leave the given numbers behind where an instance is sent to another rank."""
-        return Rounding, (self.error,)
-
-
-class Costs(NamedTuple):
-    """Costs as integers: `values / scale`. `rounding` is None where they are exact."""
-
-    values: NDArray[np.int64]
-    scale: int
-    rounding: Rounding | None = None
-
-
-def costs_from_texts(tokens: Sequence[str], n: int, limit: int, precision: Precision | None, name: str) -> Costs:
-    """Return the costs of n cities in decimal texts: exact, or rounded if they do not fit and rounding is allowed.
-
-    Parameters
-    ----------
-    limit
-        The largest magnitude of an exact integer.
-    precision
-        None: only exact costs are returned.
-
-    Raises
-    ------
-    BadNumber
-        As `exact_from_texts`.
-    InputError
-        As `Precision.rounded`.
-    """
-    try:
-        return Costs(*exact_from_texts(tokens, limit))
-    except TooManyDigits as problem:
-        precision = _require_allowed(precision, problem)
-    # The exact values are kept in one text, a third of their size in a list.
-    text, ends = "".join(tokens), np.fromiter(accumulate(map(len, tokens), initial=0), np.int64, len(tokens) + 1)
-    known: dict[str, float] = {}
-    for index, token in enumerate(tokens):
-        if token not in known:
-            value = parsed(token, index)
-            known[token] = math.inf if value is None else float(token)
-            if value is not None and math.isinf(known[token]):
-                raise BadNumber(index, too_large(token, limit))
-    numbers = np.fromiter((known[token] for token in tokens), np.float64, len(tokens))
-    return precision.rounded_table(numbers, lambda index: Decimal(text[ends[index] : ends[index + 1]]), n, name)
-
-
-def costs_from_floats(
-    numbers: NDArray[np.floating[Any]], n: int, limit: int, precision: Precision | None, name: str
-) -> Costs:
-    """Return the costs of n cities in floats, by their shortest decimal form, as `costs_from_texts` does."""
-    if numbers.dtype != np.float64:
-        return costs_from_texts([str(x) for x in numbers], n, limit, precision, name)
-    try:
-        return Costs(*exact_from_floats(numbers, limit))
-    except TooManyDigits as problem:
-        precision = _require_allowed(precision, problem)
-    return precision.rounded_table(numbers.astype(np.float64, copy=False), exact_floats(numbers), n, name)
-
-
-def costs_from_integers(costs: Costs, n: int, precision: Precision, name: str) -> Costs:
-    """Return exact costs of n cities, rounded to fewer decimals."""
-    numbers = np.where(costs.values == NO_ARC, np.inf, costs.values / costs.scale)
-    return precision.rounded_table(numbers, exact_integers(costs.values, costs.scale), n, name)
-
-
-def exact_floats(numbers: NDArray[np.floating[Any]]) -> ExactValue:
-    """Return the function of the exact values of floats, by their shortest decimal form."""
-    return lambda index: Decimal(repr(float(numbers[index])))
-
-
-def exact_integers(values: NDArray[Any], scale: int) -> ExactValue:
-    """Return the function of the exact values of integers over a power of ten."""
-    return lambda index: own_decimal(int(values[index]), scale)
-
-
-def own_decimal(value: int | Decimal, scale: int) -> Decimal:
-    """Return `value / scale` for a power of ten, exact."""
-    return Decimal(value).scaleb(1 - len(str(scale)), EXACT)
-
-
-def at_scale(token: str, scale: int, limit: int) -> int | None:
-    """Return the integer that a decimal text is over a given scale, `NO_ARC` if it is infinite.
-
-    None: it is not a number, has more decimals than the scale, or is larger than the limit.
-    """
-    decimals = len(str(scale)) - 1
-    try:
-        value = parsed(token, 0)
-        if value is None:
-            return NO_ARC
-        return None if -value.exponent > decimals else _scaled(value, token, decimals, limit, 0)
-    except BadNumber:
-        return None
-
-
-def all_at_scale(numbers: NDArray[Any], scale: int, limit: int) -> NDArray[np.int64] | None:
-    """Return the integers that integers or floats are over a given scale, None if one has more decimals than the scale.
-
-    Raises
-    ------
-    OverflowError
-        One of them is not finite, or larger than the limit.
-    """
-    if not np.isfinite(numbers).all():
-        raise OverflowError
-    if max(int(numbers.max(initial=0)), -int(numbers.min(initial=0))) * scale > limit:
-        raise OverflowError
-    if numbers.dtype.kind != "f":
-        return numbers.astype(np.int64) * scale
-    scaled = np.rint(numbers * float(scale)).astype(np.int64)
-    return scaled if np.array_equal(scaled / scale, numbers) else None
-
-
-def floor_at_scale(number: float, scale: int) -> int:
-    """Return the largest integer over a given scale that is not above a number."""
-    return math.floor(Decimal(repr(number)).scaleb(len(str(scale)) - 1, EXACT))
-
-
-class ExactDecimal(NamedTuple):
-    """The decimal number `mantissa * 10 ** exponent`, whose mantissa has no trailing zeros."""
-
-    mantissa: int
-    exponent: int
-
-
-def is_number(token: str) -> bool:
-    """Return whether a text is a finite decimal number, an infinity or NaN. The last two may be refused later."""
-    word = token.lower()
-    return _NUMBER.fullmatch(token) is not None or (word in _INFINITY and word != "") or word in ("nan", "-inf")
-
-
-def exact_from_texts(tokens: Sequence[str], limit: int) -> tuple[NDArray[np.int64], int]:
-    """Turn decimal texts into integers with one common scale.
-
-    Parameters
-    ----------
-    tokens
-        Decimal numbers. `inf` or an empty text is a forbidden arc.
-    limit
-        Largest magnitude allowed after scaling.
-
-    Returns
-    -------
-    values, scale
-        int64, one for each token, `NO_ARC` where there is no arc, and a power of ten. The value of a token is
-        `values / scale`.
-
-    Raises
-    ------
-    BadNumber
-        For the first token that is not a number, or that has too many digits.
-    """
-    known: dict[str, tuple[int, ExactDecimal | None]] = {}
-    decimals = 0
-    for index, token in enumerate(tokens):
-        if token in known:
-            continue
-        value = parsed(token, index)
-        known[token] = index, value
-        if value is not None:
-            decimals = max(decimals, -value.exponent)
-            # Checked at once, not after millions of numbers, since more decimals never make a value fit.
-            _scaled(value, token, decimals, limit, index)
-    scaled = {token: NO_ARC if value is None else _scaled(value, token, decimals, limit, index)
-              for token, (index, value) in known.items()}
-    return np.fromiter((scaled[token] for token in tokens), dtype=np.int64, count=len(tokens)), 10**decimals
-
-
-def parsed(token: str, index: int) -> ExactDecimal | None:
-    """Return the exact value of a token, or None for a forbidden arc. Raises `BadNumber` if it is not a number."""
-    if token.lower() in _INFINITY:
-        return None
-    if len(token) > _LONGEST_TOKEN:
-        raise BadNumber(index, f"has too many digits: {shown(token)}")
-    found = _NUMBER.fullmatch(token)
-    if found is None:
-        raise BadNumber(index, _not_a_cost(token))
-    sign, whole, part, exponent = found.groups(default="")
-    digits = (whole + part).rstrip("0")
-    if not digits.strip("0"):
-        return ExactDecimal(0, 0)
-    zeros = len(whole) + len(part) - len(digits)
-    return ExactDecimal(int(sign + digits), int(exponent or "0") - len(part) + zeros)
-
-
-def _not_a_cost(text: str) -> str:
-    """Return why a text cannot be a cost."""
-    word = text.lower()
-    if word in ("nan", "+nan", "-nan"):
-        return "is NaN; give a number, or inf if the arc does not exist"
-    if word in ("-inf", "-infinity"):
-        return "is -inf; a forbidden arc has the cost inf"
-    return f"is not a number: {shown(text)}"
-
-
-def _scaled(value: ExactDecimal, token: str, decimals: int, limit: int, index: int) -> int:
-    """Return the value times 10 ** decimals, which must fit the limit and 18 decimals."""
-    if decimals > MAXIMUM_DECIMALS:
-        reason = f"has too many digits: {shown(token)} needs {decimals} decimals, and at most {MAXIMUM_DECIMALS} fit"
-        raise TooManyDigits(index, reason + "; round the costs")
-    zeros = value.exponent + decimals
-    if zeros <= MAXIMUM_DECIMALS:
-        result = value.mantissa * int(10**zeros)
-        if abs(result) <= limit:
-            return result
-    if decimals == 0:
-        raise BadNumber(index, too_large(token, limit))
-    reason = f"has too many digits: {shown(token)} times 10^{decimals} (the decimals of the costs) exceeds {limit}"
-    raise TooManyDigits(index, reason + "; round the costs to fewer decimals")
-
-
-def too_large(token: str, limit: int) -> str:
-    """Return why a cost is refused: sums of such costs would not fit 62 bits."""
-    quoted = shown(token)[1:-1]
-    return f"is too large: {quoted} exceeds {limit}, so that a tour's cost may overflow; scale the costs down"
-
-
-def exact_from_floats(values: NDArray[np.floating[Any]], limit: int) -> tuple[NDArray[np.int64], int]:
-    """Turn floats into integers with one common scale, by their shortest decimal form.
-
-    `inf` is a forbidden arc. Parameters, results and errors are those of `exact_from_texts`.
-    """
-    finite = np.isfinite(values)
-    for index in np.flatnonzero(~finite):
-        if not values[index] > 0:
-            raise BadNumber(int(index), _not_a_cost(str(values[index])))
-    if values.dtype == np.float64:
-        quick = few_decimals(values[finite], limit)
-        if quick is not None:
-            result = np.full(len(values), NO_ARC, dtype=np.int64)
-            result[finite] = quick[0]
-            return result, quick[1]
-    for part in (values[:_PROBE], values):  # usually the first numbers show that the decimals do not fit
-        texts = [repr(x) for x in part.tolist()] if values.dtype == np.float64 else [str(x) for x in part]
-        found = exact_from_texts(texts, limit)
-    return found
-
-
-def few_decimals(values: NDArray[np.float64], limit: int) -> tuple[NDArray[np.int64], int] | None:
-    """Turn finite floats with at most nine decimals into integers with one common scale, by float arithmetic alone.
-
-    An integer below 2 ** 53 divided by a power of ten up to 10 ** 22 is rounded once, so the quotient is the float
-    nearest to that decimal. Equality with a value therefore proves that this decimal is the value's shortest form.
-
-    Returns
-    -------
-    (values, scale) or None
-        As of `exact_from_texts`, or None if a value has more decimals or is too large for exact arithmetic.
-    """
-    bound = min(float(limit), 2.0**50)
-    for decimals in range(10):
-        power = float(10**decimals)
-        if values.size and np.abs(values).max() >= bound / power:
-            return None
-        scaled = np.rint(values * power)
-        if np.array_equal(scaled / power, values):
-            return scaled.astype(np.int64), 10**decimals
-    return None
-
-
-def _require_allowed(precision: Precision | None, problem: TooManyDigits) -> Precision:
-    """Return the precision. Raise the problem if there is none, or, with a way out, if it forbids rounding."""
-    if precision is None:
-        raise problem
-    if precision.exact:
-        raise TooManyDigits(problem.index, f"{problem.reason}, or remove exact = true")
-    return precision
-
-
 def decimals_of(unit: float) -> int | None:
     """Return the decimals of a unit that is a power of ten from 1e-18 to 1, else None."""
     return next((d for d in range(MAXIMUM_DECIMALS + 1) if float(f"1e-{d}") == unit), None)
@@ -511,111 +611,3 @@ def _without_noise(costs: Costs, numbers: NDArray[np.float64], n: int) -> Costs:
     assert costs.rounding is not None
     error = EXACT.add(costs.rounding.error, Decimal(noise))
     return Costs(mirrored.reshape(-1), costs.scale, Rounding(error, costs.rounding.exact))
-
-
-def exact_weights(values: ArrayLike, n: int) -> tuple[Weights, int]:
-    """Check the weights of a graph's arcs and bring them into their final form.
-
-    Parameters
-    ----------
-    values
-        Shape (m,): integers, floats or booleans of at least 0. The exact value of a float32 counts.
-    n
-        Number of vertices, which bounds the number of arcs of a path.
-
-    Returns
-    -------
-    weights, scale
-        uint32 where all weights fit, else uint64, or float64 without -0.0, and a power of ten, which is 1 for float64.
-        The values are `weights / scale`.
-
-    Raises
-    ------
-    BadNumber
-        For the first value that is negative, NaN, infinite, too large or not a number.
-    """
-    table = number_table(values)
-    if table.dtype.kind == "f":
-        return _of_floats(table.astype(np.float64, copy=False), n)
-    if table.dtype.kind == "i":
-        _refuse(table < 0, table, "is negative")
-    whole = table.astype(np.uint64, copy=False)
-    _refuse(whole > np.uint64(LARGEST_WEIGHT), table, f"is too large, above {LARGEST_WEIGHT}")
-    return narrowed(whole), 1
-
-
-def number_table(values: ArrayLike) -> NDArray[Any]:
-    """Return the array of integers or floats that numpy would make, but with Python's integers kept exact.
-
-    Raises
-    ------
-    BadNumber
-        For anything but numbers, and for integers that do not fit 64 bits.
-    """
-    try:
-        table = np.asarray(values)
-        items = np.asarray(values, dtype=object) if table.dtype.kind in "fO" and table is not values else table
-    except (ValueError, TypeError):
-        raise BadNumber(0, "is not a number: the weights are not a table of numbers") from None
-    if items.dtype == object and all(isinstance(item, int) for item in items.flat):
-        # numpy turns lists with an integer of 2 ** 63 or more into floats.
-        _refuse(np.asarray(items < 0, dtype=bool), items, "is negative")
-        _refuse(np.asarray(items > LARGEST_WEIGHT, dtype=bool), items, f"is too large, above {LARGEST_WEIGHT}")
-        table = items.astype(np.uint64)
-    if table.dtype.kind not in "biuf":
-        raise BadNumber(0, f"is not a number: the weights are {table.dtype}; give integers or floats")
-    return table.astype(np.uint8) if table.dtype.kind == "b" else table
-
-
-def _of_floats(values: NDArray[np.float64], n: int) -> tuple[Weights, int]:
-    _refuse(np.isnan(values), values, "is NaN; give a number")
-    _refuse(values < 0, values, "is negative")
-    _refuse(np.isinf(values), values, "is infinite; leave out arcs that do not exist")
-    if values.size == 0 or (values.max() < EXACT_IN_DOUBLES and np.array_equal(np.rint(values), values)):
-        return narrowed(values.astype(np.uint64)), 1
-    scaled = few_decimals(values, (2**63 - 1) // max(n, 1))
-    if scaled is None:
-        return values + 0.0, 1
-    return narrowed(scaled[0].astype(np.uint64)), scaled[1]
-
-
-def _refuse(bad: NDArray[np.bool_], values: NDArray[Any], reason: str) -> None:
-    """Raise a BadNumber for the first bad value, if there is any."""
-    if bad.any():
-        index = int(np.argmax(bad))
-        value = values[index]
-        raise BadNumber(index, f"{reason}: {value:.17g}" if values.dtype.kind == "f" else f"{reason}: {value}")
-
-
-def narrowed(values: Weights) -> Weights:
-    """Return integers as uint32 if all of them fit, other values unchanged."""
-    if values.dtype != np.uint64 or (values.size and values.max() >= 2**32):
-        return values
-    return values.astype(np.uint32)
-
-
-def rounded_weights(
-    weights: Weights, scale: int, size: tuple[int, int], precision: Precision, name: str
-) -> tuple[Weights, int, Rounding | None]:
-    """Return weights rounded to fewer decimals, their scale, and how they were rounded, None if they are exact.
-
-    Parameters
-    ----------
-    weights, scale
-        As `exact_weights` returns them.
-    size
-        The numbers of vertices and of edges (arcs, if the graph is directed).
-
-    Raises
-    ------
-    InputError
-        As `Precision.rounded`.
-    """
-    if weights.dtype.kind == "u":
-        found = precision.rounded(weights / scale, exact_integers(weights, scale), size, name)
-    else:
-        numbers = weights.astype(np.float64, copy=False)
-        found = precision.rounded(numbers, exact_floats(numbers), size, name)
-        if (found.values < EXACT_IN_DOUBLES).all() and np.array_equal(found.values / float(found.scale), numbers):
-            found = found._replace(rounding=None)  # exact after all: floats only since they have ten decimals or more
-    return narrowed(found.values.astype(np.uint64)), found.scale, found.rounding

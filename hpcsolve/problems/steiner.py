@@ -77,11 +77,6 @@ def fits(graph: Graph) -> bool:
     return graph.weights.dtype.kind == "u" and exact_sum(graph.weights) // 2 <= LARGEST_SUM
 
 
-def largest_weight(n: int, edges: int) -> int:
-    """Return the largest weight an edge may have for the sum of this many edges to be `LARGEST_SUM`."""
-    return LARGEST_SUM // max(edges, 1)
-
-
 def exact_sum(weights: Weights) -> int:
     """Return the exact sum of integers of up to 64 bits."""
     whole = weights.astype(np.uint64)

@@ -7,9 +7,8 @@ unit of the instance is `cost / scale`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
@@ -19,22 +18,9 @@ from numpy.typing import ArrayLike, NDArray
 from hpcsolve.errors import InputError
 from hpcsolve.memory import require_free
 from hpcsolve.problems.labels import positions_of
-from hpcsolve.problems.rounding import (
-    LARGEST_SUM,
-    BadNumber,
-    Costs,
-    Precision,
-    Rounding,
-    costs_from_floats,
-    costs_from_integers,
-    costs_from_texts,
-    too_large,
-)
 from hpcsolve.problems.rounding import NO_ARC as NO_ARC
+from hpcsolve.problems.rounding import Costs, Precision, Rounding, costs_of_table, largest_cost
 from hpcsolve.wording import counted
-
-Location = Callable[[int, int], tuple[str, int]]
-"""Function that returns the file and line from which the cost in a row and column was read, for error messages."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,24 +81,12 @@ class Tsp:
         """
         if self.rounding or not precision.rounds(self):
             return self
-        given = Costs(self.cost.reshape(-1), self.scale)
-        costs = costs_from_integers(given, self.n, precision, self.name)
-        return replace(self, cost=costs.values.reshape(self.n, self.n), scale=costs.scale, rounding=costs.rounding)
+        costs = Costs(self.cost, self.scale).rounded(precision, self.name)
+        return replace(self, cost=costs.values, scale=costs.scale, rounding=costs.rounding)
 
     def positions(self, cities: ArrayLike | Iterable[Any]) -> NDArray[np.int64]:
         """Return the positions (from 0) of cities by label or name, with the errors of `positions_of`."""
         return positions_of(self.labels, cities, self.name, "city", "cities", self.city_names)
-
-
-def largest_cost(n: int) -> int:
-    """Return the largest magnitude of a cost among n cities, whose sum over a tour may be `LARGEST_SUM`."""
-    return LARGEST_SUM // max(n, 1)
-
-
-def times(cost: NDArray[np.int64], factor: int | NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return costs times a factor, `NO_ARC` where there is no arc."""
-    absent = cost == NO_ARC
-    return np.where(absent, NO_ARC, np.where(absent, 0, cost) * factor)
 
 
 BYTES_A_COST = 10
@@ -142,36 +116,22 @@ def from_costs(
     comment: str = "",
     city_names: Sequence[str] = (),
     coordinates_kind: str = "",
-    location: Location | None = None,
 ) -> Tsp:
-    """Build an instance from exact integer costs. It keeps the array and overwrites its diagonal.
+    """Return the instance of integer costs. It keeps the array and overwrites its diagonal.
 
     Parameters
     ----------
     cost
-        Shape (n, n), int64, `NO_ARC` where there is no arc. The diagonal is ignored.
+        Shape (n, n), int64, `NO_ARC` where there is no arc, others up to `largest_cost(n)`, as `problems.rounding`
+        makes them. The diagonal is ignored.
     labels
         By default 0..n-1.
     city_names
         Dropped if all are blank.
-    location
-        Tells where an entry was read, for the message if it is too large.
-
-    Raises
-    ------
-    InputError
-        If n times the largest magnitude reaches 2 ** 62.
     """
-    n = len(cost)
     np.fill_diagonal(cost, NO_ARC)
-    limit = largest_cost(n)
-    beyond = (cost > limit) & (cost != NO_ARC) | (cost < -limit)
-    numbers = np.arange(n, dtype=np.int64) if labels is None else np.ascontiguousarray(labels, dtype=np.int64)
-    if beyond.any():
-        row, column = (int(i) for i in np.unravel_index(np.argmax(beyond), beyond.shape))
-        what = f"the cost from city {numbers[row]} to city {numbers[column]} {too_large(str(cost[row, column]), limit)}"
-        raise InputError(what, *((name, None) if location is None else location(row, column)))
     names = tuple(city_names) if any(map(str.strip, city_names)) else ()
+    numbers = np.arange(len(cost)) if labels is None else np.ascontiguousarray(labels, dtype=np.int64)
     return Tsp(name, cost, numbers, scale, coordinates, comment, names, coordinates_kind, rounding)
 
 
@@ -206,12 +166,8 @@ def from_matrix(
     if len(city_names) not in (0, n):
         what = f"{counted(len(city_names), 'city name')} for {counted(n, 'city')}"
         raise InputError(f"{what}; give one name for each city", name)
-    try:
-        cost, scale, rounding = _costs(table, precision, name)
-    except BadNumber as problem:
-        row, column = divmod(problem.index, n)
-        raise InputError(f"the cost from city {row} to city {column} {problem.reason}", name) from None
-    return from_costs(cost.reshape(n, n), name, scale=scale, rounding=rounding, city_names=city_names)
+    cost, scale, rounding = costs_of_table(table, precision, name)
+    return from_costs(cost, name, scale=scale, rounding=rounding, city_names=city_names)
 
 
 def _no_square(given: Any, shape: tuple[int, ...]) -> str:
@@ -241,36 +197,6 @@ def _square(matrix: ArrayLike, name: str) -> NDArray[Any]:
     return table
 
 
-def _costs(table: NDArray[Any], precision: Precision | None, name: str) -> Costs:
-    """Return the flattened table as integers, whatever its diagonal holds."""
-    n = len(table)
-    limit = largest_cost(n)
-    if table.dtype.kind in "iu":
-        # These alone would change sign as int64; from_costs checks the others.
-        beyond = np.flatnonzero(table > np.asarray(NO_ARC, dtype=np.uint64)) if table.dtype == np.uint64 else ()
-        for index in beyond:
-            if index % (n + 1):
-                raise BadNumber(int(index), too_large(str(table.flat[index]), limit))
-        return Costs(table.astype(np.int64, order="C").reshape(-1), 1)
-    flat = table.flatten()
-    flat[:: n + 1] = np.inf
-    if table.dtype.kind == "f":
-        return costs_from_floats(flat, n, limit, precision, name)
-    texts = [_text_of(value, index) for index, value in enumerate(flat)]
-    return costs_from_texts(texts, n, limit, precision, name)
-
-
-def _text_of(value: object, index: int) -> str:
-    """Return the decimal form of a Python number in an array of objects."""
-    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
-        if abs(int(value)) > NO_ARC:
-            raise BadNumber(index, "is too large: it does not fit 64 bits")
-        return "inf" if value == NO_ARC else str(value)
-    if isinstance(value, (float, np.floating, Decimal)):
-        return str(value)
-    raise BadNumber(index, f"is not a number: {type(value).__name__}")
-
-
 @dataclass(frozen=True, eq=False)
 class TspBatch:
     """Instances of the travelling salesman problem.
@@ -282,7 +208,7 @@ class TspBatch:
     scale
         A power of ten. A cost in the unit of the instances is `cost / scale`.
     roundings
-        How the costs of each instance were rounded, None where they are exact; empty if those of all are.
+        How the costs of each array were rounded, None where they are exact; empty if those of all are.
     """
 
     name: str
@@ -307,13 +233,15 @@ class TspBatch:
 
     def instance(self, number: int) -> Tsp:
         """Return one of the instances."""
-        rounding, at = self.roundings[number] if self.roundings else None, number
-        for costs in self.costs:
-            if at < len(costs):
-                labels = np.arange(len(costs[at]))
-                return Tsp(f"{self.name}-{number}", costs[at], labels, self.scale, rounding=rounding)
-            at -= len(costs)
-        raise IndexError(number)
+        array, at = 0, number
+        while at >= len(self.costs[array]):
+            at -= len(self.costs[array])
+            array += 1
+        cost, rounding = self.costs[array][at], self.roundings[array] if self.roundings else None
+        exact = None if rounding is None else rounding.exact
+        if rounding is not None and exact is not None:
+            rounding = Rounding(rounding.error, lambda index: exact(at * cost.size + index))
+        return Tsp(f"{self.name}-{number}", cost, np.arange(len(cost)), self.scale, rounding=rounding)
 
     def fitted(self, precision: Precision) -> TspBatch:
         """Return the batch that an algorithm takes: with rounded costs where they do not fit or where the job says so.
@@ -325,15 +253,10 @@ class TspBatch:
         """
         if not precision.rounds(self):
             return self
-        made, number = [], 0
-        for costs in self.costs:
-            before = self.roundings[number : number + len(costs)]
-            number += len(costs)
-            found = Costs(costs, self.scale)
-            if not any(before):  # else they were rounded when they were read
-                found = costs_from_integers(Costs(costs.reshape(-1), self.scale), costs.shape[1], precision, self.name)
-                found = found._replace(values=found.values.reshape(costs.shape))
-            made.append((self.name, found, before if any(before) else roundings_by_instance(found)))
+        made = []
+        for values, rounding in zip(self.costs, self.roundings or [None] * len(self.costs)):
+            costs = Costs(values, self.scale, rounding)
+            made.append((self.name, costs if rounding else costs.rounded(precision, self.name)))
         return joined(self.name, made)
 
     def check_tours(self, tours: NDArray[np.int32], costs: NDArray[np.int64], found: NDArray[np.bool_],
@@ -375,39 +298,30 @@ class TspBatch:
 
 def batch_of(instances: Sequence[Tsp], name: str) -> TspBatch:
     """Return instances of any sizes as a batch, at their common scale. Raises as `joined`."""
-    return joined(name, [(tsp.name, Costs(tsp.cost[None], tsp.scale), [tsp.rounding]) for tsp in instances])
+    return joined(name, [(tsp.name, Costs(tsp.cost[None], tsp.scale, tsp.rounding)) for tsp in instances])
 
 
-def joined(name: str, parts: Sequence[tuple[str, Costs, Sequence[Rounding | None]]]) -> TspBatch:
+def joined(name: str, parts: Sequence[tuple[str, Costs]]) -> TspBatch:
     """Return a batch of arrays of costs, shape (instances, n, n), at their common scale.
 
     Parameters
     ----------
     parts
-        Of each array its name for messages, its costs, and how each of its instances was rounded.
+        The name of each array, for messages, and its costs.
 
     Raises
     ------
     InputError
         Costs do not fit 62 bits at that scale.
     """
-    scale, whole = max(costs.scale for _, costs, _ in parts), []
-    for owner, (values, own, _), _ in parts:
-        largest = int(np.abs(values[values != NO_ARC]).max(initial=0))
-        if largest * (scale // own) > largest_cost(values.shape[1]):
-            what = f"costs up to {largest / own:.6g} are too large to be kept with {len(str(scale)) - 1} decimals"
+    scale, whole = max(costs.scale for _, costs in parts), []
+    for owner, costs in parts:
+        values = costs.at(scale, largest_cost(costs.values.shape[1]))
+        if values is None:
+            largest, decimals = costs.largest / costs.scale, len(str(scale)) - 1
+            what = f"costs up to {largest:.6g} are too large to be kept with {decimals} decimals"
             cure = "round the costs, or solve this instance alone"
             raise InputError(f"{what}, as another instance of the batch has; {cure}", owner)
-        whole.append(times(values, scale // own))
-    roundings = tuple(one for _, _, own in parts for one in own)
+        whole.append(values)
+    roundings = tuple(costs.rounding for _, costs in parts)
     return TspBatch(name, tuple(whole), scale, roundings if any(roundings) else ())
-
-
-def roundings_by_instance(costs: Costs) -> list[Rounding | None]:
-    """Return how each instance of an array of costs, shape (instances, n, n), was rounded."""
-    count, n = costs.values.shape[:2]
-    if costs.rounding is None or costs.rounding.exact is None:
-        return [None] * count
-    exact = costs.rounding.exact
-    return [Rounding(costs.rounding.error, lambda index, first=number * n * n: exact(first + index))  # type: ignore[misc]
-            for number in range(count)]

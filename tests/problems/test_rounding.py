@@ -2,6 +2,7 @@
 
 import math
 import pickle
+from contextlib import suppress
 from decimal import Decimal
 from fractions import Fraction
 from itertools import permutations
@@ -26,13 +27,11 @@ from hpcsolve.problems.rounding import (
     BadNumber,
     Costs,
     Precision,
-    all_at_scale,
-    at_scale,
-    costs_from_floats,
-    costs_from_integers,
-    costs_from_texts,
+    costs_of,
+    costs_of_table,
     decimals_of,
     exact_floats,
+    exact_from_texts,
     floor_at_scale,
     unit_text,
 )
@@ -49,17 +48,28 @@ def test_what_a_job_gives_follows_the_scale_of_the_costs(value, decimals):
     scale, number = 10**decimals, float(value)
     exact = Fraction(repr(number)) * scale
     expected = int(exact) if exact.denominator == 1 else None
-    assert at_scale(repr(number), scale, 10**9) == expected
-    found = all_at_scale(np.array([number, 3.0]), scale, 10**9)
-    assert (None if found is None else found.tolist()) == (None if expected is None else [expected, 3 * scale])
+    table = np.array([[[np.nan, number], [3.0, 7.5]]])
+    found = []
+    for make in (lambda: exact_from_texts([repr(number)], 10**9), lambda: costs_of_table(table, None, "by leg")):
+        with suppress(BadNumber, InputError):  # decimals that fit no scale
+            found.append(make().at(scale, 10**9))
+    if expected is None:
+        assert all(values is None for values in found)
+    else:
+        assert [x.tolist() for x in found] == [[expected], [[[NO_ARC, expected], [3 * scale, NO_ARC]]]]
     assert floor_at_scale(number, scale) == math.floor(exact)
 
 
-@pytest.mark.parametrize("cell", ["-inf", "nan", "", "inf", "1001", "1e400", "0." + 50 * "0" + "1", "x"])
+@pytest.mark.parametrize("cell", ["-inf", "nan", "1e400", "0." + 50 * "0" + "1", "x"])
 def test_what_no_time_is_has_no_integer(cell):
-    assert at_scale(cell, 10, 10_000) == (NO_ARC if cell in ("", "inf") else None)
-    with pytest.raises(OverflowError):
-        all_at_scale(np.array([1.0, 1001.0]), 10, 10_000)
+    with pytest.raises(BadNumber):
+        exact_from_texts([cell], 10_000)
+
+
+def test_what_is_too_large_at_a_scale_has_no_integer_there():
+    found = exact_from_texts(["", "inf", "-1000", "7"], 10_000)
+    assert found.at(10, 10_000).tolist() == [NO_ARC, NO_ARC, -10_000, 70]
+    assert found.at(10, 9_999) is None and found.at(100, 10_000) is None
 
 
 def precision(largest=2**30, fits=False, exact=False, decimals=None):
@@ -115,8 +125,8 @@ def test_texts_of_any_length_count_digit_by_digit(numbers):
     texts = [str(x) for x in numbers]
     asked = precision(2**62 // 9, decimals=6)
     with pytest.raises(BadNumber, match="has too many digits"):
-        costs_from_texts([*texts, "0.0000000000000000001"], 3, FINE // 3, None, "mine")
-    found = costs_from_texts([*texts, "0.0000000000000000001"], 3, FINE // 3, asked, "mine")
+        costs_of([*texts, "0.0000000000000000001"], 3, None, "mine")
+    found = costs_of([*texts, "0.0000000000000000001"], 3, asked, "mine")
     assert found.values.tolist() == [nearest(text, 6) for text in texts] + [0]
     assert found.scale == 10**6 and found.rounding.error == Decimal("0.5e-6")
     assert [found.rounding.exact(i) for i in range(len(texts))] == numbers, "every digit of a text counts"
@@ -127,7 +137,7 @@ def test_exact_integers_lose_digits_in_one_step(values, decimals):
     costs = Costs(np.array([*values, NO_ARC]), 10**9)
     asked = precision(FINE, decimals=decimals)
     assume(max(values) >= 10 * 10 ** (9 - decimals))
-    found = costs_from_integers(costs, 3, asked, "mine")
+    found = costs.rounded(asked, "mine")
     exact = [nearest(Decimal(value).scaleb(-9), decimals) for value in values]
     assert found.values.tolist() == [*exact, NO_ARC] and found.scale == 10**decimals
     assert [found.rounding.exact(i) for i in range(len(values))] == [Decimal(x).scaleb(-9) for x in values]
@@ -228,15 +238,15 @@ def test_refusals(table, wanted, message):
 
 def test_a_bad_number_behind_one_with_too_many_digits_is_named():
     with pytest.raises(BadNumber, match="is not a number: 'x'") as caught:
-        costs_from_texts(["1", "0.12345678901234567890", "x", "1"], 2, FINE // 2, precision(), "mine")
+        costs_of(["1", "0.12345678901234567890", "x", "1"], 2, precision(), "mine")
     assert caught.value.index == 2
     with pytest.raises(BadNumber, match=r"is too large: 1e999 exceeds"):
-        costs_from_texts(["1", "0.12345678901234567890", "1e999", "1"], 2, FINE // 2, precision(), "mine")
+        costs_of(["1", "0.12345678901234567890", "1e999", "1"], 2, precision(), "mine")
 
 
 def test_single_precision_counts_by_its_own_decimals():
     numbers = np.array([0.1, 0.7, 1 / 3, 2 / 3], np.float32)
-    found = costs_from_floats(numbers, 2, 10**6, precision(10**6, decimals=5), "mine")
+    found = costs_of(numbers, 2, None, "mine").rounded(precision(10**6, decimals=5), "mine")
     assert found.values.tolist() == [10000, 70000, 33333, 66667]
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from hpcsolve.errors import InputError, ResourceError
 from hpcsolve.problems.questions import check_tour
-from hpcsolve.problems.rounding import exact_from_floats, exact_from_texts
+from hpcsolve.problems.rounding import costs_of, exact_from_floats, exact_from_texts
 from hpcsolve.problems.tsp import NO_ARC, Tsp, from_matrix, require_memory
 
 INF = float("inf")
@@ -45,8 +45,8 @@ def test_seventeen_digits_are_kept_where_they_fit():
 @given(st.lists(st.decimals(-10000, 10000, places=6), min_size=4, max_size=4))
 def test_floats_and_texts_agree(values):
     floats, texts = np.array([float(v) for v in values]), [str(v) for v in values]
-    from_floats, scale = exact_from_floats(floats, 10**17)
-    from_texts, text_scale = exact_from_texts(texts, 10**17)
+    from_floats, scale, _ = exact_from_floats(floats, 10**17)
+    from_texts, text_scale, _ = exact_from_texts(texts, 10**17)
     assert scale == text_scale and from_floats.tolist() == from_texts.tolist()
     assert [Fraction(int(v), scale) for v in from_floats] == [Fraction(v) for v in values]
     assert scale == 1 or any(v % 10 for v in from_floats), "the smallest power of ten"
@@ -55,19 +55,20 @@ def test_floats_and_texts_agree(values):
 @given(st.integers(10**15, 10**18), st.integers(1, 9))
 def test_floats_at_the_end_of_their_precision(digits, places):
     value = digits / 10**places
-    result, scale = exact_from_floats(np.array([value]), 2**62)
+    result, scale, _ = exact_from_floats(np.array([value]), 2**62)
     assert Fraction(int(result[0]), scale) == Fraction(repr(value))
 
 
 @given(st.lists(st.floats(allow_nan=False, width=32, min_value=-1e6, max_value=1e6), min_size=1, max_size=6))
 def test_single_precision_means_its_own_shortest_decimals(values):
     singles = np.array(values, dtype=np.float32)
+    limit = (2**62 - 1) // 5
     try:
-        result, scale = exact_from_floats(singles, 10**18)
+        result, scale, _ = costs_of(singles, 5, None, "singles")
     except ValueError:
         decimals = [Decimal(str(x)).normalize() for x in singles]
         needed = -min(d.as_tuple().exponent for d in decimals)
-        assert needed > 18 or max(abs(d) for d in decimals).scaleb(max(needed, 0)) > 10**18
+        assert needed > 18 or max(abs(d) for d in decimals).scaleb(max(needed, 0)) > limit
         return
     assert [Fraction(int(v), scale) for v in result] == [Fraction(str(x)) for x in singles]
 

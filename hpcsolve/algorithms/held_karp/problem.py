@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 
 from hpcsolve.errors import InputError, ResourceError
 from hpcsolve.problems.questions import TourQuestion, legs
-from hpcsolve.problems.rounding import LARGEST_SUM
-from hpcsolve.problems.tsp import NO_ARC, Tsp, times
+from hpcsolve.problems.rounding import LARGEST_SUM, times
+from hpcsolve.problems.tsp import NO_ARC, Tsp
 
 MOST_INNER_CITIES = 121
 """The most cities beside the depot that any method takes: a state of bounds has bits for so many."""

@@ -33,7 +33,8 @@ from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo
 from hpcsolve.errors import InputError
 from hpcsolve.parallel.comm import Comm, SerialComm
 from hpcsolve.problems.graph import Graph
-from hpcsolve.problems.steiner import largest_weight, require_problem
+from hpcsolve.problems.rounding import largest_cost
+from hpcsolve.problems.steiner import require_problem
 
 HOST_FILES = (network.TREE_FILE, bounds.DUAL_ASCENT_FILE, network.MOVES_FILE, best.RUIN_FILE, nodes.ONE_STEINER_FILE,
               bounds.REDUCTIONS_FILE, subset_program.PROGRAM_FILE, CONTRACTION_FILE, HIERARCHY_FILE)
@@ -92,7 +93,7 @@ class SteinerKmb(Algorithm):
 
     def largest_cost(self, n: int, edges: int) -> int:
         """Return the largest weight with which the sum of all edges stays below 2^62."""
-        return largest_weight(n, edges)
+        return largest_cost(edges)
 
     def statement(self, problem: Graph, parameters: Parameters, to_check: bool = False) -> TreeStatement:
         """Return the statement. Raises `InputError` if `matrix` is set in a mode that makes none."""

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from hpcsolve.errors import InputError
 from hpcsolve.problems.distances import distance_functions, distance_matrix
 from hpcsolve.problems.generate.random_integers import first_words, integers_below, require_integers, require_truths
-from hpcsolve.problems.tsp import Tsp, from_costs, largest_cost, require_memory
+from hpcsolve.problems.rounding import largest_cost
+from hpcsolve.problems.tsp import Tsp, from_costs, require_memory
 
 BYTES_A_RANDOM_COST = 24
 """As `tsp.BYTES_A_COST`, with the random words from which the costs are computed."""
@@ -98,5 +99,4 @@ def _reflected(points: NDArray[np.int64], extent: int) -> NDArray[np.int64]:
 def _euclidean(points: NDArray[np.int64], name: str, comment: str) -> Tsp:
     labels, places = np.arange(1, len(points) + 1), points.astype(np.float64)
     cost = distance_matrix(places, distance_functions()["EUC_2D"])
-    assert cost is not None
     return from_costs(cost, name, labels=labels, coordinates=places, comment=comment)
