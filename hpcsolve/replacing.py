@@ -47,11 +47,11 @@ def require_replaceable(path: str | os.PathLike[str]) -> None:
         raise InputError(f"is {found}, and only regular files are written; choose another output", name)
 
 
-def require_new(path: str | os.PathLike[str], overwrite: bool) -> None:
-    """Raise an `InputError` if a file exists and `overwrite` is False, or is no regular file. For callers in Python."""
+def require_new(path: str | os.PathLike[str], overwrite: bool, way_out: str = "give overwrite=True") -> None:
+    """Raise an `InputError` if a file exists and `overwrite` is False, or is no regular file."""
     require_replaceable(path)
     if os.path.exists(path) and not overwrite:
-        raise InputError("the file exists; choose another one, or give overwrite=True", os.fspath(path))
+        raise InputError(f"the file exists; choose another one, or {way_out}", os.fspath(path))
 
 
 def open_regular(path: Path, own: bool = False) -> BinaryIO:

@@ -9,7 +9,7 @@ The runs are all combinations of the values, in the order of the file, the last 
 the sweep file (and `--set`) alone, so the number of a run always means the same job.
 
 Those that are missing are executed on this machine, several at a time, each as a process of its own. The standard input
-of a run is a pipe from the sweep, on which nothing is ever sent. A run ends when the pipe closes (`cli/sweep.py`).
+of a run is a pipe from the sweep, on which nothing is ever sent. A run ends when the pipe closes (`cli.main_of_run`).
 Ctrl-C closes all pipes, and so does the end of the sweep's process by any signal.
 """
 

@@ -1,39 +1,43 @@
-"""The command line: a module for each group of commands. `add_NAME` declares a command, `_NAME` runs it.
+"""The command line: a table of commands, and a module for each group of them that runs them.
 
+commands.py   the commands with their texts, arguments and modules
+options.py    the parser, and messages about mistakes
 run.py        solve, run, estimate
 sweep.py      sweep, and each run of one
 results.py    verify, collect, export, report, tree
 instances.py  new, generate, convert
 sites.py      slurm, build, info, completion
-options.py    options that commands share, and messages about mistakes
 
-`--help` must answer at once, so numpy, h5py, msgspec and MPI are imported inside the functions that run a command.
+`--help` must answer at once, so the last five, which import numpy, h5py and msgspec, are imported by what they run.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
+import signal
 import sys
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import hpcsolve
-from hpcsolve.cli.instances import add_convert, add_generate, add_new
-from hpcsolve.cli.options import OneLineParser
-from hpcsolve.cli.results import add_collect, add_export, add_report, add_tree, add_verify
-from hpcsolve.cli.run import add_estimate, add_run, add_solve
-from hpcsolve.cli.sites import add_build, add_completion, add_info, add_slurm
-from hpcsolve.cli.sweep import add_sweep
+from hpcsolve.cli.commands import COMMANDS, Command
+from hpcsolve.cli.options import OneLineParser, show_on_rank_0
 from hpcsolve.errors import InputError, ResourceError
 from hpcsolve.memory import lack_of_memory, require_free_for_libraries
 from hpcsolve.parallel import launch
 from hpcsolve.parallel.interrupts import signals_raise
 
-COMMANDS = (
-    add_solve, add_new, add_run, add_sweep, add_collect, add_estimate, add_slurm, add_verify, add_report, add_export,
-    add_tree, add_info, add_build, add_generate, add_convert, add_completion,
-)
-"""The functions that declare the commands, in the order of `--help`."""
+if TYPE_CHECKING:
+    from hpcsolve.parallel.comm import Comm
+
+Steps = Generator[Mapping[str, Any] | None, "Comm", int]
+"""A command on every rank: it yields what all ranks must have in common, is sent the communicator when MPI has started,
+and returns the exit code."""
+SECONDS_TO_END = 10.0
+"""Time that the run of a sweep has to write its result so far and end. After that the process is killed."""
 
 EPILOG = """\
 examples:
@@ -72,21 +76,55 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def execute(words: Sequence[str]) -> int:
     """Run the command that the words name and return its exit code. What stops it is raised."""
-    began = time.perf_counter()
-    parser, commands = command_parser()
     try:
-        parser.refuse_unknown_command(commands, words)
-        options, rest = parser.parse_known_args(words)
-        commands[words[0]].refuse_unknown_options(rest)
+        steps = steps_of(words)
     except InputError as error:
         return launch.fail(error)
     try:
         require_free_for_libraries()
     except ResourceError as error:
         return launch.end_without_mpi(error)
-    command: Callable[[argparse.Namespace], int] = options.command
+
+    def ended(comm: Comm) -> int:
+        try:
+            steps.send(comm)
+        except StopIteration as end:
+            return int(end.value)
+        raise AssertionError("a command yields once")
+
+    return launch.guard(ended, lambda: next(steps))
+
+
+def steps_of(words: Sequence[str]) -> Steps:
+    """Return the command that the words name, ready to run. Raises an `InputError` about a mistake in them."""
+    began = time.perf_counter()
+    parser, commands = command_parser()
+    parser.refuse_unknown_command(commands, words)
+    options, rest = parser.parse_known_args(words)
+    commands[words[0]].refuse_unknown_options(rest)
     options.began = began
-    return command(options)
+    command = next(command for command in COMMANDS if command.name == words[0])
+    return _alone(command, options) if command.alone else _on_all_ranks(command, options)
+
+
+def _on_all_ranks(command: Command, options: argparse.Namespace) -> Steps:
+    if command.first_line:
+        show_on_rank_0(options.quiet)(command.first_line.format_map(vars(options)))
+    steps: Steps = command.function()(options)
+    return (yield from steps)
+
+
+def _alone(command: Command, options: argparse.Namespace) -> Steps:
+    def on_rank_0() -> int:
+        from hpcsolve.replacing import require_new
+
+        if "overwrite" in options:
+            require_new(options.output, options.overwrite, "replace it with --overwrite")
+        code: int = command.function()(options)
+        return code
+
+    comm = yield None
+    return launch.on_rank_0(comm, on_rank_0)
 
 
 def command_parser() -> tuple[OneLineParser, dict[str, OneLineParser]]:
@@ -97,9 +135,31 @@ def command_parser() -> tuple[OneLineParser, dict[str, OneLineParser]]:
     )
     parser.add_argument("--version", action="version", version=f"hpcsolve {hpcsolve.__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for add in COMMANDS:
-        add(commands)
+    for command in COMMANDS:
+        own = commands.add_parser(command.name, help=command.text, description=command.text, allow_abbrev=False)
+        for names, options in command.arguments:
+            own.add_argument(*names, **options)
     return parser, commands.choices
+
+
+def main_of_run() -> int:
+    """Run the command line as a run of a sweep, which ends as if by Ctrl-C when the sweep is gone.
+
+    Its standard input is a pipe from the sweep, which sends nothing. So reading returns only when the sweep closes the
+    pipe, or when the process of the sweep has ended, even by SIGKILL.
+    """
+    sys.argv[0] = "hpcsolve"
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts background jobs with SIGINT ignored
+    threading.Thread(target=_end_with_the_sweep, daemon=True).start()
+    return main(sys.argv[1:])
+
+
+def _end_with_the_sweep() -> None:
+    while os.read(0, 1):
+        pass
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(SECONDS_TO_END)
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 if __name__ == "__main__":

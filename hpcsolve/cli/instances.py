@@ -8,24 +8,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hpcsolve.cli.options import add_command, add_output, add_set, require_new
 from hpcsolve.errors import InputError
+from hpcsolve.formats.convert import convert
+from hpcsolve.job import parsed_value, read_table
+from hpcsolve.job.examples import examples, write_example
+from hpcsolve.runner.kinds import KINDS
+from hpcsolve.runner.reading import generated, kind_of_generator
+from hpcsolve.sweep import axes_of
 from hpcsolve.wording import show
 
 
-def add_new(commands: Any) -> None:
-    """Declare `hpcsolve new`, which writes an example job with its data."""
-    text = "write an example job with its data; without NAME, list the examples"
-    parser = add_command(commands, "new", _new, text, alone=True)
-    parser.add_argument("example", nargs="?", metavar="NAME", help="an example; by default all are listed")
-    parser.add_argument("folder", nargs="?", default=".", metavar="FOLDER", help="folder to write into (default: here)")
-
-
-def _new(options: argparse.Namespace) -> int:
-    from hpcsolve.job import read_table
-    from hpcsolve.job.examples import examples, write_example
-    from hpcsolve.sweep import axes_of
-
+def do_new(options: argparse.Namespace) -> int:
+    """Write an example job with its data, or list the examples."""
     if options.example is None:
         known = examples()
         width = max(map(len, known))
@@ -48,23 +42,8 @@ def _steps(table: Mapping[str, Any], files: Sequence[str]) -> list[str]:
             f"export {output} -o {exported}"]
 
 
-def add_generate(commands: Any) -> None:
-    """Declare `hpcsolve generate`, which writes a random instance."""
-    parser = add_command(commands, "generate", _generate, "write a random instance", alone=True)
-    parser.add_argument("kind", metavar="KIND", help="uniform-tsp, road-graph, ...; docs/jobs.md lists all")
-    parser.add_argument("--n", type=int, help="number of cities or vertices")
-    parser.add_argument("--seed", type=int, default=1, help="seed of the random numbers (default 1)")
-    add_set(parser, "another key of the generator, such as clusters=5")
-    text = "cities: TSPLIB, or .npy for a numpy matrix; graphs: DIMACS, .stp for SteinLib, .co for coordinates"
-    add_output(parser, text)
-
-
-def _generate(options: argparse.Namespace) -> int:
-    from hpcsolve.job import parsed_value
-    from hpcsolve.runner.kinds import KINDS
-    from hpcsolve.runner.reading import generated, kind_of_generator
-
-    require_new(options)
+def do_generate(options: argparse.Namespace) -> int:
+    """Write a random instance."""
     keys = {key: value for key, value in (("n", options.n), ("seed", options.seed)) if value is not None}
     for key, equals, value in (item.partition("=") for item in options.set):
         if not equals or (key in keys and key != "seed"):
@@ -78,21 +57,8 @@ def _generate(options: argparse.Namespace) -> int:
     return 0
 
 
-def add_convert(commands: Any) -> None:
-    """Declare `hpcsolve convert`, which writes an instance in another format."""
-    parser = add_command(commands, "convert", _convert, "write an instance in another format", alone=True)
-    parser.add_argument("source", metavar="A", help="an instance in any format that jobs take")
-    parser.add_argument("output", metavar="B", help="the file to write; its suffix says the format")
-    parser.add_argument("--weight", metavar="NAME", help="the attribute or column of A with the weights of edges")
-    text = "whether edges of A are arcs, as instance.directed of a job; false takes the lighter one of two directions"
-    parser.add_argument("--directed", choices=("true", "false"), help=text)
-    parser.add_argument("--overwrite", action="store_true", help="replace B if it exists")
-
-
-def _convert(options: argparse.Namespace) -> int:
-    from hpcsolve.formats.convert import convert
-
-    require_new(options)
+def do_convert(options: argparse.Namespace) -> int:
+    """Write an instance in another format."""
     directed = None if options.directed is None else options.directed == "true"
     show(convert(options.source, options.output, options.weight, directed))
     return 0
