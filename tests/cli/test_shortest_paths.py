@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import dijkstra
 
 import hpcsolve as package
 from hpcsolve.algorithms.shortest_paths.engines import ENGINES
-from hpcsolve.algorithms.shortest_paths.searches import WANTS_PATHS
+from hpcsolve.algorithms.shortest_paths.searches import Want
 from hpcsolve.answers.reductions import middle_of
 from hpcsolve.errors import InputError
 from hpcsolve.formats import write_coordinates, write_dimacs
@@ -147,7 +147,7 @@ def answers_in(path):
     return [(distance, result.path(query)) for query, distance in enumerate(distances)]
 
 
-@pytest.mark.parametrize("engine", [engine.name for engine in ENGINES if engine.delivers & WANTS_PATHS])
+@pytest.mark.parametrize("engine", [engine.name for engine in ENGINES if engine.delivers & Want.PATHS])
 def test_engines_give_the_same_paths(engine, queries, run, hpcsolve):
     folder = queries()
     assert run(folder, "--set", f"shortest-paths.engine={engine}").returncode == 0

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from hpcsolve.algorithms.shortest_paths.engines import searcher
-from hpcsolve.algorithms.shortest_paths.engines.single import batch_on
-from hpcsolve.algorithms.shortest_paths.searches import WANTS_DISTANCES, row_searches
+from hpcsolve.algorithms.shortest_paths.engines.single import Batch
+from hpcsolve.algorithms.shortest_paths.searches import Want, row_searches
 from hpcsolve.problems.graph import from_edges
 
 NONE = 2**32 - 1
@@ -18,7 +18,7 @@ def found(device, distances, weights=(3, 4, 5, 0), cutoff=2**31 - 2):
         places = prepared.graph.places()
         searches = row_searches([np.array([0])], None, places)
         prepared.work["keys"].upload(np.array(distances, np.uint32)[prepared.graph.order].reshape(1, 5))
-        batch = batch_on(device, searches, WANTS_DISTANCES, device.empty((1, 5), np.uint32))
+        batch = Batch.on(device, searches, Want.DISTANCES, device.empty((1, 5), np.uint32))
         # The row that the grid engine has filled is taken as it is.
         prepared.launch("paths/near_far_grid", 1, batch, cutoff)
         solved = batch.solved(prepared, [])

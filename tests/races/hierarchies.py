@@ -14,18 +14,11 @@ from hpcsolve.algorithms.shortest_paths.engines.hierarchy import (
     Contraction,
     Hierarchy,
     contracted,
-    hierarchy,
-    restriction_above,
 )
 from hpcsolve.algorithms.shortest_paths.engines.phast import WIDTHS, Shape, Sweeper
 from hpcsolve.algorithms.shortest_paths.reductions import solve_summaries
 from hpcsolve.algorithms.shortest_paths.search_graph import LONG, WORD, Keys, SearchGraph, lay_out
-from hpcsolve.algorithms.shortest_paths.searches import (
-    WANTS_DISTANCES,
-    WANTS_PREDECESSORS,
-    WANTS_TARGETS,
-    row_searches,
-)
+from hpcsolve.algorithms.shortest_paths.searches import Want, row_searches
 from hpcsolve.algorithms.shortest_paths.tables import SearchCheckpoints
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
@@ -49,13 +42,13 @@ def same_as_near_far(device: Device, graph: Graph, keys: Keys) -> None:
     contraction = contracted(laid_out, UNLIMITED, host)
     assert isinstance(contraction, Contraction)
     sources = [np.array([v]) for v in range(0, 60, 3)]
-    wanted, shape = WANTS_DISTANCES | WANTS_PREDECESSORS, (len(sources), graph.n)
+    wanted, shape = Want.DISTANCES | Want.PREDECESSORS, (len(sources), graph.n)
     first = np.empty(shape, keys.dtype), np.empty(shape, np.uint32)
     with searcher(graph, HostDevice(1), keys, searches=len(sources)) as prepared:
         prepared.solve(row_searches(sources, None, prepared.graph.places()), wanted, *first)
     for in_levels in (True, False) if device.info.kind == "cpu" else (True,):
         threads = 96 if in_levels else 32  # several warps need a barrier between levels, which depth first has not
-        given = hierarchy(laid_out, contraction, keys, host, in_levels)
+        given = Hierarchy.of(laid_out, contraction, keys, host, in_levels)
         for width in WIDTHS[keys.code]:
             found = np.empty(shape, keys.dtype), np.empty(shape, np.uint32)
             with Sweeper(device, given, keys, keys.limit, Shape(width, 2), True, threads) as sweeper:
@@ -72,11 +65,11 @@ def restricted_to_targets(
 ) -> None:
     """Sweep over the part of a hierarchy above a target, and compare with the column of whole rows."""
     targets = np.array([7])
-    part = restriction_above(given, given.graph.places()[targets], keys)
+    part = given.above(given.graph.places()[targets], keys)
     assert part is not None
     with Sweeper(device, given, keys, keys.limit, shape, threads=threads, restriction=part) as sweeper:
         searches = row_searches(sources, targets, given.graph.places())
-        solved = sweeper.solve(searches, WANTS_TARGETS)
+        solved = sweeper.solve(searches, Want.TARGETS)
     assert np.array_equal(solved.target_keys, rows[:, targets[0]]), (keys.code, shape.width)
 
 
@@ -87,7 +80,7 @@ def same_summaries(device: Device, laid_out: SearchGraph, contraction: Contracti
     with searcher(graph, device, keys, searches=len(seeds)) as prepared:
         expected = solve_summaries(prepared, seeds, targets, reduction, silent, SearchCheckpoints()).keys
     host = device if isinstance(device, HostDevice) else HostDevice(1)
-    given = hierarchy(laid_out, contraction, keys, host, in_levels=True)
+    given = Hierarchy.of(laid_out, contraction, keys, host, in_levels=True)
     for width in WIDTHS[keys.code]:
         with Sweeper(device, given, keys, keys.limit, Shape(width, 2), threads=96) as sweeper:
             found = solve_summaries(sweeper, seeds, targets, reduction, silent, SearchCheckpoints()).keys

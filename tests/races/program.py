@@ -31,15 +31,7 @@ from hpcsolve.algorithms.held_karp.lattice.split import Split, share_of
 from hpcsolve.algorithms.held_karp.outcome import Statistics
 from hpcsolve.algorithms.shortest_paths.engines import ENGINES, row_search, searcher
 from hpcsolve.algorithms.shortest_paths.search_graph import LONG, REAL, WORD, Keys
-from hpcsolve.algorithms.shortest_paths.searches import (
-    WANTS_DISTANCES,
-    WANTS_PATHS,
-    WANTS_PREDECESSORS,
-    WANTS_TARGETS,
-    filled_rows,
-    query_searches,
-    row_searches,
-)
+from hpcsolve.algorithms.shortest_paths.searches import Want, filled_rows, query_searches, row_searches
 from hpcsolve.algorithms.steiner_kmb.network import network
 from hpcsolve.algorithms.steiner_kmb.reduced_graph import reduced
 from hpcsolve.algorithms.steiner_kmb.subset_program import Program
@@ -133,11 +125,11 @@ def shortest_paths(device: Device) -> None:
     for kind, values in ((WORD, weights), (LONG, weights), (REAL, weights / 3)):
         graph = from_edges(*ends, values, n=60, directed=True)
         answers = []
-        for engine in (each.name for each in ENGINES if each.delivers & WANTS_PATHS):
+        for engine in (each.name for each in ENGINES if each.delivers & Want.PATHS):
             keys, before = np.empty((2, 60), kind.dtype), np.empty((2, 60), np.uint32)
             with searcher(graph, device, kind, engine, searches=2) as prepared:
                 searches = row_searches([np.array([0]), np.array([7, 59])], None, prepared.graph.places())
-                found = prepared.solve(searches, WANTS_DISTANCES | WANTS_PREDECESSORS, keys, before)
+                found = prepared.solve(searches, Want.DISTANCES | Want.PREDECESSORS, keys, before)
             assert not found.wrong.any()
             answers.append((keys.tobytes(), before.tobytes()))
         assert len(set(answers)) == 1
@@ -153,9 +145,9 @@ def paths(device: Device, graph: Graph, kind: Keys) -> None:
         with searcher(steep, device, kind, engine, searches=2, batch=1) as prepared:
             prepared.hub, prepared.tuning = 3, replace(prepared.tuning, shared=2)
             places = prepared.graph.places()
-            found = prepared.solve(row_searches([np.array([0])], None, places), WANTS_DISTANCES, keys)
+            found = prepared.solve(row_searches([np.array([0])], None, places), Want.DISTANCES, keys)
             pairs = np.array([[0, 5], [0, 59], [7, 30]])
-            paths = prepared.solve(query_searches(pairs, places), WANTS_TARGETS | WANTS_PATHS, path_room=100)
+            paths = prepared.solve(query_searches(pairs, places), Want.TARGETS | Want.PATHS, path_room=100)
         assert not found.wrong.any() and not paths.wrong.any()
         lengths = [paths.path[a : a + b].tobytes() for a, b in zip(paths.path_begin.tolist(), paths.path_length)]
         answers.append((keys.tobytes(), paths.target_keys.tobytes(), *lengths))

@@ -20,46 +20,8 @@ pairs.py         the answer to queries: paths between pairs of vertices, and the
 solve.py         what the runner calls: the plan of a run, the run, and a trial of its time
 """
 
-from hpcsolve.algorithms.base import NO_STOP, Algorithm, Outcome, Plan, Report, StopCriteria, silent
-from hpcsolve.algorithms.shortest_paths import solve
-from hpcsolve.algorithms.shortest_paths.question import Parameters, PathStatement, statement
-from hpcsolve.algorithms.trial import Trial
-from hpcsolve.answers.distances import DISTANCES
-from hpcsolve.answers.paths import PATHS
-from hpcsolve.answers.reductions import REDUCTIONS
-from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
-from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo
-from hpcsolve.parallel.comm import Comm
-from hpcsolve.problems.graph import Graph
-
-
-class ShortestPaths(Algorithm):
-    """Searches by Near-Far, or sweeps over a contraction hierarchy."""
-
-    name, kind, answers, parameters = "shortest-paths", "graph", (DISTANCES, PATHS, REDUCTIONS), Parameters
-    kernel_files, files, groups = solve.KERNEL_FILES, ("queries",), {"searches": solve.SEARCHES}
-
-    def statement(self, problem: Graph, parameters: Parameters, to_check: bool = False) -> PathStatement:
-        """Return which distances or paths are asked for."""
-        return statement(problem, parameters, to_check)
-
-    def plan(
-        self, stated: PathStatement, ranks: int, info: DeviceInfo = ONE_CORE, criteria: StopCriteria = NO_STOP
-    ) -> Plan:
-        """Return the plan by searches, or by sweeps over a hierarchy."""
-        return solve.plan(stated, ranks, info)
-
-    def run(
-        self, stated: PathStatement, device: Device, comm: Comm, report: Report = silent,
-        criteria: StopCriteria = NO_STOP, seed: int = 1, checkpoints: Checkpoints = NONE, method: str = "",
-    ) -> Outcome:
-        """Return distances or paths."""
-        return solve.run(stated, device, comm, report, checkpoints)
-
-    def trial(self, stated: PathStatement, criteria: StopCriteria, ranks: int, device: Device, seed: int) -> Trial:
-        """Make some of the job's searches."""
-        return solve.trial(stated, ranks, device)
-
+from hpcsolve.algorithms.shortest_paths.question import Parameters
+from hpcsolve.algorithms.shortest_paths.solve import ShortestPaths
 
 ALGORITHM = ShortestPaths()
 

@@ -19,17 +19,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from hpcsolve.algorithms.shortest_paths.engines import AUTO, NEAR_FAR, PHAST, chosen_engine, engine_named
-from hpcsolve.algorithms.shortest_paths.engines.hierarchy import UNLIMITED, Hierarchy, Refusal, too_dense
-from hpcsolve.algorithms.shortest_paths.engines.kept import Kept, cached_hierarchy, kept_hierarchy, look_up
+from hpcsolve.algorithms.shortest_paths.engines.hierarchy import UNLIMITED, Hierarchy, Refusal
+from hpcsolve.algorithms.shortest_paths.engines.kept import Cache, Kept
 from hpcsolve.algorithms.shortest_paths.question import PathStatement
 from hpcsolve.algorithms.shortest_paths.search_graph import REAL, Keys, first_keys, lay_out
-from hpcsolve.algorithms.shortest_paths.searches import (
-    SEVERAL_SEEDS,
-    WANTS_PATHS,
-    WANTS_PREDECESSORS,
-    Prepared,
-    Request,
-)
+from hpcsolve.algorithms.shortest_paths.searches import Prepared, Request, Want
 from hpcsolve.device.base import Device, DeviceInfo
 from hpcsolve.errors import InputError
 from hpcsolve.memory import give_back_freed_memory
@@ -53,6 +47,8 @@ DENSER = 2
 
 A grid of 1,024 x 1,024 is given up after a tenth of a second: 9 to 20 % of the time of 32 searches, 5 % of 64.
 """
+DENSEST = 4
+"""Graphs with more arcs per vertex, on average, are not contracted at all, unless the job asks for it."""
 WEIGHING_STEPS = 140
 """Steps for each arc of a kept contraction that gets new weights: 126 (San Francisco Bay) to 146 (New York)."""
 MOST_STEPS = 1 << 14
@@ -61,8 +57,8 @@ MOST_STEPS = 1 << 14
 As many as a thousand searches: later runs may use the hierarchy too. Without a limit contraction takes an hour if the
 core of the graph becomes a clique of ten thousand vertices, for which the memory may suffice.
 """
-IN_WORDS = {WANTS_PATHS: "paths of queries", SEVERAL_SEEDS: "one search from all sources",
-            WANTS_PREDECESSORS: "predecessors"}
+IN_WORDS = {Want.PATHS: "paths of queries", Want.SEVERAL_SEEDS: "one search from all sources",
+            Want.PREDECESSORS: "predecessors"}
 """What an engine may not deliver, in words."""
 FLOATS = "the weights are floats, which a hierarchy would add in another order"
 
@@ -122,9 +118,9 @@ def way_of(stated: PathStatement, cores: int, find: Callable[[], Kept | None]) -
     """
     graph, parameters, asked = stated.problem, stated.parameters, stated.question
     engine = engine_named(parameters.engine)
-    wanted = SEVERAL_SEEDS * parameters.voronoi | WANTS_PREDECESSORS * (parameters.predecessors or parameters.voronoi)
-    if asked.pairs is not None:
-        wanted |= WANTS_PATHS
+    wanted = Want.PATHS * (asked.pairs is not None) | Want.PREDECESSORS * parameters.predecessors
+    if parameters.voronoi:
+        wanted |= Want.SEVERAL_SEEDS | Want.PREDECESSORS
     lacking = wanted & ~(engine or PHAST).delivers
     other = next((words for bit, words in IN_WORDS.items() if bit & lacking), "")
     if engine is not None and other:
@@ -162,8 +158,9 @@ def worth_trying(
         return Refusal(FLOATS)
     if kept is not None and kept.weighed:  # loading it takes less than laying the graph out for a single search
         return Attempt(UNLIMITED, searches, kept)
-    if dense := too_dense(graph.n, graph.arcs):
-        return dense
+    if graph.arcs > DENSEST * graph.n or not graph.n:
+        density = f"{graph.arcs / max(graph.n, 1):.1f} arcs per vertex, more than {DENSEST}"
+        return Refusal(f"{density}: such graphs have no small separators")
     size = graph.n + graph.arcs
     saved = int(-(-searches // cores) * (steps - SWEEP_STEPS) * size)
     making = MAKING_STEPS * (1 if graph.arcs <= ROADS * graph.n else DENSER)
@@ -195,7 +192,7 @@ def workers_of_all(info: DeviceInfo, comm: Comm) -> int:
 def kept_here(graph: Graph, info: DeviceInfo) -> Kept | None:
     """Return what the cache of this host has of a graph for such a device."""
     keys = first_keys(graph)
-    return None if keys is REAL else look_up(graph, keys, info.kind == "cuda")
+    return None if keys is REAL else Cache(graph, keys, info.kind == "cuda").look_up()
 
 
 def kept_everywhere(graph: Graph, info: DeviceInfo, comm: Comm) -> Kept | None:
@@ -253,21 +250,16 @@ def agreed_hierarchy(
     """
 
     def make() -> Hierarchy | Refusal:
-        if attempt.kept and (kept := kept_hierarchy(graph, attempt.kept)):
-            return kept
-        found = cached_hierarchy(graph, keys, attempt.worth, info.kind == "cuda", info.threads)
-        return refused(attempt, found, graph.name, other) if isinstance(found, Refusal) else found
+        found = Cache(graph, keys, info.kind == "cuda").hierarchy(attempt.worth, info.threads, attempt.kept)
+        if isinstance(found, Hierarchy):
+            return found
+        if not attempt.searches:
+            raise InputError(f'engine "phast": {found.reason}; choose "{other}"', graph.name)
+        return replace(found, reason=f"{found.reason}, which does not pay for {attempt.searches} searches")
 
     found = comm.once_per_host(make)
     refusals = comm.allgather(found if isinstance(found, Refusal) else None)  # the cache of some host may have one
     return next((refusal for refusal in refusals if refusal), found)
-
-
-def refused(attempt: Attempt, found: Refusal, name: str, other: str = "near-far") -> Refusal:
-    """Return the refusal, or raise `InputError`, which names another engine, if the job asks for this one by name."""
-    if attempt.searches:
-        return replace(found, reason=f"{found.reason}, which does not pay for {attempt.searches} searches")
-    raise InputError(f'engine "phast": {found.reason}; choose "{other}"', name)
 
 
 def described(found: Hierarchy, attempt: Attempt) -> str:

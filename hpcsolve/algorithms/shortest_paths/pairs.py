@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hpcsolve.algorithms.base import Report
 from hpcsolve.algorithms.shortest_paths.search_graph import Keys
-from hpcsolve.algorithms.shortest_paths.searches import WANTS_PATHS, WANTS_TARGETS, Prepared, query_searches
+from hpcsolve.algorithms.shortest_paths.searches import Prepared, Want, query_searches
 from hpcsolve.algorithms.shortest_paths.tables import COUNTERS, WORK, SearchCheckpoints
 from hpcsolve.answers.paths import Paths
 from hpcsolve.checkpoint.saved import ANY_COUNT
@@ -125,7 +125,7 @@ def solve_pairs(
     waiting = [left[part] for part in _batches(pairs[left], SOURCES_A_BATCH * prepared.blocks)]
     for mine in kept.while_any(waiting, table):
         searches = query_searches(pairs[mine], places)
-        found = prepared.solve(searches, WANTS_TARGETS | WANTS_PATHS, path_room=prepared.graph.n + room * len(mine))
+        found = prepared.solve(searches, Want.TARGETS | Want.PATHS, path_room=prepared.graph.n + room * len(mine))
         late = found.open_query
         if late.any():
             waiting.append(mine[late])

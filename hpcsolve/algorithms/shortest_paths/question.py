@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -13,9 +11,8 @@ from numpy.typing import NDArray
 
 from hpcsolve.algorithms.base import Statement, Table
 from hpcsolve.algorithms.shortest_paths.engines import TableEngineName, described
-from hpcsolve.algorithms.shortest_paths.searches import CHECKED
+from hpcsolve.algorithms.shortest_paths.searches import Want
 from hpcsolve.errors import InputError
-from hpcsolve.formats import read_queries
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.questions import PathQuestion, Reduction
 from hpcsolve.problems.rounding import LARGEST_WEIGHT, floor_at_scale
@@ -115,7 +112,7 @@ class Parameters(Table, frozen=True):
         return True
 
 
-Parameters.__doc__ = described(Parameters.__doc__, CHECKED)
+Parameters.__doc__ = described(Parameters.__doc__, Want.CHECKED)
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,19 +126,6 @@ class PathStatement(Statement):
         """The number of searches that it takes."""
         pairs = self.question.pairs
         return len(self.question.seeds) if pairs is None else len(np.unique(pairs[:, 0]))
-
-
-def statement(graph: Graph, parameters: Parameters, to_check: bool = False) -> PathStatement:
-    """Return the statement of a job. Raises as `question`. About a file of queries, the message names file and line."""
-    if not isinstance(parameters.queries, str):
-        return PathStatement(graph, parameters, question(graph, parameters))
-    sha256 = parameters.queries_sha256
-    if to_check and sha256 is not None and not os.path.exists(parameters.queries):
-        gone = PathQuestion(np.empty(0, np.int64), (), None, None, sha256, cutoff_of(graph, parameters))
-        return PathStatement(graph, parameters, gone, {"queries": sha256})
-    queries = read_queries(parameters.queries, sha256)
-    asked = question(graph, parameters, queries.positions(graph))
-    return PathStatement(graph, parameters, asked, {"queries": queries.sha256})
 
 
 def question(graph: Graph, parameters: Parameters, pairs: NDArray[np.int64] | None = None) -> PathQuestion:
@@ -158,11 +142,21 @@ def question(graph: Graph, parameters: Parameters, pairs: NDArray[np.int64] | No
         A source is no vertex or stands twice, there is none, the graph has no terminals, keys contradict each other, or
         weights are so large that distances may be infinite.
     """
-    _refuse_infinite_distances(graph)
-    cutoff = cutoff_of(graph, parameters)
+    with np.errstate(over="ignore"):  # a path longer than the largest float would seem not to exist
+        if graph.weights.dtype.kind == "f" and not np.isfinite(graph.weights.sum()):
+            what = f"weights are as large as {graph.weights.max():.3g}, so that distances may exceed 1.8e308"
+            raise InputError(f"{what}, the largest float; divide the weights by a power of ten", graph.name)
+    cutoff = None if parameters.cutoff is None else scaled(graph, parameters.cutoff)
     if parameters.queries is not None:
-        _refuse_beside_queries(parameters)
-        pairs = _pairs(graph, parameters.queries) if pairs is None else pairs
+        for key in ("sources", "targets", "voronoi", "predecessors", "reduce"):
+            if getattr(parameters, key):
+                what = "queries already name all sources and targets; remove one of the two keys"
+                raise InputError(f"shortest-paths.{key}: {what}")
+        if not parameters.queries:
+            raise InputError("shortest-paths.queries: the list is empty; name at least one pair, [source, target]")
+        if pairs is None:
+            vertices = [vertex for pair in parameters.queries for vertex in pair]
+            pairs = _positions(graph, "queries", vertices).reshape(-1, 2)
         return PathQuestion(pairs[:, 0], (), None, pairs, cutoff=cutoff)
     if parameters.sources is None:
         raise InputError("the key shortest-paths.sources is missing; or ask for paths between pairs with queries")
@@ -180,25 +174,14 @@ def question(graph: Graph, parameters: Parameters, pairs: NDArray[np.int64] | No
     return PathQuestion(sources, seeds, targets, cutoff=cutoff, reduction=reduction)
 
 
-def _refuse_infinite_distances(graph: Graph) -> None:
-    """Raise an `InputError` if a path may be longer than the largest float. It would seem not to exist."""
-    with np.errstate(over="ignore"):
-        if graph.weights.dtype.kind == "f" and not np.isfinite(graph.weights.sum()):
-            what = f"weights are as large as {graph.weights.max():.3g}, so that distances may exceed 1.8e308"
-            raise InputError(f"{what}, the largest float; divide the weights by a power of ten", graph.name)
+def scaled(graph: Graph, cutoff: float) -> int | float:
+    """Return a cutoff in the unit of `graph.weights`. Among integers it is the largest distance that counts.
 
-
-def cutoff_of(graph: Graph, parameters: Parameters) -> float | None:
-    """Return the cutoff in the unit of `graph.weights`. Among integers it is the largest distance that counts."""
-    return None if parameters.cutoff is None else _scaled(graph, parameters.cutoff)
-
-
-def _refuse_beside_queries(parameters: Parameters) -> None:
-    for key in ("sources", "targets", "voronoi", "predecessors", "reduce"):
-        if getattr(parameters, key):
-            raise InputError(
-                f"shortest-paths.{key}: queries already name all sources and targets; remove one of the two keys"
-            )
+    The product is that of the decimals that stand in the job: 0.29 * 100 in floats would be 28.999999999999996.
+    """
+    if graph.weights.dtype.kind == "f":
+        return cutoff * graph.scale
+    return min(floor_at_scale(cutoff, graph.scale), LARGEST_WEIGHT)
 
 
 def _reduction(graph: Graph, parameters: Parameters) -> Reduction | None:
@@ -213,13 +196,6 @@ def _reduction(graph: Graph, parameters: Parameters) -> Reduction | None:
             raise InputError(f'shortest-paths.reduce: "{needed}" needs the key {key}; add it')
     if wanted is None:
         return None
-    _refuse_beside_reductions(graph, parameters, wanted)
-    cutoffs = tuple(_scaled(graph, cutoff) for cutoff in parameters.cutoffs or ())
-    whole = parameters.sources == ALL and parameters.targets is None
-    return Reduction(cutoffs, parameters.k or 0, "sum" in wanted, "farthest" in wanted, whole)
-
-
-def _refuse_beside_reductions(graph: Graph, parameters: Parameters, wanted: Sequence[str]) -> None:
     if not wanted:
         raise InputError('shortest-paths.reduce: the list is empty; name at least one of "count", "nearest", "sum" and '
                          '"farthest"')
@@ -229,23 +205,9 @@ def _refuse_beside_reductions(graph: Graph, parameters: Parameters, wanted: Sequ
     if "sum" in wanted and graph.weights.dtype.kind == "f":
         raise InputError('shortest-paths.reduce: "sum": the weights are floats, whose sum would depend on the order of '
                          'addition; leave "sum" out, or give weights with a fixed number of decimals', graph.name)
-
-
-def _scaled(graph: Graph, cutoff: float) -> int | float:
-    """Return a cutoff in the unit of `graph.weights`. Among integers it is the largest distance that counts.
-
-    The product is that of the decimals that stand in the job: 0.29 * 100 in floats would be 28.999999999999996.
-    """
-    if graph.weights.dtype.kind == "f":
-        return cutoff * graph.scale
-    return min(floor_at_scale(cutoff, graph.scale), LARGEST_WEIGHT)
-
-
-def _pairs(graph: Graph, asked: str | list[tuple[Vertex, Vertex]]) -> NDArray[np.int64]:
-    """Return the positions of the pairs that a job lists, shape (queries, 2)."""
-    if not asked:
-        raise InputError("shortest-paths.queries: the list is empty; name at least one pair, [source, target]")
-    return _positions(graph, "queries", [vertex for pair in asked for vertex in pair]).reshape(-1, 2)
+    cutoffs = tuple(scaled(graph, cutoff) for cutoff in parameters.cutoffs or ())
+    whole = parameters.sources == ALL and parameters.targets is None
+    return Reduction(cutoffs, parameters.k or 0, "sum" in wanted, "farthest" in wanted, whole)
 
 
 def _positions(graph: Graph, key: str, asked: list[Vertex] | str | RandomSources) -> NDArray[np.int64]:

@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from enum import IntFlag
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -25,17 +26,29 @@ if TYPE_CHECKING:
     from hpcsolve.algorithms.shortest_paths.reductions import Reducer
 
 Own = TypeVar("Own", bound="Prepared")
-WANTS_DISTANCES, WANTS_PREDECESSORS, WANTS_TARGETS, WANTS_PATHS, UNCHECKED = 1, 2, 4, 8, 16
-"""Bits of `wanted`: what a search delivers. With `UNCHECKED` the check may be left out, where nobody reads it."""
-SEVERAL_SEEDS, CHECKED = 32, 64
-"""What else an engine may deliver: searches from several seeds together, and the counters `wrong` and `cut`."""
-ROWS = WANTS_DISTANCES | WANTS_TARGETS
-EVERYTHING = ROWS | WANTS_PREDECESSORS | WANTS_PATHS | SEVERAL_SEEDS | CHECKED
 BLOCK_THREADS = 256
 """Threads of a block. In a road network the near queue has some 130 vertices at a time."""
 NO_ROOM = np.uint64(2**64 - 1)
 """The `path_begin` of a query whose path did not fit in `path`."""
 NOTHING = np.empty(0, np.uint64)
+
+
+class Want(IntFlag):
+    """What is wanted of searches, as bits, and what an engine delivers.
+
+    With `UNCHECKED` the check may be left out, where nobody reads it. The last two are asked of engines alone: searches
+    from several seeds together, and the counters `wrong` and `cut`.
+    """
+
+    DISTANCES = 1
+    PREDECESSORS = 2
+    TARGETS = 4
+    PATHS = 8
+    UNCHECKED = 16
+    SEVERAL_SEEDS = 32
+    CHECKED = 64
+    ROWS = DISTANCES | TARGETS
+    EVERYTHING = ROWS | PREDECESSORS | PATHS | SEVERAL_SEEDS | CHECKED
 
 
 @dataclass(frozen=True)
@@ -160,7 +173,7 @@ class Asked:
 
     def columns(self, graph: SearchGraph) -> NDArray[np.uint32]:
         """Return the vertices that a row has: the targets, or all in the order of the input."""
-        return self.searches.targets if self.wanted & WANTS_TARGETS else graph.places()
+        return self.searches.targets if self.wanted & Want.TARGETS else graph.places()
 
 
 class Prepared(ABC):
@@ -235,10 +248,10 @@ class Prepared(ABC):
         Parameters
         ----------
         wanted
-            What is wanted, as bits (`WANTS_DISTANCES`, ...), which the engine delivers.
+            What is wanted, as bits of `Want`, which the engine delivers.
         distance, predecessor
             Shape (searches, n), contiguous: filled with keys and with positions in the graph (2^32 - 1: none). With
-            `WANTS_TARGETS` the keys are those at the targets, shape (searches, targets) or (queries,), by default in an
+            `Want.TARGETS` the keys are those at the targets, shape (searches, targets) or (queries,), by default in an
             array of `Solved`.
         path_room
             Entries for all paths together.
@@ -246,10 +259,10 @@ class Prepared(ABC):
             Reduces each row to a summary. Then `distance`, shape (searches, entries), is filled with the summaries.
         """
         if distance is None:
-            assert wanted & WANTS_TARGETS
+            assert wanted & Want.TARGETS
             distance = np.empty(searches.queries, self.keys.dtype)
         found = self.search(Asked(searches, wanted, distance, predecessor, path_room, reducer))
-        if wanted & WANTS_TARGETS:
+        if wanted & Want.TARGETS:
             found.target_keys = distance.reshape(-1)
         return found
 
@@ -332,8 +345,8 @@ class Engine(ABC):
     files
         Files of cuda_src that it launches or calls; none for an engine in Python.
     delivers
-        What its searches can deliver, as bits of `wanted`, `SEVERAL_SEEDS` and `CHECKED`. Without `CHECKED` it only
-        makes rows of distances that are known to fit the keys, for Steiner trees.
+        What its searches can deliver, as bits of `Want`. Without `CHECKED` it only makes rows of distances that are
+        known to fit the keys, for Steiner trees.
     floats
         Whether it searches graphs whose weights are floats.
     study
@@ -343,7 +356,7 @@ class Engine(ABC):
     name: str
     meaning: str
     files: tuple[str, ...] = ()
-    delivers: int = EVERYTHING
+    delivers: int = Want.EVERYTHING
     floats: bool = True
     study: bool = False
 
@@ -401,7 +414,7 @@ def filled_rows(
     """
     ahead, places = batches_at_once(prepared.device.info) - 1, prepared.graph.places()
     columns = prepared.graph.n if targets is None else len(targets)
-    wanted = UNCHECKED | (WANTS_DISTANCES if targets is None else WANTS_TARGETS)
+    wanted = Want.UNCHECKED | (Want.DISTANCES if targets is None else Want.TARGETS)
     under_way: deque[tuple[NDArray[Any], Solved | None]] = deque()
 
     def finished() -> tuple[NDArray[Any], int]:

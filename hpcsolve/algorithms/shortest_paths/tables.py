@@ -15,14 +15,7 @@ from numpy.typing import NDArray
 from hpcsolve.algorithms.base import Report
 from hpcsolve.algorithms.shortest_paths.question import Parameters
 from hpcsolve.algorithms.shortest_paths.search_graph import Keys
-from hpcsolve.algorithms.shortest_paths.searches import (
-    WANTS_DISTANCES,
-    WANTS_PREDECESSORS,
-    WANTS_TARGETS,
-    Prepared,
-    Solved,
-    row_searches,
-)
+from hpcsolve.algorithms.shortest_paths.searches import Prepared, Solved, Want, row_searches
 from hpcsolve.answers.contents import DistanceTable
 from hpcsolve.answers.distances import Distances, distance_table
 from hpcsolve.checkpoint.checkpoints import NONE, Boundary, Checkpoints
@@ -122,7 +115,7 @@ class RowTable:
         """Fill the rows that are missing, `step` of them at a time, or their summaries by a reducer."""
         self.load(kept)
         places, trees = prepared.graph.places(), self.before.shape[1] > 0
-        wanted = (WANTS_DISTANCES if targets is None else WANTS_TARGETS) | WANTS_PREDECESSORS * trees
+        wanted = (Want.DISTANCES if targets is None else Want.TARGETS) | Want.PREDECESSORS * trees
         for some in kept.while_any(self.unfinished(step)[::-1], self):
             solved = prepared.start(row_searches(seeds[some], targets, places), wanted, self.keys[some],
                                     self.before[some] if trees else None, reducer=reducer)

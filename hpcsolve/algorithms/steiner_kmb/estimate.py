@@ -15,8 +15,7 @@ from hpcsolve.algorithms.shortest_paths.choice import workers
 from hpcsolve.algorithms.shortest_paths.engines import AUTO, PHAST, TILE, chosen_engine
 from hpcsolve.algorithms.shortest_paths.engines.hierarchy import Refusal, hierarchy_memory
 from hpcsolve.algorithms.shortest_paths.search_graph import LONG, WORD, Keys, layout_bytes, search_graph_bytes
-from hpcsolve.algorithms.shortest_paths.searches import WANTS_PATHS, Request
-from hpcsolve.algorithms.shortest_paths.solve import Memory
+from hpcsolve.algorithms.shortest_paths.searches import Request, Want
 from hpcsolve.algorithms.steiner_kmb.kmb import MOST_PAIRS, KmbCheckpoints, spanned_rows
 from hpcsolve.algorithms.steiner_kmb.network import Network, network, prepared
 from hpcsolve.algorithms.steiner_kmb.nodes import PANEL, capacity, sent_bytes, table_bytes
@@ -52,7 +51,9 @@ ARCS = 1 << 22
 """Roughly the arcs that each block scans in the trial, by one search or several."""
 
 
-def memory(graph: Graph, parameters: Parameters, ranks: int, info: DeviceInfo) -> Memory:
+def memory(
+    graph: Graph, parameters: Parameters, ranks: int, info: DeviceInfo
+) -> tuple[tuple[int, ...], tuple[int, ...], int]:
     """Return what a run takes at its peak, on `ranks` ranks with such a device each."""
     assert graph.terminals is not None
     left, k, keys = left_of(graph), len(graph.terminals), distance_keys(graph, parameters)
@@ -94,7 +95,7 @@ def memory(graph: Graph, parameters: Parameters, ranks: int, info: DeviceInfo) -
             device = max(device + scratch, ascent, moves, pairs)
         on_host.append(max(0, peak - device) if one_memory else peak)
         on_device.append(device)
-    return Memory(tuple(on_device), tuple(on_host), shared)
+    return tuple(on_device), tuple(on_host), shared
 
 
 def sent(graph: Graph, parameters: Parameters, ranks: int) -> tuple[int, ...]:
@@ -143,7 +144,7 @@ def _search_bytes(graph: Graph, left: Sizes, parameters: Parameters, info: Devic
     assert graph.terminals is not None
     best = parameters.mode in ("best", "exact")
     request = Request(left.n, left.arcs, keys, count, None if best else graph.terminals, p=parameters.at_once)
-    paths = chosen_engine(parameters.engine, request, info, WANTS_PATHS)
+    paths = chosen_engine(parameters.engine, request, info, Want.PATHS)
     names = (TILE.name, PHAST.name) if parameters.engine == AUTO else (parameters.engine,)
     engines = [chosen_engine(name, request, info) for name in names]
     batch = min(count, max(each.batch(request, info) for each in engines))

@@ -106,11 +106,11 @@ class SteinerKmb(Algorithm):
     ) -> Plan:
         """Return what the mode needs. Raises `InputError` if the graph's terminals cannot be joined."""
         graph, mode = require_problem(stated.problem), stated.parameters.mode
-        k, need = len(stated.problem.terminals), estimate.memory(graph, stated.parameters, ranks, info)
+        k = len(stated.problem.terminals)
+        device, host, shared = estimate.memory(graph, stated.parameters, ranks, info)
 
         def largest(free: Sequence[int]) -> int:
-            parts = zip(free, need.host, need.device)
-            return int(min(most / ((a + b + need.shared) / graph.n) for most, a, b in parts))
+            return int(min(most / ((a + b + shared) / graph.n) for most, a, b in zip(free, host, device)))
 
         idle = ranks - 1 if mode == "fast" else sum(not len(share) for share in shares_of_walk(k, ranks))
         details: dict[str, int | str] = {"terminals": k, WITHOUT_WORK: idle}
@@ -119,7 +119,7 @@ class SteinerKmb(Algorithm):
             details["states"] = f"as many as it takes, up to [stop] memory, or else {most}"
         sent = estimate.sent(graph, stated.parameters, ranks)
         work = graph.arcs * (1 if mode == "fast" else k)
-        return Plan(need.device, need.host, work, "arc of Dijkstra's", sent, details, largest, need.shared)
+        return Plan(device, host, work, "arc of Dijkstra's", sent, details, largest, shared)
 
     def run(
         self, stated: TreeStatement, device: Device, comm: Comm, report: Report = silent,

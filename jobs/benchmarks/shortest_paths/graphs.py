@@ -17,14 +17,7 @@ from scipy.sparse.csgraph import dijkstra
 from hpcsolve.algorithms.shortest_paths.engines import searcher
 from hpcsolve.algorithms.shortest_paths.engines.single import Searcher
 from hpcsolve.algorithms.shortest_paths.search_graph import Keys, SearchGraph, first_keys, lay_out
-from hpcsolve.algorithms.shortest_paths.searches import (
-    UNCHECKED,
-    WANTS_DISTANCES,
-    WANTS_PREDECESSORS,
-    Searches,
-    Solved,
-    row_searches,
-)
+from hpcsolve.algorithms.shortest_paths.searches import Searches, Solved, Want, row_searches
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import InputError
@@ -36,7 +29,7 @@ from hpcsolve.problems.libraries import to_scipy
 NEW_YORK = "new-york"
 FILES = {NEW_YORK: "USA-road-d.NY"}
 """Names of files without suffix, where they are not the graph's name."""
-SEARCH_ALONE = WANTS_DISTANCES | UNCHECKED
+SEARCH_ALONE = Want.DISTANCES | Want.UNCHECKED
 """What a search returns by default: distances, without the check that every run of hpcsolve makes."""
 GENERATED: dict[str, Callable[[int], dict[str, int]]] = {
     "road": lambda size: {"n": size},
@@ -162,7 +155,7 @@ def solve(prepared: Searcher, searches: Searches, wanted: int = SEARCH_ALONE) ->
     """
     shape = len(searches), prepared.graph.n
     keys = np.empty(shape, prepared.keys.dtype)
-    before = np.empty(shape, np.uint32) if wanted & WANTS_PREDECESSORS else None
+    before = np.empty(shape, np.uint32) if wanted & Want.PREDECESSORS else None
     return keys, prepared.solve(searches, wanted, keys, before)
 
 

@@ -13,14 +13,7 @@ from scipy.sparse.csgraph import dijkstra
 
 from hpcsolve.algorithms.shortest_paths.engines.hierarchy import Hierarchy, Refusal, build_hierarchy
 from hpcsolve.algorithms.shortest_paths.engines.phast import Sweeper, shape_for, sweep_workspace
-from hpcsolve.algorithms.shortest_paths.searches import (
-    UNCHECKED,
-    WANTS_DISTANCES,
-    WANTS_PREDECESSORS,
-    WANTS_TARGETS,
-    Solved,
-    row_searches,
-)
+from hpcsolve.algorithms.shortest_paths.searches import Solved, Want, row_searches
 from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import InputError
 from jobs.benchmarks.common.answers import require_equal
@@ -32,8 +25,8 @@ from jobs.benchmarks.shortest_paths.hierarchies import rival_times
 COUNTS = [1, 4, 16, 64, 256, 1000]
 MOST_ROWS = 256
 """Rows that are there at the same time. More sources are searched from one batch after the other."""
-PARTS = {"sweep": WANTS_TARGETS | UNCHECKED, "rows": SEARCH_ALONE, "rows, check": WANTS_DISTANCES,
-         "rows, predecessors, check": WANTS_DISTANCES | WANTS_PREDECESSORS}
+PARTS = {"sweep": Want.TARGETS | Want.UNCHECKED, "rows": SEARCH_ALONE, "rows, check": Want.DISTANCES,
+         "rows, predecessors, check": Want.DISTANCES | Want.PREDECESSORS}
 """What a sweep delivers: the distance to one vertex alone, or whole rows in the order of the file."""
 SCIPY, SEARCH, CHECKED, PREPARED = "scipy", "near-far", "near-far, check", "preparation"
 HOW = """\
@@ -88,7 +81,7 @@ def measure(network: Network, counts: Sequence[int], repeats: int) -> Times:
         keys = solve(near_far, search)[0]
         calls: dict[str, Callable[[], object]] = {
             SCIPY: partial(dijkstra, network.in_file_order, indices=network.sources[0]),
-            SEARCH: partial(solve, near_far, search), CHECKED: partial(solve, near_far, search, WANTS_DISTANCES),
+            SEARCH: partial(solve, near_far, search), CHECKED: partial(solve, near_far, search, Want.DISTANCES),
             PREPARED: partial(_hierarchy, network),
         }
         single = best_cpu_seconds(calls, repeats)
@@ -122,14 +115,14 @@ def _swept(network: Network, given: Hierarchy, count: int, repeats: int, first: 
 
         def solve_all(wanted: int) -> Solved:
             for batch in (sources[begin : begin + most] for begin in range(0, count, most)):
-                targets = sources[:1] if wanted & WANTS_TARGETS else None
+                targets = sources[:1] if wanted & Want.TARGETS else None
                 searches = row_searches(list(batch[:, None]), targets, places)
-                solved = sweeper.solve(searches, wanted, rows[: len(batch)] if wanted & WANTS_DISTANCES else None,
-                                       before[: len(batch)] if wanted & WANTS_PREDECESSORS else None)
+                solved = sweeper.solve(searches, wanted, rows[: len(batch)] if wanted & Want.DISTANCES else None,
+                                       before[: len(batch)] if wanted & Want.PREDECESSORS else None)
                 require_equal(network.name, not solved.wrong.any())
             return solved
 
-        solve_all(WANTS_DISTANCES)
+        solve_all(Want.DISTANCES)
         require_equal(network.name, count > most or np.array_equal(rows[:1], first))
         calls = {part: partial(solve_all, wanted) for part, wanted in PARTS.items()}
         seconds = best_cpu_seconds(calls, repeats)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.shortest_paths.engines.single import Searcher, default_delta
-from hpcsolve.algorithms.shortest_paths.searches import WANTS_PATHS, WANTS_TARGETS, Solved, query_searches
+from hpcsolve.algorithms.shortest_paths.searches import Solved, Want, query_searches
 from jobs.benchmarks.common.answers import require_equal
 from jobs.benchmarks.common.table import markdown
 from jobs.benchmarks.common.timing import best_cpu_seconds
@@ -72,7 +72,7 @@ def _points(
     repeats: int,
 ) -> list[Point]:
     """Answer the queries of one Dijkstra rank by all solvers, compare the answers, and time them."""
-    searches, wanted, count = query_searches(queries, network.places), WANTS_TARGETS | WANTS_PATHS, len(queries)
+    searches, wanted, count = query_searches(queries, network.places), Want.TARGETS | Want.PATHS, len(queries)
     room = int(solvers[DIJKSTRA].solve(searches, wanted).path_length.sum())
     calls = {name: partial(prepared.solve, searches, wanted, path_room=room) for name, prepared in solvers.items()}
     first = {name: call() for name, call in calls.items()}

@@ -7,9 +7,9 @@ from functools import partial
 
 import numpy as np
 
-from hpcsolve.algorithms.shortest_paths.engines.hierarchy import Refusal, build_hierarchy, restriction_above
+from hpcsolve.algorithms.shortest_paths.engines.hierarchy import Refusal, build_hierarchy
 from hpcsolve.algorithms.shortest_paths.engines.phast import Sweeper, shape_for
-from hpcsolve.algorithms.shortest_paths.searches import UNCHECKED, WANTS_TARGETS, row_searches
+from hpcsolve.algorithms.shortest_paths.searches import Want, row_searches
 from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import InputError
 from jobs.benchmarks.common.answers import require_equal
@@ -40,13 +40,13 @@ def restricted(network: Network, counts: Sequence[int], repeats: int) -> list[st
     for count in counts:
         targets = rng.choice(network.graph.n, min(count, network.graph.n), replace=False)
         searches = row_searches(list(network.sources[:, None]), targets, places)
-        make = partial(restriction_above, given, places[targets], network.keys)
+        make = partial(given.above, places[targets], network.keys)
         part = make()
         with (
             Sweeper(device, given, network.keys, network.keys.limit, shape) as whole,
             Sweeper(device, given, network.keys, network.keys.limit, shape, restriction=part) as few,
         ):
-            calls = {name: partial(each.solve, searches, WANTS_TARGETS | UNCHECKED)
+            calls = {name: partial(each.solve, searches, Want.TARGETS | Want.UNCHECKED)
                      for name, each in (("whole", whole), ("few", few))}
             found = [call().target_keys for call in calls.values()]
             require_equal(network.name, np.array_equal(*found))

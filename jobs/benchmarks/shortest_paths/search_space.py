@@ -15,20 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.shortest_paths.engines.single import (
-    RELAXED,
-    ROUNDS,
-    Searcher,
-    batch_on,
-    default_delta,
-    search_by_grid,
-)
-from hpcsolve.algorithms.shortest_paths.searches import (
-    WANTS_DISTANCES,
-    WANTS_TARGETS,
-    Searches,
-    query_searches,
-)
+from hpcsolve.algorithms.shortest_paths.engines.single import RELAXED, ROUNDS, Batch, Searcher, default_delta
+from hpcsolve.algorithms.shortest_paths.searches import Searches, Want, query_searches
 from hpcsolve.errors import InputError
 from jobs.benchmarks.common.answers import require_equal
 from jobs.benchmarks.common.charts import file_part, save
@@ -96,7 +84,7 @@ def measure(network: Network, query: Query) -> list[Space]:
 def _dijkstra(network: Network, query: Query, searches: Searches) -> Space:
     settled = query.distance <= query.distance[query.target]
     with network.prepared("dijkstra") as prepared:
-        relaxed = int(prepared.solve(searches, WANTS_TARGETS).relaxed[0])
+        relaxed = int(prepared.solve(searches, Want.TARGETS).relaxed[0])
     require_equal(network.name, relaxed == np.diff(network.graph.offsets)[settled].sum())
     return _space("Dijkstra's algorithm, exit at the target", network, settled, relaxed, int(settled.sum()))
 
@@ -106,18 +94,18 @@ def _near_far(network: Network, query: Query, searches: Searches) -> Iterator[Sp
     for factor in FACTORS:
         with network.prepared("near-far-grid", factor * default) as prepared:
             title = f"Near-Far, delta {prepared.tuning.most}, exit at the target"
-            yield _searched(title, network, query, prepared, searches, WANTS_TARGETS)
+            yield _searched(title, network, query, prepared, searches, Want.TARGETS)
     with network.prepared("near-far-grid", default) as prepared:
         title = f"Near-Far, delta {prepared.tuning.most}, no early exit"
-        keys, solved = solve(prepared, searches, WANTS_DISTANCES)
+        keys, solved = solve(prepared, searches, Want.DISTANCES)
         settled = _checked(network, query, prepared, keys[0])
         yield _space(title, network, settled, int(solved.relaxed[0]), int(solved.rounds[0]))
 
 
 def _searched(title: str, network: Network, query: Query, prepared: Searcher, searches: Searches, wanted: int) -> Space:
     """Search with early exit. The row of keys then holds the settled vertices alone, in the order of the layout."""
-    batch = batch_on(prepared.device, searches, wanted, prepared.device.empty(1, prepared.keys.dtype))
-    state = search_by_grid(prepared, batch.only(0, prepared.graph.n))
+    batch = Batch.on(prepared.device, searches, wanted, prepared.device.empty(1, prepared.keys.dtype))
+    state = prepared.search_by_grid(batch.only(0, prepared.graph.n))
     batch.solved(prepared, [])
     keys = prepared.work["keys"].download().ravel()[network.places]
     settled = _checked(network, query, prepared, keys)

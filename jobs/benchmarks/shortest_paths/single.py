@@ -11,7 +11,7 @@ import numpy as np
 from scipy.sparse.csgraph import dijkstra
 
 from hpcsolve.algorithms.shortest_paths.engines.single import Searcher
-from hpcsolve.algorithms.shortest_paths.searches import WANTS_DISTANCES, WANTS_PREDECESSORS, Searches
+from hpcsolve.algorithms.shortest_paths.searches import Searches, Want
 from hpcsolve.device.base import Device
 from jobs.benchmarks.common.answers import require_equal
 from jobs.benchmarks.common.table import markdown
@@ -92,10 +92,10 @@ def _calls(
     network: Network, near_far: Searcher, heap: Searcher, search: Searches, source: int
 ) -> dict[str, Callable[[], object]]:
     """Return the calls to be timed for one source, by solver."""
-    place, tree = int(network.places[source]), WANTS_DISTANCES | WANTS_PREDECESSORS
+    place, tree = int(network.places[source]), Want.DISTANCES | Want.PREDECESSORS
     return {
         SEARCH: partial(solve, near_far, search, SEARCH_ALONE),
-        CHECKED: partial(solve, near_far, search, WANTS_DISTANCES),
+        CHECKED: partial(solve, near_far, search, Want.DISTANCES),
         WITH_TREE: partial(solve, near_far, search, tree),
         HEAP: partial(solve, heap, search, SEARCH_ALONE),
         SCIPY_LAYOUT: partial(dijkstra, network.in_layout_order, indices=place),

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.shortest_paths.engines.single import Searcher, TuningInput, default_delta
+from hpcsolve.algorithms.shortest_paths.engines.single import Searcher, default_delta
+from hpcsolve.algorithms.shortest_paths.searches import Request
 from hpcsolve.device.base import ONE_CORE
 from hpcsolve.device.host import HostDevice, HostKernel
 from jobs.benchmarks.common.answers import require_equal
@@ -93,8 +94,8 @@ def measure(network: Network, factors: list[float], repeats: int) -> list[Width]
                 rows.append(_width(network, prepared, f"{factor:g} x default", expected, repeats))
         with network.prepared(engine) as prepared:
             rows.append(_width(network, prepared, "adaptive", expected, repeats))
-            given = TuningInput(network.graph, network.keys, None, H200, prepared.cutoff)
-            prepared.tuning = prepared.engine.tune(given)
+            request = Request(network.graph.n, network.graph.arcs, network.keys)
+            prepared.tuning = prepared.engine.tuning(network.graph, request, H200)
             rows.append(_width(network, prepared, "adaptive, as on an H200", expected, repeats))
     return rows
 

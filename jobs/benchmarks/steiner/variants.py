@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from hpcsolve.algorithms.shortest_paths.engines import searcher
-from hpcsolve.algorithms.shortest_paths.searches import WANTS_TARGETS, Searches, row_searches
+from hpcsolve.algorithms.shortest_paths.searches import Searches, Want, row_searches
 from hpcsolve.algorithms.steiner_kmb import Parameters
 from hpcsolve.device.base import Device
 from jobs.benchmarks.common.answers import require_equal
@@ -107,8 +107,8 @@ def by_sweeps(instance: Instance, device: Device, repeats: int) -> list[Sweep]:
         searches: Searches = row_searches(list(instance.terminals[:, None]), instance.terminals, places)
         for sweeps in SWEEPS:
             prepared.tuning = replace(prepared.tuning, setting=sweeps)
-            found = prepared.solve(searches, WANTS_TARGETS)
-            took = best_of(partial(prepared.solve, searches, WANTS_TARGETS), repeats, QUICK)
+            found = prepared.solve(searches, Want.TARGETS)
+            took = best_of(partial(prepared.solve, searches, Want.TARGETS), repeats, QUICK)
             seconds = took.cpu if device.info.kind == "cpu" else took.wall
             rows.append(Sweep(sweeps, seconds, float(found.rounds.mean())))
             answers.append(found.target_keys)

@@ -17,17 +17,7 @@ from hpcsolve.algorithms.shortest_paths.engines import ENGINES
 from hpcsolve.algorithms.shortest_paths.pairs import solve_pairs
 from hpcsolve.algorithms.shortest_paths.reductions import solve_summaries
 from hpcsolve.algorithms.shortest_paths.search_graph import LONG, REAL, WORD
-from hpcsolve.algorithms.shortest_paths.searches import (
-    CHECKED,
-    SEVERAL_SEEDS,
-    WANTS_DISTANCES,
-    WANTS_PATHS,
-    WANTS_PREDECESSORS,
-    WANTS_TARGETS,
-    Request,
-    filled_rows,
-    row_searches,
-)
+from hpcsolve.algorithms.shortest_paths.searches import Request, Want, filled_rows, row_searches
 from hpcsolve.algorithms.shortest_paths.tables import SearchCheckpoints
 from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import InputError
@@ -78,41 +68,41 @@ def test_all_that_an_engine_delivers(engine, kind, device):
     with prepared(engine, graph, device, keys, searches=len(sources), trees=True) as ready:
         seeds, places = list(sources[:, None]), ready.graph.places()
         rows = np.empty(right.shape, keys.dtype)
-        solved = ready.solve(row_searches(seeds, None, places), WANTS_DISTANCES, rows)
+        solved = ready.solve(row_searches(seeds, None, places), Want.DISTANCES, rows)
         assert np.array_equal(distances(ready, rows), right)
         assert not solved.wrong.any() and not solved.cut.any() and (solved.relaxed.sum() > 0)
         some = np.empty((len(sources), len(targets)), keys.dtype)
-        ready.solve(row_searches(seeds, targets, places), WANTS_TARGETS, some)
+        ready.solve(row_searches(seeds, targets, places), Want.TARGETS, some)
         assert np.array_equal(some, rows[:, targets])
-        if engine.delivers & WANTS_PREDECESSORS:
+        if engine.delivers & Want.PREDECESSORS:
             before = np.empty(right.shape, np.uint32)
-            ready.solve(row_searches(seeds, None, places), WANTS_DISTANCES | WANTS_PREDECESSORS, rows, before)
+            ready.solve(row_searches(seeds, None, places), Want.DISTANCES | Want.PREDECESSORS, rows, before)
             for row, source in enumerate(sources.tolist()):
                 least = [None if np.isinf(value) else value for value in right[row].tolist()]
                 assert before[row].view(np.int32).tolist() == smallest_predecessors(graph, [source], least)
-        if engine.delivers & SEVERAL_SEEDS:
-            ready.solve(row_searches([sources], None, places), WANTS_DISTANCES, rows[:1])
+        if engine.delivers & Want.SEVERAL_SEEDS:
+            ready.solve(row_searches([sources], None, places), Want.DISTANCES, rows[:1])
             assert np.array_equal(distances(ready, rows[:1])[0], right.min(axis=0))
-        if engine.delivers & WANTS_PATHS:
+        if engine.delivers & Want.PATHS:
             pairs = np.array([[source, target] for source in sources[:3] for target in targets])
             found = solve_pairs(ready, pairs, silent)
             assert np.array_equal(found.keys, some[:3].ravel()) and len(found.path) == found.length.sum()
-        if engine.delivers & CHECKED:
+        if engine.delivers & Want.CHECKED:
             kept = solve_summaries(ready, seeds, targets, Reduction(nearest=2), silent, SearchCheckpoints()).keys
             assert kept[:, 0].tolist() == np.isfinite(right[:, targets]).sum(axis=1).tolist()
     with prepared(engine, graph, device, keys, searches=len(sources), cutoff=cutoff) as ready:
-        solved = ready.solve(row_searches(seeds, None, ready.graph.places()), WANTS_DISTANCES, rows)
+        solved = ready.solve(row_searches(seeds, None, ready.graph.places()), Want.DISTANCES, rows)
         assert np.array_equal(distances(ready, rows), scipys(graph, sources, cutoff)) and not solved.wrong.any()
 
 
 @pytest.mark.parametrize("keys", [WORD, LONG], ids=["32", "64"])
-@pytest.mark.parametrize("engine", [each for each in ENGINES if each.delivers & CHECKED], ids=lambda each: each.name)
+@pytest.mark.parametrize("engine", [e for e in ENGINES if e.delivers & Want.CHECKED], ids=lambda each: each.name)
 def test_what_does_not_fit_is_cut_and_seen(engine, keys, device):
     limit = engine.limit(keys)
     chain = from_edges([0, 1, 2], [1, 2, 3], np.array([limit - 5, 5, 1], np.uint64), n=4, directed=True)
     with prepared(engine, chain, device, keys) as ready:
         rows = np.empty((1, 4), keys.dtype)
-        solved = ready.solve(row_searches([np.array([0])], None, ready.graph.places()), WANTS_DISTANCES, rows)
+        solved = ready.solve(row_searches([np.array([0])], None, ready.graph.places()), Want.DISTANCES, rows)
     assert rows.tolist() == [[0, limit - 5, limit, keys.no_path]] and solved.cut.tolist() == [1]
     assert not solved.wrong.any()
 
@@ -147,7 +137,7 @@ def test_what_searches_take_was_foreseen(engine):
     request = Request(graph.n, graph.arcs, WORD, 64, np.arange(3), trees=True)
     with engine.prepare(graph, device, request) as ready:
         rows = np.empty((64, 3), np.uint32)
-        ready.solve(row_searches(list(np.arange(64)[:, None]), np.arange(3), ready.graph.places()), WANTS_TARGETS, rows)
+        ready.solve(row_searches(list(np.arange(64)[:, None]), np.arange(3), ready.graph.places()), Want.TARGETS, rows)
     foreseen = engine.nbytes(request, device.info)
     assert device.memory_peak <= foreseen + 10_000  # the table of searches, and counters
     assert device.memory_peak > 0.6 * foreseen or engine.study

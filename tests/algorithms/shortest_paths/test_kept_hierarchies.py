@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from hpcsolve.algorithms import shortest_paths
-from hpcsolve.algorithms.shortest_paths import Parameters, choice
+from hpcsolve.algorithms.shortest_paths import Parameters, choice, search_graph
 from hpcsolve.algorithms.shortest_paths.choice import Attempt
 from hpcsolve.algorithms.shortest_paths.engines import hierarchy as hierarchies
 from hpcsolve.algorithms.shortest_paths.engines import kept
 from hpcsolve.algorithms.shortest_paths.engines.hierarchy import UNLIMITED, Hierarchy, Refusal
-from hpcsolve.algorithms.shortest_paths.engines.kept import Kept
+from hpcsolve.algorithms.shortest_paths.engines.kept import Cache, Kept
 from hpcsolve.algorithms.shortest_paths.search_graph import LONG, WORD, lay_out
 from hpcsolve.device import array_cache
 from hpcsolve.device.host import HostDevice
@@ -27,24 +27,25 @@ def made(tmp_path, monkeypatch):
     """Keep hierarchies of any size in an empty folder, and give the list of what is made."""
     calls = []
 
-    def counting(name):
-        function = getattr(kept, name)
+    def counting(owner, name, what):
+        function = getattr(owner, name)
 
         def called(*arguments):
-            calls.append(name)
+            calls.append(what)
             return function(*arguments)
 
-        monkeypatch.setattr(kept, name, called)
+        monkeypatch.setattr(owner, name, called)
 
-    for name in ("contracted", "hierarchy", "lay_out"):
-        counting(name)
+    counting(search_graph, "lay_out", "lay_out")
+    counting(hierarchies, "contracted", "contracted")
+    counting(Hierarchy, "of", "hierarchy")
     monkeypatch.setattr(kept, "KEPT_FROM", 0)
     monkeypatch.setattr(array_cache, "cache_folder", lambda: tmp_path)
     return calls
 
 
 def hierarchy_of(graph, worth=UNLIMITED, keys=WORD, in_levels=False):
-    return kept.cached_hierarchy(graph, keys, worth, in_levels, 1)
+    return Cache(graph, keys, in_levels).hierarchy(worth, 1)
 
 
 def content(found):
@@ -96,9 +97,9 @@ def test_whatever_differs_is_made_anew(made):
 
 def test_what_is_kept_is_used_whatever_it_took(made):
     graph, slow = roads(300), replace(roads(300), weights=roads(300).weights * np.uint32(3))
-    assert kept.look_up(graph, WORD, False) is None
+    assert Cache(graph, WORD).look_up() is None
     refused = hierarchy_of(graph, 50)
-    assert isinstance(refused, Refusal) and kept.look_up(graph, WORD, False) is None
+    assert isinstance(refused, Refusal) and Cache(graph, WORD).look_up() is None
     whole = hierarchy_of(graph)
     assert isinstance(whole, Hierarchy)
     del made[:]
@@ -110,15 +111,15 @@ def test_what_is_kept_is_known_without_reading_it(made):
     graph = roads(300)
     whole = hierarchy_of(graph)
     assert isinstance(whole, Hierarchy)
-    assert kept.look_up(graph, WORD, False) == Kept(int(whole.up_offsets[-1]), True)
-    filled = kept.cached_contraction(graph, WORD, 0).head
+    assert Cache(graph, WORD).look_up() == Kept(int(whole.up_offsets[-1]), True)
+    filled = Cache(graph, WORD).contraction(0).head
     heavier = replace(graph, weights=graph.weights + np.uint32(1))
     for other, keys, in_levels in ((graph, WORD, True), (graph, LONG, False), (heavier, WORD, False)):
-        assert kept.look_up(other, keys, in_levels) == Kept(len(filled), False)
-    assert kept.look_up(roads(301), WORD, False) is None
+        assert Cache(other, keys, in_levels).look_up() == Kept(len(filled), False)
+    assert Cache(roads(301), WORD).look_up() is None
     for path in array_cache.files():
         path.write_bytes(path.read_bytes()[:30])
-    assert kept.look_up(graph, WORD, False) is None
+    assert Cache(graph, WORD).look_up() is None
 
 
 def test_a_refusal_is_kept_for_what_it_was_worth(made):
@@ -126,7 +127,7 @@ def test_a_refusal_is_kept_for_what_it_was_worth(made):
     refused = hierarchy_of(graph, 60 * size)
     assert isinstance(refused, Refusal) and made == ["lay_out", "contracted"] and "more than 60 steps" in refused.reason
     del made[:]
-    assert hierarchy_of(graph, 60 * size) == refused == kept.cached_contraction(graph, WORD, 60 * size) and made == []
+    assert hierarchy_of(graph, 60 * size) == refused == Cache(graph, WORD).contraction(60 * size) and made == []
     less = hierarchy_of(graph, 50 * size)
     assert isinstance(less, Refusal) and "more than 50 steps" in less.reason and made == []
     assert isinstance(hierarchy_of(graph, 70 * size), Refusal) and made == ["lay_out", "contracted"]

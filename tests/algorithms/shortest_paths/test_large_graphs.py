@@ -10,7 +10,7 @@ import pytest
 from scipy.sparse.csgraph import dijkstra
 
 from hpcsolve.algorithms.shortest_paths.engines import searcher
-from hpcsolve.algorithms.shortest_paths.searches import WANTS_DISTANCES, WANTS_PREDECESSORS, row_searches
+from hpcsolve.algorithms.shortest_paths.searches import Want, row_searches
 from hpcsolve.device.host import HostDevice
 from hpcsolve.formats import read_graph
 from hpcsolve.problems.generate import generate_graph
@@ -50,7 +50,7 @@ def check(graph, sources, engines):
         with searcher(graph, HostDevice(1), engine=engine) as prepared:
             keys, found = np.empty(expected.shape, prepared.keys.dtype), np.empty(expected.shape, np.uint32)
             searches = row_searches([np.array([source]) for source in sources], None, prepared.graph.places())
-            solved = prepared.solve(searches, WANTS_DISTANCES | WANTS_PREDECESSORS, keys, found)
+            solved = prepared.solve(searches, Want.DISTANCES | Want.PREDECESSORS, keys, found)
         values = prepared.keys.decode(keys)
         assert np.array_equal(np.where(keys == prepared.keys.no_path, np.inf, values), expected), engine
         assert np.array_equal(found.view(np.int32), before), engine

@@ -22,12 +22,11 @@ from hpcsolve.algorithms.shortest_paths.engines.hierarchy import (
     Refusal,
     build_hierarchy,
     contracted,
-    restriction_above,
 )
 from hpcsolve.algorithms.shortest_paths.engines.kept import Kept
 from hpcsolve.algorithms.shortest_paths.engines.phast import WIDTHS, Shape, Sweeper
 from hpcsolve.algorithms.shortest_paths.search_graph import LONG, WORD, first_keys, lay_out
-from hpcsolve.algorithms.shortest_paths.searches import WANTS_DISTANCES, WANTS_PREDECESSORS, WANTS_TARGETS, row_searches
+from hpcsolve.algorithms.shortest_paths.searches import Want, row_searches
 from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import InputError
 from hpcsolve.formats import read_graph
@@ -38,7 +37,7 @@ from tests.oracles import least_distances
 from tests.road_networks import REFERENCES
 
 GRAPHS = int(os.environ.get("HPCSOLVE_PHAST_GRAPHS", "15"))
-TREES = WANTS_DISTANCES | WANTS_PREDECESSORS
+TREES = Want.DISTANCES | Want.PREDECESSORS
 
 
 @dataclass(frozen=True)
@@ -158,7 +157,7 @@ def test_only_the_columns_of_targets(device):
     given = hierarchy_of(graph, WORD, device.info.kind == "cuda")
     with Sweeper(device, given, WORD, WORD.limit, Shape(16, 2)) as sweeper:
         searches = row_searches(list(sources[:, None]), targets, given.graph.places())
-        solved = sweeper.solve(searches, WANTS_TARGETS)
+        solved = sweeper.solve(searches, Want.TARGETS)
     assert np.array_equal(solved.target_keys.reshape(40, 4), searched(graph, WORD, sources).keys[:, targets])
     assert not solved.wrong.any()
 
@@ -174,14 +173,14 @@ def test_restricted_sweeps_equal_whole_ones(device):
         given = hierarchy_of(graph, keys, device.info.kind == "cuda")
         sources = rng.choice(graph.n, min(graph.n, 40), replace=False)
         targets = rng.integers(0, graph.n, int(rng.integers(1, 4)))
-        part = restriction_above(given, given.graph.places()[targets], keys)
+        part = given.above(given.graph.places()[targets], keys)
         if part is None:
             continue
         expected = searched(graph, keys, sources).keys[:, targets]
         for width in WIDTHS[keys.code]:
             with Sweeper(device, given, keys, keys.limit, Shape(width, 2), restriction=part) as sweeper:
                 solved = sweeper.solve(row_searches(list(sources[:, None]), targets, given.graph.places()),
-                                       WANTS_TARGETS)
+                                       Want.TARGETS)
             assert np.array_equal(solved.target_keys.reshape(expected.shape), expected), (seed, width)
 
 
@@ -189,12 +188,12 @@ def test_when_a_sweep_is_restricted():
     """Only to a few targets, where every distance fits the keys."""
     graph = roads(3000)
     given = hierarchy_of(graph, WORD, True)
-    part = restriction_above(given, np.array([2999, 5, 5], np.uint32), WORD)
+    part = given.above(np.array([2999, 5, 5], np.uint32), WORD)
     assert part is not None and 2 < len(part.vertex) < 400 and {5, 2999} <= set(part.vertex.tolist())
     assert int(part.level[-1]) == len(part.vertex) and int(part.down_offsets[-1]) + AHEAD == len(part.down_arcs) // 2
-    assert restriction_above(given, np.arange(1500, 3000, dtype=np.uint32), WORD) is None
+    assert given.above(np.arange(1500, 3000, dtype=np.uint32), WORD) is None
     heavy = replace(given, up_arcs=given.up_arcs + np.uint32(WORD.limit // given.levels // 2))
-    assert restriction_above(heavy, np.array([2999], np.uint32), WORD) is None
+    assert heavy.above(np.array([2999], np.uint32), WORD) is None
 
 
 def test_what_does_not_fit_is_cut_and_seen(device):

@@ -16,18 +16,12 @@ import hpcsolve
 from hpcsolve.algorithms.shortest_paths.engines import ENGINES, searcher
 from hpcsolve.algorithms.shortest_paths.question import Parameters, question
 from hpcsolve.algorithms.shortest_paths.search_graph import LONG, REAL, WORD
-from hpcsolve.algorithms.shortest_paths.searches import (
-    WANTS_DISTANCES,
-    WANTS_PATHS,
-    WANTS_PREDECESSORS,
-    Solved,
-    row_searches,
-)
+from hpcsolve.algorithms.shortest_paths.searches import Solved, Want, row_searches
 from hpcsolve.device.host import HostDevice
 from hpcsolve.problems.graph import from_edges
 from tests.oracles import least_distances, smallest_predecessors
 
-SINGLE = ["near-far", *(engine.name for engine in ENGINES if engine.delivers & WANTS_PATHS)]
+SINGLE = ["near-far", *(engine.name for engine in ENGINES if engine.delivers & Want.PATHS)]
 """The engines that search from one source after the other, for whatever is wanted."""
 NEAR = st.integers(0, 20)
 LARGE = st.one_of(st.integers(0, 3), st.integers(2**31 - 3, 2**31 + 3), st.integers(2**32 - 3, 2**32 + 3))
@@ -64,7 +58,7 @@ def rows(prepared, seeds):
     keys = np.empty((len(seeds), prepared.graph.n), prepared.keys.dtype)
     before = np.empty(keys.shape, np.uint32)
     searches = row_searches([np.array(s) for s in seeds], None, prepared.graph.places())
-    solved = prepared.solve(searches, WANTS_DISTANCES | WANTS_PREDECESSORS, keys, before)
+    solved = prepared.solve(searches, Want.DISTANCES | Want.PREDECESSORS, keys, before)
     return Found(keys, before.view(np.int32), solved)
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hpcsolve.algorithms.base import silent
 from hpcsolve.algorithms.shortest_paths.engines import searcher, single
 from hpcsolve.algorithms.shortest_paths.pairs import by_source, shares, solve_pairs
-from hpcsolve.algorithms.shortest_paths.searches import WANTS_DISTANCES, WANTS_TARGETS, row_searches
+from hpcsolve.algorithms.shortest_paths.searches import Want, row_searches
 from hpcsolve.algorithms.shortest_paths.tables import CUT, WRONG
 from hpcsolve.device.host import HostDevice
 from hpcsolve.problems.generate.graph import grid_graph, rmat_graph
@@ -68,9 +68,9 @@ def test_a_near_target_ends_the_search(engine, device):
     seeds = [np.array([0])]
     with searcher(graph, device, engine=engine) as prepared:
         places, keys = prepared.graph.places(), np.empty((1, graph.n), np.uint32)
-        whole = prepared.solve(row_searches(seeds, None, places), WANTS_DISTANCES, keys)
-        near = prepared.solve(row_searches(seeds, np.array([2, 61]), places), WANTS_TARGETS)
-        far = prepared.solve(row_searches(seeds, np.array([2, 3599]), places), WANTS_TARGETS)
+        whole = prepared.solve(row_searches(seeds, None, places), Want.DISTANCES, keys)
+        near = prepared.solve(row_searches(seeds, np.array([2, 61]), places), Want.TARGETS)
+        far = prepared.solve(row_searches(seeds, np.array([2, 3599]), places), Want.TARGETS)
     assert near.target_keys.tolist() == keys[0, [2, 61]].tolist()
     assert far.target_keys.tolist() == keys[0, [2, 3599]].tolist()
     assert near.relaxed[0] < whole.relaxed[0] / 20 and far.relaxed[0] > whole.relaxed[0] / 2
@@ -88,8 +88,8 @@ def test_paths_that_find_no_room_are_asked_again(device, monkeypatch):
 @pytest.mark.parametrize("room", [1, 30])
 def test_a_full_far_queue_is_handed_to_the_grid(room, device, monkeypatch):
     handed = []
-    solve = single.solve_by_grid
-    monkeypatch.setattr(single, "solve_by_grid", lambda *given: (handed.append(given[2]), solve(*given)))
+    solve = single.Searcher.solve_by_grid
+    monkeypatch.setattr(single.Searcher, "solve_by_grid", lambda *given: (handed.append(given[2]), solve(*given)))
     graph, seeds = random_graph(300, 1200, 40, least=1), [[0], [17], [250]]
     with searcher(graph, device, searches=3) as right, searcher(graph, device, searches=3, delta=1) as small:
         small.room = room

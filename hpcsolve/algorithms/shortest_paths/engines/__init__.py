@@ -22,28 +22,19 @@ from numpy.typing import NDArray
 
 from hpcsolve.algorithms.shortest_paths.engines.hierarchy import Hierarchy
 from hpcsolve.algorithms.shortest_paths.engines.phast import PHAST as PHAST
-from hpcsolve.algorithms.shortest_paths.engines.single import (
-    GRID_BYTES_A_VERTEX,
-    GRID_FILE,
-    Searcher,
-    SingleEngine,
-    Tuning,
-    launch_by_grid,
-    tuned_block,
-    tuned_grid,
-)
+from hpcsolve.algorithms.shortest_paths.engines.single import GRID_FILE, Searcher, SingleEngine
 from hpcsolve.algorithms.shortest_paths.engines.studies import K_PULL, P_PULL, SCIPY
 from hpcsolve.algorithms.shortest_paths.engines.tile import TILE as TILE
 from hpcsolve.algorithms.shortest_paths.search_graph import Keys, SearchGraph, first_keys
-from hpcsolve.algorithms.shortest_paths.searches import CHECKED, WANTS_PATHS, Engine, Prepared, Request
+from hpcsolve.algorithms.shortest_paths.searches import Engine, Prepared, Request, Want
 from hpcsolve.device.base import Device, DeviceInfo
 from hpcsolve.errors import InputError
 from hpcsolve.problems.graph import Graph
 
 BLOCK = SingleEngine("near-far-block", "a block of threads searches alone", ("paths/near_far", GRID_FILE),
-                     tune=tuned_block, scratch=1)
-GRID = SingleEngine("near-far-grid", "all of a GPU shares one search after the other", (GRID_FILE,),
-                    launch=launch_by_grid, tune=tuned_grid, one_at_a_time=True, bytes_a_vertex=GRID_BYTES_A_VERTEX)
+                     buckets=True, scratch=1)
+GRID = SingleEngine("near-far-grid", "all of a GPU shares one search after the other", (GRID_FILE,), buckets=True,
+                    one_at_a_time=True)
 PUSH = SingleEngine("bellman-ford-push", "sweeps over all arcs, from their tails", ("paths/bellman_ford",),
                     whole_keys=True)
 ENGINES: tuple[Engine, ...] = (
@@ -54,7 +45,7 @@ ENGINES: tuple[Engine, ...] = (
     SingleEngine("dijkstra", "a heap", ("paths/dijkstra",), study=True, scratch=2),
     PUSH,
     SingleEngine("bellman-ford-pull", "sweeps over all arcs, from their heads", ("paths/bellman_ford",),
-                 study=True, tune=lambda _: Tuning(setting=1), whole_keys=True),
+                 study=True, sweeps=1, whole_keys=True),
     K_PULL,
     P_PULL,
     SCIPY,
@@ -68,7 +59,7 @@ if TYPE_CHECKING:
     TableEngineName: TypeAlias = str
     TerminalEngineName: TypeAlias = str
 else:  # what job files may say, for their reader and their reference
-    TableEngineName = Literal[(AUTO, NEAR_FAR, *(each.name for each in ENGINES if each.delivers & CHECKED))]
+    TableEngineName = Literal[(AUTO, NEAR_FAR, *(each.name for each in ENGINES if each.delivers & Want.CHECKED))]
     TerminalEngineName = Literal[(AUTO, NEAR_FAR, *(each.name for each in ENGINES))]
 
 
@@ -78,7 +69,7 @@ def described(docstring: str | None, checked: int = 0) -> str:
     Parameters
     ----------
     checked
-        `CHECKED` for those that make tables, 0 for all.
+        `Want.CHECKED` for those that make tables, 0 for all.
     """
     text = docstring or ""
     for mark, study in (("(ENGINES)", False), ("(STUDIES)", True)):
@@ -129,7 +120,7 @@ def searcher(
     """
     request = Request(graph.n, graph.arcs, keys or first_keys(graph), searches, cutoff=cutoff, delta=delta, batch=batch,
                       laid_out=search_graph)
-    found = chosen_engine(engine, request, device.info, WANTS_PATHS).prepare(graph, device, request)
+    found = chosen_engine(engine, request, device.info, Want.PATHS).prepare(graph, device, request)
     assert isinstance(found, Searcher)
     return found
 
@@ -156,7 +147,7 @@ def row_search(
     request = Request(graph.n, graph.arcs, keys, searches, targets, p=p, cutoff=keys.decode_one(beside.cutoff),
                       hierarchy=hierarchy)
     chosen = chosen_engine(engine, request, beside.device.info)
-    if chosen.delivers & WANTS_PATHS:
+    if chosen.delivers & Want.PATHS:
         return nullcontext(beside)
     if beside.cutoff > chosen.limit(keys):
         most = f"distances may exceed {chosen.limit(keys)}, the largest one that it finds"

@@ -24,8 +24,6 @@ UNLIMITED = 2**63
 """More steps than contraction ever takes."""
 TOO_MUCH_WORK, OUT_OF_ROOM = 1, 2
 """How contraction may end besides 0, finished (`ending` in contraction.cpp)."""
-DENSEST = 4
-"""Graphs with more arcs per vertex, on average, are not contracted at all."""
 ROOM = 12
 """Entries of the lists of neighbours per vertex and arc."""
 LEAST_ROOM = 1 << 18
@@ -62,6 +60,18 @@ class Contraction:
         found[self.order] = np.arange(len(self.order), dtype=np.uint32)
         return found
 
+    def rows(
+        self, place: NDArray[np.uint32], weights: NDArray[Any], stays: NDArray[np.bool_]
+    ) -> tuple[NDArray[np.uint32], NDArray[Any]]:
+        """Return the offsets and arcs that stay, by the place of their lower ends, as (higher end, weight) pairs."""
+        before = np.concatenate([[0], np.cumsum(stays)])[self.first]  # arcs kept of all lower ranks
+        order = np.empty(len(place), np.int64)  # the rank at each place
+        order[place] = np.arange(len(place))
+        arc, offsets = gathered(before, order)
+        arcs = np.zeros((len(arc) + AHEAD, 2), weights.dtype)
+        arcs[: len(arc), 0], arcs[: len(arc), 1] = place[self.head[stays]][arc], weights[stays][arc]
+        return offsets.astype(np.uint32), arcs.reshape(-1)
+
 
 @dataclass(frozen=True)
 class Refusal:
@@ -87,13 +97,6 @@ def most_arcs(n: int, arcs: int) -> int:
     return room_for(n, arcs) // 2
 
 
-def too_dense(n: int, arcs: int) -> Refusal | None:
-    """Return a refusal if the graph has too many arcs for contraction to be tried, else None."""
-    if arcs <= DENSEST * n and n:
-        return None
-    return Refusal(f"{arcs / max(n, 1):.1f} arcs per vertex, more than {DENSEST}: such graphs have no small separators")
-
-
 def contracted(graph: SearchGraph, worth: int, host: HostDevice) -> Contraction | Refusal:
     """Return the contraction of a graph, or a refusal if it takes too much work or memory.
 
@@ -108,31 +111,22 @@ def contracted(graph: SearchGraph, worth: int, host: HostDevice) -> Contraction 
     order, report = np.empty(n, np.uint32), np.empty(2, np.uint64)
     entering: dict[str, Given] = {"in_offsets": None, "tails": None}
     if graph.in_arcs is not graph.arcs:
-        entering = {"in_offsets": graph.in_offsets, "tails": _ends(graph.in_arcs)}
+        entering = {"in_offsets": graph.in_offsets, "tails": graph.in_arcs[0::2].astype(np.uint32)}
     found = host.call(
         CONTRACTION_FILE, "contraction_contract", worth=worth, room=room_for(n, arcs), most=most_arcs(n, arcs),
-        order=order, report=report, graph={"n": n, "offsets": graph.offsets, "heads": _ends(graph.arcs), **entering})
+        order=order, report=report,
+        graph={"n": n, "offsets": graph.offsets, "heads": graph.arcs[0::2].astype(np.uint32), **entering})
     ending, work = map(int, report)
     if ending == TOO_MUCH_WORK:
-        return too_much_work(worth, n, arcs)
+        return too_much(f"{worth / (n + arcs):.3g} steps")
     if ending == OUT_OF_ROOM:
-        return Refusal(_no_separators(f"{ROOM} list entries"), forever=True)
+        return too_much(f"{ROOM} list entries", forever=True)
     return Contraction(order, found["first"], found["head"], work)
 
 
-def too_much_work(worth: int, n: int, arcs: int) -> Refusal:
-    """Return the refusal of a graph whose contraction takes more steps than it is worth."""
-    return Refusal(_no_separators(f"{worth / (n + arcs):.3g} steps"))
-
-
-def _no_separators(limit: str) -> str:
-    """Return why a graph is refused whose contraction exceeds a limit."""
-    return f"no small separators: contraction takes more than {limit} per vertex and arc"
-
-
-def _ends(arcs: NDArray[Any]) -> NDArray[np.uint32]:
-    """Return the other ends of (end, weight) pairs."""
-    return arcs[0::2].astype(np.uint32)
+def too_much(limit: str, forever: bool = False) -> Refusal:
+    """Return the refusal of a graph whose contraction exceeds a limit."""
+    return Refusal(f"no small separators: contraction takes more than {limit} per vertex and arc", forever)
 
 
 @dataclass(frozen=True)
@@ -162,6 +156,66 @@ class Hierarchy:
     down_arcs: NDArray[Any]
     levels: int
 
+    @classmethod
+    def of(
+        cls, graph: SearchGraph, contraction: Contraction, keys: Keys, host: HostDevice, in_levels: bool
+    ) -> Hierarchy:
+        """Return the hierarchy of a graph that has been contracted.
+
+        Parameters
+        ----------
+        host
+            The CPU.
+        in_levels
+            Whether vertices are numbered by level, as a GPU wants them, or depth first, which suits caches.
+        """
+        n, undirected = len(contraction.order), graph.in_arcs is graph.arcs
+        arcs: dict[str, Given] = {"n": n, "first": contraction.first, "head": contraction.head}
+        up = np.empty(len(contraction.head), keys.dtype)  # the weights of arcs up, by rank
+        down = up if undirected else np.empty_like(up)
+        kept = np.empty(len(up), np.uint8)  # bit 0 is set for arcs up that stay, bit 1 for arcs down
+        host.call(
+            HIERARCHY_FILE, f"hierarchy_weigh_{keys.code}", h=arcs, ties=not graph.plateaus, up=up,
+            graph={"offsets": graph.offsets, "arcs": graph.arcs, "rank": contraction.rank()},
+            down=None if undirected else down, kept=kept)
+        place = np.empty(n, np.uint32)  # of each rank in the new numbering
+        arranged = host.call(HIERARCHY_FILE, "hierarchy_arrange", h=arcs, kept=kept, in_levels=in_levels, place=place)
+        level = arranged["level"]
+        rows_up = contraction.rows(place, up, kept & 1 != 0)
+        rows_down = rows_up if undirected else contraction.rows(place, down, kept & 2 != 0)
+        new = np.empty_like(place)  # the new number of each vertex of the graph
+        new[contraction.order] = place
+        begins = level if in_levels else np.array([0, n], np.uint32)
+        return cls(renumbered(graph, new), begins, *rows_up, *rows_down, len(level) - 1)
+
+    def above(self, targets: NDArray[np.uint32], keys: Keys) -> Restriction | None:
+        """Return the part from which targets are reached downwards, or None if the sweep should go over all of it.
+
+        A restricted sweep does not see all vertices, so nothing tells whether a distance has become too large for the
+        keys. Where that could happen, all of the hierarchy is swept.
+
+        Parameters
+        ----------
+        targets
+            Vertices of the hierarchy.
+        """
+        heaviest = max(int(arcs[1::2].max(initial=0)) for arcs in (self.up_arcs, self.down_arcs))
+        if 2 * self.levels * heaviest > keys.limit:  # no path has more arcs up, or down, than there are levels
+            return None
+        reached, new = np.zeros(self.graph.n, bool), np.unique(targets).astype(np.int64)
+        while len(new):
+            reached[new] = True
+            tails = np.unique(self.down_arcs[0::2][gathered(self.down_offsets, new)[0]]).astype(np.int64)
+            new = tails[~reached[tails]]
+        above = np.flatnonzero(reached)
+        arc, offsets = gathered(self.down_offsets, above)
+        if len(arc) > MOST_SWEPT * int(self.down_offsets[-1]):
+            return None
+        arcs = np.zeros((len(arc) + AHEAD, 2), keys.dtype)
+        arcs[: len(arc)] = self.down_arcs.reshape(-1, 2)[arc]
+        vertex, level = above.astype(np.uint32), np.searchsorted(above, self.level).astype(np.uint32)
+        return Restriction(vertex, level, offsets.astype(np.uint32), arcs.reshape(-1))
+
 
 def hierarchy_memory(
     n: int, arcs: int, directed: bool, keys: Keys, kept: int | None = None, weighed: bool = False
@@ -183,47 +237,6 @@ def hierarchy_memory(
     return own, max(0 if kept is not None else contracting, 0 if weighed else weighing)
 
 
-def hierarchy(graph: SearchGraph, contraction: Contraction, keys: Keys, host: HostDevice, in_levels: bool) -> Hierarchy:
-    """Return the hierarchy of a graph that has been contracted.
-
-    Parameters
-    ----------
-    host
-        The CPU.
-    in_levels
-        Whether vertices are numbered by level, as a GPU wants them, or depth first, which suits caches.
-    """
-    n, undirected = len(contraction.order), graph.in_arcs is graph.arcs
-    arcs: dict[str, Given] = {"n": n, "first": contraction.first, "head": contraction.head}
-    up = np.empty(len(contraction.head), keys.dtype)  # the weights of arcs up, by rank
-    down = up if undirected else np.empty_like(up)
-    kept = np.empty(len(up), np.uint8)  # bit 0 is set for arcs up that stay, bit 1 for arcs down
-    host.call(
-        HIERARCHY_FILE, f"hierarchy_weigh_{keys.code}", h=arcs, ties=not graph.plateaus, up=up,
-        graph={"offsets": graph.offsets, "arcs": graph.arcs, "rank": contraction.rank()},
-        down=None if undirected else down, kept=kept)
-    place = np.empty(n, np.uint32)  # of each rank in the new numbering
-    level = host.call(HIERARCHY_FILE, "hierarchy_arrange", h=arcs, kept=kept, in_levels=in_levels, place=place)["level"]
-    rows_up = _rows(contraction, place, up, kept & 1 != 0)
-    rows_down = rows_up if undirected else _rows(contraction, place, down, kept & 2 != 0)
-    new = np.empty_like(place)  # the new number of each vertex of the graph
-    new[contraction.order] = place
-    begins = level if in_levels else np.array([0, n], np.uint32)
-    return Hierarchy(renumbered(graph, new), begins, *rows_up, *rows_down, len(level) - 1)
-
-
-def _rows(contraction: Contraction, place: NDArray[np.uint32], weights: NDArray[Any], stays: NDArray[np.bool_]
-          ) -> tuple[NDArray[np.uint32], NDArray[Any]]:
-    """Return the offsets and arcs that stay, by the place of their lower ends, as (higher end, weight) pairs."""
-    before = np.concatenate([[0], np.cumsum(stays)])[contraction.first]  # arcs kept of all lower ranks
-    order = np.empty(len(place), np.int64)  # the rank at each place
-    order[place] = np.arange(len(place))
-    arc, offsets = gathered(before, order)
-    arcs = np.zeros((len(arc) + AHEAD, 2), weights.dtype)
-    arcs[: len(arc), 0], arcs[: len(arc), 1] = place[contraction.head[stays]][arc], weights[stays][arc]
-    return offsets.astype(np.uint32), arcs.reshape(-1)
-
-
 def build_hierarchy(graph: SearchGraph, keys: Keys, in_levels: bool, threads: int) -> Hierarchy | Refusal:
     """Return a new hierarchy of a graph, however much work it takes, or a refusal if it takes too much memory.
 
@@ -231,7 +244,7 @@ def build_hierarchy(graph: SearchGraph, keys: Keys, in_levels: bool, threads: in
     """
     with HostDevice(threads) as host:
         found = contracted(graph, UNLIMITED, host)
-        return found if isinstance(found, Refusal) else hierarchy(graph, found, keys, host, in_levels)
+        return found if isinstance(found, Refusal) else Hierarchy.of(graph, found, keys, host, in_levels)
 
 
 @dataclass(frozen=True)
@@ -250,23 +263,23 @@ class Plateaus:
     offsets: NDArray[np.uint32]
     tail: NDArray[np.uint32]
 
+    @classmethod
+    def of(cls, graph: SearchGraph) -> Plateaus:
+        """Return the plateaus of a graph."""
+        pairs = graph.in_arcs.reshape(-1, 2)
+        free = np.flatnonzero(pairs[:, 1] == 0)
+        tail = pairs[free, 0].astype(np.uint32)
+        head = (np.searchsorted(graph.in_offsets, free, side="right") - 1).astype(np.uint32)
+        vertex = np.unique(np.concatenate([head, tail]))
+        starts = np.searchsorted(head, np.append(vertex, 2**32))
+        return cls(vertex, starts.astype(np.uint32), np.searchsorted(vertex, tail).astype(np.uint32))
+
     def members(self, vertices: NDArray[np.uint32]) -> NDArray[np.uint32]:
         """Return the member number of each vertex, `NO_MEMBER` for vertices that are no members."""
         if not len(self.vertex):
             return np.full(vertices.shape, NO_MEMBER)
         at = np.minimum(np.searchsorted(self.vertex, vertices), len(self.vertex) - 1)
         return np.where(self.vertex[at] == vertices, at, NO_MEMBER).astype(np.uint32)
-
-
-def plateaus_of(graph: SearchGraph) -> Plateaus:
-    """Return the plateaus of a graph."""
-    pairs = graph.in_arcs.reshape(-1, 2)
-    free = np.flatnonzero(pairs[:, 1] == 0)
-    tail = pairs[free, 0].astype(np.uint32)
-    head = (np.searchsorted(graph.in_offsets, free, side="right") - 1).astype(np.uint32)
-    vertex = np.unique(np.concatenate([head, tail]))
-    starts = np.searchsorted(head, np.append(vertex, 2**32))
-    return Plateaus(vertex, starts.astype(np.uint32), np.searchsorted(vertex, tail).astype(np.uint32))
 
 
 @dataclass(frozen=True)
@@ -289,43 +302,6 @@ class Restriction:
     down_arcs: NDArray[Any]
 
 
-def restriction_above(hierarchy: Hierarchy, targets: NDArray[np.uint32], keys: Keys) -> Restriction | None:
-    """Return the part of a hierarchy above targets, or None if the sweep should go over all of it.
-
-    A restricted sweep does not see all vertices, so nothing tells whether a distance has become too large for the keys.
-    Where that could happen, all of the hierarchy is swept.
-
-    Parameters
-    ----------
-    targets
-        Vertices of the hierarchy.
-    """
-    heaviest = max(int(arcs[1::2].max(initial=0)) for arcs in (hierarchy.up_arcs, hierarchy.down_arcs))
-    if 2 * hierarchy.levels * heaviest > keys.limit:  # no path has more arcs up, or down, than there are levels
-        return None
-    above = _above(hierarchy, targets)
-    arc, offsets = gathered(hierarchy.down_offsets, above)
-    if len(arc) > MOST_SWEPT * int(hierarchy.down_offsets[-1]):
-        return None
-    arcs = np.zeros((len(arc) + AHEAD, 2), keys.dtype)
-    arcs[: len(arc)] = hierarchy.down_arcs.reshape(-1, 2)[arc]
-    vertex, level = above.astype(np.uint32), np.searchsorted(above, hierarchy.level).astype(np.uint32)
-    return Restriction(vertex, level, offsets.astype(np.uint32), arcs.reshape(-1))
-
-
 def restriction_bytes(n: int, arcs: int, keys: Keys) -> int:
     """Return the most bytes of a restriction of a hierarchy with so many vertices and arcs, and of making it."""
     return 17 * n + int(MOST_SWEPT * arcs) * (2 * keys.dtype.itemsize + 8)
-
-
-def _above(hierarchy: Hierarchy, targets: NDArray[np.uint32]) -> NDArray[np.int64]:
-    """Return the vertices from which a target is reached downwards, the targets among them, ascending."""
-    found = np.zeros(hierarchy.graph.n, bool)
-    new = np.unique(targets).astype(np.int64)
-    tails = hierarchy.down_arcs[0::2]
-    while len(new):
-        found[new] = True
-        arc, _ = gathered(hierarchy.down_offsets, new)
-        above = np.unique(tails[arc]).astype(np.int64)
-        new = above[~found[above]]
-    return np.flatnonzero(found)

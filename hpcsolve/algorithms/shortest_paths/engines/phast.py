@@ -45,31 +45,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.shortest_paths.engines.hierarchy import (
-    CONTRACTION_FILE,
-    HIERARCHY_FILE,
-    PLATEAUS_FILE,
-    Hierarchy,
-    Refusal,
-    Restriction,
-    build_hierarchy,
-    most_arcs,
-    plateaus_of,
-    restriction_above,
-    restriction_bytes,
-)
+from hpcsolve.algorithms.shortest_paths.engines import hierarchy as hierarchies
+from hpcsolve.algorithms.shortest_paths.engines.hierarchy import Hierarchy, Plateaus, Refusal, Restriction
 from hpcsolve.algorithms.shortest_paths.search_graph import Keys, lay_out
-from hpcsolve.algorithms.shortest_paths.searches import (
-    CHECKED,
-    ROWS,
-    UNCHECKED,
-    WANTS_PREDECESSORS,
-    Asked,
-    Engine,
-    Prepared,
-    Request,
-    Solved,
-)
+from hpcsolve.algorithms.shortest_paths.searches import Asked, Engine, Prepared, Request, Solved, Want
 from hpcsolve.device.base import Buffer, Device, DeviceInfo, nbytes_of
 from hpcsolve.errors import InputError
 from hpcsolve.problems.graph import Graph
@@ -168,7 +147,7 @@ class Sweeper(Prepared):
         if restriction is not None:
             part = self.constants(restriction, "vertex", "level", "down_offsets", "down_arcs")
             self.swept = {**self.levels, "chosen": part.pop("vertex"), **part}
-        self.plateaus = plateaus_of(graph)
+        self.plateaus = Plateaus.of(graph)
         members = len(self.plateaus.vertex)
         self.crossings = {"count": members, **self.constants(self.plateaus, "vertex", "offsets", "tail")}
         self.work = self.allocated(sweep_workspace(graph.n, shape, members, trees, keys))
@@ -176,7 +155,7 @@ class Sweeper(Prepared):
     def search(self, asked: Asked) -> Solved:
         """Run a batch of searches, one source each. Targets must be the same for all. See `Prepared.start`."""
         searches, wanted, predecessor, count = asked.searches, asked.wanted, asked.predecessor, len(asked.searches)
-        wanted |= UNCHECKED if self.restricted else 0
+        wanted |= Want.UNCHECKED if self.restricted else 0
         arrays = {"distance": asked.distance.reshape(count, -1), "predecessor": predecessor}
         out = {name: (self.device.output(array), array) for name, array in arrays.items() if array is not None}
         vertex = self.device.upload(asked.columns(self.graph))
@@ -186,15 +165,15 @@ class Sweeper(Prepared):
             part = slice(begin, min(begin + self.at_once, count))
             rows = {name: buffer.view(begin * buffer.shape[1], (part.stop - begin, buffer.shape[1]))
                     for name, (buffer, _) in out.items()}
-            self._solve(searches.seeds[part], bool(wanted & UNCHECKED), counts.view(3 * begin, (part.stop - begin, 3)),
-                        rows, vertex, asked.reducer)
+            some = counts.view(3 * begin, (part.stop - begin, 3))
+            self._solve(searches.seeds[part], bool(wanted & Want.UNCHECKED), some, rows, vertex, asked.reducer)
         self.timer.stop()
         arriving = [(buffer, buffer.start_download(array)) for buffer, array in out.values()]
         found = counts.download()
         for buffer in (vertex, counts):
             buffer.free()
         wrong = found[:, 0].astype(np.int64)
-        if not wanted & UNCHECKED or predecessor is not None:
+        if not wanted & Want.UNCHECKED or predecessor is not None:
             wrong += np.abs(found[:, 2].astype(np.int64) - 1)  # a root each
         arcs, levels = int(self.part.down_offsets[-1]), self.hierarchy.levels
         relaxed, rounds = (np.full(count, number, np.uint64) for number in (arcs, levels))
@@ -236,7 +215,7 @@ class Sweeper(Prepared):
         if not self.crossings["count"]:
             return
         member = self.device.upload(self.plateaus.members(padded))
-        kernel = self.device.kernel(PLATEAUS_FILE, f"plateaus_cross_{self.keys.code}_{self.shape.width}")
+        kernel = self.device.kernel(hierarchies.PLATEAUS_FILE, f"plateaus_cross_{self.keys.code}_{self.shape.width}")
         kernel(groups, self.threads, net=self.net, all=self.crossings, lines=lines["lines"], source=member,
                hops=self.work["hops"], **rest)
         member.free()
@@ -280,12 +259,12 @@ class PhastEngine(Engine):
         found: Hierarchy | Refusal | None = request.hierarchy
         if found is None:
             laid_out = beside.graph if beside else request.laid_out or lay_out(graph, keys)
-            found = build_hierarchy(laid_out, keys, info.kind == "cuda", info.threads)
+            found = hierarchies.build_hierarchy(laid_out, keys, info.kind == "cuda", info.threads)
         if isinstance(found, Refusal):
             raise InputError(f'engine "phast": {found.reason}; choose another one', graph.name)
         part = None
         if request.restrict and targets is not None:
-            part = restriction_above(found, found.graph.places()[targets], keys)
+            part = found.above(found.graph.places()[targets], keys)
         if part is not None:
             visited = f"{len(part.vertex)} of {graph.n} vertices, those that can lead to a target"
             device.notes.append(f"targets: each sweep visits only {visited}")
@@ -306,10 +285,10 @@ class PhastEngine(Engine):
         shape, n, above = self.line_shape(request, info), request.n, 0
         shapes = sweep_workspace(n, shape, request.members, request.trees, request.keys)
         if request.restrict and request.targets is not None:
-            above = restriction_bytes(n, most_arcs(n, request.arcs), request.keys)
+            above = hierarchies.restriction_bytes(n, hierarchies.most_arcs(n, request.arcs), request.keys)
         return nbytes_of(shapes.values()) + 4 * request.columns + above
 
 
 PHAST = PhastEngine("phast", "up to 64 searches at once over a contraction hierarchy, which is made first; for road "
-                    "networks", (PHAST_FILE, CONTRACTION_FILE, HIERARCHY_FILE), ROWS | WANTS_PREDECESSORS | CHECKED,
-                    floats=False)
+                    "networks", (PHAST_FILE, hierarchies.CONTRACTION_FILE, hierarchies.HIERARCHY_FILE),
+                    Want.ROWS | Want.PREDECESSORS | Want.CHECKED, floats=False)

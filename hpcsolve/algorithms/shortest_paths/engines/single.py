@@ -8,33 +8,18 @@ state after some of them (cuda_src/paths/near_far_grid.cu).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.shortest_paths.search_graph import Keys, SearchGraph
-from hpcsolve.algorithms.shortest_paths.searches import (
-    BLOCK_THREADS,
-    WANTS_DISTANCES,
-    WANTS_PATHS,
-    WANTS_PREDECESSORS,
-    WANTS_TARGETS,
-    Asked,
-    Engine,
-    Prepared,
-    Request,
-    Searches,
-    Solved,
-)
+from hpcsolve.algorithms.shortest_paths.searches import Asked, Engine, Prepared, Request, Searches, Solved, Want
 from hpcsolve.device.base import Argument, Buffer, Device, DeviceInfo, Download, batches_at_once, nbytes_of
 from hpcsolve.problems.graph import Graph
-
-if TYPE_CHECKING:
-    pass
 
 BLOCKS_A_MULTIPROCESSOR = 5
 """The most blocks per multiprocessor that are used: as many as code for sm_90 allows. The driver may allow fewer."""
@@ -50,7 +35,7 @@ FIRST_BATCH, LAST_BATCH = 16, 1024
 """Launches between two reads of the state, at first and at most."""
 GRID_BYTES_A_VERTEX = 28
 """Bytes per vertex of the queues, those of hubs included."""
-WANTS_ROWS = WANTS_DISTANCES | WANTS_PREDECESSORS
+WANTS_ROWS = Want.DISTANCES | Want.PREDECESSORS
 _ROWS = ("distance", "predecessor")
 _ENTRIES = {"counts": 3, "overflowed": 1, "work": 2}
 """Entries for each search."""
@@ -77,29 +62,6 @@ class Tuning:
     shared: int = 0
 
 
-@dataclass(frozen=True)
-class TuningInput:
-    """What an engine's tuning follows from.
-
-    Attributes
-    ----------
-    delta
-        A bucket's width, in the unit of `graph.weights`, or None for a width that is adapted to the graph.
-    limit
-        The largest key.
-    """
-
-    graph: Graph
-    keys: Keys
-    delta: float | None
-    info: DeviceInfo
-    limit: int
-
-    def key(self, width: float) -> int:
-        """Return a bucket's width as a key, at least 1."""
-        return min(max(1, self.keys.encode_one(width)), self.limit)
-
-
 def typical_weight(graph: Graph) -> float:
     """Return the mean weight, or twice the median if that is less, so that a few heavy arcs do not count."""
     if not graph.arcs:
@@ -116,45 +78,6 @@ def default_delta(graph: Graph) -> float:
     """
     degree = max(graph.arcs / max(graph.n, 1), 1.5)
     return typical_weight(graph) * min(35 / degree**2, 16)
-
-
-def arc_sharing(graph: Graph) -> int:
-    """Return the binary logarithm of the number of threads that share a vertex's arcs, so that each has some four."""
-    return max(0, min((graph.arcs // (4 * max(graph.n, 1))).bit_length() - 1, 5))
-
-
-def tuned_block(given: TuningInput) -> Tuning:
-    """Return the tuning of Near-Far where a block searches alone.
-
-    A GPU needs many arcs a round to be busy, and accepts more work for it; a CPU wants the least work.
-    """
-    if given.info.kind == "cpu" or given.delta is not None:
-        return replace(_narrow(given), shared=arc_sharing(given.graph))
-    first, best = _widths(given)
-    return Tuning(given.key(first), given.key(2 * best), 4 * BLOCK_THREADS, arc_sharing(given.graph))
-
-
-def tuned_grid(given: TuningInput) -> Tuning:
-    """Return the tuning of Near-Far where all blocks share a search."""
-    if given.info.kind == "cpu" or given.delta is not None:
-        return _narrow(given)
-    first, best = _widths(given)
-    widest = 64 * typical_weight(given.graph) * given.graph.n / max(given.graph.arcs, 1)
-    return Tuning(given.key(first), given.key(max(widest, best)), 2048 * given.info.units)
-
-
-def _narrow(given: TuningInput) -> Tuning:
-    """Return the tuning with the width that was asked for, or else the one with the least work."""
-    if given.delta is not None:
-        return Tuning(given.key(given.delta), given.key(given.delta), 0)
-    first, best = _widths(given)
-    return Tuning(given.key(first), given.key(best), PATIENT)
-
-
-def _widths(given: TuningInput) -> tuple[float, float]:
-    """Return the widths of the first bucket and of the one that keeps extra work small."""
-    best = default_delta(given.graph)
-    return min(typical_weight(given.graph), best), best
 
 
 def concurrent_blocks(info: DeviceInfo) -> int:
@@ -188,7 +111,7 @@ class Batch:
     Attributes
     ----------
     wanted
-        What is wanted, as bits (`WANTS_DISTANCES`, ...).
+        What is wanted, as bits (`Want.DISTANCES`, ...).
     asked
         The table of searches, seeds and targets, and the number of searches that blocks have taken so far.
     out
@@ -202,6 +125,37 @@ class Batch:
     asked: dict[str, Buffer]
     out: dict[str, Buffer | None]
     path_room: int
+
+    @classmethod
+    def on(
+        cls, device: Device, searches: Searches, wanted: int, keys: Buffer, predecessor: Buffer | None = None,
+        path_room: int = 0,
+    ) -> Batch:
+        """Bring searches to a device, and make room for their answers.
+
+        Parameters
+        ----------
+        keys, predecessor
+            Where rows are written, shape (searches, n). With `Want.TARGETS` `keys` has an entry for each query.
+        """
+        assert bool(wanted & Want.DISTANCES) != bool(wanted & Want.TARGETS)
+        assert bool(wanted & Want.PREDECESSORS) == (predecessor is not None)
+        given = {"searches": searches.table.reshape(-1), "seed": searches.seeds, "target": searches.targets}
+        asked = {name: device.upload(array) for name, array in given.items()} | {"next": device.zeros(1, np.uint32)}
+        paths = wanted & Want.PATHS
+        out = {
+            "distance": keys if wanted & Want.DISTANCES else None,
+            "predecessor": predecessor,
+            "target_distance": keys if wanted & Want.TARGETS else None,
+            "path_begin": device.zeros(searches.queries, np.uint64) if paths else None,
+            "path_length": device.zeros(searches.queries, np.uint32) if paths else None,
+            "path": device.empty(path_room, np.uint32) if paths else None,
+            "path_used": device.zeros(1, np.uint64) if paths else None,
+            "counts": device.zeros((len(searches), 3), np.uint32),
+            "overflowed": device.zeros(len(searches), np.uint32),
+            "work": device.zeros((len(searches), 2), np.uint64),
+        }
+        return cls(searches, wanted, asked, out, path_room)
 
     def groups(self) -> dict[str, dict[str, Argument]]:
         """Return the kernels' groups `asked` and `out`."""
@@ -230,37 +184,6 @@ class Batch:
         wrong = counts[:, 0] + np.abs(counts[:, 2] - (end - begin))  # every root is a seed
         return Solved(prepared, arriving, wrong, counts[:, 1].astype(np.uint32), work[:, 0], work[:, 1],
                       path_begin=found["path_begin"], path_length=found["path_length"], path=found["path"])
-
-
-def batch_on(
-    device: Device, searches: Searches, wanted: int, keys: Buffer, predecessor: Buffer | None = None,
-    path_room: int = 0,
-) -> Batch:
-    """Bring searches to a device, and make room for their answers.
-
-    Parameters
-    ----------
-    keys, predecessor
-        Where rows are written, shape (searches, n). With `WANTS_TARGETS` `keys` has an entry for each query.
-    """
-    assert bool(wanted & WANTS_DISTANCES) != bool(wanted & WANTS_TARGETS)
-    assert bool(wanted & WANTS_PREDECESSORS) == (predecessor is not None)
-    given = {"searches": searches.table.reshape(-1), "seed": searches.seeds, "target": searches.targets}
-    asked = {name: device.upload(array) for name, array in given.items()} | {"next": device.zeros(1, np.uint32)}
-    paths = wanted & WANTS_PATHS
-    out = {
-        "distance": keys if wanted & WANTS_DISTANCES else None,
-        "predecessor": predecessor,
-        "target_distance": keys if wanted & WANTS_TARGETS else None,
-        "path_begin": device.zeros(searches.queries, np.uint64) if paths else None,
-        "path_length": device.zeros(searches.queries, np.uint32) if paths else None,
-        "path": device.empty(path_room, np.uint32) if paths else None,
-        "path_used": device.zeros(1, np.uint64) if paths else None,
-        "counts": device.zeros((len(searches), 3), np.uint32),
-        "overflowed": device.zeros(len(searches), np.uint32),
-        "work": device.zeros((len(searches), 2), np.uint64),
-    }
-    return Batch(searches, wanted, asked, out, path_room)
 
 
 class Searcher(Prepared):
@@ -299,12 +222,19 @@ class Searcher(Prepared):
         arriving = [(device.output(array), array) for array in (asked.distance, before) if array is not None]
         keys = result = arriving[0][0]
         if reducer is not None:
-            shape = searches.queries if asked.wanted & WANTS_TARGETS else (len(searches), self.graph.n)
+            shape = searches.queries if asked.wanted & Want.TARGETS else (len(searches), self.graph.n)
             keys = device.empty(shape, self.keys.dtype)
-        batch = batch_on(device, searches, asked.wanted, keys, arriving[1][0] if before is not None else None,
+        batch = Batch.on(device, searches, asked.wanted, keys, arriving[1][0] if before is not None else None,
                          asked.path_room)
         self.timer.start()
-        self.engine.launch(self, batch)
+        numbers: Sequence[int] = range(len(searches))
+        if not self.engine.one_at_a_time:
+            self.launch(self.engine.files[0], min(self.blocks, len(searches)), batch)
+            overflowed = batch.out["overflowed"]
+            assert overflowed is not None
+            numbers = np.flatnonzero(overflowed.download()).tolist()  # of the blocks' scratch
+        for number in numbers:
+            self.solve_by_grid(batch, number)
         if reducer is not None:
             reducer.reduce_rows(len(searches), keys, result)
         self.timer.stop()
@@ -313,6 +243,54 @@ class Searcher(Prepared):
         if reducer is not None:
             keys.free()
         return solved
+
+    def solve_by_grid(self, batch: Batch, number: int) -> None:
+        """Solve one search of a batch by the whole grid."""
+        own = batch.only(number, self.graph.n)
+        state = self.search_by_grid(own)
+        cutoff, wanted = int(state[CUTOFF]), batch.wanted
+        if wanted & WANTS_ROWS and not wanted & Want.TARGETS and not self.graph.plateaus:
+            keys, name = self.work["keys"], f"near_far_grid_row_{self.keys.code}"
+            blocks = self.device.resident_blocks(GRID_FILE, name, self.threads)
+            self.device.kernel(GRID_FILE, name)(
+                blocks, self.threads, wanted=wanted, cutoff=cutoff, keys=keys, net=self.net, out=own.groups()["out"])
+            keys.fill(255)
+        else:
+            self.launch(GRID_FILE, 1, own, cutoff)
+        counts, work = own.out["counts"], own.out["work"]
+        assert counts is not None and work is not None
+        if cutoff < self.cutoff:  # an early end, since all targets were settled: arcs beyond the cutoff are no fault
+            counts.view(1, 1).fill(0)
+        work.upload(state[[RELAXED, ROUNDS]])
+
+    def search_by_grid(self, own: Batch) -> NDArray[np.uint64]:
+        """Make one search, whose keys go to the first row, and return the state at its end."""
+        device, n, threads = self.device, self.graph.n, self.threads
+        first_seed, end_seed, first_target, end_target, _ = own.searches.table[0].tolist()
+        seeds, targets = end_seed - first_seed, 0 if own.wanted & WANTS_ROWS else end_target - first_target
+        hubs = 1 + int(self.graph.offsets[-1]) // max(1, self.hub)  # a hub has more than `self.hub` arcs
+        queues: dict[str, Buffer] = {name: device.empty((2, n), np.uint32) for name in ("near", "far")}
+        queues |= {"hub": device.empty((2, hubs), np.uint32), "hub_word": device.empty((2, hubs), self.keys.dtype)}
+        state, keys = device.empty(STATE, np.uint64), self.work["keys"].view(0, n)
+        begin, step, finish = (device.kernel(GRID_FILE, f"near_far_grid_{verb}_{self.keys.code}")
+                               for verb in ("begin", "step", "finish"))
+        grid = device.resident_blocks(GRID_FILE, f"near_far_grid_step_{self.keys.code}", threads)
+        begin(grid, threads, seeds=seeds, delta=self.tuning.delta, seed=own.asked["seed"].view(first_seed, seeds),
+              far=queues["far"], words=keys, state=state)
+        arguments: dict[str, Argument] = {
+            "targets": targets, "cutoff": self.cutoff, "target": own.asked["target"].view(first_target, targets),
+            "net": self.net, "how": self.how(), "words": keys, "state": state,
+            "waiting": {**queues, "hub_room": hubs, "hub_degree": self.hub},
+        }
+        taken, seen = 0, state.download()
+        while not seen[DONE + taken % 3]:
+            steps = range(taken, taken + (self.batch or min(max(FIRST_BATCH, taken // 4), LAST_BATCH)))
+            step.each("step", steps, grid, threads, **arguments)
+            taken, seen = steps.stop, state.download()
+        finish(grid, threads, n=n, words=keys, state=state)
+        for buffer in (*queues.values(), state):
+            buffer.free()
+        return seen
 
     def launch(self, file: str, blocks: int, batch: Batch, cutoff: int | None = None) -> None:
         """Launch the `solve` kernel of a file on a batch. The cutoff is the searcher's unless another one is given."""
@@ -328,118 +306,53 @@ class Searcher(Prepared):
         return {**vars(self.tuning), "room": self.room, "scratch": self.work["scratch"]}
 
 
-def launch_by_blocks(searcher: Searcher, batch: Batch) -> None:
-    """Solve a batch. A search that overflows its block's scratch is made again by the whole grid."""
-    searcher.launch(searcher.engine.files[0], min(searcher.blocks, len(batch.searches)), batch)
-    overflowed = batch.out["overflowed"]
-    assert overflowed is not None
-    for number in np.flatnonzero(overflowed.download()).tolist():
-        solve_by_grid(searcher, batch, number)
-
-
-def launch_by_grid(searcher: Searcher, batch: Batch) -> None:
-    """Solve a batch."""
-    for number in range(len(batch.searches)):
-        solve_by_grid(searcher, batch, number)
-
-
-def solve_by_grid(searcher: Searcher, batch: Batch, number: int) -> None:
-    """Solve one search of a batch."""
-    own = batch.only(number, searcher.graph.n)
-    state = search_by_grid(searcher, own)
-    cutoff, wanted = int(state[CUTOFF]), batch.wanted
-    if wanted & WANTS_ROWS and not wanted & WANTS_TARGETS and not searcher.graph.plateaus:
-        keys, out = searcher.work["keys"], own.groups()["out"]
-        name = f"near_far_grid_row_{searcher.keys.code}"
-        blocks = searcher.device.resident_blocks(GRID_FILE, name, searcher.threads)
-        row = searcher.device.kernel(GRID_FILE, name)
-        row(blocks, searcher.threads, wanted=wanted, cutoff=cutoff, keys=keys, net=searcher.net, out=out)
-        keys.fill(255)
-    else:
-        searcher.launch(GRID_FILE, 1, own, cutoff)
-    counts, work = own.out["counts"], own.out["work"]
-    assert counts is not None and work is not None
-    if cutoff < searcher.cutoff:  # an early end, since all targets were settled: arcs beyond the cutoff are no fault
-        counts.view(1, 1).fill(0)
-    work.upload(state[[RELAXED, ROUNDS]])
-
-
-def search_by_grid(searcher: Searcher, own: Batch) -> NDArray[np.uint64]:
-    """Make one search, whose keys go to the first row, and return the state at its end."""
-    device, n, code = searcher.device, searcher.graph.n, searcher.keys.code
-    first_seed, end_seed, first_target, end_target, _ = own.searches.table[0].tolist()
-    seeds, targets = end_seed - first_seed, 0 if own.wanted & WANTS_ROWS else end_target - first_target
-    queues = _queues(searcher)
-    state, keys = device.empty(STATE, np.uint64), searcher.work["keys"].view(0, n)
-    threads = searcher.threads
-    grid = device.resident_blocks(GRID_FILE, f"near_far_grid_step_{code}", threads)
-    begin = device.kernel(GRID_FILE, f"near_far_grid_begin_{code}")
-    begin(grid, threads, seeds=seeds, delta=searcher.tuning.delta, seed=own.asked["seed"].view(first_seed, seeds),
-          far=queues["far"], words=keys, state=state)
-    step = device.kernel(GRID_FILE, f"near_far_grid_step_{code}")
-    hub = {"hub_room": queues["hub"].shape[1], "hub_degree": searcher.hub}
-    arguments: dict[str, Argument] = {
-        "targets": targets, "cutoff": searcher.cutoff, "target": own.asked["target"].view(first_target, targets),
-        "net": searcher.net, "how": searcher.how(), "waiting": {**queues, **hub}, "words": keys, "state": state,
-    }
-    taken, seen = 0, state.download()
-    while not seen[DONE + taken % 3]:
-        steps = range(taken, taken + (searcher.batch or min(max(FIRST_BATCH, taken // 4), LAST_BATCH)))
-        step.each("step", steps, grid, threads, **arguments)
-        taken, seen = steps.stop, state.download()
-    finish = device.kernel(GRID_FILE, f"near_far_grid_finish_{code}")
-    finish(grid, threads, n=n, words=keys, state=state)
-    for buffer in (*queues.values(), state):
-        buffer.free()
-    return seen
-
-
-def _queues(searcher: Searcher) -> dict[str, Buffer]:
-    """Return empty queues, two of each kind. A hub has more than `searcher.hub` arcs, which limits their number."""
-    device, n, arcs = searcher.device, searcher.graph.n, int(searcher.graph.offsets[-1])
-    room = 1 + arcs // max(1, searcher.hub)
-    return {
-        "near": device.empty((2, n), np.uint32),
-        "far": device.empty((2, n), np.uint32),
-        "hub": device.empty((2, room), np.uint32),
-        "hub_word": device.empty((2, room), searcher.keys.dtype),
-    }
-
-
 @dataclass(frozen=True)
 class SingleEngine(Engine):
     """A way to make one search: a kernel file that ends in SOLVE_KERNELS, the first one of `files`.
 
     Attributes
     ----------
-    launch
-        Launches the kernels that solve a batch, by default with a block for each search.
-    tune
-        Returns its tuning for a graph and a device.
+    buckets
+        Whether it has Near-Far's buckets, whose widths suit graph and device.
+    sweeps
+        Of Bellman-Ford: sweeps between two checks for changes, 0 for push.
     scratch
         Entries of a block's scratch, per vertex.
     one_at_a_time
-        Whether the whole device works on one search after the other.
-    bytes_a_vertex
-        Bytes per vertex that a search needs besides its row and its scratch.
+        Whether the whole device works on one search after the other, which takes `GRID_BYTES_A_VERTEX`.
     whole_keys
         Whether it uses all bits of a key for the distance. Near-Far reserves one bit, which halves the range.
     """
 
-    launch: Callable[[Searcher, Batch], None] = launch_by_blocks
-    tune: Callable[[TuningInput], Tuning] = lambda given: Tuning()
+    buckets: bool = False
+    sweeps: int = 0
     scratch: int = 0
     one_at_a_time: bool = False
-    bytes_a_vertex: int = 0
     whole_keys: bool = False
+
+    def tuning(self, graph: Graph, request: Request, info: DeviceInfo) -> Tuning:
+        """Return how it searches a graph. A GPU needs many arcs a round, for which it accepts more work than a CPU."""
+        if not self.buckets:
+            return Tuning(setting=self.sweeps)
+        best = default_delta(graph)
+        first, setting = min(typical_weight(graph), best), PATIENT
+        if request.delta is not None:
+            first, best, setting = request.delta, request.delta, 0
+        elif info.kind == "cuda" and self.one_at_a_time:
+            best, setting = max(64 * typical_weight(graph) * graph.n / max(graph.arcs, 1), best), 2048 * info.units
+        elif info.kind == "cuda":
+            best, setting = 2 * best, 4 * Searcher.threads
+        delta, most = (min(max(1, request.keys.encode_one(width)), self.limit(request.keys)) for width in (first, best))
+        sharing = (graph.arcs // (4 * max(graph.n, 1))).bit_length() - 1  # so that each thread has some four arcs
+        return Tuning(delta, most, setting, 0 if self.one_at_a_time else max(0, min(sharing, 5)))
 
     def prepare(self, graph: Graph, device: Device, request: Request, beside: Prepared | None = None) -> Searcher:
         """Return the graph on the device, with room to work in for as many searches as its driver allows at a time."""
         keys = request.keys
-        tuning = self.tune(TuningInput(graph, keys, request.delta, device.info, self.limit(keys)))
         kernel = f"{Path(self.files[0]).name}_solve_{keys.code}"
-        blocks = min(device.resident_blocks(self.files[0], kernel, BLOCK_THREADS),
+        blocks = min(device.resident_blocks(self.files[0], kernel, Searcher.threads),
                      self.together(request, device.info))
+        tuning = self.tuning(graph, request, device.info)
         return Searcher(device, self.laid_out(graph, request, beside), self, tuning, request, blocks)
 
     def room(self, n: int) -> int:
@@ -458,7 +371,7 @@ class SingleEngine(Engine):
         """Return the bytes of the blocks' arrays and of queues."""
         shapes = workspace(request.n, self.together(request, info), self.room(request.n), request.members > 0,
                            request.keys)
-        return nbytes_of(shapes.values()) + self.bytes_a_vertex * request.n
+        return nbytes_of(shapes.values()) + GRID_BYTES_A_VERTEX * self.one_at_a_time * request.n
 
     def limit(self, keys: Keys) -> int:
         """Return the largest key of a distance."""

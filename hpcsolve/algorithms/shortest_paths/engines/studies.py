@@ -7,28 +7,17 @@ International Journal of Parallel Programming 50, 2022. hpcsolve never chooses a
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.shortest_paths.engines.single import SingleEngine, Tuning
+from hpcsolve.algorithms.shortest_paths.engines.single import SingleEngine
 from hpcsolve.algorithms.shortest_paths.search_graph import REAL, Keys
-from hpcsolve.algorithms.shortest_paths.searches import (
-    CHECKED,
-    ROWS,
-    Asked,
-    Engine,
-    Prepared,
-    Request,
-    Solved,
-)
+from hpcsolve.algorithms.shortest_paths.searches import Asked, Engine, Prepared, Request, Solved, Want
 from hpcsolve.device.base import Buffer, Device, DeviceInfo
 from hpcsolve.problems.check_distances import check_distances
 from hpcsolve.problems.graph import Graph
-
-if TYPE_CHECKING:
-    pass
 
 SWEEPS = 3
 """Sweeps per launch (k in the paper)."""
@@ -41,7 +30,7 @@ LAST_EXACT = 2**53 - 1
 """The largest distance that scipy finds: floats hold all integers up to here, and no sum of them looks smaller."""
 
 K_PULL = SingleEngine("k-pull", "as bellman-ford-pull, but with 3 sweeps between two checks for changes",
-                      ("paths/bellman_ford",), study=True, tune=lambda _: Tuning(setting=SWEEPS), whole_keys=True)
+                      ("paths/bellman_ford",), study=True, sweeps=SWEEPS, whole_keys=True)
 
 
 @dataclass(frozen=True)
@@ -100,7 +89,7 @@ class PPullSearcher(Prepared):
         return launches * SWEEPS * int(self.graph.offsets[-1])
 
 
-P_PULL = PPullEngine("p-pull", "Bellman-Ford from several sources at once", (P_PULL_FILE,), ROWS, floats=False,
+P_PULL = PPullEngine("p-pull", "Bellman-Ford from several sources at once", (P_PULL_FILE,), Want.ROWS, floats=False,
                      study=True)
 
 
@@ -178,4 +167,4 @@ def _is_wrong(graph: Graph, source: np.int64, row: NDArray[Any], cutoff: float) 
 
 
 SCIPY = ScipyEngine("scipy", "scipy's Dijkstra on one core of each rank, without a kernel, as an oracle; for distances "
-                    "alone", (), ROWS | CHECKED, study=True)
+                    "alone", (), Want.ROWS | Want.CHECKED, study=True)

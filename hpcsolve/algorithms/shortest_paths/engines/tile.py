@@ -4,25 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from hpcsolve.algorithms.shortest_paths.engines.single import typical_weight
 from hpcsolve.algorithms.shortest_paths.search_graph import Keys
-from hpcsolve.algorithms.shortest_paths.searches import (
-    ROWS,
-    Asked,
-    Engine,
-    Prepared,
-    Request,
-    Solved,
-)
+from hpcsolve.algorithms.shortest_paths.searches import Asked, Engine, Prepared, Request, Solved, Want
 from hpcsolve.device.base import Argument, Buffer, Device, DeviceInfo, nbytes_of
 from hpcsolve.problems.graph import Graph
-
-if TYPE_CHECKING:
-    pass
 
 FILE = "paths/tile"
 SOURCES = 32
@@ -118,4 +108,4 @@ class TileSearcher(Prepared):
         return Solved(self, arriving, 0 * relaxed, 0 * relaxed, relaxed, rounds)
 
 
-TILE = TileEngine("tile", "32 searches at once from sources that are near each other", (FILE,), ROWS, floats=False)
+TILE = TileEngine("tile", "32 searches at once from sources that are near each other", (FILE,), Want.ROWS, floats=False)
