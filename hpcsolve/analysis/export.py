@@ -21,9 +21,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.answers import answer_in, tour
-from hpcsolve.answers.base import Rows, coordinates_of, names_of
+from hpcsolve.answers import answer_in
+from hpcsolve.answers.base import Rows
 from hpcsolve.answers.contents import Contents
+from hpcsolve.answers.tour import TOUR
 from hpcsolve.answers.tree import TREE
 from hpcsolve.errors import DamagedFileError, InputError
 from hpcsolve.formats import steiner_solution_lines, tour_lines
@@ -133,9 +134,9 @@ Points = NDArray[np.float64]
 def no_lines(contents: Contents) -> str | None:
     """Return why an answer cannot be placed on the globe, or None if it can."""
     kind = require_whole(contents)
-    if no_tour(contents) or "lon" in coordinates_of(contents):
+    if no_tour(contents) or "lon" in contents.coordinates():
         return no_tour(contents) or (None if kind.name in FEATURES else f"{kind.in_words} have no map of their own")
-    if not coordinates_of(contents):
+    if not contents.coordinates():
         return "the instance has no coordinates"
     if contents.value("instance", "coordinates_kind") is None:
         return "the file does not say whether its coordinates are latitudes and longitudes (run its job again for that)"
@@ -144,7 +145,7 @@ def no_lines(contents: Contents) -> str | None:
 
 def features(contents: Contents, number: int | None) -> Iterator[str]:
     """Yield a collection of features: lines of a tour, tree or paths, and points of cities, terminals or vertices."""
-    places = coordinates_of(contents)
+    places = contents.coordinates()
     points = np.stack([places["lon"], places["lat"]], axis=1)
     before = '{"type": "FeatureCollection", "features": [\n'
     for feature in FEATURES[require_whole(contents).name](contents, points):
@@ -166,7 +167,7 @@ def _tour(contents: Contents, points: Points) -> Iterator[Feature]:
 
 
 def _tree(contents: Contents, points: Points) -> Iterator[Feature]:
-    answer, names = require_whole(contents), names_of(contents).tolist()
+    answer, names = require_whole(contents), contents.unique_names().tolist()
     edges = answer.edges(contents, None)
     for block in answer.rows(contents):
         for row, u, v in zip(records(block), edges.tails.tolist(), edges.heads.tolist()):
@@ -229,7 +230,7 @@ def no_cycle(contents: Contents) -> str | None:
     """Return why an answer is not a closed tour, or None if it is."""
     if not len(contents.value("solution", "tour", ())):
         return "the answer is not a tour"
-    return "the answer is an open path, and a TSPLIB tour is closed" if tour.is_open(contents) else None
+    return "the answer is an open path, and a TSPLIB tour is closed" if TOUR.is_open(contents) else None
 
 
 def tsplib_tour(contents: Contents, number: int | None) -> Iterator[str]:
@@ -250,7 +251,7 @@ def no_tree(contents: Contents) -> str | None:
 
 def pace(contents: Contents, number: int | None) -> Iterator[str]:
     """Yield a tree as in PACE 2018."""
-    names, found = names_of(contents).tolist(), TREE.edges(contents, None)
+    names, found = contents.unique_names().tolist(), TREE.edges(contents, None)
     ends = ((names[u], names[v]) for u, v in zip(found.tails.tolist(), found.heads.tolist()))
     yield from steiner_solution_lines(contents.attributes["cost"], ends)
 
@@ -268,7 +269,7 @@ def no_edges(contents: Contents) -> str | None:
 
 def dot(contents: Contents, number: int | None) -> Iterator[str]:
     """Yield a graph for Graphviz, whose nodes have positions as identifiers and names as labels."""
-    found, names = require_whole(contents).edges(contents, number), names_of(contents).tolist()
+    found, names = require_whole(contents).edges(contents, number), contents.unique_names().tolist()
     kind, arrow = ("digraph", "->") if found.directed else ("graph", "--")
     terminals = set(np.asarray(contents.value("instance", "terminal", ())).tolist())
     yield f"{kind} {_quoted(contents.value('instance', 'name'))} {{\n"

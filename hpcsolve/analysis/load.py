@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from hpcsolve.analysis import require_installed
 from hpcsolve.answers import answer_in, paths, reductions, tree
-from hpcsolve.answers.base import coordinates_of, names_of
 from hpcsolve.answers.contents import Contents
 from hpcsolve.answers.rounding import Worth, downward
 from hpcsolve.answers.tour import TourMixin
@@ -199,7 +198,7 @@ class Result(TourMixin, paths.PathsMixin, reductions.ReductionsMixin, tree.TreeM
         require_installed("networkx")
         import networkx
 
-        found, names = require_whole(self.contents).edges(self.contents, number), names_of(self.contents).tolist()
+        found, names = require_whole(self.contents).edges(self.contents, number), self.contents.unique_names().tolist()
         tails, heads = ([names[end] for end in ends.tolist()] for ends in (found.tails, found.heads))
         graph = networkx.DiGraph() if found.directed else networkx.Graph()
         graph.add_nodes_from(names[vertex] for vertex in found.vertices.tolist())
@@ -207,7 +206,7 @@ class Result(TourMixin, paths.PathsMixin, reductions.ReductionsMixin, tree.TreeM
             graph.add_edges_from(zip(tails, heads))
         else:
             graph.add_weighted_edges_from(zip(tails, heads, found.weights.tolist()))
-        places = coordinates_of(self.contents)
+        places = self.contents.coordinates()
         for vertex in found.vertices.tolist() if places else ():
             graph.nodes[names[vertex]].update({axis: float(values[vertex]) for axis, values in places.items()})
         for vertex in self.contents.value("instance", "terminal", ()):

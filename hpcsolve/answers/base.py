@@ -1,7 +1,7 @@
 """What all kinds of answers have in common.
 
 `AnswerType` is a kind of answer, and `Verdict` the result of a check. `Edges` are the edges of an answer
-as arrays, for graph libraries and drawings. `AnswerMixin` and `VertexMixin` are parts of `hpcsolve.Result`.
+as arrays, for graph libraries and drawings. `ResultPart` is what the parts of `hpcsolve.Result` inherit from.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import wraps
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,10 +20,9 @@ from hpcsolve.answers.contents import Column, Contents, DistanceTable, Group, da
 from hpcsolve.errors import InputError
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.check_distances import no_path_of
-from hpcsolve.problems.geographic import DEGREES_MINUTES
-from hpcsolve.problems.labels import positions_of
 from hpcsolve.wording import counted
 
+P = ParamSpec("P")
 _KINDS: dict[Callable[..., Any], tuple[str, ...]] = {}
 """Getter of a property that `only_of` decorates -> the kinds of answers that have it."""
 
@@ -170,7 +169,20 @@ def distance_tables_of(answer: Any) -> dict[str, DistanceTable]:
     return {name: table for name, table in vars(answer).items() if isinstance(table, DistanceTable)}
 
 
-def message_of(check: Callable[..., object], *arguments: Any, **options: Any) -> str | None:
+def judged(check: Callable[P, Verdict]) -> Callable[P, Verdict]:
+    """Return a check that passes its verdict on, and fails with the text of the `ValueError` that it raises."""
+
+    @wraps(check)
+    def verdict(*arguments: P.args, **options: P.kwargs) -> Verdict:
+        try:
+            return check(*arguments, **options)
+        except ValueError as error:
+            return Verdict(False, str(error))
+
+    return verdict
+
+
+def message_of(check: Callable[P, object], *arguments: P.args, **options: P.kwargs) -> str | None:
     """Return what a check finds wrong, which is the text of its `ValueError`, or None."""
     try:
         check(*arguments, **options)
@@ -220,45 +232,7 @@ class Edges:
     vertices: NDArray[np.int64]
 
 
-def names_of(contents: Contents) -> NDArray[Any]:
-    """Return a name for each city or vertex, shape (n,): its name if all have different ones, else its number."""
-    names, numbers = shown_names(contents), np.asarray(contents.value("instance", "label"))
-    return names if len(set(names.tolist())) == len(numbers) else numbers
-
-
-def shown_names(contents: Contents) -> NDArray[Any]:
-    """Return the names of the cities or vertices, not always unique, or else their numbers, shape (n,)."""
-    names = contents.value("instance", "city_name", contents.value("instance", "vertex_name"))
-    return np.asarray(contents.value("instance", "label")) if names is None else np.asarray(names, object)
-
-
-def coordinates_of(contents: Contents, kind: str | None = None) -> dict[str, NDArray[np.float64]]:
-    """Return the coordinates of all cities or vertices as columns.
-
-    Latitudes and longitudes are `lat` and `lon`, in decimal degrees. Others are `x`, `y` and `z`. Without coordinates
-    there is no column.
-
-    Parameters
-    ----------
-    kind
-        Kind of the coordinates, as in `/instance/coordinates_kind`, which is the default.
-    """
-    axes = {axis: contents.value("instance", axis) for axis in "xyz"}
-    known = {axis: np.asarray(values) for axis, values in axes.items() if values is not None}
-    kind = contents.value("instance", "coordinates_kind", "") if kind is None else kind
-    if not kind or not known:
-        return known
-    decimal = decimal_degrees if kind == DEGREES_MINUTES else np.asarray
-    return {"lat": decimal(known["x"]), "lon": decimal(known["y"])}
-
-
-def decimal_degrees(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return degrees.minutes, as TSPLIB has them, in decimal degrees, to 9 decimals (a tenth of a millimetre)."""
-    minutes, degrees = np.modf(values)
-    return np.round(degrees + minutes * 5 / 3, 9)
-
-
-class AnswerMixin:
+class ResultPart:
     """What the parts of `hpcsolve.Result` have in common."""
 
     contents: Contents
@@ -268,6 +242,23 @@ class AnswerMixin:
         from hpcsolve.answers import answer_in  # which imports the modules that import this one
 
         return answer_in(self.contents)
+
+    def named(self, positions: Any) -> list[Any]:
+        """Return the names of the cities or vertices at these positions, or their numbers in the instance's file.
+
+        Raises
+        ------
+        InputError
+            A position is not a whole number from 0, or no city or vertex has it.
+        """
+        names = self.contents.shown_names()
+        with suppress(TypeError, ValueError, OverflowError):
+            wanted = np.asarray(positions)
+            if not wanted.size or (wanted.dtype.kind in "iu" and 0 <= wanted.min() <= wanted.max() < len(names)):
+                found: list[Any] = names[wanted.astype(np.int64)].tolist()
+                return found
+        what = "is not a position or a list of positions"
+        raise InputError(f"{positions!r} {what}; positions are whole numbers from 0 to {len(names) - 1}")
 
 
 Getter = TypeVar("Getter", bound=Callable[..., Any])
@@ -281,7 +272,7 @@ def only_of(*kinds: str) -> Callable[[Getter], Getter]:
 
     def decorator(getter: Getter) -> Getter:
         @wraps(getter)
-        def checked(result: AnswerMixin) -> Any:
+        def checked(result: ResultPart) -> Any:
             found = result._answer_type()
             if found is not None and found.name not in kinds:
                 own = ", ".join([*_properties_of(found.name, type(result)), "to_pandas()"])
@@ -299,29 +290,3 @@ def _properties_of(kind: str, result: type) -> list[str]:
     members = {name: member for base in result.__mro__ for name, member in vars(base).items()}
     return sorted(name for name, member in members.items()
                   if isinstance(member, property) and member.fget and kind in _KINDS.get(member.fget, ()))
-
-
-class VertexMixin(AnswerMixin):
-    """The part of `hpcsolve.Result` about vertices, for distances, paths and trees."""
-
-    def named(self, positions: Any) -> list[Any]:
-        """Return the names of the vertices at these positions, or their numbers in the instance's file.
-
-        Raises
-        ------
-        InputError
-            A position is not a whole number from 0, or no city or vertex has it.
-        """
-        names = shown_names(self.contents)
-        with suppress(TypeError, ValueError, OverflowError):
-            wanted = np.asarray(positions)
-            if not wanted.size or (wanted.dtype.kind in "iu" and 0 <= wanted.min() <= wanted.max() < len(names)):
-                found: list[Any] = names[wanted.astype(np.int64)].tolist()
-                return found
-        what = "is not a position or a list of positions"
-        raise InputError(f"{positions!r} {what}; positions are whole numbers from 0 to {len(names) - 1}")
-
-    def _position(self, vertex: Any) -> int:
-        labels, names = (self.contents.value("instance", name, ()) for name in ("label", "vertex_name"))
-        found = positions_of(np.asarray(labels), [vertex], "the result", "vertex", "vertices", list(map(str, names)))
-        return int(found[0])

@@ -20,6 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.parallel.comm import Comm
+from hpcsolve.problems.check_distances import no_path_of
+from hpcsolve.problems.geographic import DEGREES_MINUTES
 
 NUMPY_TYPES = {"text": "O", "bool": "?"}
 """numpy's types for the values that are not numbers."""
@@ -256,7 +258,43 @@ class Contents:
         """Return scaled integers in the instance's own unit, as they are if the scale is 1."""
         return values if self.scale == 1 else values / self.scale
 
+    def own_distances(self, distance: NDArray[Any]) -> NDArray[np.float64]:
+        """Return stored distances in the instance's own unit, `inf` where no path leads."""
+        return np.where(distance == no_path_of(distance.dtype), np.inf, distance / self.scale)
+
     def value(self, group: str, name: str, default: Any = None) -> Any:
         """Return the values of one dataset, or the default."""
         column = self.groups.get(group, {}).get(name)
         return default if column is None else column.values
+
+    def shown_names(self) -> NDArray[Any]:
+        """Return the names of the cities or vertices, not always unique, or else their numbers, shape (n,)."""
+        names = self.value("instance", "city_name", self.value("instance", "vertex_name"))
+        return np.asarray(self.value("instance", "label")) if names is None else np.asarray(names, object)
+
+    def unique_names(self) -> NDArray[Any]:
+        """Return a name for each city or vertex, shape (n,): its name if all have different ones, else its number."""
+        names, numbers = self.shown_names(), np.asarray(self.value("instance", "label"))
+        return names if len(set(names.tolist())) == len(numbers) else numbers
+
+    def coordinates(self, kind: str | None = None) -> dict[str, NDArray[np.float64]]:
+        """Return the coordinates of all cities or vertices as columns.
+
+        Latitudes and longitudes are `lat` and `lon`, in decimal degrees, to 9 decimals (a tenth of a millimetre).
+        Others are `x`, `y` and `z`. Without coordinates there is no column.
+
+        Parameters
+        ----------
+        kind
+            Kind of the coordinates, as in `/instance/coordinates_kind`, which is the default.
+        """
+        axes = {axis: self.value("instance", axis) for axis in "xyz"}
+        known = {axis: np.asarray(values) for axis, values in axes.items() if values is not None}
+        kind = self.value("instance", "coordinates_kind", "") if kind is None else kind
+        if not kind or not known:
+            return known
+        if kind == DEGREES_MINUTES:  # degrees.minutes, as TSPLIB has them
+            for axis in "xy":
+                minutes, degrees = np.modf(known[axis])
+                known[axis] = np.round(degrees + minutes * 5 / 3, 9)
+        return {"lat": known["x"], "lon": known["y"]}

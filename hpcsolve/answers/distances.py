@@ -16,6 +16,7 @@ from hpcsolve.errors import InputError
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.check_distances import NO_VERTEX, check_distances, no_path_of, require, roots
 from hpcsolve.problems.graph import Graph
+from hpcsolve.problems.labels import positions_of
 from hpcsolve.problems.questions import PathQuestion
 from hpcsolve.problems.search_again import check_columns, smallest_predecessors
 from hpcsolve.problems.unrounded import unrounded_paths
@@ -93,23 +94,16 @@ def _check_rows(
     tails = graph.tails()
     for row in range(len(distance) if len(tables) > 1 else 0):
         before = smallest_predecessors(graph, tails, seeds[row], distance[row])
+        found = []
         if predecessor is not None:
-            _require_equal(graph, predecessor[row], before, f"row {first + row}: the smallest predecessor of")
+            found.append(("smallest predecessor", predecessor[row], before))
         if nearest is not None:
             own = np.where(distance[row] == no_path_of(distance.dtype), NO_VERTEX, roots(before))
-            _require_equal(graph, nearest[row], own, f"row {first + row}: the nearest source of")
-
-
-def _require_equal(graph: Graph, claimed: NDArray[Any], found: NDArray[Any], what: str) -> None:
-    """Raise a `ValueError` at the first vertex on which two rows differ."""
-    other = np.flatnonzero(claimed != found)
-    if len(other):
-        raise ValueError(f"{what} vertex {graph.labels[other[0]]} is not the one in the result")
-
-
-def own_distances(contents: Contents, distance: NDArray[Any]) -> NDArray[np.float64]:
-    """Return stored distances in the instance's own unit, `inf` where no path leads."""
-    return np.where(distance == no_path_of(distance.dtype), np.inf, distance / contents.scale)
+            found.append(("nearest source", nearest[row], own))
+        for what, claimed, right in found:
+            wrong = graph.labels[claimed != right]
+            if len(wrong):
+                raise ValueError(f"row {first + row}: the {what} of vertex {wrong[0]} is not the one in the result")
 
 
 def chosen(count: int, number: int | None, what: str) -> int:
@@ -128,7 +122,7 @@ def chosen(count: int, number: int | None, what: str) -> int:
     return number
 
 
-class DistancesMixin(base.VertexMixin):
+class DistancesMixin(base.ResultPart):
     """The part of `hpcsolve.Result` about distances."""
 
     @property
@@ -151,7 +145,7 @@ class DistancesMixin(base.VertexMixin):
         Shape (searches, vertices), (searches, targets) or (queries,). The exact integers are
         `contents.value("solution", "distance")`.
         """
-        return own_distances(self.contents, np.asarray(self.contents.value("solution", "distance", np.empty((0, 0)))))
+        return self.contents.own_distances(np.asarray(self.contents.value("solution", "distance", np.empty((0, 0)))))
 
     @property
     @base.only_of("distances")
@@ -161,15 +155,18 @@ class DistancesMixin(base.VertexMixin):
 
     def _path_between(self, source: Any, target: Any) -> list[Any]:
         """Return the vertices of a shortest path, from a table of predecessors."""
-        start, path = self._position(source), [self._position(target)]
+        labels, names = (self.contents.value("instance", name, ()) for name in ("label", "vertex_name"))
+        start, end = (int(positions_of(np.asarray(labels), [vertex], "the result", "vertex", "vertices",
+                                       list(map(str, names)))[0]) for vertex in (source, target))
         rows = np.flatnonzero(np.asarray(self.contents.value("solution", "source")) == start)
         if not len(rows):
             raise InputError(f"vertex {source!r} is not a source of the result")
         before = self.predecessor
         row = int(rows[0]) if len(before) > 1 else 0  # a single row serves all sources (voronoi)
         distance = self.contents.value("solution", "distance")
-        if distance[row, path[0]] == no_path_of(distance.dtype):
+        if distance[row, end] == no_path_of(distance.dtype):
             return []
+        path = [end]
         while (last := int(before[row, path[-1]])) >= 0:
             path.append(last)
         if path[-1] != start:
@@ -212,25 +209,23 @@ class DistancesType(base.AnswerType):
         rows = sorted({0, len(table.values) - 1}) if len(table.values) else []
         sources = question.sources[table.first : table.first + len(table.values)]
         return base.message_of(check_columns, graph, sources[rows], targets, table.values[rows], cutoff=question.cutoff,
-                          first=table.first)
+                               first=table.first)
 
+    @base.judged
     def verify(
         self, contents: Contents, answer: Distances, problem: Graph, question: PathQuestion, rows: base.RowBlocks
     ) -> base.Verdict:
         """Check every row of the tables in a result file."""
-        try:
-            require_columns(contents, source=question.sources, target=question.targets)
-            self._check_shapes(contents, problem, question)
-            for first, blocks in rows(list(contents.tables)):
-                here = dict(zip(contents.tables, blocks, strict=True))
-                seeds = slice(first, first + len(here["distance"]))
-                if question.targets is None:
-                    _check_rows(problem, question.seeds[seeds], here, question.cutoff, first)
-                else:
-                    sources, targets = question.sources[seeds], question.targets
-                    check_columns(problem, sources, targets, here["distance"], cutoff=question.cutoff, first=first)
-        except ValueError as error:
-            return base.Verdict(False, str(error))
+        require_columns(contents, source=question.sources, target=question.targets)
+        self._check_shapes(contents, problem, question)
+        for first, blocks in rows(list(contents.tables)):
+            here = dict(zip(contents.tables, blocks, strict=True))
+            seeds = slice(first, first + len(here["distance"]))
+            if question.targets is None:
+                _check_rows(problem, question.seeds[seeds], here, question.cutoff, first)
+            else:
+                sources, targets = question.sources[seeds], question.targets
+                check_columns(problem, sources, targets, here["distance"], cutoff=question.cutoff, first=first)
         if question.targets is not None:
             return base.Verdict(True, "every distance found again by a search on the host")
         return base.Verdict(True, "in every row no arc shortens a distance, and a path of each distance exists")
@@ -253,7 +248,7 @@ class DistancesType(base.AnswerType):
     def lines(self, contents: Contents) -> Iterator[str]:
         """Yield a line with the sources, one for each table with its shape and type, and what is known of rounding."""
         sources = np.asarray(contents.value("solution", "source"))
-        labels = base.shown_names(contents)
+        labels = contents.shown_names()
         if ((sources >= 0) & (sources < len(labels))).all() and len(sources) <= SHOWN:
             between = " " if labels.dtype.kind in "iu" else ", "
             yield f"source: {between.join(str(label) for label in labels[sources.astype(np.int64)])}"
@@ -275,24 +270,19 @@ class DistancesType(base.AnswerType):
         A search from all sources at once has no column `source`. Unreached vertices have the distance `inf`, and None
         in place of a predecessor or a nearest source.
         """
-        names = base.names_of(contents)
-        sources, targets = self._ends(contents)
+        names = contents.unique_names()
+        sources, targets = (contents.value("solution", name) for name in ("source", "target"))
         stored = [name for name in datasets(Distances) if name in contents.tables]
         tables = {name: np.asarray(contents.value("solution", name)) for name in stored}
         distances = tables.pop("distance")
         single = len(sources) == len(distances)
         for row, distance in enumerate(distances):
             table = {"vertex" if targets is None else "target": names if targets is None else names[targets]}
-            table["distance"] = own_distances(contents, distance)
+            table["distance"] = contents.own_distances(distance)
             for name, found in tables.items():
                 table[name] = names.astype(object)[found[row]]
                 table[name][found[row] == NO_VERTEX] = None
             yield {"source": np.repeat(names[sources[row : row + 1]], len(distance)), **table} if single else table
-
-    def _ends(self, contents: Contents) -> tuple[NDArray[np.int64], NDArray[np.int64] | None]:
-        """Return the positions of the sources, and of the targets or None."""
-        sources, targets = (contents.value("solution", name) for name in ("source", "target"))
-        return np.asarray(sources, np.int64), None if targets is None else np.asarray(targets, np.int64)
 
     def edges(self, contents: Contents, number: int | None = None) -> base.Edges:
         """Return the arcs of the shortest-path tree of a search, from predecessors to vertices."""

@@ -80,33 +80,27 @@ class PathsType(base.AnswerType):
     def check(self, problem: Graph, question: PathQuestion, answer: Paths | None, comm: Comm) -> base.Verdict:
         """Check all paths in numpy, on the rank that has them."""
         passed = "no arc shortens a distance, and a path of each distance exists; every path added up in numpy"
-        wrong = None
-        if answer is not None:
-            wrong = base.message_of(answer.check_paths, problem, question.cutoff)
+        wrong = None if answer is None else base.message_of(answer.check_paths, problem, question.cutoff)
         return base.first_failure(comm, wrong) or base.Verdict(True, passed)
 
+    @base.judged
     def verify(
         self, contents: Contents, answer: Paths, problem: Graph, question: PathQuestion, rows: base.RowBlocks
     ) -> base.Verdict:
         """Check all paths in a result file, and find every distance again by a search on the host."""
-        try:
-            self._check_queries(problem, question, np.stack([answer.source, answer.target], axis=1))
-            none, stored = no_path_of(answer.distance.dtype), contents.groups["solution"]["distance"].none
-            require(stored == none, f"/solution/distance says that {stored} stands for none, not {none}")
-            answer.check_paths(problem, question.cutoff)
-            check_shortest(problem, answer, question.cutoff)
-        except ValueError as error:
-            return base.Verdict(False, str(error))
-        return base.Verdict(True, "every path added up, every distance and path found again by a search on the host")
-
-    def _check_queries(self, graph: Graph, question: PathQuestion, pairs: NDArray[Any]) -> None:
-        """Refuse queries that are not those of the job."""
+        pairs = np.stack([answer.source, answer.target], axis=1)
         if question.pairs is None:
-            named = np.array(graph.vertex_names, dtype=object) if graph.vertex_names else graph.labels
-            same = question.pairs_sha256 in (queries_sha256(graph.labels[pairs]), queries_sha256(named[pairs]))
+            labels, names = problem.labels, problem.vertex_names
+            named = np.array(names, dtype=object) if names else labels
+            same = question.pairs_sha256 in (queries_sha256(labels[pairs]), queries_sha256(named[pairs]))
         else:
             same = np.array_equal(pairs, question.pairs)
         require(same, "/solution/source and target are not the queries of the job")
+        none, stored = no_path_of(answer.distance.dtype), contents.groups["solution"]["distance"].none
+        require(stored == none, f"/solution/distance says that {stored} stands for none, not {none}")
+        answer.check_paths(problem, question.cutoff)
+        check_shortest(problem, answer, question.cutoff)
+        return base.Verdict(True, "every path added up, every distance and path found again by a search on the host")
 
     def beside(self, problem: Graph, question: PathQuestion, answer: Paths) -> dict[str, dict[str, Column]]:
         """Return `/rounding` of paths that have passed their check, if weights were rounded."""
@@ -129,7 +123,7 @@ class PathsType(base.AnswerType):
 
     def _query_lines(self, contents: Contents) -> Iterator[str]:
         columns = {name: np.asarray(contents.value("solution", name)) for name in ("source", "target", "distance")}
-        labels = base.shown_names(contents)
+        labels = contents.shown_names()
         scale = max(1, int(contents.value("instance", "scale")))
         reached = columns["distance"] != no_path_of(columns["distance"].dtype)
         lengths = np.diff(contents.value("solution", "offset"))
@@ -155,12 +149,12 @@ class PathsType(base.AnswerType):
 
     def rows(self, contents: Contents) -> Iterator[base.Rows]:
         """Yield the queries with their distances, `inf` where no path leads, and their paths: lists of names."""
-        names, offset = base.names_of(contents), np.asarray(contents.value("solution", "offset"))
+        names, offset = contents.unique_names(), np.asarray(contents.value("solution", "offset"))
         path = names[np.asarray(contents.value("solution", "path"), np.int64)]
         paths = np.empty(len(offset) - 1, object)
         paths[:] = [path[begin:end].tolist() for begin, end in pairwise(offset)]
         ends = {name: names[np.asarray(contents.value("solution", name), np.int64)] for name in ("source", "target")}
-        distance = distances.own_distances(contents, np.asarray(contents.value("solution", "distance")))
+        distance = contents.own_distances(np.asarray(contents.value("solution", "distance")))
         yield {"query": np.arange(len(paths)), **ends, "distance": distance, "path": paths}
 
     def edges(self, contents: Contents, number: int | None = None) -> base.Edges:

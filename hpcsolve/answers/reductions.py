@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -11,16 +11,11 @@ from numpy.typing import NDArray
 
 from hpcsolve.answers import base
 from hpcsolve.answers.contents import Contents, Dataset, DistanceTable, datasets
-from hpcsolve.answers.distances import (
-    DISTANCES,
-    LENGTH_TYPES,
-    UNREACHED,
-    own_distances,
-    require_columns,
-)
+from hpcsolve.answers.distances import DISTANCES, LENGTH_TYPES, UNREACHED, require_columns
 from hpcsolve.answers.rounding import Worth
 from hpcsolve.errors import InputError
 from hpcsolve.parallel.comm import Comm
+from hpcsolve.parallel.launch import on_rank_0
 from hpcsolve.problems.check_distances import NO_VERTEX, no_path_of, require
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.questions import PathQuestion
@@ -117,47 +112,7 @@ def middle_of(eccentricity: NDArray[Any], reached: NDArray[np.int64]) -> dict[st
     return {"diameter": eccentricity.max(), "radius": radius, "centre": centre}
 
 
-def _sample(count: int, most: int) -> NDArray[np.int64]:
-    """Return the numbers of at most so many rows, evenly spaced, the first and the last among them."""
-    return np.unique(np.linspace(0, count - 1, min(count, most)).astype(np.int64))
-
-
-def _passed(rows: NDArray[np.int64], count: int) -> str:
-    return f"{len(rows)} of {counted(count, 'source')} searched again on the host"
-
-
-def ranges(contents: Contents) -> Iterator[tuple[str, str]]:
-    """Yield name and range of each quantity, in words."""
-    values = {name: contents.value("solution", name) for name in (*PER_SOURCE, "diameter", "radius", "centre")}
-    reached = np.asarray(values["reached"])
-    yield "reached", f"{reached.min()} to {reached.max()} targets"
-    for name, table in contents.tables.items():
-        yield name, f"{table.shape[0]} x {table.shape[1]}, {table.dtype}"
-    if values["sum"] is not None:
-        close = np.asarray(values["closeness"])
-        yield "closeness", f"{close.min():.6g} to {close.max():.6g}, largest at {_name(contents, close.argmax())}"
-    if values["farthest_distance"] is not None:
-        far = own_distances(contents, np.asarray(values["farthest_distance"]))
-        far = far[np.isfinite(far)]
-        yield "farthest", f"{far.min():.10g} to {far.max():.10g}" if len(far) else "no target is reached"
-    if values["radius"] is not None:
-        centre = np.asarray(values["centre"], np.int64)
-        radius, diameter = own_distances(contents, np.array([values["radius"], values["diameter"]]))
-        more = f" and {len(centre) - 1} more" if len(centre) > 1 else ""
-        yield "radius", f"{radius:.10g}, diameter {diameter:.10g}, centre {base.names_of(contents)[centre[0]]}{more}"
-
-
-def _name(contents: Contents, row: Any) -> Any:
-    return base.names_of(contents)[np.asarray(contents.value("solution", "source"), np.int64)[int(row)]]
-
-
-def _named(names: NDArray[Any], positions: NDArray[Any]) -> NDArray[Any]:
-    found: NDArray[Any] = names.astype(object)[positions]
-    found[positions == NO_VERTEX] = None
-    return found
-
-
-class ReductionsMixin(base.VertexMixin):
+class ReductionsMixin(base.ResultPart):
     """The part of `hpcsolve.Result` about reductions of distances."""
 
     @property
@@ -171,7 +126,7 @@ class ReductionsMixin(base.VertexMixin):
     def eccentricity(self) -> NDArray[np.float64]:
         """Distance of each source's farthest target in the instance's own unit, `inf` where it reaches none."""
         farthest = self.contents.value("solution", "farthest_distance", np.empty(0))
-        return own_distances(self.contents, np.asarray(farthest))
+        return self.contents.own_distances(np.asarray(farthest))
 
     @property
     @base.only_of("reductions")
@@ -192,19 +147,21 @@ class ReductionsType(base.AnswerType):
         found = {name: vars(answer)[name] for name in PER_SOURCE}
         for name, table in base.distance_tables_of(answer).items():
             found[name] = table.with_row_ranges(comm).gathered(comm)
-        rows = _sample(len(answer.source), SEARCHED_AGAIN)
-        wrong = self._wrong(problem, question, found, rows) if comm.rank == 0 else None
-        return base.first_failure(comm, wrong) or base.Verdict(True, _passed(rows, len(answer.source)))
+        verdict = on_rank_0(comm, lambda: self._searched_again(problem, question, found, SEARCHED_AGAIN))
+        return verdict if verdict.passed else base.Verdict(False, f"rank 0: {verdict.reason}")
 
-    def _wrong(
-        self, graph: Graph, question: PathQuestion, found: dict[str, Any], rows: NDArray[np.int64]
-    ) -> str | None:
-        """Return what searches on the host from these rows' sources contradict, or None."""
+    @base.judged
+    def _searched_again(self, graph: Graph, question: PathQuestion, found: Mapping[str, Any], most: int
+                        ) -> base.Verdict:
+        """Search on the host from at most so many sources, evenly spaced, the first and the last among them."""
         assert question.reduction is not None
+        count = len(question.sources)
+        rows = np.unique(np.linspace(0, count - 1, min(count, most)).astype(np.int64))
         claimed = {name: np.asarray(values) for name, values in found.items() if values is not None}
-        return base.message_of(check_reductions, graph, question.sources, question.targets, question.reduction, claimed,
-                          rows, question.cutoff)
+        check_reductions(graph, question.sources, question.targets, question.reduction, claimed, rows, question.cutoff)
+        return base.Verdict(True, f"{len(rows)} of {counted(count, 'source')} searched again on the host")
 
+    @base.judged
     def verify(
         self, contents: Contents, answer: Reductions, problem: Graph, question: PathQuestion, rows: base.RowBlocks
     ) -> base.Verdict:
@@ -213,14 +170,9 @@ class ReductionsType(base.AnswerType):
         for name, table in contents.tables.items():
             found[name] = np.concatenate([np.empty((0, table.shape[1]), table.dtype),
                                           *(block for _, (block,) in rows([name]))])
-        sample = _sample(len(question.sources), BY_VERIFY)
-        try:
-            self._check_shapes(contents, question, found)
-            self._check_derived(contents, problem, question, found)
-        except ValueError as error:
-            return base.Verdict(False, str(error))
-        wrong = self._wrong(problem, question, found, sample)
-        return base.Verdict(wrong is None, wrong or _passed(sample, len(question.sources)))
+        self._check_shapes(contents, question, found)
+        self._check_derived(contents, problem, question, found)
+        return self._searched_again(problem, question, found, BY_VERIFY)
 
     def _check_shapes(self, contents: Contents, question: PathQuestion, found: dict[str, Any]) -> None:
         """Refuse sources, targets and cutoffs that are not those of the job, and datasets of other lengths."""
@@ -254,11 +206,31 @@ class ReductionsType(base.AnswerType):
             same = not whole or np.array_equal(stored, middle[name])
             require(same, f"/solution/{name} does not follow from the eccentricities")
 
+    def ranges(self, contents: Contents) -> Iterator[tuple[str, str]]:
+        """Yield name and range of each quantity, in words."""
+        values = {name: contents.value("solution", name) for name in (*PER_SOURCE, "diameter", "radius", "centre")}
+        reached, names = np.asarray(values["reached"]), contents.unique_names()
+        yield "reached", f"{reached.min()} to {reached.max()} targets"
+        for name, table in contents.tables.items():
+            yield name, f"{table.shape[0]} x {table.shape[1]}, {table.dtype}"
+        if values["sum"] is not None:
+            close, source = np.asarray(values["closeness"]), np.asarray(contents.value("solution", "source"), np.int64)
+            yield "closeness", f"{close.min():.6g} to {close.max():.6g}, largest at {names[source[close.argmax()]]}"
+        if values["farthest_distance"] is not None:
+            far = contents.own_distances(np.asarray(values["farthest_distance"]))
+            far = far[np.isfinite(far)]
+            yield "farthest", f"{far.min():.10g} to {far.max():.10g}" if len(far) else "no target is reached"
+        if values["radius"] is not None:
+            centre = np.asarray(values["centre"], np.int64)
+            radius, diameter = contents.own_distances(np.array([values["radius"], values["diameter"]]))
+            more = f" and {len(centre) - 1} more" if len(centre) > 1 else ""
+            yield "radius", f"{radius:.10g}, diameter {diameter:.10g}, centre {names[centre[0]]}{more}"
+
     def lines(self, contents: Contents) -> Iterator[str]:
         """Yield a line for each quantity with its range."""
         source = np.asarray(contents.value("solution", "source"))
         yield f"source: {counted(len(source), 'vertex')}, whose values are in /solution of the file"
-        for name, values in ranges(contents):
+        for name, values in self.ranges(contents):
             yield f"{name + ':':<7} {values}"
         if bounds := Worth(contents).distance_bounds():
             yield f"bound:  {bounds}"
@@ -274,21 +246,27 @@ class ReductionsType(base.AnswerType):
 
     def rows(self, contents: Contents) -> Iterator[base.Rows]:
         """Yield a table with a row for each source. Distances are `inf`, and targets None, where none is reached."""
-        names, source = base.names_of(contents), np.asarray(contents.value("solution", "source"), np.int64)
+        names, source = contents.unique_names(), np.asarray(contents.value("solution", "source"), np.int64)
         found: dict[str, NDArray[Any]] = {"source": names[source]}
+
+        def named(positions: NDArray[Any]) -> NDArray[Any]:
+            found: NDArray[Any] = names.astype(object)[positions]
+            found[positions == NO_VERTEX] = None
+            return found
+
         stored = {name: contents.value("solution", name) for name in datasets(Reductions)}
         stored = {name: np.asarray(values) for name, values in stored.items() if values is not None}
         found["reached"] = stored["reached"]
         for i, cutoff in enumerate(contents.in_own_unit(stored.get("cutoff", np.empty(0)))):
             found[f"within_{cutoff:.10g}"] = stored["count"][:, i]
         for i in range(stored.get("nearest_target", np.empty((0, 0))).shape[1]):
-            found[f"nearest_{i + 1}"] = _named(names, stored["nearest_target"][:, i])
-            found[f"distance_{i + 1}"] = own_distances(contents, stored["nearest_distance"][:, i])
+            found[f"nearest_{i + 1}"] = named(stored["nearest_target"][:, i])
+            found[f"distance_{i + 1}"] = contents.own_distances(stored["nearest_distance"][:, i])
         if "sum" in stored:
             found |= {"sum": contents.in_own_unit(stored["sum"]), "closeness": stored["closeness"]}
         if "farthest_target" in stored:
-            found["farthest"] = _named(names, stored["farthest_target"])
-            found["farthest_distance"] = own_distances(contents, stored["farthest_distance"])
+            found["farthest"] = named(stored["farthest_target"])
+            found["farthest_distance"] = contents.own_distances(stored["farthest_distance"])
         yield found
 
     def edges(self, contents: Contents, number: int | None = None) -> base.Edges:

@@ -6,7 +6,7 @@ Beside an optimal tour there may be the best tours, and for each arc the best to
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -18,6 +18,7 @@ from hpcsolve.answers.contents import Column, Contents, Dataset, columns, own_un
 from hpcsolve.answers.rounding import Worth
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.parallel.launch import on_rank_0
+from hpcsolve.problems.check_distances import require
 from hpcsolve.problems.questions import VALUES, TourQuestion, dearest_leg, leg_ends
 from hpcsolve.problems.tsp import Tsp
 from hpcsolve.problems.unrounded import Unrounded, slack_of, unrounded_costs, unrounded_tour
@@ -32,10 +33,8 @@ LEGS = {
                          "that it leads from, times /instance/scale", "leg", scaled=True, optional=True),
 }
 """The group `/legs`."""
-COST = Dataset("int64", "Cost in exact integers: the instance's own unit times /instance/scale", scaled=True)
-
-
 NOT_CHECKED = base.Verdict(None, "that no tour exists cannot be checked without solving the instance again")
+COST = Dataset("int64", "Cost in exact integers: the instance's own unit times /instance/scale", scaled=True)
 
 
 @dataclass(frozen=True)
@@ -82,6 +81,41 @@ class Tour:
                                           optional=True)
     ] = None
 
+    @base.judged
+    def check(self, tsp: Tsp, question: TourQuestion | None) -> base.Verdict:
+        """Check that the tour has every city once, add up its cost from the instance's matrix, and check the rest."""
+        asked = question or TourQuestion()
+        cost = asked.check(tsp, np.asarray(self.tour))
+        require(cost == self.cost, f"the tour costs {cost}, not {self.cost}")
+        require(self.dearest is None or dearest_leg(tsp, self.tour, asked.path) == self.dearest,
+                f"the dearest leg of the tour does not cost {self.dearest}")
+        require(self.lower_bound is None or self.lower_bound <= cost,
+                f"the lower bound {self.lower_bound} is above the tour's cost {cost}")
+        best = self._checked_best(tsp, asked)
+        if self.arc_tails is not None and self.arc_heads is not None and self.arc_costs is not None:
+            arcs = [np.asarray(column).astype(np.int64) for column in (self.arc_tails, self.arc_heads, self.arc_costs)]
+            _check_arcs(tsp, asked, arcs, [(self.cost, self.tour), *best])
+        constrained = ", its constraints kept" if asked.constrained else ""
+        return base.Verdict(True, f"every city once{constrained}, the {VALUES[asked.objective]} from the instance")
+
+    def _checked_best(self, tsp: Tsp, question: TourQuestion) -> list[tuple[int, NDArray[Any]]]:
+        """Return the best tours with their costs, after their check. That there are no better ones is not checked."""
+        if self.best_costs is None or self.best_tours is None:
+            return []
+        tours, costs = np.asarray(self.best_tours), np.asarray(self.best_costs)
+        require(len(tours) == tsp.n * len(costs) > 0 and bool((np.diff(costs) >= 0).all()),
+                "the best tours are not one for each cost, in ascending order")
+        orders = tours.reshape(len(costs), tsp.n)
+        require(len(np.unique(orders, axis=0)) == len(orders) and np.array_equal(orders[0], self.tour),
+                "the best tours are not all different, or the first is not the tour")
+        for number, (order, cost) in enumerate(zip(orders, costs.tolist())):
+            try:
+                found = question.check(tsp, order)
+            except ValueError as error:
+                raise ValueError(f"best tour {number}: {error}") from None
+            require(found == cost, f"best tour {number} costs {found}, not {cost}")
+        return list(zip(costs.tolist(), orders))
+
 
 @dataclass(frozen=True)
 class NoTour:
@@ -90,129 +124,42 @@ class NoTour:
     infeasible: Annotated[bool, Dataset("bool", "Whether it is proven that no tour exists")]
 
 
-def check_answer(tsp: Tsp, question: TourQuestion | None, answer: Tour) -> base.Verdict:
-    """Check that a tour has every city once, and add up its cost from the instance's matrix."""
-    asked = question or TourQuestion()
-    try:
-        cost = asked.check(tsp, np.asarray(answer.tour))
-    except ValueError as error:
-        return base.Verdict(False, str(error))
-    if cost != answer.cost:
-        return base.Verdict(False, f"the tour costs {cost}, not {answer.cost}")
-    if answer.dearest is not None and dearest_leg(tsp, answer.tour, asked.path) != answer.dearest:
-        return base.Verdict(False, f"the dearest leg of the tour does not cost {answer.dearest}")
-    if answer.lower_bound is not None and answer.lower_bound > cost:
-        return base.Verdict(False, f"the lower bound {answer.lower_bound} is above the tour's cost {cost}")
-    if wrong := wrong_best(tsp, asked, answer) or wrong_arcs(tsp, asked, answer):
-        return base.Verdict(False, wrong)
-    constrained = ", its constraints kept" if asked.constrained else ""
-    return base.Verdict(True, f"every city once{constrained}, the {VALUES[asked.objective]} from the instance")
+def _check_arcs(
+    tsp: Tsp, question: TourQuestion, arcs: Sequence[NDArray[np.int64]], known: Sequence[tuple[int, NDArray[Any]]],
+) -> None:
+    """Check tails, heads and costs of arcs. That there is a tour of each arc's cost is not checked.
 
+    Every known tour, given with its cost, is a witness: no arc of it may cost more than the tour, those of an optimal
+    one, which is the first, exactly as much.
 
-def wrong_best(tsp: Tsp, question: TourQuestion, answer: Tour) -> str:
-    """Return what is wrong with the best tours, `` if nothing is. That there are no better ones is not checked."""
-    if answer.best_costs is None or answer.best_tours is None:
-        return ""
-    tours, costs = np.asarray(answer.best_tours), np.asarray(answer.best_costs)
-    if len(tours) != tsp.n * len(costs) or not len(costs) or (np.diff(costs) < 0).any():
-        return "the best tours are not one for each cost, in ascending order"
-    orders = tours.reshape(len(costs), tsp.n)
-    if len(np.unique(orders, axis=0)) < len(orders) or not np.array_equal(orders[0], answer.tour):
-        return "the best tours are not all different, or the first is not the tour"
-    for number, (order, cost) in enumerate(zip(orders, costs.tolist())):
-        try:
-            found = question.check(tsp, order)
-        except ValueError as error:
-            return f"best tour {number}: {error}"
-        if found != cost:
-            return f"best tour {number} costs {found}, not {cost}"
-    return ""
-
-
-def wrong_arcs(tsp: Tsp, question: TourQuestion, answer: Tour) -> str:
-    """Return what is wrong with the values of arcs, `` if nothing is.
-
-    Every tour at hand is a witness: no arc of it may cost more than the tour, those of an optimal one exactly as much.
-    That there is a tour of each arc's cost is not checked.
+    Raises
+    ------
+    ValueError
+        A value is wrong.
     """
-    if answer.arc_tails is None or answer.arc_heads is None or answer.arc_costs is None:
-        return ""
-    tails, heads, costs = (np.asarray(column).astype(np.int64) for column in
-                           (answer.arc_tails, answer.arc_heads, answer.arc_costs))
-    if not len(tails) == len(heads) == len(costs):
-        return "the arcs' tails, heads and costs are not equally many"
-    inside = ((tails >= 0) & (tails < tsp.n) & (heads >= 0) & (heads < tsp.n) & (tails != heads)).all()
+    tails, heads, costs = arcs
+
+    def named(tail: int, head: int) -> str:
+        return f"from city {tsp.labels[tail]} to {tsp.labels[head]}"
+
+    require(len(tails) == len(heads) == len(costs), "the arcs' tails, heads and costs are not equally many")
     number = tails * tsp.n + heads
-    if not inside or (np.diff(number) <= 0).any():
-        return "the arcs are not different pairs of cities in ascending order"
-    if (costs < answer.cost).any():
+    right = ((tails >= 0) & (tails < tsp.n) & (heads >= 0) & (heads < tsp.n) & (tails != heads)).all() \
+        and (np.diff(number) > 0).all()
+    require(bool(right), "the arcs are not different pairs of cities in ascending order")
+    if (costs < known[0][0]).any():
         at = int(np.argmin(costs))
-        return f"the best tour through the arc {_arc(tsp, tails[at], heads[at])} costs {costs[at]}, less than the best"
+        arc = named(tails[at], heads[at])
+        raise ValueError(f"the best tour through the arc {arc} costs {costs[at]}, less than the best")
     found = dict(zip(number.tolist(), costs.tolist()))
-    tours = [(answer.cost, answer.tour)]
-    if answer.best_costs is not None and answer.best_tours is not None:
-        tours += zip(answer.best_costs.tolist(), np.asarray(answer.best_tours).reshape(-1, tsp.n))
-    for cost, tour in tours:
+    for cost, tour in known:
         for a, b in zip(*(ends.tolist() for ends in leg_ends(np.asarray(tour).astype(np.int64), question.path))):
             value = found.get(a * tsp.n + b)
-            if value is None or value > cost:
-                return f"a tour of cost {cost} uses the arc {_arc(tsp, a, b)}, through which the best is {value}"
-    return ""
+            require(value is not None and value <= cost,
+                    f"a tour of cost {cost} uses the arc {named(a, b)}, through which the best is {value}")
 
 
-def _arc(tsp: Tsp, tail: int, head: int) -> str:
-    return f"from city {tsp.labels[tail]} to {tsp.labels[head]}"
-
-
-def number_of_tours(contents: Contents) -> str:
-    """Return `3 optimal tours`, or `` if they were not counted. The largest number stands for that many or more."""
-    count = contents.value("solution", "optimal_tours")
-    if count is None:
-        return ""
-    return f"{'at least ' if int(count) == 2**64 - 1 else ''}{counted(int(count), 'optimal tour')}"
-
-
-def cost_suffix(contents: Contents) -> str:
-    """Return what is printed after the cost.
-
-    For a plain sum that is nothing, for objective "lexicographic" `, dearest leg 3`, for the other objectives what the
-    value is, such as ` (sum of weighted arrivals)`.
-    """
-    name, dearest = str(contents.keys.get("objective", "sum")), contents.value("solution", "dearest")
-    if dearest is not None:
-        exact = rounding.exactly(contents.value("rounding", "dearest"))
-        return f", dearest leg {own_unit(int(dearest), contents.scale)}{exact}"
-    return "" if name == "sum" else f" ({VALUES.get(name, name)})"
-
-
-def _cities(contents: Contents) -> str:
-    """Return the cities in order, by name or by label."""
-    tour = np.asarray(contents.value("solution", "tour"))
-    names = base.shown_names(contents)
-    if not ((tour >= 0) & (tour < len(names))).all():
-        return "/solution/tour names cities that the instance does not have"
-    if len(tour) > LONGEST_TOUR:
-        return f"{len(tour)} cities, /solution/tour in the file"
-    named = contents.value("instance", "city_name") is not None
-    return (" - " if named else " ").join(str(names[city]) for city in tour)
-
-
-def below_optimum(contents: Contents) -> str:
-    """Return what is wrong with the optimum that the job names, "" if the tour costs as much or more."""
-    optimum, cost = contents.keys.get("optimum"), contents.attributes["cost"]
-    if optimum is None or not cost < optimum:
-        return ""
-    less = f"{100 * (optimum - cost) / abs(optimum):.3g} % less" if optimum else "less"
-    return (f"the tour costs {less} than optimum = {optimum:.15g} in the job, so that is not the optimum of these "
-            "costs; correct or remove it")
-
-
-def is_open(contents: Contents) -> bool:
-    """Return whether the tour is an open path, as the job asks."""
-    return bool(contents.keys.get("path") == "open")
-
-
-class TourMixin(base.AnswerMixin):
+class TourMixin(base.ResultPart):
     """The part of `hpcsolve.Result` about a tour."""
 
     @property
@@ -225,7 +172,7 @@ class TourMixin(base.AnswerMixin):
     @base.only_of("tour")
     def tour_labels(self) -> list[Any]:
         """The cities in order, by name, or by their numbers in the instance's file."""
-        in_order: list[Any] = base.shown_names(self.contents)[self.tour].tolist()
+        in_order: list[Any] = self.contents.shown_names()[self.tour].tolist()
         return in_order
 
     @property
@@ -266,22 +213,21 @@ class TourType(base.AnswerType):
         """Check a run's tour on rank 0."""
         if isinstance(answer, NoTour):
             return NOT_CHECKED
-        return on_rank_0(comm, lambda: check_answer(problem, question, answer))
+        return on_rank_0(comm, lambda: answer.check(problem, question))
 
+    @base.judged
     def verify(
         self, contents: Contents, answer: Tour | NoTour, problem: Tsp, question: TourQuestion | None,
         rows: base.RowBlocks,
     ) -> base.Verdict:
         """Check the tour, its cost and the attribute `cost` in a result file."""
-        attribute = contents.attributes["cost"]
+        attribute, scale = contents.attributes["cost"], problem.scale
         if isinstance(answer, NoTour):
-            if not np.isnan(attribute):
-                return base.Verdict(False, "the attribute cost is a number, though there is no tour")
+            require(np.isnan(attribute), "the attribute cost is a number, though there is no tour")
             return NOT_CHECKED
-        cost, scale = answer.cost, problem.scale
-        if attribute != own_unit(cost, scale):
-            return base.Verdict(False, f"the attribute cost is {attribute}, /solution/cost is {cost} at scale {scale}")
-        return check_answer(problem, question, answer)
+        require(attribute == own_unit(answer.cost, scale),
+                f"the attribute cost is {attribute}, /solution/cost is {answer.cost} at scale {scale}")
+        return answer.check(problem, question)
 
     def beside(
         self, problem: Tsp, question: TourQuestion | None, answer: Tour | NoTour
@@ -301,6 +247,48 @@ class TourType(base.AnswerType):
             several["best_costs"] = unrounded_costs(problem, asked, answer.best_tours.reshape(-1, problem.n))
         return legs | rounding.rounding_group(unrounded_tour(problem, asked, answer.tour), **several)
 
+    def is_open(self, contents: Contents) -> bool:
+        """Return whether the tour is an open path, as the job asks."""
+        return bool(contents.keys.get("path") == "open")
+
+    def number_of_tours(self, contents: Contents) -> str:
+        """Return `3 optimal tours`, or `` if they were not counted. The largest number is that many or more."""
+        count = contents.value("solution", "optimal_tours")
+        if count is None:
+            return ""
+        return f"{'at least ' if int(count) == 2**64 - 1 else ''}{counted(int(count), 'optimal tour')}"
+
+    def cost_suffix(self, contents: Contents) -> str:
+        """Return what is printed after the cost.
+
+        For a plain sum that is nothing, for objective "lexicographic" `, dearest leg 3`, for the other objectives what
+        the value is, such as ` (sum of weighted arrivals)`.
+        """
+        name, dearest = str(contents.keys.get("objective", "sum")), contents.value("solution", "dearest")
+        if dearest is not None:
+            exact = rounding.exactly(contents.value("rounding", "dearest"))
+            return f", dearest leg {own_unit(int(dearest), contents.scale)}{exact}"
+        return "" if name == "sum" else f" ({VALUES.get(name, name)})"
+
+    def below_optimum(self, contents: Contents) -> str:
+        """Return what is wrong with the optimum that the job names, "" if the tour costs as much or more."""
+        optimum, cost = contents.keys.get("optimum"), contents.attributes["cost"]
+        if optimum is None or not cost < optimum:
+            return ""
+        less = f"{100 * (optimum - cost) / abs(optimum):.3g} % less" if optimum else "less"
+        return (f"the tour costs {less} than optimum = {optimum:.15g} in the job, so that is not the optimum of these "
+                "costs; correct or remove it")
+
+    def _cities(self, contents: Contents) -> str:
+        """Return the cities in order, by name or by label."""
+        tour, names = np.asarray(contents.value("solution", "tour")), contents.shown_names()
+        if not ((tour >= 0) & (tour < len(names))).all():
+            return "/solution/tour names cities that the instance does not have"
+        if len(tour) > LONGEST_TOUR:
+            return f"{len(tour)} cities, /solution/tour in the file"
+        named = contents.value("instance", "city_name") is not None
+        return (" - " if named else " ").join(str(names[city]) for city in tour)
+
     def lines(self, contents: Contents) -> Iterator[str]:
         """Yield tour and cost, and for ant colonies the statistics of their costs."""
         worth = Worth(contents)
@@ -310,11 +298,11 @@ class TourType(base.AnswerType):
         optimal = f", proven optimal{worth.rounded_to()}" if contents.value("solution", "optimal") else ""
         indent = " " * 8
         yield from textwrap.wrap(
-            _cities(contents), 118, initial_indent="tour:   ", subsequent_indent=indent, break_long_words=False,
+            self._cities(contents), 118, initial_indent="tour:   ", subsequent_indent=indent, break_long_words=False,
             break_on_hyphens=False,
         )
         exact, late = rounding.exactly(contents.value("rounding", "cost")), worth.late_words()
-        yield f"cost:   {contents.attributes['cost']}{exact}{cost_suffix(contents)}{optimal}{late}"
+        yield f"cost:   {contents.attributes['cost']}{exact}{self.cost_suffix(contents)}{optimal}{late}"
         if bounds := worth.bounds():
             yield f"bound:  {bounds}"
         yield from self._more_lines(contents)
@@ -323,7 +311,7 @@ class TourType(base.AnswerType):
     def _more_lines(self, contents: Contents) -> Iterator[str]:
         """Yield the number of optimal tours, the range of the best ones, and the arcs, where the job asks for them."""
         best, worth = contents.value("solution", "best_costs"), Worth(contents)
-        if number := number_of_tours(contents):
+        if number := self.number_of_tours(contents):
             yield f"number: {number}{worth.rounded_to()}"
         if best is not None:
             own = contents.in_own_unit(np.asarray(best))
@@ -341,7 +329,7 @@ class TourType(base.AnswerType):
         values = [contents.value("colonies", name) for name in names]
         if costs is not None and len(costs) > 1 and None not in values:
             yield f"colonies: {len(costs)}: " + ", ".join(f"{n} {float(v):.8g}" for n, v in zip(names, values))
-        if undercut := below_optimum(contents):
+        if undercut := self.below_optimum(contents):
             yield f"note:   {undercut}"
         elif gaps is not None and len(gaps):
             mean = f", {100 * float(np.mean(gaps)):.3g} % on average" if len(gaps) > 1 else ""
@@ -365,7 +353,7 @@ class TourType(base.AnswerType):
         names = contents.value("instance", "city_name")
         if names is not None:
             table["name"] = np.asarray(names)[order]
-        table |= {axis: values[order] for axis, values in base.coordinates_of(contents).items()}
+        table |= {axis: values[order] for axis, values in contents.coordinates().items()}
         legs = np.asarray(contents.value("legs", "cost", []), np.int64)
         missing = len(order) - len(legs)  # at the end of an open path
         if missing in (0, 1) and contents.value("legs", "cost") is not None:
@@ -386,7 +374,7 @@ class TourType(base.AnswerType):
     def edges(self, contents: Contents, number: int | None = None) -> base.Edges:
         """Return the legs of the tour in the order of travel."""
         order = np.asarray(contents.value("solution", "tour", []), np.int64)
-        tails, heads = leg_ends(order, "open" if is_open(contents) else "cycle")
+        tails, heads = leg_ends(order, "open" if self.is_open(contents) else "cycle")
         legs = contents.own("legs", "cost") if len(tails) else np.empty(0)
         weights = legs if legs is not None and len(legs) == len(tails) else None
         there_and_back = len(tails) == 2 == len(order)  # two arcs, which as one edge would lose half of the cost

@@ -11,12 +11,13 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.answers.base import AnswerType, Edges, RowBlocks, Rows, Verdict, message_of
+from hpcsolve.answers.base import AnswerType, Edges, RowBlocks, Rows, Verdict, judged
 from hpcsolve.answers.contents import Column, Contents, Dataset
 from hpcsolve.answers.rounding import Worth, declared, rounding_group
 from hpcsolve.errors import InputError
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.parallel.launch import on_rank_0
+from hpcsolve.problems.check_distances import require
 from hpcsolve.problems.questions import TourQuestion
 from hpcsolve.problems.rounding import own_decimal
 from hpcsolve.problems.tsp import TspBatch
@@ -44,17 +45,13 @@ class Tours:
         NDArray[np.int64], Dataset("int64", "Where each tour begins in `tours`, and the end of the last", "offset")
     ]
 
-
-def range_of_costs(contents: Contents) -> str:
-    """Return `63 to 304, mean 161.672`, empty without a tour."""
-    costs = costs_of(contents)
-    return f"{costs.min():.10g} to {costs.max():.10g}, mean {costs.mean():.8g}" if len(costs) else ""
-
-
-def costs_of(contents: Contents) -> NDArray[Any]:
-    """Return the costs of the instances that have a tour, in their own unit."""
-    found = np.asarray(contents.value("solution", "found"), bool)
-    return contents.in_own_unit(np.asarray(contents.value("solution", "costs"))[found])
+    @judged
+    def check(self, batch: TspBatch, question: TourQuestion) -> Verdict:
+        """Check that each tour has every city of its instance once, and add up its cost."""
+        require(np.array_equal(self.offset, batch.offset) and self.costs.shape == (batch.count,),
+                "the number or the sizes of the tours are not those of the instances")
+        batch.check_tours(self.tours, self.costs, self.found, question.path == "cycle")
+        return Verdict(True, "every tour has every city once, its cost added up from the instance")
 
 
 class ToursType(AnswerType):
@@ -63,23 +60,25 @@ class ToursType(AnswerType):
     name, in_words, records = "tours of a batch", "the tours of a batch", (Tours,)
     groups = declared("error", "costs")
 
-    def check(self, problem: TspBatch, question: TourQuestion, answer: Tours | None, comm: Comm) -> Verdict:
-        """Check all tours on rank 0."""
-        return on_rank_0(comm, lambda: self._verdict(problem, question, answer))
-
-    def _verdict(self, batch: TspBatch, question: TourQuestion, answer: Tours | None) -> Verdict:
-        assert answer is not None  # on rank 0
-        if not np.array_equal(answer.offset, batch.offset) or answer.costs.shape != (batch.count,):
-            return Verdict(False, "the number or the sizes of the tours are not those of the instances")
-        closed = question.path == "cycle"
-        wrong = message_of(batch.check_tours, answer.tours, answer.costs, answer.found, closed)
-        return Verdict(wrong is None, wrong or "every tour has every city once, its cost added up from the instance")
+    def check(self, problem: TspBatch, question: TourQuestion, answer: Tours, comm: Comm) -> Verdict:
+        """Check all tours on rank 0, which alone has them."""
+        return on_rank_0(comm, lambda: answer.check(problem, question))
 
     def verify(
         self, contents: Contents, answer: Tours, problem: TspBatch, question: TourQuestion, rows: RowBlocks
     ) -> Verdict:
         """Check all tours of a result file."""
-        return self._verdict(problem, question, answer)
+        return answer.check(problem, question)
+
+    def costs_of(self, contents: Contents) -> NDArray[Any]:
+        """Return the costs of the instances that have a tour, in their own unit."""
+        found = np.asarray(contents.value("solution", "found"), bool)
+        return contents.in_own_unit(np.asarray(contents.value("solution", "costs"))[found])
+
+    def range_of_costs(self, contents: Contents) -> str:
+        """Return `63 to 304, mean 161.672`, empty without a tour."""
+        costs = self.costs_of(contents)
+        return f"{costs.min():.10g} to {costs.max():.10g}, mean {costs.mean():.8g}" if len(costs) else ""
 
     def beside(self, problem: TspBatch, question: TourQuestion, answer: Tours) -> dict[str, dict[str, Column]]:
         """Return `/rounding` of tours that have passed their check, if costs were rounded."""
@@ -99,7 +98,7 @@ class ToursType(AnswerType):
         """Yield the number of tours, and the range of their costs."""
         worth = Worth(contents)
         yield f"tours:  {self.summary(contents)}, proven optimal{worth.rounded_to()}, /solution/tours in the file"
-        if span := range_of_costs(contents):
+        if span := self.range_of_costs(contents):
             yield f"costs:  {span}{worth.batch_words()}"
 
     def summary(self, contents: Contents) -> str:

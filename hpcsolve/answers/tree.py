@@ -15,6 +15,7 @@ from hpcsolve.answers.rounding import Worth, declared, exactly, rounding_group
 from hpcsolve.answers.tour import COST
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.parallel.launch import on_rank_0
+from hpcsolve.problems.check_distances import require
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.search_again import check_columns
 from hpcsolve.problems.steiner import check_tree, closure_bound, closure_spanning_tree, ratio_of, replayed
@@ -56,6 +57,28 @@ class Tree:
     optimal: Annotated[bool | None, Dataset("bool", "Of mode exact: whether the tree is proven to be lightest")] = None
     matrix: Annotated[DistanceTable | None,
                       Dataset("uint32|uint64", _MATRIX, "terminal, to_terminal", scaled=True)] = None
+
+    @base.judged
+    def check(self, graph: Graph) -> base.Verdict:
+        """Check the tree, the numbers beside it, and that the bound is neither too low nor above the tree's weight."""
+        assert graph.terminals is not None
+        weight = check_tree(graph, self.u, self.v, self.weight)
+        known, bound = closure_spanning_tree(graph), int(self.lower_bound)
+        least = closure_bound(known.weight, len(graph.terminals))
+        claims = {
+            "cost": (self.cost, weight),
+            "closure_mst": (self.closure_mst, known.weight),
+            "closure_bottleneck": (self.closure_bottleneck, known.bottleneck),
+            "ratio": (self.ratio, ratio_of(weight, bound)),
+        }
+        for name, (claimed, right) in claims.items():
+            require(claimed == right, f"{name} is {claimed}, not {right}")
+        require(least <= bound <= weight,
+                f"lower_bound is {bound}; closure_mst proves {least}, and the tree weighs {weight}")
+        require(self.optimal is None or bool(self.optimal) == (bound == weight),
+                f"optimal is {int(bool(self.optimal))}, but lower_bound is {bound} and the tree weighs {weight}")
+        require(weight <= known.weight, f"the tree weighs {weight}, more than closure_mst, {known.weight}")
+        return base.Verdict(True, "a pruned tree that joins the terminals; weights and closure_mst from the instance")
 
 
 @dataclass(frozen=True)
@@ -109,44 +132,7 @@ def tree_from_edges(
     return Tree(cost, u, v, weight, lower_bound, ratio, closure_mst, closure_bottleneck, proof, optimal, matrix)
 
 
-def check_answer(problem: Graph, answer: Tree) -> base.Verdict:
-    """Check a tree, the numbers beside it, and that the lower bound is neither too low nor above the tree's weight."""
-    try:
-        weight = check_tree(problem, answer.u, answer.v, answer.weight)
-    except ValueError as error:
-        return base.Verdict(False, str(error))
-    wrong = next(_wrong_claims(problem, answer, weight), None)
-    reason = "a pruned tree that joins the terminals; weights and closure_mst from the instance"
-    return base.Verdict(True, reason) if wrong is None else base.Verdict(False, wrong)
-
-
-def _wrong_claims(problem: Graph, answer: Tree, weight: int) -> Iterator[str]:
-    """Yield what is wrong with the numbers beside a tree of this weight."""
-    assert problem.terminals is not None
-    known, bound = closure_spanning_tree(problem), int(answer.lower_bound)
-    least = closure_bound(known.weight, len(problem.terminals))
-    claims = {
-        "cost": (answer.cost, weight),
-        "closure_mst": (answer.closure_mst, known.weight),
-        "closure_bottleneck": (answer.closure_bottleneck, known.bottleneck),
-        "ratio": (answer.ratio, ratio_of(weight, bound)),
-    }
-    yield from (f"{name} is {claimed}, not {right}" for name, (claimed, right) in claims.items() if claimed != right)
-    if not least <= bound <= weight:
-        yield f"lower_bound is {bound}; closure_mst proves {least}, and the tree weighs {weight}"
-    if answer.optimal is not None and bool(answer.optimal) != (bound == weight):
-        yield f"optimal is {int(answer.optimal)}, but lower_bound is {bound} and the tree weighs {weight}"
-    if weight > known.weight:
-        yield f"the tree weighs {weight}, more than closure_mst, {known.weight}"
-
-
-def _check_row(problem: Graph, row: int, distance: Any) -> None:
-    """Check a row of the matrix. Raises as `check_columns`."""
-    assert problem.terminals is not None
-    check_columns(problem, problem.terminals[row : row + 1], problem.terminals, distance[None], first=row)
-
-
-class TreeMixin(base.VertexMixin):
+class TreeMixin(base.ResultPart):
     """The part of `hpcsolve.Result` about a Steiner tree."""
 
     @property
@@ -163,29 +149,12 @@ class TreeMixin(base.VertexMixin):
         return self.named(self.contents.value("instance", "terminal", []))
 
 
-def how_proven(contents: Contents) -> str:
-    """Return how mode exact proved that the tree is the lightest one, or "" if it did not."""
-    if not contents.value("solution", "optimal"):
-        return ""
-    if contents.value("solution", "proof") == DUAL:
-        return "a dual ascent, /prices in the file"
-    return _searched(contents) or "reductions and bounds"
-
-
-def without_certificate(contents: Contents) -> str:
-    """Return what is said of a lower bound that a search proved."""
-    program = ", the bound rule and the separator rule" if _searched(contents) else " and bounds"
-    return (f"the lower bound was proven by search, by reductions{program}, and has no short certificate; "
-            "hpcsolve verify --again searches again with other rules")
-
-
-def _searched(contents: Contents) -> str:
-    """Return how many states and sets mode exact kept, or "" if it came to no sets."""
-    size, sets, states = (np.asarray(contents.value("layers", name, [])) for name in ("size", "sets", "states"))
-    if not len(size):
-        return ""
-    kept = f"{counted(int(states.sum()), 'state')} of {counted(int(sets.sum()), 'set')}"
-    return f"{kept} of up to {counted(int(size[-1]), 'terminal')}"
+def _check_row(problem: Graph, row: int, distance: Any, where: str) -> None:
+    """Raise a `ValueError`, which names the place, unless a row of the matrix is right."""
+    assert problem.terminals is not None
+    terminals = problem.terminals
+    if wrong := base.message_of(check_columns, problem, terminals[row : row + 1], terminals, distance[None], first=row):
+        raise ValueError(f"{where}: {wrong}")
 
 
 class TreeType(base.AnswerType):
@@ -195,79 +164,89 @@ class TreeType(base.AnswerType):
     groups = declared("cost", "error")
 
     def check(self, problem: Graph, question: TreeQuestion | None, answer: Tree, comm: Comm) -> base.Verdict:
-        """Check a run's tree and all numbers beside it on rank 0, but not the prices."""
+        """Check a run's tree and all numbers beside it on rank 0, but not the prices.
+
+        Of the matrix, the first and the last of rank 0's rows are checked.
+        """
         return on_rank_0(comm, lambda: self._checked(problem, answer))
 
+    @base.judged
     def _checked(self, problem: Graph, answer: Tree) -> base.Verdict:
-        """Return the verdict on the tree and on the first and the last of rank 0's rows of the matrix."""
-        verdict, table = check_answer(problem, answer), answer.matrix
-        if verdict.passed is False or table is None:
+        verdict, table = answer.check(problem), answer.matrix
+        if not verdict.passed or table is None:
             return verdict
-        try:
-            for row in sorted({0, len(table.values) - 1}):
-                _check_row(problem, table.first + row, table.values[row])
-        except ValueError as error:
-            return base.Verdict(False, f"matrix: {error}")
+        for row in sorted({0, len(table.values) - 1}):
+            _check_row(problem, table.first + row, table.values[row], "matrix")
         return base.Verdict(True, f"{verdict.reason}; two rows of the matrix found again by a search on the host")
 
+    @base.judged
     def verify(
         self, contents: Contents, answer: Tree, problem: Graph, question: TreeQuestion, rows: base.RowBlocks
     ) -> base.Verdict:
         """Check the tree in a result file, the numbers beside it, and the lower bound by its prices."""
-        if contents.attributes["cost"] != own_unit(answer.cost, problem.scale):
-            stated = f"the attribute cost is {contents.attributes['cost']}"
-            return base.Verdict(False, f"{stated}, but /solution/cost is {answer.cost} at scale {problem.scale}")
-        verdict = check_answer(problem, answer)
-        if verdict.passed is not False:
-            verdict = self._with_bound(contents, problem, answer, verdict)
-        if verdict.passed is False or not (question.matrix or contents.tables):
+        stated, cost = contents.attributes["cost"], answer.cost
+        require(stated == own_unit(cost, problem.scale),
+                f"the attribute cost is {stated}, but /solution/cost is {cost} at scale {problem.scale}")
+        verdict = answer.check(problem)
+        if not verdict.passed:
             return verdict
-        return self._with_matrix(contents, problem, rows, verdict)
+        found = [verdict.reason, self._bound_checked(contents, problem, answer)]
+        if question.matrix or contents.tables:
+            found.append(self._matrix_checked(contents, problem, rows))
+        return base.Verdict(True, "; ".join(found))
 
-    def _with_bound(self, contents: Contents, problem: Graph, answer: Tree, verdict: base.Verdict) -> base.Verdict:
-        """Return the verdict on the tree, extended by the check of the lower bound."""
+    def _bound_checked(self, contents: Contents, problem: Graph, answer: Tree) -> str:
+        """Return what proves the lower bound. Raises a `ValueError` if nothing does."""
         assert problem.terminals is not None
         bound = int(answer.lower_bound)
         if bound == closure_bound(int(answer.closure_mst), len(problem.terminals)):
-            return base.Verdict(True, f"{verdict.reason}; closure_mst proves the lower bound")
+            return "closure_mst proves the lower bound"
         if answer.proof == SEARCH:
-            return base.Verdict(True, f"{verdict.reason}; {without_certificate(contents)}")
+            program = ", the bound rule and the separator rule" if self._searched(contents) else " and bounds"
+            return (f"the lower bound was proven by search, by reductions{program}, and has no short certificate; "
+                    "hpcsolve verify --again searches again with other rules")
         if answer.proof not in (None, DUAL):
-            return base.Verdict(True, f"{verdict.reason}; the lower bound was not checked, {answer.proof} proves it")
+            return f"the lower bound was not checked, {answer.proof} proves it"
         root, terminals, prices = (contents.value("prices", name) for name in ("root", "terminal", "price"))
         if prices is None or terminals is None or root is None or len(terminals) != len(prices):
-            return base.Verdict(False, "/prices is missing or incomplete: nothing proves the lower bound")
-        try:
-            proven = replayed(problem, int(root), zip(terminals.tolist(), prices.tolist()))
-        except ValueError as error:
-            return base.Verdict(False, str(error))
+            raise ValueError("/prices is missing or incomplete: nothing proves the lower bound")
+        proven = replayed(problem, int(root), zip(terminals.tolist(), prices.tolist()))
         if proven is None:
-            return base.Verdict(True, f"{verdict.reason}; the prices were not checked, which would take too long")
-        if proven != bound:
-            return base.Verdict(False, f"lower_bound is {bound}, the prices prove {proven}")
-        return base.Verdict(True, f"{verdict.reason}; the prices prove the lower bound")
+            return "the prices were not checked, which would take too long"
+        require(proven == bound, f"lower_bound is {bound}, the prices prove {proven}")
+        return "the prices prove the lower bound"
 
-    def _with_matrix(
-        self, contents: Contents, problem: Graph, rows: base.RowBlocks, verdict: base.Verdict
-    ) -> base.Verdict:
-        """Return the verdict on the tree, extended by the check of some rows of the distances between the terminals."""
+    def _matrix_checked(self, contents: Contents, problem: Graph, rows: base.RowBlocks) -> str:
+        """Return which rows of the distances between the terminals are right. Raises a `ValueError` if one is not."""
         assert problem.terminals is not None
         k, table = len(problem.terminals), contents.tables.get("matrix")
         if table is None or table.shape != (k, k) or table.none is not None or len(contents.tables) > 1:
-            return base.Verdict(False, f"/solution/matrix is missing, or is not a table of {k} x {k} distances")
+            raise ValueError(f"/solution/matrix is missing, or is not a table of {k} x {k} distances")
         step = -(-k // ROWS_CHECKED)
-        try:
-            for first, (block,) in rows(["matrix"]):
-                for row in range(-first % step, len(block), step):
-                    _check_row(problem, first + row, block[row])
-        except ValueError as error:
-            return base.Verdict(False, f"/solution/matrix: {error}")
-        which = "every row" if step == 1 else f"every {step}th row"
-        return base.Verdict(True, f"{verdict.reason}; {which} of the matrix found again by a search on the host")
+        for first, (block,) in rows(["matrix"]):
+            for row in range(-first % step, len(block), step):
+                _check_row(problem, first + row, block[row], "/solution/matrix")
+        return f"every {'row' if step == 1 else f'{step}th row'} of the matrix found again by a search on the host"
 
     def beside(self, problem: Graph, question: TreeQuestion, answer: Tree) -> dict[str, dict[str, Column]]:
         """Return `/rounding` of a tree that has passed its check, if weights were rounded."""
         return {} if problem.rounding is None else rounding_group(unrounded_tree(problem, answer.u, answer.v))
+
+    def how_proven(self, contents: Contents) -> str:
+        """Return how mode exact proved that the tree is the lightest one, or "" if it did not."""
+        if not contents.value("solution", "optimal"):
+            return ""
+        if contents.value("solution", "proof") == DUAL:
+            return "a dual ascent, /prices in the file"
+        return self._searched(contents) or "reductions and bounds"
+
+    def _searched(self, contents: Contents) -> str:
+        """Return how many states and sets mode exact kept, or "" if it came to no sets."""
+        size, sets, states = (np.asarray(contents.value("layers", name, [])) for name in ("size", "sets", "states"))
+        if not len(size):
+            return ""
+        kept = f"{counted(int(states.sum()), 'state')} of {counted(int(sets.sum()), 'set')}"
+        return f"{kept} of up to {counted(int(size[-1]), 'terminal')}"
 
     def lines(self, contents: Contents) -> Iterator[str]:
         """Yield the size of the reduced graph, the tree, its cost and the lower bound."""
@@ -281,7 +260,7 @@ class TreeType(base.AnswerType):
                             f"no lighter tree has; contracted: {counted(counts['terminals'], 'edge')} at terminals")
             yield f"reduced: {counts.get('vertices')} vertices, {counts.get('edges')} edges (removed: {removed})"
         u, v = (np.asarray(contents.value("solution", name)) for name in ("u", "v"))
-        labels = base.shown_names(contents)
+        labels = contents.shown_names()
         known = all(((end >= 0) & (end < len(labels))).all() for end in (u, v))
         if len(u) == len(v) <= SHOWN and known:
             yield f"tree:   {', '.join(f'{labels[a]} - {labels[b]}' for a, b in zip(u, v)) or 'one vertex'}"
@@ -289,9 +268,9 @@ class TreeType(base.AnswerType):
             yield f"tree:   {len(u)} edges, /solution/u and /solution/v in the file"
         exact = exactly(contents.value("rounding", "cost"))
         yield f"cost:   {contents.attributes['cost']}{exact}, {Worth(contents).tree_bounds()}"
-        if proof := how_proven(contents):
+        if proof := self.how_proven(contents):
             yield f"proof:  {proof}"
-        elif searched := _searched(contents):
+        elif searched := self._searched(contents):
             yield f"search: {searched}"
 
     def summary(self, contents: Contents) -> str:
@@ -301,7 +280,7 @@ class TreeType(base.AnswerType):
 
     def rows(self, contents: Contents) -> Iterator[base.Rows]:
         """Yield the edges of the tree with their ends by name and their weights."""
-        names, found = base.names_of(contents), self.edges(contents)
+        names, found = contents.unique_names(), self.edges(contents)
         assert found.weights is not None
         yield {"u": names[found.tails], "v": names[found.heads], "weight": found.weights}
 

@@ -13,12 +13,12 @@ import numpy as np
 from hpcsolve.analysis.load import Result
 from hpcsolve.analysis.plot.canvas import kind_of_answer, number
 from hpcsolve.analysis.plot.run import seconds_by_phase
-from hpcsolve.answers import answer_in, rounding, tours
-from hpcsolve.answers.reductions import REDUCTIONS, ranges
+from hpcsolve.answers import answer_in, rounding
+from hpcsolve.answers.reductions import REDUCTIONS
 from hpcsolve.answers.rounding import Worth
-from hpcsolve.answers.tour import below_optimum, cost_suffix, is_open, number_of_tours
+from hpcsolve.answers.tour import TOUR
 from hpcsolve.answers.tours import TOURS
-from hpcsolve.answers.tree import how_proven
+from hpcsolve.answers.tree import TREE
 from hpcsolve.output.log import duration
 from hpcsolve.problems.geographic import DEGREES
 from hpcsolve.problems.questions import VALUES
@@ -53,7 +53,7 @@ def _tour_problem(result: Result) -> str:
     metres = result.contents.value("instance", "coordinates_kind", "") == DEGREES
     unit = " Costs are great-circle distances in metres." if metres else ""
     text = f"{name_of(result)} has {counted(n, 'city')}; an arc between two of them {same}.{unit}"
-    if not is_open(result.contents):
+    if not TOUR.is_open(result.contents):
         return f"{text} The problem is to find the {_best(keys)} round trip that visits each city once{_rules(keys)}."
     verbs = {"start": "begins", "end": "ends"}
     ends = [f"{verb} at {keys[key]}" for key, verb in verbs.items() if keys.get(key) is not None]
@@ -92,7 +92,7 @@ def answer(result: Result) -> Iterator[str]:
     if kind == TOURS.name:
         proven = f"All are proven to be optimal{Worth(result.contents).rounded_to()}."
         yield f"There are {TOURS.summary(result.contents)}. {proven}"
-        if span := tours.range_of_costs(result.contents):
+        if span := TOURS.range_of_costs(result.contents):
             yield f"They cost {span}{Worth(result.contents).batch_words()}."
     elif kind == "tour":
         yield from _tour_answer(result)
@@ -100,10 +100,11 @@ def answer(result: Result) -> Iterator[str]:
         exact = rounding.exactly(result.contents.value("rounding", "cost"))
         yield f"The tree costs {shown(result.cost)}{exact} and has {len(result.tree)} edges."
         yield _how_good(result, "tree")
-        if proof := how_proven(result.contents):
+        if proof := TREE.how_proven(result.contents):
             yield f"The proof: {proof}."
     elif kind == REDUCTIONS.name:
-        yield from (f"{name.replace('_', ' ').capitalize()}: {values}." for name, values in ranges(result.contents))
+        for name, values in REDUCTIONS.ranges(result.contents):
+            yield f"{name.replace('_', ' ').capitalize()}: {values}."
     else:
         yield from _distances_answer(result, kind)
     if bounds := Worth(result.contents).distance_bounds() if kind not in ("tour", "tree", TOURS.name) else "":
@@ -114,14 +115,14 @@ def _tour_answer(result: Result) -> Iterator[str]:
     if result.infeasible:
         yield f"There is no tour: it is proven that none exists{Worth(result.contents).no_tour_words()}."
         return
-    what = "path" if is_open(result.contents) else "tour"
+    what = "path" if TOUR.is_open(result.contents) else "tour"
     exact = rounding.exactly(result.contents.value("rounding", "cost"))
     late = Worth(result.contents).late_words()
-    yield f"The {what} costs {shown(result.cost)}{exact}{cost_suffix(result.contents)}{late}."
+    yield f"The {what} costs {shown(result.cost)}{exact}{TOUR.cost_suffix(result.contents)}{late}."
     yield _how_good(result, what)
     yield from _several(result)
     gaps, costs = (result.contents.value("colonies", name) for name in ("gap", "cost"))
-    if undercut := below_optimum(result.contents):
+    if undercut := TOUR.below_optimum(result.contents):
         yield f"{undercut}."
     elif gaps is not None and len(gaps):
         mean = f", on average over {len(gaps)} colonies {percent(float(np.mean(gaps)))}" if len(gaps) > 1 else ""
@@ -132,7 +133,7 @@ def _tour_answer(result: Result) -> Iterator[str]:
 
 def _several(result: Result) -> Iterator[str]:
     """Yield the number of optimal tours and the costs of the best ones, where the job asks for them."""
-    if number := number_of_tours(result.contents):
+    if number := TOUR.number_of_tours(result.contents):
         yield f"There {'is' if result.optimal_tours == 1 else 'are'} {number}."
     costs = result.best_costs
     if len(costs) > 1:

@@ -9,7 +9,7 @@ import pytest
 import hpcsolve
 from hpcsolve.algorithms import steiner_kmb
 from hpcsolve.algorithms.base import Outcome
-from hpcsolve.answers.tour import Tour, check_answer
+from hpcsolve.answers.tour import Tour
 from hpcsolve.answers.tree import Tree, tree_from_edges
 from hpcsolve.formats import write_graph
 from hpcsolve.problems.graph import from_edges
@@ -26,7 +26,7 @@ TSP = from_matrix([[0, 1, 9], [9, 0, 2], [3, 9, 0]])
     (Tour(6, [0, 1, 2], False, dearest=2), "the dearest leg of the tour does not cost 2"),
 ])
 def test_claims_are_compared_with_the_instance(answer, said):
-    verdict = check_answer(TSP, None, answer)
+    verdict = answer.check(TSP, None)
     assert verdict.reason == said and verdict.passed == said.startswith("every city")
 
 

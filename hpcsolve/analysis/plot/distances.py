@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from hpcsolve.analysis.plot import canvas
 from hpcsolve.analysis.plot.maps import Places, add_note, draw_network, finish_map, places_of, with_names, write_names
-from hpcsolve.answers.distances import own_distances
 from hpcsolve.errors import InputError
 from hpcsolve.wording import counted
 
@@ -376,7 +375,7 @@ def _quantities(result: Result) -> dict[str, tuple[str, NDArray[np.float64]]]:
     nearest, count = (contents.value("solution", name) for name in ("nearest_distance", "count"))
     if nearest is not None:
         which = f"farthest of the {nearest.shape[1]} nearest targets" if nearest.shape[1] > 1 else "nearest target"
-        found["nearest"] = f"distance of the {which}", own_distances(contents, np.asarray(nearest[:, -1]))
+        found["nearest"] = f"distance of the {which}", contents.own_distances(np.asarray(nearest[:, -1]))
     if count is not None:
         cutoff = contents.in_own_unit(np.asarray(contents.value("solution", "cutoff")))[-1]
         found["count"] = f"targets within {cutoff:.10g}", count[:, -1]

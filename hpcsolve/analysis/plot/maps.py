@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.analysis.plot.canvas import GREY, RASTER_FROM, clean
-from hpcsolve.answers.base import coordinates_of
 from hpcsolve.errors import HpcsolveError, InputError
 from hpcsolve.job import IN_MEMORY, job_from_table
 from hpcsolve.problems.distances import EARTH_RADIUS
@@ -91,7 +90,7 @@ def places_of(result: Result, geographic: bool | None = None) -> Places | None:
     """
     stored = str(result.contents.value("instance", "coordinates_kind", ""))
     kind = stored if geographic is None else (stored or DEGREES_MINUTES) if geographic else ""
-    found = coordinates_of(result.contents, kind)
+    found = result.contents.coordinates(kind)
     axes = ("lon", "lat") if kind else ("x", "y")
     return Places(np.stack([found[axis] for axis in axes], axis=1), bool(kind)) if found else None
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from hpcsolve.analysis.plot import canvas
 from hpcsolve.analysis.plot.maps import add_note, finish_map, on_a_ring, places_of, with_names, write_names
-from hpcsolve.answers.tour import is_open
-from hpcsolve.answers.tours import costs_of
+from hpcsolve.answers.tour import TOUR
+from hpcsolve.answers.tours import TOURS
 from hpcsolve.errors import InputError
 from hpcsolve.wording import counted
 
@@ -48,7 +48,7 @@ def plot_tour(
         raise InputError("plot_tour: it is proven that the instance has no tour, so there is nothing to draw")
     axes, tour = canvas.axes_for(axes), canvas.positions(result, "solution", "tour", "plot_tour")
     places = places_of(result, geographic) or on_a_ring(result, tour)
-    closed = not is_open(result.contents)
+    closed = not TOUR.is_open(result.contents)
     line, stops = places.points[[*tour, tour[0]] if closed else tour], places.points[tour]
     size, raster = float(np.clip(3000 / len(tour), 2, 16)), len(tour) > canvas.RASTER_FROM
     axes.plot(*line.T, "-", color=canvas.BLUE, linewidth=1, zorder=1, rasterized=raster)
@@ -81,7 +81,7 @@ def plot_batch(result: Result, axes: Axes | None = None) -> Axes:
         matplotlib is not installed.
     """
     canvas.require_answer(result, "tours of a batch", "plot_batch")
-    costs, count = costs_of(result.contents), int(result.contents.value("instance", "instances"))
+    costs, count = TOURS.costs_of(result.contents), int(result.contents.value("instance", "instances"))
     axes = canvas.axes_for(axes)
     canvas.set_title(axes, result, f"costs of {counted(len(costs), 'tour')}")
     canvas.draw_counts(axes, costs, canvas.BLUE)

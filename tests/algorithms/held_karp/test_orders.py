@@ -17,7 +17,7 @@ from hpcsolve.algorithms.held_karp.orders import run as orders
 from hpcsolve.algorithms.held_karp.orders.table import Slices
 from hpcsolve.algorithms.held_karp.problem import OrderProblem, order_problem, question_without_dearer
 from hpcsolve.algorithms.held_karp.question import ExtraAnswers
-from hpcsolve.answers.tour import NoTour, check_answer
+from hpcsolve.answers.tour import NoTour
 from hpcsolve.checkpoint.checkpoints import NONE
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
@@ -190,7 +190,7 @@ def test_the_best_and_the_number_of_optimal_tours(objective: str, constraints: t
         assert answer.optimal_tours == sum(value == ranked[0][0] for value, _ in ranked)
         found = zip(answer.best_costs.tolist(), answer.best_tours.reshape(-1, tsp.n).tolist())
         assert list(found) == ranked[:40]
-        assert check_answer(tsp, question, answer).passed
+        assert answer.check(tsp, question).passed
 
 
 def best_through(tsp: Tsp, question: TourQuestion) -> list[tuple[int, int, int]]:
@@ -209,7 +209,7 @@ def through_arcs(tsp: Tsp, question: TourQuestion, device: Device, comm: Comm) -
     answer = orders.run(tsp, question, device, comm, silent, NONE, asked).answer
     if isinstance(answer, NoTour):
         return []
-    assert check_answer(tsp, question, answer).passed
+    assert answer.check(tsp, question).passed
     return list(zip(answer.arc_tails.tolist(), answer.arc_heads.tolist(), answer.arc_costs.tolist()))
 
 
@@ -256,7 +256,7 @@ def test_wrong_arcs_are_found() -> None:
     for wrong, message in (({"arc_costs": dearer}, "uses the arc"), ({"arc_costs": cheaper}, "less than the best"),
                            ({"arc_heads": answer.arc_heads[::-1].copy()}, "not different pairs"),
                            ({"arc_tails": answer.arc_tails[1:]}, "not equally many")):
-        verdict = check_answer(tsp, question, replace(answer, **wrong))
+        verdict = replace(answer, **wrong).check(tsp, question)
         assert not verdict.passed and message in verdict.reason, (message, verdict)
 
 

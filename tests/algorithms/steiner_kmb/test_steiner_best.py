@@ -20,7 +20,6 @@ from hpcsolve.algorithms.steiner_kmb.nodes import PANEL, NodeTable, NodeTree, ca
 from hpcsolve.algorithms.steiner_kmb.one_steiner import terminal_tree
 from hpcsolve.algorithms.steiner_kmb.reduced_graph import reduced
 from hpcsolve.algorithms.steiner_kmb.setting import RoundStop
-from hpcsolve.answers.tree import check_answer
 from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import InputError
 from hpcsolve.parallel.comm import SerialComm
@@ -40,7 +39,7 @@ def solved(graph, device, comm=None, mode="best"):
 
 
 def is_right(graph, outcome):
-    return check_answer(graph, outcome.answer).passed is True
+    return outcome.answer.check(graph).passed is True
 
 
 @dataclass

@@ -24,7 +24,6 @@ from hpcsolve.algorithms.steiner_kmb.reductions import SteinerState
 from hpcsolve.algorithms.steiner_kmb.setting import RoundStop, Work
 from hpcsolve.algorithms.steiner_kmb.subset_program import Meeting, Program
 from hpcsolve.algorithms.steiner_kmb.subset_states import several_ascents, space_of
-from hpcsolve.answers.tree import check_answer
 from hpcsolve.device.host import HostDevice
 from hpcsolve.formats import read_graph
 from hpcsolve.parallel.comm import SerialComm
@@ -44,7 +43,7 @@ def solved(graph, stop=NO_STOP, threads=1, comm=None):
     with HostDevice(threads) as device:
         asked = Parameters(mode="exact")
         outcome = steiner_kmb.ALGORITHM.solve(graph, device, comm or SerialComm(), asked, silent, stop)
-    assert check_answer(graph, outcome.answer).passed, check_answer(graph, outcome.answer)
+    assert outcome.answer.check(graph).passed, outcome.answer.check(graph)
     return outcome
 
 

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hpcsolve.algorithms import steiner_kmb
 from hpcsolve.algorithms.shortest_paths.engines import ENGINES
 from hpcsolve.algorithms.steiner_kmb import Parameters
-from hpcsolve.answers.tree import check_answer
 from hpcsolve.device.host import HostDevice
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.generate.graph import power_law_steiner, road_steiner
@@ -31,7 +30,7 @@ def stored(outcome):
 
 
 def is_right(graph, outcome):
-    return check_answer(graph, outcome.answer).passed is True
+    return outcome.answer.check(graph).passed is True
 
 
 def test_trees_of_all_kinds_of_graphs(device):
