@@ -24,8 +24,7 @@ best.py            mode best: reductions, iterated 1-Steiner, ruin and recreate
 subset_states.py   states of a program over sets of terminals, and its dual ascents
 subset_program.py  the program
 exact.py           mode exact: mode best, then the program
-solve.py           what the runner calls; mode fast is network.py
-estimate.py        the memory and the time of a run
+solve.py           what the runner calls: the plan of a run, the run, and a trial; mode fast is network.py
 """
 
 from hpcsolve.algorithms.steiner_kmb.setting import Parameters

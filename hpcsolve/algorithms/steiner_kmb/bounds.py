@@ -1,18 +1,18 @@
 """Lower bounds on the weight of Steiner trees, and the edges that a dual ascent shows to be in no lighter tree.
 
-A search carries one `LowerBound` in its state (reductions.py). It begins with `certified_bound`, of the graph as it was
-read, whose proof a result holds: the dual values of the best ascent, or the terminal distance graph. It rises where
-`bounds_of` a reduced graph or the program over sets of terminals prove more, which only the search itself proves. A new
-bound is one more value in `bounds_of`.
+A search carries one `LowerBound` in its state (reductions.py), which ends it when it meets the best tree, and which the
+result has. It begins with `certified_bound`, of the graph as it was read, whose proof a result holds: the dual values
+of the best ascent, or the terminal distance graph. It rises where `bounds_of` a reduced graph or the program over sets
+of terminals prove more, which only the search itself proves (`SteinerState.raised`). A new bound is one more value in
+`bounds_of`.
 
 Ascents are made by cuda_src/host/dual_ascent.cpp. What an ascent leaves of the weights are reduced costs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from enum import Enum
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,28 +33,23 @@ HEAD_START = 3
 """By how many roots rank 0 has less to do: it also reduces the graph, which takes about as long."""
 
 
-class Source(Enum):
-    """Where a lower bound comes from: a certificate of the graph as it was read, or the search itself."""
-
-    DUAL_ASCENT = "dual ascent"
-    TERMINAL_DISTANCES = "terminal distance graph"
-    SEARCH = "search"
-
-
 @dataclass(frozen=True)
 class LowerBound:
-    """A lower bound on the weight of every tree in the graph as it was read."""
+    """A lower bound on the weight of every tree in the graph as it was read.
 
-    value: int
-    source: Source
+    Attributes
+    ----------
+    value, certified
+        The greatest one that is known, and the greatest one whose proof a result holds.
+    """
+
+    value: int = 0
+    certified: int = 0
 
     @property
     def proof(self) -> str:
         """The name of the proof in the result, as in `answers.tree.Tree`."""
-        return SEARCH if self.source == Source.SEARCH else DUAL
-
-
-NO_BOUND = LowerBound(0, Source.TERMINAL_DISTANCES)
+        return SEARCH if self.value > self.certified else DUAL
 
 
 @dataclass(frozen=True)
@@ -128,15 +123,13 @@ class Ascent:
 def certified_bound(dual: DualSolution, closure_tree: ClosureTree, terminals: int) -> LowerBound:
     """Return the greater one of the bounds on the graph as it was read by its dual ascent and its terminal distances.
     """
-    by_distances = closure_bound(closure_tree.weight, terminals)
-    if by_distances > dual.value:
-        return LowerBound(by_distances, Source.TERMINAL_DISTANCES)
-    return LowerBound(dual.value, Source.DUAL_ASCENT)
+    value = max(dual.value, closure_bound(closure_tree.weight, terminals))
+    return LowerBound(value, value)
 
 
-def bounds_of(net: Network, ascents: Sequence[Ascent]) -> Iterator[int]:
-    """Yield lower bounds on the weight of trees in a reduced graph, given its ascents."""
-    yield from (one.dual.value for one in ascents)
+def bounds_of(net: Network, ascents: Iterable[int]) -> Iterator[int]:
+    """Yield lower bounds on the weight of trees in a reduced graph, given those that its dual ascents prove."""
+    yield from ascents
 
 
 def own_dual(net: Network, comm: Comm) -> DualSolution | None:

@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 import numpy as np
@@ -59,8 +60,7 @@ class Strategy:
     rules: int = subset_states.BOUND_RULE | subset_states.SEPARATOR_RULE
 
 
-@dataclass(frozen=True)
-class Searched:
+class Searched(NamedTuple):
     """What mode exact has found.
 
     Attributes
@@ -71,15 +71,14 @@ class Searched:
         This rank's work, with the history.
     ended
         Why the search ended before it was complete, or "".
-    sets, states
-        Numbers of sets and states by size, from 1.
+    sizes
+        The numbers of sets, and those of states, by size, from 1.
     """
 
     found: SteinerState
     work: Work
     ended: str = ""
-    sets: list[int] = field(default_factory=list)
-    states: list[int] = field(default_factory=list)
+    sizes: tuple[Sequence[int], Sequence[int]] = ((), ())
 
 
 def searched(now: SteinerState, memory: int | None, run: Setting, strategy: Strategy = Strategy()) -> Searched:
@@ -135,7 +134,8 @@ def _by_program(now: SteinerState, work: Work, memory: int | None, run: Setting,
     if found is None:
         return Searched(now, work, f"{run.stop.reason} at the dual ascents")
     ascents, heavy = found
-    if strategy.reductions.lighter:
+    now = now.bounded(net, [cuts.bound for cuts in ascents])
+    if strategy.reductions.lighter and not now.proven:
         now, ascents = without_heavy(now, ascents, heavy)
     if now.proven:
         return Searched(now, work)
@@ -159,9 +159,7 @@ def without_heavy(now: SteinerState, ascents: list[Cuts], heavy: Mask) -> tuple[
     No terminal is contracted, so the cuts stay the same. The distances of a vertex that stays hold: those in what the
     ascents left of the weights are the same along the edge that replaces a chain, and no shorter without some edges.
     """
-    before, now = now.smaller, now.raised(max(cuts.bound for cuts in ascents))
-    if not now.proven:
-        now = without(now, heavy, np.empty(0, np.int64), {"lighter": int(heavy.sum())})
+    before, now = now.smaller, without(now, heavy, np.empty(0, np.int64), {"lighter": int(heavy.sum())})
     stays = np.isin(before.graph.labels, now.smaller.graph.labels)
     return now, [replace(cuts, reach=cuts.reach[stays]) for cuts in ascents]
 
@@ -179,7 +177,7 @@ def _outcome(program: Program, now: SteinerState, work: Work, run: Setting) -> S
     rows = [*work.history, (work.rounds, run.stop.seconds(), now.weight)]
     work = replace(work, relaxed=work.relaxed + sum(states), seconds=work.seconds + program.seconds,
                    history=lighter_and_last(rows))
-    return Searched(now, work, "" if program.complete else f"{run.stop.reason} at {program.step()}", sizes, states)
+    return Searched(now, work, "" if program.complete else f"{run.stop.reason} at {program.step()}", (sizes, states))
 
 
 def search_again(stated: TreeStatement, contents: Contents) -> Verdict:
@@ -195,12 +193,11 @@ def search_again(stated: TreeStatement, contents: Contents) -> Verdict:
         exact = msgspec.structs.replace(stated.parameters, mode="exact")
         stop = RoundStop(comm, NO_STOP, None)
         setting = Setting(network(graph, host), host, host, comm, exact, silent, stop, OTHER_SEED)
-        search = searched(SteinerState(reduced(graph)), None, setting, strategy)
-    found = search.found
+        found, _, ended, _ = searched(SteinerState(reduced(graph)), None, setting, strategy)
     if found.weight < cost:
         return Verdict(False, f"a second search found a tree that weighs {found.weight}, less than {cost}")
     if not found.proven:
-        return Verdict(None, f"a second search ended before it was complete: {search.ended}")
+        return Verdict(None, f"a second search ended before it was complete: {ended}")
     if found.weight > cost:
         return Verdict(False, f"a second search proved that the lightest tree weighs {found.weight}, not {cost}")
     return Verdict(True, "a second search with other roots and without two of the reductions found no lighter tree")

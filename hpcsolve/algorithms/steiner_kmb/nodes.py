@@ -34,6 +34,8 @@ PANEL = 32
 """Columns that lie together in memory (`panel` in one_steiner.cpp)."""
 PANELS_AT_ONCE = 256
 """Panels of the table that are copied at a time, into a checkpoint and out of it."""
+LINKS_A_VERTEX = 8
+"""Links that are held for each vertex at most: road-like graphs have 3 or 4, and for a moment they are held twice."""
 DENSE = 4
 """If more than one column in DENSE is asked for, all are measured, which is faster because they lie in order."""
 
@@ -247,6 +249,11 @@ def panel_shares(n: int, ranks: int) -> list[range]:
 def table_bytes(n: int, terminals: int, ranks: int, width: int) -> list[int]:
     """Return the bytes of each rank's columns, where a distance has `width` bytes."""
     return [PANEL * len(panels) * capacity(terminals) * width for panels in panel_shares(n, ranks)]
+
+
+def links_bytes(n: int, terminals: int, width: int, threads: int) -> int:
+    """Return the bytes that the functions take beside the table: links of vertices, and a panel for each thread."""
+    return (4 + LINKS_A_VERTEX * (4 + width)) * n + threads * PANEL * capacity(terminals) * width
 
 
 def sent_bytes(n: int, terminals: int, ranks: int, width: int) -> list[int]:

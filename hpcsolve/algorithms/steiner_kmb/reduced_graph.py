@@ -24,6 +24,9 @@ from hpcsolve.problems.rounding import narrowed
 WORTHWHILE = 64
 """Rounds end with the first one that removes less than one edge in so many."""
 
+REDUCTION_BYTES = 70
+"""Bytes that building the reduced graph takes for each arc of the graph as it was read."""
+
 Indices = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
@@ -177,6 +180,28 @@ def reduced(graph: Graph) -> ReducedGraph:
     terminal[joined[graph.terminals]] = True
     smaller, edges, member, origins = _reduced_in_rounds(graph, joined, edges.renamed(joined), terminal, counts)
     return ReducedGraph(smaller, edges, original, member, free, (origin, *origins), counts)
+
+
+def left_of(graph: Graph) -> tuple[int, int]:
+    """Return about how many vertices and arcs the rounds leave, which is known only after them.
+
+    They remove leaves and vertices of chains, with one edge each. That is right within a few per cent, and takes hardly
+    any time.
+    """
+    passing = np.diff(graph.offsets) <= 2
+    passing[graph.terminals] = False
+    gone = int(passing.sum())
+    return max(1, graph.n - gone), max(0, graph.arcs - 2 * gone)
+
+
+def reduced_bytes(graph: Graph) -> int:
+    """Return the bytes of a reduced graph: its edges, those of the original graph, and the origins of each step.
+
+    The first step has all edges. If it removed many, another one follows, on about the edges that are left.
+    """
+    n, arcs = left_of(graph)
+    again = (graph.arcs - arcs) * WORTHWHILE > graph.arcs
+    return 44 * graph.arcs + (28 + 24 * again) * arcs + 32 * n
 
 
 def _reduced_in_rounds(

@@ -22,22 +22,14 @@ cut has the same edges, and no path has become longer.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.steiner_kmb.bounds import (
-    NO_BOUND,
-    REDUCTIONS_FILE,
-    Ascent,
-    LowerBound,
-    Source,
-    ascent,
-    bounds_of,
-)
+from hpcsolve.algorithms.steiner_kmb.bounds import REDUCTIONS_FILE, Ascent, LowerBound, ascent, bounds_of
 from hpcsolve.algorithms.steiner_kmb.network import ClosureTree, Network, Regions, exchanges, locally_best, network
 from hpcsolve.algorithms.steiner_kmb.reduced_graph import Indices, Mask, ReducedGraph, first_of_runs
 from hpcsolve.algorithms.steiner_kmb.setting import Setting
@@ -116,7 +108,7 @@ class SteinerState:
     """
 
     smaller: ReducedGraph
-    bound: LowerBound = NO_BOUND
+    bound: LowerBound = field(default_factory=LowerBound)
     tree: Indices = field(default_factory=lambda: np.empty(0, np.int64))
     weight: int = NO_TREE
     ended_early: bool = False
@@ -138,7 +130,11 @@ class SteinerState:
         A tree lighter than the best one, if there is any, is in the reduced graph, where the bound holds.
         """
         value = min(self.weight, bound + self.smaller.offset)
-        return replace(self, bound=LowerBound(value, Source.SEARCH)) if value > self.bound.value else self
+        return replace(self, bound=replace(self.bound, value=value)) if value > self.bound.value else self
+
+    def bounded(self, net: Network, ascents: Iterable[int]) -> SteinerState:
+        """Return the state raised to the greatest of `bounds_of` the reduced graph, given its network."""
+        return self.raised(max(bounds_of(net, ascents)))
 
     def solved(self) -> SteinerState:
         """Return the state after it was shown that no tree is lighter than the best one."""
@@ -187,7 +183,8 @@ def _after_round(now: SteinerState, whole: Network, effort: Effort, rules: Rules
     if len(net.terminals) < 2:
         return now.with_tree(np.empty(0, np.int64), whole).solved()
     ascents = list(_ascents(net, effort, number))
-    now = now.with_tree(light_tree(net, ascents, effort.is_over), whole).raised(max(bounds_of(net, ascents)))
+    tree = light_tree(net, ascents, effort.is_over)
+    now = now.with_tree(tree, whole).bounded(net, [one.dual.value for one in ascents])
     if not (now.proven or effort.is_over()):
         now = _without_edges(now, net, ascents, effort, rules)
     return replace(now, ended_early=effort.is_over())

@@ -81,6 +81,11 @@ class Parameters(Table, frozen=True):
         """Return the keys of `[stop]` that can end the mode. Modes fast and kmb have no answer before their end."""
         return {"exact": self.STOPS, "best": self.STOPS[:2]}.get(self.mode, ())
 
+    @property
+    def to_last_terminal(self) -> bool:
+        """Whether searches of mode kmb go on to the last terminal, as published."""
+        return self.halt == "terminals" or self.matrix
+
     def can_resume(self) -> bool:
         """Return whether the mode writes checkpoints. Mode "fast" takes no longer than reading the graph."""
         return self.mode != "fast"
@@ -119,6 +124,11 @@ class Work:
         """Return the sum of some work and of what came after it, without a history."""
         return Work(self.relaxed + more.relaxed, self.seconds + more.seconds, self.seconds_copy + more.seconds_copy,
                     self.sent + more.sent, self.rounds + more.rounds)
+
+    def of_rank(self, waited: float = 0.0) -> dict[str, float | int]:
+        """Return this rank's share of `/ranks`, given the seconds that it waited."""
+        return {"operations": self.relaxed, "bytes_sent": self.sent, "seconds_kernel": self.seconds,
+                "seconds_copy": self.seconds_copy, "seconds_wait": waited}
 
 
 @dataclass

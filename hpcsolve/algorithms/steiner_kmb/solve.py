@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -15,23 +14,45 @@ import msgspec
 import numpy as np
 
 from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Algorithm, Outcome, Plan, Report, StopCriteria, silent
-from hpcsolve.algorithms.shortest_paths.engines import AUTO, BLOCK, GRID, PHAST, TILE, engine_named, kernel_files
+from hpcsolve.algorithms.shortest_paths.choice import workers
+from hpcsolve.algorithms.shortest_paths.engines import (
+    AUTO,
+    BLOCK,
+    GRID,
+    PHAST,
+    TILE,
+    chosen_engine,
+    engine_named,
+    kernel_files,
+)
 from hpcsolve.algorithms.shortest_paths.engines.hierarchy import CONTRACTION_FILE, HIERARCHY_FILE
-from hpcsolve.algorithms.steiner_kmb import best, bounds, estimate, exact, network, nodes, study, subset_program
-from hpcsolve.algorithms.steiner_kmb.kmb import Rows, kmb_tree
+from hpcsolve.algorithms.shortest_paths.search_graph import Keys
+from hpcsolve.algorithms.shortest_paths.searches import Request
+from hpcsolve.algorithms.steiner_kmb import (
+    best,
+    bounds,
+    exact,
+    kmb,
+    network,
+    nodes,
+    reduced_graph,
+    study,
+    subset_program,
+    terminal_rows,
+)
+from hpcsolve.algorithms.steiner_kmb.bounds import LowerBound
 from hpcsolve.algorithms.steiner_kmb.network import ClosureTree, Network
 from hpcsolve.algorithms.steiner_kmb.reduced_graph import Indices, ReducedGraph
 from hpcsolve.algorithms.steiner_kmb.reductions import SteinerState, shrunk_together
 from hpcsolve.algorithms.steiner_kmb.setting import Parameters, RoundStop, Setting, TreeStatement, Work, on_host
-from hpcsolve.algorithms.steiner_kmb.terminal_rows import shares_of_walk
 from hpcsolve.algorithms.trial import Stopwatch, Trial
 from hpcsolve.answers.base import Verdict
-from hpcsolve.answers.contents import Column, Contents, Dataset, columns, datasets
+from hpcsolve.answers.contents import Column, Contents, Dataset, DistanceTable, columns, datasets
 from hpcsolve.answers.tree import TREE, Prices, Tree, TreeQuestion, tree_from_edges
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
 from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo
 from hpcsolve.errors import InputError
-from hpcsolve.parallel.comm import Comm, SerialComm
+from hpcsolve.parallel.comm import Comm, SerialComm, even_shares
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.rounding import largest_cost
 from hpcsolve.problems.steiner import require_problem
@@ -71,6 +92,8 @@ UNKNOWN_ENDS = {
     "exact": 'mode "exact" ends when the lightest tree is proven',
 }
 """When the modes end whose time is not known beforehand, in words."""
+ARCS = 1 << 22
+"""Roughly the arcs that each block scans in the trial, by one search or several."""
 NO_LIMIT = {"best": "", "exact": ", and how many states that takes cannot be foreseen"}
 
 
@@ -105,21 +128,23 @@ class SteinerKmb(Algorithm):
         self, stated: TreeStatement, ranks: int, info: DeviceInfo = ONE_CORE, criteria: StopCriteria = NO_STOP
     ) -> Plan:
         """Return what the mode needs. Raises `InputError` if the graph's terminals cannot be joined."""
-        graph, mode = require_problem(stated.problem), stated.parameters.mode
-        k = len(stated.problem.terminals)
-        device, host, shared = estimate.memory(graph, stated.parameters, ranks, info)
+        graph, parameters = require_problem(stated.problem), stated.parameters
+        k, mode, keys = len(stated.problem.terminals), parameters.mode, terminal_rows.likely_keys(graph, parameters)
+        device, host, shared = _memory(graph, parameters, keys, ranks, info)
 
         def largest(free: Sequence[int]) -> int:
             return int(min(most / ((a + b + shared) / graph.n) for most, a, b in zip(free, host, device)))
 
-        idle = ranks - 1 if mode == "fast" else sum(not len(share) for share in shares_of_walk(k, ranks))
+        idle = ranks - 1 if mode == "fast" else sum(not len(share) for share in terminal_rows.shares_of_walk(k, ranks))
         details: dict[str, int | str] = {"terminals": k, WITHOUT_WORK: idle}
         if mode == "exact":
             most = f"{exact.FREE_PART:.0%} of the free memory"
             details["states"] = f"as many as it takes, up to [stop] memory, or else {most}"
-        sent = estimate.sent(graph, stated.parameters, ranks)
+        sent = [0] * ranks
+        if mode in ("best", "exact"):
+            sent = nodes.sent_bytes(reduced_graph.left_of(graph)[0], k, ranks, keys.dtype.itemsize)
         work = graph.arcs * (1 if mode == "fast" else k)
-        return Plan(device, host, work, "arc of Dijkstra's", sent, details, largest, shared)
+        return Plan(device, host, work, "arc of Dijkstra's", tuple(sent), details, largest, shared)
 
     def run(
         self, stated: TreeStatement, device: Device, comm: Comm, report: Report = silent,
@@ -148,8 +173,9 @@ class SteinerKmb(Algorithm):
         if parameters.mode == "fast":
             return Trial(small, outcome, setup, 0.0, "the job itself")
         if parameters.mode == "kmb":
-            seconds, measured_on, row_ratio, tables = estimate.some_searches(graph, parameters, ranks, device)
-            return Trial(small, outcome, setup, seconds, measured_on, row_ratio, tables=tables)
+            seconds, count, ratio, tables = _some_searches(graph, parameters, ranks, device)
+            measured_on = f"mode fast, and {count} of {len(graph.terminals)} searches"
+            return Trial(small, outcome, setup, seconds, measured_on, ratio, tables=tables)
         limit = None if criteria.seconds is None else max(0.0, criteria.seconds - setup)
         open_end = f"{NO_LIMIT[parameters.mode]}; [stop] seconds would end it"
         why = UNKNOWN_ENDS[parameters.mode] + (open_end if limit is None else ", or soon after that time")
@@ -166,35 +192,26 @@ def _grown(
     """Return the outcome of modes fast and kmb. Collective."""
     net, comm = network.network(smaller.graph, run.host), run.comm
     rows = study.rows_for(run.parameters, smaller, closure_tree, comm)
-    tree, work = _tree(smaller, net, closure_tree, run, rows)
+    tree, work = np.empty(0, np.int64) if comm.rank == 0 else None, Work(0, 0.0)
+    if len(net.terminals) > 1 and run.parameters.mode == "kmb":
+        tree, work = kmb.kmb_tree(smaller.graph, net, closure_tree, run, rows)
+    elif len(net.terminals) > 1 and comm.rank == 0:
+        started = time.perf_counter()
+        tree = net.improved(net.shortest_path_tree())
+        work = Work(smaller.graph.arcs, time.perf_counter() - started)
     dual = bounds.best_dual(dual, comm)
-    found: tuple[Indices, int] | None = None
+    found: tuple[Indices, LowerBound] | None = None
     if tree is not None and dual is not None:
         if run.parameters.exchange:
             tree = network.locally_best(net, tree, kinds=(network.exchanges,))
         bound = bounds.certified_bound(dual, closure_tree, len(run.whole.terminals))
-        found = run.whole.spanning_tree(smaller.restored(tree)), bound.value
+        found = run.whole.spanning_tree(smaller.restored(tree)), bound
     started = time.perf_counter()
     found = comm.bcast(found)
     assert found is not None
-    rank = rank_of(work, time.perf_counter() - started)
-    answer = replace(_answer(run.whole, found[0], closure_tree, found[1]), matrix=rows.table())
+    rank = work.of_rank(time.perf_counter() - started)
+    answer = _answer(run.whole, found[0], closure_tree, found[1].certified, matrix=rows.table())
     return Outcome(answer, _groups(dual, smaller), rank)
-
-
-def _tree(
-    smaller: ReducedGraph, net: Network, closure_tree: ClosureTree, run: Setting, rows: Rows
-) -> tuple[Indices | None, Work]:
-    """Return the edges of a tree in the reduced graph, on rank 0, and this rank's work. Collective."""
-    if len(net.terminals) < 2:
-        return np.empty(0, np.int64), Work(0, 0.0)
-    if run.parameters.mode == "kmb":
-        return kmb_tree(smaller.graph, net, closure_tree, run, rows)
-    if run.comm.rank > 0:
-        return None, Work(0, 0.0)
-    started = time.perf_counter()
-    tree = net.improved(net.shortest_path_tree())
-    return tree, Work(smaller.graph.arcs, time.perf_counter() - started)
 
 
 def _searched(
@@ -203,28 +220,29 @@ def _searched(
     """Return the outcome of modes best and exact. Collective."""
     dual = bounds.best_dual(dual, run.comm)
     own = None if dual is None else bounds.certified_bound(dual, closure_tree, len(run.whole.terminals))
-    bound = run.comm.bcast(own)
+    bound, sizes = run.comm.bcast(own), None
     assert bound is not None
-    state, sizes = SteinerState(smaller, bound), None
+    state = SteinerState(smaller, bound)
     run.report(0.0, "reductions")
-    if run.parameters.mode == "best":
+    if run.parameters.mode == "best":  # its result has the bound that its prices prove
         found, work = best.polished(shrunk_together(state, run, best.BEST_EFFORT), run)
         ended = "" if found.proven else run.stop.ended(work.rounds)
-        answer = _answer(run.whole, found.tree, closure_tree, bound.value)
+        answer = _answer(run.whole, found.tree, closure_tree, found.bound.certified)
     else:
-        search = exact.searched(state, run.stop.criteria.memory, run)
-        found, work, ended, sizes = search.found, search.work, search.ended, (search.sets, search.states)
-        answer = _answer(run.whole, found.tree, closure_tree, found.bound.value)
-        answer = replace(answer, optimal=found.proven, proof=found.bound.proof)
+        found, work, ended, sizes = exact.searched(state, run.stop.criteria.memory, run)
+        answer = _answer(run.whole, found.tree, closure_tree, found.bound.value, found.bound.proof, found.proven)
     groups = _groups(dual, found.smaller, work.history, sizes)
-    return Outcome(answer, groups, rank_of(work, 0.0), ended, found.proven or not run.stop.broken_off)
+    return Outcome(answer, groups, work.of_rank(), ended, found.proven or not run.stop.broken_off)
 
 
-def _answer(whole: Network, tree: Indices, closure_tree: ClosureTree, lower_bound: int) -> Tree:
+def _answer(
+    whole: Network, tree: Indices, closure_tree: ClosureTree, lower_bound: int, proof: str | None = None,
+    optimal: bool | None = None, matrix: DistanceTable | None = None,
+) -> Tree:
     """Return the record of a tree in the graph as it was read, with a lower bound."""
     edges = whole.edges.part(tree)
-    columns = edges.tails, edges.heads, edges.weights
-    return tree_from_edges(columns, lower_bound, closure_tree.weight, closure_tree.bottleneck)
+    return tree_from_edges((edges.tails, edges.heads, edges.weights), lower_bound, closure_tree.weight,
+                           closure_tree.bottleneck, proof, matrix, optimal)
 
 
 def _groups(
@@ -255,9 +273,81 @@ def _groups(
     return found
 
 
-def rank_of(work: Work, waited: float) -> dict[str, float | int]:
-    """Return this rank's share of `/ranks`."""
-    return {
-        "operations": work.relaxed, "bytes_sent": work.sent, "seconds_kernel": work.seconds,
-        "seconds_copy": work.seconds_copy, "seconds_wait": waited,
-    }
+def _memory(
+    graph: Graph, parameters: Parameters, keys: Keys, ranks: int, info: DeviceInfo
+) -> tuple[tuple[int, ...], tuple[int, ...], int]:
+    """Return the most bytes of each rank on the device and on the host, and of what the ranks of a host share.
+
+    What the reductions leave of a graph is estimated (`left_of`).
+    """
+    (n, arcs), k, width = reduced_graph.left_of(graph), len(graph.terminals), keys.dtype.itemsize  # type: ignore[arg-type]
+    fast, searching = parameters.mode == "fast", parameters.mode in ("best", "exact")
+    searches = [0] * ranks if fast else [len(share) for share in terminal_rows.shares_of_walk(k, ranks)]
+    cores, shared, building = ranks * workers(info), reduced_graph.reduced_bytes(graph), 0
+    if not fast:
+        of_searches, building = terminal_rows.shared_search_bytes(graph, parameters, keys, cores)
+        shared += of_searches
+    ascent = 20 * graph.n + 16 * graph.arcs  # what the function holds, beside what it leaves of the weights
+    tables = [len(share) * k * width * parameters.matrix for share in even_shares(k, ranks)]
+    local, on_device, on_host = searching or parameters.exchange, [], []
+    for rank, table in enumerate(nodes.table_bytes(n, k, ranks, width) if searching else tables):
+        first, count = rank == 0, searches[rank]  # rank 0 also reduces the graph, and makes the tree
+        device, beside = terminal_rows.search_bytes(graph, parameters, info, keys, count) if count else (0, 0)
+        scratch = 0
+        if searching:  # iterated 1-Steiner, then searches by ruin and recreate
+            starts = min(info.threads, len(range(rank, parameters.starts, ranks)))
+            scratch = max(nodes.links_bytes(n, k, width, info.threads), 100 * starts * n)
+        # Mode kmb sorts the pairs of terminals that it has collected, with copies of their numbers and distances.
+        sorted_pairs = 0 if searching else kmb.PAIR_BYTES * min(kmb.MOST_PAIRS, kmb.NEAR_PAIRS * count)
+        # From the reductions on a rank has the network of the smaller graph too, and its table.
+        later = Network.bytes_for(n, arcs) + table
+        one_memory = info.kind == "cpu"  # for device and host; beside a GPU the CPU does the work that needs scratch
+        peak = Network.bytes_for(graph.n, graph.arcs) + max(
+            ascent + 8 * graph.arcs - shared,  # what is shared is made after the dual ascents
+            reduced_graph.REDUCTION_BYTES * graph.arcs * first,
+            (later + building) * first,
+            later + sorted_pairs + (device + beside if one_memory else max(beside, scratch)),
+            later + max(24 * graph.n, (100 * n + 60 * arcs) * local) * first,  # or local search
+        )
+        if one_memory:  # the host's part is its peak beyond what the device allocates, functions of the host included
+            moves = (85 * n + 14 * arcs) * local * first
+            pairs = subset_program.pair_bytes(k) if parameters.mode == "exact" else 0
+            device = max(device + scratch, ascent, moves, pairs)
+        on_host.append(max(0, peak - device) if one_memory else peak)
+        on_device.append(device)
+    return tuple(on_device), tuple(on_host), shared
+
+
+def _some_searches(
+    graph: Graph, parameters: Parameters, ranks: int, device: Device
+) -> tuple[float, int, float, tuple[DistanceTable, ...]]:
+    """Make some searches of mode kmb, from terminals near each other, and find some of the paths.
+
+    Returns the estimated seconds of all searches of a rank, the number of searches, then `row_ratio` and `tables` of
+    `Trial`.
+    """
+    with on_host(device) as host:
+        smaller, tree = network.prepared(graph, host)
+        net, cutoff = network.network(smaller.graph, host), study.cutoff_of(tree, parameters)
+        k, keys, comm = len(net.terminals), terminal_rows.keys_for(smaller.graph, cutoff), SerialComm()
+        share = len(terminal_rows.shares_of_walk(k, ranks)[0])
+        request = Request(net.n, smaller.graph.arcs, keys, share, p=parameters.at_once)
+        name = TILE.name if parameters.engine == AUTO else parameters.engine
+        together = chosen_engine(name, request, device.info).together(request, device.info)
+        count = min(share, together * -(-ARCS // max(1, smaller.graph.arcs)))
+        matrix = study.Matrix(cutoff, smaller.member, range(count), keys.dtype) if parameters.matrix else None
+        order = terminal_rows.walk(net, tree)
+        sources = matrix.sources(order, comm) if matrix else order[:count]
+        watch = Stopwatch()
+        single, row_search = terminal_rows.terminal_searches(
+            smaller.graph, keys, parameters, device, comm, count, cutoff, net.terminals.astype(np.int64))
+        with single:
+            with row_search() as rows:
+                before = watch.seconds()
+                kept = kmb.KmbCheckpoints(matrix) if matrix else None
+                kmb.spanned_rows(net, sources, tree.bottleneck, rows, kept=kept)
+            ends = np.stack([tree.first, tree.second], axis=1).astype(np.int64)
+            ends = ends[np.argsort(ends[:, 0], kind="stable")][: max(1, (k - 1) * count // k)]
+            terminal_rows.path_edges(net, single, ends, comm, silent)
+        seconds = before + (watch.seconds() - before) * (share / count)
+        return seconds, count, share / count, (matrix.table(),) if matrix else ()

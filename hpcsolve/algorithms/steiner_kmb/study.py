@@ -24,14 +24,9 @@ from hpcsolve.checkpoint.store import Part, part
 from hpcsolve.parallel.comm import Comm, even_shares
 
 
-def is_study(parameters: Parameters) -> bool:
-    """Return whether searches of mode kmb go on to the last terminal."""
-    return parameters.halt == "terminals" or parameters.matrix
-
-
 def cutoff_of(closure_tree: ClosureTree, parameters: Parameters) -> int:
     """Return the distance beyond which no search of mode kmb goes."""
-    return closure_tree.weight if is_study(parameters) else closure_tree.bottleneck
+    return closure_tree.weight if parameters.to_last_terminal else closure_tree.bottleneck
 
 
 def rows_for(parameters: Parameters, smaller: ReducedGraph, closure_tree: ClosureTree, comm: Comm) -> Rows:

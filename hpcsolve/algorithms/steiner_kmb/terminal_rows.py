@@ -14,20 +14,28 @@ import numpy as np
 
 from hpcsolve.algorithms.base import Report
 from hpcsolve.algorithms.shortest_paths import choice
-from hpcsolve.algorithms.shortest_paths.engines import AUTO, PHAST, TILE, row_search, searcher
-from hpcsolve.algorithms.shortest_paths.engines.hierarchy import Hierarchy, Refusal
+from hpcsolve.algorithms.shortest_paths.engines import AUTO, PHAST, TILE, chosen_engine, row_search, searcher
+from hpcsolve.algorithms.shortest_paths.engines.hierarchy import Hierarchy, Refusal, hierarchy_memory
 from hpcsolve.algorithms.shortest_paths.engines.single import Searcher
 from hpcsolve.algorithms.shortest_paths.engines.tile import SOURCES
 from hpcsolve.algorithms.shortest_paths.pairs import shares, solve_pairs
-from hpcsolve.algorithms.shortest_paths.search_graph import LONG, WORD, Keys, lay_out
-from hpcsolve.algorithms.shortest_paths.searches import Prepared
+from hpcsolve.algorithms.shortest_paths.search_graph import (
+    LONG,
+    WORD,
+    Keys,
+    lay_out,
+    layout_bytes,
+    search_graph_bytes,
+)
+from hpcsolve.algorithms.shortest_paths.searches import Prepared, Request, Want
 from hpcsolve.algorithms.shortest_paths.tables import RELAXED, SearchCheckpoints
 from hpcsolve.algorithms.steiner_kmb.network import ClosureTree, Network
-from hpcsolve.algorithms.steiner_kmb.reduced_graph import Indices
+from hpcsolve.algorithms.steiner_kmb.reduced_graph import Indices, left_of
 from hpcsolve.algorithms.steiner_kmb.setting import Parameters
-from hpcsolve.device.base import Device
+from hpcsolve.device.base import Device, DeviceInfo, batches_at_once
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.graph import Graph
+from hpcsolve.problems.steiner import exact_sum
 
 TILE_STEPS = {"kmb": 1.5, "best": 5.0, "exact": 5.0}
 """Steps of a search by the engine "tile", as `NEAR_FAR_STEPS` of choice.py, by mode.
@@ -169,3 +177,49 @@ def path_edges(
     inside = np.ones(max(len(path) - 1, 0), dtype=bool)
     inside[np.cumsum(found.length)[:-1] - 1] = False  # from the end of a path to the beginning of the next
     return np.unique(net.edge_numbers(path[:-1][inside], path[1:][inside])), int(found.work[:, RELAXED].sum())
+
+
+def likely_keys(graph: Graph, parameters: Parameters) -> Keys:
+    """Return the keys that distances most likely have. Only a search knows the longest distance.
+
+    No Steiner tree is heavier than a spanning tree of the graph, which has about the lightest edge of each vertex.
+    Distances up to the bottleneck are far shorter.
+    """
+    if not graph.arcs:
+        return WORD
+    longest = int(graph.weights.max())
+    if parameters.mode in ("best", "exact") or parameters.to_last_terminal:
+        starts = graph.offsets[:-1][np.diff(graph.offsets) > 0]
+        longest = max(longest, exact_sum(np.minimum.reduceat(graph.weights, starts)))
+    return WORD if longest <= WORD.limit else LONG
+
+
+def search_bytes(
+    graph: Graph, parameters: Parameters, info: DeviceInfo, keys: Keys, count: int
+) -> tuple[int, int]:
+    """Return the bytes that a rank's searches take on the device, and those of a batch of rows on the host."""
+    best, (n, arcs) = parameters.mode in ("best", "exact"), left_of(graph)
+    request = Request(n, arcs, keys, count, None if best else graph.terminals, p=parameters.at_once)
+    paths = chosen_engine(parameters.engine, request, info, Want.PATHS)
+    names = (TILE.name, PHAST.name) if parameters.engine == AUTO else (parameters.engine,)
+    engines = [chosen_engine(name, request, info) for name in names]
+    batch = min(count, max(each.batch(request, info) for each in engines))
+    row = request.columns * keys.dtype.itemsize
+    held = row * min(count, batch * batches_at_once(info))
+    working = max(0 if each is paths else each.nbytes(request, info) for each in engines)
+    device = paths.nbytes(request, info) + working + (held if info.kind == "cuda" else 0)
+    layout = layout_bytes(n, arcs, False, keys) - search_graph_bytes(n, arcs, False, keys)
+    return device, max(row * batch + held, layout - device if info.kind == "cpu" else layout)
+
+
+def shared_search_bytes(graph: Graph, parameters: Parameters, keys: Keys, cores: int) -> tuple[int, int]:
+    """Return the most bytes that the ranks of a host share for searches, and those that making it takes beside them.
+
+    That is the graph as the kernels read it, and a hierarchy with its own graph if one may be made.
+    """
+    n, arcs = left_of(graph)
+    own = search_graph_bytes(n, arcs, False, keys)
+    if isinstance(attempt_of(graph, parameters, cores), Refusal):
+        return own, 0
+    hierarchy, building = hierarchy_memory(n, arcs, False, keys)
+    return 2 * own + hierarchy, building - hierarchy - own

@@ -14,11 +14,10 @@ from hpcsolve.algorithms.base import NO_STOP, StopCriteria, silent
 from hpcsolve.algorithms.shortest_paths.engines import tile
 from hpcsolve.algorithms.shortest_paths.search_graph import LONG, WORD
 from hpcsolve.algorithms.steiner_kmb import Parameters
-from hpcsolve.algorithms.steiner_kmb.estimate import left_of
 from hpcsolve.algorithms.steiner_kmb.network import network
 from hpcsolve.algorithms.steiner_kmb.nodes import PANEL, NodeTable, NodeTree, capacity
 from hpcsolve.algorithms.steiner_kmb.one_steiner import terminal_tree
-from hpcsolve.algorithms.steiner_kmb.reduced_graph import reduced
+from hpcsolve.algorithms.steiner_kmb.reduced_graph import left_of, reduced
 from hpcsolve.algorithms.steiner_kmb.setting import RoundStop
 from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import InputError
@@ -250,7 +249,7 @@ def test_each_rank_needs_its_columns():
     graph = road_steiner(6000, 500)
     plans = [plan_of(steiner_kmb.ALGORITHM, graph, Parameters(mode="best"), ranks) for ranks in (1, 4)]
     alone, among = (plan.host_bytes for plan in plans)
-    left = left_of(graph).n
+    left = left_of(graph)[0]
     assert 0.9 * left < reduced(graph).graph.n <= left
     whole = capacity(500) * left * 4
     assert alone[0] > whole and all(whole / 4 < needed < alone[0] - 0.74 * whole for needed in among)
