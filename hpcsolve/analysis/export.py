@@ -27,8 +27,9 @@ from hpcsolve.answers.contents import Contents
 from hpcsolve.answers.tour import TOUR
 from hpcsolve.answers.tree import TREE
 from hpcsolve.errors import DamagedFileError, InputError
-from hpcsolve.formats import steiner_solution_lines, tour_lines
+from hpcsolve.formats.pace import steiner_solution_lines
 from hpcsolve.formats.tables import csv_line, harmless, shortest
+from hpcsolve.formats.tsplib_write import tour_lines
 from hpcsolve.output.schema import require_whole
 from hpcsolve.replacing import replacing
 from hpcsolve.wording import visible

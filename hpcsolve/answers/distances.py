@@ -16,7 +16,7 @@ from hpcsolve.errors import InputError
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.check_distances import NO_VERTEX, check_distances, no_path_of, require, roots
 from hpcsolve.problems.graph import Graph
-from hpcsolve.problems.labels import positions_of
+from hpcsolve.problems.labels import Labels
 from hpcsolve.problems.questions import PathQuestion
 from hpcsolve.problems.search_again import check_columns, smallest_predecessors
 from hpcsolve.problems.unrounded import unrounded_paths
@@ -156,8 +156,8 @@ class DistancesMixin(base.ResultPart):
     def _path_between(self, source: Any, target: Any) -> list[Any]:
         """Return the vertices of a shortest path, from a table of predecessors."""
         labels, names = (self.contents.value("instance", name, ()) for name in ("label", "vertex_name"))
-        start, end = (int(positions_of(np.asarray(labels), [vertex], "the result", "vertex", "vertices",
-                                       list(map(str, names)))[0]) for vertex in (source, target))
+        known = Labels(np.asarray(labels), list(map(str, names)), "the result", "vertex", "vertices")
+        start, end = (int(known.positions([vertex])[0]) for vertex in (source, target))
         rows = np.flatnonzero(np.asarray(self.contents.value("solution", "source")) == start)
         if not len(rows):
             raise InputError(f"vertex {source!r} is not a source of the result")

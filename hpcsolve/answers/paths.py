@@ -15,7 +15,7 @@ from hpcsolve.answers.contents import Column, Contents, Dataset, own_unit
 from hpcsolve.answers.distances import LENGTH_TYPES, SHOWN, UNREACHED, DistancesMixin
 from hpcsolve.answers.rounding import Worth, declared, exactly, rounding_group
 from hpcsolve.errors import InputError
-from hpcsolve.formats import queries_sha256
+from hpcsolve.formats.vertex_lists import queries_sha256
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.check_distances import PairPaths, no_path_of, require
 from hpcsolve.problems.graph import Graph

@@ -15,39 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.errors import InputError
-from hpcsolve.formats.dimacs import with_coordinates, write_coordinates, write_dimacs
+from hpcsolve.formats.dimacs import with_coordinates, write_coordinates
 from hpcsolve.formats.files import InputFile, memory_checked, open_file
-from hpcsolve.formats.pace import steiner_solution_lines
-from hpcsolve.formats.steinlib import write_steinlib
 from hpcsolve.formats.tsplib import read_tour_text
-from hpcsolve.formats.tsplib_write import tour_lines, write_tour, write_tsplib
-from hpcsolve.formats.vertex_lists import queries_sha256, read_queries, read_terminals
 from hpcsolve.memory import require_free
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.rounding import Precision
 from hpcsolve.problems.tsp import Tsp
 from hpcsolve.wording import shown
 
-__all__ = [
-    "GraphInstance",
-    "Instance",
-    "InstanceOf",
-    "queries_sha256",
-    "read",
-    "read_graph",
-    "read_queries",
-    "read_terminals",
-    "read_tour",
-    "steiner_solution_lines",
-    "tour_lines",
-    "write",
-    "write_coordinates",
-    "write_dimacs",
-    "write_graph",
-    "write_steinlib",
-    "write_tour",
-    "write_tsplib",
-]
 Problem = TypeVar("Problem")
 _UNREADABLE = {
     b"BZh": "compressed with bzip2; hpcsolve reads gz and xz",

@@ -82,8 +82,7 @@ class Edges(NamedTuple):
 def has_edge_titles(content: bytes) -> bool:
     """Return whether the first line that is no comment names the ends of edges, and not the cities of a matrix."""
     first, *others = _first_cells(_first_lines(content[:_LONGEST_HEAD]))
-    is_matrix = not first[0] and any(row[0] == first[1] for row in others)
-    return _names_ends(first) and not is_matrix
+    return _names_ends(first) and (first[0] != "" or all(row[0] != first[1] for row in others))
 
 
 def looks_like_edge_list(content: bytes) -> bool:
@@ -377,7 +376,7 @@ def write_edge_list(graph: Graph, path: str) -> None:
     names = [" ".join(name.split()) for name in graph.vertex_names] or list(map(str, graph.labels.tolist()))
     _require_expressible(graph, names)
     tails = graph.tails()
-    chosen = np.arange(graph.arcs) if graph.directed else np.flatnonzero(tails <= graph.heads)
+    chosen = graph.once()
     rows = zip(tails[chosen].tolist(), graph.heads[chosen].tolist(), graph.weights[chosen].tolist())
     stream = io.StringIO()
     if graph.directed:

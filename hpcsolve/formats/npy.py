@@ -28,7 +28,7 @@ from hpcsolve.errors import InputError
 from hpcsolve.formats import Instance
 from hpcsolve.formats.files import InputFile, memory_checked, open_file, read_bounded, write_file
 from hpcsolve.formats.records import require_plausible
-from hpcsolve.problems.graph import Graph, assembled
+from hpcsolve.problems.graph import Graph, assembled, require_in_range
 from hpcsolve.problems.rounding import BadNumber, Precision, costs_of_table, exact_weights
 from hpcsolve.problems.tsp import NO_ARC, Tsp, TspBatch, batch_of, from_matrix, joined
 
@@ -56,13 +56,9 @@ class Archive:
         self.file, self._read = file, 0
         try:
             self._zip = zipfile.ZipFile(io.BytesIO(file.content))
+            self.names = self._zip.namelist()
         except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as problem:
             raise file.error(f"is a damaged zip file: {problem}") from None
-
-    @property
-    def names(self) -> list[str]:
-        """The names of the members."""
-        return self._zip.namelist()
 
     def content(self, name: str) -> bytes:
         """Return the bytes of a member.
@@ -88,14 +84,6 @@ class Archive:
     def array(self, name: str) -> NDArray[Any]:
         """Return the array in a member. Raises as `content` and `npy_array`."""
         return npy_array(InputFile(f"{self.file.name}: {name}", self.content(name), ""))
-
-    def matrix_format(self) -> bytes:
-        """Return the matrix format, a word that numpy saved as bytes (scipy before 1.0: four bytes for each letter)."""
-        word = self.content("format.npy").split(b"\n", 1)[-1].replace(b"\0", b"")
-        if word not in _FORMATS:
-            text = word[:20].decode("latin-1")
-            raise self.file.error(f"the sparse format is {text!r}; save csr, csc or coo, for example matrix.tocsr()")
-        return word
 
     def integers(self, name: str) -> NDArray[np.int64]:
         """Return the list of integers in a member. Raises `InputError` if it is another array."""
@@ -125,18 +113,14 @@ def npy_array(file: InputFile) -> NDArray[Any]:
     except (ValueError, TypeError, SyntaxError, KeyError, RecursionError, MemoryError, tokenize.TokenError) as problem:
         reason = str(problem).splitlines()[0] if str(problem) else type(problem).__name__
         raise file.error(f"damaged .npy header: {reason}") from None
-    _require_numbers(file, shape, dtype, len(file.content) - stream.tell())
-    flat = np.frombuffer(file.content, dtype=dtype, offset=stream.tell())
-    return flat.reshape(shape, order="F" if fortran_order else "C")
-
-
-def _require_numbers(file: InputFile, shape: Sequence[int], dtype: np.dtype[Any], available: int) -> None:
-    """Check a header against the bytes that there are, before anything is allocated."""
+    # The header is checked against the bytes that there are, before anything is allocated.
     if dtype.kind not in "iuf":
         raise file.error(f"holds {dtype}; it must hold integers or floats")
-    needed = math.prod(shape) * dtype.itemsize
+    needed, available = math.prod(shape) * dtype.itemsize, len(file.content) - stream.tell()
     if needed != available or min(shape, default=0) < 0:
         raise file.error(f"the header says {needed} bytes (shape {tuple(shape)}, {dtype}), but there are {available}")
+    flat = np.frombuffer(file.content, dtype=dtype, offset=stream.tell())
+    return flat.reshape(shape, order="F" if fortran_order else "C")
 
 
 def read_npy(file: InputFile, precision: Precision | None = None) -> Tsp:
@@ -186,7 +170,15 @@ def read_batch(source: str | Sequence[str], read: Read, precision: Precision | N
     """
     if isinstance(source, str) and not os.path.isdir(source):
         with memory_checked(source):
-            return _arrays(open_file(source), precision)
+            file = open_file(source)
+            if is_npy(file.content):
+                arrays = [npy_array(file)]
+            elif is_zip(file.content):
+                archive = Archive(file)
+                arrays = [archive.array(name) for name in archive.names]
+            else:
+                raise file.error("is no .npz file of numpy.savez, no .npy file and no folder")
+            return batch_of_arrays(file, arrays, precision), file.sha256
     files = source if not isinstance(source, str) else sorted(
         os.path.join(source, name) for name in os.listdir(source) if not name.startswith("."))
     if not files:
@@ -195,17 +187,6 @@ def read_batch(source: str | Sequence[str], read: Read, precision: Precision | N
     name = os.path.basename(os.path.normpath(source)) if isinstance(source, str) else f"{len(files)} files"
     digest = hashlib.sha256("".join(instance.sha256 for instance in found).encode()).hexdigest()
     return batch_of([instance.problem for instance in found], name), digest
-
-
-def _arrays(file: InputFile, precision: Precision | None) -> tuple[TspBatch, str]:
-    if is_npy(file.content):
-        arrays = [npy_array(file)]
-    else:
-        if not is_zip(file.content):
-            raise file.error("is no .npz file of numpy.savez, no .npy file and no folder")
-        archive = Archive(file)
-        arrays = [archive.array(name) for name in archive.names]
-    return batch_of_arrays(file, arrays, precision), file.sha256
 
 
 def batch_of_arrays(
@@ -252,7 +233,11 @@ def read_sparse_npz(file: InputFile, directed: bool | None = None) -> Graph:
         one that `exact_weights` refuses.
     """
     archive = Archive(file)
-    kind = archive.matrix_format()
+    # A word that numpy saved as bytes (scipy before 1.0: four bytes for each letter).
+    kind = archive.content("format.npy").split(b"\n", 1)[-1].replace(b"\0", b"")
+    if kind not in _FORMATS:
+        text = kind[:20].decode("latin-1")
+        raise file.error(f"the sparse format is {text!r}; save csr, csc or coo, for example matrix.tocsr()")
     shape = archive.integers("shape")[:3].tolist()
     values = archive.array("data.npy")
     first, second = (archive.integers(name) for name in _FORMATS[kind])
@@ -260,30 +245,17 @@ def read_sparse_npz(file: InputFile, directed: bool | None = None) -> Graph:
         raise file.error(f"the matrix has shape {tuple(shape)}; a graph needs a square one")
     n = shape[0]
     require_plausible(file, n, None, 8 * (len(first) + len(second)))
+    if kind != b"coo":  # the row of each entry, from the offsets of the rows
+        if len(first) != n + 1 or first[0] != 0 or first[-1] != len(second) or (np.diff(first) < 0).any():
+            raise file.error(f"indptr does not divide {len(second)} entries into {n} rows; the file is damaged")
+        first = np.repeat(np.arange(n), np.diff(first))
+    rows, columns = (second, first) if kind == b"csc" else (first, second)
+    if not rows.shape == columns.shape == values.shape:
+        raise file.error(f"indices and data have shapes {rows.shape}, {columns.shape}, {values.shape}")
+    for ends in (rows, columns):
+        require_in_range(ends, n, file.name, f"entry {{index}}: vertex {{value}} is out of range 0 to {n - 1}")
     try:
-        if kind != b"coo":
-            first = _expanded(file, first, n, len(second))
-        rows, columns = (second, first) if kind == b"csc" else (first, second)
-        _require_indices(file, n, rows, columns, values)
         weights, scale = exact_weights(values, n)
     except BadNumber as problem:
         raise file.error(f"the weight of entry {problem.index} {problem.reason}") from None
     return assembled(file.stem or "graph", n, rows, columns, weights, directed=directed is not False, scale=scale)
-
-
-def _expanded(file: InputFile, offsets: NDArray[np.int64], n: int, entries: int) -> NDArray[np.int64]:
-    """Return the row of each entry, from the offsets of the rows."""
-    ends = (offsets[0], offsets[-1]) if len(offsets) else (None, None)
-    if len(offsets) != n + 1 or ends != (0, entries) or (np.diff(offsets) < 0).any():
-        raise file.error(f"indptr does not divide {entries} entries into {n} rows; the file is damaged")
-    return np.repeat(np.arange(n), np.diff(offsets))
-
-
-def _require_indices(file: InputFile, n: int, *arrays: NDArray[Any]) -> None:
-    rows, columns, values = arrays
-    if not rows.shape == columns.shape == values.shape:
-        raise file.error(f"indices and data have shapes {rows.shape}, {columns.shape}, {values.shape}")
-    for ends in (rows, columns):
-        if ends.size and (ends.min() < 0 or ends.max() >= n):
-            index = int(np.argmax((ends < 0) | (ends >= n)))
-            raise InputError(f"entry {index}: vertex {ends[index]} is out of range 0 to {n - 1}", file.name)

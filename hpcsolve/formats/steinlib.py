@@ -86,7 +86,7 @@ def write_steinlib(graph: Graph, path: str) -> None:
     """
     if graph.directed or graph.terminals is None:
         raise InputError("a Steiner problem is an undirected graph with terminals", graph.name)
-    once = np.flatnonzero(graph.tails() <= graph.heads)
+    once = graph.once()
     lines = chain(
         ["33D32945 STP File, STP Format Version 1.0", "", "SECTION Graph", f"Nodes {graph.n}", f"Edges {graph.edges}"],
         records.arc_lines(graph, "E ", once),

@@ -15,15 +15,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.errors import InputError
 from hpcsolve.formats.files import InputFile, decode, words
-from hpcsolve.problems.distances import dimensions, distance_functions, distance_matrix
+from hpcsolve.problems.distances import FUNCTIONS, dimensions, distance_matrix
 from hpcsolve.problems.geographic import DEGREES_MINUTES
 from hpcsolve.problems.notes import not_used
 from hpcsolve.problems.rounding import BadNumber, Costs, Precision, Rounding, costs_of, is_number, whole_numbers
@@ -58,6 +57,55 @@ _KEYWORD = re.compile(rb"(?mi)^[ \t]*(?!(?:inf|infinity|nan)\b)([a-z]\w*)[ \t]*(
 TYPES = ("TSP", "ATSP", "SOP")
 _A_TOUR = "this is a tour, not an instance; give the .tsp or .atsp file that it is a tour of"
 _LINE = re.compile(r"(?m)^CITY (\d{1,18}) (.+)$")
+
+
+class Listed(NamedTuple):
+    """The entries of a matrix that a file lists, row by row.
+
+    Attributes
+    ----------
+    part
+        "full", or "upper" or "lower" of a symmetric matrix.
+    diagonal
+        Whether a triangle includes the diagonal.
+    """
+
+    part: str
+    diagonal: bool = True
+
+    def count(self, n: int) -> int:
+        """Return how many numbers are listed for n cities."""
+        return n * n if self.part == "full" else n * (n + 1) // 2 if self.diagonal else n * (n - 1) // 2
+
+    def entries(self, n: int) -> NDArray[np.bool_]:
+        """Return which entries of the matrix of n cities are listed, shape (n, n)."""
+        if self.part == "full":
+            return np.ones((n, n), dtype=bool)
+        upper = self.part == "upper"
+        below = np.tri(n, k=-1 if self.diagonal == upper else 0, dtype=bool)
+        return ~below if upper else below
+
+    def matrix(self, values: NDArray[np.int64], n: int) -> NDArray[np.int64]:
+        """Return the whole matrix, shape (n, n): triangles are mirrored, a diagonal that is not listed is 0."""
+        if self.part == "full":
+            return values.reshape(n, n)
+        cost, listed = np.zeros((n, n), dtype=np.int64), self.entries(n)
+        cost[listed] = cost.T[listed] = values
+        return cost
+
+
+ORDERS: Mapping[str, Listed] = {
+    "FULL_MATRIX": Listed("full"),
+    "UPPER_ROW": Listed("upper", False),
+    "LOWER_ROW": Listed("lower", False),
+    "UPPER_DIAG_ROW": Listed("upper"),
+    "LOWER_DIAG_ROW": Listed("lower"),
+    "UPPER_COL": Listed("lower", False),
+    "LOWER_COL": Listed("upper", False),
+    "UPPER_DIAG_COL": Listed("lower"),
+    "LOWER_DIAG_COL": Listed("upper"),
+}
+"""What every EDGE_WEIGHT_FORMAT of explicit costs lists: the columns of one triangle are the rows of the other."""
 
 
 @dataclass(frozen=True)
@@ -145,9 +193,9 @@ class TsplibParts:
         if kind == "SOP":
             why = "its matrix says which cities come before others"
             raise file.error(f"EDGE_WEIGHT_TYPE of a SOP must be EXPLICIT: {why}", weight_type.line)
-        if word in distance_functions():
+        if word in FUNCTIONS:
             return self._read_coordinates(n, word)
-        raise file.error(_unknown("EDGE_WEIGHT_TYPE", word, ["EXPLICIT", *distance_functions()]), weight_type.line)
+        raise file.error(_unknown("EDGE_WEIGHT_TYPE", word, ["EXPLICIT", *FUNCTIONS]), weight_type.line)
 
     def _read_coordinates(self, n: int, weight_type: str) -> Tsp:
         """Return an instance whose costs are the distances between the cities' coordinates."""
@@ -164,7 +212,7 @@ class TsplibParts:
             self._refuse_decimal_degrees(section, coordinates)
         require_memory(n)
         try:
-            cost = distance_matrix(coordinates, distance_functions()[weight_type])
+            cost = distance_matrix(coordinates, FUNCTIONS[weight_type])
         except OverflowError:
             message = f"the coordinates are so large that a tour of {n} cities may overflow 62 bits; scale them down"
             raise self.file.error(message, section.line) from None
@@ -241,7 +289,10 @@ class TsplibParts:
 
     def _read_explicit(self, n: int, precision: Precision | None) -> Tsp:
         """Return an instance with a matrix of costs, and perhaps coordinates to draw it."""
-        order = self._entry_order()
+        key = self.required("EDGE_WEIGHT_FORMAT", "FULL_MATRIX")
+        if key.value.upper() not in ORDERS:
+            raise self.file.error(_unknown("EDGE_WEIGHT_FORMAT", key.value.upper(), list(ORDERS)), key.line)
+        order = ORDERS[key.value.upper()]
         section = self.section("EDGE_WEIGHT_SECTION")
         values, scale, rounding = self._costs(section, order, n, precision)
         labels, coordinates = np.arange(1, n + 1), None
@@ -255,25 +306,15 @@ class TsplibParts:
                 labels, coordinates = labels[ascending], coordinates[ascending]
         require_memory(n)
 
-        def exact(index: int) -> Decimal:
-            assert rounding is not None and rounding.exact is not None
-            return rounding.exact(order.index(n, *divmod(index, n)))
-
-        name, comment = self.text("NAME"), self.text("COMMENT")
-        cost = order.matrix(values, n)
+        if rounding is not None and (exact := rounding.exact) is not None:
+            places = order.matrix(np.arange(len(values)), n).reshape(-1)
+            rounding = Rounding(rounding.error, lambda index: exact(int(places[index])))
         return from_costs(
-            cost, name, labels=labels, scale=scale, rounding=rounding and Rounding(rounding.error, exact),
-            coordinates=coordinates, comment=comment,
+            order.matrix(values, n), self.text("NAME"), labels=labels, scale=scale, rounding=rounding,
+            coordinates=coordinates, comment=self.text("COMMENT"),
         )
 
-    def _entry_order(self) -> EntryOrder:
-        key = self.required("EDGE_WEIGHT_FORMAT", "FULL_MATRIX")
-        known = entry_orders()
-        if key.value.upper() not in known:
-            raise self.file.error(_unknown("EDGE_WEIGHT_FORMAT", key.value.upper(), list(known)), key.line)
-        return known[key.value.upper()]
-
-    def _costs(self, section: TsplibSection, order: EntryOrder, n: int, precision: Precision | None) -> Costs:
+    def _costs(self, section: TsplibSection, order: Listed, n: int, precision: Precision | None) -> Costs:
         """Return all numbers of a section as integers."""
         numbers: Any = whole_numbers(self.file.content[section.begin : section.end])
         nothing: Any = 0
@@ -283,21 +324,21 @@ class TsplibParts:
                 if not is_number(word):
                     raise self.file.error(f"expected a cost, found {shown(word)}", self.line_of_word(section, index))
         self._require_count(section, order, n, len(numbers))
-        for row in range(n) if order.diagonal else ():
-            numbers[order.index(n, row, row)] = nothing
+        for place in np.flatnonzero(np.eye(n, dtype=bool)[order.entries(n)]).tolist():
+            numbers[place] = nothing
         try:
             return costs_of(numbers, n, precision, self.file.name)
         except BadNumber as problem:
-            row, column = order.entry(n, problem.index)
+            row, column = np.argwhere(order.entries(n))[problem.index]
             message = f"the cost from city {row + 1} to city {column + 1} {problem.reason}"
             raise self.file.error(message, self.line_of_word(section, problem.index)) from None
 
-    def _require_count(self, section: TsplibSection, order: EntryOrder, n: int, count: int) -> None:
+    def _require_count(self, section: TsplibSection, order: Listed, n: int, count: int) -> None:
         wanted = order.count(n)
         if count == wanted:
             return
         word = self.text("EDGE_WEIGHT_FORMAT").upper()
-        fits = [name for name, other in entry_orders().items() if other.count(n) == count]
+        fits = [name for name, other in ORDERS.items() if other.count(n) == count]
         hint = f" (as {' or '.join(fits)} would have)" if fits else ""
         last = self.line_of_word(section, min(count, wanted) if count > wanted else max(count - 1, 0))
         raise self.file.error(f"{section.name} has {count} numbers{hint}, but {word} of {n} cities has {wanted}", last)
@@ -305,10 +346,9 @@ class TsplibParts:
     def _require_symmetric(self, tsp: Tsp) -> None:
         if tsp.symmetric:
             return
-        row, column = (int(i) for i in np.argwhere(tsp.cost != tsp.cost.T)[0])
+        row, column = np.argwhere(tsp.cost != tsp.cost.T)[0].tolist()
         a, b = tsp.labels[row], tsp.labels[column]
-        section = self.sections["EDGE_WEIGHT_SECTION"]
-        line = self.line_of_word(section, self._entry_order().index(tsp.n, row, column))
+        line = self.line_of_word(self.sections["EDGE_WEIGHT_SECTION"], row * tsp.n + column)  # of a full matrix
         message = f"TYPE is TSP, but the costs from city {a} to {b} and from {b} to {a} differ; write `TYPE: ATSP`"
         raise InputError(message, self.file.name, line)
 
@@ -421,82 +461,6 @@ def integer_of(word: str) -> int | None:
     """Return a whole number of at most 18 digits, or None if a word is something else."""
     digits = word[1:] if word[:1] in ("+", "-") else word
     return int(word) if digits.isascii() and digits.isdigit() and len(digits) <= 18 else None
-
-
-@dataclass(frozen=True)
-class EntryOrder:
-    """The part of a matrix that a file lists, row by row.
-
-    Attributes
-    ----------
-    part
-        "full", "upper" or "lower".
-    diagonal
-        Whether a triangle includes the diagonal.
-    """
-
-    part: str
-    diagonal: bool = True
-
-    def count(self, n: int) -> int:
-        """Return how many numbers are listed for n cities."""
-        return n * n if self.part == "full" else n * (n + 1) // 2 if self.diagonal else n * (n - 1) // 2
-
-    def span(self, n: int, row: int) -> tuple[int, int]:
-        """Return the first listed column of a row, and the one after the last."""
-        if self.part == "full":
-            return 0, n
-        if self.part == "upper":
-            return row + (not self.diagonal), n
-        return 0, row + self.diagonal
-
-    def index(self, n: int, row: int, column: int) -> int:
-        """Return the place (from 0) at which an entry is listed. The diagonal must be listed if the entry is on it."""
-        if self.part != "full" and (row < column) != (self.part == "upper"):
-            row, column = column, row
-        if self.part == "full":
-            return row * n + column
-        without = row * (not self.diagonal)
-        before = row * (2 * n - row + 1) // 2 - without if self.part == "upper" else row * (row + 1) // 2 - without
-        return before + column - self.span(n, row)[0]
-
-    def entry(self, n: int, index: int) -> tuple[int, int]:
-        """Return the row and column of the entry at a place in the list. This is the inverse of `index`."""
-        for row in range(n):
-            first, last = self.span(n, row)
-            if index < last - first:
-                return row, first + index
-            index -= last - first
-        raise IndexError(index)
-
-    def matrix(self, values: NDArray[np.int64], n: int) -> NDArray[np.int64]:
-        """Return the whole matrix, shape (n, n): triangles are mirrored, a diagonal that is not listed is 0."""
-        if self.part == "full":
-            return values.reshape(n, n)
-        cost = np.zeros((n, n), dtype=np.int64)
-        begin = 0
-        for row in range(n):
-            first, last = self.span(n, row)
-            piece = values[begin : begin + last - first]
-            cost[row, first:last] = piece
-            cost[first:last, row] = piece
-            begin += last - first
-        return cost
-
-
-def entry_orders() -> Mapping[str, EntryOrder]:
-    """Return the order of every EDGE_WEIGHT_FORMAT of explicit costs."""
-    return {
-        "FULL_MATRIX": EntryOrder("full"),
-        "UPPER_ROW": EntryOrder("upper", False),
-        "LOWER_ROW": EntryOrder("lower", False),
-        "UPPER_DIAG_ROW": EntryOrder("upper"),
-        "LOWER_DIAG_ROW": EntryOrder("lower"),
-        "UPPER_COL": EntryOrder("lower", False),
-        "LOWER_COL": EntryOrder("upper", False),
-        "UPPER_DIAG_COL": EntryOrder("lower"),
-        "LOWER_DIAG_COL": EntryOrder("upper"),
-    }
 
 
 def with_precedences(tsp: Tsp) -> Tsp:

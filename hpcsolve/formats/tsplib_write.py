@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from hpcsolve.errors import InputError
 from hpcsolve.formats.files import write_text
 from hpcsolve.formats.tables import decimal, shortest
-from hpcsolve.problems.distances import distance_functions, distance_matrix
+from hpcsolve.problems.distances import FUNCTIONS, distance_matrix
 from hpcsolve.problems.geographic import DEGREES_MINUTES
 from hpcsolve.problems.tsp import NO_ARC, Tsp
 
@@ -68,7 +68,7 @@ def _is_distance(tsp: Tsp, weight_type: str) -> bool:
     if points is None or points.shape[1] != 2 or tsp.scale != 1 or tsp.labels.min() < 0:
         return False
     try:
-        cost = distance_matrix(points, distance_functions()[weight_type])
+        cost = distance_matrix(points, FUNCTIONS[weight_type])
     except OverflowError:
         return False
     np.fill_diagonal(cost, NO_ARC)

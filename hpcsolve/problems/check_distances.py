@@ -248,18 +248,18 @@ class PairPaths:
         begin, end = self.path[self.offset[:-1][reached]], self.path[self.offset[1:][reached] - 1]
         elsewhere[reached] = (begin != self.source[reached]) | (end != self.target[reached])
         self.refuse(graph, elsewhere, "has a path that begins or ends elsewhere")
-        arcs = graph.tails() * np.int64(graph.n) + graph.heads  # ascending
+        keys = graph.arc_keys()
         cuts = np.append(np.searchsorted(self.offset, range(0, len(self.path), BLOCK)), len(reached))
         for first, behind in pairwise(np.unique(cuts).tolist()):
-            self._check_steps(graph, arcs, first, behind)
+            self._check_steps(graph, keys, first, behind)
 
-    def _check_steps(self, graph: Graph, arcs: NDArray[np.int64], first: int, behind: int) -> None:
-        """Check the steps of some queries' paths. `arcs` holds tail * n + head of every arc."""
+    def _check_steps(self, graph: Graph, keys: NDArray[np.int64], first: int, behind: int) -> None:
+        """Check the steps of some queries' paths."""
         offset = self.offset[first : behind + 1] - self.offset[first]
         path, lengths = self.path[self.offset[first] : self.offset[behind]], np.diff(offset)
         goes_on = np.ones(len(path), bool)
         goes_on[offset[1:][lengths > 0] - 1] = False
-        arc = _arcs_between(graph, arcs, path[:-1][goes_on[:-1]], path[1:][goes_on[:-1]])
+        arc = graph.arcs_between(path[:-1][goes_on[:-1]], path[1:][goes_on[:-1]], keys)
         starts = np.concatenate([[0], np.cumsum(np.maximum(lengths - 1, 0))])
         self.refuse(graph, _sums(arc < 0, starts) > 0, "has a path with a step that is no arc", first)
         distance = self.distance[first:behind]
@@ -284,16 +284,6 @@ class PairPaths:
         for name, vertices in (("source", self.source), ("target", self.target), ("path", self.path)):
             if len(vertices) and not 0 <= vertices.min() <= vertices.max() < graph.n:
                 raise ValueError(f"{name} names vertices that the instance does not have")
-
-
-def _arcs_between(graph: Graph, arcs: NDArray[np.int64], tails: NDArray[Any], heads: NDArray[Any]
-                  ) -> NDArray[np.int64]:
-    """Return the number of the arc from each tail to its head, -1 where there is none."""
-    if not graph.arcs:
-        return np.full(len(tails), -1)
-    asked = tails * np.int64(graph.n) + heads
-    found = np.minimum(np.searchsorted(arcs, asked), graph.arcs - 1)
-    return np.where(arcs[found] == asked, found, -1)
 
 
 def _add_up(weights: NDArray[Any], starts: NDArray[np.int64], distance: NDArray[Any]) -> Mask:

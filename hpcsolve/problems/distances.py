@@ -12,6 +12,7 @@ distance differs from the distance on the Earth's ellipsoid by at most about 0.6
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +39,7 @@ def distance_matrix(points: Points, distance: Distance) -> NDArray[np.int64]:
     points
         Shape (n, 2 or 3), finite.
     distance
-        `metres`, or one of `distance_functions()`.
+        `metres`, or one of `FUNCTIONS`.
 
     Returns
     -------
@@ -67,32 +68,27 @@ def dimensions(edge_weight_type: str) -> int:
     return 3 if edge_weight_type.endswith("3D") or edge_weight_type.startswith("XRAY") else 2
 
 
-def distance_functions() -> Mapping[str, Distance]:
-    """Return the function of every EDGE_WEIGHT_TYPE that is a function of coordinates."""
-    return {
-        "EUC_2D": _euclidean,
-        "EUC_3D": _euclidean,
-        "MAN_2D": _manhattan,
-        "MAN_3D": _manhattan,
-        "MAX_2D": _maximum,
-        "MAX_3D": _maximum,
-        "CEIL_2D": _euclidean_up,
-        "GEO": _geographical,
-        "ATT": _pseudo_euclidean,
-        "XRAY1": _diffractometer_1,
-        "XRAY2": _diffractometer_2,
-    }
-
-
 def _nint(x: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.floor(x + 0.5)
 
 
+def _apart(a: Points, b: Points) -> list[NDArray[np.float64]]:
+    """Return the differences of coordinates, an array for each axis. What is added of them is added in this order."""
+    return [a[..., axis] - b[..., axis] for axis in range(a.shape[-1])]
+
+
+def _added(a: Points, b: Points) -> NDArray[np.float64]:
+    return _nint(reduce(np.add, map(np.abs, _apart(a, b))))
+
+
+def _largest(a: Points, b: Points) -> NDArray[np.float64]:
+    return reduce(np.maximum, (_nint(np.abs(apart)) for apart in _apart(a, b)))
+
+
 def _squares(a: Points, b: Points) -> NDArray[np.float64]:
-    """Return sums of squared differences, added in the order x, y, z."""
-    total = np.square(a[..., 0] - b[..., 0])
-    for axis in range(1, a.shape[-1]):
-        total += np.square(a[..., axis] - b[..., axis])
+    total, *others = map(np.square, _apart(a, b))
+    for square in others:
+        total += square  # in place, which is quicker
     return total
 
 
@@ -100,28 +96,10 @@ def _euclidean(a: Points, b: Points) -> NDArray[np.float64]:
     return _nint(np.sqrt(_squares(a, b)))
 
 
-def _euclidean_up(a: Points, b: Points) -> NDArray[np.float64]:
-    return np.ceil(np.sqrt(_squares(a, b)))
-
-
 def _pseudo_euclidean(a: Points, b: Points) -> NDArray[np.float64]:
     root = np.sqrt(_squares(a, b) / 10.0)
     rounded = _nint(root)
     return np.where(rounded < root, rounded + 1.0, rounded)
-
-
-def _manhattan(a: Points, b: Points) -> NDArray[np.float64]:
-    total = np.abs(a[..., 0] - b[..., 0])
-    for axis in range(1, a.shape[-1]):
-        total += np.abs(a[..., axis] - b[..., axis])
-    return _nint(total)
-
-
-def _maximum(a: Points, b: Points) -> NDArray[np.float64]:
-    largest = _nint(np.abs(a[..., 0] - b[..., 0]))
-    for axis in range(1, a.shape[-1]):
-        np.maximum(largest, _nint(np.abs(a[..., axis] - b[..., axis])), out=largest)
-    return largest
 
 
 def _geographical(a: Points, b: Points) -> NDArray[np.float64]:
@@ -134,20 +112,30 @@ def _geographical(a: Points, b: Points) -> NDArray[np.float64]:
     return np.trunc(6378.388 * np.arccos(cosine) + 1.0)
 
 
-def _angles(a: Points, b: Points) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Return the angles by which the three motors of an X-ray diffractometer turn, the first one the shorter way."""
-    phi = np.abs(a[..., 0] - b[..., 0])
-    return np.minimum(phi, np.abs(phi - 360.0)), np.abs(a[..., 1] - b[..., 1]), np.abs(a[..., 2] - b[..., 2])
+def _diffractometer(a: Points, b: Points, speeds: tuple[float, float, float]) -> NDArray[np.float64]:
+    """Return the time that the slowest of the three motors of an X-ray diffractometer needs, the first the shorter way.
+
+    `speeds` are those of the motors.
+    """
+    phi, chi, theta = map(np.abs, _apart(a, b))
+    turned = (np.minimum(phi, np.abs(phi - 360.0)), chi, theta)
+    return _nint(100.0 * reduce(np.maximum, (angle / speed for angle, speed in zip(turned, speeds))))
 
 
-def _diffractometer_1(a: Points, b: Points) -> NDArray[np.float64]:
-    phi, chi, theta = _angles(a, b)
-    return _nint(100.0 * np.maximum(phi, np.maximum(chi, theta)))
-
-
-def _diffractometer_2(a: Points, b: Points) -> NDArray[np.float64]:
-    phi, chi, theta = _angles(a, b)
-    return _nint(100.0 * np.maximum(phi / 1.25, np.maximum(chi / 1.5, theta / 1.15)))
+FUNCTIONS: Mapping[str, Distance] = {
+    "EUC_2D": _euclidean,
+    "EUC_3D": _euclidean,
+    "MAN_2D": _added,
+    "MAN_3D": _added,
+    "MAX_2D": _largest,
+    "MAX_3D": _largest,
+    "CEIL_2D": lambda a, b: np.ceil(np.sqrt(_squares(a, b))),
+    "GEO": _geographical,
+    "ATT": _pseudo_euclidean,
+    "XRAY1": lambda a, b: _diffractometer(a, b, (1.0, 1.0, 1.0)),
+    "XRAY2": lambda a, b: _diffractometer(a, b, (1.25, 1.5, 1.15)),
+}
+"""The function of every EDGE_WEIGHT_TYPE that is a function of coordinates."""
 
 
 def great_circle(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hpcsolve.errors import InputError
-from hpcsolve.problems.labels import positions_of
+from hpcsolve.problems.labels import Labels
 from hpcsolve.problems.rounding import (
     EXACT_IN_DOUBLES,
     BadNumber,
@@ -106,9 +106,28 @@ class Graph:
         """Return the vertex that each arc leaves, shape (m,)."""
         return np.repeat(np.arange(self.n, dtype=np.int32), np.diff(self.offsets))
 
+    def once(self) -> NDArray[np.int64]:
+        """Return the arcs of a directed graph, and of an undirected one those that stand for one edge each."""
+        return np.arange(self.arcs) if self.directed else np.flatnonzero(self.tails() <= self.heads)
+
+    def arc_keys(self) -> NDArray[np.int64]:
+        """Return tail * n + head of each arc, which ascend."""
+        return self.tails() * np.int64(self.n) + self.heads
+
+    def arcs_between(
+        self, tails: NDArray[Any], heads: NDArray[Any], keys: NDArray[np.int64] | None = None
+    ) -> NDArray[np.int64]:
+        """Return the arc from each tail to its head, -1 where there is none. `keys` are `arc_keys()`, if known."""
+        if not self.arcs:
+            return np.full(len(tails), -1)
+        known = self.arc_keys() if keys is None else keys
+        asked = tails.astype(np.int64) * self.n + heads.astype(np.int64)
+        found = np.minimum(np.searchsorted(known, asked), self.arcs - 1)
+        return np.where(known[found] == asked, found, -1)
+
     def positions(self, vertices: ArrayLike | Iterable[Any]) -> NDArray[np.int64]:
-        """Return the positions (from 0) of vertices by label or name, with the errors of `positions_of`."""
-        return positions_of(self.labels, vertices, self.name, "vertex", "vertices", self.vertex_names)
+        """Return the positions (from 0) of vertices by label or name, as `Labels.positions`."""
+        return Labels(self.labels, self.vertex_names, self.name, "vertex", "vertices").positions(vertices)
 
     def with_terminals_at(self, positions: NDArray[np.int64]) -> Graph:
         """Return the graph with the vertices at these positions as its terminals. Repeated ones are dropped."""
@@ -284,7 +303,10 @@ def from_edges(
     # Refuse a number of vertices that is negative or does not fit 32 bits.
     if not 0 <= size <= LARGEST_ORDER:
         raise InputError(f"{size} vertices; a graph has 0 to {LARGEST_ORDER}", name)
-    values = np.ones(len(a), dtype=np.uint32) if weights is None else _weights(weights, name)
+    try:
+        values = np.ones(len(a), dtype=np.uint32) if weights is None else number_table(weights)
+    except BadNumber as problem:
+        raise InputError(f"the weight of arc {problem.index} {problem.reason}", name) from None
     if not a.shape == b.shape == values.shape:
         message = f"tails, heads, weights have shapes {a.shape}, {b.shape}, {values.shape}; give three of one length"
         raise InputError(message, name)
@@ -318,13 +340,6 @@ def _ends(values: ArrayLike, what: str, name: str) -> NDArray[np.int64]:
     if table.ndim != 1 or table.dtype.kind not in "iu":
         raise InputError(f"{what} are {table.dtype} of shape {table.shape}; give a list of integers", name)
     return table.astype(np.int64)
-
-
-def _weights(values: ArrayLike, name: str) -> NDArray[Any]:
-    try:
-        return number_table(values)
-    except BadNumber as problem:
-        raise InputError(f"the weight of arc {problem.index} {problem.reason}", name) from None
 
 
 def _table(values: ArrayLike | None, shape: tuple[int, ...], kind: Any, what: str, name: str) -> NDArray[Any] | None:

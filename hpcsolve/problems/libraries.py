@@ -174,9 +174,7 @@ def to_networkx(graph: Graph) -> Any:
     result = networkx.DiGraph() if graph.directed else networkx.Graph()
     nodes = list(graph.vertex_names) or graph.labels.tolist()
     result.add_nodes_from(nodes)
-    tails, once = graph.tails(), np.arange(graph.arcs)
-    if not graph.directed:
-        once = np.flatnonzero(tails <= graph.heads)
+    tails, once = graph.tails(), graph.once()
     weights = graph.weights[once] if graph.scale == 1 else graph.weights[once] / graph.scale
     ends = zip(tails[once].tolist(), graph.heads[once].tolist(), weights.tolist(), strict=True)
     result.add_weighted_edges_from((nodes[a], nodes[b], value) for a, b, value in ends)

@@ -122,28 +122,12 @@ def check_tree(graph: Graph, tails: ArrayLike, heads: ArrayLike, weights: ArrayL
         raise ValueError(f"ends and weights have shapes {a.shape}, {b.shape}, {claimed.shape}")
     if len(a) and not (min(a.min(), b.min()) >= 0 and max(a.max(), b.max()) < graph.n):
         raise ValueError("an end of an edge is not a vertex of the graph")
-    a, b = a.astype(np.int64), b.astype(np.int64)
-    _check_edges(graph, a, b, claimed)
-    _check_shape(graph, a, b)
-    return sum(claimed.tolist())
-
-
-def _check_edges(graph: Graph, a: Indices, b: Indices, claimed: NDArray[np.generic]) -> None:
-    """Refuse edges that the graph does not have, or has with another weight."""
-    keys = graph.tails().astype(np.int64) * graph.n + graph.heads
-    asked = a * graph.n + b
-    place = np.minimum(np.searchsorted(keys, asked), max(graph.arcs - 1, 0))
-    for index in range(len(a)):
-        ends = f"{graph.labels[a[index]]} - {graph.labels[b[index]]}"
-        if not graph.arcs or keys[place[index]] != asked[index]:
+    for arc, tail, head, weight in zip(graph.arcs_between(a, b).tolist(), a.tolist(), b.tolist(), claimed.tolist()):
+        ends = f"{graph.labels[tail]} - {graph.labels[head]}"
+        if arc < 0:
             raise ValueError(f"the graph has no edge {ends}")
-        if int(graph.weights[place[index]]) != claimed[index]:
-            raise ValueError(f"the edge {ends} weighs {graph.weights[place[index]]}, not {claimed[index]}")
-
-
-def _check_shape(graph: Graph, a: Indices, b: Indices) -> None:
-    """Refuse cycles, more than one connected component, and leaves that are no terminals."""
-    assert graph.terminals is not None
+        if int(graph.weights[arc]) != weight:
+            raise ValueError(f"the edge {ends} weighs {graph.weights[arc]}, not {weight}")
     above: dict[int, int] = {}
     for tail, head in zip(a.tolist(), b.tolist()):
         if not _joined(above, tail, head):
@@ -152,11 +136,12 @@ def _check_shape(graph: Graph, a: Indices, b: Indices) -> None:
     for v in [*graph.terminals.tolist(), *a.tolist()]:
         if _root(above, v) != _root(above, first):
             raise ValueError(f"no path leads from vertex {graph.labels[v]} to terminal {graph.labels[first]}")
-    leaf = np.bincount(np.concatenate([a, b]), minlength=graph.n) == 1
+    leaf = np.bincount(np.concatenate([a, b]).astype(np.int64), minlength=graph.n) == 1
     leaf[graph.terminals] = False
     if leaf.any():
         label = graph.labels[int(np.argmax(leaf))]
         raise ValueError(f"vertex {label} is a leaf, but no terminal: the tree is not pruned")
+    return sum(claimed.tolist())
 
 
 def _root(above: dict[int, int], v: int) -> int:
@@ -184,8 +169,16 @@ class ClosureSpanningTree:
 
 def closure_spanning_tree(graph: Graph) -> ClosureSpanningTree:
     """Return weight and longest edge of the minimum spanning tree of a Steiner problem that has a solution."""
+    from scipy.sparse.csgraph import dijkstra
+
     assert graph.terminals is not None
-    distance, base = _nearest(graph, graph.terminals)
+    if exact_sum(graph.weights) >= EXACT_IN_DOUBLES:
+        distance, base = nearest_sources(graph, graph.terminals)
+    else:
+        matrix = graph.sparse_matrix(graph.weights.astype(np.float64))
+        length, _, near = dijkstra(matrix, indices=graph.terminals, min_only=True, return_predecessors=True)
+        reached = np.isfinite(length)
+        distance, base = np.where(reached, length, 0).astype(np.uint64), np.where(reached, near, -1)
     tails, heads = graph.tails(), graph.heads
     across = np.flatnonzero((tails < heads) & (base[tails] != base[heads]) & (base[tails] >= 0))
     lengths = distance[tails[across]] + graph.weights[across].astype(np.uint64) + distance[heads[across]]
@@ -194,18 +187,6 @@ def closure_spanning_tree(graph: Graph) -> ClosureSpanningTree:
     above: dict[int, int] = {}
     kept = [length for a, b, length in zip(*ends, lengths[order].tolist()) if _joined(above, a, b)]
     return ClosureSpanningTree(sum(kept), max(kept, default=0))
-
-
-def _nearest(graph: Graph, terminals: NDArray[np.int64]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-    """Return for each vertex the distance to the nearest terminal, and that terminal's position, -1 without a path."""
-    if exact_sum(graph.weights) >= EXACT_IN_DOUBLES:
-        return nearest_sources(graph, terminals)
-    from scipy.sparse.csgraph import dijkstra
-
-    matrix = graph.sparse_matrix(graph.weights.astype(np.float64))
-    distance, _, base = dijkstra(matrix, indices=terminals, min_only=True, return_predecessors=True)
-    reached = np.isfinite(distance)
-    return np.where(reached, distance, 0).astype(np.uint64), np.where(reached, base, -1).astype(np.int64)
 
 
 def closure_bound(weight: int, terminals: int) -> int:
@@ -236,47 +217,32 @@ def replayed(graph: Graph, root: int, raises: Iterable[tuple[int, int]], most: i
         A set holds the root, an amount is negative, or a vertex is not a terminal.
     """
     terminals = set() if graph.terminals is None else set(graph.terminals.tolist())
-    work = _Ascent(graph.offsets.tolist(), graph.heads.tolist(), graph.weights.tolist())
     if root not in terminals:
         raise ValueError("the root of the lower bound is not a terminal")
+    # Each arc stands in its head's row, where `rest` is what is left of its weight.
+    offsets, tails, rest = graph.offsets.tolist(), graph.heads.tolist(), graph.weights.tolist()
+    total = steps = 0
     for terminal, amount in raises:
         if terminal not in terminals or amount < 0:
             raise ValueError("a dual value of the lower bound is negative, or does not belong to a terminal")
-        work.raise_set(terminal, amount, root)
-        if work.steps > most:
-            return None
-    return work.total
-
-
-@dataclass
-class _Ascent:
-    """A dual ascent that is repeated. `tails` and `rest` (weight not used up yet) have each arc in its head's row."""
-
-    offsets: list[int]
-    tails: list[int]
-    rest: list[int]
-    total: int = 0
-    steps: int = 0
-
-    def raise_set(self, terminal: int, amount: int, root: int) -> None:
-        """Raise the dual value of the terminal's present set."""
         while amount:
-            members = [terminal]
-            inside = {terminal}
-            border: list[int] = []
-            for v in members:
-                for arc in range(self.offsets[v], self.offsets[v + 1]):
-                    if self.rest[arc]:
+            members, inside, border = [terminal], {terminal}, []
+            for v in members:  # which grow meanwhile
+                for arc in range(offsets[v], offsets[v + 1]):
+                    if rest[arc]:
                         border.append(arc)
-                    elif self.tails[arc] not in inside:
-                        inside.add(self.tails[arc])
-                        members.append(self.tails[arc])
-            self.steps += len(border) + len(members)
-            border = [arc for arc in border if self.tails[arc] not in inside]
+                    elif tails[arc] not in inside:
+                        inside.add(tails[arc])
+                        members.append(tails[arc])
+            steps += len(border) + len(members)
+            border = [arc for arc in border if tails[arc] not in inside]
             if root in inside or not border:
                 raise ValueError("a dual value of the lower bound belongs to a set that holds the root")
-            step = min(amount, min(self.rest[arc] for arc in border))
+            step = min(amount, min(rest[arc] for arc in border))
             for arc in border:
-                self.rest[arc] -= step
-            self.total += step
+                rest[arc] -= step
+            total += step
             amount -= step
+        if steps > most:
+            return None
+    return total

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hpcsolve.errors import InputError
 from hpcsolve.memory import require_free
-from hpcsolve.problems.labels import positions_of
+from hpcsolve.problems.labels import Labels
 from hpcsolve.problems.rounding import NO_ARC as NO_ARC
 from hpcsolve.problems.rounding import Costs, Precision, Rounding, costs_of_table, largest_cost
 from hpcsolve.wording import counted
@@ -85,8 +85,8 @@ class Tsp:
         return replace(self, cost=costs.values, scale=costs.scale, rounding=costs.rounding)
 
     def positions(self, cities: ArrayLike | Iterable[Any]) -> NDArray[np.int64]:
-        """Return the positions (from 0) of cities by label or name, with the errors of `positions_of`."""
-        return positions_of(self.labels, cities, self.name, "city", "cities", self.city_names)
+        """Return the positions (from 0) of cities by label or name, as `Labels.positions`."""
+        return Labels(self.labels, self.city_names, self.name, "city", "cities").positions(cities)
 
 
 BYTES_A_COST = 10

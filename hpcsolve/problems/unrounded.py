@@ -181,9 +181,7 @@ def unrounded_tree(graph: Graph, u: NDArray[Any], v: NDArray[Any]) -> Unrounded:
 def given_weights(graph: Graph, tails: NDArray[Any], heads: NDArray[Any]) -> list[Decimal]:
     """Return the given weights of arcs that the graph has, in the instance's own unit."""
     assert graph.rounding is not None and graph.rounding.exact is not None
-    keys = graph.tails().astype(np.int64) * graph.n + graph.heads
-    places = np.searchsorted(keys, np.asarray(tails, np.int64) * graph.n + heads)
-    return list(map(graph.rounding.exact, places.tolist()))
+    return list(map(graph.rounding.exact, graph.arcs_between(tails, heads).tolist()))
 
 
 def most_edges(weights: NDArray[Any], most: int, twice_cost: int) -> int:

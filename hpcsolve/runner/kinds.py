@@ -21,10 +21,11 @@ from hpcsolve import formats
 from hpcsolve.algorithms.registry import algorithm
 from hpcsolve.answers.contents import Column, Contents, columns
 from hpcsolve.errors import DamagedFileError, InputError
-from hpcsolve.formats import GraphInstance, Instance, InstanceOf, read_graph, read_terminals, write_graph
+from hpcsolve.formats import GraphInstance, Instance, InstanceOf, read_graph, write_graph
 from hpcsolve.formats.files import InputFile
 from hpcsolve.formats.npy import batch_of_arrays, read_batch
 from hpcsolve.formats.tsplib import with_names
+from hpcsolve.formats.vertex_lists import read_terminals
 from hpcsolve.job import Job
 from hpcsolve.output.schema import INSTANCE_GROUPS
 from hpcsolve.problems.geographic import DEGREES

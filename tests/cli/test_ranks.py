@@ -12,7 +12,7 @@ from scipy.spatial.distance import cdist
 
 from hpcsolve import load, solve
 from hpcsolve.algorithms.steiner_kmb import Parameters
-from hpcsolve.formats import write_steinlib
+from hpcsolve.formats.steinlib import write_steinlib
 from hpcsolve.output.reader import read_result
 from hpcsolve.problems.generate.graph import grid_graph, power_law_steiner, random_graph
 from hpcsolve.problems.libraries import to_scipy

@@ -15,7 +15,7 @@ from hpcsolve.algorithms.shortest_paths.engines import ENGINES
 from hpcsolve.algorithms.shortest_paths.searches import Want
 from hpcsolve.answers.reductions import middle_of
 from hpcsolve.errors import InputError
-from hpcsolve.formats import write_coordinates, write_dimacs
+from hpcsolve.formats.dimacs import write_coordinates, write_dimacs
 from hpcsolve.output.reader import read_result
 from hpcsolve.problems.generate import generate_graph
 from hpcsolve.problems.generate.graph import grid_graph, random_graph

@@ -10,7 +10,7 @@ import pytest
 
 import hpcsolve as package
 from hpcsolve.errors import InputError
-from hpcsolve.formats import write_steinlib
+from hpcsolve.formats.steinlib import write_steinlib
 from hpcsolve.output.reader import read_result
 from hpcsolve.problems.generate.graph import power_law_steiner, road_steiner
 from hpcsolve.problems.graph import from_edges

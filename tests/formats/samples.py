@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from hpcsolve.formats import read, read_graph, read_queries, read_terminals, read_tour
+from hpcsolve.formats import read, read_graph, read_tour
+from hpcsolve.formats.vertex_lists import read_queries, read_terminals
 from hpcsolve.job import load_job
 from hpcsolve.problems.graph import from_edges
 from hpcsolve.sweep import expand

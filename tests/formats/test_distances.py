@@ -8,7 +8,7 @@ import pytest
 
 from hpcsolve.errors import InputError
 from hpcsolve.formats import read
-from hpcsolve.problems.distances import dimensions, distance_functions
+from hpcsolve.problems.distances import FUNCTIONS, dimensions
 from hpcsolve.problems.tsp import NO_ARC
 
 
@@ -115,7 +115,7 @@ def test_whole_matrices(tmp_path, weight_type):
 
 
 def test_every_function_has_an_oracle():
-    assert set(SCALAR) == set(distance_functions()) == {row[0] for row in BY_HAND}
+    assert set(SCALAR) == set(FUNCTIONS) == {row[0] for row in BY_HAND}
 
 
 def test_more_cities_than_one_block(tmp_path):

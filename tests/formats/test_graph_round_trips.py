@@ -12,9 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpcsolve.errors import InputError
-from hpcsolve.formats import read_graph, write_coordinates, write_dimacs, write_graph, write_steinlib
+from hpcsolve.formats import read_graph, write_graph
 from hpcsolve.formats import records as line_reader
+from hpcsolve.formats.dimacs import write_coordinates, write_dimacs
 from hpcsolve.formats.records import numbers_of
+from hpcsolve.formats.steinlib import write_steinlib
 from hpcsolve.problems.graph import from_edges
 from hpcsolve.problems.libraries import from_scipy
 

@@ -6,7 +6,7 @@ import pytest
 
 from hpcsolve.errors import InputError
 from hpcsolve.formats import read, read_graph
-from hpcsolve.problems.labels import positions_of
+from hpcsolve.problems.labels import Labels
 from tests.formats.reading import refusal
 
 LINE = {"type": "LineString", "coordinates": [[16, 48], [17, 47]]}
@@ -92,5 +92,5 @@ def test_names_that_look_the_same_are_the_same(tmp_path):
     (tmp_path / "e.csv").write_text("u,v,w\nZu\u0308rich,Bern,5\nZ\u00fcrich,Genf,6\n", encoding="utf-8")
     graph = read_graph(tmp_path / "e.csv").problem
     assert graph.vertex_names == ("Z\u00fcrich", "Bern", "Genf")
-    found = positions_of(graph.labels, ["Zu\u0308rich"], "e", "vertex", "vertices", graph.vertex_names)
+    found = Labels(graph.labels, graph.vertex_names, "e", "vertex", "vertices").positions(["Zu\u0308rich"])
     assert found.tolist() == [0]

@@ -14,7 +14,7 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 
 import hpcsolve
 from hpcsolve.errors import InputError
-from hpcsolve.formats import queries_sha256, read_queries, read_terminals
+from hpcsolve.formats.vertex_lists import queries_sha256, read_queries, read_terminals
 from hpcsolve.problems.graph import from_edges
 from hpcsolve.problems.steiner import with_terminals
 from tests.formats.reading import refusal

@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 import hpcsolve
 from hpcsolve import formats
 from hpcsolve.errors import EnvironmentFault, InputError
-from hpcsolve.formats import read, read_tour, write_tour, write_tsplib
+from hpcsolve.formats import read, read_tour
 from hpcsolve.formats.files import InputFile
-from hpcsolve.formats.tsplib import entry_orders, read_tsplib
-from hpcsolve.formats.tsplib_write import tsplib_text
+from hpcsolve.formats.tsplib import ORDERS, read_tsplib
+from hpcsolve.formats.tsplib_write import tsplib_text, write_tour, write_tsplib
 from hpcsolve.problems.generate.tsp import clustered_tsp, random_matrix, uniform_tsp
 from hpcsolve.problems.notes import notes_on
 from hpcsolve.problems.questions import TourQuestion, check_tour
@@ -87,7 +87,7 @@ def entries(weight_format, n):
 
 @st.composite
 def explicit(draw, numbers):
-    weight_format = draw(st.sampled_from(sorted(entry_orders())))
+    weight_format = draw(st.sampled_from(sorted(ORDERS)))
     n = draw(st.integers(1, 7))
     table = draw(st.lists(st.lists(numbers, min_size=n, max_size=n), min_size=n, max_size=n))
     if weight_format != "FULL_MATRIX":
@@ -125,17 +125,18 @@ def test_decimals_and_forbidden_arcs_in_all_matrix_formats(case, data):
                 assert Fraction(int(tsp.cost[i, j]), tsp.scale) == Fraction(str(text).rstrip("."))
 
 
-@pytest.mark.parametrize("weight_format", sorted(entry_orders()))
+@pytest.mark.parametrize("weight_format", sorted(ORDERS))
 @pytest.mark.parametrize("n", [1, 2, 3, 6])
 def test_places_of_entries(weight_format, n):
     order = entries(weight_format, n)
-    assert entry_orders()[weight_format].count(n) == len(order)
+    listed = ORDERS[weight_format]
+    found, places = np.argwhere(listed.entries(n)).tolist(), listed.matrix(np.arange(len(order)), n)
+    assert listed.count(n) == len(order) == len(found)
     for index, (i, j) in enumerate(order):
-        found = entry_orders()[weight_format].entry(n, index)
-        assert found in ((i, j), (j, i)), "triangles are mirrored"
-        assert entry_orders()[weight_format].index(n, i, j) == index
+        assert found[index] in ([i, j], [j, i]), "triangles are mirrored"
+        assert places[i, j] == index
         if weight_format != "FULL_MATRIX":
-            assert i == j or entry_orders()[weight_format].index(n, j, i) == index
+            assert places[j, i] == index
 
 
 TRIANGLE = "1 0 0\n2 3 0\n3 0 4\n"

@@ -17,7 +17,7 @@ from hpcsolve.checkpoint import checkpoints, store
 from hpcsolve.checkpoint.saved import ANY_COUNT, Saved, newest
 from hpcsolve.checkpoint.store import LEASE, Lease, LeaseLost
 from hpcsolve.errors import DamagedFileError
-from hpcsolve.formats import write_steinlib
+from hpcsolve.formats.steinlib import write_steinlib
 from hpcsolve.parallel.comm import SerialComm
 from tests.formats.samples import Sample
 from tests.steiner_oracle import hypercube

@@ -92,8 +92,8 @@ FAULTS = (
     ),
     Fault(
         "a triangle by columns",
-        '"UPPER_COL": EntryOrder("lower", False)',
-        '"UPPER_COL": EntryOrder("upper", False)',
+        '"UPPER_COL": Listed("lower", False)',
+        '"UPPER_COL": Listed("upper", False)',
         ("tests/formats/test_tsplib.py::test_places_of_entries",),
     ),
     Fault(

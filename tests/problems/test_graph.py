@@ -17,7 +17,7 @@ from hpcsolve.problems.graph import (
     from_edges,
     z_order,
 )
-from hpcsolve.problems.labels import positions_of
+from hpcsolve.problems.labels import Labels
 from hpcsolve.problems.libraries import from_networkx, from_scipy, to_networkx, to_scipy
 from hpcsolve.problems.rounding import exact_weights
 
@@ -271,7 +271,7 @@ names = st.sampled_from(["Wien", "Graz", "0", "1", "7", "-3", "007", "1.0", "", 
 
 
 def found(labels, searched, names=()):
-    return positions_of(np.array(labels), searched, "town", "city", "cities", names)
+    return Labels(np.array(labels), names, "town", "city", "cities").positions(searched)
 
 
 @given(st.lists(names, min_size=1, max_size=8), st.data())

@@ -29,7 +29,7 @@ from hpcsolve.answers.reductions import REDUCTIONS
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
 from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo, batches_at_once
 from hpcsolve.errors import InputError
-from hpcsolve.formats import read_queries
+from hpcsolve.formats.vertex_lists import read_queries
 from hpcsolve.parallel.comm import Comm, SerialComm, even_shares
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.questions import PathQuestion

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.errors import InputError
-from hpcsolve.problems.distances import distance_functions, distance_matrix
+from hpcsolve.problems.distances import FUNCTIONS, distance_matrix
 from hpcsolve.problems.generate.random_integers import first_words, integers_below, require_integers, require_truths
 from hpcsolve.problems.rounding import largest_cost
 from hpcsolve.problems.tsp import Tsp, from_costs, require_memory
@@ -98,5 +98,5 @@ def _reflected(points: NDArray[np.int64], extent: int) -> NDArray[np.int64]:
 
 def _euclidean(points: NDArray[np.int64], name: str, comment: str) -> Tsp:
     labels, places = np.arange(1, len(points) + 1), points.astype(np.float64)
-    cost = distance_matrix(places, distance_functions()["EUC_2D"])
+    cost = distance_matrix(places, FUNCTIONS["EUC_2D"])
     return from_costs(cost, name, labels=labels, coordinates=places, comment=comment)

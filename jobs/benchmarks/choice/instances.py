@@ -12,7 +12,8 @@ import numpy as np
 from scipy.sparse.csgraph import dijkstra
 
 from hpcsolve.errors import InputError
-from hpcsolve.formats import read, read_graph, write, write_steinlib
+from hpcsolve.formats import read, read_graph, write
+from hpcsolve.formats.steinlib import write_steinlib
 from hpcsolve.problems.generate import generate_graph
 from hpcsolve.problems.generate.graph import power_law_steiner, road_steiner
 from hpcsolve.problems.generate.tsp import clustered_tsp, random_matrix, uniform_tsp
