@@ -70,8 +70,12 @@ def _without(folder: str, value: Any) -> Any:
 
 def build_for(job: Job, say: Say = say_nothing) -> None:
     """Build the kernels that a job may load, for the device that it asks for. Raises as `prepare_run`."""
-    solver, device = algorithm(job.settings.algorithm), job.settings.device
-    files = solver.kernels_of(job.parameters, job.settings.instance, job.settings.stop)
+    solver = algorithm(job.settings.algorithm)
+    build_files(solver.kernels_of(job.parameters, job.settings.instance, job.settings.stop), job.settings.device, say)
+
+
+def build_files(files: Sequence[str], device: str, say: Say = say_nothing) -> None:
+    """Build kernel files for a device, as a job names it, several at a time. Raises as `prepare_run`."""
     architectures = _architectures(device)
     codes = tuple(dict.fromkeys(_codes(files, device, architectures)))
     missing = [code for code in codes if not code.is_built()]

@@ -1,17 +1,24 @@
 """The half hour on a GPU, tried on the stub driver: a part from end to end, and what becomes of steps that fail."""
 
+import re
 import sys
+from contextlib import nullcontext
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from hpcsolve.device.base import DeviceInfo
 from hpcsolve.errors import InputError
+from hpcsolve.parallel.comm import SerialComm
 from jobs.benchmarks.common.figures import Figure, figures_in, milliseconds
-from jobs.benchmarks.gpu import checks, table
-from jobs.benchmarks.gpu.cases import cases, held_karp_floor
+from jobs.benchmarks.gpu import checks, measure, shapes, table
+from jobs.benchmarks.gpu.cases import Case, cases, held_karp_floor
 from jobs.benchmarks.gpu.measure import chosen
-from jobs.benchmarks.gpu.parts import PROFILED, parts
-from jobs.benchmarks.gpu.shapes import SWEEPS
+from jobs.benchmarks.gpu.parts import parts
+from jobs.benchmarks.gpu.profile import PROFILED
+from jobs.benchmarks.gpu.record import counts, longest, recording
+from jobs.benchmarks.gpu.shapes import SWEEPS, Sweep
 from jobs.benchmarks.gpu.steps import Step, recorded, run_part
 from tests.markdown import tables
 from tests.races.check import exported_kernels
@@ -27,9 +34,10 @@ def test_the_times_on_the_stub_driver(stub, tmp_path, run_process, repository):
     done = run_process(command, timeout=300, env=environment, cwd=repository)
     assert done.returncode == 0, done.stdout + done.stderr
     steps, seconds, figures = tables((tmp_path / "summary.md").read_text())
-    assert len(steps) == 8 and {row["outcome"] for row in steps} == {"done"}
+    assert len(steps) == 14 and {row["outcome"] for row in steps} == {"done"}
     assert [row["part"] for row in seconds] == ["times"]
     assert {f"{name}, kernels" for name in cases(True)} <= {row["figure"] for row in figures}
+    assert {f"held-karp-12-u2 on {ranks} ranks, kernels" for ranks in (2, 4)} <= {row["figure"] for row in figures}
     assert all(float(row["ms"]) >= 0 and row["device"] == "Stub GPU 0" for row in figures)
     launches = tables((tmp_path / "times-01-launches.log").read_text())[0]
     assert [row["arguments"] for row in launches] == ["7", "19", "33"]
@@ -45,12 +53,106 @@ def test_a_check_on_the_stub_driver(check, settings, words, stub, run_process, r
     assert done.returncode == 0 and words in done.stdout and "as it should be" in done.stdout, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("part", ["sanitizer", "profiles"])
-def test_what_another_program_would_watch_runs(part, stub, run_process, repository):
-    command = parts(True)[part]()[0].command
-    watched = [word.replace("*", "held-karp-10-u2") for word in command[command.index(PYTHON) :]]
+def test_what_a_sanitizer_would_watch_runs(stub, run_process, repository):
+    command = parts(True)["sanitizer"]()[1].command
+    watched = command[command.index(PYTHON) :]
     done = run_process(watched, timeout=120, env=stub.environment(nvcc="single"), cwd=repository)
-    assert done.returncode == 0 and command[0] in ("compute-sanitizer", "ncu"), done.stdout + done.stderr
+    assert done.returncode == 0 and command[0] == "compute-sanitizer", done.stdout + done.stderr
+
+
+def test_the_numbers_of_the_sweeps_reach_the_launches_on_the_stub_driver(stub, run_process, repository):
+    command = [PYTHON, "-m", "jobs.benchmarks.gpu.shapes", "--device", "cuda", "--small", "--repeats", "1"]
+    done = run_process(command, timeout=120, env=stub.environment(nvcc="single"), cwd=repository)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert len(figures_in(done.stdout)) == 2 * len(SWEEPS)
+
+
+def test_the_longest_launch_of_each_kernel_is_profiled(stub, tmp_path, run_process, repository):
+    program = tmp_path / "ncu"  # runs what it is given, and says what it would profile
+    program.write_text(f"""#!{PYTHON}
+import subprocess, sys
+begin = sys.argv.index({PYTHON!r})
+print("ncu:", *sys.argv[1:begin], flush=True)
+sys.exit(subprocess.run(sys.argv[begin:]).returncode)
+""")
+    program.chmod(0o755)
+    environment = stub.environment(nvcc="single", HPCSOLVE_DATA="")
+    environment["PATH"] = f"{tmp_path}:{environment['PATH']}"
+    done = run_process([PYTHON, "-m", "jobs.benchmarks.gpu.profile", "--small"], timeout=180, env=environment,
+                       cwd=repository)
+    assert done.returncode == 0, done.stdout + done.stderr
+    profiled = [line.split() for line in done.stdout.splitlines() if line.startswith("ncu:")]
+    assert [words[words.index("--kernel-name") + 1] for words in profiled] == list(PROFILED)
+    runs = [line for line in done.stdout.splitlines() if "0 runs, each with" in line]
+    for (kernel, (_, case)), words, run in zip(PROFILED.items(), profiled, runs, strict=True):
+        launches = int(re.search(rf"{kernel} (\d+)", run)[1])
+        assert run.startswith(f"{case}: ") and 0 <= int(words[words.index("--launch-skip") + 1]) < launches
+
+
+class OneKernel:
+    """A device on which a run launches the kernel `step` thrice, the second time for longest."""
+
+    info = DeviceInfo("cuda", "", "", "", units=4)
+
+    def __init__(self):
+        self.seconds = 0.0
+
+    def kernel(self, file, name):
+        def launch(grid, block, **arguments):
+            self.seconds += {1: 0.1, 2: 0.5, 3: 0.2}[arguments["number"]]
+
+        return launch
+
+    def timer(self):
+        return Watch(self)
+
+
+class Watch:
+    """A stopwatch of such a device."""
+
+    def __init__(self, device):
+        self.device, self.seconds = device, 0.0
+
+    def start(self):
+        self.began = self.device.seconds
+
+    def stop(self):
+        self.seconds += self.device.seconds - self.began
+
+
+def run_thrice(case, problem, device, comm):
+    kernel = device.kernel("file", "step")
+    for number in (1, 2, 3):
+        kernel(8, 32, number=number)
+    return {"kernels": 0.8}
+
+
+def test_a_case_that_launches_other_kernels_is_refused(monkeypatch):
+    monkeypatch.setattr(measure, "timed", run_thrice)
+    case = Case("held-karp", lambda: None, ("step",))
+    launches = measure.counted_launches("it", case, None, OneKernel(), SerialComm())
+    assert [(launch.kernel, launch.blocks, launch.threads) for launch in launches] == [("step", 8, 32)] * 3
+    other = replace(case, kernels=("step", "step_u2"))
+    with pytest.raises(InputError, match="the case it does not launch step_u2"):
+        measure.counted_launches("it", other, None, OneKernel(), SerialComm())
+
+
+def test_a_sweep_whose_number_does_not_reach_a_launch_is_refused(monkeypatch):
+    monkeypatch.setattr(shapes, "timed", run_thrice)
+    case = Case("held-karp", lambda: None, ("step",))
+    threads = SWEEPS["tile"].reached
+    sweep = Sweep("it", "it", "step", "threads a block", (32, 64), lambda value: nullcontext(), threads)
+    found = shapes.swept(sweep, case, OneKernel(), 1)
+    assert next(found)[0] == 32
+    with pytest.raises(InputError, match="64 threads a block do not reach step, whose launches have 32"):
+        next(found)
+
+
+def test_the_longest_launch_is_found():
+    device = OneKernel()
+    with recording(device, timed=True) as launches:
+        run_thrice(None, None, device, None)
+    assert longest(launches, "step") == 1 and counts(launches) == {"step": 3}
 
 
 def test_other_bytes_are_found(monkeypatch, capsys):
@@ -117,13 +219,18 @@ def test_the_marks_are_in_the_document():
 
 def test_what_the_steps_name_exists():
     large, small = cases(False), cases(True)
-    assert set(PROFILED) <= exported_kernels()
-    assert set(PROFILED.values()) | {sweep.case for sweep in SWEEPS.values()} <= set(large)
-    assert {sweep.small for sweep in SWEEPS.values()} <= set(small)
+    named = {kernel for case in large.values() for kernel in case.kernels} | set(PROFILED)
+    named |= {f"{sweep.kernel}_32" if name == "phast-sources" else sweep.kernel for name, sweep in SWEEPS.items()}
+    assert named <= exported_kernels()
+    for kernel, (case, _) in PROFILED.items():
+        assert kernel in large[case].kernels
+    for sweep in SWEEPS.values():
+        assert any(kernel.startswith(sweep.kernel) for kernel in large[sweep.case].kernels)
+    assert {sweep.small for sweep in SWEEPS.values()} | {case for _, case in PROFILED.values()} <= set(small)
     for which, known in ((False, large), (True, small)):
         words = [word for step in parts(which)["times"]() for word in step.command]
         patterns = [word for word in words if word.endswith(("*", "-u2", "-u4"))]
-        assert chosen(patterns, known) == list(known)
+        assert sorted(chosen(patterns, known)) == sorted(known)
     with pytest.raises(InputError, match=r"there is no case new-jersey-"):
         chosen(["new-jersey-*"], small)
 

@@ -10,10 +10,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from hpcsolve.algorithms.base import NO_STOP, StopCriteria
+from hpcsolve.algorithms.held_karp.bounded.prove import LEVELS
 from hpcsolve.algorithms.held_karp.lattice.split import split_cities
 from hpcsolve.errors import InputError
 from hpcsolve.problems.generate import call_generator, makers
+from hpcsolve.problems.tsp import NO_ARC, TspBatch
 from jobs.benchmarks.ants.instances import read_or_generate
 from jobs.benchmarks.held_karp.peak import min_adds
 from jobs.benchmarks.shortest_paths.graphs import NEW_YORK, read_graph_named
@@ -22,10 +26,18 @@ from jobs.benchmarks.steiner.instances import read_instance
 MEMORY_RATE, ADD_RATE = 4.3e12, {2: 2.97e13, 4: 1.48e13}
 """Bytes a second of an H200's memory, and min-adds a second by bytes of a state."""
 SEARCH_SECONDS, GRID_SECONDS = 12e-6, 0.6e-3
-"""The least time of a search: on New York beside many others, and on R-MAT 20 alone."""
+"""The least time of a search by Near-Far: on New York beside many others, and on R-MAT 20 alone."""
+SWEEP_LINES = 10.33
+"""Lines of 128 bytes a vertex that a sweep from 32 sources, its check and its rows move on New York (phast.py)."""
+VERTICES = 264346
+"""Of New York."""
 CITIES = {2: (24, 26, 28, 30, 32, 34), 4: (24, 26, 28, 30, 32, 33)}
+BOUND_ROUNDS = {32: 365}
+"""Rounds of bounds in a proof, the same on every device: the launches of bounds_price that
+`python -m jobs.benchmarks.gpu.measure bounded-32` counts."""
+BATCH = 100_000
 TREES = {"alue7080": ("road:30000:2344", 6e-3), "G103": ("road:78000:3033", 12e-3), "I083": ("road:89000:4991", 60e-3)}
-"""Steiner problems: the generated one that replaces a missing file, and the least seconds of all searches."""
+"""Steiner problems: the generated one that replaces a missing file, and the least seconds of all searches by tile."""
 COLONIES = (1, 32, 160)
 
 
@@ -37,12 +49,15 @@ class Case:
     ----------
     problem
         Reads or generates it.
+    kernels
+        The kernels whose time is measured. A run on a GPU must launch all of them.
     floor
         The least seconds of its kernels, None if not known.
     """
 
     algorithm: str
     problem: Callable[[], Any]
+    kernels: tuple[str, ...]
     parameters: Mapping[str, Any] = field(default_factory=dict)
     stop: StopCriteria = NO_STOP
     floor: float | None = None
@@ -50,16 +65,17 @@ class Case:
 
 def cases(small: bool) -> dict[str, Case]:
     """Return all cases by name. The small ones take a second each on the stub driver."""
-    found = {**_held_karp(small), **_paths(small), **_trees(small), **_ants(small)}
+    found = {**_lattices(small), **_bounds(small), **_batches(small), **_paths(small), **_trees(small), **_ants(small)}
     return {name: replace(case, floor=None) for name, case in found.items()} if small else found
 
 
-def _held_karp(small: bool) -> dict[str, Case]:
+def _lattices(small: bool) -> dict[str, Case]:
     found = {}
     for width, sizes in CITIES.items():
         for n in (10, 12) if small else sizes:
             make = _generated("tsp", "random-matrix", n=n, seed=n, high=1000 if width == 2 else 10**6)
-            found[f"held-karp-{n}-u{width}"] = Case("held-karp", make, floor=held_karp_floor(n, width))
+            found[f"held-karp-{n}-u{width}"] = Case("held-karp", make, (f"held_karp_step_u{width}",),
+                                                    {"method": "lattice"}, floor=held_karp_floor(n, width))
     return found
 
 
@@ -69,25 +85,50 @@ def held_karp_floor(n: int, width: int) -> float:
     return max(min_adds(n) / ADD_RATE[width], moved / MEMORY_RATE)
 
 
+def _bounds(small: bool) -> dict[str, Case]:
+    kernels = ("bounds_relax", "bounds_price", "bounds_walk", "bounds_through", "layers_expand_w1")
+    return {f"bounded-{n}": Case("held-karp", _generated("tsp", "random-matrix", n=n, seed=n, high=1000), kernels,
+                                 {"method": "bounded"}, floor=bounds_floor(n, BOUND_ROUNDS.get(n, 0)))
+            for n in ((14,) if small else (32,))}
+
+
+def bounds_floor(n: int, rounds: int) -> float:
+    """Return the least seconds of so many rounds of bounds for n cities on an H200: their min-adds of 32 bits."""
+    return rounds * (n - 1) ** 3 * 2 ** (LEVELS[-1] - 1) / ADD_RATE[4]
+
+
+def _batches(small: bool) -> dict[str, Case]:
+    n, count = 12, 100 if small else BATCH
+    return {f"batch-{n}": Case("held-karp", lambda: _batch(n, count), ("batch_solve",),
+                               floor=count * min_adds(n) / ADD_RATE[4])}
+
+
 def _paths(small: bool) -> dict[str, Case]:
-    found = {}
-    size = 2000 if small else 264346
+    found, size = {}, 2000 if small else VERTICES
+    make = (lambda: read_graph_named("road:2000")) if small else _new_york
     for sources in (6, 24) if small else (264, 528, 1584):
         asked = {"sources": list(range(1, size, size // sources))[:sources]}
-        make = (lambda: read_graph_named("road:2000")) if small else _new_york
-        found[f"new-york-{sources}"] = Case("shortest-paths", make, asked, floor=sources * SEARCH_SECONDS)
+        groups = -(-sources // 32)
+        swept = groups * VERTICES * SWEEP_LINES * 128 / MEMORY_RATE
+        climb_and_sweep = ("phast_climb_u4_32", "phast_sweep_u4_32")
+        found[f"near-far-{sources}"] = Case("shortest-paths", make, ("near_far_solve_u4",),
+                                            {**asked, "engine": "near-far"}, floor=sources * SEARCH_SECONDS)
+        found[f"phast-{sources}"] = Case("shortest-paths", make, (*climb_and_sweep, "phast_rows_u4_32"),
+                                         {**asked, "engine": "phast"}, floor=swept)
+        found[f"sums-{sources}"] = Case("shortest-paths", make, (*climb_and_sweep, "summaries_fold_u4_32"),
+                                        {**asked, "engine": "phast", "reduce": ["sum"]}, floor=swept)
     scale = 9 if small else 20
     asked = {"sources": [1], "engine": "near-far-grid"}
-    found[f"rmat-{scale}"] = Case("shortest-paths", _generated("graph", "rmat-graph", scale=scale), asked,
-                                  floor=GRID_SECONDS)
+    found[f"rmat-{scale}"] = Case("shortest-paths", _generated("graph", "rmat-graph", scale=scale),
+                                  ("near_far_grid_step_u4",), asked, floor=GRID_SECONDS)
     return found
 
 
 def _trees(small: bool) -> dict[str, Case]:
-    asked = {"mode": "kmb", "engine": "tile"}
+    asked, kernels = {"mode": "kmb", "engine": "tile"}, ("tile_search_u4",)
     if small:
-        return {"kmb-small": Case("steiner-kmb", lambda: read_instance("road:300:20").graph, asked)}
-    return {f"kmb-{name}": Case("steiner-kmb", _tree(name, other), asked, floor=floor)
+        return {"kmb-small": Case("steiner-kmb", lambda: read_instance("road:300:20").graph, kernels, asked)}
+    return {f"kmb-{name}": Case("steiner-kmb", _tree(name, other), kernels, asked, floor=floor)
             for name, (other, floor) in TREES.items()}
 
 
@@ -95,15 +136,23 @@ def _ants(small: bool) -> dict[str, Case]:
     names, iterations = (("small40",), 4) if small else (("pr1002", "pr2392"), 40)
     stop, found = StopCriteria(iterations=iterations), {}
     for name in names:
-        found[f"ant-system-{name}"] = Case("ant-colony", _cities(name), {"variant": "ant-system"}, stop)
+        found[f"ant-system-{name}"] = Case("ant-colony", _cities(name), ("head_tail_construct", "ant_system_update"),
+                                           {"variant": "ant-system"}, stop)
     name = "small40" if small else "pcb442"
     for colonies in COLONIES[: 2 if small else None]:
-        found[f"max-min-{name}-{colonies}"] = Case("ant-colony", _cities(name), {"colonies": colonies}, stop)
+        kernels = ("max_min_construct", "local_search_four_opt", "max_min_update")
+        found[f"max-min-{name}-{colonies}"] = Case("ant-colony", _cities(name), kernels, {"colonies": colonies}, stop)
     return found
 
 
 def _generated(kind: str, name: str, **keys: Any) -> Callable[[], Any]:
     return lambda: call_generator(makers(kind), name, keys)
+
+
+def _batch(n: int, count: int) -> TspBatch:
+    costs = np.random.default_rng(1).integers(1, 1000, (count, n, n))
+    costs[:, range(n), range(n)] = NO_ARC
+    return TspBatch("random", (costs,), 1)
 
 
 def _cities(name: str) -> Callable[[], Any]:

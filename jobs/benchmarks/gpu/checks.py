@@ -1,5 +1,6 @@
 """What must be true on a GPU before a time counts. Each check is a command of its own, with exit code 0 or 1.
 
+    python -m jobs.benchmarks.gpu.checks kernels                      # all kernels can be compiled, and are kept
     python -m jobs.benchmarks.gpu.checks compare --device cuda        # the jobs of jobs/: /solution equals the CPU's
     python -m jobs.benchmarks.gpu.checks share                        # two ranks on one GPU: the same
     python -m jobs.benchmarks.gpu.checks fault                        # a failing kernel gives one line that names it
@@ -17,17 +18,20 @@ from pathlib import Path
 
 import numpy as np
 
+from hpcsolve.algorithms.registry import NAMES, algorithm
 from hpcsolve.analysis.load import load
 from hpcsolve.device.base import Buffer, Device
 from hpcsolve.device.select import open_device
 from hpcsolve.errors import EnvironmentFault, ResourceError
 from hpcsolve.parallel.comm import SerialComm
+from hpcsolve.runner.ahead import build_files
 from jobs.benchmarks.common.command import end_with, new_parser
 from jobs.benchmarks.common.ranks import mpiexec
 
 JOBS = Path(__file__).resolve().parents[2]
 SMALL = ("eu-capitals", "places", "streets", "river-crossings")
 """The jobs of a small comparison."""
+MINPLUS_FILE = "held_karp/minplus"
 Solution = dict[str, tuple[str, tuple[int, ...], bytes]]
 
 
@@ -41,6 +45,13 @@ def main() -> int:
     wrong = list(CHECKS[options.check](options))
     print("\n".join(wrong or ["as it should be"]))
     return 1 if wrong else 0
+
+
+def kernels(options: argparse.Namespace) -> Iterator[str]:
+    """Compile all kernels for the device, several at a time, and yield nothing: what fails is an error."""
+    files = [file for name in NAMES for file in algorithm(name).kernel_files]
+    build_files([MINPLUS_FILE] if options.small else [MINPLUS_FILE, *dict.fromkeys(files)], options.device, print)
+    yield from ()
 
 
 def compare(options: argparse.Namespace) -> Iterator[str]:
@@ -102,13 +113,13 @@ def memory(options: argparse.Namespace) -> Iterator[str]:
         device.synchronize()
 
 
-CHECKS = {"compare": compare, "share": share, "fault": fault, "memory": memory}
+CHECKS = {"kernels": kernels, "compare": compare, "share": share, "fault": fault, "memory": memory}
 
 
 def launch_minplus(device: Device, length: int) -> None:
     """Launch minplus_multiply on 64 values as if they were `length` values."""
     rows, cost, out = device.zeros(64, np.uint16), device.zeros(8, np.uint32), device.zeros(8 * 64, np.uint16)
-    kernel = device.kernel("held_karp/minplus", "minplus_multiply")
+    kernel = device.kernel(MINPLUS_FILE, "minplus_multiply")
     kernel(length // 64, 64, sources=1, targets=8, length=length, chunk=64, rows=rows, cost=cost, out=out)
 
 

@@ -1,13 +1,17 @@
 """Times cases on a device in this process: kernels, copies, and the whole run, each the best of several.
 
-    python -m jobs.benchmarks.gpu.measure --device cuda held-karp-32-u2 new-york-264
+    python -m jobs.benchmarks.gpu.measure --device cuda held-karp-32-u2 phast-264
+    mpiexec -n 2 python -m jobs.benchmarks.gpu.measure --device cuda held-karp-32-u2
     python -m jobs.benchmarks.gpu.measure --list
 
-A name may have stars: held-karp-*. A case that does not fit in the device's memory is left out, with a message.
+A name may have stars: held-karp-*. A case that does not fit in the device's memory is left out, with a message. A run
+before those that are timed counts the launches of each kernel. Times of several ranks are those of the slowest one.
 """
 
 from __future__ import annotations
 
+import argparse
+import sys
 import time
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatch
@@ -15,13 +19,17 @@ from fnmatch import fnmatch
 from hpcsolve.algorithms.base import silent
 from hpcsolve.algorithms.registry import algorithm
 from hpcsolve.device.base import Device
-from hpcsolve.device.select import open_device
+from hpcsolve.device.select import on_all_ranks, open_device
 from hpcsolve.errors import InputError, ResourceError
-from hpcsolve.parallel.comm import SerialComm
-from jobs.benchmarks.common.command import add_repeats, end_with, new_parser
+from hpcsolve.job import IN_MEMORY
+from hpcsolve.parallel.comm import Comm
+from hpcsolve.parallel.launch import guard
+from hpcsolve.runner.ahead import build_files
+from jobs.benchmarks.common.command import add_repeats, new_parser
 from jobs.benchmarks.common.figures import Figure, milliseconds
 from jobs.benchmarks.common.table import markdown
 from jobs.benchmarks.gpu.cases import Case, cases
+from jobs.benchmarks.gpu.record import Launch, counts, recording
 
 Times = dict[str, float]
 """Seconds of a run: `kernels`, `copies`, `run`."""
@@ -36,14 +44,33 @@ def main() -> int:
     parser.add_argument("--list", action="store_true", help="print the names of the cases")
     add_repeats(parser, 3)
     options = parser.parse_args()
-    known = cases(options.small)
     if options.list:
-        print("\n".join(known))
+        print("\n".join(cases(options.small)))
         return 0
-    with open_device(options.device, SerialComm(), share_gpu=True)[0] as device:
+    return guard(lambda comm: _measure(options, comm), lambda: _build(options))
+
+
+def _build(options: argparse.Namespace) -> dict[str, str]:
+    """Build the kernels of the cases, which must not be done once MPI has started."""
+    known = cases(options.small)
+    found = [known[name] for name in chosen(options.names, known)]
+    build_files(list(dict.fromkeys(file for case in found for file in kernel_files(case))), options.device)
+    return {"cases": " ".join(options.names)}
+
+
+def kernel_files(case: Case) -> tuple[str, ...]:
+    """Return the kernel files that a case may load."""
+    solver = algorithm(case.algorithm)
+    return solver.kernels_of(solver.parameters(**case.parameters), IN_MEMORY, case.stop)
+
+
+def _measure(options: argparse.Namespace, comm: Comm) -> int:
+    known = cases(options.small)
+    with open_device(options.device, comm, share_gpu=True)[0] as device:
         figures = [figure for name in chosen(options.names, known)
-                   for figure in measured(name, known[name], device, options.repeats)]
-    print("\n".join([*(figure.line for figure in figures), "", *table(figures)]))
+                   for figure in measured(name, known[name], device, comm, options.repeats)]
+    if comm.rank == 0:
+        print("\n".join([*(figure.line for figure in figures), "", *table(figures)]))
     return 0
 
 
@@ -55,34 +82,66 @@ def chosen(patterns: list[str], known: Iterable[str]) -> list[str]:
     return [name for name in known if any(fnmatch(name, pattern) for pattern in patterns)]
 
 
-def measured(name: str, case: Case, device: Device, repeats: int) -> Iterator[Figure]:
-    """Yield the least times of a case: its kernels, its copies and its whole run, after a run that warms up."""
+def measured(name: str, case: Case, device: Device, comm: Comm, repeats: int) -> Iterator[Figure]:
+    """Yield the least times of a case: its kernels, its copies and its whole run. Collective."""
     problem = case.problem()
     try:
-        runs = [timed(case, problem, device) for _ in range(1 + repeats)][1:]
+        launches = counted_launches(name, case, problem, device, comm)
+        runs = [timed(case, problem, device, comm) for _ in range(repeats)]
     except ResourceError as refusal:
-        print(f"{name} is left out: {refusal}", flush=True)
+        if comm.rank == 0:
+            print(f"{name} is left out: {refusal}", flush=True)
         return
-    for what in runs[0]:
-        floor = case.floor if what == "kernels" else None
-        yield Figure(f"{name}, {what}", device.info.name, min(run[what] for run in runs), floor)
-    print(f"{name}: {len(runs)} runs", flush=True)
+    where = name if comm.size == 1 else f"{name} on {comm.size} ranks"
+    for what in runs[0] if runs else ():
+        floor = case.floor / comm.size if case.floor and what == "kernels" else None
+        yield Figure(f"{where}, {what}", device.info.name, min(run[what] for run in runs), floor)
+    if comm.rank == 0:
+        each = ", ".join(f"{kernel} {count}" for kernel, count in counts(launches).items())
+        print(f"{where}: {len(runs)} runs, each with {len(launches)} launches: {each}", flush=True)
 
 
-def timed(case: Case, problem: object, device: Device) -> Times:
-    """Solve a problem once. Raises `ResourceError` if it does not fit in the device's memory."""
+def counted_launches(name: str, case: Case, problem: object, device: Device, comm: Comm) -> list[Launch]:
+    """Solve a problem and return the launches of this rank, among which are those of all kernels that the case names.
+
+    On a CPU there may be other variants of them.
+
+    Raises
+    ------
+    InputError
+        A GPU did not launch one of these kernels, so that times of the case would be those of something else.
+    """
+    with recording(device) as launches:
+        timed(case, problem, device, comm)
+    missing = set(case.kernels) - set(counts(launches)) if device.info.kind == "cuda" else set()
+    if missing:
+        raise InputError(f"the case {name} does not launch {', '.join(sorted(missing))}: name its kernels in cases.py")
+    return launches
+
+
+def timed(case: Case, problem: object, device: Device, comm: Comm) -> Times:
+    """Solve a problem once, and return the times of the slowest rank. Collective.
+
+    Raises
+    ------
+    ResourceError
+        It does not fit in a device's memory.
+    """
     solver = algorithm(case.algorithm)
-    parameters = solver.parameters(**case.parameters)
-    stated = solver.statement(problem, parameters)
-    plan = solver.plan(stated, 1, device.info)
-    needed, free = plan.device_bytes[0] + plan.shared_bytes, device.memory_free()
-    if needed > free:
-        raise ResourceError(f"{needed} bytes do not fit on the device, {free} are free")
+    stated = solver.statement(problem, solver.parameters(**case.parameters))
+    plan = solver.plan(stated, comm.size, device.info, case.stop)
+    on_all_ranks(comm, lambda: _require_room(plan.device_bytes[comm.rank] + plan.shared_bytes, device))
     started = time.perf_counter()
-    outcome = solver.run(stated, device, SerialComm(), silent, case.stop)
-    run = time.perf_counter() - started
-    rank = outcome.rank
-    return {"kernels": rank["seconds_kernel"], "copies": rank.get("seconds_copy", 0.0), "run": run}
+    rank = solver.run(stated, device, comm, silent, case.stop).rank
+    own = {"kernels": rank["seconds_kernel"], "copies": rank.get("seconds_copy", 0.0),
+           "run": time.perf_counter() - started}
+    every = comm.allgather(own)
+    return {what: max(times[what] for times in every) for what in own}
+
+
+def _require_room(needed: int, device: Device) -> None:
+    if needed > device.memory_free():
+        raise ResourceError(f"{needed} bytes do not fit on the device, {device.memory_free()} are free")
 
 
 def table(figures: list[Figure]) -> list[str]:
@@ -93,4 +152,4 @@ def table(figures: list[Figure]) -> list[str]:
 
 
 if __name__ == "__main__":
-    end_with(main, "jobs.benchmarks.gpu.measure")
+    sys.exit(main())

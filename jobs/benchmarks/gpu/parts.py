@@ -7,7 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from hpcsolve.device.compiler import cuda_compiler
+from jobs.benchmarks.common.ranks import mpiexec
 from jobs.benchmarks.gpu.checks import JOBS
+from jobs.benchmarks.gpu.profile import PROFILED
 from jobs.benchmarks.gpu.shapes import SWEEPS
 from jobs.benchmarks.gpu.steps import Step
 
@@ -16,12 +18,6 @@ TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 """compute-sanitizer's tools."""
 SANITIZER_FAILED = 9
 """The exit code of compute-sanitizer if it finds a fault."""
-PROFILED = {
-    "held_karp_step_u2": "held-karp-28-u2", "near_far_solve_u4": "new-york-264", "near_far_grid_step_u4": "rmat-20",
-    "tile_search_u4": "kmb-G103", "head_tail_construct": "ant-system-pr2392",
-}
-"""Kernels that ncu profiles, and the cases that launch them."""
-
 
 def parts(small: bool) -> dict[str, Callable[[], list[Step]]]:
     """Return for each part a function that returns its steps, the most important part first."""
@@ -32,7 +28,7 @@ def parts(small: bool) -> dict[str, Callable[[], list[Step]]]:
 def truth(small: bool) -> list[Step]:
     """Return the steps that print versions, and the checks that must succeed before a time counts."""
     checks = [_module(f"check {name}", "checks", 240 if name == "compare" else 60, name, small=small)
-              for name in ("compare", "share", "memory")]
+              for name in ("kernels", "compare", "share", "memory")]
     fault = Step("check fault", (PYTHON, "-m", "jobs.benchmarks.gpu.checks", "fault"), 60, {"STUB_FAIL_KERNEL": "1"})
     return [
         Step("driver", ("nvidia-smi", "-q"), 30),
@@ -52,28 +48,35 @@ def tests(small: bool) -> list[Step]:
 
 
 def sanitizer(small: bool) -> list[Step]:
-    """Return the steps that run every kernel on small problems, one under each tool of compute-sanitizer."""
+    """Return the steps that run every kernel on small problems, one under each tool of compute-sanitizer.
+
+    The kernels are built before, side by side, since the compiler takes far longer under a tool.
+    """
     run = (PYTHON, "-m", "tests.ptx.program", "run", *(("minplus",) if small else ()))
-    return [Step(tool, ("compute-sanitizer", "--tool", tool, "--error-exitcode", str(SANITIZER_FAILED), *run), 140)
-            for tool in TOOLS]
+    watch = ("compute-sanitizer", "--error-exitcode", str(SANITIZER_FAILED), "--tool")
+    kernels = _module("kernels", "checks", 140, "kernels", small=small)
+    return [kernels, *(Step(tool, (*watch, tool, *run), 140) for tool in TOOLS)]
 
 
 def times(small: bool) -> list[Step]:
-    """Return the measurements: launches, then each algorithm by itself."""
-    groups = {"held-karp 16-bit": "held-karp-*-u2", "held-karp 32-bit": "held-karp-*-u4", "new york": "new-york-*",
-              "r-mat": "rmat-*", "steiner trees": "kmb-*", "ant systems": "ant-system-*", "colonies": "max-min-*"}
+    """Return the measurements: launches, then each algorithm by itself, then Held-Karp on several ranks.
+
+    The ranks have a GPU each if there are enough, else they share one, which says what their messages cost.
+    """
+    groups = {"held-karp 16-bit": "held-karp-*-u2", "held-karp 32-bit": "held-karp-*-u4", "bounds": "bounded-*",
+              "batches": "batch-*", "near-far": "near-far-*", "phast": "phast-*", "sums": "sums-*", "r-mat": "rmat-*",
+              "steiner trees": "kmb-*", "ant systems": "ant-system-*", "colonies": "max-min-*"}
     launches = Step("launches", (PYTHON, "-m", "jobs.benchmarks.gpu.launches", "--device", "cuda"), 60)
+    shared = "held-karp-12-u2" if small else "held-karp-32-u2"
     return [launches, *(_module(name, "measure", 150, "--device", "cuda", pattern, small=small)
-                        for name, pattern in groups.items())]
+                        for name, pattern in groups.items()),
+            *(_module(f"held-karp on {ranks} ranks", "measure", 60, "--device", "cuda", shared, small=small,
+                      before=(mpiexec(), "-n", str(ranks))) for ranks in (2, 4))]
 
 
 def profiles(small: bool) -> list[Step]:
-    """Return the steps in which ncu profiles kernels."""
-    options = ("--set", "basic", "--section", "SpeedOfLight", "--section", "Occupancy", "--section",
-               "MemoryWorkloadAnalysis", "--launch-skip", "2", "--launch-count", "2")
-    return [Step(kernel, ("ncu", *options, "--kernel-name", kernel, PYTHON, "-m", "jobs.benchmarks.gpu.measure",
-                          "--device", "cuda", "--repeats", "1", *(("--small", "*") if small else (case,))), 110)
-            for kernel, case in PROFILED.items()]
+    """Return the steps in which ncu profiles the longest launch of each kernel."""
+    return [_module(kernel, "profile", 110, kernel, small=small, needs="ncu") for kernel in PROFILED]
 
 
 def sweeps(small: bool) -> list[Step]:
@@ -81,6 +84,10 @@ def sweeps(small: bool) -> list[Step]:
     return [_module(name, "shapes", 110, "--device", "cuda", name, small=small) for name in SWEEPS]
 
 
-def _module(name: str, module: str, seconds: float, *words: str, small: bool) -> Step:
-    options = ("--small", *(() if module == "checks" else ("--repeats", "1"))) if small else ()
-    return Step(name, (PYTHON, "-m", f"jobs.benchmarks.gpu.{module}", *words, *options), seconds)
+def _module(
+    name: str, module: str, seconds: float, *words: str, small: bool, before: tuple[str, ...] = (), needs: str = ""
+) -> Step:
+    """Return a step that runs a module of this package, small ones once."""
+    once = ("--repeats", "1") if module in ("measure", "shapes") else ()
+    options = ("--small", *once) if small else ()
+    return Step(name, (*before, PYTHON, "-m", f"jobs.benchmarks.gpu.{module}", *words, *options), seconds, needs=needs)

@@ -14,20 +14,21 @@ from dataclasses import dataclass, replace
 from typing import Any
 from unittest import mock
 
-from hpcsolve.algorithms.held_karp.lattice import planes
+from hpcsolve.algorithms.held_karp.lattice import planes, split
 from hpcsolve.algorithms.shortest_paths import choice
-from hpcsolve.algorithms.shortest_paths.engines import single
+from hpcsolve.algorithms.shortest_paths.engines import phast, single
 from hpcsolve.algorithms.shortest_paths.searches import Prepared
 from hpcsolve.algorithms.steiner_kmb import terminal_rows
 from hpcsolve.device.base import Device
 from hpcsolve.device.select import open_device
-from hpcsolve.errors import ResourceError
+from hpcsolve.errors import InputError, ResourceError
 from hpcsolve.parallel.comm import SerialComm
 from jobs.benchmarks.common.command import add_repeats, end_with, new_parser
 from jobs.benchmarks.common.figures import Figure, milliseconds
 from jobs.benchmarks.common.table import markdown
 from jobs.benchmarks.gpu.cases import Case, cases
 from jobs.benchmarks.gpu.measure import timed
+from jobs.benchmarks.gpu.record import Launch, recording
 
 
 @dataclass(frozen=True)
@@ -38,53 +39,91 @@ class Sweep:
     ----------
     case, small
         Names of the cases that are timed, large and small.
+    kernel
+        The kernel whose launches have the number; its name without the width, where that is the number.
     unit
         What the values count.
     shape
         Returns a context manager in which launches have a value.
+    reached
+        Returns the value of a launch, given the units of the device.
+    small_values
+        Those of the small case; by default the first two.
     """
 
     case: str
     small: str
+    kernel: str
     unit: str
     values: tuple[int, ...]
     shape: Callable[[int], AbstractContextManager[Any]]
+    reached: Callable[[Launch, int], int]
+    small_values: tuple[int, ...] = ()
 
 
-def _threads_of_searches(value: int) -> AbstractContextManager[Any]:
-    def made(*arguments: Any) -> tuple[Prepared, Any]:
-        prepared, way = prepared_on(*arguments)
-        prepared.threads = value
-        return prepared, way
-
-    prepared_on = choice.prepared_on
-    return mock.patch.object(choice, "prepared_on", made)
+def _threads(launch: Launch, units: int) -> int:
+    return launch.threads
 
 
-def _threads_of_tiles(value: int) -> AbstractContextManager[Any]:
-    def started(*arguments: Any) -> AbstractContextManager[Any]:
-        search = row_search(*arguments)
-        assert isinstance(search, Prepared)
-        search.threads = value
-        return search
+def _blocks(launch: Launch, units: int) -> int:
+    return launch.blocks
 
-    row_search = terminal_rows.row_search
-    return mock.patch.object(terminal_rows, "row_search", started)
+
+def _blocks_a_unit(launch: Launch, units: int) -> int:
+    return launch.blocks // units
+
+
+def _width(launch: Launch, units: int) -> int:
+    return int(launch.kernel.rpartition("_")[2])
+
+
+def _threads_of(module: Any, prepare: str) -> Callable[[int], AbstractContextManager[Any]]:
+    """Return a shape in which the searches that a function of a module prepares have so many threads a block."""
+    own = getattr(module, prepare)
+
+    def shape(value: int) -> AbstractContextManager[Any]:
+        def prepared(*arguments: Any) -> Any:
+            found = own(*arguments)
+            search = found[0] if isinstance(found, tuple) else found
+            assert isinstance(search, Prepared)
+            search.threads = value
+            return found
+
+        return mock.patch.object(module, prepare, prepared)
+
+    return shape
 
 
 def _constant(module: Any, name: str) -> Callable[[int], AbstractContextManager[Any]]:
     return lambda value: mock.patch.object(module, name, value)
 
 
+def _sources_of_groups(value: int) -> AbstractContextManager[Any]:
+    def shaped(n: int, searches: int, *rest: Any) -> phast.Shape:
+        return own(n, searches, *rest)._replace(width=value, groups=-(-searches // value))
+
+    own = phast.shape_for
+    return mock.patch.object(phast, "shape_for", shaped)
+
+
 THREADS = (32, 64, 128, 256, 512)
 SWEEPS = {
-    "held-karp": Sweep("held-karp-28-u2", "held-karp-12-u2", "threads a block", THREADS,
-                       _constant(planes, "BLOCK_THREADS")),
-    "near-far": Sweep("new-york-1584", "new-york-24", "threads a block", THREADS, _threads_of_searches),
-    "near-far-blocks": Sweep("new-york-1584", "new-york-24", "blocks a multiprocessor", (1, 2, 4, 6, 8),
-                             _constant(single, "BLOCKS_A_MULTIPROCESSOR")),
-    "near-far-grid": Sweep("rmat-20", "rmat-9", "threads a block", THREADS, _threads_of_searches),
-    "tile": Sweep("kmb-G103", "kmb-small", "threads a block", (64, 128, 256, 512, 1024), _threads_of_tiles),
+    "held-karp": Sweep("held-karp-28-u2", "held-karp-12-u2", "held_karp_step_u2", "threads a block", THREADS,
+                       _constant(planes, "BLOCK_THREADS"), _threads),
+    "held-karp-blocks": Sweep("held-karp-28-u2", "held-karp-12-u2", "held_karp_step_u2", "blocks a launch",
+                              (512, 1024, 2048, 4096, 8192), _constant(split, "LAUNCH_BLOCKS"), _blocks, (8, 16)),
+    "near-far": Sweep("near-far-1584", "near-far-24", "near_far_solve_u4", "threads a block", THREADS,
+                      _threads_of(choice, "prepared_on"), _threads),
+    "near-far-blocks": Sweep("near-far-1584", "near-far-24", "near_far_solve_u4", "blocks a multiprocessor",
+                             (1, 2, 3, 4, 5), _constant(single, "BLOCKS_A_MULTIPROCESSOR"), _blocks_a_unit),
+    "near-far-grid": Sweep("rmat-20", "rmat-9", "near_far_grid_step_u4", "threads a block", THREADS,
+                           _threads_of(choice, "prepared_on"), _threads),
+    "phast-climb": Sweep("phast-264", "phast-24", "phast_climb_u4_32", "threads a block", THREADS,
+                         _threads_of(choice, "prepared_on"), _threads),
+    "phast-sources": Sweep("phast-264", "phast-24", "phast_sweep_u4", "sources a group", (16, 32, 64),
+                           _sources_of_groups, _width),
+    "tile": Sweep("kmb-G103", "kmb-small", "tile_search_u4", "threads a block", (64, 128, 256, 512, 1024),
+                  _threads_of(terminal_rows, "row_search"), _threads),
 }
 
 
@@ -101,7 +140,7 @@ def main() -> int:
         for name in options.names or SWEEPS:
             sweep = SWEEPS[name]
             if options.small:
-                sweep = replace(sweep, case=sweep.small, values=sweep.values[:2])
+                sweep = replace(sweep, case=sweep.small, values=sweep.small_values or sweep.values[:2])
             figures = list(swept(sweep, cases(options.small)[sweep.case], device, options.repeats))
             rows = [[str(value), milliseconds(figure.seconds)] for value, figure in figures]
             lines = [*(figure.line for _, figure in figures), "", *markdown([f"{name}: {sweep.unit}", "ms"], rows), ""]
@@ -110,15 +149,29 @@ def main() -> int:
 
 
 def swept(sweep: Sweep, case: Case, device: Device, repeats: int) -> Iterator[tuple[int, Figure]]:
-    """Yield each value, and the least time of the kernels with it. A value that the device refuses is left out."""
-    problem = case.problem()
+    """Yield each value, and the least time of the kernels with it. A value that the device refuses is left out.
+
+    Raises
+    ------
+    InputError
+        No launch on a GPU has a value, so that the times would say nothing of it.
+    """
+    problem, comm = case.problem(), SerialComm()
     for value in sweep.values:
         try:
             with sweep.shape(value):
-                seconds = min(timed(case, problem, device)["kernels"] for _ in range(1 + repeats))
+                with recording(device) as launches:
+                    timed(case, problem, device, comm)
+                seconds = min(timed(case, problem, device, comm)["kernels"] for _ in range(repeats))
         except ResourceError as refusal:
             print(f"{value} {sweep.unit}: {refusal}", flush=True)
             continue
+        own = [launch for launch in launches if launch.kernel.startswith(sweep.kernel)]
+        reached = {sweep.reached(launch, device.info.units) for launch in own}
+        # A CPU has one thread a block, and as many blocks as cores.
+        if value not in reached and device.info.kind == "cuda":
+            raise InputError(f"{value} {sweep.unit} do not reach {sweep.kernel}, whose launches have "
+                             f"{', '.join(map(str, sorted(reached))) or 'no such number, as there are none'}")
         yield value, Figure(f"{sweep.case}, {value} {sweep.unit}", device.info.name, seconds)
 
 

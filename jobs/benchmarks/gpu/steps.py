@@ -29,6 +29,8 @@ class Step:
         Additional environment variables.
     expected
         The exit code of success.
+    needs
+        A program that the command starts: without it the step is left out.
     """
 
     name: str
@@ -36,6 +38,7 @@ class Step:
     seconds: float
     environment: Mapping[str, str] = field(default_factory=dict)
     expected: int = 0
+    needs: str = ""
 
 
 @dataclass(frozen=True)
@@ -74,11 +77,11 @@ def run_step(step: Step, log: Path, seconds: float, environment: Mapping[str, st
     """Run a step for at most so many seconds, write its output to the log, and return the outcome."""
     if seconds < 5:
         return "left out: no time"
-    program = shutil.which(step.command[0], path=environment.get("PATH"))
-    if program is None:
-        return f"left out: no {step.command[0]}"
+    for name in filter(None, (step.command[0], step.needs)):
+        if shutil.which(name, path=environment.get("PATH")) is None:
+            return f"left out: no {name}"
     with open(log, "w", encoding="utf-8") as file:
-        process = subprocess.Popen([program, *step.command[1:]], stdout=file, stderr=subprocess.STDOUT,
+        process = subprocess.Popen(step.command, stdout=file, stderr=subprocess.STDOUT,
                                    stdin=subprocess.DEVNULL, env=dict(environment), start_new_session=True)
         try:
             code = process.wait(timeout=seconds)

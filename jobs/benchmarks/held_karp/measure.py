@@ -65,7 +65,7 @@ def all_rows(
 def own_row(tsp: Tsp, kind: str, device: Device, effort: Effort, layout: Layout = "planes") -> Row:
     """Measure hpcsolve from the costs to the tour, and check the tour."""
     kernels: list[tuple[float, float | None]] = []
-    parameters = held_karp.Parameters(layout=layout)
+    parameters = held_karp.Parameters(layout=layout, method="lattice")
 
     def solve() -> Outcome:
         outcome = held_karp.ALGORITHM.solve(tsp, device, SerialComm(), parameters)
