@@ -11,7 +11,7 @@ import math
 import os
 import re
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -113,7 +113,17 @@ def found_files(names: Iterable[str | os.PathLike[str]]) -> list[str]:
     """Return the files that paths, patterns and folders stand for, each once. Raises as `collect`."""
     if not isinstance(names, Iterable):
         raise InputError(f"collect: expected names of files, got {type(names).__name__}")
-    found = [path for name in names for path in _matches(path_text(name, "collect"))]
+    found: list[str] = []
+    for name in (path_text(name, "collect") for name in names):
+        if os.path.isdir(name):
+            matches = glob.glob(os.path.join(glob.escape(name), "*.h5"))
+            missing = "the folder has no result files (*.h5)"
+        else:
+            matches = [name] if os.path.exists(name) else glob.glob(name, recursive=True)
+            missing = "there is no such file, and no file matches it as a pattern"
+        if not matches:
+            raise InputError(missing, name)
+        found += matches
     if not found:
         raise InputError("no result file is given")
     numbers = re.compile("([0-9]+)")  # compared as numbers, so that `n=8` comes before `n=10`
@@ -121,41 +131,42 @@ def found_files(names: Iterable[str | os.PathLike[str]]) -> list[str]:
         (int(part), "") if part.isdecimal() else (-1, part) for part in numbers.split(path)])
 
 
-def _matches(name: str) -> list[str]:
-    if os.path.isdir(name):
-        matches = glob.glob(os.path.join(glob.escape(name), "*.h5"))
-        if not matches:
-            raise InputError("the folder has no result files (*.h5)", name)
-        return matches
-    matches = [name] if os.path.exists(name) else glob.glob(name, recursive=True)
-    if not matches:
-        raise InputError("there is no such file, and no file matches it as a pattern", name)
-    return matches
-
-
 def _row(path: str) -> dict[str, Any]:
+    """Return the row of a result file."""
     contents = read_result(path, GROUPS, tables=False)
     require_whole(contents, path)
+
+    def reduced(name: str, reduce: Callable[[Any], Any], kind: type) -> Any:
+        """Return a column of `/ranks` reduced to one number, or None if it is missing or empty."""
+        values = contents.value("ranks", name, ())
+        return kind(reduce(np.asarray(values))) if len(values) else None
+
     with contradictions_refused(path):
+        result, worth = Result(contents), Worth(contents)
+        cost, bound = _number(worth.cost()), _number(worth.bound())
+        hosts, devices = (list(contents.value("ranks", name, ())) for name in ("host", "device"))
         keys = {".".join(names): value_text(value) if isinstance(value, list) else value
                 for names, value in leaves(contents.job)}
-        created = contents.attributes["created"]
-        return {"file": path, **_answer(contents), **_ranks(contents), "created": created, **keys}
-
-
-def _answer(contents: Contents) -> dict[str, Any]:
-    result, worth = Result(contents), Worth(contents)
-    cost, bound = _number(worth.cost()), _number(worth.bound())
-    return {
-        "name": contents.value("instance", "name"),
-        "n": result.n,
-        "cost": cost,
-        "bound": bound,
-        "gap": _gap(cost, bound, contents),
-        "optimal": result.optimal,
-        "verified": result.verified,
-        "complete": bool(contents.attributes["complete"]),
-    }
+        return {
+            "file": path,
+            "name": contents.value("instance", "name"),
+            "n": result.n,
+            "cost": cost,
+            "bound": bound,
+            "gap": _gap(cost, bound, contents),
+            "optimal": result.optimal,
+            "verified": result.verified,
+            "complete": result.complete,
+            "seconds": result.seconds if len(hosts) else None,
+            "seconds_kernel": reduced("seconds_kernel", np.max, float),
+            "bytes": reduced("peak_bytes", np.sum, int),
+            "bytes_resident": reduced("peak_resident_bytes", np.sum, int),
+            "ranks": len(hosts),
+            "host": " ".join(dict.fromkeys(hosts)),
+            "hardware": ", ".join(dict.fromkeys(device.partition(": ")[0] for device in devices)),
+            "created": contents.attributes["created"],
+            **keys,
+        }
 
 
 def _number(exact: Decimal | None) -> int | Decimal | None:
@@ -171,25 +182,6 @@ def _gap(cost: int | Decimal | None, bound: int | Decimal | None, contents: Cont
         return above / abs(float(bound)) if bound else math.inf if above else 0.0
     known = contents.value("colonies", "gap")
     return None if known is None or not len(known) else float(np.min(known))
-
-
-def _ranks(contents: Contents) -> dict[str, Any]:
-    columns = {name: np.asarray(column.values) for name, column in contents.groups.get("ranks", {}).items()}
-    hosts, devices = (list(columns.get(name, np.array([]))) for name in ("host", "device"))
-    return {
-        "seconds": Result(contents).seconds if len(hosts) else None,
-        "seconds_kernel": _reduced(columns, "seconds_kernel", np.max, float),
-        "bytes": _reduced(columns, "peak_bytes", np.sum, int),
-        "bytes_resident": _reduced(columns, "peak_resident_bytes", np.sum, int),
-        "ranks": len(hosts),
-        "host": " ".join(dict.fromkeys(hosts)),
-        "hardware": ", ".join(dict.fromkeys(device.partition(": ")[0] for device in devices)),
-    }
-
-
-def _reduced(columns: Mapping[str, Any], name: str, reduce: Any, kind: type) -> Any:
-    """Return a column of `/ranks` reduced to one number, or None if it is missing or empty."""
-    return kind(reduce(columns[name])) if len(columns.get(name, ())) else None
 
 
 @dataclass(frozen=True, repr=False)
@@ -308,17 +300,12 @@ def _array(values: Sequence[Any]) -> NDArray[Any]:
     present = [value for value in values if value is not None]
     if len(present) == len(values) and all(isinstance(value, bool) for value in present):
         return np.array(values, dtype=bool)
-    if any(isinstance(value, bool) or not isinstance(value, NUMBERS) for value in present):
-        return _objects(values)
-    whole = all(isinstance(value, int) for value in present)
-    if whole and len(present) == len(values) and all(abs(value) < 2**63 for value in present):
+    numbers = all(isinstance(value, NUMBERS) and not isinstance(value, bool) for value in present)
+    whole = numbers and len(present) == len(values) and all(isinstance(value, int) for value in present)
+    if whole and all(abs(value) < 2**63 for value in present):
         return np.array(values, dtype=np.int64)
-    if any(isinstance(value, int) and abs(value) > LARGEST_FLOAT_INTEGER for value in present):
-        return _objects(values)
-    return np.array([math.nan if value is None else float(value) for value in values])
-
-
-def _objects(values: Sequence[Any]) -> NDArray[Any]:
+    if numbers and not any(isinstance(value, int) and abs(value) > LARGEST_FLOAT_INTEGER for value in present):
+        return np.array([math.nan if value is None else float(value) for value in values])
     array = np.empty(len(values), dtype=object)
     array[:] = values
     return array

@@ -42,13 +42,30 @@ class Group:
         """The values in words, `20, open`, for legends and tables."""
         return ", ".join(map(str, self.key.values()))
 
-    def points(
-        self, column: str, against: str, law: Law
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def numbers(self, column: str) -> NDArray[np.float64]:
+        """Return the numbers of a column, NaN where a run has no value.
+
+        Raises
+        ------
+        InputError
+            The column is missing, or has values that are not numbers.
+        """
+        values = self.runs[column].tolist()
+        for value in values:
+            if not isinstance(value, (int, float, type(None))):
+                raise InputError(f"the column {column} has values that are not numbers, such as {value!r}")
+        return np.array([np.nan if value is None else float(value) for value in values])
+
+    def values(self, column: str) -> NDArray[np.float64]:
+        """Return the numbers of a column, shape (runs with a value,). Raises as `numbers`."""
+        numbers = self.numbers(column)
+        return numbers[~np.isnan(numbers)]
+
+    def points(self, column: str, against: str, law: Law) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the points of a group that have both values, x and y. Raises as `scaling`."""
         if law not in LAWS:
             raise InputError(f"there is no law {law!r}; there are {' and '.join(LAWS)}")
-        x, y = (_numbers(self.runs, name) for name in (against, column))
+        x, y = (self.numbers(name) for name in (against, column))
         known = ~(np.isnan(x) | np.isnan(y))
         x, y = x[known], y[known]
         for name, values in ((column, y), (against, x)):
@@ -70,38 +87,17 @@ def groups(runs: Table, by: By = ()) -> list[Group]:
     InputError
         A column is missing.
     """
+
+    def in_order(key: tuple[Any, ...]) -> list[tuple[bool, Any]]:
+        """Return a sort key that puts numbers before texts and missing values."""
+        numbers = [isinstance(value, (int, float)) for value in key]
+        return [(not number, value if number else str(value)) for number, value in zip(numbers, key)]
+
     names = [by] if isinstance(by, str) else list(by)
     found: dict[tuple[Any, ...], list[Any]] = {}
     for row, *key in zip(runs.rows, *(runs[name].tolist() for name in names)):
         found.setdefault(tuple(key), []).append(row)
-    return [Group(dict(zip(names, key)), Table(tuple(found[key]))) for key in sorted(found, key=_in_order)]
-
-
-def _in_order(key: tuple[Any, ...]) -> list[tuple[bool, Any]]:
-    """Return a sort key that puts numbers before texts and missing values."""
-    numbers = [isinstance(value, (int, float)) for value in key]
-    return [(not number, value if number else str(value)) for number, value in zip(numbers, key)]
-
-
-def values_of(runs: Table, column: str) -> NDArray[np.float64]:
-    """Return the numbers of a column, shape (runs with a value,).
-
-    Raises
-    ------
-    InputError
-        The column is missing, or has values that are not numbers.
-    """
-    numbers = _numbers(runs, column)
-    return numbers[~np.isnan(numbers)]
-
-
-def _numbers(runs: Table, column: str) -> NDArray[np.float64]:
-    """Return the numbers of a column, NaN where a run has no value. Raises as `values_of`."""
-    values = runs[column].tolist()
-    for value in values:
-        if not isinstance(value, (int, float, type(None))):
-            raise InputError(f"the column {column} has values that are not numbers, such as {value!r}")
-    return np.array([np.nan if value is None else float(value) for value in values])
+    return [Group(dict(zip(names, key)), Table(tuple(found[key]))) for key in sorted(found, key=in_order)]
 
 
 def summary(runs: Table, column: str = "cost", by: By = (), confidence: float = 0.95) -> Table:
@@ -118,7 +114,7 @@ def summary(runs: Table, column: str = "cost", by: By = (), confidence: float = 
         The columns of `by`, then `runs`, `mean`, `deviation` (sample standard deviation), `low`, `high`, `minimum`,
         `median`, `maximum`. A single run has no deviation and no interval.
     """
-    return table_of(group.key | _moments(values_of(group.runs, column), confidence) for group in groups(runs, by))
+    return table_of(group.key | _moments(group.values(column), confidence) for group in groups(runs, by))
 
 
 def _moments(values: NDArray[np.float64], confidence: float) -> dict[str, Any]:
@@ -148,21 +144,19 @@ def compare(runs: Table, column: str = "cost", by: By = ()) -> Table:
     InputError
         There are fewer than two groups with values.
     """
-    found = [(group.label, values_of(group.runs, column)) for group in groups(runs, by)]
+    found = [(group.label, group.values(column)) for group in groups(runs, by)]
     found = [(label, values) for label, values in found if len(values)]
     if len(found) < 2:
         raise InputError(f"a comparison needs two groups with values of {column}; by={by!r} gives {len(found)}")
-    rows = [_compared(*a, *b) for a, b in itertools.combinations(found, 2)]
+    rows: list[dict[str, Any]] = []
+    for (a, of_a), (b, of_b) in itertools.combinations(found, 2):
+        test = stats.mannwhitneyu(of_a, of_b, alternative="two-sided")
+        u = float(test.statistic)
+        rows.append({
+            "a": a, "b": b, "median_a": float(np.median(of_a)), "median_b": float(np.median(of_b)), "u": u,
+            "smaller": 1 - u / (len(of_a) * len(of_b)), "p": float(test.pvalue),
+        })
     return table_of({**row, "p_holm": p} for row, p in zip(rows, _holm([row["p"] for row in rows])))
-
-
-def _compared(a: str, of_a: NDArray[np.float64], b: str, of_b: NDArray[np.float64]) -> dict[str, Any]:
-    test = stats.mannwhitneyu(of_a, of_b, alternative="two-sided")
-    u = float(test.statistic)
-    return {
-        "a": a, "b": b, "median_a": float(np.median(of_a)), "median_b": float(np.median(of_b)), "u": u,
-        "smaller": 1 - u / (len(of_a) * len(of_b)), "p": float(test.pvalue),
-    }
 
 
 def _holm(p_values: Sequence[float]) -> list[float]:
@@ -252,7 +246,7 @@ def plot_box(runs: Table, column: str = "cost", by: By = (), axes: Axes | None =
         matplotlib is not installed.
     """
     axes = axes_for(axes)
-    found = [(group.label or "all runs", values_of(group.runs, column)) for group in groups(runs, by)]
+    found = [(group.label or "all runs", group.values(column)) for group in groups(runs, by)]
     found = [(label, values) for label, values in found if len(values)]
     if not found:
         raise InputError(f"no run has a value of {column}")
@@ -260,7 +254,8 @@ def plot_box(runs: Table, column: str = "cost", by: By = (), axes: Axes | None =
     axes.boxplot([values for _, values in found], positions=places, widths=0.5, showfliers=False,
                  medianprops={"color": VERMILION})
     for place, (_, values) in zip(places, found):
-        axes.plot(place + _beside(len(values)), values, "o", color=BLUE, markersize=3, alpha=0.6)
+        beside = np.linspace(-0.12, 0.12, len(values)) if len(values) > 1 else np.zeros(1)  # keeps dots apart
+        axes.plot(place + beside, values, "o", color=BLUE, markersize=3, alpha=0.6)
     crowded = sum(len(label) for label, _ in found) > 60
     axes.set_xticks(list(places), [label for label, _ in found], rotation=30 if crowded else 0,
                     ha="right" if crowded else "center")
@@ -309,8 +304,3 @@ def plot_scaling(
     axes.legend(frameon=False)
     axes.grid(which="both", alpha=0.2)
     return axes
-
-
-def _beside(count: int) -> NDArray[np.float64]:
-    """Return horizontal offsets, shape (count,), that keep the dots of a group apart."""
-    return np.linspace(-0.12, 0.12, count) if count > 1 else np.zeros(count)

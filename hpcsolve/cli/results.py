@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from hpcsolve.analysis.collect import collected
-from hpcsolve.analysis.export import PACE, export
+from hpcsolve.analysis.export import EXPORTERS, export
 from hpcsolve.analysis.load import load
 from hpcsolve.errors import HpcsolveError, InputError
 from hpcsolve.formats.files import write_text
@@ -62,7 +62,8 @@ def do_export(options: argparse.Namespace) -> int:
 
 def do_tree(options: argparse.Namespace) -> int:
     """Write a Steiner tree as text, as `hpcsolve export` does with a file .pace."""
-    write_text("".join(PACE.checked_pieces(load(options.result).contents, options.result)), options.output)
+    pieces = EXPORTERS[".pace"].checked_pieces(load(options.result).contents, options.result)
+    write_text("".join(pieces), options.output)
     return 0
 
 

@@ -12,12 +12,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from importlib.resources import files
 from string import Template
-from typing import Any
 
 import numpy as np
 
 import hpcsolve
-from hpcsolve.analysis import require_installed
+from hpcsolve.analysis import plot, require_installed
 from hpcsolve.analysis.load import Result, load
 from hpcsolve.analysis.plot.canvas import kind_of_answer, number, svg
 from hpcsolve.analysis.plot.run import PHASES, diagnosis
@@ -28,8 +27,8 @@ from hpcsolve.errors import InputError
 from hpcsolve.job import IN_MEMORY
 from hpcsolve.output.reader import read_result
 from hpcsolve.report import words
-from hpcsolve.report.pictures import Picture, answer_pictures, search_pictures, time_picture
-from hpcsolve.wording import size, visible
+from hpcsolve.report.pictures import Picture, answer_pictures, search_pictures
+from hpcsolve.wording import counted, size, visible
 
 MOST_ROWS = 200
 """Most rows of a table that are written out."""
@@ -58,8 +57,10 @@ def report(paths: Sequence[str]) -> str:
     title = f"{words.name_of(first)}, {first.algorithm}" if len(results) == 1 else f"{len(results)} results"
     sections = [section(path, result, f"r{number}") for number, (path, result) in enumerate(results, 1)]
     summary = [_summary(results)] if len(results) > 1 else []
-    return Template(_own("page.html")).substitute(
-        title=escaped(f"{title} | hpcsolve report"), style=_own("style.css"),
+    page, style = (files("hpcsolve.report").joinpath(name).read_text(encoding="utf-8")
+                   for name in ("page.html", "style.css"))
+    return Template(page).substitute(
+        title=escaped(f"{title} | hpcsolve report"), style=style,
         version=escaped(hpcsolve.__version__), body=joined([*summary, *sections]),
     )
 
@@ -80,11 +81,6 @@ def _summary(results: Sequence[tuple[str, Result]]) -> Markup:
         rows.append([element("a", file, href=f"#r{index}"), *rest])
     found = table(words.HEADS, rows, "The results of this report")
     return element("section", element("h2", "Summary"), found, id="summary", class_="named")
-
-
-def _own(name: str) -> str:
-    """Return a file of this package."""
-    return files("hpcsolve.report").joinpath(name).read_text(encoding="utf-8")
 
 
 def section(file: str, result: Result, name: str) -> Markup:
@@ -127,7 +123,7 @@ def _bounds(result: Result) -> Iterator[Markup]:
     if not np.isnan(bounds.upper):
         pairs += [("lower bound", words.shown(bounds.lower)), ("upper bound (this answer)", words.shown(bounds.upper)),
                   ("gap at most", bounds.gap_in_words())]
-    yield facts(pairs)
+    yield element("dl", joined(element("div", element("dt", term), element("dd", value)) for term, value in pairs))
 
 
 def _details(result: Result) -> Iterator[Markup]:
@@ -141,15 +137,10 @@ def _details(result: Result) -> Iterator[Markup]:
         columns = {**{name: columns[name] for name in columns if name != "path"}, "vertices": np.array(lengths)}
     count = len(next(iter(columns.values())))
     rows = zip(*(column[:MOST_ROWS].tolist() for column in columns.values()))
-    cells = ([_cell(value) for value in row] for row in rows)
+    # A missing number, such as the leg after the end of an open path, is an empty cell.
+    cells = ([value if not isinstance(value, float) else "" if math.isnan(value) else number(value) for value in row]
+             for row in rows)
     yield folded(TABLES[kind], table(list(columns), cells, _first(TABLES[kind], count)))
-
-
-def _cell(value: Any) -> Any:
-    """Return a value as a table shows it, "" for a missing number such as the leg after the end of an open path."""
-    if isinstance(value, float):
-        return "" if math.isnan(value) else number(value)
-    return value
 
 
 def _first(what: str, count: int) -> str:
@@ -177,7 +168,8 @@ def _time(result: Result, name: str) -> Iterator[Markup]:
     ranks = words.ranks_of(result)
     where = f"{ranks} ranks, the slowest of which took" if ranks > 1 else "1 rank, which took"
     yield element("p", f"The run had {where} {words.seconds_of(result):.3g} s. {diagnosis(result).capitalize()}.")
-    yield figure(result, time_picture(result), f"{name}t")
+    picture = Picture(plot.plot_ranks, f"Time by phase on {counted(ranks, 'rank')}.")
+    yield figure(result, picture, f"{name}t")
     heads = ("rank", "host", "device", "device memory", "sent", *PHASES)
     rows = words.rank_rows(result)
     yield folded("Ranks in numbers", table(heads, rows[:MOST_ROWS], _first("Time by phase and rank", len(rows))))
@@ -267,11 +259,6 @@ def table(heads: Sequence[object], rows: Iterable[Sequence[object]], caption: st
     ]
     inside = (element("caption", caption), element("thead", head), element("tbody", joined(lines)))
     return element("div", element("table", *inside), class_="scroll", tabindex="0", role="region", aria_label=caption)
-
-
-def facts(pairs: Iterable[tuple[str, object]]) -> Markup:
-    """Return a list of terms with what each is."""
-    return element("dl", joined(element("div", element("dt", term), element("dd", value)) for term, value in pairs))
 
 
 def folded(summary: str, *content: object) -> Markup:

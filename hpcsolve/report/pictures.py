@@ -13,9 +13,8 @@ from hpcsolve.analysis import plot
 from hpcsolve.analysis.load import Result
 from hpcsolve.analysis.plot.canvas import kind_of_answer
 from hpcsolve.analysis.plot.distances import MOST_LINES, MOST_PATHS, quantity_of
-from hpcsolve.analysis.plot.maps import has_coordinates, places_of
-from hpcsolve.report.words import answer_of, ranks_of
-from hpcsolve.wording import counted
+from hpcsolve.analysis.plot.maps import places_of
+from hpcsolve.answers.tour import TOUR
 
 WIDTH, HEIGHT = 4.8, 3.1
 """Inches of a chart: two stand side by side on a wide page, and on a telephone the letters can still be read."""
@@ -33,14 +32,13 @@ class Picture:
     is_map: bool = False
 
 
-
 def answer_pictures(result: Result) -> Iterator[Picture]:
     """Yield the pictures of the answer."""
     kind, on_map = kind_of_answer(result), partial(Picture, size=_map_size(result), is_map=True)
     if kind == "tour" and not result.infeasible:
-        yield on_map(plot.plot_tour, f"The tour: {answer_of(result)}.")
+        yield on_map(plot.plot_tour, f"The tour: {TOUR.summary(result.contents)}.")
     elif kind == "tree":
-        below = ", over the network in grey" if has_coordinates(result) else ""
+        below = ", over the network in grey" if result.coordinates is not None else ""
         text = f"The tree (blue) with its {len(result.terminals)} terminals (squares){below}."
         yield on_map(plot.plot_tree, text)
     elif kind == "paths":
@@ -50,13 +48,17 @@ def answer_pictures(result: Result) -> Iterator[Picture]:
     elif kind == "tours of a batch":
         yield Picture(plot.plot_batch, "The number of instances whose best tour has at most a cost.")
     elif kind == "reductions":
-        yield _reduction_picture(result, on_map)
+        label = quantity_of(result)[0].capitalize()
+        if result.coordinates is not None:
+            yield on_map(plot.plot_reductions, f"{label} of each source: the lighter, the larger.")
+        else:
+            yield Picture(plot.plot_reductions, f"{label}: the number of sources with at most this value.")
     if result.contents.value("solution", "matrix") is not None:
         yield Picture(plot.plot_matrix, "Distances between the terminals: the lighter, the farther.", (WIDTH, WIDTH))
 
 
 def _distance_pictures(result: Result, on_map: Callable[..., Picture]) -> Iterator[Picture]:
-    coordinates, rows = has_coordinates(result), len(result.distance)
+    coordinates, rows = result.coordinates is not None, len(result.distance)
     if result.contents.value("solution", "nearest") is not None and coordinates:
         text = "The nearest source of each vertex, as colours; stars are the sources."
         yield on_map(plot.plot_voronoi, text)
@@ -72,13 +74,6 @@ def _distance_pictures(result: Result, on_map: Callable[..., Picture]) -> Iterat
     yield Picture(plot.plot_matrix, text, (WIDTH, WIDTH))
 
 
-def _reduction_picture(result: Result, on_map: Callable[..., Picture]) -> Picture:
-    label = quantity_of(result)[0].capitalize()
-    if has_coordinates(result):
-        return on_map(plot.plot_reductions, f"{label} of each source: the lighter, the larger.")
-    return Picture(plot.plot_reductions, f"{label}: the number of sources with at most this value.")
-
-
 def search_pictures(result: Result) -> Iterator[Picture]:
     """Yield the pictures of how the answer came about."""
     groups = result.contents.groups
@@ -92,11 +87,6 @@ def search_pictures(result: Result) -> Iterator[Picture]:
     costs = result.contents.value("colonies", "cost")
     if costs is not None and len(costs) > 1:
         yield Picture(plot.plot_colonies, f"The best cost of each of {len(costs)} colonies.")
-
-
-def time_picture(result: Result) -> Picture:
-    """Return the picture of the time by phase and rank."""
-    return Picture(plot.plot_ranks, f"Time by phase on {counted(ranks_of(result), 'rank')}.")
 
 
 def _map_size(result: Result) -> tuple[float, float]:

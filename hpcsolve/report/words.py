@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
 from hpcsolve.analysis.load import Result
 from hpcsolve.analysis.plot.canvas import kind_of_answer, number
 from hpcsolve.analysis.plot.run import seconds_by_phase
-from hpcsolve.answers import answer_in, rounding
+from hpcsolve.answers import rounding
 from hpcsolve.answers.reductions import REDUCTIONS
 from hpcsolve.answers.rounding import Worth
 from hpcsolve.answers.tour import TOUR
@@ -48,29 +47,21 @@ def problem(result: Result) -> str:
 
 
 def _tour_problem(result: Result) -> str:
-    n, keys = len(result.contents.value("instance", "label")), result.contents.keys
+    n, keys = result.n, result.contents.keys
     same = "costs the same both ways" if result.contents.value("instance", "symmetric") else "may cost more one way"
     metres = result.contents.value("instance", "coordinates_kind", "") == DEGREES
     unit = " Costs are great-circle distances in metres." if metres else ""
     text = f"{name_of(result)} has {counted(n, 'city')}; an arc between two of them {same}.{unit}"
+    objective = keys.get("objective", "sum")
+    best = "cheapest" if objective == "sum" else f'best (objective = "{objective}": least {VALUES[objective]})'
+    kept = [key for key in ("before", "position", "not-position", "forbidden", "windows") if keys.get(key)]
+    rules = f" and keeps to its constraints ({', '.join(kept)})" if kept else ""
     if not TOUR.is_open(result.contents):
-        return f"{text} The problem is to find the {_best(keys)} round trip that visits each city once{_rules(keys)}."
+        return f"{text} The problem is to find the {best} round trip that visits each city once{rules}."
     verbs = {"start": "begins", "end": "ends"}
     ends = [f"{verb} at {keys[key]}" for key, verb in verbs.items() if keys.get(key) is not None]
-    path = f"{_best(keys)} path that visits each city once{' and '.join(['', *ends])}{_rules(keys)}"
+    path = f"{best} path that visits each city once{' and '.join(['', *ends])}{rules}"
     return f"{text} The problem is to find the {path}."
-
-
-def _best(keys: Mapping[str, Any]) -> str:
-    """Return what tour is asked for, in a word or two: `cheapest`, or by the least value of its objective."""
-    objective = keys.get("objective", "sum")
-    return "cheapest" if objective == "sum" else f'best (objective = "{objective}": least {VALUES[objective]})'
-
-
-def _rules(keys: Mapping[str, Any]) -> str:
-    """Return the constraints that a job has by name, `` if there is none."""
-    named = [key for key in ("before", "position", "not-position", "forbidden", "windows") if keys.get(key)]
-    return f" and keeps to its constraints ({', '.join(named)})" if named else ""
 
 
 def _paths_problem(result: Result, kind: str) -> str:
@@ -120,7 +111,10 @@ def _tour_answer(result: Result) -> Iterator[str]:
     late = Worth(result.contents).late_words()
     yield f"The {what} costs {shown(result.cost)}{exact}{TOUR.cost_suffix(result.contents)}{late}."
     yield _how_good(result, what)
-    yield from _several(result)
+    if number_of_tours := TOUR.number_of_tours(result.contents):
+        yield f"There {'is' if result.optimal_tours == 1 else 'are'} {number_of_tours}."
+    if len(best := result.best_costs) > 1:
+        yield f"The {len(best)} best cost {shown(best[0])} to {shown(best[-1])}."
     gaps, costs = (result.contents.value("colonies", name) for name in ("gap", "cost"))
     if undercut := TOUR.below_optimum(result.contents):
         yield f"{undercut}."
@@ -129,15 +123,6 @@ def _tour_answer(result: Result) -> Iterator[str]:
         yield f"It is {percent(float(np.min(gaps)))} above the optimum that the job names{mean}."
     elif costs is not None and len(costs) > 1:
         yield f"It is the best of {len(costs)} colonies."
-
-
-def _several(result: Result) -> Iterator[str]:
-    """Yield the number of optimal tours and the costs of the best ones, where the job asks for them."""
-    if number := TOUR.number_of_tours(result.contents):
-        yield f"There {'is' if result.optimal_tours == 1 else 'are'} {number}."
-    costs = result.best_costs
-    if len(costs) > 1:
-        yield f"The {len(costs)} best cost {shown(costs[0])} to {shown(costs[-1])}."
 
 
 def _how_good(result: Result, what: str) -> str:
@@ -205,13 +190,6 @@ def bounds_of(result: Result) -> Bounds:
 def name_of(result: Result) -> str:
     """Return the name of the instance."""
     return str(result.contents.value("instance", "name")) or "unnamed"
-
-
-def answer_of(result: Result) -> str:
-    """Return the answer in a few words."""
-    answer = answer_in(result.contents)
-    assert answer is not None  # `load` has checked it
-    return answer.summary(result.contents)
 
 
 def check_of(result: Result) -> str:
