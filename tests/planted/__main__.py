@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -53,8 +53,8 @@ def planted(fault: Fault, root: Path) -> Iterator[None]:
         path.write_text(text, encoding="utf-8")
 
 
-def failing(tests: Sequence[str], root: Path, kept: Path) -> str:
-    """Return the line about the first test that fails, or "" if all pass.
+def failing(tests: Iterable[str], root: Path, kept: Path) -> str:
+    """Return the line about the first of tests in tests/ that fails, or "" if all pass.
 
     Parameters
     ----------
@@ -66,12 +66,13 @@ def failing(tests: Sequence[str], root: Path, kept: Path) -> str:
     NotPlanted
         A test does not exist, or all are skipped.
     """
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests]
+    named = [f"tests/{test}" for test in tests]
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *named]
     environment = {**os.environ, "PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1", NAME: str(kept)}
     done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=False, timeout=900)
     lines = done.stdout.splitlines() or [""]
     if done.returncode not in (0, 1) or (done.returncode == 0 and " passed" not in lines[-1]):
-        raise NotPlanted(f"{' '.join(tests)}: {lines[-1]} {done.stderr[-500:]}")
+        raise NotPlanted(f"{' '.join(named)}: {lines[-1]} {done.stderr[-500:]}")
     return next((line for line in lines if line.startswith(("FAILED ", "ERROR "))), "") if done.returncode else ""
 
 
@@ -79,11 +80,11 @@ def check(faults: Sequence[Fault], root: Path, kept: Path) -> Iterator[tuple[Fau
     """Yield each fault with the test that finds it, "" if none does. Raises as `place` and `failing`."""
     for fault in faults:
         place(fault, root)
-    if broken := failing(sorted({test for fault in faults for test in fault.tests}), root, kept):
+    if broken := failing(sorted({fault.test for fault in faults}), root, kept):
         raise NotPlanted(f"fails without any fault: {broken}")
     for fault in faults:
         with planted(fault, root):
-            yield fault, failing(fault.tests, root, kept)
+            yield fault, failing([fault.test], root, kept)
 
 
 def main(names: Sequence[str]) -> int:

@@ -1,318 +1,186 @@
-"""Faults, one or two for each part of hpcsolve, and the tests that must find them.
+"""Faults, one or two for each part of hpcsolve, and the test that must find each.
 
 A fault is a text of hpcsolve or cuda_src that stands there once, and another one in its place. A text is found wherever
 its module has moved to. Whoever rewrites it writes the fault anew, with the same mistake in it.
 """
 
-from __future__ import annotations
-
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True)
-class Fault:
+class Fault(NamedTuple):
     """A mistake to plant.
 
     Attributes
     ----------
     name
         What goes wrong.
+    test
+        The test that must find it: its file in tests/, and its name.
     old, new
         The text that is right, and the one that takes its place.
-    tests
-        Tests that must find it, as pytest names them.
     """
 
     name: str
+    test: str
     old: str
     new: str
-    tests: tuple[str, ...]
 
 
 FAULTS = (
-    Fault(
-        "the shares of ranks",
+    Fault("the shares of ranks", "mpi/test_deal.py::test_every_item_once_in_order_and_evenly",
         "rank * short + min(rank, longer) for rank",
-        "rank * short + min(rank + 1, longer) for rank",
-        ("tests/mpi/test_deal.py::test_every_item_once_in_order_and_evenly",),
-    ),
-    Fault(
-        "terms that only another rank has",
+        "rank * short + min(rank + 1, longer) for rank"),
+    Fault("terms that only another rank has", "mpi/test_deal.py::test_the_first_difference_is_named",
         "[*first, *(name for name in record if name not in first)]",
-        "[*first]",
-        ("tests/mpi/test_deal.py::test_the_first_difference_is_named",),
-    ),
-    Fault(
-        "the exit code of the run",
+        "[*first]"),
+    Fault("the exit code of the run", "mpi/test_guard.py::test_an_error_after_the_last_message_is_printed",
         "return max(theirs for theirs, _ in ends)",
-        "return min(theirs for theirs, _ in ends)",
-        ("tests/mpi/test_guard.py::test_an_error_after_the_last_message_is_printed",),
-    ),
-    Fault(
-        "Ctrl-C before another signal",
+        "return min(theirs for theirs, _ in ends)"),
+    Fault("Ctrl-C before another signal", "checkpoint/test_command.py::test_ctrl_c_counts_more_than_a_signal_before_it",
         "if self.asked is None or number == signal.SIGINT:",
-        "if self.asked is None:",
-        ("tests/checkpoint/test_command.py::test_ctrl_c_counts_more_than_a_signal_before_it",),
-    ),
-    Fault(
-        "the exit code of a stopped run",
+        "if self.asked is None:"),
+    Fault("the exit code of a stopped run",
+        "checkpoint/test_command.py::test_a_signal_stops_a_run_and_the_same_command_goes_on",
         "exit_code = 75",
-        "exit_code = 70",
-        ("tests/checkpoint/test_command.py::test_a_signal_stops_a_run_and_the_same_command_goes_on",),
-    ),
-    Fault(
-        "the key in a message",
+        "exit_code = 70"),
+    Fault("the key in a message", "cli/test_bad_input.py::test_bad_questions",
         '{name}.{key}-sha256", f"{key} does not name a file',
-        '{name}.{key}", f"{key} does not name a file',
-        ("tests/cli/test_bad_input.py::test_bad_questions",),
-    ),
-    Fault(
-        "overflow of rounded costs",
+        '{name}.{key}", f"{key} does not name a file'),
+    Fault("overflow of rounded costs", "problems/test_rounding.py::test_floats_are_rounded_to_the_finest_unit",
         "* (1 + 2.0**-50) + 1 <= largest",
-        "* (1 + 2.0**-50) <= 4 * largest",
-        ("tests/problems/test_rounding.py::test_floats_are_rounded_to_the_finest_unit",),
-    ),
-    Fault(
-        "the claim of a rounded latency",
+        "* (1 + 2.0**-50) <= 4 * largest"),
+    Fault("the claim of a rounded latency", "problems/test_rounding.py::test_how_often_the_errors_of_four_cities_count",
         "back = n * in_order[0] if",
-        "back = in_order[0] if",
-        ("tests/problems/test_rounding.py::test_how_often_the_errors_of_four_cities_count",),
-    ),
-    Fault(
-        "the direction of arcs",
+        "back = in_order[0] if"),
+    Fault("the direction of arcs", "formats/test_directions.py::test_two_weights_between_two_vertices",
         '"arcs", directed is not False)',
-        '"arcs", bool(directed))',
-        ("tests/formats/test_directions.py::test_two_weights_between_two_vertices",),
-    ),
-    Fault(
-        "the line of a number",
+        '"arcs", bool(directed))'),
+    Fault("the line of a number", "formats/test_bad_input.py::test_bad_tsplib_files",
         'enumerate(text.split("\\n"), start=section.line)',
-        'enumerate(text.split("\\n"), start=section.line + 1)',
-        ("tests/formats/test_bad_input.py::test_bad_tsplib_files",),
-    ),
-    Fault(
-        "a triangle by columns",
+        'enumerate(text.split("\\n"), start=section.line + 1)'),
+    Fault("a triangle by columns", "formats/test_tsplib.py::test_places_of_entries",
         '"UPPER_COL": Listed("lower", False)',
-        '"UPPER_COL": Listed("upper", False)',
-        ("tests/formats/test_tsplib.py::test_places_of_entries",),
-    ),
-    Fault(
-        "Holm's correction",
+        '"UPPER_COL": Listed("upper", False)'),
+    Fault("Holm's correction", "analysis/test_statistics.py::test_several_comparisons_are_corrected",
         "(count - rank) * p_values[place]",
-        "(count - rank - 1) * p_values[place]",
-        ("tests/analysis/test_statistics.py::test_several_comparisons_are_corrected",),
-    ),
-    Fault(
-        "the gap of a bound",
+        "(count - rank - 1) * p_values[place]"),
+    Fault("the gap of a bound", "analysis/test_collect.py::test_a_gap_is_a_part_of_the_bound",
         "return above / abs(float(bound)) if bound",
-        "return above / abs(float(cost)) if bound",
-        ("tests/analysis/test_collect.py::test_a_gap_is_a_part_of_the_bound",),
-    ),
-    Fault(
-        "the colour of a source",
+        "return above / abs(float(cost)) if bound"),
+    Fault("the colour of a source", "analysis/test_plot_data.py::test_cells_have_the_colours_of_their_sources",
         "nearest_index[nearest == source] = index + 1",
-        "nearest_index[nearest == source] = index",
-        ("tests/analysis/test_plot_data.py::test_cells_have_the_colours_of_their_sources",),
-    ),
-    Fault(
-        "the 180th meridian",
+        "nearest_index[nearest == source] = index"),
+    Fault("the 180th meridian", "cli/test_export.py::test_a_tour_in_every_format",
         "meridian = 180.0 if lon > 0 else -180.0",
-        "meridian = -180.0 if lon > 0 else 180.0",
-        ("tests/cli/test_export.py::test_a_tour_in_every_format",),
-    ),
-    Fault(
-        "edges in a report",
+        "meridian = -180.0 if lon > 0 else 180.0"),
+    Fault("edges in a report", "analysis/test_report.py::test_the_numbers_of_a_tree",
         "instance('instance', 'arcs') // 2} edges",
-        "instance('instance', 'arcs')} edges",
-        ("tests/analysis/test_report.py::test_the_numbers_of_a_tree",),
-    ),
-    Fault(
-        "a file in --set of a sweep",
+        "instance('instance', 'arcs')} edges"),
+    Fault("a file in --set of a sweep", "sweep/test_expand.py::test_instances_may_be_files_and_tables",
         "value, Path() if key in text.overridden else base)",
-        "value, base)",
-        ("tests/sweep/test_expand.py::test_instances_may_be_files_and_tables",),
-    ),
-    Fault(
-        "a killed run of a sweep",
+        "value, base)"),
+    Fault("a killed run of a sweep", "sweep/test_sweep.py::test_a_run_that_is_killed_has_the_exit_code_of_a_shell",
         "KILLED - code, f",
-        "KILLED + code, f",
-        ("tests/sweep/test_sweep.py::test_a_run_that_is_killed_has_the_exit_code_of_a_shell",),
-    ),
-    Fault(
-        "the warning before the end of a Slurm job",
+        "KILLED + code, f"),
+    Fault("the warning before the end of a Slurm job",
+        "slurm/test_generated.py::test_a_signal_comes_five_minutes_before_the_end_or_a_quarter_of_the_time",
         "min(SECONDS_BEFORE_THE_END, seconds // 4)",
-        "max(SECONDS_BEFORE_THE_END, seconds // 4)",
-        ("tests/slurm/test_generated.py::test_a_signal_comes_five_minutes_before_the_end_or_a_quarter_of_the_time",),
-    ),
-    Fault(
-        "a rank's GPU",
+        "max(SECONDS_BEFORE_THE_END, seconds // 4)"),
+    Fault("a rank's GPU", "device/test_select.py::test_each_rank_gets_a_gpu_of_its_host",
         "gpus[local_rank % len(gpus)]",
-        "gpus[-1 - local_rank % len(gpus)]",
-        ("tests/device/test_select.py::test_each_rank_gets_a_gpu_of_its_host",),
-    ),
-    Fault(
-        "a renamed file of the array cache",
+        "gpus[-1 - local_rank % len(gpus)]"),
+    Fault("a renamed file of the array cache", "device/test_array_cache.py::test_damage_is_noticed",
         "if head.key != key:\n        return None",
-        "if False:\n        return None",
-        ("tests/device/test_array_cache.py::test_damage_is_noticed",),
-    ),
-    Fault(
-        "options of the compiler in the cache",
+        "if False:\n        return None"),
+    Fault("options of the compiler in the cache", "device/test_build.py::test_what_the_code_depends_on_is_in_its_name",
         "source_hash(self.file), *self._command(), compiler.compiler_identity",
-        "source_hash(self.file), compiler.compiler_identity",
-        ("tests/device/test_build.py::test_what_the_code_depends_on_is_in_its_name",),
-    ),
-    Fault(
-        "rows of a checkpoint stored twice",
+        "source_hash(self.file), compiler.compiler_identity"),
+    Fault("rows of a checkpoint stored twice",
+        "checkpoint/test_store.py::test_rows_that_are_stored_twice_or_not_at_all_are_refused",
         "filled += len(one) if one.start == wanted.start + filled else 0",
-        "filled += len(one)",
-        ("tests/checkpoint/test_store.py::test_rows_that_are_stored_twice_or_not_at_all_are_refused",),
-    ),
-    Fault(
-        "a deadline",
+        "filled += len(one)"),
+    Fault("a deadline",
+        "checkpoint/test_pace.py::test_a_piece_of_work_a_checkpoint_and_the_end_must_fit_before_the_deadline",
         "return now + self.gap + self.expected(nbytes)",
-        "return now + self.expected(nbytes)",
-        ("tests/checkpoint/test_pace.py::test_a_piece_of_work_a_checkpoint_and_the_end_must_fit_before_the_deadline",),
-    ),
-    Fault(
-        "a checkpoint's field of ant colonies",
+        "return now + self.expected(nbytes)"),
+    Fault("a checkpoint's field of ant colonies", "checkpoint/test_resume.py::test_stopped_again_and_again[stagnation]",
         'stop.best, stop.improved = saved.integer("best", most=NO_TOUR), saved.integer("improved", most=iterations)',
-        'stop.best = saved.integer("best", most=NO_TOUR)',
-        ("tests/checkpoint/test_resume.py::test_stopped_again_and_again[stagnation]",),
-    ),
-    Fault(
-        "a tour's lower bound above its cost",
+        'stop.best = saved.integer("best", most=NO_TOUR)'),
+    Fault("a tour's lower bound above its cost", "answers/test_claims.py::test_claims_are_compared_with_the_instance",
         "self.lower_bound is None or self.lower_bound <= cost,",
-        "self.lower_bound is None or self.lower_bound <= 2 * cost,",
-        ("tests/answers/test_claims.py::test_claims_are_compared_with_the_instance",),
-    ),
-    Fault(
-        "a tree's lower bound below the proven one",
+        "self.lower_bound is None or self.lower_bound <= 2 * cost,"),
+    Fault("a tree's lower bound below the proven one",
+        "answers/test_claims.py::test_a_proof_does_not_excuse_a_wrong_tree",
         "require(least <= bound <= weight,",
-        "require(bound <= weight,",
-        ("tests/answers/test_claims.py::test_a_proof_does_not_excuse_a_wrong_tree",),
-    ),
-    Fault(
-        "rounding of the closure's bound",
+        "require(bound <= weight,"),
+    Fault("rounding of the closure's bound", "problems/test_steiner.py::test_the_bound_of_the_closure_is_rounded_up",
         "-(-weight * terminals // (2 * (terminals - 1)))",
-        "weight * terminals // (2 * (terminals - 1))",
-        ("tests/problems/test_steiner.py::test_the_bound_of_the_closure_is_rounded_up",),
-    ),
-    Fault(
-        "waiting for a window",
+        "weight * terminals // (2 * (terminals - 1))"),
+    Fault("waiting for a window", "algorithms/held_karp/test_orders.py::test_the_check_gives_every_tour_its_value",
         "times.append(max(time + travel, int(windows.earliest[city])))",
-        "times.append(time + travel)",
-        ("tests/algorithms/held_karp/test_orders.py::test_the_check_gives_every_tour_its_value",),
-    ),
-    Fault(
-        "a tie among orders",
+        "times.append(time + travel)"),
+    Fault("a tie among orders",
+        "algorithms/held_karp/test_held_karp.py::test_of_equal_tours_the_last_cities_are_the_smallest",
         "return min(map(backwards, meetings.states))[::-1]",
-        "return backwards(meetings.states[0])[::-1]",
-        ("tests/algorithms/held_karp/test_held_karp.py::test_of_equal_tours_the_last_cities_are_the_smallest",),
-    ),
-    Fault(
-        "the limit of the layers kernel",
+        "return backwards(meetings.states[0])[::-1]"),
+    Fault("the limit of the layers kernel", "kernels/test_layers.py::test_the_next_layer_equals_the_definition",
         "if (cost + bounds[e] <= next.limit) f(j, cost);",
-        "if (cost + bounds[e] < next.limit) f(j, cost);",
-        ("tests/kernels/test_layers.py::test_the_next_layer_equals_the_definition",),
-    ),
-    Fault(
-        "predecessors over arcs of weight 0",
+        "if (cost + bounds[e] < next.limit) f(j, cost);"),
+    Fault("predecessors over arcs of weight 0",
+        "algorithms/shortest_paths/test_phast.py::test_small_graphs_equal_near_far",
         "(sum == here.part[k]) & (x.part[k] < here.part[k])",
-        "(sum == here.part[k]) & (x.part[k] <= here.part[k])",
-        ("tests/algorithms/shortest_paths/test_phast.py::test_small_graphs_equal_near_far",),
-    ),
-    Fault(
-        "a search that ends early",
+        "(sum == here.part[k]) & (x.part[k] <= here.part[k])"),
+    Fault("a search that ends early",
+        "algorithms/shortest_paths/test_shortest_paths_queries.py::test_equals_the_path_of_smallest_predecessors",
         "(early && word >= threshold)",
-        "(early && word > threshold)",
-        ("tests/algorithms/shortest_paths/test_shortest_paths_queries.py::"
-         "test_equals_the_path_of_smallest_predecessors",),
-    ),
-    Fault(
-        "a tie among moves of ants",
+        "(early && word > threshold)"),
+    Fault("a tie among moves of ants",
+        "algorithms/ant_colony/test_local_search.py::test_blocks_of_real_threads_find_the_same",
         "if (gain <= best.gain) return;",
-        "if (gain < best.gain) return;",
-        ("tests/algorithms/ant_colony/test_local_search.py::test_blocks_of_real_threads_find_the_same",),
-    ),
-    Fault(
-        "paths between parts of a tree",
+        "if (gain < best.gain) return;"),
+    Fault("paths between parts of a tree",
+        "algorithms/steiner_kmb/test_steiner_key_vertex.py::"
+        "test_a_path_between_parts_may_lie_within_the_region_of_the_hub",
         "if (v < net.heads[a] && base[v] == base[net.heads[a]]) border.push_back(a);",
-        "if (v < net.heads[a] && base[v] != base[net.heads[a]]) border.push_back(a);",
-        ("tests/algorithms/steiner_kmb/test_steiner_key_vertex.py::"
-         "test_a_path_between_parts_may_lie_within_the_region_of_the_hub",),
-    ),
-    Fault(
-        "room for a contraction",
+        "if (v < net.heads[a] && base[v] != base[net.heads[a]]) border.push_back(a);"),
+    Fault("room for a contraction",
+        "algorithms/shortest_paths/test_phast.py::test_lists_of_neighbours_keep_to_their_room",
         "if (room - behind < 1u << size) throw full();",
-        "if (room < behind) throw full();",
-        ("tests/algorithms/shortest_paths/test_phast.py::test_lists_of_neighbours_keep_to_their_room",),
-    ),
-    Fault(
-        "the largest pheromone",
+        "if (room < behind) throw full();"),
+    Fault("the largest pheromone", "kernels/test_max_min.py::test_an_update_equals_the_model",
         "x > bounds[1] ? bounds[1] : x;",
-        "x;",
-        ("tests/kernels/test_max_min.py::test_an_update_equals_the_model",),
-    ),
-    Fault(
-        "the lighter of parallel edges",
+        "x;"),
+    Fault("the lighter of parallel edges",
+        "algorithms/steiner_kmb/test_steiner_reductions.py::test_no_lighter_tree_is_lost",
         "least = np.minimum.reduceat(weights, np.flatnonzero(first))",
-        "least = np.maximum.reduceat(weights, np.flatnonzero(first))",
-        ("tests/algorithms/steiner_kmb/test_steiner_reductions.py::test_no_lighter_tree_is_lost",),
-    ),
-    Fault(
-        "the lightest meeting of all ranks",
+        "least = np.maximum.reduceat(weights, np.flatnonzero(first))"),
+    Fault("the lightest meeting of all ranks",
+        "algorithms/steiner_kmb/test_steiner_exact.py::"
+        "test_the_lightest_meeting_of_all_ranks_counts_and_of_equal_ones_the_first",
         "return min(found, default=(self.weight, None))",
-        "return found[0] if found else (self.weight, None)",
-        ("tests/algorithms/steiner_kmb/test_steiner_exact.py::"
-         "test_the_lightest_meeting_of_all_ranks_counts_and_of_equal_ones_the_first",),
-    ),
-    Fault(
-        "the rows of a rank",
+        "return found[0] if found else (self.weight, None)"),
+    Fault("the rows of a rank", "cli/test_ranks.py::test_the_answer_does_not_depend_on_the_ranks[reductions]",
         "found |= _tables(rows.keys, keys, wanted, share.start, len(asked.sources))",
-        "found |= _tables(rows.keys, keys, wanted, 0, len(asked.sources))",
-        ("tests/cli/test_ranks.py::test_the_answer_does_not_depend_on_the_ranks[reductions]",),
-    ),
-    Fault(
-        "memory that ranks share",
+        "found |= _tables(rows.keys, keys, wanted, 0, len(asked.sources))"),
+    Fault("memory that ranks share", "cli/test_memory.py::test_memory_that_ranks_share_counts_once_per_host",
         "once + _share(rank, own, group, host_free - once)",
-        "once + _share(rank, own, group, host_free)",
-        ("tests/cli/test_memory.py::test_memory_that_ranks_share_counts_once_per_host",),
-    ),
-    Fault(
-        "a command line in a result",
+        "once + _share(rank, own, group, host_free)"),
+    Fault("a command line in a result", "cli/test_log.py::test_the_command_line_hides_the_home",
         'word.replace(home, "~") if len(home) > 1 else word',
-        "word",
-        ("tests/cli/test_log.py::test_the_command_line_hides_the_home",),
-    ),
-    Fault(
-        "the worst of several verdicts",
+        "word"),
+    Fault("the worst of several verdicts", "cli/test_run.py::test_a_line_a_file_and_the_greatest_exit_code",
         "return max([_verify_in_a_line(path, options.again) for path in options.results])",
-        "return [_verify_in_a_line(path, options.again) for path in options.results][-1]",
-        ("tests/cli/test_run.py::test_a_line_a_file_and_the_greatest_exit_code",),
-    ),
-    Fault(
-        "part files of failed writes",
+        "return [_verify_in_a_line(path, options.again) for path in options.results][-1]"),
+    Fault("part files of failed writes", "cli/test_result_file.py::test_a_full_disk_leaves_the_old_file",
         "part.unlink(missing_ok=True)\n        raise",
-        "raise",
-        ("tests/cli/test_result_file.py::test_a_full_disk_leaves_the_old_file",),
-    ),
-    Fault(
-        "the lighter of parallel arcs",
+        "raise"),
+    Fault("the lighter of parallel arcs", "problems/test_graph.py::test_rows_hold_the_least_of_parallel_arcs",
         "np.minimum.reduceat(weights, first))",
-        "np.maximum.reduceat(weights, first))",
-        ("tests/problems/test_graph.py::test_rows_hold_the_least_of_parallel_arcs",),
-    ),
-    Fault(
-        "time limits of tables of all states",
+        "np.maximum.reduceat(weights, first))"),
+    Fault("time limits of tables of all states", "cli/test_choice.py::test_the_time_for_the_table_of_all_states",
         "<= limit\n    return in_time",
-        "<= 10 * limit\n    return in_time",
-        ("tests/cli/test_choice.py::test_the_time_for_the_table_of_all_states",),
-    ),
-    Fault(
-        "bands of a table on several ranks",
+        "<= 10 * limit\n    return in_time"),
+    Fault("bands of a table on several ranks", "cli/test_tables.py::test_ranks_and_threads_make_the_same_bytes",
         "max(a, start), min(b, stop)) for rank",
-        "a, min(b, stop)) for rank",
-        ("tests/cli/test_tables.py::test_ranks_and_threads_make_the_same_bytes",),
-    ),
+        "a, min(b, stop)) for rank"),
 )
