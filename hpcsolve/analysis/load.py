@@ -152,10 +152,11 @@ class Result(TourMixin, paths.PathsMixin, reductions.ReductionsMixin, tree.TreeM
             The result has no group of that name, or the group has no columns.
         """
         columns = self.contents.groups.get(name, {})
-        rows = {key: np.asarray(self.contents.own(name, key)) for key, column in columns.items() if column.dimension}
+        rows = {key: np.asarray(self.contents.own(name, key)) for key, column in columns.items()
+                if len(column.dataset.dimensions) == 1}
         if not rows:
-            groups = self.contents.groups.items()
-            known = ", ".join(group for group, members in groups if any(c.dimension for c in members.values()))
+            known = ", ".join(group for group, members in self.contents.groups.items()
+                              if any(len(column.dataset.dimensions) == 1 for column in members.values()))
             raise InputError(f"the result has no table {name!r}; it has {known}")
         return rows
 

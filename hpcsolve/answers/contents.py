@@ -82,7 +82,7 @@ class Dataset:
                 raise TypeError(f"{self.description!r} takes {self.types}, not {found.dtype.name}")
         if np.ndim(found) != len(self.dimensions):
             raise TypeError(f"{self.description!r} has {len(self.dimensions)} dimensions, not {np.ndim(found)}")
-        return Column(found, self.description, self.unit, self.dimension, none, self.scaled)
+        return Column(found, self, none)
 
 
 Group = Mapping[str, Dataset]
@@ -94,14 +94,9 @@ class Column:
     """A dataset of the result file with its values: a single value, a column, or a whole table."""
 
     values: NDArray[Any] | int | float | bool | str
-    description: str
-    unit: str = "1"
-    dimension: str = ""
-    """As in `Dataset`."""
+    dataset: Dataset
     none: int | float | None = None
     """The value that stands for "none" (unreached, no vertex), `_FillValue` in the file, or None if no value does."""
-    scaled: bool = False
-    """As in `Dataset`: whether the file gives the dataset the attribute `scale_factor`."""
 
 
 def columns(group: Group, values: Mapping[str, Any]) -> dict[str, Column]:
@@ -252,7 +247,7 @@ class Contents:
         column = self.groups.get(group, {}).get(name)
         if column is None:
             return None
-        return self.in_own_unit(np.asarray(column.values)) if column.scaled else column.values
+        return self.in_own_unit(np.asarray(column.values)) if column.dataset.scaled else column.values
 
     def in_own_unit(self, values: NDArray[Any]) -> NDArray[Any]:
         """Return scaled integers in the instance's own unit, as they are if the scale is 1."""

@@ -104,11 +104,11 @@ def write_contents(file: h5py.File, contents: Contents, lengths: Mapping[str, in
         group = file[name] if name in file else file.create_group(name)
         _write_group(group, columns, GROUPS[name], lengths or {} if name == "solution" else {})
         for key, column in columns.items():
-            if column.scaled:
+            if column.dataset.scaled:
                 write_scale_factor(group[key], contents.scale)
 
 
-def write_meaning(dataset: h5py.Dataset, meaning: Column | Dataset, none: float | None) -> None:
+def write_meaning(dataset: h5py.Dataset, meaning: Dataset, none: float | None) -> None:
     """Write the attributes of a dataset, except `scale_factor`. `none` is the value that stands for "none", or None."""
     dataset.attrs["units"] = meaning.unit
     dataset.attrs["description"] = meaning.description
@@ -170,7 +170,8 @@ def _digest_in_seal(file: BinaryIO) -> bytes:
 def _write_group(group: h5py.Group, columns: Mapping[str, Column], meaning: str, more: Mapping[str, int]) -> None:
     """Write columns with their dimension scales. `more` has the lengths of further dimensions."""
     group.attrs["description"] = meaning
-    lengths = {column.dimension: len(np.asarray(column.values)) for column in columns.values() if column.dimension}
+    dimensions = {name: column.dataset.dimension for name, column in columns.items()}
+    lengths = {dimension: len(np.asarray(columns[name].values)) for name, dimension in dimensions.items() if dimension}
     lengths |= {name: length for name, length in more.items() if name not in lengths}
     for name, length in lengths.items():
         if name not in columns:
@@ -178,11 +179,11 @@ def _write_group(group: h5py.Group, columns: Mapping[str, Column], meaning: str,
             _write_column(group, name, numbers).make_scale(name)
     for name, column in columns.items():
         dataset = _write_column(group, name, column)
-        if name == column.dimension:
+        if name == dimensions[name]:
             dataset.make_scale(name)
-    for name, column in columns.items():
-        if column.dimension not in ("", name):
-            group[name].dims[0].attach_scale(group[column.dimension])
+    for name, dimension in dimensions.items():
+        if dimension not in ("", name):
+            group[name].dims[0].attach_scale(group[dimension])
 
 
 def _write_column(group: h5py.Group, name: str, column: Column) -> h5py.Dataset:
@@ -194,7 +195,7 @@ def _write_column(group: h5py.Group, name: str, column: Column) -> h5py.Dataset:
     if data.nbytes >= COMPRESSED_FROM and data.ndim:
         options |= {"chunks": True, "compression": "gzip", "shuffle": not text}
     dataset = group.create_dataset(name, data=data.astype(object) if text else data, **options)
-    write_meaning(dataset, column, column.none)
+    write_meaning(dataset, column.dataset, column.none)
     return dataset
 
 

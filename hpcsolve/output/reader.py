@@ -98,7 +98,7 @@ def read_result(
     name = os.fspath(path)
     _require_undamaged(name)
     with _opened(name) as file:
-        return _Reading(name).contents(file, groups, tables)
+        return _Reading(name, file).contents(groups, tables)
 
 
 def read_job_text(path: str) -> str:
@@ -110,13 +110,13 @@ def read_job_text(path: str) -> str:
 def read_own(path: str | os.PathLike[str]) -> Contents:
     """Read a file that this process has written, without its seal and its tables. Raises as `read_result`."""
     with _opened(os.fspath(path)) as file:
-        return _Reading(os.fspath(path), math.inf).contents(file, tuple(schema.GROUPS), False)
+        return _Reading(os.fspath(path), file, math.inf).contents(tuple(schema.GROUPS), False)
 
 
 def read_all(name: str) -> None:
     """Read all that a result file holds, in a child process (`require_readable`). Raises as `read_result`."""
     with _opened(name) as file:
-        tables = _Reading(name).contents(file, tuple(schema.GROUPS), False).tables
+        tables = _Reading(name, file).contents(tuple(schema.GROUPS), False).tables
     for table in tables:
         for _ in row_blocks(name, [table]):
             pass
@@ -185,34 +185,6 @@ def _check_scale_factors(file: h5py.File, contents: Contents) -> None:
             raise ValueError(f"the attribute {schema.SCALE_FACTOR} of {place} is not 1 / scale")
 
 
-def _none(dataset: h5py.Dataset, version: int) -> int | float | None:
-    """Return the value of a dataset that stands for "none", or None if no attribute says so."""
-    value = _attribute(dataset, schema.FILL_VALUE[version])
-    return value if isinstance(value, (int, float)) else None
-
-
-def _is_scaled(dataset: h5py.Dataset, version: int) -> bool:
-    """Return whether a dataset holds scaled integers, by its attribute or in version 1 by its name."""
-    return str(dataset.name) in schema.SCALED_IN_VERSION_1 if version == 1 else schema.SCALE_FACTOR in dataset.attrs
-
-
-def _table(dataset: h5py.Dataset, whole: bool, version: int) -> DistanceTable:
-    """Return a table without its values. Its shape must be that of its dimension scales, which are stored in full."""
-    name, shape = str(dataset.name)[:60], dataset.shape
-    if dataset.parent.name != "/solution":
-        raise ValueError(f"{name} has two dimensions, which only datasets of /solution may have")
-    for axis, length in enumerate(shape):
-        scales = [scale for _, scale in _scales_of(dataset, axis)]
-        if len(scales) != 1 or scales[0].parent != dataset.parent or scales[0].shape != (length,):
-            raise ValueError(f"{name} has no dimension scale of length {length}")
-    if whole and dataset.size * dataset.dtype.itemsize > LARGEST_DATASET:
-        raise InputError(f"{dataset.file.filename}: {name} is too large to be read at once; read its rows with h5py")
-    names = ", ".join(_scales_of(dataset, axis)[0][0] for axis in range(dataset.ndim))
-    description, unit = _attribute(dataset, "description"), _attribute(dataset, "units")
-    meaning = Dataset(str(dataset.dtype), description, names, unit, scaled=_is_scaled(dataset, version))
-    return DistanceTable(np.empty((0, shape[1]), dataset.dtype), 0, shape[0], meaning, _none(dataset, version))
-
-
 def _attribute(item: Any, key: str) -> Any:
     """Return a scalar attribute as a Python value, or "" if there is none. Long texts are refused."""
     if key not in item.attrs:
@@ -257,16 +229,17 @@ class _Reading:
 
     Parameters
     ----------
-    path
-        The file, of `file_size` bytes.
+    path, file
+        The file, and its content as h5py has it.
     free
         Bytes that may still be read of it at once; by default a part of the free memory, for a file that anybody may
         have made.
     """
 
-    def __init__(self, path: str, free: float | None = None) -> None:
-        self.path, self.file_size = path, os.path.getsize(path)
+    def __init__(self, path: str, file: h5py.File, free: float | None = None) -> None:
+        self.path, self.file, self.file_size = path, file, os.path.getsize(path)
         self.free = available_memory() * LARGEST_PART if free is None else free
+        self.version = schema.FORMAT_VERSION
 
     def take(self, size: int) -> None:
         """Count bytes that will be read. Raises `ResourceError` if they are too many."""
@@ -275,7 +248,11 @@ class _Reading:
             what = f"all that is to be read of it at once takes more than {LARGEST_PART:.0%} of the free memory"
             raise ResourceError(f"{self.path}: {what}; read it where more is free, or its rows with h5py")
 
-    def contents(self, file: h5py.File, names: Sequence[str], tables: bool) -> Contents:
+    def contents(self, names: Sequence[str], tables: bool) -> Contents:
+        """Return the groups of these names. Of tables the values are left out, unless they are asked for."""
+        import h5py
+
+        file = self.file
         attributes = {key: _attribute(file, key) for key in schema.ATTRIBUTES if key in file.attrs}
         if attributes.get("format") != schema.FORMAT:
             raise InputError("is an HDF5 file, but not a result of hpcsolve", self.path)
@@ -284,23 +261,21 @@ class _Reading:
             known = " and ".join(map(str, schema.FILL_VALUE))
             said = version if isinstance(version, int) else repr(str(version)[:40])
             raise InputError(f"is of format version {said}; this hpcsolve reads versions {known}", self.path)
+        self.version = version
         schema.check_attributes(attributes)
-        import h5py
-
-        found = [str(key) for key in file]
         groups: dict[str, dict[str, Column]] = {}
         shapes: dict[str, DistanceTable] = {}
-        for key in found:
+        for key in map(str, file):
             if key not in schema.GROUPS or not isinstance(_linked(file, key), h5py.Group):
                 raise ValueError(f"/{key[:40]} is not part of the format")
             if key in names:
                 if len(file[key]) > MOST_DATASETS:
                     raise ValueError(f"/{key} has {len(file[key])} datasets")
                 datasets = {str(name): self._dataset(file[key], str(name)) for name in file[key]}
-                found_tables = {key: dataset for key, dataset in datasets.items() if dataset.ndim == 2}
-                shapes |= {name: _table(dataset, tables, version) for name, dataset in found_tables.items()}
-                read = {name: dataset for name, dataset in datasets.items() if tables or name not in found_tables}
-                groups[key] = {name: self._column(name, dataset, version) for name, dataset in read.items()}
+                shapes |= {name: self._table(dataset, tables) for name, dataset in datasets.items()
+                           if dataset.ndim == 2}
+                groups[key] = {name: self._column(name, dataset) for name, dataset in datasets.items()
+                               if tables or dataset.ndim != 2}
         contents = Contents(attributes, groups, shapes)
         schema.check_types(contents)
         _check_scale_factors(file, contents)
@@ -316,14 +291,39 @@ class _Reading:
         self._require_sound(dataset, place)
         return dataset
 
-    def _column(self, key: str, dataset: h5py.Dataset, version: int) -> Column:
-        values = self._values_of(dataset)
-        dimension = ""
+    def _table(self, dataset: h5py.Dataset, whole: bool) -> DistanceTable:
+        """Return a table without its values. Its shape must be that of its dimension scales, stored in full."""
+        name, shape = str(dataset.name)[:60], dataset.shape
+        if dataset.parent.name != "/solution":
+            raise ValueError(f"{name} has two dimensions, which only datasets of /solution may have")
+        names = []
+        for axis, length in enumerate(shape):
+            scales = _scales_of(dataset, axis)
+            if len(scales) != 1 or scales[0][1].parent != dataset.parent or scales[0][1].shape != (length,):
+                raise ValueError(f"{name} has no dimension scale of length {length}")
+            names.append(scales[0][0])
+        if whole and dataset.size * dataset.dtype.itemsize > LARGEST_DATASET:
+            raise InputError(f"{self.path}: {name} is too large to be read at once; read its rows with h5py")
+        meaning, none = self._meaning(dataset, ", ".join(names))
+        return DistanceTable(np.empty((0, shape[1]), dataset.dtype), 0, shape[0], meaning, none)
+
+    def _column(self, key: str, dataset: h5py.Dataset) -> Column:
+        values, dimension = self._values_of(dataset), ""
         if dataset.ndim == 1:
             scales = [name for name, _ in _scales_of(dataset, 0)]
             dimension = key if dataset.is_scale else scales[0] if scales else ""
-        unit, none = _attribute(dataset, "units"), _none(dataset, version)
-        return Column(values, _attribute(dataset, "description"), unit, dimension, none, _is_scaled(dataset, version))
+        return Column(values, *self._meaning(dataset, dimension))
+
+    def _meaning(self, dataset: h5py.Dataset, dimension: str) -> tuple[Dataset, int | float | None]:
+        """Return what the attributes of a dataset say of it, and the value that stands for "none", or None."""
+        if self.version == 1:  # by name, without an attribute
+            scaled = str(dataset.name) in schema.SCALED_IN_VERSION_1
+        else:
+            scaled = schema.SCALE_FACTOR in dataset.attrs
+        none = _attribute(dataset, schema.FILL_VALUE[self.version])
+        description, unit = _attribute(dataset, "description"), _attribute(dataset, "units")
+        return (Dataset(str(dataset.dtype), description, dimension, unit, scaled=scaled),
+                none if isinstance(none, (int, float)) else None)
 
     def _require_sound(self, dataset: h5py.Dataset, place: str) -> None:
         """Check type, filters and sizes of a dataset.

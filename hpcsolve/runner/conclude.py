@@ -298,8 +298,7 @@ def _with_tables(
     solution = dict(contents.groups["solution"])
     for name, values in whole.items():
         assert values is not None  # on rank 0
-        table, dataset = tables[name], tables[name].dataset
-        solution[name] = Column(values, dataset.description, dataset.unit, none=table.none, scaled=dataset.scaled)
+        solution[name] = Column(values, tables[name].dataset, tables[name].none)
     return replace(contents, groups={**contents.groups, "solution": solution})
 
 

@@ -116,7 +116,7 @@ def _wrong_scale_factor(contents: Contents, solver: Algorithm, answer: AnswerTyp
     if contents.scale == 1:
         return None
     found = {f"/solution/{name}": table.dataset.scaled for name, table in contents.tables.items()}
-    found |= {f"/{group}/{name}": column.scaled for group, members in contents.groups.items()
+    found |= {f"/{group}/{name}": column.dataset.scaled for group, members in contents.groups.items()
               for name, column in members.items()}
     solutions = [("solution", datasets(record)) for record in answer.records]
     groups = [*solutions, *answer.groups.items(), *solver.groups.items()]

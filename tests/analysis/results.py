@@ -10,7 +10,7 @@ import networkx
 import numpy as np
 
 import hpcsolve
-from hpcsolve.answers.contents import Column, Contents
+from hpcsolve.answers.contents import Column, Contents, Dataset
 from hpcsolve.problems.generate.graph import road_steiner
 from hpcsolve.problems.generate.plane import road_graph
 from hpcsolve.problems.generate.tsp import random_matrix, uniform_tsp
@@ -68,7 +68,7 @@ PROBLEMS: Mapping[str, tuple[Callable[[], Any], str, dict[str, Any]]] = {
 def changed(result: hpcsolve.Result, group: str, **values: Any) -> hpcsolve.Result:
     """Return the result with other values of some datasets of a group."""
     old = result.contents.groups[group]
-    columns = {name: old.get(name, Column("", "")) for name in values}
+    columns = {name: old.get(name, Column("", Dataset("text", ""))) for name in values}
     new = {name: replace(column, values=values[name]) for name, column in columns.items()}
     groups = {**result.contents.groups, group: {**old, **new}}
     return hpcsolve.Result(Contents(result.contents.attributes, groups, result.contents.tables))

@@ -200,10 +200,10 @@ def test_one_and_two_cities():
 def test_names_that_are_not_unique_are_replaced_by_numbers(results):
     import dataclasses
 
-    from hpcsolve.answers.contents import Column
+    from hpcsolve.answers.contents import Dataset
 
     contents = results["tour"].contents
-    twice = Column(np.array(["Springfield"] * 8, object), "", dimension="city")
+    twice = Dataset("text", "", "city").column(["Springfield"] * 8)
     groups = {**contents.groups, "instance": {**contents.groups["instance"], "city_name": twice}}
     result = hpcsolve.Result(dataclasses.replace(contents, groups=groups))
     assert len(result.to_networkx()) == 8 and set(result.tour_labels) == {"Springfield"}

@@ -34,7 +34,7 @@ def folder(tmp_path):
 def kept(path):
     """Return the bytes of `/solution`, `/colonies` and `/improvements`."""
     groups = read_result(path).groups
-    return {(g, k): (c.values if isinstance(c.values, (str, float)) else np.asarray(c.values).tobytes(), c.description)
+    return {(g, k): (c.values if isinstance(c.values, (str, float)) else np.asarray(c.values).tobytes(), c.dataset)
             for g in ("solution", "colonies", "improvements") for k, c in groups[g].items()}
 
 

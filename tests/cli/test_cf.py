@@ -143,6 +143,6 @@ def test_every_kind_of_answer_of_version_1_is_read_as_before(name, folder, tmp_p
         for key, column in columns.items():
             other = old.contents.groups[group][key]
             assert np.array_equal(other.values, column.values)
-            assert (other.none, other.scaled, other.unit) == (column.none, column.scaled, column.unit)
+            assert (other.none, other.dataset) == (column.none, column.dataset)
     assert {key: (table.none, table.dataset) for key, table in old.contents.tables.items()} == {
         key: (table.none, table.dataset) for key, table in new.contents.tables.items()}

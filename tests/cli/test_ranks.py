@@ -56,7 +56,8 @@ def check_paths(found):
     graph = random_graph(n=60, degree=5, seed=3, parts=2, low=0, high=4)
     assert np.array_equal(np.stack([columns["source"].values, columns["target"].values], 1), np.array(PAIRS) - 1)
     distance, offset = columns["distance"], columns["offset"].values
-    assert (distance.dimension, distance.none) == ("query", np.iinfo(distance.values.dtype).max) and found.tables == {}
+    assert (distance.dataset.dimension, distance.none) == ("query", np.iinfo(distance.values.dtype).max)
+    assert found.tables == {}
     paths = [(columns["path"].values[a:b] + 1).tolist() for a, b in pairwise(offset)]
     distances = [None if value == distance.none else value for value in distance.values.tolist()]
     assert list(zip(distances, paths)) == query_answers(graph, PAIRS)

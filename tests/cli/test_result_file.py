@@ -12,7 +12,7 @@ import h5py
 import numpy as np
 import pytest
 
-from hpcsolve.answers.contents import Column, Contents
+from hpcsolve.answers.contents import Contents, Dataset
 from hpcsolve.errors import DamagedFileError, EnvironmentFault, InputError, ResourceError
 from hpcsolve.output import reader
 from hpcsolve.output.hdf5 import file_image, sealed, write_result
@@ -27,17 +27,17 @@ ATTRIBUTES = {
 
 
 def contents(**groups):
-    tour = Column(np.arange(5, dtype=np.int32), "Cities", dimension="place")
-    return Contents(ATTRIBUTES, {"solution": {"tour": tour, "optimal": Column(True, "O")}, **groups})
+    tour = Dataset("int32", "Cities", "place").column(np.arange(5, dtype=np.int32))
+    return Contents(ATTRIBUTES, {"solution": {"tour": tour, "optimal": Dataset("bool", "O").column(True)}, **groups})
 
 
 def names(*texts):
-    return Column(np.array(texts, dtype=object), "Name", dimension="city")
+    return Dataset("text", "Name", "city").column(texts)
 
 
 def test_everything_reads_back(tmp_path):
-    big = Column(np.arange(100_000) % 7 / 3, "Many", "km", "row")
-    job, instance = {"toml": Column("a = 1\n", "Job")}, {"city_name": names("Zürich", "", "Αθήνα")}
+    big = Dataset("float64", "Many", "row", "km").column(np.arange(100_000) % 7 / 3)
+    job, instance = {"toml": Dataset("text", "Job").column("a = 1\n")}, {"city_name": names("Zürich", "", "Αθήνα")}
     written = contents(job=job, instance=instance, layers={"big": big})
     write_result(tmp_path / "r.h5", written)
     found = read_result(tmp_path / "r.h5")
@@ -47,8 +47,7 @@ def test_everything_reads_back(tmp_path):
     assert np.array_equal(found.value("layers", "big"), big.values)
     assert found.value("solution", "tour").dtype == np.int32
     assert found.value("solution", "optimal") == 1
-    column = found.groups["layers"]["big"]
-    assert (column.unit, column.description, column.dimension) == ("km", "Many", "row")
+    assert found.groups["layers"]["big"].dataset == big.dataset
     assert (tmp_path / "r.h5").stat().st_size < 200_000, "large columns are compressed"
 
 
@@ -131,7 +130,7 @@ def test_the_part_file_of_a_zombie_is_removed(tmp_path):
 
 
 def tampered(tmp_path, change):
-    write_result(tmp_path / "r.h5", contents(job={"toml": Column("x", "Job")}))
+    write_result(tmp_path / "r.h5", contents(job={"toml": Dataset("text", "Job").column("x")}))
     with h5py.File(tmp_path / "r.h5", "r+") as file:
         change(file)
     return tmp_path / "r.h5"
