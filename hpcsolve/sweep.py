@@ -30,7 +30,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, get_args
+from typing import Any, get_args
 
 import msgspec
 
@@ -96,20 +96,16 @@ def _type_of(keys: tuple[str, ...], table: Mapping[str, Any]) -> Any:
     if keys[0] == "instance" and len(keys) > 1:
         generated = "generate" in table["instance"] and keys[1] != "generate"
         return GENERATOR_VALUE if generated else INSTANCE_TYPES.get(keys[1])
+    struct: Any = Settings
     if keys[0] in NAMES:
-        return _field_type(algorithm(keys[0]).parameters, keys[1:])
-    return _field_type(Settings, keys)
-
-
-def _field_type(struct: type[msgspec.Struct], keys: tuple[str, ...]) -> Any:
-    """Return the type of a key of a struct, or of a nested struct, or None if there is no such key."""
-    field = keys_of(struct).get(keys[0]) if keys else None
-    if field is None:
-        return None
-    if len(keys) == 1:
-        return field.type
-    inside = [kind for kind in (field.type, *get_args(field.type)) if inspect.isclass(kind)]
-    return next((_field_type(kind, keys[1:]) for kind in inside if issubclass(kind, msgspec.Struct)), None)
+        struct, keys = algorithm(keys[0]).parameters, keys[1:]
+    found = None
+    for key in keys:
+        field = keys_of(struct).get(key) if struct else None
+        found = field.type if field else None
+        inside = (kind for kind in (found, *get_args(found)) if inspect.isclass(kind))
+        struct = next((kind for kind in inside if issubclass(kind, msgspec.Struct)), None)
+    return found
 
 
 def _fits(value: Any, kind: Any) -> bool:
@@ -183,15 +179,6 @@ class Run:
             return False  # the run itself will find the same error, and report it
         return planned.existing_verdict is not None and planned.existing_verdict.passed is not False
 
-    def start(self, command: Sequence[str], environment: Mapping[str, str]) -> _Started:
-        """Start a run in a session of its own, so that Ctrl-C on the terminal reaches the sweep alone."""
-        printed = tempfile.TemporaryFile()  # noqa: SIM115 (`_failure` closes it)
-        process = subprocess.Popen(
-            [*command, *self.arguments], stdin=subprocess.PIPE, stdout=printed, stderr=subprocess.STDOUT,
-            env=environment, start_new_session=True,
-        )
-        return _Started(self, process, printed)
-
 
 @dataclass(frozen=True)
 class Sweep:
@@ -220,7 +207,10 @@ def expand(path: str, overrides: Sequence[str] = (), output: str | None = None) 
         The file or a job in it is not valid. The message names file and line, or the key.
     """
     table, text = read_table(path, overrides)
-    axes = _all_axes(table, text)
+    given, written = axes_of(table, text), axes_of(read_table(text.file)[0], text)
+    # A key whose list `--set` replaces by one value stays part of the names, so that the same results are found.
+    kept = {key: given.get(key, [_value_at(table, key)]) for key in written if _value_at(table, key) is not None}
+    axes = {**kept, **given}
     if not axes:
         what = "no key has several values, so it is one job"
         raise InputError(f'{what}: solve it with `hpcsolve run`, or give a key values, as in seed = "1..5"', path, 1)
@@ -233,8 +223,19 @@ def expand(path: str, overrides: Sequence[str] = (), output: str | None = None) 
     for key, values in axes.items():
         _require_distinct(key, values, text)
     fixed = [override for override in overrides if override.partition("=")[0].strip() not in axes]
-    points = (dict(zip(axes, values)) for values in itertools.product(*axes.values()))
-    runs = (_run(index, point, table, text, fixed, folder) for index, point in enumerate(points))
+    base = Path(text.file).parent  # that paths among the values of the file are relative to
+    runs = []
+    for index, point in enumerate(dict(zip(axes, values)) for values in itertools.product(*axes.values())):
+        name = _name(point)
+        file = os.path.join(folder, f"{name}.h5")
+        own = {key: absolute_files(key.split("."), value, Path() if key in text.overridden else base)
+               for key, value in point.items()}
+        job = job_of_table(_with_values(table, own), text, output=file)
+        if job.settings.instance == "-":
+            raise text.error("instance", "a sweep cannot read it from standard input; name a file")
+        settings = [*fixed, *(f"{key}={value_text(value)}" for key, value in own.items())]
+        words = [word for setting in settings for word in ("--set", setting)]
+        runs.append(Run(index, name, job, ("run", text.file, *words, "--output", file)))
     return Sweep(folder, axes, tuple(runs))
 
 
@@ -244,34 +245,6 @@ def number_ranges(numbers: Sequence[int]) -> str:
     starts = [number for number in numbers if number - 1 not in known]
     ends = [number for number in numbers if number + 1 not in known]
     return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in zip(starts, ends))
-
-
-def _run(
-    index: int, point: Mapping[str, Any], table: Mapping[str, Any], text: JobText, fixed: Sequence[str], folder: str
-) -> Run:
-    """Return the run with the values of a point. `fixed` has the overrides that are the same for all runs."""
-    name = _name(point)
-    output = os.path.join(folder, f"{name}.h5")
-    base = Path(text.file).parent  # that paths among the values of the file are relative to
-    values = {key: absolute_files(key.split("."), value, Path() if key in text.overridden else base)
-              for key, value in point.items()}
-    job = job_of_table(_with_values(table, values), text, output=output)
-    if job.settings.instance == "-":
-        raise text.error("instance", "a sweep cannot read it from standard input; name a file")
-    overrides = [*fixed, *(f"{key}={value_text(value)}" for key, value in values.items())]
-    words = [word for override in overrides for word in ("--set", override)]
-    return Run(index, name, job, ("run", text.file, *words, "--output", output))
-
-
-def _all_axes(table: Mapping[str, Any], text: JobText) -> Axes:
-    """Return the keys that have several values in the file or by `--set`, in the order of the file.
-
-    A key whose list `--set` replaces by one value stays part of the names, so that the same results are found.
-    """
-    axes = axes_of(table, text)
-    written = axes_of(read_table(text.file)[0], text)
-    kept = {key: axes.get(key, [_value_at(table, key)]) for key in written if _value_at(table, key) is not None}
-    return {**kept, **axes}
 
 
 def _value_at(table: Any, key: str) -> Any:
@@ -329,16 +302,21 @@ class Failure:
     reason: str
 
 
-@dataclass(frozen=True)
 class _Started:
-    """A run with its process and the file that takes what the process prints."""
+    """The process of a run in a session of its own, so that Ctrl-C on the terminal reaches the sweep alone."""
 
-    run: Run
-    process: subprocess.Popen[bytes]
-    printed: IO[bytes]
+    def __init__(self, run: Run, command: Sequence[str], environment: Mapping[str, str]) -> None:
+        self.run, self.printed = run, tempfile.TemporaryFile()  # noqa: SIM115 (`failure` closes it)
+        self.process = subprocess.Popen(
+            [*command, *run.arguments], stdin=subprocess.PIPE, stdout=self.printed, stderr=subprocess.STDOUT,
+            env=environment, start_new_session=True,
+        )
 
     def failure(self) -> Failure | None:
-        """Return the failure of a run that has ended, or None if it succeeded, and close its files."""
+        """Return the failure of a run that has ended, or None if it succeeded, and close its files.
+
+        The reason is the line that says why it failed: its last error, a failed check, or the last line.
+        """
         code = self.process.returncode
         with self.printed as file, self.process:
             if code == 0:
@@ -347,7 +325,10 @@ class _Started:
             printed = file.read().decode(errors="replace")
         if code < 0:
             return Failure(self.run, KILLED - code, f"killed by {signal.Signals(-code).name}")
-        return Failure(self.run, code, _reason(printed))
+        lines = [line.strip() for line in printed.splitlines() if line.strip()]
+        told = [line for line in lines if line.startswith(("hpcsolve: ", "check:  FAIL"))]
+        reason = (told or lines or ["the run printed nothing"])[-1]
+        return Failure(self.run, code, reason.removeprefix("hpcsolve: ").removeprefix("error: "))
 
 
 def cores() -> int:
@@ -398,7 +379,7 @@ def run_all(
     try:
         while waiting or active:
             while waiting and len(active) < at_once:
-                active.append(waiting.pop().start(command, environment))
+                active.append(_Started(waiting.pop(), command, environment))
             ended = [one for one in active if one.process.poll() is not None]
             active = [one for one in active if one not in ended]
             failures += [failure for one in ended if (failure := one.failure())]
@@ -423,10 +404,3 @@ def _end(active: Sequence[_Started]) -> None:
     except (KeyboardInterrupt, subprocess.TimeoutExpired):
         for one in active:
             one.process.kill()
-
-
-def _reason(printed: str) -> str:
-    """Return the line of a run's output that says why it failed: its last error, a failed check, or the last line."""
-    lines = [line.strip() for line in printed.splitlines() if line.strip()]
-    told = [line for line in lines if line.startswith(("hpcsolve: ", "check:  FAIL"))]
-    return (told or lines or ["the run printed nothing"])[-1].removeprefix("hpcsolve: ").removeprefix("error: ")

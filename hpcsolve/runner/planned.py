@@ -19,7 +19,7 @@ from hpcsolve.job import Job, with_sha256
 from hpcsolve.output.hdf5 import has_seal, require_result_name
 from hpcsolve.output.log import Say, say_nothing
 from hpcsolve.output.reader import read_result
-from hpcsolve.output.schema import require_whole
+from hpcsolve.output.schema import answer_lines, require_whole
 from hpcsolve.runner.kinds import kind_of, require_kind
 from hpcsolve.runner.reading import Judge, read_reporting
 from hpcsolve.runner.verify import require_own_hash, verdict_on
@@ -183,6 +183,7 @@ def _existing_result(planned: PlannedRun) -> Contents:
         require_own_hash(contents, planned.output)
         if contents.value("job", "hash") == planned.hash:
             require_kind(contents, planned.job, planned.output)
+            answer_lines(contents, planned.output)  # which will be printed
     except DamagedFileError as error:
         raise DamagedFileError(f"the output exists: {error}; {way_out}") from None
     except InputError as error:
