@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from hypothesis import strategies as st
 
-from hpcsolve.algorithms.steiner_kmb.network import exchanges, locally_best, network
+from hpcsolve.algorithms.steiner_kmb.network import PATHS, network
 from hpcsolve.algorithms.steiner_kmb.reductions import SteinerState
 from hpcsolve.problems.graph import from_edges
 from tests.oracles import least_distances
@@ -102,5 +102,5 @@ def hypercube(dimension, terminals, seed=1, high=110):
 def hardly_shrunk(now, whole, *_):
     """Return a graph after the reductions of mode fast, and a tree that no bound proves: in tests, for `shrunk`."""
     net = network(now.smaller.graph, whole.device)
-    tree = locally_best(net, net.improved(net.shortest_path_tree()), kinds=(exchanges,))
+    tree = net.locally_best(net.improved(net.shortest_path_tree()), kinds=(PATHS,))
     return SteinerState(now.smaller, replace(now.bound, value=0)).with_tree(tree, whole)

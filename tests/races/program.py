@@ -35,7 +35,7 @@ from hpcsolve.algorithms.shortest_paths.searches import Want, filled_rows, query
 from hpcsolve.algorithms.steiner_kmb.network import network
 from hpcsolve.algorithms.steiner_kmb.reduced_graph import reduced
 from hpcsolve.algorithms.steiner_kmb.subset_program import Program
-from hpcsolve.algorithms.steiner_kmb.subset_states import several_ascents, space_of
+from hpcsolve.algorithms.steiner_kmb.subset_states import Space, several_ascents
 from hpcsolve.device import build
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice, HostKernel
@@ -175,7 +175,7 @@ def lightest_trees(device: Device) -> None:
     for words in (1, 2):
         found = several_ascents(net, SerialComm(), 2000, words)
         assert found is not None
-        program = Program(space_of(net, found[0]), SerialComm(), 2000, lambda nbytes: False)
+        program = Program(Space.of(net, found[0]), SerialComm(), 2000, lambda nbytes: False)
         program.run()
         assert outcome.cost == program.limit == least_weight(graph)
 

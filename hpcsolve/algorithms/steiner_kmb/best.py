@@ -16,7 +16,7 @@ from functools import partial, reduce
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.steiner_kmb.network import Network, locally_best, network
+from hpcsolve.algorithms.steiner_kmb.network import Network, network
 from hpcsolve.algorithms.steiner_kmb.one_steiner import best_tree, history_arrays, saved_history, saved_tree
 from hpcsolve.algorithms.steiner_kmb.reduced_graph import Indices, ReducedGraph, reduced
 from hpcsolve.algorithms.steiner_kmb.reductions import Effort, SteinerState, shrunk_together
@@ -295,7 +295,7 @@ class Ruin:
     def _with_tree(self, one: Start) -> Start:
         """Return a search whose best tree is the present one if that is lighter, after local search at the end."""
         last = self.launches + 1 == self.total
-        found = locally_best(self.net, one.now, self.setting.stop.is_late) if last else one.now
+        found = self.net.locally_best(one.now, self.setting.stop.is_late) if last else one.now
         weight = self.net.weight(found)
         return replace(one, tree=found, weight=weight) if weight < one.weight else one
 

@@ -139,7 +139,7 @@ def _by_program(now: SteinerState, work: Work, memory: int | None, run: Setting,
         now, ascents = without_heavy(now, ascents, heavy)
     if now.proven:
         return Searched(now, work)
-    space = subset_states.space_of(network(now.smaller.graph, run.host), ascents, strategy.rules)
+    space = subset_states.Space.of(network(now.smaller.graph, run.host), ascents, strategy.rules)
 
     def is_over(nbytes: int) -> bool:
         run.report(UNKNOWN, f"{program.step()}, {counted(len(program.layers.families.vertices), 'state')} so far")

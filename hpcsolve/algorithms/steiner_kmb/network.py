@@ -15,11 +15,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.steiner_kmb.reduced_graph import Edges, Indices, ReducedGraph, edges_of, reduced
+from hpcsolve.algorithms.steiner_kmb.reduced_graph import Edges, Indices, ReducedGraph, reduced
 from hpcsolve.device.host import HostDevice
 from hpcsolve.problems.graph import Graph
 
 TREE_FILE, MOVES_FILE = "host/steiner_tree", "host/tree_moves"
+PATHS, VERTICES = "paths", "vertices"
+"""The kinds of moves: key-path exchange and key-vertex elimination."""
+ROOM = {PATHS: 8, VERTICES: 4}
+"""The most edges in all moves of a pass, for each vertex."""
 BUDGET = 1 << 22
 """The most arcs and vertices that a pass of key-vertex elimination may look at. In a graph where it would look at more,
 it does nothing: little would be gained for the time."""
@@ -146,6 +150,66 @@ class Network:
         vertices = np.flatnonzero(inside)
         return self.edge_numbers(vertices, before[vertices])
 
+    def locally_best(
+        self, tree: Indices, is_over: Callable[[], bool] = lambda: False, kinds: Sequence[str] = (PATHS, VERTICES)
+    ) -> Indices:
+        """Return the tree after passes of moves, which end when none makes it lighter, or when the search is over.
+
+        Moves of a kind are looked for when there is none of the kinds before it.
+        """
+        while True:
+            for kind in kinds:
+                if not len(tree) or is_over():
+                    return tree
+                lighter = self.after_moves(tree, self.moves(tree, kind))
+                if lighter is not None:
+                    tree = lighter
+                    break
+            else:
+                return tree
+
+    def moves(self, tree: Indices, kind: str, room: int | None = None, budget: int = BUDGET) -> list[Move]:
+        """Return the best move of each key path, or of each key vertex, that has one, the greatest gain first.
+
+        Parameters
+        ----------
+        kind
+            `PATHS` or `VERTICES`.
+        room
+            The most edges in all moves of a pass. A move that does not fit is left to the next pass.
+        budget
+            Of key-vertex elimination.
+        """
+        more = {"budget": budget} if kind == VERTICES else {}
+        made = self.device.call(MOVES_FILE, f"tree_moves_{kind}", net=self.group(), root=int(self.terminals[0]),
+                               edges=len(tree), edge=tree.astype(np.uint32), room=room or ROOM[kind] * self.n, **more)
+        pairs = made["pairs"].reshape(-1, 2)
+        edges, found, begin = self.edge_numbers(pairs[:, 0], pairs[:, 1]), [], 0
+        for gain, (middle, end) in zip(made["gains"].tolist(), (made["ends"] // 2).reshape(-1, 2).tolist()):
+            found.append(Move(gain, edges[begin:middle], edges[middle:end], pairs[begin:end].reshape(-1)))
+            begin = end
+        return sorted(found, key=lambda move: -move.gain)
+
+    def after_moves(self, tree: Indices, found: list[Move]) -> Indices | None:
+        """Return a lighter tree, improved, after all moves that share no vertex with one before them.
+
+        If that is no lighter tree, it is the one after the first half, quarter, ... of these moves, or else None.
+        """
+        touched, chosen = np.zeros(self.n, dtype=bool), list[Move]()
+        for move in found:
+            if not touched[move.vertices].any():
+                touched[move.vertices] = True
+                chosen.append(move)
+        while chosen:
+            left = np.setdiff1d(tree, np.concatenate([move.removed for move in chosen]))
+            candidate = self.spanning_tree(np.union1d(left, np.concatenate([move.added for move in chosen])))
+            inside = self.vertices_of(candidate)
+            whole = int(inside.sum()) == len(candidate) + 1 and bool(inside[self.terminals].all())
+            if whole and self.weight(candidate) < self.weight(tree):
+                return self.improved(candidate)
+            chosen = chosen[: len(chosen) // 2]
+        return None
+
 
 def network(graph: Graph, device: HostDevice) -> Network:
     """Return the network of a graph with terminals and fewer than 2^32 arcs."""
@@ -153,7 +217,7 @@ def network(graph: Graph, device: HostDevice) -> Network:
     is_terminal = np.zeros(graph.n, np.uint32)
     is_terminal[graph.terminals] = 1
     return Network(
-        device, graph.n, edges_of(graph), np.sort(graph.terminals).astype(np.uint32), is_terminal,
+        device, graph.n, Edges.of(graph), np.sort(graph.terminals).astype(np.uint32), is_terminal,
         graph.offsets.astype(np.uint32), graph.heads.astype(np.uint32), graph.weights.astype(np.uint64),
     )
 
@@ -234,74 +298,3 @@ class Move:
     removed: Indices
     added: Indices
     vertices: NDArray[np.uint32]
-
-
-def exchanges(net: Network, tree: Indices) -> list[Move]:
-    """Return the best move of each key path that has one, the greatest gain first."""
-    return found_moves(net, tree, "paths", 8 * net.n)
-
-
-def eliminations(net: Network, tree: Indices) -> list[Move]:
-    """Return the best move of each key vertex that has one, the greatest gain first."""
-    return found_moves(net, tree, "vertices", 4 * net.n, budget=BUDGET)
-
-
-def locally_best(
-    net: Network, tree: Indices, is_over: Callable[[], bool] = lambda: False,
-    kinds: Sequence[Callable[[Network, Indices], list[Move]]] = (exchanges, eliminations),
-) -> Indices:
-    """Return the tree after passes of moves, which end when none makes it lighter, or when the search is over.
-
-    Moves of a kind are looked for when there is none of the kinds before it.
-    """
-    while True:
-        for moves in kinds:
-            if not len(tree) or is_over():
-                return tree
-            lighter = after_moves(net, tree, moves(net, tree))
-            if lighter is not None:
-                tree = lighter
-                break
-        else:
-            return tree
-
-
-def found_moves(net: Network, tree: Indices, of: str, room: int, **more: int) -> list[Move]:
-    """Return the moves that a function of tree_moves.cpp finds, the greatest gain first.
-
-    Parameters
-    ----------
-    of
-        "paths" or "vertices".
-    room
-        The most edges in all moves of a pass. A move that does not fit is left to the next pass.
-    """
-    made = net.device.call(MOVES_FILE, f"tree_moves_{of}", net=net.group(), root=int(net.terminals[0]), edges=len(tree),
-                           edge=tree.astype(np.uint32), room=room, **more)
-    pairs = made["pairs"].reshape(-1, 2)
-    edges, found, begin = net.edge_numbers(pairs[:, 0], pairs[:, 1]), [], 0
-    for gain, (middle, end) in zip(made["gains"].tolist(), (made["ends"] // 2).reshape(-1, 2).tolist()):
-        found.append(Move(gain, edges[begin:middle], edges[middle:end], pairs[begin:end].reshape(-1)))
-        begin = end
-    return sorted(found, key=lambda move: -move.gain)
-
-
-def after_moves(net: Network, tree: Indices, found: list[Move]) -> Indices | None:
-    """Return a lighter tree, improved, after all moves that share no vertex with one before them.
-
-    If that is no lighter tree, it is the one after the first half, quarter, ... of these moves, or else None.
-    """
-    touched, chosen = np.zeros(net.n, dtype=bool), list[Move]()
-    for move in found:
-        if not touched[move.vertices].any():
-            touched[move.vertices] = True
-            chosen.append(move)
-    while chosen:
-        left = np.setdiff1d(tree, np.concatenate([move.removed for move in chosen]))
-        candidate = net.spanning_tree(np.union1d(left, np.concatenate([move.added for move in chosen])))
-        inside = net.vertices_of(candidate)
-        whole = int(inside.sum()) == len(candidate) + 1 and bool(inside[net.terminals].all())
-        if whole and net.weight(candidate) < net.weight(tree):
-            return net.improved(candidate)
-        chosen = chosen[: len(chosen) // 2]
-    return None

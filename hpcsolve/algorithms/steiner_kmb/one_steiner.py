@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from hpcsolve.algorithms.shortest_paths.search_graph import Keys
 from hpcsolve.algorithms.shortest_paths.searches import Prepared
-from hpcsolve.algorithms.steiner_kmb.network import ClosureTree, Network, locally_best
+from hpcsolve.algorithms.steiner_kmb.network import ClosureTree, Network
 from hpcsolve.algorithms.steiner_kmb.nodes import Candidates, NodeTable, NodeTree, PlacedTree, capacity, merged
-from hpcsolve.algorithms.steiner_kmb.reduced_graph import Indices, ReducedGraph, connected_components
+from hpcsolve.algorithms.steiner_kmb.reduced_graph import Indices, ReducedGraph
 from hpcsolve.algorithms.steiner_kmb.setting import Parameters, Setting, Work
 from hpcsolve.algorithms.steiner_kmb.terminal_rows import keys_for, path_edges, terminal_searches
 from hpcsolve.checkpoint.saved import ANY_COUNT, Saved
@@ -164,7 +164,7 @@ class Rounds:
             self.best = 0 if self.tree is None else net.weight(self.tree)
             return new
         if self.nodes is not None:
-            self.tree = locally_best(net, net.improved(net.shortest_path_tree()), self.run.stop.is_late)
+            self.tree = net.locally_best(net.improved(net.shortest_path_tree()), self.run.stop.is_late)
             self.note(net.weight(self.tree))
         return np.arange(len(net.terminals), dtype=np.uint32)
 
@@ -199,7 +199,7 @@ class Rounds:
         if found is None:
             return None
         tree = net.improved(net.spanning_tree(np.unique(np.concatenate(found))))
-        return locally_best(net, tree, self.run.stop.is_late)
+        return net.locally_best(tree, self.run.stop.is_late)
 
     def join(self, vertices: NDArray[np.uint32]) -> NDArray[np.uint32]:
         """Make nodes of vertices (positions, given on rank 0), as many as fit, and return the new nodes' numbers."""
@@ -302,7 +302,7 @@ def saved_tree(saved: Saved, name: str, net: Network) -> Indices:
     tree = saved.gathered(name, (), np.int64, range(edges + 1), range(edges))
     inside = net.vertices_of(tree)
     inside[net.terminals] = True
-    component = connected_components(net.n, net.edges.part(tree))[inside]
+    component = net.edges.part(tree).components(net.n)[inside]
     saved.require(int(inside.sum()) == len(tree) + 1 and bool((component == component[0]).all()), "a tree")
     return tree
 

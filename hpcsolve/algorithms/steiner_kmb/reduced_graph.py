@@ -47,6 +47,14 @@ class Edges:
     heads: Indices
     weights: NDArray[np.uint64]
 
+    @classmethod
+    def of(cls, graph: Graph) -> Edges:
+        """Return the edges of an undirected graph, each with its smaller end first, in the order of the rows."""
+        tails = graph.tails()
+        once = np.flatnonzero(tails < graph.heads)
+        ends = tails[once].astype(np.int64), graph.heads[once].astype(np.int64)
+        return cls(*ends, graph.weights[once].astype(np.uint64))
+
     def __len__(self) -> int:
         """Number of edges."""
         return len(self.tails)
@@ -58,6 +66,23 @@ class Edges:
     def renamed(self, vertices: Indices) -> Edges:
         """Return the edges between other vertices: those that `vertices` has at the places of their ends."""
         return Edges(vertices[self.tails], vertices[self.heads], self.weights)
+
+    def kept(self, mask: Mask) -> tuple[Edges, Origin]:
+        """Return the edges that a mask keeps."""
+        which = np.flatnonzero(mask)
+        return self.part(which), Origin(np.arange(len(which) + 1), which)
+
+    def components(self, n: int) -> Indices:
+        """Return the number of the connected component of each of n vertices."""
+        from scipy.sparse import coo_array, csgraph
+
+        pattern = coo_array((np.ones(len(self), np.int32), (self.tails, self.heads)), shape=(n, n))
+        labels: Indices = csgraph.connected_components(pattern.tocsr(), directed=False)[1].astype(np.int64)
+        return labels
+
+    def degrees(self, n: int) -> Indices:
+        """Return the number of edges at each of n vertices."""
+        return np.bincount(self.tails, minlength=n) + np.bincount(self.heads, minlength=n)
 
 
 @dataclass(frozen=True)
@@ -121,10 +146,12 @@ class ReducedGraph:
 
     def joins_terminals(self, stays: Mask) -> bool:
         """Return whether the edges that stay join all terminals."""
-        component = connected_components(self.graph.n, self.edges.part(stays))[self.graph.terminals]
+        component = self.edges.part(stays).components(self.graph.n)[self.graph.terminals]
         return bool((component == component[0]).all())
 
-    def reduced_again(self, removed: Mask, contracted: Indices, counts: Mapping[str, int]) -> ReducedGraph:
+    def reduced_again(
+        self, removed: Mask, contracted: Indices, counts: Mapping[str, int], weightless: bool = False
+    ) -> ReducedGraph:
         """Return the graph without some of its edges and with others contracted, reduced again.
 
         Parameters
@@ -135,51 +162,74 @@ class ReducedGraph:
             The numbers of the edges to be contracted, which make a forest. The two ends of each become one terminal.
         counts
             How many edges this removes, by kind, to be added to the counts.
+        weightless
+            Whether edges of weight 0 are contracted: then a new vertex is a terminal only if an end was one.
         """
-        graph = self.graph
+        graph, n, edges = self.graph, self.graph.n, self.edges
         total = {kind: self.counts.get(kind, 0) + counts.get(kind, 0) for kind in {**self.counts, **counts}}
         assert graph.terminals is not None
-        joined = smallest_joined(graph.n, self.edges.part(contracted))
         stays = ~removed
-        stays[contracted] = False
-        edges, first = kept_edges(self.edges, stays)
-        edges = edges.renamed(joined)
-        terminal = np.zeros(graph.n, dtype=bool)
-        terminal[joined[graph.terminals]] = terminal[joined[self.edges.tails[contracted]]] = True
-        edges, near = component_of(graph.n, edges, joined[graph.terminals[0]])
-        found, edges, member, origins = _reduced_in_rounds(graph, joined, edges, terminal, total)
-        return ReducedGraph(found, edges, self.original, member[self.member], self.restored(contracted),
-                            (*self.origins, first, near, *origins), total)
+        stays[contracted] = True
+        component = edges.part(stays).components(n)
+        inside = component[edges.tails] == component[graph.terminals[0]]
+        contracted = contracted[inside[contracted]]
+        component, joined = edges.part(contracted).components(n), np.full(n, n)
+        np.minimum.at(joined, component, np.arange(n))
+        joined = joined[component]  # the smallest vertex that stands for each
+        terminal = np.zeros(n, dtype=bool)
+        terminal[joined[graph.terminals]] = True
+        if weightless:  # contracted edges become loops, which are counted as parallel edges later
+            total["contracted"], total["parallel"] = len(contracted), -len(contracted)
+        else:
+            terminal[joined[edges.tails[contracted]]] = True
+            stays[contracted] = False
+        edges, first = edges.kept(stays & inside)
+        edges, origins = _after_rounds(edges.renamed(joined), terminal, total)
+        needed = terminal.copy()
+        needed[edges.tails] = needed[edges.heads] = True
+        kept, edges = np.flatnonzero(needed), edges.renamed(np.cumsum(needed) - 1)
+        smaller = assembled(
+            graph.name, len(kept), edges.tails, edges.heads, narrowed(edges.weights), directed=False, scale=graph.scale,
+            labels=graph.labels[kept], terminals=np.flatnonzero(terminal[kept]),
+            coordinates=None if graph.coordinates is None else graph.coordinates[kept],
+        )
+        member = np.searchsorted(kept[terminal[kept]], joined[graph.terminals])
+        return ReducedGraph(smaller, edges, self.original, member[self.member], self.restored(contracted),
+                            (*self.origins, first, *origins), total)
+
+
+def reduced(graph: Graph) -> ReducedGraph:
+    """Return the reduced form of a Steiner problem, which `problems.steiner.require_problem` has accepted."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import minimum_spanning_tree
+
+    assert graph.terminals is not None
+    edges = Edges.of(graph)
+    zero = np.flatnonzero(edges.weights == 0)
+    ranks = np.arange(1.0, len(zero) + 1)  # all different, and none is 0, which scipy would drop
+    pattern = coo_array((ranks, (edges.tails[zero], edges.heads[zero])), shape=(graph.n, graph.n))
+    first_forest = zero[np.sort(minimum_spanning_tree(pattern.tocsr()).data).astype(np.int64) - 1]
+    none, counts = np.empty(0, np.int64), {"contracted": 0, "parallel": 0, "ends": 0, "passed": 0}
+    whole = ReducedGraph(graph, edges, edges, np.arange(len(graph.terminals)), none, (), counts)
+    return whole.reduced_again(np.zeros(len(edges), dtype=bool), first_forest, {}, weightless=True)
+
+
+def _after_rounds(edges: Edges, terminal: Mask, counts: dict[str, int]) -> tuple[Edges, list[Origin]]:
+    """Return the edges that the rounds leave, given which vertices are terminals, and the origins of each step."""
+    origins, before = [], 2 * len(edges)
+    while (before - len(edges)) * WORTHWHILE > before:
+        before = len(edges)
+        for step in (_simple, _without_leaves, _without_chains):
+            edges, origin = step(edges, terminal, counts)
+            origins.append(origin)
+    edges, origin = _simple(edges, terminal, counts)
+    return edges, [*origins, origin]
 
 
 def ranges(begin: Indices, counts: NDArray[Any]) -> Indices:
     """Return the numbers of several ranges, one range after the other: `counts[i]` numbers from `begin[i]` on."""
     shift = np.repeat(begin - (np.cumsum(counts, dtype=np.int64) - counts), counts)
     return shift + np.arange(len(shift))
-
-
-def edges_of(graph: Graph) -> Edges:
-    """Return the edges of an undirected graph, each with its smaller end first, in the order of the rows."""
-    tails = graph.tails()
-    once = np.flatnonzero(tails < graph.heads)
-    ends = tails[once].astype(np.int64), graph.heads[once].astype(np.int64)
-    return Edges(*ends, graph.weights[once].astype(np.uint64))
-
-
-def reduced(graph: Graph) -> ReducedGraph:
-    """Return the reduced form of a Steiner problem, which `problems.steiner.require_problem` has accepted."""
-    assert graph.terminals is not None
-    original = edges_of(graph)
-    edges, origin = component_of(graph.n, original, graph.terminals[0])
-    zero = np.flatnonzero(edges.weights == 0)
-    joined = smallest_joined(graph.n, edges.part(zero))
-    free = origin.of(zero[_first_forest(graph.n, edges.part(zero))])
-    # Contracted edges become loops, which are counted as parallel edges later.
-    counts = {"contracted": len(free), "parallel": -len(free), "ends": 0, "passed": 0}
-    terminal = np.zeros(graph.n, dtype=bool)
-    terminal[joined[graph.terminals]] = True
-    smaller, edges, member, origins = _reduced_in_rounds(graph, joined, edges.renamed(joined), terminal, counts)
-    return ReducedGraph(smaller, edges, original, member, free, (origin, *origins), counts)
 
 
 def left_of(graph: Graph) -> tuple[int, int]:
@@ -204,78 +254,6 @@ def reduced_bytes(graph: Graph) -> int:
     return 44 * graph.arcs + (28 + 24 * again) * arcs + 32 * n
 
 
-def _reduced_in_rounds(
-    graph: Graph, joined: Indices, edges: Edges, terminal: Mask, counts: dict[str, int]
-) -> tuple[Graph, Edges, Indices, list[Origin]]:
-    """Return the graph that the rounds leave, its edges, the number of each former terminal in it, and the origins.
-
-    Parameters
-    ----------
-    joined
-        The vertex that stands for each vertex of the graph after contraction.
-    edges, terminal
-        The edges between these vertices, and which of these are terminals.
-    """
-    assert graph.terminals is not None
-    origins, before = [], 2 * len(edges)
-    while (before - len(edges)) * WORTHWHILE > before:
-        before = len(edges)
-        for step in (_simple, _without_leaves, _without_chains):
-            edges, origin = step(edges, terminal, counts)
-            origins.append(origin)
-    edges, origin = _simple(edges, terminal, counts)
-    needed = terminal.copy()
-    needed[edges.tails] = needed[edges.heads] = True
-    number, kept = np.cumsum(needed) - 1, np.flatnonzero(needed)
-    edges = edges.renamed(number)
-    smaller = assembled(
-        graph.name, len(kept), edges.tails, edges.heads, narrowed(edges.weights), directed=False, scale=graph.scale,
-        labels=graph.labels[kept], terminals=np.flatnonzero(terminal[kept]),
-        coordinates=None if graph.coordinates is None else graph.coordinates[kept],
-    )
-    member = np.searchsorted(kept[terminal[kept]], joined[graph.terminals])
-    return smaller, edges, member, [*origins, origin]
-
-
-def component_of(n: int, edges: Edges, vertex: int) -> tuple[Edges, Origin]:
-    """Return the edges of the connected component that has this vertex."""
-    component = connected_components(n, edges)
-    return kept_edges(edges, component[edges.tails] == component[vertex])
-
-
-def kept_edges(edges: Edges, mask: Mask) -> tuple[Edges, Origin]:
-    """Return the edges that the mask keeps."""
-    which = np.flatnonzero(mask)
-    return edges.part(which), Origin(np.arange(len(which) + 1), which)
-
-
-def smallest_joined(n: int, edges: Edges) -> Indices:
-    """Return, for each vertex, the smallest one that these edges join it to."""
-    component = connected_components(n, edges)
-    smallest = np.full(n, n)
-    np.minimum.at(smallest, component, np.arange(n))
-    return smallest[component]
-
-
-def connected_components(n: int, edges: Edges) -> Indices:
-    """Return the number of the connected component of each vertex."""
-    from scipy.sparse import coo_array, csgraph
-
-    pattern = coo_array((np.ones(len(edges), np.int32), (edges.tails, edges.heads)), shape=(n, n))
-    labels: Indices = csgraph.connected_components(pattern.tocsr(), directed=False)[1].astype(np.int64)
-    return labels
-
-
-def _first_forest(n: int, edges: Edges) -> Indices:
-    """Return the edges of the lexicographically first spanning forest. No two edges are parallel."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import minimum_spanning_tree
-
-    ranks = np.arange(1.0, len(edges) + 1)  # all different, and none is 0, which scipy would drop
-    forest = minimum_spanning_tree(coo_array((ranks, (edges.tails, edges.heads)), shape=(n, n)).tocsr())
-    return np.sort(forest.data).astype(np.int64) - 1
-
-
 def _simple(edges: Edges, terminal: Mask, counts: dict[str, int]) -> tuple[Edges, Origin]:
     """Remove loops and parallel edges. The edges that stay have the smaller end first, and are sorted by their ends."""
     tails, heads = np.minimum(edges.tails, edges.heads), np.maximum(edges.tails, edges.heads)
@@ -292,27 +270,24 @@ def _simple(edges: Edges, terminal: Mask, counts: dict[str, int]) -> tuple[Edges
 
 
 def first_of_runs(values: NDArray[Any]) -> Mask:
-    """Return which values are the first of a run of equal ones."""
-    return np.concatenate([np.ones(min(len(values), 1), dtype=bool), values[1:] != values[:-1]])
-
-
-def _degrees(edges: Edges, n: int) -> Indices:
-    return np.bincount(edges.tails, minlength=n) + np.bincount(edges.heads, minlength=n)
+    """Return which values, or rows of a table, are the first of a run of equal ones."""
+    rows = values.reshape(len(values), -1) if len(values) else values.reshape(0, 1)
+    return np.concatenate([np.ones(min(len(values), 1), dtype=bool), (rows[1:] != rows[:-1]).any(axis=1)])
 
 
 def _without_leaves(edges: Edges, terminal: Mask, counts: dict[str, int]) -> tuple[Edges, Origin]:
     """Remove leaves that are no terminals."""
-    leaf = (_degrees(edges, len(terminal)) == 1) & ~terminal
+    leaf = (edges.degrees(len(terminal)) == 1) & ~terminal
     counts["ends"] += int(leaf.sum())
-    return kept_edges(edges, ~(leaf[edges.tails] | leaf[edges.heads]))
+    return edges.kept(~(leaf[edges.tails] | leaf[edges.heads]))
 
 
 def _without_chains(edges: Edges, terminal: Mask, counts: dict[str, int]) -> tuple[Edges, Origin]:
     """Replace each chain, with the edges at its ends, by one edge. New edges stand behind those that stay."""
-    passed = (_degrees(edges, len(terminal)) == 2) & ~terminal
+    passed = (edges.degrees(len(terminal)) == 2) & ~terminal
     counts["passed"] += int(passed.sum())
     inside, outside = passed[edges.tails], passed[edges.heads]
-    chain = connected_components(len(terminal), edges.part(inside & outside))
+    chain = edges.part(inside & outside).components(len(terminal))
     touched = np.flatnonzero(inside | outside)
     number = np.where(inside, chain[edges.tails], chain[edges.heads])[touched]
     order = np.argsort(number, kind="stable")

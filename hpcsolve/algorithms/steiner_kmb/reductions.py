@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.steiner_kmb.bounds import REDUCTIONS_FILE, Ascent, LowerBound, ascent, bounds_of
-from hpcsolve.algorithms.steiner_kmb.network import ClosureTree, Network, Regions, exchanges, locally_best, network
+from hpcsolve.algorithms.steiner_kmb.network import PATHS, ClosureTree, Network, Regions, network
 from hpcsolve.algorithms.steiner_kmb.reduced_graph import Indices, Mask, ReducedGraph, first_of_runs
 from hpcsolve.algorithms.steiner_kmb.setting import Setting
 from hpcsolve.device.host import Given
@@ -207,7 +207,7 @@ def light_tree(net: Network, ascents: list[Ascent], is_over: Callable[[], bool])
     roots = [int(np.searchsorted(net.terminals, one.dual.root)) for one in ascents]
     trees = [net.improved(net.shortest_path_tree(root)) for root in roots[:4]]
     trees += (pruned_ascent(net, one.rest, root) for one, root in zip(ascents, roots) if not is_over())
-    return locally_best(net, min(trees, key=net.weight), is_over, (exchanges,))
+    return net.locally_best(min(trees, key=net.weight), is_over, (PATHS,))
 
 
 def pruned_ascent(net: Network, rest: NDArray[np.uint64], root: int) -> Indices:

@@ -203,7 +203,7 @@ def _grown(
     found: tuple[Indices, LowerBound] | None = None
     if tree is not None and dual is not None:
         if run.parameters.exchange:
-            tree = network.locally_best(net, tree, kinds=(network.exchanges,))
+            tree = net.locally_best(tree, kinds=(network.PATHS,))
         bound = bounds.certified_bound(dual, closure_tree, len(run.whole.terminals))
         found = run.whole.spanning_tree(smaller.restored(tree)), bound
     started = time.perf_counter()

@@ -12,16 +12,15 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.steiner_kmb.network import Network
-from hpcsolve.algorithms.steiner_kmb.reduced_graph import Indices, ranges
-from hpcsolve.algorithms.steiner_kmb.subset_states import Families, Layers, Space, begins, first_of_sets
+from hpcsolve.algorithms.steiner_kmb.reduced_graph import Indices, first_of_runs, ranges
+from hpcsolve.algorithms.steiner_kmb.subset_states import Families, Layers, Space, begins
 from hpcsolve.checkpoint.saved import ANY_COUNT, Saved
 from hpcsolve.checkpoint.store import State, part
 from hpcsolve.device.host import Given
@@ -90,7 +89,7 @@ class Program:
             return
         self.limit, ids = meeting.agreed()
         self.complete = True
-        self.tree = None if ids is None else recovered(self.space, self.layers.families, ids)
+        self.tree = None if ids is None else self._recovered(ids)
 
     def add(self, layer: Families) -> None:
         """Add the families of the next size, and note what they prove.
@@ -163,6 +162,44 @@ class Program:
             if not any(busy for busy, _ in found):
                 return False
 
+    def _recovered(self, ids: tuple[int, ...]) -> Indices:
+        """Return the edges of the tree of a meeting (`Meeting.ids`)."""
+        *meeting, vertex = ids
+        waiting = [(family, vertex) for family in meeting if family != NOTHING]
+        edges: list[tuple[int, int]] = []
+        while waiting:
+            family, v = waiting.pop()
+            before = self._before(family, v)
+            edges.extend((v, u) for _, u in before if u != v)
+            waiting.extend(before)
+        ends, net = np.array(edges, np.int64).reshape(-1, 2), self.space.net
+        return net.spanning_tree(np.unique(net.edge_numbers(ends[:, 0], ends[:, 1])))
+
+    def _before(self, family: int, v: int) -> list[tuple[int, int]]:
+        """Return the states (family, vertex) that a state follows from: one, two, or none at a terminal.
+
+        Raises
+        ------
+        AssertionError
+            There is none: the weights of the states contradict each other.
+        """
+        net, families = self.space.net, self.layers.families
+        weight, sets = families.weight(family, v), families.sets
+        assert weight is not None
+        if not weight:
+            return []
+        for arc in range(int(net.offsets[v]), int(net.offsets[v + 1])):
+            before = families.weight(family, int(net.heads[arc]))
+            if before is not None and before + int(net.weights[arc]) == weight:
+                return [(family, int(net.heads[arc]))]
+        within = ~(sets & ~sets[family]).any(axis=1) & (sets != sets[family]).any(axis=1)
+        for first in np.flatnonzero(within).tolist():
+            for second in np.flatnonzero((sets == sets[family] & ~sets[first]).all(axis=1)).tolist():  # one, or none
+                one, other = families.weight(first, v), families.weight(second, v)
+                if one is not None and other is not None and one + other == weight:
+                    return [(first, v), (second, v)]
+        raise AssertionError("a state of the subset program follows from no other one: the families are inconsistent")
+
 
 @dataclass
 class Layer:
@@ -202,16 +239,19 @@ class Layer:
 
     def launches(self) -> Iterator[None]:
         """Find this rank's families, and yield after each launch."""
-        if self.size == 1:
-            yield from self._grow_all(self._terminals())
+        if self.size == 1:  # this rank's terminals as sets without pairs
+            own = np.arange(self.comm.rank, self.space.terminals, self.comm.size)
+            sets = np.zeros((len(own), self.space.words), np.uint64)
+            sets[np.arange(len(own)), own // 64] = np.uint64(1) << (own % 64).astype(np.uint64)
+            yield from self._grow_all(Pairs(sets, np.zeros(len(own) + 1, np.uint64), *np.empty((2, 0), np.uint32)))
             return
         passes, number, room = 1, 0, PAIRS
         while number < passes:
             listed: list[dict[str, NDArray[Any]]] = []
-            yield from self._list(listed, room, self.comm.size * passes, self.comm.rank + self.comm.size * number)
-            used = used_by(listed)
+            share = {"modulus": self.comm.size * passes, "residue": self.comm.rank + self.comm.size * number}
+            used = yield from self._list(listed, room, share)
             if used <= room:
-                pairs = paired(listed, self.space.words)
+                pairs = Pairs.of(listed, self.space.words)
                 listed.clear()
                 yield from self._grow_all(pairs)
                 number += 1
@@ -220,34 +260,28 @@ class Layer:
             else:  # this pass has more pairs than the average one: repeat it with enough room
                 room = used
 
-    def _terminals(self) -> Pairs:
-        """Return this rank's terminals as sets without pairs."""
-        own = np.arange(self.comm.rank, self.space.terminals, self.comm.size)
-        sets = np.zeros((len(own), self.space.words), np.uint64)
-        sets[np.arange(len(own)), own // 64] = np.uint64(1) << (own % 64).astype(np.uint64)
-        return Pairs(sets, np.zeros(len(own) + 1, np.uint64), *np.empty((2, 0), np.uint32))
-
-    def _list(self, listed: list[dict[str, NDArray[Any]]], room: int, modulus: int, residue: int) -> Iterator[None]:
-        """List up to `room` pairs of this share of the sets, and yield after each call."""
-        begin, size = 0, LaunchSize(64)
+    def _list(
+        self, listed: list[dict[str, NDArray[Any]]], room: int, share: Mapping[str, int]
+    ) -> Generator[None, None, int]:
+        """List up to `room` pairs of a share of the sets, and yield after each call. Return how many there are."""
+        begin, size, used = 0, 64, 0
         end = self.layers.first_of(self.size // 2 + 1)
         while begin < end:
-            until = min(end, begin + size.begin())
-            listed.append(self._call("pair", n=self.space.net.n, size=self.size, limit=self.limit,
-                                     own={"modulus": modulus, "residue": residue},
-                                     taken={"begin": begin, "end": until}, room=max(0, room - used_by(listed))))
-            size.end()
-            begin = until
+            started, until = time.perf_counter(), min(end, begin + size)
+            listed.append(self._call("pair", n=self.space.net.n, size=self.size, limit=self.limit, own=share,
+                                     taken={"begin": begin, "end": until}, room=max(0, room - used)))
+            begin, size, used = until, next_size(size, started), used + int(listed[-1]["used"][0])
             yield
+        return used
 
     def _grow_all(self, pairs: Pairs) -> Iterator[None]:
         """Grow these sets, and yield after each call."""
-        waiting = np.arange(len(pairs.sets))
-        size = LaunchSize(16 * self.space.net.device.info.threads)
+        waiting, size = np.arange(len(pairs.sets)), 16 * self.space.net.device.info.threads
         while len(waiting):
-            chosen, waiting = np.split(waiting, [size.begin()])
+            started = time.perf_counter()
+            chosen, waiting = np.split(waiting, [size])
             waiting = np.concatenate([self._grow(pairs, chosen), waiting])
-            size.end()
+            size = next_size(size, started)
             yield
 
     def _grow(self, pairs: Pairs, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -268,25 +302,12 @@ class Layer:
                            all=self.layers.group(self.space.half), **arguments)
 
 
-@dataclass
-class LaunchSize:
-    """The number of items of a launch, adapted so that it takes about `SECONDS`."""
-
-    size: int
-    started: float = field(default_factory=time.perf_counter)
-
-    def begin(self) -> int:
-        """Note the time, and return the size of the next launch."""
-        self.started = time.perf_counter()
-        return self.size
-
-    def end(self) -> None:
-        """Adapt the size to the time that the last launch took."""
-        seconds = time.perf_counter() - self.started
-        if seconds < SECONDS / 2:
-            self.size = min(2 * self.size, 1 << 30)
-        elif seconds > 2 * SECONDS:
-            self.size = max(1, self.size // 2)
+def next_size(size: int, started: float) -> int:
+    """Return the number of items of the next launch, so that it takes about `SECONDS`, after one of this size."""
+    seconds = time.perf_counter() - started
+    if seconds < SECONDS / 2:
+        return min(2 * size, 1 << 30)
+    return max(1, size // 2) if seconds > 2 * SECONDS else size
 
 
 @dataclass(frozen=True)
@@ -308,6 +329,18 @@ class Pairs:
     first: NDArray[np.uint32]
     second: NDArray[np.uint32]
 
+    @classmethod
+    def of(cls, found: Sequence[Mapping[str, NDArray[Any]]], words: int) -> Pairs:
+        """Return the pairs that several calls have found, sorted by their unions, which have so many words each."""
+        types = {"sets": np.uint64, "first": np.uint32, "second": np.uint32}
+        sets, first, second = (
+            np.concatenate([np.empty(0, kind), *(part[name] for part in found)]) for name, kind in types.items())
+        sets = sets.reshape(-1, words)
+        order = np.lexsort(sets.T)
+        sets = sets[order]
+        starts = np.flatnonzero(first_of_runs(sets))
+        return cls(sets[starts], np.append(starts, len(sets)).astype(np.uint64), first[order], second[order])
+
     def part(self, which: NDArray[np.int64]) -> dict[str, Given]:
         """Return some of the sets with their pairs, as the functions' group `targets`."""
         begin = self.begin.astype(np.int64)
@@ -315,23 +348,6 @@ class Pairs:
         pairs = ranges(begin[which], counts)
         return {"count": len(which), "sets": self.sets[which].reshape(-1), "begin": begins(counts),
                 "first": self.first[pairs], "second": self.second[pairs]}
-
-
-def used_by(listed: Sequence[Mapping[str, NDArray[Any]]]) -> int:
-    """Return the number of pairs that several calls have found, including those for which there was no room."""
-    return sum(int(part["used"][0]) for part in listed)
-
-
-def paired(found: Sequence[Mapping[str, NDArray[Any]]], words: int) -> Pairs:
-    """Return the pairs that several calls have found, sorted by their unions, which have so many words each."""
-    types = {"sets": np.uint64, "first": np.uint32, "second": np.uint32}
-    sets, first, second = (
-        np.concatenate([np.empty(0, kind), *(part[name] for part in found)]) for name, kind in types.items())
-    sets = sets.reshape(-1, words)
-    order = np.lexsort(sets.T)
-    sets = sets[order]
-    starts = first_of_sets(sets)
-    return Pairs(sets[starts], np.append(starts, len(sets)).astype(np.uint64), first[order], second[order])
 
 
 def pair_bytes(terminals: int) -> int:
@@ -359,65 +375,22 @@ class Meeting:
 
     def launches(self) -> Iterator[None]:
         """Let this rank's share of the families meet all others, and yield after each launch."""
-        device, space, begin, size = self.space.net.device, self.space, 0, LaunchSize(64)
+        device, space, begin, size = self.space.net.device, self.space, 0, 64
         end = self.layers.first_of(space.half + 1)
         while begin < end:
-            until = min(end, begin + size.begin() * self.comm.size)
+            started, until = time.perf_counter(), min(end, begin + size * self.comm.size)
             weight, ids = np.array([self.weight], np.uint64), np.array(self.ids or (0, 0, 0, 0), np.uint64)
             device.call(PROGRAM_FILE, f"subset_program_meet{space.words}", n=space.net.n, threads=device.info.threads,
                         all=self.layers.group(space.half), terminals=space.terminals,
                         own={"modulus": self.comm.size, "residue": self.comm.rank},
                         taken={"begin": begin, "end": until}, weight=weight, ids=ids)
-            self._take(int(weight[0]), tuple(ids.tolist()))
-            size.end()
-            begin = until
+            found = int(weight[0]), tuple(ids.tolist())
+            if found[0] < self.weight or (self.ids is not None and found[1] < self.ids):
+                self.weight, self.ids = found
+            begin, size = until, next_size(size, started)
             yield
 
     def agreed(self) -> tuple[int, tuple[int, ...] | None]:
         """Return the weight and the `ids` of the lightest meeting of all ranks. Collective."""
         found = [one for one in self.comm.allgather((self.weight, self.ids)) if one[1] is not None]
         return min(found, default=(self.weight, None))
-
-    def _take(self, weight: int, ids: tuple[int, ...]) -> None:
-        """Take a meeting if it is lighter, or as light with smaller numbers."""
-        if weight < self.weight or (self.ids is not None and ids < self.ids):
-            self.weight, self.ids = weight, ids
-
-
-def recovered(space: Space, families: Families, ids: tuple[int, ...]) -> Indices:
-    """Return the edges of the tree of a meeting (`Meeting.ids`)."""
-    *meeting, vertex = ids
-    waiting = [(family, vertex) for family in meeting if family != NOTHING]
-    edges: list[tuple[int, int]] = []
-    while waiting:
-        family, v = waiting.pop()
-        before = _before(space.net, families, family, v)
-        edges.extend((v, u) for _, u in before if u != v)
-        waiting.extend(before)
-    ends = np.array(edges, np.int64).reshape(-1, 2)
-    return space.net.spanning_tree(np.unique(space.net.edge_numbers(ends[:, 0], ends[:, 1])))
-
-
-def _before(net: Network, families: Families, family: int, v: int) -> list[tuple[int, int]]:
-    """Return the states (family, vertex) that a state follows from: one, two, or none at a terminal.
-
-    Raises
-    ------
-    AssertionError
-        There is none: the weights of the states contradict each other.
-    """
-    weight, sets = families.weight(family, v), families.sets
-    assert weight is not None
-    if not weight:
-        return []
-    for arc in range(int(net.offsets[v]), int(net.offsets[v + 1])):
-        before = families.weight(family, int(net.heads[arc]))
-        if before is not None and before + int(net.weights[arc]) == weight:
-            return [(family, int(net.heads[arc]))]
-    within = ~(sets & ~sets[family]).any(axis=1) & (sets != sets[family]).any(axis=1)
-    for first in np.flatnonzero(within).tolist():
-        for second in np.flatnonzero((sets == sets[family] & ~sets[first]).all(axis=1)).tolist():  # one, or none
-            one, other = families.weight(first, v), families.weight(second, v)
-            if one is not None and other is not None and one + other == weight:
-                return [(first, v), (second, v)]
-    raise AssertionError("a state of the subset program follows from no other one: the families are inconsistent")

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hpcsolve.algorithms.steiner_kmb.bounds import ascent
 from hpcsolve.algorithms.steiner_kmb.network import Network
-from hpcsolve.algorithms.steiner_kmb.reduced_graph import Mask
+from hpcsolve.algorithms.steiner_kmb.reduced_graph import Mask, first_of_runs
 from hpcsolve.device.host import Given
 from hpcsolve.parallel.comm import Comm
 
@@ -105,11 +105,6 @@ class Families:
         states = slice(int(begin[0]), int(begin[-1]))
         return Families(self.sets[first:last], begin - begin[0], self.vertices[states], self.weights[states],
                         self.least[first:last])
-
-
-def first_of_sets(sets: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """Return where each run of equal sets begins."""
-    return np.flatnonzero(np.concatenate([np.ones(min(len(sets), 1), bool), (sets[1:] != sets[:-1]).any(axis=1)]))
 
 
 def begins(counts: NDArray[np.int64]) -> NDArray[np.uint64]:
@@ -207,6 +202,30 @@ class Space:
     ascents: dict[str, Given]
     cell: NDArray[np.uint64]
 
+    @classmethod
+    def of(cls, net: Network, ascents: Sequence[Cuts], rules: int = BOUND_RULE | SEPARATOR_RULE) -> Space:
+        """Return what the program needs of a problem with 2 to `MOST_TERMINALS` terminals, given its dual ascents.
+
+        A cell is a stretch of a breadth-first order.
+        """
+        from scipy.sparse import csr_array
+        from scipy.sparse.csgraph import breadth_first_order
+
+        begin = np.cumsum([0, *(len(cuts.duals) for cuts in ascents)]).astype(np.uint64)
+        group: dict[str, Given] = {
+            "count": len(ascents), "roots": np.array([cuts.root for cuts in ascents], np.uint32),
+            "bounds": np.array([cuts.bound for cuts in ascents], np.uint64), "begin": begin,
+            "cuts": np.concatenate([cuts.sets for cuts in ascents]).reshape(-1),
+            "duals": np.concatenate([cuts.duals for cuts in ascents]),
+            "reach": np.stack([cuts.reach for cuts in ascents], axis=1).reshape(-1),
+        }
+        ones = np.ones(len(net.heads), np.int8)
+        pattern = csr_array((ones, net.heads.astype(np.int32), net.offsets.astype(np.int32)), shape=(net.n, net.n))
+        walk = breadth_first_order(pattern, int(net.terminals[0]), directed=False, return_predecessors=False)
+        cell = np.zeros(net.n, np.uint64)
+        cell[walk] = np.arange(len(walk)) * CELLS // max(1, len(walk))
+        return cls(net, ascents[0].sets.shape[1], rules, group, cell)
+
     @property
     def terminals(self) -> int:
         """Number of terminals."""
@@ -270,33 +289,7 @@ def _cuts(net: Network, root: int, words: int, limit: int) -> tuple[Cuts, Mask]:
     found = ascent(net, root, words)
     order = np.lexsort(found.cuts.T)
     sets = found.cuts[order]
-    first = first_of_sets(sets)
+    first = np.flatnonzero(first_of_runs(sets))
     duals = np.add.reduceat(found.dual.duals[order], first)
     left = found.distances()
     return Cuts(root, found.dual.value, sets[first], duals, left[0]), found.too_heavy(limit, *left)
-
-
-def space_of(net: Network, ascents: Sequence[Cuts], rules: int = BOUND_RULE | SEPARATOR_RULE) -> Space:
-    """Return what the program needs of a problem with 2 to `MOST_TERMINALS` terminals, given its dual ascents."""
-    begin = np.cumsum([0, *(len(cuts.duals) for cuts in ascents)]).astype(np.uint64)
-    group: dict[str, Given] = {
-        "count": len(ascents), "roots": np.array([cuts.root for cuts in ascents], np.uint32),
-        "bounds": np.array([cuts.bound for cuts in ascents], np.uint64), "begin": begin,
-        "cuts": np.concatenate([cuts.sets for cuts in ascents]).reshape(-1),
-        "duals": np.concatenate([cuts.duals for cuts in ascents]),
-        "reach": np.stack([cuts.reach for cuts in ascents], axis=1).reshape(-1),
-    }
-    return Space(net, ascents[0].sets.shape[1], rules, group, _cells(net))
-
-
-def _cells(net: Network) -> NDArray[np.uint64]:
-    """Return which of the `CELLS` cells each vertex is in. A cell is a stretch of a breadth-first order."""
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import breadth_first_order
-
-    ones = np.ones(len(net.heads), np.int8)
-    pattern = csr_array((ones, net.heads.astype(np.int32), net.offsets.astype(np.int32)), shape=(net.n, net.n))
-    walk = breadth_first_order(pattern, int(net.terminals[0]), directed=False, return_predecessors=False)
-    cell = np.zeros(net.n, np.uint64)
-    cell[walk] = np.arange(len(walk)) * CELLS // max(1, len(walk))
-    return cell

@@ -23,7 +23,7 @@ from hpcsolve.algorithms.steiner_kmb.reduced_graph import reduced
 from hpcsolve.algorithms.steiner_kmb.reductions import SteinerState
 from hpcsolve.algorithms.steiner_kmb.setting import RoundStop, Work
 from hpcsolve.algorithms.steiner_kmb.subset_program import Meeting, Program
-from hpcsolve.algorithms.steiner_kmb.subset_states import several_ascents, space_of
+from hpcsolve.algorithms.steiner_kmb.subset_states import Space, several_ascents
 from hpcsolve.device.host import HostDevice
 from hpcsolve.formats import read_graph
 from hpcsolve.parallel.comm import SerialComm
@@ -51,7 +51,7 @@ def programmed(smaller, limit, device, rules=3, words=0, is_over=lambda nbytes: 
     """Return the program after its end, without any reduction by bounds before it."""
     net = network(smaller.graph, device)
     every, _ = several_ascents(net, SerialComm(), limit, words)
-    program = Program(space_of(net, every, rules), SerialComm(), limit, is_over)
+    program = Program(Space.of(net, every, rules), SerialComm(), limit, is_over)
     program.run()
     return program
 
@@ -159,7 +159,7 @@ def test_ascents_remove_edges_and_lose_no_lighter_tree(small, host, monkeypatch)
         start = SteinerState(smaller, weight=least + 1 + smaller.offset)
         now, every = without_heavy(start, *found)
         assert now.smaller.graph.n == len(every[0].reach)
-        program = Program(space_of(network(now.smaller.graph, host), every), SerialComm(), least + 1, lambda b: False)
+        program = Program(Space.of(network(now.smaller.graph, host), every), SerialComm(), least + 1, lambda b: False)
         program.run()
         assert program.limit == least
         assert whole.weight(whole.spanning_tree(now.smaller.restored(program.tree))) == least + smaller.offset

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hpcsolve.algorithms import steiner_kmb
-from hpcsolve.algorithms.steiner_kmb.network import exchanges, found_moves, locally_best, network
+from hpcsolve.algorithms.steiner_kmb.network import PATHS, network
 from hpcsolve.algorithms.steiner_kmb.reduced_graph import reduced
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.generate.graph import power_law_steiner
@@ -65,16 +65,16 @@ def test_every_exchange_is_the_best_for_its_path(host):
         if not len(tree):
             return
         expected = sorted(gain for path in key_paths(net, tree) if (gain := gain_of(smaller, net, tree, path)) > 0)
-        found = exchanges(net, tree)
+        found = net.moves(tree, PATHS)
         assert sorted(move.gain for move in found) == expected
         for move in found:
             after = np.union1d(np.setdiff1d(tree, move.removed), move.added)
             pruned = net.edges.part(net.spanning_tree(after))
             assert check_tree(smaller, pruned.tails, pruned.heads, pruned.weights) <= net.weight(tree) - move.gain
-        last = locally_best(net, tree, kinds=(exchanges,))
+        last = net.locally_best(tree, kinds=(PATHS,))
         edges = net.edges.part(last)
         assert check_tree(smaller, edges.tails, edges.heads, edges.weights) >= least_tree(smaller)
-        assert not exchanges(net, last)
+        assert not net.moves(last, PATHS)
 
     check()
 
@@ -82,8 +82,8 @@ def test_every_exchange_is_the_best_for_its_path(host):
 def test_what_finds_no_room_is_found_later(host):
     net = network(reduced(power_law_steiner(200, 600, 100)).graph, host)
     tree = net.spanning_tree(np.arange(len(net.edges)))
-    many = exchanges(net, tree)
-    few = found_moves(net, tree, "paths", 20)
+    many = net.moves(tree, PATHS)
+    few = net.moves(tree, PATHS, 20)
     assert 0 < len(few) < len(many) and {m.gain for m in few} <= {m.gain for m in many}
 
 

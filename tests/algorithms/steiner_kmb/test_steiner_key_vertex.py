@@ -9,11 +9,8 @@ import os
 import numpy as np
 
 from hpcsolve.algorithms.steiner_kmb.network import (
-    BUDGET,
-    eliminations,
-    exchanges,
-    found_moves,
-    locally_best,
+    PATHS,
+    VERTICES,
     network,
 )
 from hpcsolve.algorithms.steiner_kmb.reduced_graph import reduced
@@ -80,7 +77,7 @@ def test_every_elimination_is_the_best_for_its_vertex(host):
         degree = np.bincount(np.concatenate([net.edges.tails[tree], net.edges.heads[tree]]), minlength=net.n)
         keys = np.flatnonzero((degree > 2) & (net.is_terminal == 0)).tolist()
         expected = sorted(gain for key in keys if (gain := gain_of(graph, net, tree, key)) > 0)
-        found = eliminations(net, tree)
+        found = net.moves(tree, VERTICES)
         assert sorted(move.gain for move in found) == expected, seed
         assert [move.gain for move in found] == expected[::-1]
         for move in found:
@@ -97,23 +94,23 @@ def test_local_search_ends_where_neither_move_helps(host):
         graph = reduced(tiny_graph(seed)).graph if seed % 3 else hypercube(4, 3 + seed % 4, seed)
         net = network(graph, host)
         tree = poor_tree(net, seed)
-        last = locally_best(net, tree)
+        last = net.locally_best(tree)
         edges = net.edges.part(last)
         assert check_tree(graph, edges.tails, edges.heads, edges.weights) == net.weight(last) <= net.weight(tree)
-        assert net.weight(last) >= least_weight(graph) and not (len(last) and exchanges(net, last))
-        found = eliminations(net, last) if len(last) else []
+        assert net.weight(last) >= least_weight(graph) and not (len(last) and net.moves(last, PATHS))
+        found = net.moves(last, VERTICES) if len(last) else []
         assert not found, (seed, [move.gain for move in found])
-        lighter += net.weight(last) < net.weight(locally_best(net, tree, kinds=(exchanges,)))
+        lighter += net.weight(last) < net.weight(net.locally_best(tree, kinds=(PATHS,)))
     assert lighter > 2
 
 
 def test_what_finds_no_room_or_is_too_much_is_left_out(host):
     net = network(hypercube(6, 20, high=110), host)
     tree = net.improved(poor_tree(net, 1))
-    many = eliminations(net, tree)
-    few = found_moves(net, tree, "vertices", 15, budget=BUDGET)
+    many = net.moves(tree, VERTICES)
+    few = net.moves(tree, VERTICES, 15)
     assert 0 < len(few) < len(many) and {move.gain for move in few} <= {move.gain for move in many}
-    assert found_moves(net, tree, "vertices", 4 * net.n, budget=100) == []
+    assert net.moves(tree, VERTICES, budget=100) == []
 
 
 def test_a_hub_is_replaced_by_a_ring(host):
@@ -121,8 +118,8 @@ def test_a_hub_is_replaced_by_a_ring(host):
     hub = from_edges([0, 0, 0, 1, 2], [1, 2, 3, 2, 3], [5, 5, 5, 7, 7], terminals=[1, 2, 3])
     net = network(hub, host)
     star = np.flatnonzero(net.edges.tails == 0)
-    assert exchanges(net, star) == [] and [move.gain for move in eliminations(net, star)] == [1]
-    assert net.weight(locally_best(net, star)) == 14
+    assert net.moves(star, PATHS) == [] and [move.gain for move in net.moves(star, VERTICES)] == [1]
+    assert net.weight(net.locally_best(star)) == 14
 
 
 def test_a_path_between_parts_may_lie_within_the_region_of_the_hub(host):
@@ -131,4 +128,4 @@ def test_a_path_between_parts_may_lie_within_the_region_of_the_hub(host):
              (1, 4, 6), (4, 5, 1), (2, 5, 6), (2, 6, 6), (6, 7, 1), (3, 7, 6)]
     net = network(from_edges(*zip(*edges), terminals=[1, 2, 3]), host)
     star = np.flatnonzero((net.edges.tails == 0) & (net.edges.heads <= 3))
-    assert [move.gain for move in eliminations(net, star)] == [30 - 26]
+    assert [move.gain for move in net.moves(star, VERTICES)] == [30 - 26]
