@@ -14,13 +14,8 @@ from numpy.typing import NDArray
 
 from hpcsolve.algorithms.base import Report
 from hpcsolve.algorithms.shortest_paths.search_graph import Keys
-from hpcsolve.algorithms.shortest_paths.searches import (
-    Engine,
-    Prepared,
-    Request,
-)
+from hpcsolve.algorithms.shortest_paths.searches import Engine, Prepared, Request
 from hpcsolve.algorithms.shortest_paths.tables import WORK, RowTable, SearchCheckpoints
-from hpcsolve.answers.contents import DistanceTable
 from hpcsolve.answers.reductions import PER_SOURCE, Reductions, closeness_of, middle_of, reduction_table
 from hpcsolve.device.base import Argument, Buffer, Device, DeviceInfo, batches_at_once, nbytes_of
 from hpcsolve.errors import InputError, agree
@@ -47,8 +42,6 @@ Behind the counts stand the keys of the distances of the nearest targets, and th
 def entries_of(reduction: Reduction) -> int:
     """Return the number of entries of a summary."""
     return WITHIN + len(reduction.cutoffs) + 2 * reduction.nearest
-
-
 
 
 def parts_of(columns: int, groups: int, info: DeviceInfo) -> int:
@@ -191,10 +184,17 @@ def reductions_of(rows: RowTable, keys: Keys, share: range, asked: PathQuestion,
     """
     wanted = asked.reduction
     assert wanted is not None
-    own = _columns(rows.keys, keys, wanted)
+    summaries = rows.keys
+    own: dict[str, Any] = {"reached": summaries[:, REACHED].astype(np.int64)}
+    if wanted.sums:
+        own["sum"] = sums_of(summaries, keys)
+    if wanted.farthest:
+        none = summaries[:, REACHED] == 0
+        own["farthest_distance"] = keys.decode(
+            np.where(none, keys.no_path, summaries[:, FARTHEST]).astype(keys.dtype))
+        own["farthest_target"] = _names(summaries[:, FARTHEST + 1])
     what = 'shortest-paths.reduce: "sum": a sum of distances exceeds 2^64 - 1; divide the weights by a power of ten'
-    wrong = InputError(what, graph.name)
-    agree(comm, wrong if wanted.sums and own["sum"] is None else None)
+    agree(comm, InputError(what, graph.name) if wanted.sums and own["sum"] is None else None)
     parts = comm.allgather(own)
     found: dict[str, Any] = {name: np.concatenate([part[name] for part in parts]) for name in own}
     if wanted.sums:
@@ -205,7 +205,12 @@ def reductions_of(rows: RowTable, keys: Keys, share: range, asked: PathQuestion,
     if wanted.cutoffs:
         cutoff = np.array(wanted.cutoffs, np.float64 if graph.weights.dtype.kind == "f" else np.uint64)
     target = None if asked.targets is None else asked.targets.astype(np.int32)
-    found |= _tables(rows.keys, keys, wanted, share.start, len(asked.sources))
+    counts, nearest, targets = np.split(summaries[:, WITHIN:], np.cumsum([len(wanted.cutoffs), wanted.nearest]), axis=1)
+    tables: dict[str, NDArray[Any]] = {"count": counts.astype(np.uint32)} if wanted.cutoffs else {}
+    if wanted.nearest:
+        tables |= {"nearest_target": _names(targets), "nearest_distance": keys.decode(np.ascontiguousarray(nearest))}
+    for name, values in tables.items():
+        found[name] = reduction_table(name, values, share.start, len(asked.sources))
     return Reductions(asked.sources.astype(np.int32), target=target, cutoff=cutoff, **found)
 
 
@@ -219,36 +224,9 @@ def sums_of(summaries: NDArray[Any], keys: Keys) -> NDArray[np.uint64] | None:
     return found
 
 
-def _columns(summaries: NDArray[Any], keys: Keys, wanted: Reduction) -> dict[str, Any]:
-    """Return this rank's part of the columns that have a value for each source."""
-    found: dict[str, Any] = {"reached": summaries[:, REACHED].astype(np.int64)}
-    if wanted.sums:
-        found["sum"] = sums_of(summaries, keys)
-    if wanted.farthest:
-        none = summaries[:, REACHED] == 0
-        farthest = np.where(none, keys.no_path, summaries[:, FARTHEST]).astype(keys.dtype)
-        found["farthest_distance"] = keys.decode(farthest)
-        found["farthest_target"] = _names(summaries[:, FARTHEST + 1])
-    return found
-
-
-def _tables(summaries: NDArray[Any], keys: Keys, wanted: Reduction, first: int, total: int
-            ) -> dict[str, DistanceTable]:
-    """Return this rank's rows of the tables."""
-    counts, nearest, targets = np.split(summaries[:, WITHIN:], np.cumsum([len(wanted.cutoffs), wanted.nearest]), axis=1)
-    found: dict[str, NDArray[Any]] = {}
-    if wanted.cutoffs:
-        found["count"] = counts.astype(np.uint32)
-    if wanted.nearest:
-        found["nearest_target"] = _names(targets)
-        found["nearest_distance"] = keys.decode(np.ascontiguousarray(nearest))
-    return {name: reduction_table(name, values, first, total) for name, values in found.items()}
-
-
 def _names(words: NDArray[Any]) -> NDArray[np.int32]:
     """Return positions, -1 where the words are all ones."""
     return words.astype(np.uint32).view(np.int32)
-
 
 
 def reduced_bytes(engine: Engine, request: Request, reduction: Reduction, info: DeviceInfo) -> tuple[int, int]:

@@ -83,11 +83,6 @@ def first_keys(graph: Graph) -> Keys:
     return WORD if small else LONG
 
 
-def wider(keys: Keys) -> Keys | None:
-    """Return the next wider keys, or None if there are none."""
-    return LONG if keys is WORD else None
-
-
 @dataclass(frozen=True)
 class SearchGraph:
     """A graph as the kernels read it.
@@ -123,6 +118,27 @@ class SearchGraph:
         found[self.order] = np.arange(self.n, dtype=np.uint32)
         return found
 
+    def renumbered(self, new: NDArray[np.uint32]) -> SearchGraph:
+        """Return the graph with other numbers of its vertices. The arcs of a vertex keep their order.
+
+        Parameters
+        ----------
+        new
+            Shape (n,): the new number of each vertex.
+        """
+        old = np.empty(self.n, np.int64)
+        old[new] = np.arange(self.n)
+
+        def rows(offsets: NDArray[np.uint32], arcs: NDArray[Any]) -> tuple[NDArray[np.uint32], NDArray[Any]]:
+            arc, ends = gathered(offsets, old)
+            pairs = arcs.reshape(-1, 2)[arc]
+            pairs[:, 0] = new[pairs[:, 0]]
+            return ends.astype(np.uint32), pairs.reshape(-1)
+
+        outgoing = rows(self.offsets, self.arcs)
+        incoming = outgoing if self.in_arcs is self.arcs else rows(self.in_offsets, self.in_arcs)
+        return SearchGraph(self.order[old], *outgoing, *incoming, self.plateaus)
+
 
 def lay_out(graph: Graph, keys: Keys, order: NDArray[np.int64] | None = None) -> SearchGraph:
     """Return a graph as the kernels read it.
@@ -150,29 +166,11 @@ def lay_out(graph: Graph, keys: Keys, order: NDArray[np.int64] | None = None) ->
     place[order] = np.arange(graph.n)
     outgoing = _rows(graph, order, place, keys)
     incoming = outgoing if back is graph else _rows(back, order, place, keys)
-    return SearchGraph(order.astype(np.uint32), *outgoing, *incoming, _has_plateaus(graph))
-
-
-def renumbered(graph: SearchGraph, new: NDArray[np.uint32]) -> SearchGraph:
-    """Return the graph with other numbers of its vertices. The arcs of a vertex keep their order.
-
-    Parameters
-    ----------
-    new
-        Shape (n,): the new number of each vertex.
-    """
-    old = np.empty(graph.n, np.int64)
-    old[new] = np.arange(graph.n)
-
-    def rows(offsets: NDArray[np.uint32], arcs: NDArray[Any]) -> tuple[NDArray[np.uint32], NDArray[Any]]:
-        arc, ends = gathered(offsets, old)
-        pairs = arcs.reshape(-1, 2)[arc]
-        pairs[:, 0] = new[pairs[:, 0]]
-        return ends.astype(np.uint32), pairs.reshape(-1)
-
-    outgoing = rows(graph.offsets, graph.arcs)
-    incoming = outgoing if graph.in_arcs is graph.arcs else rows(graph.in_offsets, graph.in_arcs)
-    return SearchGraph(graph.order[old], *outgoing, *incoming, graph.plateaus)
+    least, most = (graph.weights.min(), graph.weights.max()) if graph.arcs else (1, 1)
+    plateaus = bool(least == 0)
+    if graph.weights.dtype.kind == "f":  # else no distance is so long that a weight is rounded away
+        plateaus = float(least) * 2.0**52 <= float(most) * graph.n
+    return SearchGraph(order.astype(np.uint32), *outgoing, *incoming, plateaus)
 
 
 def search_graph_bytes(n: int, arcs: int, directed: bool, keys: Keys) -> int:
@@ -184,15 +182,6 @@ def layout_bytes(n: int, arcs: int, directed: bool, keys: Keys) -> int:
     """Return the peak memory of `lay_out`, which works with several arrays of 64-bit positions of arcs."""
     width = 2 * keys.dtype.itemsize
     return 44 * n + (48 + width) * arcs if directed else 32 * n + (20 + width) * arcs
-
-
-def _has_plateaus(graph: Graph) -> bool:
-    if not graph.arcs:
-        return False
-    least, most = graph.weights.min(), graph.weights.max()
-    if graph.weights.dtype.kind != "f":
-        return bool(least == 0)
-    return float(least) * 2.0**52 <= float(most) * graph.n  # else no distance is so long that a weight is rounded away
 
 
 def _rows(

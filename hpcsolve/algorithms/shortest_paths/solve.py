@@ -19,7 +19,7 @@ from hpcsolve.algorithms.shortest_paths.engines import ENGINES, NEAR_FAR, PHAST,
 from hpcsolve.algorithms.shortest_paths.engines.hierarchy import PLATEAUS_FILE, Refusal, hierarchy_memory
 from hpcsolve.algorithms.shortest_paths.engines.kept import Cache
 from hpcsolve.algorithms.shortest_paths.question import Parameters, PathStatement, question, scaled
-from hpcsolve.algorithms.shortest_paths.search_graph import KINDS, LONG, Keys, first_keys
+from hpcsolve.algorithms.shortest_paths.search_graph import KINDS, LONG, WORD, Keys, first_keys
 from hpcsolve.algorithms.shortest_paths.searches import Engine, Prepared, Request, Want
 from hpcsolve.algorithms.trial import Stopwatch, Trial
 from hpcsolve.answers.contents import Dataset, columns
@@ -199,7 +199,7 @@ def _next(keys: Keys, way: choice.Way) -> tuple[Keys | None, choice.Way]:
     if keys is LONG and engine.limit(LONG) < LONG.whole_limit:
         instead = f"a distance exceeds {engine.limit(LONG)}, the longest that {engine.name} finds"
         return keys, choice.Way(PUSH.name, None, instead if engine.study else "")
-    return search_graph.wider(keys), choice.way_by(way.engine)
+    return LONG if keys is WORD else None, choice.way_by(way.engine)
 
 
 def memory(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -18,7 +18,7 @@ from hpcsolve.algorithms.steiner_kmb import subset_states
 from hpcsolve.algorithms.steiner_kmb.best import BEST_EFFORT, lighter_and_last, polished, with_tree
 from hpcsolve.algorithms.steiner_kmb.network import network
 from hpcsolve.algorithms.steiner_kmb.reduced_graph import Mask, ReducedGraph, reduced
-from hpcsolve.algorithms.steiner_kmb.reductions import ALL_RULES, Effort, Rules, SteinerState, shrunk_together, without
+from hpcsolve.algorithms.steiner_kmb.reductions import ALL_RULES, Effort, Rules, SteinerState, shrunk_together
 from hpcsolve.algorithms.steiner_kmb.setting import RoundStop, Setting, TreeStatement, Work
 from hpcsolve.algorithms.steiner_kmb.subset_program import Program
 from hpcsolve.algorithms.steiner_kmb.subset_states import Cuts
@@ -43,23 +43,6 @@ OTHER_SEED = 1_000
 """The seed of the second search, for its shakes and its ruin and recreate."""
 
 
-@dataclass(frozen=True)
-class Strategy:
-    """How optimality is proven. `hpcsolve verify --again` uses another strategy than the run that it checks.
-
-    Attributes
-    ----------
-    reductions, first_root
-        The rules of the reductions, and the number of the terminal at which their first dual ascent begins.
-    rules
-        As in `Space`.
-    """
-
-    reductions: Rules = ALL_RULES
-    first_root: int = 0
-    rules: int = subset_states.BOUND_RULE | subset_states.SEPARATOR_RULE
-
-
 class Searched(NamedTuple):
     """What mode exact has found.
 
@@ -81,7 +64,7 @@ class Searched(NamedTuple):
     sizes: tuple[Sequence[int], Sequence[int]] = ((), ())
 
 
-def searched(now: SteinerState, memory: int | None, run: Setting, strategy: Strategy = Strategy()) -> Searched:
+def searched(now: SteinerState, memory: int | None, run: Setting, rules: Rules = ALL_RULES) -> Searched:
     """Return the lightest tree, or the best tree and bound if a criterion or the memory ends the search. Collective.
 
     Parameters
@@ -94,14 +77,13 @@ def searched(now: SteinerState, memory: int | None, run: Setting, strategy: Stra
     report = run.report  # what is under way, but no share of the work done: nobody knows how much there is
     run = replace(run, report=lambda done, message="": report(0.0 if done == 0 else UNKNOWN, message))
     first = replace(run, keeps=False)  # checkpoints are those of the program
-    rules, root, work = strategy.reductions, strategy.first_root, Work(0, 0.0)
-    many = len(now.smaller.graph.terminals) > FEW  # type: ignore[arg-type]
-    now = shrunk_together(now, first, BEST_EFFORT if many else effort_for(now.smaller), rules, root)
+    many, work = len(now.smaller.graph.terminals) > FEW, Work(0, 0.0)  # type: ignore[arg-type]
+    now = shrunk_together(now, first, BEST_EFFORT if many else effort_for(now.smaller), rules)
     if many:
         now, work = polished(now, first)
     work = replace(work, history=work.history or [(0, run.stop.seconds(), now.weight)])
     if many and not (now.proven or run.stop.met or run.stop.broken_off):
-        now = shrunk_together(now, first, effort_for(now.smaller), rules, root)
+        now = shrunk_together(now, first, effort_for(now.smaller), rules)
     if now.proven or now.ended_early or run.stop.is_over(now.weight):
         return Searched(now, work, "" if now.proven else run.stop.ended(work.rounds))
     terminals = len(now.smaller.graph.terminals)  # type: ignore[arg-type]
@@ -109,7 +91,7 @@ def searched(now: SteinerState, memory: int | None, run: Setting, strategy: Stra
         most = subset_states.MOST_TERMINALS
         why = f"the reductions left {terminals} terminals, and mode exact can go on with {most} at most"
         return Searched(now, work, why)
-    return _by_program(now, work, memory, run, strategy)
+    return _by_program(now, work, memory, run, rules)
 
 
 def effort_for(smaller: ReducedGraph) -> Effort:
@@ -119,7 +101,7 @@ def effort_for(smaller: ReducedGraph) -> Effort:
     return THOROUGH if small or terminals > subset_states.MOST_TERMINALS else QUICK
 
 
-def _by_program(now: SteinerState, work: Work, memory: int | None, run: Setting, strategy: Strategy) -> Searched:
+def _by_program(now: SteinerState, work: Work, memory: int | None, run: Setting, rules: Rules) -> Searched:
     """Return what the program finds on what the reductions have left. Collective."""
     cap = int(FREE_PART * run.host.memory_free() / run.comm.local_size) if memory is None else memory
     source = "" if memory is not None else f" ({FREE_PART:.0%} of what was free; [stop] memory sets another limit)"
@@ -135,11 +117,11 @@ def _by_program(now: SteinerState, work: Work, memory: int | None, run: Setting,
         return Searched(now, work, f"{run.stop.reason} at the dual ascents")
     ascents, heavy = found
     now = now.bounded(net, [cuts.bound for cuts in ascents])
-    if strategy.reductions.lighter and not now.proven:
+    if rules.lighter and not now.proven:
         now, ascents = without_heavy(now, ascents, heavy)
     if now.proven:
         return Searched(now, work)
-    space = subset_states.Space.of(network(now.smaller.graph, run.host), ascents, strategy.rules)
+    space = subset_states.Space.of(network(now.smaller.graph, run.host), ascents, rules.states)
 
     def is_over(nbytes: int) -> bool:
         run.report(UNKNOWN, f"{program.step()}, {counted(len(program.layers.families.vertices), 'state')} so far")
@@ -159,7 +141,7 @@ def without_heavy(now: SteinerState, ascents: list[Cuts], heavy: Mask) -> tuple[
     No terminal is contracted, so the cuts stay the same. The distances of a vertex that stays hold: those in what the
     ascents left of the weights are the same along the edge that replaces a chain, and no shorter without some edges.
     """
-    before, now = now.smaller, without(now, heavy, np.empty(0, np.int64), {"lighter": int(heavy.sum())})
+    before, now = now.smaller, now.without(heavy, np.empty(0, np.int64), {"lighter": int(heavy.sum())})
     stays = np.isin(before.graph.labels, now.smaller.graph.labels)
     return now, [replace(cuts, reach=cuts.reach[stays]) for cuts in ascents]
 
@@ -188,12 +170,12 @@ def search_again(stated: TreeStatement, contents: Contents) -> Verdict:
     if not contents.value("solution", "optimal"):
         return Verdict(None, "no second search was made, since the result does not claim that its tree is the lightest")
     graph, cost, comm = stated.problem, int(contents.value("solution", "cost")), SerialComm()
-    strategy = Strategy(replace(ALL_RULES, terminals=False, special=False), len(graph.terminals) // 2)
+    rules = Rules(terminals=False, special=False, first_root=len(graph.terminals) // 2)
     with HostDevice(len(os.sched_getaffinity(0))) as host:
         exact = msgspec.structs.replace(stated.parameters, mode="exact")
         stop = RoundStop(comm, NO_STOP, None)
         setting = Setting(network(graph, host), host, host, comm, exact, silent, stop, OTHER_SEED)
-        found, _, ended, _ = searched(SteinerState(reduced(graph)), None, setting, strategy)
+        found, _, ended, _ = searched(SteinerState(reduced(graph)), None, setting, rules)
     if found.weight < cost:
         return Verdict(False, f"a second search found a tree that weighs {found.weight}, less than {cost}")
     if not found.proven:

@@ -81,17 +81,16 @@ class Candidates:
     to: NDArray[np.uint32]
     way: NDArray[Any]
 
+    @classmethod
+    def joined(cls, parts: Sequence[Candidates]) -> Candidates:
+        """Return the candidates of all parts, one part after the other."""
+        return cls(*map(np.concatenate, zip(*(vars(part).values() for part in parts))))
+
     def sorted(self, order: Indices) -> Candidates:
         """Return them in another order, or some of them."""
         begin = np.cumsum(self.links, dtype=np.int64) - self.links
         links, which = self.links[order], ranges(begin[order], self.links[order])
         return Candidates(self.vertex[order], self.weight[order], links, self.to[which], self.way[which])
-
-
-def merged(parts: Sequence[Candidates]) -> Candidates:
-    """Return the candidates of all parts, one part after the other."""
-    columns = zip(*((part.vertex, part.weight, part.links, part.to, part.way) for part in parts))
-    return Candidates(*map(np.concatenate, columns))
 
 
 def scrambled(vertices: NDArray[np.uint32], key: int) -> NDArray[np.uint32]:
@@ -241,28 +240,6 @@ def capacity(terminals: int) -> int:
     return 2 * terminals + 64
 
 
-def panel_shares(n: int, ranks: int) -> list[range]:
-    """Return each rank's panels of the table's columns."""
-    return even_shares(-(-n // PANEL), ranks)
-
-
-def table_bytes(n: int, terminals: int, ranks: int, width: int) -> list[int]:
-    """Return the bytes of each rank's columns, where a distance has `width` bytes."""
-    return [PANEL * len(panels) * capacity(terminals) * width for panels in panel_shares(n, ranks)]
-
-
-def links_bytes(n: int, terminals: int, width: int, threads: int) -> int:
-    """Return the bytes that the functions take beside the table: links of vertices, and a panel for each thread."""
-    return (4 + LINKS_A_VERTEX * (4 + width)) * n + threads * PANEL * capacity(terminals) * width
-
-
-def sent_bytes(n: int, terminals: int, ranks: int, width: int) -> list[int]:
-    """Return the bytes that each rank sends of the terminals' rows. How many other nodes will come is not known."""
-    shares = zip(table_bytes(n, terminals, ranks, width), even_shares(terminals, ranks))
-    whole = sum(table_bytes(n, terminals, 1, width))
-    return [len(rows) * (whole - own) // capacity(terminals) for own, rows in shares]
-
-
 @dataclass
 class NodeTable:
     """This rank's columns of the table.
@@ -295,10 +272,32 @@ class NodeTable:
 
     def __post_init__(self) -> None:
         """Reserve room for all rows. The system takes memory for a row when it is filled."""
-        panels = panel_shares(self.n, self.comm.size)[self.comm.rank]
+        panels = self.shares(self.n, self.comm.size)[self.comm.rank]
         self.own = range(self.n)[panels.start * PANEL : panels.stop * PANEL]
         self.rows = np.empty((len(panels), self.room, PANEL), self.keys.dtype)
         self.ready = np.zeros(self.room, bool)
+
+    @staticmethod
+    def shares(n: int, ranks: int) -> list[range]:
+        """Return each rank's panels of the table's columns."""
+        return even_shares(-(-n // PANEL), ranks)
+
+    @staticmethod
+    def bytes_for(n: int, terminals: int, ranks: int, width: int) -> list[int]:
+        """Return the bytes of each rank's columns, where a distance has `width` bytes."""
+        return [PANEL * len(panels) * capacity(terminals) * width for panels in NodeTable.shares(n, ranks)]
+
+    @staticmethod
+    def links_bytes(n: int, terminals: int, width: int, threads: int) -> int:
+        """Return the bytes that the functions take beside it: links of vertices, and a panel for each thread."""
+        return (4 + LINKS_A_VERTEX * (4 + width)) * n + threads * PANEL * capacity(terminals) * width
+
+    @staticmethod
+    def sent_bytes(n: int, terminals: int, ranks: int, width: int) -> list[int]:
+        """Return the bytes that each rank sends of the terminals' rows. How many other nodes will come is not known."""
+        shares = zip(NodeTable.bytes_for(n, terminals, ranks, width), even_shares(terminals, ranks))
+        whole = sum(NodeTable.bytes_for(n, terminals, 1, width))
+        return [len(rows) * (whole - own) // capacity(terminals) for own, rows in shares]
 
     def fill(
         self, search: Prepared, nodes: NDArray[np.uint32], slots: NDArray[np.uint32], over: Callable[[float], bool]
@@ -336,7 +335,7 @@ class NodeTable:
     def _exchange(self, rows: NDArray[Any], slots: list[NDArray[np.uint32]]) -> None:
         """Send every rank its columns of these rows, and receive this rank's columns of the others' rows."""
         comm, sent = self.comm, []
-        for rank, share in enumerate(panel_shares(self.n, self.comm.size)):
+        for rank, share in enumerate(self.shares(self.n, self.comm.size)):
             piece = np.zeros((len(rows), len(share) * PANEL), self.keys.dtype)
             part = rows[:, share.start * PANEL : share.stop * PANEL]
             piece[:, : part.shape[1]] = part

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from hpcsolve.algorithms.shortest_paths.search_graph import Keys
 from hpcsolve.algorithms.shortest_paths.searches import Prepared
 from hpcsolve.algorithms.steiner_kmb.network import ClosureTree, Network
-from hpcsolve.algorithms.steiner_kmb.nodes import Candidates, NodeTable, NodeTree, PlacedTree, capacity, merged
+from hpcsolve.algorithms.steiner_kmb.nodes import Candidates, NodeTable, NodeTree, PlacedTree, capacity
 from hpcsolve.algorithms.steiner_kmb.reduced_graph import Indices, ReducedGraph
 from hpcsolve.algorithms.steiner_kmb.setting import Parameters, Setting, Work
 from hpcsolve.algorithms.steiner_kmb.terminal_rows import keys_for, path_edges, terminal_searches
@@ -75,7 +75,7 @@ def best_tree(
                 break
             new = NO_VERTICES
             if lighter or not rounds.joined:
-                new, rounds.joined = rounds.join(branches(net, rounds.tree)), True
+                new, rounds.joined = rounds.join(), True
             if comm.bcast(len(new)):
                 continue
             if rounds.shakes == shakes:
@@ -109,14 +109,6 @@ def terminal_tree(net: Network, closure_tree: ClosureTree, keys: Keys, room: int
     length = closure_tree.length.astype(keys.dtype)
     made.mend(Candidates(closure_tree.first, 0 * length, np.ones_like(closure_tree.first), number, length))
     return made
-
-
-def branches(net: Network, tree: Indices | None) -> NDArray[np.uint32]:
-    """Return the branch vertices of a tree, if there is one: no terminals, with more than two neighbours in it."""
-    if tree is None:
-        return NO_VERTICES
-    degree = np.bincount(np.concatenate([net.edges.tails[tree], net.edges.heads[tree]]), minlength=net.n)
-    return np.flatnonzero((degree > 2) & (net.is_terminal == 0)).astype(np.uint32)
 
 
 @dataclass
@@ -201,8 +193,15 @@ class Rounds:
         tree = net.improved(net.spanning_tree(np.unique(np.concatenate(found))))
         return net.locally_best(tree, self.run.stop.is_late)
 
-    def join(self, vertices: NDArray[np.uint32]) -> NDArray[np.uint32]:
-        """Make nodes of vertices (positions, given on rank 0), as many as fit, and return the new nodes' numbers."""
+    def join(self) -> NDArray[np.uint32]:
+        """Make nodes of the best tree's branch vertices, as many as fit, and return the new nodes' numbers.
+
+        They are no terminals, and have more than two neighbours in the tree.
+        """
+        vertices, net = NO_VERTICES, self.net
+        if self.tree is not None:
+            degree = net.edges.part(self.tree).degrees(net.n)
+            vertices = np.flatnonzero((degree > 2) & (net.is_terminal == 0)).astype(np.uint32)
         others = self._sent(lambda nodes: np.setdiff1d(vertices, nodes.vertex))
         return self._accepted(lambda tree: self.table.linked(tree, others), whatever=True)
 
@@ -278,7 +277,7 @@ class Rounds:
         parts = self.run.comm.gather(find(tree))
         if parts is None:
             return None
-        found = merged(parts)
+        found = Candidates.joined(parts)
         return replace(found, to=order[found.to])
 
     def _sent(self, make: Callable[[NodeTree], T]) -> T:

@@ -271,8 +271,10 @@ def _simple(edges: Edges, terminal: Mask, counts: dict[str, int]) -> tuple[Edges
 
 def first_of_runs(values: NDArray[Any]) -> Mask:
     """Return which values, or rows of a table, are the first of a run of equal ones."""
-    rows = values.reshape(len(values), -1) if len(values) else values.reshape(0, 1)
-    return np.concatenate([np.ones(min(len(values), 1), dtype=bool), (rows[1:] != rows[:-1]).any(axis=1)])
+    differs = values[1:] != values[:-1]
+    if differs.ndim > 1:
+        differs = differs.any(axis=1)
+    return np.concatenate([np.ones(min(len(values), 1), dtype=bool), differs])
 
 
 def _without_leaves(edges: Edges, terminal: Mask, counts: dict[str, int]) -> tuple[Edges, Origin]:

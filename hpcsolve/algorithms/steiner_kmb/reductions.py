@@ -33,6 +33,7 @@ from hpcsolve.algorithms.steiner_kmb.bounds import REDUCTIONS_FILE, Ascent, Lowe
 from hpcsolve.algorithms.steiner_kmb.network import PATHS, ClosureTree, Network, Regions, network
 from hpcsolve.algorithms.steiner_kmb.reduced_graph import Indices, Mask, ReducedGraph, first_of_runs
 from hpcsolve.algorithms.steiner_kmb.setting import Setting
+from hpcsolve.algorithms.steiner_kmb.subset_states import BOUND_RULE, SEPARATOR_RULE
 from hpcsolve.device.host import Given
 from hpcsolve.problems.rounding import LARGEST_SUM
 
@@ -52,17 +53,23 @@ SLOTS = 5
 
 @dataclass(frozen=True)
 class Rules:
-    """Which reductions are used. Tests leave out one at a time.
+    """How optimality is proven. `hpcsolve verify --again` uses other rules than the run that it checks.
 
     Attributes
     ----------
     terminals, special, lighter
-        As the kinds in `KINDS`.
+        Which reductions are used, as the kinds in `KINDS`. Tests leave out one at a time.
+    first_root
+        The number of the terminal at which the first dual ascent begins.
+    states
+        As `rules` in `Space`.
     """
 
     terminals: bool = True
     special: bool = True
     lighter: bool = True
+    first_root: int = 0
+    states: int = BOUND_RULE | SEPARATOR_RULE
 
 
 ALL_RULES = Rules()
@@ -136,40 +143,43 @@ class SteinerState:
         """Return the state raised to the greatest of `bounds_of` the reduced graph, given its network."""
         return self.raised(max(bounds_of(net, ascents)))
 
+    def without(self, removed: Mask, contracted: Indices, counts: Mapping[str, int]) -> SteinerState:
+        """Return the state without some edges of the reduced graph, with others contracted: `reduced_again`.
+
+        If the terminals are in several connected components then, no tree is lighter than the best one.
+        """
+        if not self.smaller.joins_terminals(~removed):
+            return self.solved()
+        return replace(self, smaller=self.smaller.reduced_again(removed, contracted, counts))
+
     def solved(self) -> SteinerState:
         """Return the state after it was shown that no tree is lighter than the best one."""
         return self.raised(self.weight)
 
 
-def shrunk(
-    now: SteinerState, whole: Network, effort: Effort, rules: Rules = ALL_RULES, first_root: int = 0
-) -> SteinerState:
+def shrunk(now: SteinerState, whole: Network, effort: Effort, rules: Rules = ALL_RULES) -> SteinerState:
     """Return what repeated reductions leave of a Steiner problem, after those of mode fast.
 
     Parameters
     ----------
     whole
         The network of the graph as it was read.
-    first_root
-        The number of the terminal that is the root of the first ascent.
     """
     for number in range(MOST_ROUNDS):
         before = len(now.smaller.edges)
-        now = _after_round(now, whole, effort, rules, first_root + number)
+        now = _after_round(now, whole, effort, rules, rules.first_root + number)
         if now.proven or now.ended_early or (before - len(now.smaller.edges)) * effort.worthwhile < before:
             break
     return now
 
 
-def shrunk_together(
-    now: SteinerState, run: Setting, effort: Effort, rules: Rules = ALL_RULES, first_root: int = 0
-) -> SteinerState:
+def shrunk_together(now: SteinerState, run: Setting, effort: Effort, rules: Rules = ALL_RULES) -> SteinerState:
     """Return what repeated reductions leave, the same on all ranks. One rank of each host makes them. Collective.
 
     If they had to end early on any host, it is the tree and the bound of rank 0.
     """
     effort = replace(effort, is_over=run.stop.is_due)
-    now = run.comm.once_per_host(partial(shrunk, now, run.whole, effort, rules, first_root))
+    now = run.comm.once_per_host(partial(shrunk, now, run.whole, effort, rules))
     if not any(run.comm.allgather(now.ended_early)):
         return now
     tree, weight, bound = run.comm.bcast((now.tree, now.weight, now.bound))
@@ -238,17 +248,7 @@ def _without_edges(
             removed = removed | one.too_heavy(now.weight - smaller.offset, *one.distances())
         removed[contracted] = False
         counts["lighter"] = int(removed.sum()) - counts["special"]
-    return without(now, removed, contracted, counts)
-
-
-def without(now: SteinerState, removed: Mask, contracted: Indices, counts: Mapping[str, int]) -> SteinerState:
-    """Return the state without some edges of the reduced graph, with others contracted: `ReducedGraph.reduced_again`.
-
-    If the terminals are in several connected components then, no tree is lighter than the best one.
-    """
-    if not now.smaller.joins_terminals(~removed):
-        return now.solved()
-    return replace(now, smaller=now.smaller.reduced_again(removed, contracted, counts))
+    return now.without(removed, contracted, counts)
 
 
 def too_long(net: Network, closure_tree: ClosureTree) -> Mask:

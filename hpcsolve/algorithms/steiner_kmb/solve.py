@@ -42,6 +42,7 @@ from hpcsolve.algorithms.steiner_kmb import (
 )
 from hpcsolve.algorithms.steiner_kmb.bounds import LowerBound
 from hpcsolve.algorithms.steiner_kmb.network import ClosureTree, Network
+from hpcsolve.algorithms.steiner_kmb.nodes import NodeTable
 from hpcsolve.algorithms.steiner_kmb.reduced_graph import Indices, ReducedGraph
 from hpcsolve.algorithms.steiner_kmb.reductions import SteinerState, shrunk_together
 from hpcsolve.algorithms.steiner_kmb.setting import Parameters, RoundStop, Setting, TreeStatement, Work, on_host
@@ -142,7 +143,7 @@ class SteinerKmb(Algorithm):
             details["states"] = f"as many as it takes, up to [stop] memory, or else {most}"
         sent = [0] * ranks
         if mode in ("best", "exact"):
-            sent = nodes.sent_bytes(reduced_graph.left_of(graph)[0], k, ranks, keys.dtype.itemsize)
+            sent = NodeTable.sent_bytes(reduced_graph.left_of(graph)[0], k, ranks, keys.dtype.itemsize)
         work = graph.arcs * (1 if mode == "fast" else k)
         return Plan(device, host, work, "arc of Dijkstra's", tuple(sent), details, largest, shared)
 
@@ -290,13 +291,13 @@ def _memory(
     ascent = 20 * graph.n + 16 * graph.arcs  # what the function holds, beside what it leaves of the weights
     tables = [len(share) * k * width * parameters.matrix for share in even_shares(k, ranks)]
     local, on_device, on_host = searching or parameters.exchange, [], []
-    for rank, table in enumerate(nodes.table_bytes(n, k, ranks, width) if searching else tables):
+    for rank, table in enumerate(NodeTable.bytes_for(n, k, ranks, width) if searching else tables):
         first, count = rank == 0, searches[rank]  # rank 0 also reduces the graph, and makes the tree
         device, beside = terminal_rows.search_bytes(graph, parameters, info, keys, count) if count else (0, 0)
         scratch = 0
         if searching:  # iterated 1-Steiner, then searches by ruin and recreate
             starts = min(info.threads, len(range(rank, parameters.starts, ranks)))
-            scratch = max(nodes.links_bytes(n, k, width, info.threads), 100 * starts * n)
+            scratch = max(NodeTable.links_bytes(n, k, width, info.threads), 100 * starts * n)
         # Mode kmb sorts the pairs of terminals that it has collected, with copies of their numbers and distances.
         sorted_pairs = 0 if searching else kmb.PAIR_BYTES * min(kmb.MOST_PAIRS, kmb.NEAR_PAIRS * count)
         # From the reductions on a rank has the network of the smaller graph too, and its table.

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.shortest_paths.search_graph import Keys, SearchGraph, gathered, renumbered
+from hpcsolve.algorithms.shortest_paths.search_graph import Keys, SearchGraph, gathered
 from hpcsolve.device.host import Given, HostDevice
 
 CONTRACTION_FILE, HIERARCHY_FILE, PLATEAUS_FILE = "host/contraction", "host/hierarchy", "paths/plateaus"
@@ -186,7 +186,7 @@ class Hierarchy:
         new = np.empty_like(place)  # the new number of each vertex of the graph
         new[contraction.order] = place
         begins = level if in_levels else np.array([0, n], np.uint32)
-        return cls(renumbered(graph, new), begins, *rows_up, *rows_down, len(level) - 1)
+        return cls(graph.renumbered(new), begins, *rows_up, *rows_down, len(level) - 1)
 
     def above(self, targets: NDArray[np.uint32], keys: Keys) -> Restriction | None:
         """Return the part from which targets are reached downwards, or None if the sweep should go over all of it.
