@@ -57,14 +57,12 @@ class Edges(NamedTuple):
         The weights, as the file has them.
     lines
         The number of each line.
-    titles
-        Of the columns, empty without a header.
+    comments
+        The text of each comment.
     one_way
         The cells of a column that marks one-way streets.
     unused
         The titles of columns that are not used.
-    comments
-        The text of each comment.
     """
 
     labels: NDArray[np.int64]
@@ -73,16 +71,97 @@ class Edges(NamedTuple):
     heads: NDArray[np.int64]
     values: records.Numbers
     lines: NDArray[np.int64]
-    titles: Sequence[str]
-    one_way: Sequence[str]
-    unused: Sequence[str]
     comments: Sequence[str]
+    one_way: Sequence[str] = ()
+    unused: Sequence[str] = ()
+
+
+class FirstLine(NamedTuple):
+    """The cells of the first line that is neither blank nor a comment: titles of the columns, or an edge."""
+
+    cells: Sequence[str]
+
+    @property
+    def titles(self) -> list[str]:
+        """The cells in lower case."""
+        return [cell.lower() for cell in self.cells]
+
+    @property
+    def names_ends(self) -> bool:
+        """Whether titles say which columns hold the two ends of an edge."""
+        return any(title in TAIL for title in self.titles) and any(title in HEAD for title in self.titles)
+
+    @property
+    def names_axes(self) -> bool:
+        """Whether titles say that columns hold coordinates."""
+        return {"x", "y"} <= set(self.titles)
+
+    @property
+    def in_order(self) -> bool:
+        """Whether the columns are tail, head, weight, as far as this line tells."""
+        if not self.names_ends:
+            return self.titles[0] not in _EDGE_ID and not self.names_axes
+        first, second, *rest = self.titles
+        if any(title in (*TAIL, *HEAD) for title in rest) or (rest and rest[0] in _EDGE_ID):
+            return False
+        return first in TAIL and second in HEAD
+
+    def has_titles(self, file: InputFile, line: int, weight: str | None) -> bool:
+        """Return whether the cells are titles. Raises `InputError` if they lack `weight`."""
+        cells = self.cells
+        if weight is not None and cells.count(weight) != 1:
+            which = f"{cells.count(weight)} columns are" if weight in cells else "no column is"
+            raise file.error(f"{which} called {shown(weight)}; there are {listed(cells)}", line)
+        if weight is not None or self.names_ends:
+            return True
+        if len(cells) == 2 or (len(cells) == 3 and records.NUMBER.fullmatch(cells[2])):
+            return False
+        if len(cells) == 3 and cells[2]:
+            return True
+        message = f"{len(cells)} columns and no titles; write a first line that names them, such as {EXAMPLE}"
+        raise file.error(message, line)
+
+    def columns(self, file: InputFile, line: int, weight: str | None) -> tuple[int, int, int | None]:
+        """Return the columns of tail, head and weight by their titles, the last one None where each edge weighs 1.
+
+        Raises
+        ------
+        InputError
+            The titles leave them open.
+        """
+        cells, titles = self.cells, self.titles
+        tail, head = self._only(file, line, TAIL), self._only(file, line, HEAD)
+        if tail is None or head is None:
+            unclear = tail is not None or head is not None or self.names_axes
+            if len(cells) > 3 or titles[0] in _EDGE_ID or unclear:
+                message = f"it is not clear which columns are the ends; call them u and v, as in {EXAMPLE}"
+                raise file.error(message, line)
+            tail, head = 0, 1
+        if weight is not None:
+            return tail, head, cells.index(weight)
+        known = self._only(file, line, WEIGHT)
+        others = [column for column in range(len(cells)) if column not in (tail, head)]
+        if known is not None or not others or all(titles[column] in _EDGE_ID for column in others):
+            return tail, head, known
+        if len(others) > 1:
+            names = listed([cells[column] for column in others])
+            raise file.error(f"it is not clear which column is the weight: {names}; choose with weight = ...", line)
+        return tail, head, others[0]
+
+    def _only(self, file: InputFile, line: int, spellings: Sequence[str]) -> int | None:
+        """Return the column with one of these titles, None if there is none. Raises `InputError` if there are two."""
+        found = [index for index, title in enumerate(self.titles) if title in spellings]
+        if len(found) > 1:
+            first, second = (self.titles[index] for index in found[:2])
+            cure = "choose with weight = ..." if spellings is WEIGHT else "rename or remove one"
+            raise file.error(f"the columns {first} and {second} may mean the same; {cure}", line)
+        return found[0] if found else None
 
 
 def has_edge_titles(content: bytes) -> bool:
     """Return whether the first line that is no comment names the ends of edges, and not the cities of a matrix."""
     first, *others = _first_cells(_first_lines(content[:_LONGEST_HEAD]))
-    return _names_ends(first) and (first[0] != "" or all(row[0] != first[1] for row in others))
+    return FirstLine(first).names_ends and (first[0] != "" or all(row[0] != first[1] for row in others))
 
 
 def looks_like_edge_list(content: bytes) -> bool:
@@ -93,7 +172,7 @@ def looks_like_edge_list(content: bytes) -> bool:
     lines = _first_lines(content)
     for row in _first_cells(lines):
         number = [records.NUMBER.fullmatch(cell) is not None for cell in row]
-        if _names_ends(row) or (number == [False, False, True] and all(row)):
+        if FirstLine(row).names_ends or (number == [False, False, True] and all(row)):
             return True
     return any(width in (2, 3) for width in _widths_of_numbers(lines))
 
@@ -118,9 +197,9 @@ def read_edge_list(file: InputFile, directed: bool | None = None, weight: str | 
     if file.content.lstrip().startswith(b"<"):
         raise file.error("is HTML or XML, not a list of edges", file.first_line)
     lines = _first_lines(file.content)
-    titles, widths = _first_cells(lines)[0], _widths_of_numbers(lines)
-    if weight is None and widths[:1] in ([2], [3]) and _is_in_order(titles):
-        edges = _edges_of_numbers(file, lines[0][0], titles, widths[0])
+    first, widths = FirstLine(_first_cells(lines)[0]), _widths_of_numbers(lines)
+    if weight is None and widths[:1] in ([2], [3]) and first.in_order:
+        edges = _edges_of_numbers(file, lines[0][0], widths[0])
     else:
         edges = _edges_of_cells(file, weight)
     if directed is None:
@@ -128,13 +207,16 @@ def read_edge_list(file: InputFile, directed: bool | None = None, weight: str | 
         directed = next((match[1] is None for match in said if match), None)
     n = len(edges.labels)
     weights, scale = records.weights_in(file, edges.values, edges.lines, n)
+    notes: tuple[str, ...] = ()
     if directed is None:
         names = edges.names or edges.labels
         records.require_one_weight(file, n, (edges.tails, edges.heads), (weights, scale), edges.lines, names)
-    notes = (
-        *_direction_notes(edges.titles, directed), *one_way_notes("column", edges.one_way, directed),
-        *not_used(edges.unused),
-    )
+        ends = [cell for cell, title in zip(first.cells, first.titles)
+                if title in (*TAIL, *HEAD) and title not in _UNDIRECTED]
+        if first.names_ends and ends:
+            what = f"{' and '.join(ends)} are the ends of edges, which lead both ways"
+            notes = (read_note(f"{what}; directed = true makes arcs of them"),)
+    notes += one_way_notes("column", edges.one_way, directed) + not_used(edges.unused)
     return assembled(
         file.stem or "graph", n, edges.tails, edges.heads, weights, directed=bool(directed), scale=scale,
         labels=edges.labels, vertex_names=edges.names, comment="\n".join(filter(None, edges.comments)), notes=notes,
@@ -171,28 +253,7 @@ def _with_blanks(text: bytes) -> bytes:
     return text.translate(bytes.maketrans(marks, b" " * len(marks)))
 
 
-def _names_ends(titles: Sequence[str]) -> bool:
-    """Return whether titles say which columns hold the two ends of an edge."""
-    found = [title.lower() for title in titles]
-    return any(title in TAIL for title in found) and any(title in HEAD for title in found)
-
-
-def _names_axes(titles: Sequence[str]) -> bool:
-    """Return whether titles say that columns hold coordinates."""
-    return {"x", "y"} <= {title.lower() for title in titles}
-
-
-def _is_in_order(cells: Sequence[str]) -> bool:
-    """Return whether the columns are tail, head, weight, as far as the cells of the first line tell."""
-    if not _names_ends(cells):
-        return cells[0].lower() not in _EDGE_ID and not _names_axes(cells)
-    first, second, *rest = [cell.lower() for cell in cells]
-    if any(title in (*TAIL, *HEAD) for title in rest) or (rest and rest[0] in _EDGE_ID):
-        return False
-    return first in TAIL and second in HEAD
-
-
-def _edges_of_numbers(file: InputFile, first_line: int, titles: Sequence[str], width: int) -> Edges:
+def _edges_of_numbers(file: InputFile, first_line: int, width: int) -> Edges:
     """Return the edges of lines of numbers alone, below a first line that may have titles."""
     what = ("a vertex", "a vertex", "a weight")[:width]
     body = records.read_records(file, _with_blanks(file.content), 1, what)
@@ -204,7 +265,7 @@ def _edges_of_numbers(file: InputFile, first_line: int, titles: Sequence[str], w
             raise file.error(f"expected {', '.join(what)}, found {shown(text)}", line)
     labels, tails, heads = _positions_by_label(file, body.columns[0], body.columns[1], body.lines)
     values = np.ones(len(tails), dtype=np.uint64) if width == 2 else body.columns[2]
-    return Edges(labels, (), tails, heads, values, body.lines, titles, (), (), comments)
+    return Edges(labels, (), tails, heads, values, body.lines, comments)
 
 
 def _edges_of_cells(file: InputFile, weight: str | None) -> Edges:
@@ -212,21 +273,25 @@ def _edges_of_cells(file: InputFile, weight: str | None) -> Edges:
     rows = list(rows_of(file, "a line of a table", _SKIPPED))
     if not rows:
         raise file.error("expected two vertices and perhaps a weight on each line", file.last_line)
-    first_line, first = rows[0]
-    titles = first if _has_titles(file, rows[0], weight) else []
-    tail, head, weighted = _columns(file, rows[0], bool(titles), weight)
-    body = rows[1:] if titles else rows
+    first_line, first = rows[0].line, FirstLine(rows[0].cells)
+    titled = first.has_titles(file, first_line, weight)
+    tail, head, weighted = 0, 1, 2 if len(first.cells) == 3 else None
+    if titled or first.names_axes:
+        tail, head, weighted = first.columns(file, first_line, weight)
+    body = rows[1:] if titled else rows
     if not body:
         raise file.error("there are no edges below the first line", first_line)
     for line, cells in body:
-        if len(cells) != len(first):
-            raise file.error(f"{len(cells)} cells, but line {first_line} has {len(first)}", line)
+        if len(cells) != len(first.cells):
+            raise file.error(f"{len(cells)} cells, but line {first_line} has {len(first.cells)}", line)
         if not cells[tail] or not cells[head]:
             raise file.error("a vertex is missing", line)
     lines = np.array([line for line, _ in body], dtype=np.int64)
     ends = [[cells[column] for _, cells in body] for column in (tail, head)]
-    if not _names_ends(titles):
-        _refuse_places(file, ends, body[0].line)
+    numbers = [sum(records.NUMBER.fullmatch(text) is not None for text in column) for column in ends]
+    if not (titled and first.names_ends) and 0 in numbers and len(body) in numbers:  # coordinates of the others?
+        cure = f"write titles such as {EXAMPLE} above edges, or name,lat,lon above places"
+        raise file.error(f"one end of each line is a name, the other one a number; {cure}", body[0].line)
     names: tuple[str, ...] = ()
     if all(_LABEL.fullmatch(text) for column in ends for text in column):
         whole = [np.array([int(text) for text in column], dtype=np.uint64) for column in ends]
@@ -237,75 +302,14 @@ def _edges_of_cells(file: InputFile, weight: str | None) -> Edges:
         tails, heads = np.array(both, dtype=np.int64).reshape(-1, 2).T.copy()
         labels, names = np.arange(len(position)), tuple(position)
     values = np.ones(len(body), dtype=np.uint64) if weighted is None else _weights(file, body, weighted)
-    others = [title for column, title in enumerate(titles)
-              if column not in (tail, head, weighted) and title.lower() not in _EDGE_ID]
-    one_way = [cells[titles.index(title)] for title in others if title.lower() == ONE_WAY for _, cells in body]
-    unused = [title for title in others if title.lower() != ONE_WAY]
+    others = [column for column, title in enumerate(first.titles if titled else ())
+              if column not in (tail, head, weighted) and title not in _EDGE_ID]
+    marks = [column for column in others if first.titles[column] == ONE_WAY]
     comments = [decode(text).strip() for text in re.findall(rb"(?m)^[ \t]*[#%]+([^\n]*)", file.content)]
-    return Edges(labels, names, tails, heads, values, lines, titles, one_way, unused, comments)
-
-
-def _has_titles(file: InputFile, first: Row, weight: str | None) -> bool:
-    """Return whether the first line has titles. Raises `InputError` if they lack `weight`."""
-    line, cells = first
-    if weight is not None and cells.count(weight) != 1:
-        which = f"{cells.count(weight)} columns are" if weight in cells else "no column is"
-        raise file.error(f"{which} called {shown(weight)}; there are {listed(cells)}", line)
-    if weight is not None or _names_ends(cells):
-        return True
-    if len(cells) == 2 or (len(cells) == 3 and records.NUMBER.fullmatch(cells[2])):
-        return False
-    if len(cells) == 3 and cells[2]:
-        return True
-    message = f"{len(cells)} columns and no titles; write a first line that names them, such as {EXAMPLE}"
-    raise file.error(message, line)
-
-
-def _columns(file: InputFile, first: Row, header: bool, weight: str | None) -> tuple[int, int, int | None]:
-    """Return the columns of tail, head and weight, of which the last is None where each edge weighs 1.
-
-    Raises
-    ------
-    InputError
-        The titles leave them open.
-    """
-    line, cells = first
-    if not header and not _names_axes(cells):
-        return 0, 1, 2 if len(cells) == 3 else None
-    titles = [cell.lower() for cell in cells]
-    tail, head = _only(file, titles, TAIL, line), _only(file, titles, HEAD, line)
-    if tail is None or head is None:
-        if len(cells) > 3 or titles[0] in _EDGE_ID or _names_axes(cells) or tail is not None or head is not None:
-            raise file.error(f"it is not clear which columns are the ends; call them u and v, as in {EXAMPLE}", line)
-        tail, head = 0, 1
-    if weight is not None:
-        return tail, head, cells.index(weight)
-    known = _only(file, titles, WEIGHT, line)
-    others = [column for column in range(len(cells)) if column not in (tail, head)]
-    if known is not None or not others or all(titles[column] in _EDGE_ID for column in others):
-        return tail, head, known
-    if len(others) > 1:
-        names = listed([cells[column] for column in others])
-        raise file.error(f"it is not clear which column is the weight: {names}; choose with weight = ...", line)
-    return tail, head, others[0]
-
-
-def _only(file: InputFile, titles: Sequence[str], spellings: Sequence[str], line: int) -> int | None:
-    """Return the column with one of these titles, None if there is none. Raises `InputError` if there are two."""
-    found = [index for index, title in enumerate(titles) if title in spellings]
-    if len(found) > 1:
-        first, second = (titles[index] for index in found[:2])
-        cure = "choose with weight = ..." if spellings is WEIGHT else "rename or remove one"
-        raise file.error(f"the columns {first} and {second} may mean the same; {cure}", line)
-    return found[0] if found else None
-
-
-def _refuse_places(file: InputFile, ends: Sequence[Sequence[str]], line: int) -> None:
-    """Refuse ends without titles if those of one column alone are numbers: these may be coordinates of the others."""
-    numbers = [sum(records.NUMBER.fullmatch(text) is not None for text in column) for column in ends]
-    if 0 in numbers and len(ends[0]) in numbers:
-        cure = f"write titles such as {EXAMPLE} above edges, or name,lat,lon above places"
-        raise file.error(f"one end of each line is a name, the other one a number; {cure}", line)
+    return Edges(
+        labels, names, tails, heads, values, lines, comments, [cells[column] for column in marks for _, cells in body],
+        [first.cells[column] for column in others if column not in marks],
+    )
 
 
 def _positions_by_label(
@@ -351,18 +355,6 @@ def _weights(file: InputFile, body: Sequence[Row], column: int) -> records.Numbe
     return values
 
 
-def _direction_notes(titles: Sequence[str], directed: bool | None) -> tuple[str, ...]:
-    """Return the line that says that edges under titles such as from and to lead both ways.
-
-    There is no line if the user says whether they are arcs.
-    """
-    ends = [title for title in titles if title.lower() in (*TAIL, *HEAD) and title.lower() not in _UNDIRECTED]
-    if directed is not None or not _names_ends(titles) or not ends:
-        return ()
-    what = f"{' and '.join(ends)} are the ends of edges, which lead both ways"
-    return (read_note(f"{what}; directed = true makes arcs of them"),)
-
-
 def write_edge_list(graph: Graph, path: str) -> None:
     """Write the titles `u,v,w`, then a line for each edge, with names or labels. In a `.tsv` file tabs separate them.
 
@@ -374,10 +366,21 @@ def write_edge_list(graph: Graph, path: str) -> None:
         The file cannot be written.
     """
     names = [" ".join(name.split()) for name in graph.vertex_names] or list(map(str, graph.labels.tolist()))
-    _require_expressible(graph, names)
-    tails = graph.tails()
+    # What an edge list would lose, or what would be read as something else.
+    used = np.zeros(graph.n, dtype=bool)
+    used[graph.heads] = used[graph.tails()] = True
+    if not used.all():
+        what = f"vertex {names[int(np.argmin(used))]} has no edge, and an edge list has only vertices with edges"
+        raise InputError(f"{what}; write it as .gr", graph.name)
+    for name in names if graph.vertex_names else ():
+        if not name or name[0] in "#%" or records.NUMBER.fullmatch(name):
+            what = f"a vertex has the name {shown(name)}, which an edge list cannot have; it may not be empty,"
+            raise InputError(f"{what} a number, or begin with # or %", graph.name)
+    if not graph.vertex_names and graph.labels.min(initial=0) < 0:
+        what = f"the label {graph.labels.min()} is negative, which an edge list cannot have"
+        raise InputError(f"{what}; write it as .gr", graph.name)
     chosen = graph.once()
-    rows = zip(tails[chosen].tolist(), graph.heads[chosen].tolist(), graph.weights[chosen].tolist())
+    rows = zip(graph.tails()[chosen].tolist(), graph.heads[chosen].tolist(), graph.weights[chosen].tolist())
     stream = io.StringIO()
     if graph.directed:
         stream.write("# Directed graph\n")
@@ -385,20 +388,3 @@ def write_edge_list(graph: Graph, path: str) -> None:
     table.writerow(["u", "v", "w"])
     table.writerows((names[a], names[b], records.weight_text(w, graph.scale)) for a, b, w in rows)
     write_text(stream.getvalue(), path)
-
-
-def _require_expressible(graph: Graph, names: Sequence[str]) -> None:
-    """Refuse vertices that an edge list would lose or that would be read as something else. Raises `InputError`."""
-    used = np.zeros(graph.n, dtype=bool)
-    used[graph.heads] = used[graph.tails()] = True
-    if not used.all():
-        what = f"vertex {names[int(np.argmin(used))]} has no edge, and an edge list has only vertices with edges"
-        raise InputError(f"{what}; write it as .gr", graph.name)
-    if graph.vertex_names:
-        for name in names:
-            if not name or name[0] in "#%" or records.NUMBER.fullmatch(name):
-                what = f"a vertex has the name {shown(name)}, which an edge list cannot have; it may not be empty,"
-                raise InputError(f"{what} a number, or begin with # or %", graph.name)
-    elif graph.labels.min(initial=0) < 0:
-        what = f"the label {graph.labels.min()} is negative, which an edge list cannot have"
-        raise InputError(f"{what}; write it as .gr", graph.name)

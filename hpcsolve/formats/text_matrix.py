@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -40,14 +40,6 @@ _WHOLE = re.compile(r"[+-]?\d{1,18}", re.ASCII)
 _ZERO = re.compile(r"[+-]?0*(0|\.0|0\.)0*|-?", re.ASCII)
 
 
-class Table(NamedTuple):
-    """The rows of costs without margins, and the cities' names (or none) and labels (None: 0..n-1)."""
-
-    rows: list[Row]
-    names: tuple[str, ...] = ()
-    labels: NDArray[np.int64] | None = None
-
-
 def looks_like_text_matrix(content: bytes) -> bool:
     """Return whether one of the first two lines that are neither blank nor comments has a number in it."""
     try:
@@ -65,17 +57,22 @@ def read_text_matrix(file: InputFile, precision: Precision | None = None) -> Tsp
     InputError
         With file and line: a row is too long or short, a cell is not a number, or the names disagree.
     """
-    rows, names, labels = _without_margins(file, _rows(file))
-    n = len(rows)
-    for line, cells in rows:
+    table = Table(file, _rows(file)).without_margins()
+    n = len(table.rows)
+    for line, cells in table.rows:
         if len(cells) != n:
-            what = f"{len(cells)} cells in a table of {n} rows; the matrix must be square"
-            raise file.error(what, line)
-    _refuse_half(file, rows)
+            raise file.error(f"{len(cells)} cells in a table of {n} rows; the matrix must be square", line)
+    # All costs on one side of the diagonal, and empty cells on the other.
+    above = {cell for index, (_, cells) in enumerate(table.rows) for cell in cells[index + 1 :]}
+    below = {cell for index, (_, cells) in enumerate(table.rows) for cell in cells[:index]}
+    if n > 2 and above != below and {""} in (above, below):
+        side = "above" if above == {""} else "below"
+        message = f"all cells {side} the diagonal are empty; write both costs of two cities, or inf where no arc is"
+        raise file.error(message, table.rows[0].line)
     require_memory(n)
-    cost, scale, rounding = _costs(file, rows, precision)
-    name = file.stem or "matrix"
-    return from_costs(cost.reshape(n, n), name, labels=labels, scale=scale, rounding=rounding, city_names=names)
+    cost, scale, rounding = _costs(file, table.rows, precision)
+    return from_costs(cost.reshape(n, n), file.stem or "matrix", labels=table.labels, scale=scale, rounding=rounding,
+                      city_names=table.names)
 
 
 def _rows(file: InputFile) -> list[Row]:
@@ -92,8 +89,14 @@ def _rows(file: InputFile) -> list[Row]:
             rows.append(Row(number, _cells(line, delimiter)))
         except csv.Error as problem:
             raise file.error(f"not a row of a CSV table: {problem}", number) from None
-    if delimiter == ";":
-        _refuse_thousands(file, rows)
+    if delimiter == ";":  # spreadsheets that write semicolons may write 1.000 for a thousand
+        numbers = [(number, cell) for number, cells in rows for cell in cells if is_number(cell)]
+        pointed = [(number, cell) for number, cell in numbers if "." in cell]
+        if 0 < len(pointed) < len(numbers) and all(_THOUSANDS.fullmatch(cell) for _, cell in pointed):
+            number, cell = pointed[0]
+            plain = cell.replace(".", "")
+            cure = f"write {plain}, or commas in place of the semicolons if the point is a decimal one"
+            raise file.error(f"{cell} may be {plain} or {float(cell):g}; {cure}", number)
     return rows
 
 
@@ -101,120 +104,102 @@ def _cells(line: str, delimiter: str | None) -> list[str]:
     return words(line) if delimiter is None else cells_of(line, delimiter)  # no quotes between blanks
 
 
-def _refuse_thousands(file: InputFile, rows: Sequence[Row]) -> None:
-    """Refuse cells between semicolons if each point has three digits behind it, but some numbers have no point.
+class Table(NamedTuple):
+    """The rows of costs, and the cities' names (or none) and labels (None: 0..n-1) that margins gave.
 
-    Spreadsheets that write semicolons may write 1.000 for a thousand.
+    `file` is named in messages.
     """
-    numbers = [(line, cell) for line, cells in rows for cell in cells if is_number(cell)]
-    pointed = [(line, cell) for line, cell in numbers if "." in cell]
-    if pointed and len(pointed) < len(numbers) and all(_THOUSANDS.fullmatch(cell) for _, cell in pointed):
-        line, cell = pointed[0]
-        plain = cell.replace(".", "")
-        cure = f"write {plain}, or commas in place of the semicolons if the point is a decimal one"
-        raise file.error(f"{cell} may be {plain} or {float(cell):g}; {cure}", line)
 
+    file: InputFile
+    rows: list[Row]
+    names: tuple[str, ...] = ()
+    labels: NDArray[np.int64] | None = None
 
-def _without_margins(file: InputFile, rows: list[Row]) -> Table:
-    """Return a table without its margins.
+    def without_margins(self) -> Table:
+        """Return the table without its margins.
 
-    Raises
-    ------
-    InputError
-        With file and line: the names do not fit the rows, or numbers may be labels or costs.
-    """
-    if any(cell and not is_number(cell) for cell in rows[0][1][1:]):
-        return _named(file, rows)
-    if _has_both_margins(file, rows):
-        return _labelled(rows[0][1][1:], [Row(line, cells[1:]) for line, cells in rows[1:]])
-    if _has_numbered_columns(rows):
-        return _labelled(rows[0][1], rows[1:])
-    return Table(rows)
+        Raises
+        ------
+        InputError
+            With file and line: the names do not fit the rows, or numbers may be labels or costs.
+        """
+        first, body = self.rows[0].cells, self.rows[1:]
+        if any(cell and not is_number(cell) for cell in first[1:]):
+            return self._named()
+        if self._has_both_margins():
+            return self._labelled(first[1:], [Row(line, cells[1:]) for line, cells in body])
+        if self._has_numbered_columns():
+            return self._labelled(first, body)
+        return self
 
+    def _named(self) -> Table:
+        file, (first_line, first), body = self.file, self.rows[0], self.rows[1:]
+        if len(first) == len(body):
+            self._require_one_diagonal()
+            return Table(file, body, tuple(first))
+        names = tuple(first[1:])
+        if len(first) != len(body) + 1:
+            message = f"a first row of {len(first)} names over {len(body)} rows; give each city one name"
+            if {"x", "y"} <= {cell.strip().lower() for cell in first}:
+                message = "x and y in a plane are not read from tables"
+                raise file.error(f"{message}; write TSPLIB (EDGE_WEIGHT_TYPE: EUC_2D), or costs", first_line)
+            raise file.error(f"{message}, or write a header such as name,lat,lon over a table of places", first_line)
+        for (line, cells), name in zip(body, names, strict=True):
+            if len(cells) != len(first):
+                raise file.error(f"{len(cells)} cells under a first row of {len(first)}; give each city one cell", line)
+            if cells[0] != name:
+                what = f"this row is named {shown(cells[0])}, but its column {shown(name)}"
+                raise file.error(f"{what}; give rows and columns the same order", line)
+        return Table(file, [Row(line, cells[1:]) for line, cells in body], names)
 
-def _named(file: InputFile, rows: list[Row]) -> Table:
-    (first_line, first), body = rows[0], rows[1:]
-    if len(first) == len(body):
-        _require_one_diagonal(file, body)
-        return Table(body, tuple(first))
-    names = tuple(first[1:])
-    if len(first) != len(body) + 1:
-        message = f"a first row of {len(first)} names over {len(body)} rows; give each city one name"
-        if {"x", "y"} <= {cell.strip().lower() for cell in first}:
-            message = "x and y in a plane are not read from tables; write TSPLIB (EDGE_WEIGHT_TYPE: EUC_2D), or costs"
-            raise file.error(message, first_line)
-        raise file.error(f"{message}, or write a header such as name,lat,lon over a table of places", first_line)
-    for (line, cells), name in zip(body, names, strict=True):
-        if len(cells) != len(first):
-            raise file.error(f"{len(cells)} cells under a first row of {len(first)}; give each city one cell", line)
-        if cells[0] != name:
-            what = f"this row is named {shown(cells[0])}, but its column {shown(name)}"
-            raise file.error(f"{what}; give rows and columns the same order", line)
-    return Table([Row(line, cells[1:]) for line, cells in body], names)
+    def _require_one_diagonal(self) -> None:
+        """Refuse rows under names whose diagonal has different costs, as a table of coordinates `id,x,y` has."""
+        found: set[str | float] = set()
+        for index, (line, cells) in enumerate(self.rows[1:]):
+            cell = cells[index] if index < len(cells) else ""
+            none = _ZERO.fullmatch(cell) or not is_number(cell)
+            found.add(0.0 if none else float(cell))
+            if len(found) > 1:
+                cure = "write 0 into the diagonal of costs, or a header such as name,lat,lon over a table of places"
+                message = f"the diagonal has {shown(cell)}, unlike the rows above"
+                raise self.file.error(f"{message}, so that the columns may not be cities; {cure}", line)
 
+    def _labelled(self, texts: Sequence[str], body: list[Row]) -> Table:
+        """Return a table whose cities have whole numbers as labels, or other numbers as names."""
+        if all(map(_WHOLE.fullmatch, texts)):
+            return Table(self.file, body, labels=np.array([int(text) for text in texts], dtype=np.int64))
+        return Table(self.file, body, tuple(texts))
 
-def _require_one_diagonal(file: InputFile, body: list[Row]) -> None:
-    """Refuse rows under names whose diagonal has different costs, as a table of coordinates `id,x,y` has."""
-    found: set[str | float] = set()
-    for index, (line, cells) in enumerate(body):
-        cell = cells[index] if index < len(cells) else ""
-        none = _ZERO.fullmatch(cell) or not is_number(cell)
-        found.add(0.0 if none else float(cell))
-        if len(found) > 1:
-            cure = "write 0 into the diagonal of costs, or a header such as name,lat,lon over a table of places"
-            message = f"the diagonal has {shown(cell)}, unlike the rows above, so that the columns may not be cities"
-            raise file.error(f"{message}; {cure}", line)
+    def _has_both_margins(self) -> bool:
+        """Return whether the numbers of the first row and column are labels, and refuse those that may be costs."""
+        rows, (line, first) = self.rows, self.rows[0]
+        margin, size = first[1:], len(rows)
+        if size < 3 or first[0] or "" in margin or any(len(cells) != size for _, cells in rows):
+            return False
+        if margin != [cells[0] for _, cells in rows[1:]]:
+            return False
+        has_diagonal = any(cells[index] for index, (_, cells) in enumerate(rows))
+        if has_diagonal and len(_numbers(margin)) < len(margin):
+            message = "the first row and column may be labels, but two of these are the same; make labels different, or"
+            raise self.file.error(f"{message} write 0 into the first cell of costs", line)
+        if not has_diagonal and len(_numbers(margin)) == len(margin):
+            message = "the first row and column may be labels or costs"
+            raise self.file.error(f"{message}; write 0 into every cell of the diagonal of costs", line)
+        return has_diagonal
 
-
-def _labelled(texts: Sequence[str], body: list[Row]) -> Table:
-    """Return a table whose cities have whole numbers as labels, or other numbers as names."""
-    if all(map(_WHOLE.fullmatch, texts)):
-        return Table(body, labels=np.array([int(text) for text in texts], dtype=np.int64))
-    return Table(body, tuple(texts))
-
-
-def _has_both_margins(file: InputFile, rows: list[Row]) -> bool:
-    """Return whether the numbers of the first row and column are labels. Raises `InputError` if they may be costs."""
-    line, first = rows[0]
-    margin, size = first[1:], len(rows)
-    if size < 3 or first[0] or "" in margin or any(len(cells) != size for _, cells in rows):
-        return False
-    if margin != [cells[0] for _, cells in rows[1:]]:
-        return False
-    has_diagonal = any(cells[index] for index, (_, cells) in enumerate(rows))
-    if has_diagonal and len(_numbers(margin)) < len(margin):
-        message = "the first row and column may be labels, but two of these are the same; make labels different, or"
-        raise file.error(f"{message} write 0 into the first cell of costs", line)
-    if not has_diagonal and len(_numbers(margin)) == len(margin):
-        message = "the first row and column may be labels or costs; write 0 into every cell of the diagonal of costs"
-        raise file.error(message, line)
-    return has_diagonal
-
-
-def _has_numbered_columns(rows: list[Row]) -> bool:
-    """Return whether the first row has the labels of the columns."""
-    first, body = rows[0][1], rows[1:]
-    if len(body) < 2 or any(len(cells) != len(body) for _, cells in rows):
-        return False
-    if not all(map(_WHOLE.fullmatch, first)) or len(_numbers(first)) < len(first):
-        return False
-    return all(_ZERO.fullmatch(cells[index]) for index, (_, cells) in enumerate(body))
+    def _has_numbered_columns(self) -> bool:
+        """Return whether the first row has the labels of the columns."""
+        first, body = self.rows[0].cells, self.rows[1:]
+        if len(body) < 2 or any(len(cells) != len(body) for _, cells in self.rows):
+            return False
+        if not all(map(_WHOLE.fullmatch, first)) or len(_numbers(first)) < len(first):
+            return False
+        return all(_ZERO.fullmatch(cells[index]) for index, (_, cells) in enumerate(body))
 
 
 def _numbers(texts: Sequence[str]) -> set[float]:
     """Return the set of the numbers in these texts."""
     return {int(text) if _WHOLE.fullmatch(text) else float(text) for text in texts}
-
-
-def _refuse_half(file: InputFile, rows: Sequence[Row]) -> None:
-    """Refuse a matrix with all costs on one side of the diagonal, and empty cells on the other."""
-    n = len(rows)
-    above = {cell for index, (_, cells) in enumerate(rows) for cell in cells[index + 1 :]}
-    below = {cell for index, (_, cells) in enumerate(rows) for cell in cells[:index]}
-    if n > 2 and above != below and {""} in (above, below):
-        side = "above" if above == {""} else "below"
-        message = f"all cells {side} the diagonal are empty; write both costs of two cities, or inf where no arc is"
-        raise file.error(message, rows[0][0])
 
 
 def _costs(file: InputFile, rows: list[Row], precision: Precision | None) -> Costs:
@@ -246,18 +231,13 @@ def write_text_matrix(tsp: Tsp, path: str) -> None:
     """
     if tsp.city_names and all(is_number(name) or not name.strip() for name in tsp.city_names):
         raise InputError("its cities' names are numbers, which a table cannot tell from labels", tsp.name)
+    margin = ['"' + " ".join(name.split()).replace('"', '""') + '"' for name in tsp.city_names]
+    if not margin and tsp.n > 1 and tsp.labels.tolist() != list(range(tsp.n)):
+        margin = list(map(str, tsp.labels.tolist()))
     mark = "\t" if path.lower().endswith(".tsv") else ","
-    write_text("".join(f"{mark.join(cells)}\n" for cells in _written_rows(tsp)), path)
-
-
-def _written_rows(tsp: Tsp) -> Iterator[list[str]]:
-    numbered = tsp.n > 1 and tsp.labels.tolist() != list(range(tsp.n))
-    margin = list(map(str, tsp.labels.tolist())) if numbered else []
-    if tsp.city_names:
-        margin = ['"' + " ".join(name.split()).replace('"', '""') + '"' for name in tsp.city_names]
-    if margin:
-        yield ["", *margin]
+    lines = [mark.join(["", *margin])] if margin else []
     for row in range(tsp.n):
         costs = ["inf" if cost == NO_ARC else decimal(cost, tsp.scale) for cost in tsp.cost[row].tolist()]
         costs[row] = "0"
-        yield [*margin[row : row + 1], *costs]
+        lines.append(mark.join([*margin[row : row + 1], *costs]))
+    write_text("\n".join([*lines, ""]), path)
