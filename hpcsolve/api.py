@@ -16,7 +16,7 @@ from hpcsolve.analysis.collect import collect
 from hpcsolve.analysis.load import Result, load
 from hpcsolve.errors import InputError, NotWritten, in_notebooks, path_text
 from hpcsolve.formats import InstanceOf
-from hpcsolve.job import IN_MEMORY, Job, job_from_table, with_files_from
+from hpcsolve.job import IN_MEMORY, Job, job_from_table
 from hpcsolve.output.hdf5 import require_result_name
 from hpcsolve.output.log import Log
 from hpcsolve.parallel.comm import SerialComm
@@ -165,7 +165,7 @@ class _Given(Source):
         """Return the job with an algorithm, the keys of its table, and the table `[stop]`."""
         table = {key: _plain(value) for key, value in {**self.settings, "algorithm": algorithm, "stop": stop}.items()}
         named = {"instance": _instance_key(self.problem, self.options), algorithm: _keys(parameters)}
-        return with_files_from(Path.cwd(), job_from_table({**table, **named}))
+        return job_from_table({**table, **named}).with_files_from(Path.cwd())
 
     def plain_job(self, algorithm: str) -> Job:
         """Return the job with an algorithm, to read the problem with."""

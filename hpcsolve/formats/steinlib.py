@@ -8,10 +8,8 @@ that have fixed no cost. All other sections, such as NodeWeights, change the pro
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +23,7 @@ from hpcsolve.wording import not_solved, shown
 
 _READ = ("graph", "terminals", "coordinates", "comment")
 _SKIPPED = ("presolve", "tree decomposition")
+_VARIANTS = {"tp": "prize-collecting", "rootp": "rooted prize-collecting", "root": "rooted", "tg": "group"}
 _KEYWORD = re.compile(rb"(?mi)^[ \t]*(?:section[ \t]+(\S[^\n]*)|(end|eof)[ \t]*(?:#[^\n]*)?)$")
 _FIRST_LINE = re.compile(rb"(?i)\s*33D32945\b[^\n]*")
 _FIXED_COST = re.compile(rb"(?mi)^[ \t]*fixed\b[ \t]*([^\n]*)$")
@@ -86,14 +85,18 @@ def write_steinlib(graph: Graph, path: str) -> None:
     """
     if graph.directed or graph.terminals is None:
         raise InputError("a Steiner problem is an undirected graph with terminals", graph.name)
-    once = graph.once()
+    once, coordinates = graph.once(), []
+    if graph.coordinates is not None:
+        points = enumerate(graph.coordinates.tolist(), start=1)
+        coordinates = [f"{'D' * len(point)} {vertex} {' '.join(map(shortest, point))}" for vertex, point in points]
+        coordinates = ["SECTION Coordinates", *coordinates, "END", ""]
     lines = chain(
         ["33D32945 STP File, STP Format Version 1.0", "", "SECTION Graph", f"Nodes {graph.n}", f"Edges {graph.edges}"],
         records.arc_lines(graph, "E ", once),
         ["END", "", "SECTION Terminals", f"Terminals {len(graph.terminals)}"],
         (f"T {position + 1}" for position in graph.terminals.tolist()),
         ["END", ""],
-        _coordinate_section(graph),
+        coordinates,
         ["EOF", ""],
     )
     write_text("\n".join(lines), path)
@@ -168,8 +171,11 @@ def _terminals(file: InputFile, section: SteinlibSection, n: int) -> NDArray[np.
     stated: tuple[int, int] | None = None
     for line, text in body.others:
         key, *rest = words(text.lower())
+        if variant := _VARIANTS.get(key):
+            what = f"a {variant} Steiner problem, which hpcsolve does not solve"
+            raise file.error(f"{shown(words(text)[0])}: {what}", line)
         if key != "terminals":
-            _refuse_variant(file, text, line)
+            raise file.error(f"expected Terminals or a terminal (T), found {shown(text)}", line)
         if stated:
             raise file.error("Terminals is given twice", line)
         if len(rest) != 1:
@@ -181,15 +187,6 @@ def _terminals(file: InputFile, section: SteinlibSection, n: int) -> NDArray[np.
     if not len(body.lines):
         raise file.error("there are no terminals; a Steiner problem has at least one", stated[1])
     return body.positions(0, n)
-
-
-def _refuse_variant(file: InputFile, text: str, line: int) -> NoReturn:
-    key = words(text)[0]
-    variants = {"tp": "prize-collecting", "rootp": "rooted prize-collecting", "root": "rooted", "tg": "group"}
-    variant = variants.get(key.lower())
-    if variant:
-        raise file.error(f"{shown(key)}: a {variant} Steiner problem, which hpcsolve does not solve", line)
-    raise file.error(f"expected Terminals or a terminal (T), found {shown(text)}", line)
 
 
 def _coordinates(file: InputFile, section: SteinlibSection | None, n: int) -> NDArray[np.float64] | None:
@@ -211,13 +208,3 @@ def _coordinates(file: InputFile, section: SteinlibSection | None, n: int) -> ND
     points = np.full((n, axes), np.nan)
     points[vertices] = np.stack([column.astype(np.float64) for column in body.columns[1:]], axis=1)
     return points if axes > 1 and np.isfinite(points).all() else None
-
-
-def _coordinate_section(graph: Graph) -> Iterator[str]:
-    if graph.coordinates is None:
-        return
-    yield "SECTION Coordinates"
-    for vertex, point in enumerate(graph.coordinates.tolist(), start=1):
-        yield f"{'D' * len(point)} {vertex} {' '.join(map(shortest, point))}"
-    yield "END"
-    yield ""

@@ -189,7 +189,11 @@ class TsplibParts:
             tsp = (self._without_dimension(n) if kind == "SOP" else self)._read_explicit(n, precision)
             if kind == "TSP":
                 self._require_symmetric(tsp)
-            return with_precedences(tsp) if kind == "SOP" else tsp
+            if kind == "SOP":  # -1 is no cost, but says that the column's city comes before the row's
+                before = np.argwhere(tsp.cost == -tsp.scale)
+                tsp.cost[tuple(before.T)] = NO_ARC
+                tsp = replace(tsp, precedences=tuple((b, a) for a, b in before.tolist()))
+            return tsp
         if kind == "SOP":
             why = "its matrix says which cities come before others"
             raise file.error(f"EDGE_WEIGHT_TYPE of a SOP must be EXPLICIT: {why}", weight_type.line)
@@ -461,14 +465,6 @@ def integer_of(word: str) -> int | None:
     """Return a whole number of at most 18 digits, or None if a word is something else."""
     digits = word[1:] if word[:1] in ("+", "-") else word
     return int(word) if digits.isascii() and digits.isdigit() and len(digits) <= 18 else None
-
-
-def with_precedences(tsp: Tsp) -> Tsp:
-    """Return an instance in which -1 is no cost, but says that the column's city comes before the row's."""
-    before = np.argwhere(tsp.cost == -tsp.scale)
-    cost = tsp.cost.copy()
-    cost[tuple(before.T)] = NO_ARC
-    return replace(tsp, cost=cost, precedences=tuple((int(b), int(a)) for a, b in before))
 
 
 def with_names(tsp: Tsp) -> Tsp:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -56,9 +56,14 @@ def tsplib_text(tsp: Tsp) -> str:
     head = [f"NAME : {_one_line(tsp.name)}", *_comments("\n".join([*names, tsp.comment]))]
     head += [f"TYPE : {'TSP' if tsp.symmetric else 'ATSP'}", f"DIMENSION : {tsp.n}"]
     if tsp.precedences:
-        head[-2] = "TYPE : SOP"
-        tsp, from_coordinates = costs_with_precedences(tsp), False
-    body = _coordinate_lines(tsp, weight_type) if from_coordinates else _matrix_lines(tsp)
+        if (tsp.cost < 0).any():  # they could be taken for precedences: -1 where the column's city comes first
+            raise InputError(f"{tsp.name} has negative costs, which a SOP file cannot express beside precedences")
+        head[-2], cost = "TYPE : SOP", tsp.cost.copy()
+        cost[second, first] = -tsp.scale
+        tsp, from_coordinates = replace(tsp, cost=cost), False
+    body: Iterable[str] = _matrix_lines(tsp)
+    if from_coordinates and tsp.coordinates is not None:
+        body = [f"EDGE_WEIGHT_TYPE : {weight_type}", "NODE_COORD_SECTION", *_points(tsp.labels, tsp.coordinates)]
     return "\n".join([*head, *body, "EOF", ""])
 
 
@@ -73,29 +78,6 @@ def _is_distance(tsp: Tsp, weight_type: str) -> bool:
         return False
     np.fill_diagonal(cost, NO_ARC)
     return np.array_equal(cost, tsp.cost)
-
-
-def costs_with_precedences(tsp: Tsp) -> Tsp:
-    """Return an instance whose costs have -1 where the column's city comes before the row's.
-
-    Raises
-    ------
-    InputError
-        A cost is negative, so that it could be taken for a precedence.
-    """
-    if (tsp.cost < 0).any():
-        raise InputError(f"{tsp.name} has negative costs, which a SOP file cannot express beside precedences")
-    cost = tsp.cost.copy()
-    for a, b in tsp.precedences:
-        cost[b, a] = -tsp.scale
-    return replace(tsp, cost=cost)
-
-
-def _coordinate_lines(tsp: Tsp, weight_type: str) -> Iterator[str]:
-    yield f"EDGE_WEIGHT_TYPE : {weight_type}"
-    yield "NODE_COORD_SECTION"
-    assert tsp.coordinates is not None
-    yield from _points(tsp.labels, tsp.coordinates)
 
 
 def _matrix_lines(tsp: Tsp) -> Iterator[str]:

@@ -13,7 +13,6 @@ import csv
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +23,7 @@ from hpcsolve.errors import InputError
 from hpcsolve.formats.dimacs import problem_line
 from hpcsolve.formats.files import InputFile, open_file, words
 from hpcsolve.formats.records import Records, read_records
-from hpcsolve.formats.tables import Row, cells_of, delimiter_of, lines_of
+from hpcsolve.formats.tables import cells_of, delimiter_of, lines_of
 from hpcsolve.problems.graph import Graph
 from hpcsolve.wording import shown
 
@@ -50,6 +49,11 @@ class NamedVertices:
     labels: NDArray[Any]
     lines: NDArray[np.int64]
 
+    @property
+    def sha256(self) -> str:
+        """SHA-256 of the vertices alone, whatever comments, blanks and compression the file has."""
+        return queries_sha256(self.labels)
+
     def positions(self, graph: Graph) -> NDArray[np.int64]:
         """Return the positions of the vertices in a graph, in the shape of `labels`.
 
@@ -73,16 +77,6 @@ class NamedVertices:
             raise self.file.error(mistake(first + 1), int(self.lines[first])) from None
 
 
-@dataclass(frozen=True, eq=False)
-class Queries(NamedVertices):
-    """The queries of a file. `labels` has shape (queries, 2): sources and targets."""
-
-    @property
-    def sha256(self) -> str:
-        """SHA-256 of the queries alone, whatever comments, blanks and compression the file has."""
-        return queries_sha256(self.labels)
-
-
 def read_terminals(path: str) -> NamedVertices:
     """Return the terminals of a file, perhaps compressed with gz or xz.
 
@@ -94,13 +88,13 @@ def read_terminals(path: str) -> NamedVertices:
     return _listed(open_file(path).as_text(), ("a terminal",), "there is no terminal; write a vertex on each line")
 
 
-def read_queries(path: str, sha256: str | None = None) -> Queries:
-    """Return the queries of a file, perhaps compressed with gz or xz.
+def read_queries(path: str, sha256: str | None = None) -> NamedVertices:
+    """Return the sources and targets of the queries of a file, perhaps compressed with gz or xz.
 
     Parameters
     ----------
     sha256
-        The `Queries.sha256` that is expected. None accepts any queries.
+        The `NamedVertices.sha256` that is expected. None accepts any queries.
 
     Raises
     ------
@@ -113,10 +107,9 @@ def read_queries(path: str, sha256: str | None = None) -> Queries:
         records = read_records(file, file.content, 1, what, b"q")
         header = problem_line(records, ["aux", "sp", "p2p"], 1, "`p aux sp p2p QUERIES`", "a query (q)")
         records.require_count(header.numbers[0], "queries", header.line)
-        found = _numbered(records, nothing)
+        result = _numbered(records, nothing)
     else:
-        found = _listed(file, what, nothing)
-    result = Queries(file, found.labels, found.lines)
+        result = _listed(file, what, nothing)
     if sha256 not in (None, result.sha256):
         differ = "has other queries than the job (its SHA-256 differs); --set shortest-paths.queries=FILE takes these"
         raise file.error(differ)
@@ -133,27 +126,24 @@ def queries_sha256(labels: NDArray[Any]) -> str:
 def _listed(file: InputFile, what: tuple[str, ...], nothing: str) -> NamedVertices:
     """Return the vertices of a file, as many on each line as `what` has words, and at least one line."""
     if _NAMES.search(file.content):
-        rows = list(_rows_of_names(file, what))
-        labels = np.array([cells for _, cells in rows], dtype=object).reshape(-1, len(what))
-        return NamedVertices(file, labels, np.array([line for line, _ in rows], dtype=np.int64))
+        names, numbers = [], []
+        for number, whole in lines_of(file.content, _SKIPPED):
+            text = whole.strip(_BLANKS)
+            try:  # what the line has separates its names
+                cells = [text] if len(what) == 1 and '"' not in text else cells_of(text, delimiter_of(text))
+            except csv.Error as problem:
+                raise file.error(f"not a line of names: {problem}", number) from None
+            if len(cells) != len(what) or not all(cells):
+                raise file.error(f"expected {', '.join(what)}, found {shown(text)}", number)
+            names.append(cells)
+            numbers.append(number)
+        labels = np.array(names, dtype=object).reshape(-1, len(what))
+        return NamedVertices(file, labels, np.array(numbers, dtype=np.int64))
     records = read_records(file, file.content, 1, what)
     for line, text in records.others:
         if not text.startswith("#") and words(text)[0] != "c":
             raise file.error(f"expected {', '.join(what)}, found {shown(text)}", line)
     return _numbered(records, nothing)
-
-
-def _rows_of_names(file: InputFile, what: Sequence[str]) -> Iterator[Row]:
-    """Yield the names on each line, which are separated by what the line has."""
-    for number, line in lines_of(file.content, _SKIPPED):
-        text = line.strip(_BLANKS)
-        try:
-            cells = [text] if len(what) == 1 and '"' not in text else cells_of(text, delimiter_of(text))
-        except csv.Error as problem:
-            raise file.error(f"not a line of names: {problem}", number) from None
-        if len(cells) != len(what) or not all(cells):
-            raise file.error(f"expected {', '.join(what)}, found {shown(text)}", number)
-        yield Row(number, cells)
 
 
 def _positions(graph: Graph, labels: NDArray[Any]) -> NDArray[np.int64]:

@@ -130,6 +130,24 @@ class Job:
         """Return the same job with other settings."""
         return replace(self, settings=msgspec.structs.replace(self.settings, **changes))
 
+    def named_files(self) -> dict[str, str]:
+        """Return the files that the job's parameters name: key -> path."""
+        values = msgspec.structs.asdict(self.parameters)
+        return {key: values[key] for key in algorithm(self.settings.algorithm).files if isinstance(values[key], str)}
+
+    def with_files_from(self, folder: Path) -> Job:
+        """Return the job with absolute paths of the files that its parameters name."""
+        paths = {key: os.path.abspath(folder / name) for key, name in self.named_files().items()}
+        return replace(self, parameters=msgspec.structs.replace(self.parameters, **paths))
+
+    def with_sha256(self, sha256: Mapping[str, str]) -> Job:
+        """Return the job with the SHA-256 of the files that its parameters name, by key.
+
+        The answer depends on the content of the files, not on their names.
+        """
+        own = {f"{key}_sha256": value for key, value in sha256.items()}
+        return replace(self, parameters=msgspec.structs.replace(self.parameters, **own))
+
     def error(self, key: str, message: str) -> InputError:
         """Return the error for a mistake in `key`, a dotted path. It names file and line if the job has a file."""
         return self.source.error(key, message) if self.source else InputError(f"{key}: {message}")
@@ -194,7 +212,7 @@ def _read_text(path: str) -> str:
     if is_hdf5(content):
         return read_job_text(path)
     if len(content) > LARGEST_JOB:
-        raise InputError(f"is not a job file: larger than {LARGEST_JOB} bytes{_instance_hint(path)}", path)
+        raise InputError(f"is not a job file: larger than {LARGEST_JOB} bytes{_hint(path)}", path)
     try:
         return content.decode()
     except UnicodeDecodeError as error:
@@ -209,22 +227,18 @@ def _parse(text: str, path: str) -> dict[str, Any]:
     try:
         table: dict[str, Any] = msgspec.toml.decode(text)
     except TOML_ERRORS as error:
-        message, line = _toml_mistake(text, error)
+        message = " ".join(str(error).split())
+        message = message.replace("Cannot overwrite a value", "this key is given twice, remove one")
+        found = re.match(r"(.*) \(at line (\d+), column (\d+)\)", message)
+        long = re.search(r"[\d_]{4000}", text) if "digits" in message else None
+        line = text.rstrip().count("\n") + 1
+        if found:
+            message, line = f"{found[1]} at column {found[3]}", int(found[2])
+        elif long:
+            message, line = "an integer of thousands of digits", text.count("\n", 0, long.start()) + 1
         cure = _hint(path, text) or _toml_cure(text.split("\n")[line - 1])
         raise InputError(f"not a valid TOML file: {message}{cure}", path, line) from None
     return table
-
-
-def _toml_mistake(text: str, error: Exception) -> tuple[str, int]:
-    """Return what is wrong with a text that is not TOML, and on which line."""
-    message = " ".join(str(error).split()).replace("Cannot overwrite a value", "this key is given twice, remove one")
-    found = re.match(r"(.*) \(at line (\d+), column (\d+)\)", message)
-    if found:
-        return f"{found[1]} at column {found[3]}", int(found[2])
-    long = re.search(r"[\d_]{4000}", text)
-    if long and "digits" in message:
-        return "an integer of thousands of digits", text.count("\n", 0, long.start()) + 1
-    return message, text.rstrip().count("\n") + 1
 
 
 def _toml_cure(line: str) -> str:
@@ -242,15 +256,10 @@ def _toml_cure(line: str) -> str:
     return "" if found[2] == "=" and value == found[3] else f"; write {key} = {value}"
 
 
-def _hint(path: str, text: str) -> str:
+def _hint(path: str, text: str = "SECTION ") -> str:
     """Return a hint if a file is not a job file but may be an instance, which is sometimes given by mistake."""
     instance = re.search(r"(?im)^\s*(DIMENSION\s*:|33D32945\s|SECTION\s|p\s+(sp|tw)\s|%%MatrixMarket)", text)
-    return _instance_hint(path) if instance or not path.endswith(".toml") else ""
-
-
-def _instance_hint(path: str) -> str:
-    """Return the end of a message about a file that may be an instance."""
-    return f"; is it an instance? hpcsolve solve {path}"
+    return f"; is it an instance? hpcsolve solve {path}" if instance or not path.endswith(".toml") else ""
 
 
 def apply_overrides(table: dict[str, Any], overrides: Sequence[str]) -> set[str]:
@@ -312,17 +321,12 @@ def job_of_table(table: Mapping[str, Any], text: JobText, **replaced: str | None
     options = {key: value for key, value in replaced.items() if value is not None}
     changed = {**text.overridden, **{key: f"--{key}" for key in options}}
     whole = {"output": f"results/{Path(text.file).stem}.h5", **table, **options}
-    _forget_changed_files(whole, changed)
-    job, folder = job_from_table(whole, replace(text, overridden=changed)), Path(text.file).parent
-    return with_files_from(folder, job).with_settings(instance=_instance_in_full(job, folder))
-
-
-def _forget_changed_files(table: dict[str, Any], changed: Mapping[str, str]) -> None:
-    """Drop the SHA-256 of a file from the job of a result, where the command line names another file."""
-    name = str(table.get("algorithm"))
+    name = str(whole.get("algorithm"))
     for key in algorithm(name).files if name in NAMES else ():
-        if f"{name}.{key}" in changed:
-            table[name].pop(f"{key}-sha256", None)
+        if f"{name}.{key}" in changed:  # the command line names another file than that of the result
+            whole[name].pop(f"{key}-sha256", None)
+    job, folder = job_from_table(whole, replace(text, overridden=changed)), Path(text.file).parent
+    return job.with_files_from(folder).with_settings(instance=_instance_in_full(job, folder))
 
 
 def job_from_table(table: Mapping[str, Any], text: JobText | None = None) -> Job:
@@ -368,21 +372,15 @@ def job_from_table(table: Mapping[str, Any], text: JobText | None = None) -> Job
     for key in algorithm(name).files:
         if getattr(parameters, f"{key}_sha256") is not None and not isinstance(getattr(parameters, key), str):
             raise job_text.error(f"{name}.{key}-sha256", f"{key} does not name a file; remove this key")
-    _refuse_stop(settings, parameters, job_text)
-    return Job(settings, parameters, text)
-
-
-def _refuse_stop(settings: Settings, parameters: Any, job_text: JobText) -> None:
-    """Refuse the keys of `[stop]` that the algorithm does not honour."""
-    solver = algorithm(settings.algorithm)
-    honoured, why = parameters.stops(), " with these parameters" if solver.parameters.STOPS else ""
+    honoured, why = parameters.stops(), " with these parameters" if parameters_type.STOPS else ""
     nothing = f"has no partial answer{why}, so it cannot be stopped early"
     for key, value in msgspec.to_builtins(settings.stop).items():
         if value is not None and key not in honoured:
             what = f"has no {key} to stop at" if honoured else nothing
-            raise job_text.error(f"stop.{key}", f"{settings.algorithm} {what}; remove it")
+            raise job_text.error(f"stop.{key}", f"{name} {what}; remove it")
         if isinstance(value, float) and not math.isfinite(value):
             raise job_text.error(f"stop.{key}", f"expected a finite number, got {value}")
+    return Job(settings, parameters, text)
 
 
 def _instance_in_full(job: Job, folder: Path) -> str | dict[str, Any]:
@@ -414,24 +412,3 @@ def absolute_files(keys: Sequence[str], value: Any, folder: Path) -> Any:
     if list(keys) == ["instance"] and isinstance(value, dict):
         return {key: absolute_files(["instance", key], inner, folder) for key, inner in value.items()}
     return value
-
-
-def with_files_from(folder: Path, job: Job) -> Job:
-    """Return the job with absolute paths of the files that its parameters name."""
-    paths = {key: os.path.abspath(folder / name) for key, name in named_files(job).items()}
-    return replace(job, parameters=msgspec.structs.replace(job.parameters, **paths))
-
-
-def named_files(job: Job) -> dict[str, str]:
-    """Return the files that the job's parameters name: key -> path."""
-    values = msgspec.structs.asdict(job.parameters)
-    return {key: values[key] for key in algorithm(job.settings.algorithm).files if isinstance(values[key], str)}
-
-
-def with_sha256(job: Job, sha256: Mapping[str, str]) -> Job:
-    """Return the job with the SHA-256 of the files that its parameters name, by key.
-
-    The answer depends on the content of the files, not on their names.
-    """
-    own = {f"{key}_sha256": value for key, value in sha256.items()}
-    return replace(job, parameters=msgspec.structs.replace(job.parameters, **own))

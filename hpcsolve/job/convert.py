@@ -142,7 +142,9 @@ def _explained(message: str, struct: type[msgspec.Struct], key: str, value: Any)
     shown = f" {json.dumps(value, ensure_ascii=False)}" if type(value) in (str, float) and not got else ""
     if type(value) in (int, float, str) and any(get_origin(part) is list or part is list for part in alternatives):
         got += f"; a list has brackets: [{json.dumps(value, ensure_ascii=False)}]"
-    meaning = in_short(struct, re.sub(r"\[.*", "", key).replace("-", "_"))
+    docstring, name = inspect.getdoc(struct) or "", re.sub(r"\[.*", "", key).replace("-", "_")
+    meaning = next((found[name] for section in KEY_SECTIONS if name in (found := described(docstring, section))), "")
+    meaning = re.split(r"[.;](?: |$)", re.sub(r" \([^)]*\)", "", meaning))[0]  # the first sentence
     return f"{plain[:1].lower()}{plain[1:]}{got}{shown[:LONGEST_VALUE]}{f'; meaning: {meaning}' if meaning else ''}"
 
 
@@ -169,10 +171,3 @@ def described(docstring: str, section: str) -> dict[str, str]:
     for names, text in re.findall(r"(?m)^(\w[\w, ]*)\n((?:[ ]+.*(?:\n|\Z))+)", found[1] if found else ""):
         meanings |= dict.fromkeys(names.split(", "), " ".join(text.split()))
     return meanings
-
-
-def in_short(struct: type, name: str) -> str:
-    """Return the first sentence of an attribute's meaning, without parentheses and what follows a semicolon."""
-    docstring = inspect.getdoc(struct) or ""
-    meaning = next((found[name] for section in KEY_SECTIONS if name in (found := described(docstring, section))), "")
-    return re.split(r"[.;](?: |$)", re.sub(r" \([^)]*\)", "", meaning))[0]

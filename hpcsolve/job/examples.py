@@ -49,7 +49,11 @@ def write_example(name: str, folder: Path) -> list[Path]:
               if (source / file).is_file()}
     for file, content in files.items():
         path = folder / file
-        if not _is_free_or_has(path, content):
+        try:
+            fits = not os.path.lexists(path) or (path.is_file() and path.read_bytes() == content)
+        except OSError:  # nobody can say what is in it
+            fits = False
+        if not fits:
             raise InputError("exists already with another content; name another folder", str(path))
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -58,14 +62,6 @@ def write_example(name: str, folder: Path) -> list[Path]:
     for file, content in files.items():
         write_file(content, str(folder / file))
     return [folder / file for file in files]
-
-
-def _is_free_or_has(path: Path, content: bytes) -> bool:
-    """Return whether there is no file of this name, or one with this content."""
-    try:
-        return not os.path.lexists(path) or (path.is_file() and path.read_bytes() == content)
-    except OSError:  # nobody can say what is in it
-        return False
 
 
 def _folder() -> Path:

@@ -72,26 +72,21 @@ def one_way_notes(
 
 
 def notes_on(problem: Tsp | TspBatch | Graph) -> Iterator[str]:
-    """Yield the lines of all notes on an instance."""
+    """Yield the lines of all notes on an instance, of a batch that on the first instance with negative costs."""
     if isinstance(problem, TspBatch):
-        yield from _notes_on_batch(problem)
+        first = 0
+        for costs in problem.costs:
+            for index in np.flatnonzero((costs < 0).any(axis=(1, 2))) if costs.min(initial=0) < 0 else ():
+                for line in _negative_costs(problem.instance(first + int(index))):
+                    yield f"{line} (instance {first + index})"
+                    return
+            first += len(costs)
         return
     yield from problem.notes
     if isinstance(problem, Tsp):
         yield from _negative_costs(problem)
         yield from _equal_places(problem)
     yield from _far_places(problem)
-
-
-def _notes_on_batch(batch: TspBatch) -> Iterator[str]:
-    """Yield the note on the first instance with negative costs among positive ones."""
-    first = 0
-    for costs in batch.costs:
-        for index in np.flatnonzero((costs < 0).any(axis=(1, 2))) if costs.min(initial=0) < 0 else ():
-            for line in _negative_costs(batch.instance(first + int(index))):
-                yield f"{line} (instance {first + index})"
-                return
-        first += len(costs)
 
 
 def _negative_costs(tsp: Tsp) -> Iterator[str]:

@@ -159,7 +159,10 @@ def distance_rows(graph: Graph, sources: NDArray[np.int64], cutoff: float | None
     whole = graph.weights.dtype.kind != "f"
     largest = int(graph.weights.max(initial=0)) if whole else 0
     if largest < EXACT_IN_DOUBLES and (cutoff is None or cutoff < EXACT_IN_DOUBLES or not whole):
-        rows = _by_scipy(graph, sources, math.inf if cutoff is None else cutoff)
+        from scipy.sparse.csgraph import dijkstra
+
+        matrix = graph.sparse_matrix(graph.weights.astype(np.float64))
+        rows: NDArray[np.float64] = dijkstra(matrix, indices=sources, limit=math.inf if cutoff is None else cutoff)
         if not whole:
             return rows
         reached = np.isfinite(rows)
@@ -168,14 +171,6 @@ def distance_rows(graph: Graph, sources: NDArray[np.int64], cutoff: float | None
     most = 2**64 - 2 if cutoff is None else min(int(cutoff), 2**64 - 2)
     rows_found = [nearest_sources(graph, sources[row : row + 1], most)[0] for row in range(len(sources))]
     return np.array(rows_found, np.uint64).reshape(len(sources), graph.n)
-
-
-def _by_scipy(graph: Graph, sources: NDArray[np.int64], cutoff: float) -> NDArray[np.float64]:
-    from scipy.sparse.csgraph import dijkstra
-
-    matrix = graph.sparse_matrix(graph.weights.astype(np.float64))
-    rows: NDArray[np.float64] = dijkstra(matrix, indices=sources, limit=cutoff)
-    return rows
 
 
 def nearest_sources(

@@ -104,7 +104,12 @@ def unrounded_tour(tsp: Tsp, question: TourQuestion, tour: NDArray[Any]) -> Unro
         value = Decimal(question.value(order, values))
         found = Unrounded(own_decimal(value, tsp.scale), error * times_counted(tsp.n, question))
         if question.objective == "lexicographic":
-            return _with_dearest(found, tsp, question, order, max(values, default=Decimal(0)))
+            dearest = max(values, default=Decimal(0))
+            noise = tsp.rounding.error * tsp.scale - Decimal("0.5")
+            tie_above = int(question.legs_of(tsp, order).max(initial=0)) + Decimal("0.5")
+            said = not noise or dearest + noise < tie_above  # else noise may have changed which tours count
+            return replace(found, error=found.error if said else None, dearest=own_decimal(dearest, tsp.scale),
+                           dearest_error=tsp.rounding.error)
         slack = slack_of(tsp, question)
         if slack is None or question.windows is None:
             return found
@@ -153,20 +158,6 @@ def times_counted(n: int, question: TourQuestion) -> int:
     in_order = [*([] if first is None else [weights[first]]), *ascending, *([] if last is None else [weights[last]])]
     back = n * in_order[0] if question.path == "cycle" else 0
     return int(sum(place * weight for place, weight in enumerate(in_order)) + back)
-
-
-def _with_dearest(found: Unrounded, tsp: Tsp, question: TourQuestion, order: NDArray[np.int64], dearest: Decimal
-                  ) -> Unrounded:
-    """Return what is said of the dearest leg too, and nothing of the sum if noise may have changed which tours count.
-
-    `dearest` is the given cost of the dearest leg times the scale.
-    """
-    assert tsp.rounding is not None
-    noise = tsp.rounding.error * tsp.scale - Decimal("0.5")
-    tie_above = int(question.legs_of(tsp, order).max(initial=0)) + Decimal("0.5")
-    said = not noise or dearest + noise < tie_above
-    return replace(found, error=found.error if said else None, dearest=own_decimal(dearest, tsp.scale),
-                   dearest_error=tsp.rounding.error)
 
 
 def unrounded_tree(graph: Graph, u: NDArray[Any], v: NDArray[Any]) -> Unrounded:

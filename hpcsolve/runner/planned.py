@@ -15,7 +15,7 @@ from hpcsolve.answers.base import Verdict
 from hpcsolve.answers.contents import Contents
 from hpcsolve.errors import DamagedFileError, HpcsolveError, InputError
 from hpcsolve.formats import InstanceOf
-from hpcsolve.job import Job, with_sha256
+from hpcsolve.job import Job
 from hpcsolve.output.hdf5 import has_seal, require_result_name
 from hpcsolve.output.log import Say, say_nothing
 from hpcsolve.output.reader import read_result
@@ -169,7 +169,7 @@ def read_planned(
     judge = Judge(job)
     instance = read(judge)
     statement = judge.statement(instance.problem)
-    job = with_sha256(job, statement.sha256)
+    job = job.with_sha256(statement.sha256)
     return PlannedRun(job, instance, statement, job.hash(kind_of(job).identity(instance)), output)
 
 

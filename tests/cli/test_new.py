@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from hpcsolve.errors import InputError
-from hpcsolve.job import load_job, named_files
+from hpcsolve.job import load_job
 from hpcsolve.job.examples import examples, write_example
 from hpcsolve.runner.reading import read_instance
 from tests.cli.seen import error_line
@@ -32,7 +32,7 @@ def test_an_example_has_all_its_files(name, tmp_path):
     original = load_job(str(REPOSITORY / "jobs" / f"{name}.toml"))
     here, there = read_instance(job), read_instance(original)
     assert here.sha256 == there.sha256
-    for file in named_files(job).values():
+    for file in job.named_files().values():
         assert file.startswith(str(tmp_path)) and Path(file).stat().st_size
     assert "jobs/" not in paths[0].read_text()
 
