@@ -18,6 +18,7 @@ Everything here starts processes, which must not happen after MPI_Init. So what 
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import functools
 import hashlib
@@ -29,7 +30,7 @@ import stat
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,6 +48,8 @@ NEEDED_FLAGS = ("-x c++", "-fPIC", "-shared")
 CUDA_FLAGS = "-cubin -std=c++17 -O3 --fmad=false"
 NVCC_SETTINGS = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS", "NVCC_CCBIN")
 """Variables of the environment that nvcc reads: options, and the C++ compiler that it calls (its option -ccbin)."""
+NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)
+"""Errors of `flock` on file systems that have no locks."""
 SECONDS_BETWEEN_TRIES = 0.02
 """Time between two looks at a lock that another process has."""
 DESCRIPTION = "target.json"
@@ -331,15 +334,25 @@ def _checksum_file(entry: Path) -> Path:
 
 @contextmanager
 def _lock(path: Path, ends: float) -> Iterator[None]:
-    """Lock a file while the block runs. Raises `EnvironmentFault` if another process still has the lock at the end."""
+    """Lock a file while the block runs. Raises `EnvironmentFault` if another process still has the lock at the end.
+
+    Where the file system has no locks (Lustre without `flock`), several processes may compile the same: the last one's
+    result stays, which is whole.
+    """
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
     except OSError as error:
         raise EnvironmentFault(f"{path.parent}: {error.strerror}; name another folder in HPCSOLVE_CACHE") from None
     try:
         while True:
-            with suppress(BlockingIOError):
+            try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                pass
+            except OSError as error:
+                if error.errno not in NO_LOCKS:
+                    raise EnvironmentFault(f"{path}: {error.strerror}; name another folder in HPCSOLVE_CACHE") from None
                 break
             compiler.require_going_on()
             if time.monotonic() > ends:

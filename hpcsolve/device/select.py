@@ -1,8 +1,8 @@
 """The GPUs that this process sees, and the choice of a rank's device.
 
-All ranks get one kind of device, and if one of them fails, all raise the same error. A GPU is chosen by the rank's
-number on its host, modulo the number of GPUs that it sees. So it does not matter whether the launcher shows every rank
-all GPUs or each rank its own. Two ranks on one GPU are found by the GPU's UUID. There is no silent fallback: only
+All ranks get one kind of device, and if one of them fails, all raise the same error. The ranks of a host choose their
+GPUs in turn, each the nearest to its cores that nobody has yet. It does not matter whether the launcher shows every
+rank all GPUs or each rank its own. Two ranks on one GPU are found by the GPU's UUID. There is no silent fallback: only
 `auto` may choose, and it says why. NVIDIA's libraries are loaded by calls, not by the import.
 """
 
@@ -14,7 +14,8 @@ import re
 import socket
 import uuid
 import warnings
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -240,10 +241,19 @@ def choose(
     *,
     share_gpu: bool = False,
     threads: int | None = None,
-    survey: Callable[[], list[Gpu]] = list_gpus,
+    survey: Callable[[], list[Gpu]] | None = None,
+    distance: Callable[[Gpu], int] | None = None,
     host: str | None = None,
 ) -> Choice:
-    """Return what `open_device` will open. `survey` lists the GPUs that this rank sees, `host` is its host's name."""
+    """Return what `open_device` will open.
+
+    Parameters
+    ----------
+    survey, distance, host
+        What lists the GPUs that this rank sees, by default `list_gpus`; what tells how far one is from its cores, by
+        default `numa_distance`; the name of its host.
+    """
+    survey, distance = survey or list_gpus, distance or numa_distance
     check_request(request)
     host = socket.gethostname() if host is None else host
     kind, why = _choose_kind(request, comm, survey)
@@ -253,7 +263,15 @@ def choose(
     count, beside = asked or share, f"{counted(asked or share, 'thread')} ({how or sharing})"
     if kind == "cpu":
         return Choice(None, count, f"cpu ({why}): {beside}")
-    gpu, sight = on_all_ranks(comm, lambda: pick_gpu(request, _asked_for(survey), comm.local_rank))
+    gpus = on_all_ranks(comm, lambda: _asked_for(survey))
+    if request.lower() in ("auto", "cuda"):
+        sights = comm.allgather((host, [(gpu.uuid, distance(gpu)) for gpu in gpus]))
+        turns = nearest_gpus([sight for name, sight in sights if name == host])
+        gpu, sight = gpus[turns[comm.local_rank]], f"local rank {comm.local_rank}, {len(gpus)} visible"
+        if len({far for _, far in sights[comm.rank][1]}) > 1:
+            sight += ", the nearest that is free"
+    else:
+        gpu, sight = on_all_ranks(comm, lambda: named_gpu(request, gpus)), f"named by {request}"
     if not share_gpu:
         refuse_sharing(comm.allgather((host, gpu)))
     return Choice(gpu, count, f"{gpu} ({why}; {sight}), beside it the CPU: {beside}")
@@ -273,8 +291,8 @@ def check_request(request: str) -> None:
         raise InputError(f"device {request!r}: expected auto, cpu, cuda, cuda:1 or a GPU's UUID (GPU-...)")
 
 
-def pick_gpu(request: str, gpus: list[Gpu], local_rank: int) -> tuple[Gpu, str]:
-    """Return the GPU that a rank gets of those it sees, and how it was chosen.
+def named_gpu(request: str, gpus: list[Gpu]) -> Gpu:
+    """Return the GPU, of those that a rank sees, that a request names by its number or UUID.
 
     Raises
     ------
@@ -282,8 +300,6 @@ def pick_gpu(request: str, gpus: list[Gpu], local_rank: int) -> tuple[Gpu, str]:
         The request fits no GPU, or several. The message lists the visible ones.
     """
     visible = "visible are " + ", ".join(map(str, gpus))
-    if request.lower() in ("auto", "cuda"):
-        return gpus[local_rank % len(gpus)], f"local rank {local_rank}, {len(gpus)} visible"
     if request.lower().startswith("cuda:"):
         meant = [gpu for gpu in gpus if gpu.index == int(request[5:])]
     else:
@@ -292,7 +308,43 @@ def pick_gpu(request: str, gpus: list[Gpu], local_rank: int) -> tuple[Gpu, str]:
         raise ResourceError(f"there is no GPU {request}; {visible}")
     if len(meant) > 1:
         raise ResourceError(f"{request} is the beginning of {len(meant)} UUIDs, give more characters; {visible}")
-    return meant[0], f"named by {request}"
+    return meant[0]
+
+
+def nearest_gpus(sights: Sequence[Sequence[tuple[str, int]]]) -> list[int]:
+    """Return which of the GPUs that it sees each rank of a host gets, by index.
+
+    The ranks choose in turn: a GPU that the fewest others have, of these the nearest, and of equally near ones that
+    with the number of the rank.
+
+    Parameters
+    ----------
+    sights
+        For each rank UUID and distance of the GPUs that it sees.
+    """
+    taken: Counter[str] = Counter()
+    found = []
+    for rank, sight in enumerate(sights):
+        keys = [(taken[uuid], far, (index - rank) % len(sight)) for index, (uuid, far) in enumerate(sight)]
+        found.append(keys.index(min(keys)))
+        taken[sight[found[-1]][0]] += 1
+    return found
+
+
+def numa_distance(gpu: Gpu, system: Path = Path("/sys")) -> int:
+    """Return how far the memory beside a GPU is from the cores of this process, as Linux counts; 0 if it does not say.
+
+    10 is the cores' own NUMA node. Of cores on several nodes the nearest count.
+    """
+    cores, nodes = os.sched_getaffinity(0), system / "devices/system/node"
+    try:
+        own = int((system / "bus/pci/devices" / gpu.bus.lower() / "numa_node").read_text())
+        distances = (nodes / f"node{own}" / "distance").read_text().split()
+        order = sorted(int(path.name[4:]) for path in nodes.glob("node[0-9]*"))
+        return min(int(far) for far, node in zip(distances, order, strict=True)
+                   if any((nodes / f"node{node}" / f"cpu{core}").exists() for core in cores))
+    except (OSError, ValueError):
+        return 0
 
 
 def refuse_sharing(owners: list[tuple[str, Gpu]]) -> None:

@@ -3,6 +3,7 @@
 The compiler is a script that writes a line to a log and a text to the output, so that compiles can be counted.
 """
 
+import errno
 import os
 import queue
 import shutil
@@ -228,6 +229,24 @@ def test_a_failed_compile_is_one_line_and_leaves_nothing(cache, monkeypatch):
     assert [name for name in os.listdir(cache) if not name.endswith(".lock")] == []
     monkeypatch.delenv("COMPILE_ERROR")
     assert library().read_text() == "machine code"
+
+
+@pytest.mark.parametrize("number", build.NO_LOCKS)
+def test_a_file_system_without_locks_is_no_obstacle(number, cache, monkeypatch):
+    def flock(*_):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr("fcntl.flock", flock)
+    assert library().read_text() == "machine code" and compiled(cache) == 1
+
+
+def test_a_lock_that_fails_otherwise_is_one_line(cache, monkeypatch):
+    def flock(*_):
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr("fcntl.flock", flock)
+    with pytest.raises(EnvironmentFault, match="Input/output error; name another folder in HPCSOLVE_CACHE"):
+        library()
 
 
 ADVICE = r"; HPCSOLVE_CXXFLAGS stands in place of hpcsolve's options: unset it, or change \"-x c\+\+ .* -shared .*\"$"

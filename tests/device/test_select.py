@@ -12,8 +12,10 @@ from hpcsolve.device.select import (
     check_request,
     choose,
     memory_for_rank,
+    named_gpu,
+    nearest_gpus,
+    numa_distance,
     on_all_ranks,
-    pick_gpu,
     requested_threads,
     share_of_cores,
 )
@@ -69,6 +71,49 @@ def test_a_launcher_may_show_each_rank_its_own_gpu_only():
     assert uuids(choices) == ["04a", "05a", "04b", "05b"]
 
 
+@pytest.mark.parametrize(("gpus_of_nodes", "nodes_of_ranks", "expected"), [
+    ("0011", "0011", [0, 1, 2, 3]),
+    ("1100", "0011", [2, 3, 0, 1]),  # GPUs are numbered from the other socket
+    ("0011", "0101", [0, 2, 1, 3]),  # ranks are dealt to the sockets in turn
+    ("0000", "0011", [0, 1, 2, 3]),
+    ("01", "111", [1, 0, 1]),  # more ranks than GPUs: the nearest of those that one rank has
+])
+def test_each_rank_gets_the_nearest_gpu_that_is_free(gpus_of_nodes, nodes_of_ranks, expected):
+    def far(comm):
+        return lambda gpu: 10 if gpus_of_nodes[gpu.index] == nodes_of_ranks[comm.rank] else 21
+
+    def body(comm):
+        return choose("cuda", comm, survey=lambda: [gpu(i) for i in range(len(gpus_of_nodes))], distance=far(comm),
+                      host="a", share_gpu=True)
+
+    choices = on_hosts(["a"] * len(nodes_of_ranks), body)
+    assert [choice.gpu.index for choice in choices] == expected
+    assert ("the nearest that is free" in choices[0].reason) == (len(set(gpus_of_nodes)) > 1)
+
+
+@given(st.lists(st.lists(st.integers(10, 30), min_size=4, max_size=4), min_size=1, max_size=4))
+def test_no_gpu_is_shared_while_another_is_free(distances):
+    sights = [[(f"GPU-{index}", far) for index, far in enumerate(row)] for row in distances]
+    found = nearest_gpus(sights)
+    assert len(set(found)) == len(found)
+    assert sights[0][found[0]][1] == min(distances[0])
+
+
+def test_the_distance_of_a_gpu_is_that_of_linux(tmp_path, monkeypatch):
+    one = gpu(0, 0x3B)
+    device, nodes = tmp_path / "bus/pci/devices/0000:3b:00.0", tmp_path / "devices/system/node"
+    for node, cores, row in ((0, (0, 1), "10 21"), (1, (2, 3), "21 10")):
+        for core in cores:
+            (nodes / f"node{node}" / f"cpu{core}").mkdir(parents=True)
+        (nodes / f"node{node}" / "distance").write_text(f"{row}\n")
+    device.mkdir(parents=True)
+    for text, cores, expected in (("1", {2}, 10), ("1", {0, 1}, 21), ("0", {0, 3}, 10), ("-1", {0}, 0), ("1", {9}, 0)):
+        (device / "numa_node").write_text(f"{text}\n")
+        monkeypatch.setattr(os, "sched_getaffinity", lambda _, cores=cores: cores)
+        assert numa_distance(one, tmp_path) == expected
+    assert numa_distance(gpu(1, 0x5E), tmp_path) == 0
+
+
 def test_auto_says_which_and_why():
     (choice,) = select("a", "auto", lambda comm: [gpu(0)])
     assert choice.gpu == gpu(0) and "auto: every rank sees a GPU" in choice.reason and gpu(0).uuid in choice.reason
@@ -121,7 +166,7 @@ def test_cuda_is_never_replaced():
     [("cuda:0", 0), ("cuda:2", 2), ("GPU-0161", 1), ("gpu-02610000-0000", 2), ("GPU-026", 2)],
 )
 def test_a_gpu_by_number_or_uuid(request_, index):
-    assert pick_gpu(request_, [gpu(0), gpu(1), gpu(2)], local_rank=1)[0] == gpu(index)
+    assert named_gpu(request_, [gpu(0), gpu(1), gpu(2)]) == gpu(index)
 
 
 @pytest.mark.parametrize(
@@ -131,7 +176,7 @@ def test_a_gpu_by_number_or_uuid(request_, index):
 )
 def test_no_such_gpu_names_the_visible_ones(request_, words):
     with pytest.raises(ResourceError, match=words) as caught:
-        pick_gpu(request_, [gpu(0), gpu(1), gpu(2)], local_rank=0)
+        named_gpu(request_, [gpu(0), gpu(1), gpu(2)])
     assert all(gpu(i).uuid in str(caught.value) for i in range(3))
 
 
