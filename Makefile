@@ -84,7 +84,7 @@ lint: $(DEVELOPER)  ## ruff, mypy --strict, clang-format, shell syntax
 	$(BIN)/clang-format --dry-run -Werror cuda_src/*/*.cu cuda_src/*/*.cuh cuda_src/host/*.?pp
 	for script in slurm/*.sbatch .ci/run; do bash -n $$script; done
 
-check-cuda: $(DEVELOPER)  ## what every kernel needs on sm_80 and sm_90, by nvcc, within its budget; GPU or not
+check-cuda: $(DEVELOPER)  ## what every kernel needs on sm_80, 90, 100 and 120, by nvcc, within its budget; GPU or not
 	@$(BIN)/python -m tests.gpu_code.check
 
 gpu-budget: $(DEVELOPER)  ## write anew what the kernels may need: tests/gpu_code/budget.csv

@@ -110,6 +110,7 @@ DEVICE T visit(group_search<T> &s, const workplace<T> &own, uint32_t u, uint32_t
   T time = 0, lowest = no_path<T>();
   if (group_leader()) time = atomicOr_block(&own.due[u], no_path<T>());
   time = from_leader(time);
+  group_sync();  // a shuffle orders no memory: the leader's exchange of `due` comes before any lane reads the line
   fence_block();
   const line<T> here = load_line(own.lines + group_size * (size_t)u);
   const uint32_t begin = s.offsets[u], end = s.offsets[u + 1];
@@ -117,7 +118,9 @@ DEVICE T visit(group_search<T> &s, const workplace<T> &own, uint32_t u, uint32_t
   for (uint32_t a = begin; a < end; a++) {
     const arc<T> out = arc_at(s.arcs, a);
     const uint32_t v = (uint32_t)out.end;
-    if (!lower_line(own.lines + group_size * (size_t)v, here, out.weight) || !group_leader()) continue;
+    if (!lower_line(own.lines + group_size * (size_t)v, here, out.weight)) continue;
+    group_sync();  // nor does a vote: what each lane has lowered comes before the leader looks at `due`
+    if (!group_leader()) continue;
     const T next = time + (out.weight >> 2);
     const T when = await(s, own, v, next < infinite<T>() ? next : infinite<T>(), round);
     lowest = when < lowest ? when : lowest;

@@ -1,4 +1,6 @@
-"""`make check-cuda`: nvcc compiles every kernel of cuda_src for an A100 (sm_80) and an H100 (sm_90), GPU or not.
+"""`make check-cuda`: nvcc compiles every kernel of cuda_src for four kinds of GPUs, with or without one.
+
+An A100 is sm_80, an H100 or H200 sm_90, a B200 sm_100, an RTX 5090 or RTX PRO 6000 sm_120.
 
 Prints what each kernel needs of a GPU, and what its innermost loop does. Exits with 1 if nvcc fails or warns, if a
 kernel spills registers to memory, or if it needs more than budget.csv grants. `make gpu-budget` writes budget.csv anew,

@@ -22,6 +22,8 @@ class Multiprocessor:
 MULTIPROCESSORS = {
     "sm_80": Multiprocessor(warps=64, blocks=32, registers=65536, shared=164 * 1024),
     "sm_90": Multiprocessor(warps=64, blocks=32, registers=65536, shared=228 * 1024),
+    "sm_100": Multiprocessor(warps=64, blocks=32, registers=65536, shared=228 * 1024),
+    "sm_120": Multiprocessor(warps=48, blocks=24, registers=65536, shared=100 * 1024),
 }
 REGISTER_UNIT = 256
 """Registers are given to a warp in multiples of this."""
