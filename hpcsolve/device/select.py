@@ -332,7 +332,7 @@ def nearest_gpus(sights: Sequence[Sequence[tuple[str, int]]]) -> list[int]:
 
 
 def numa_distance(gpu: Gpu, system: Path = Path("/sys")) -> int:
-    """Return how far the memory beside a GPU is from the cores of this process, as Linux counts; 0 if it does not say.
+    """Return how far the memory beside a GPU is from the cores of this process, as Linux counts, or 0 if it is unknown.
 
     10 is the cores' own NUMA node. Of cores on several nodes the nearest count.
     """
