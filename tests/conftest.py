@@ -15,11 +15,12 @@ import hypothesis
 import pytest
 
 from tests.in_process import commands_in_process
-from tests.shared_folder import shared_folder
+from tests.shared_folder import locked, shared_folder
 
 if TYPE_CHECKING:
     from hpcsolve.device.base import Device
     from hpcsolve.device.host import HostDevice
+    from tests.stub_driver.build import Stub
 
 # No deadlines on shared machines, and the same examples in every run, so that a failure is the same for everyone.
 hypothesis.settings.register_profile("hpcsolve", deadline=None, derandomize=True)
@@ -154,6 +155,19 @@ def host() -> Iterator[HostDevice]:
 
     with HostDevice() as opened:
         yield opened
+
+
+@pytest.fixture(scope="session")
+def stub(tmp_path_factory: pytest.TempPathFactory) -> Stub:
+    """Return the stub driver, built once for all processes of a test run. Skips where PyCUDA or g++ is missing."""
+    from tests.stub_driver.build import CannotBuild, Stub, build_stub
+
+    folder = shared_folder(tmp_path_factory) / "stub-driver"
+    try:
+        with locked(folder):
+            return Stub(folder) if (folder / "bin" / "nvcc").exists() else build_stub(folder)
+    except CannotBuild as reason:
+        pytest.skip(f"the CUDA device cannot be tried on the stub driver: {reason}")
 
 
 @pytest.fixture(scope="session")

@@ -10,11 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from hpcsolve.output.reader import read_result
-from tests.stub_driver.fixture import stub
-
-__all__ = ["stub"]
-
 HERE = Path(__file__).parent
 KERNELS = HERE.parent / "kernels"
 MOST = (
@@ -44,36 +39,6 @@ def test_on_the_cuda_device(nvcc, chosen, resident, stub, run_process):
     assert " passed" in finished.stdout and " failed" not in finished.stdout
 
 
-@pytest.mark.parametrize("kind", ["random-matrix", "uniform-tsp"])
-def test_a_gpu_a_rank_equals_the_cpu(kind, stub, tmp_path, mpiexec, hpcsolve):
-    job = tmp_path / "job.toml"
-    job.write_text(f'algorithm = "held-karp"\ninstance = {{ generate = "{kind}", n = 17, seed = 5 }}\n')
-    run = ("run", job, "--output")
-    assert hpcsolve(*run, tmp_path / "cpu.h5", "--device", "cpu").returncode == 0
-    expected = solution(tmp_path / "cpu.h5")
-    for ranks in (1, 2, 3, 4):
-        environment = stub.environment(gpus=4, nvcc="single")
-        done = mpiexec(ranks, *run, tmp_path / f"{ranks}.h5", "--device", "cuda", env=environment)
-        assert done.returncode == 0, done.stdout + done.stderr
-        assert solution(tmp_path / f"{ranks}.h5") == expected
-        ranks_table = read_result(tmp_path / f"{ranks}.h5").groups["ranks"]
-        assert len(set(ranks_table["uuid"].values)) == ranks and "GPU" in str(ranks_table["device"].values[0])
-
-
-@pytest.mark.parametrize("mode", ["fast", "kmb", "best"])
-def test_steiner_trees_of_gpus_equal_the_cpus(mode, stub, tmp_path, mpiexec, hpcsolve):
-    job = tmp_path / "job.toml"
-    instance = '{ generate = "power-law-steiner", n = 90, edges = 250, terminals = 15 }'
-    job.write_text(f'algorithm = "steiner-kmb"\ninstance = {instance}\n[steiner-kmb]\nmode = "{mode}"\n')
-    run = ("run", job, "--output")
-    assert hpcsolve(*run, tmp_path / "cpu.h5", "--device", "cpu", timeout=200).returncode == 0  # it may compile
-    expected = solution(tmp_path / "cpu.h5")
-    environment = stub.environment(gpus=2, nvcc="single")
-    done = mpiexec(2, *run, tmp_path / "cuda.h5", "--device", "cuda", env=environment, timeout=200)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert solution(tmp_path / "cuda.h5") == expected
-
-
 THREADS = """
 import hpcsolve
 from hpcsolve.algorithms.steiner_kmb import setting
@@ -95,9 +60,3 @@ def test_work_for_the_cpu_has_all_cores_beside_a_gpu(stub, run_process):
     environment = stub.environment(nvcc="single", OMP_NUM_THREADS="")
     done = run_process([sys.executable, "-c", THREADS], timeout=200, env=environment)
     assert done.stdout.strip() == str([len(os.sched_getaffinity(0)), 3]), done.stdout + done.stderr
-
-
-def solution(path):
-    """Return `/solution`, bit for bit."""
-    columns = read_result(path).groups["solution"]
-    return {k: (c.values.dtype, c.values.shape, c.values.tobytes()) for k, c in columns.items()}

@@ -22,9 +22,7 @@ from jobs.benchmarks.gpu.shapes import SWEEPS, Sweep
 from jobs.benchmarks.gpu.steps import Step, recorded, run_part
 from tests.markdown import tables
 from tests.races.check import exported_kernels
-from tests.stub_driver.fixture import stub
 
-__all__ = ["stub"]
 PYTHON = sys.executable
 
 

@@ -14,9 +14,6 @@ from jobs.benchmarks.held_karp import memory, published
 from jobs.benchmarks.shortest_paths import search_space
 from jobs.benchmarks.shortest_paths.graphs import read_network
 from tests.markdown import tables
-from tests.stub_driver.fixture import stub
-
-__all__ = ["stub"]
 
 FIGURES = {
     "held-karp": ["held-karp-memory", "held-karp-time"],

@@ -8,9 +8,6 @@ import hpcsolve
 from hpcsolve.errors import InputError
 from hpcsolve.output.reader import read_result
 from hpcsolve.problems.generate.tsp import random_matrix
-from tests.stub_driver.fixture import stub
-
-__all__ = ["stub"]
 
 JOB = """algorithm = "ant-colony"
 instance = { generate = "clustered-tsp", n = 70, seed = 3 }
@@ -22,7 +19,6 @@ optimum = 2000
 [stop]
 iterations = 6
 """
-AS = ("--set", "ant-colony.variant=ant-system")
 
 
 @pytest.fixture
@@ -36,19 +32,6 @@ def kept(path):
     groups = read_result(path).groups
     return {(g, k): (c.values if isinstance(c.values, (str, float)) else np.asarray(c.values).tobytes(), c.dataset)
             for g in ("solution", "colonies", "improvements") for k, c in groups[g].items()}
-
-
-@pytest.mark.slow
-def test_gpus_on_the_stub_driver(folder, hpcsolve, mpiexec, stub):
-    """The CUDA device gives the CPU's bits: a block as one thread, and two GPUs for two ranks."""
-    run = ("run", "job.toml", "--set", "ant-colony.ants=3", "--set", "stop.iterations=3", "--output")
-    for variant in ((), AS):
-        assert hpcsolve(*run, "cpu.h5", "--device", "cpu", "--overwrite", *variant, cwd=folder).returncode == 0
-        environment = stub.environment(gpus=2, nvcc="single")
-        done = mpiexec(2, *run, "gpu.h5", "--device", "cuda", "--overwrite", *variant, cwd=folder, env=environment,
-                       timeout=180)
-        assert done.returncode == 0, done.stdout + done.stderr
-        assert kept(folder / "gpu.h5") == kept(folder / "cpu.h5")
 
 
 def test_the_file_and_what_is_done_with_it(folder, hpcsolve, test_device):

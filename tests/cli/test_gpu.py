@@ -6,20 +6,28 @@ import pytest
 
 from hpcsolve.output.reader import read_result
 from tests.cli.seen import error_line, solution
-from tests.stub_driver.fixture import stub  # noqa: F401  (a fixture)
 
-JOB = 'algorithm = "held-karp"\ninstance = { generate = "random-matrix", n = 15, high = 30 }\noutput = "out.h5"\n'
+JOB = 'algorithm = "{}"\noutput = "out.h5"\ninstance = {{ generate = {} }}\n{}\n'
+TREE = '"power-law-steiner", n = 90, edges = 250, terminals = 15'
+ANTS = "[ant-colony]\nants = 3\ncolonies = 6\nvariant = '{}'\n[stop]\niterations = 3"
+JOBS = {
+    "matrix": JOB.format("held-karp", '"random-matrix", n = 15, high = 30', ""),
+    "places": JOB.format("held-karp", '"uniform-tsp", n = 17, seed = 5', ""),
+    **{mode: JOB.format("steiner-kmb", TREE, f'[steiner-kmb]\nmode = "{mode}"') for mode in ("fast", "kmb", "best")},
+    **{name: JOB.format("ant-colony", '"clustered-tsp", n = 70, seed = 3', ANTS.format(name))
+       for name in ("mmas", "ant-system")},
+}
 
 
 @pytest.fixture
-def start(stub, start_ranks, tmp_path):  # noqa: F811
-    """`start(ranks, gpus, *arguments, **settings of the stub)` runs the job."""
-    (tmp_path / "job.toml").write_text(JOB)
+def start(stub, start_ranks, tmp_path):
+    """`start(ranks, gpus, *arguments, **settings of the stub)` runs the job. A block is one thread."""
+    (tmp_path / "job.toml").write_text(JOBS["matrix"])
 
     def run(ranks, gpus, *arguments, **settings):
         command = (sys.executable, "-m", "hpcsolve", "run", "job.toml", *arguments)
         environment = stub.environment(gpus, nvcc="single", **settings)
-        return start_ranks(ranks, *command, timeout=120, cwd=tmp_path, env=environment)
+        return start_ranks(ranks, *command, timeout=200, cwd=tmp_path, env=environment)
 
     return run
 
@@ -29,18 +37,22 @@ def parts_in(done):
     return [line for line in done.stdout.splitlines() if line.startswith("parts:")]
 
 
-def test_gpus_give_the_cpus_answer(start, tmp_path):
-    runs = [(1, 1, "cpu"), (1, 1, "cuda"), (2, 2, "cuda"), (3, 4, "auto")]
+@pytest.mark.parametrize("name", JOBS)
+def test_gpus_give_the_cpus_answer(name, start, tmp_path):
+    (tmp_path / "job.toml").write_text(JOBS[name])
+    more = [(1, 1, "cuda"), (4, 4, "cuda"), (3, 4, "auto")] if "held-karp" in JOBS[name] else []
+    runs = [(1, 1, "cpu"), (2, 2, "cuda"), *more]
     for ranks, gpus, device in runs:
         done = start(ranks, gpus, "--device", device, "--output", f"{ranks}{device}.h5")
-        assert done.returncode == 0, done.stderr
+        assert done.returncode == 0, done.stdout + done.stderr
+        ranks_of = read_result(tmp_path / f"{ranks}{device}.h5").groups["ranks"]
+        assert len(set(ranks_of["uuid"].values)) == ranks
+        assert all(text.startswith("GPU-") == (device != "cpu") for text in ranks_of["uuid"].values)
+        assert (ranks_of["peak_bytes"].values <= ranks_of["estimated_bytes"].values).all()
     found = [solution(tmp_path / f"{ranks}{device}.h5") for ranks, _, device in runs]
     assert all(other == found[0] for other in found)
-    contents = read_result(tmp_path / "3auto.h5")
-    assert len(set(contents.value("ranks", "uuid"))) == 3
-    assert all(text.startswith("GPU-") for text in contents.value("ranks", "uuid"))
-    assert (contents.value("ranks", "peak_bytes") <= contents.value("ranks", "estimated_bytes")).all()
-    assert parts_in(done) == ["parts:  on the GPU, as needed: held_karp/held_karp; on the host's cores: Python"]
+    if more:
+        assert parts_in(done) == ["parts:  on the GPU, as needed: held_karp/held_karp; on the host's cores: Python"]
 
 
 @pytest.mark.parametrize(("ranks", "gpus", "arguments", "settings", "message"), [

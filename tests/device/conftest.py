@@ -1,4 +1,4 @@
-"""The device that the tests of this folder open, and the stub driver."""
+"""The device that the tests of this folder open."""
 
 from __future__ import annotations
 
@@ -10,9 +10,6 @@ from hpcsolve.device.base import Device
 from hpcsolve.device.cuda import CudaDevice
 from hpcsolve.device.host import HostDevice
 from hpcsolve.device.select import list_gpus
-from tests.stub_driver.fixture import stub
-
-__all__ = ["stub"]
 
 
 @pytest.fixture

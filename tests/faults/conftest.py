@@ -12,9 +12,6 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import REPOSITORY, run
-from tests.stub_driver.fixture import stub
-
-__all__ = ["stub"]
 
 ALL_FAULTS = os.environ.get("HPCSOLVE_FAULTS") == "all"
 """Whether every fault is tried (`make test-faults`). Otherwise those that differ most are."""

@@ -11,9 +11,8 @@ from tests.faults.conftest import mpis
 from tests.one_hash.compare import compare
 from tests.one_hash.instances import INSTANCES, SMALL
 from tests.one_hash.launchers import Start
-from tests.stub_driver.fixture import stub
 
-__all__ = ["mpis", "stub"]
+__all__ = ["mpis"]
 
 
 @pytest.mark.timeout(600)

@@ -4,7 +4,7 @@
     subprocess.run(command, env=stub.environment(gpus=2))         # the real PyCUDA on two stub GPUs
 
 A process finds its libcuda when it starts, so everything on the stub runs in a subprocess. In pytest the fixture `stub`
-(`from tests.stub_driver.fixture import stub`) builds it once a session, or skips and says why.
+builds it once a session, or skips and says why.
 """
 
 from __future__ import annotations
