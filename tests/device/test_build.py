@@ -1,7 +1,4 @@
-"""The compile cache never returns another user's code or half a file, and compiles once for all ranks of a run.
-
-The compiler is a script that writes a line to a log and a text to the output, so that compiles can be counted.
-"""
+"""The compile cache never returns another user's code or half a file, and compiles once for all ranks of a run."""
 
 import errno
 import os
@@ -21,42 +18,16 @@ from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import EnvironmentFault
 from hpcsolve.job import load_job
 from hpcsolve.runner.ahead import build_for
+from tests.device.conftest import forget
 
-COMPILER = """#!/bin/sh
-case "$*" in
-  --version) echo "counting compiler 1"; exit 0;;
-  *--help=target*) echo "cpu features: $FEATURES"; exit 0;;
-esac
-echo "$*" >> "$COMPILE_LOG"
-sleep "${COMPILE_SECONDS:-0}"
-for word in "$@"; do last=$word; done
-printf 'machine code' > "$last"
-if [ -n "$COMPILE_ERROR" ]; then
-  echo "x.cu: note: this comes first" >&2; echo "x.cu:7: error: $COMPILE_ERROR" >&2; exit 1
-fi
-"""
 root_only = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of another owner")
 
 
 @pytest.fixture
-def cache(tmp_path, monkeypatch):
-    """Give a cache folder that does not exist yet, with the counting compiler for both kinds of code."""
-    compiler = tmp_path / "counting-compiler"
-    compiler.write_text(COMPILER)
-    compiler.chmod(0o755)
-    settings = {"HPCSOLVE_CACHE": tmp_path / "cache", "HPCSOLVE_CXX": compiler, "HPCSOLVE_NVCC": compiler}
-    for name, value in {**settings, "COMPILE_LOG": tmp_path / "log", "FEATURES": "avx2"}.items():
-        monkeypatch.setenv(name, str(value))
-    forget()
-    yield tmp_path / "cache"
-    forget()
-
-
-def forget():
-    """Forget all remembered results, as in a new process."""
-    for function in (build.host_library, build.cubin, build.headers, compiler.compiler_identity,
-                     compiler.target_features):
-        function.cache_clear()
+def cache(cache, monkeypatch):
+    """Let the compiler write what no test takes for its options."""
+    monkeypatch.setenv("COMPILED", "machine code")
+    return cache
 
 
 def compiled(cache):

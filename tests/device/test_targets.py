@@ -9,45 +9,22 @@ import pytest
 from hpcsolve.device import build, compiler
 from hpcsolve.device.build import build_target, target_folder
 from hpcsolve.errors import EnvironmentFault, InputError
+from tests.device.conftest import forget
 
-COMPILER = """#!/bin/sh
-case "$*" in
-  --version) echo "counting compiler 1"; exit 0;;
-  *-march=*--help=target*)
-    printf '  -mavx2      \\t\\t[enabled]\\n  -msse4.2  [enabled]\\n  -msse4   [enabled]\\n  -mfma   [disabled]\\n'
-    printf '  -mavx256-split-unaligned-load \\t[enabled]\\n  -mavx512vbmi2\\t[enabled]\\n  -mlzcnt [enabled]\\n'
-    exit 0;;
-esac
-echo "$*" >> "$COMPILE_LOG"
-for word in "$@"; do last=$word; done
-echo "$*" > "$last"
-[ -z "$COMPILE_ERROR" ] || { echo "x.cu:7: error: $COMPILE_ERROR" >&2; exit 1; }
+FEATURES = """\
+  -mavx2      \t\t[enabled]\n  -msse4.2  [enabled]\n  -msse4   [enabled]\n  -mfma   [disabled]
+  -mavx256-split-unaligned-load \t[enabled]\n  -mavx512vbmi2\t[enabled]\n  -mlzcnt [enabled]
 """
 FILES = ("held_karp/held_karp", "paths/dijkstra")
 NEEDED = {"avx2", "sse42", "avx512vbmi2", "abm"}
-FUNCTIONS = (build.host_library, build.cubin, compiler.compiler_identity, compiler.target_features)
 
 
 @pytest.fixture
-def cache(tmp_path, monkeypatch):
+def cache(cache, monkeypatch):
     """Give the cache folder, with a CPU that has the features which the counting compiler takes for granted."""
-    compiler = tmp_path / "counting-compiler"
-    compiler.write_text(COMPILER)
-    compiler.chmod(0o755)
-    variables = {"HPCSOLVE_CACHE": tmp_path / "cache", "HPCSOLVE_CXX": compiler, "HPCSOLVE_NVCC": compiler}
-    for name, value in {**variables, "COMPILE_LOG": tmp_path / "log"}.items():
-        monkeypatch.setenv(name, str(value))
-    monkeypatch.delenv("HPCSOLVE_CXXFLAGS", raising=False)
+    monkeypatch.setenv("FEATURES", FEATURES)
     monkeypatch.setattr(build, "features_of_this_cpu", lambda: frozenset({*NEEDED, "mmx"}))
-    forget()
-    yield tmp_path / "cache"
-    forget()
-
-
-def forget():
-    """Forget all remembered results, as in a new process."""
-    for function in FUNCTIONS:
-        function.cache_clear()
+    return cache
 
 
 def on_a_compute_node(monkeypatch):
