@@ -17,8 +17,8 @@ from hpcsolve.checkpoint.store import take_lease
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.parallel.interrupts import Held
 from hpcsolve.runner.run import no_empty_folder_on_error
-from tests.checkpoint.test_kills import processes
 from tests.cli.seen import solution
+from tests.processes import signalled
 
 HELD_KARP = """algorithm = "held-karp"
 instance = { generate = "random-matrix", n = 27, seed = 1 }
@@ -62,20 +62,6 @@ def undisturbed(hpcsolve, tmp_path_factory):
     return solved
 
 
-def signalled(command, folder, number, seconds, after="memory:"):
-    """Start a run, signal it some seconds after a line, and return its exit code and what it printed."""
-    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
-        assert process.stdout is not None
-        lines = []
-        while after and not (lines and lines[-1].startswith(after)):
-            lines.append(process.stdout.readline())
-            assert lines[-1], lines
-        time.sleep(seconds)
-        process.send_signal(number)
-        output, _ = process.communicate(timeout=100)
-    return process.returncode, "".join(lines) + output
-
-
 @pytest.mark.parametrize(("name", "number", "ranks", "then"), [
     ("held-karp", signal.SIGTERM, 1, 2), *(pytest.param(*case, marks=pytest.mark.slow) for case in (
         ("held-karp", signal.SIGUSR1, 3, 1), ("rows", signal.SIGINT, 1, 3), ("rows", signal.SIGUSR1, 2, 1))),
@@ -87,9 +73,9 @@ def test_a_signal_stops_a_run_and_the_same_command_goes_on(
     (tmp_path / "job.toml").write_text(JOBS[name])
     slow = [*RUN, "--set", "threads=1"]  # else a fast machine is done before the signal comes
     command = slow if ranks == 1 else [mpiexec_path, "-n", str(ranks), *slow]
-    code, output = signalled(command, tmp_path, number, 0.2)
-    assert code == 75 and STOPPED.search(output), output
-    assert "error" not in output and "Traceback" not in output
+    code, lines, errors = signalled(command, tmp_path, (0.2, number))
+    assert code == 75 and STOPPED.search("".join(lines)), (lines, errors)
+    assert "error" not in errors and "Traceback" not in errors
     assert sorted(os.listdir(tmp_path)) == ["job.toml", "out.h5.checkpoint"]
     done = mpiexec(then, "run", "job.toml", "--device", "cpu", cwd=tmp_path, timeout=200)
     assert done.returncode == 0 and re.search(r"^resume: after .*, from out\.h5\.checkpoint$", done.stdout, re.M)
@@ -103,14 +89,14 @@ def test_a_signal_stops_a_run_and_the_same_command_goes_on(
 @pytest.mark.parametrize("seconds", [0.0, 0.3])
 def test_a_signal_during_the_imports_is_not_lost(number, seconds, folder):
     """The first line comes before the imports, which take half a second and more. There is nothing to keep yet."""
-    code, output = signalled(RUN, folder, number, seconds, after="job:")
+    code, _, errors = signalled(RUN, folder, (seconds, number), after="job:")
     name = signal.Signals(number).name
-    assert code == 75 and output.endswith(f"hpcsolve: stopped by {name}; run the same command again\n"), output
+    assert (code, errors) == (75, f"hpcsolve: stopped by {name}; run the same command again\n")
 
 
 def test_ctrl_c_during_the_imports_ends_at_once(folder):
-    code, output = signalled(RUN, folder, signal.SIGINT, 0.1, after="job:")
-    assert code == 130 and output.endswith("hpcsolve: interrupted\n"), output
+    code, _, errors = signalled(RUN, folder, (0.1, signal.SIGINT), after="job:")
+    assert (code, errors) == (130, "hpcsolve: interrupted\n")
 
 
 def test_no_exception_of_ctrl_c_is_raised_in_an_import(tmp_path):
@@ -129,8 +115,8 @@ def test_no_exception_of_ctrl_c_is_raised_in_an_import(tmp_path):
 
 
 def test_without_checkpoints_a_signal_ends_the_run(folder):
-    code, output = signalled([*RUN, "--checkpoint-interval", "never"], folder, signal.SIGTERM, 0.3)
-    assert code == -signal.SIGTERM and sorted(os.listdir(folder)) == ["job.toml"], output
+    code, _, errors = signalled([*RUN, "--checkpoint-interval", "never"], folder, (0.3, signal.SIGTERM))
+    assert code == -signal.SIGTERM and sorted(os.listdir(folder)) == ["job.toml"], errors
 
 
 @pytest.mark.slow
@@ -146,18 +132,10 @@ def test_deadlines(folder, hpcsolve):
 def test_a_rank_that_hangs_ends_the_job(folder, mpiexec_path):
     """Every rank that waits prints its stack."""
     (folder / "job.toml").write_text(HELD_KARP.replace("n = 27", "n = 30"))
-    command = [mpiexec_path, "-n", "3", *RUN, "--hang-timeout", "4"]
-    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        while not process.stdout.readline().startswith("memory:"):
-            pass
-        time.sleep(1)
-        victim = next(number for number in processes(folder)
-                      if b"PMI_RANK=1" in Path(f"/proc/{number}/environ").read_bytes().split(b"\0"))
-        os.kill(victim, signal.SIGSTOP)
-        began = time.monotonic()
-        _, errors = process.communicate(timeout=60)
-    assert process.returncode == 4 and time.monotonic() - began < 30, errors
+    began = time.monotonic()
+    code, _, errors = signalled([mpiexec_path, "-n", "3", *RUN, "--hang-timeout", "4"], folder, (1.0, signal.SIGSTOP),
+                                to=1)
+    assert code == 4 and time.monotonic() - began < 40, errors
     assert re.search(r"^hpcsolve: error: rank [02] on \S+ has made no progress for 4 s \(--hang-timeout\): ", errors,
                      re.M)
     assert "hpcsolve/algorithms/held_karp/" in errors
@@ -169,7 +147,7 @@ def test_checkpoints_elsewhere_of_another_job_and_damaged(folder, hpcsolve):
     """Each of these is one line with the way out."""
     run = ("run", "job.toml", "--device", "cpu", "--checkpoint-dir", "kept")
     stop = [sys.executable, "-m", "hpcsolve", *run, "--checkpoint-interval", "0"]
-    assert signalled(stop, folder, signal.SIGTERM, 0.5)[0] == 75
+    assert signalled(stop, folder, (0.5, signal.SIGTERM))[0] == 75
     place = folder / "kept" / "out.h5.checkpoint"
     assert sorted(os.listdir(folder)) == ["job.toml", "kept"] and len(list(place.glob("*.manifest"))) in (1, 2)
 

@@ -18,10 +18,9 @@ from pathlib import Path
 import pytest
 
 from tests.cli.seen import solution
+from tests.processes import processes, wait_until_gone
 
 KILLS = int(os.environ.get("HPCSOLVE_KILLS", "5"))
-SECONDS_TO_BE_GONE = 10.0
-"""Time in which all processes of a job must end after one of them was killed."""
 JOBS = {
     "ants": """algorithm = "ant-colony"
 instance = { generate = "uniform-tsp", n = 120, seed = 1 }
@@ -51,29 +50,6 @@ mode = "best"
 shakes = 3
 """,
 }
-
-
-def processes(folder):
-    """Return the processes that work in a folder: the launcher, its helpers and all ranks."""
-    found = []
-    for entry in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):
-            if os.readlink(entry / "cwd") == str(folder) and (entry / "cmdline").read_bytes():
-                found.append(int(entry.name))
-    return found
-
-
-def wait_until_gone(folder):
-    """Wait until no process works in a folder, or fail the test and kill them."""
-    deadline = time.monotonic() + SECONDS_TO_BE_GONE
-    while left := processes(folder):
-        if time.monotonic() > deadline:
-            lines = [Path(f"/proc/{number}/cmdline").read_bytes().replace(b"\0", b" ").decode() for number in left]
-            for number in left:
-                with suppress(ProcessLookupError):
-                    os.kill(number, signal.SIGKILL)
-            pytest.fail(f"these live on: {lines}")
-        time.sleep(0.05)
 
 
 @dataclass

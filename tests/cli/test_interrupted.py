@@ -6,13 +6,12 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import suppress
-from pathlib import Path
 
 import pytest
 
 import hpcsolve as package
 from hpcsolve.output.reader import read_result
+from tests.processes import signalled
 
 ANTS = """algorithm = "ant-colony"
 instance = { generate = "uniform-tsp", n = 60, seed = 1 }
@@ -46,47 +45,6 @@ def folder(tmp_path):
     return tmp_path
 
 
-def signalled(command, folder, signals, whom):
-    """Start a run, send signals after seconds in the search, and return exit code, lines and standard error."""
-    with subprocess.Popen(
-        command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
-    ) as process:
-        assert process.stdout is not None
-        lines = []
-        for line in process.stdout:
-            lines.append(line)
-            if line.startswith("memory:"):
-                break
-        for seconds, number in signals:
-            time.sleep(seconds)
-            os.kill(whom(process, folder), number)
-        try:
-            output, errors = process.communicate(timeout=40)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            raise
-    return process.returncode, [*lines, *output.splitlines(keepends=True)], errors
-
-
-def itself(process, folder):
-    """Return the process that was started."""
-    return process.pid
-
-
-def rank(number):
-    """Return a function that finds this rank of the run, which works in the run's folder."""
-
-    def find(process, folder):
-        for entry in Path("/proc").glob("[0-9]*"):
-            with suppress(OSError):
-                variables = (entry / "environ").read_bytes().split(b"\0")
-                if os.readlink(entry / "cwd") == str(folder) and f"PMI_RANK={number}".encode() in variables:
-                    return int(entry.name)
-        raise AssertionError(f"no rank {number}")
-
-    return find
-
-
 def require_incomplete(folder, lines, hpcsolve):
     """Check the file and the lines of an interrupted run."""
     assert any(line.startswith("stopped: interrupted ") for line in lines), lines
@@ -105,7 +63,7 @@ def require_incomplete(folder, lines, hpcsolve):
 def test_one_process_writes_its_best(job, number, folder, hpcsolve, test_device):
     """A second SIGTERM makes no difference. One press of Ctrl-C may come twice within a moment."""
     command = [*HPCSOLVE, "run", f"{job}.toml", "--device", test_device]
-    code, lines, errors = signalled(command, folder, [(1.0, number), (0.05, number)], itself)
+    code, lines, errors = signalled(command, folder, (1.0, number), (0.05, number))
     assert (code, errors) == (75, MESSAGE), lines
     require_incomplete(folder, lines, hpcsolve)
 
@@ -120,7 +78,7 @@ def test_one_process_writes_its_best(job, number, folder, hpcsolve, test_device)
 def test_ranks_agree(job, count, number, to, mpiexec_path, folder, hpcsolve):
     """The signal goes to mpiexec, which passes it on to all ranks, or to one rank."""
     command = [mpiexec_path, "-n", str(count), *HPCSOLVE, "run", f"{job}.toml", "--device", "cpu"]
-    code, lines, errors = signalled(command, folder, [(1.0, number)], itself if to is None else rank(to))
+    code, lines, errors = signalled(command, folder, (1.0, number), to=to)
     assert code == 75, (lines, errors)
     assert errors == (MESSAGE if to in (None, 0) else "")
     require_incomplete(folder, lines, hpcsolve)
@@ -130,7 +88,7 @@ def test_ranks_agree_without_a_criterion_that_needs_it(mpiexec_path, folder, hpc
     """With a number of iterations alone no rank needs to hear of the others, unless one is interrupted."""
     (folder / "ants.toml").write_text(ANTS.replace("seconds = 50", "iterations = 10000000\n[ant-colony]\ncolonies = 4"))
     command = [mpiexec_path, "-n", "3", *HPCSOLVE, "run", "ants.toml", "--device", "cpu"]
-    code, lines, errors = signalled(command, folder, [(1.5, signal.SIGTERM)], rank(1))
+    code, lines, errors = signalled(command, folder, (1.5, signal.SIGTERM), to=1)
     assert (code, errors) == (75, ""), lines
     require_incomplete(folder, lines, hpcsolve)
 
@@ -141,7 +99,7 @@ def test_a_second_ctrl_c_ends_at_once(folder):
     program += "from hpcsolve.cli import main; sys.exit(main(sys.argv[1:]))"
     command = [sys.executable, "-c", program, "run", "ants.toml", "--device", "cpu"]
     started = time.monotonic()
-    code, _, errors = signalled(command, folder, [(1.0, signal.SIGINT), (1.0, signal.SIGINT)], itself)
+    code, _, errors = signalled(command, folder, (1.0, signal.SIGINT), (1.0, signal.SIGINT))
     assert (code, errors) == (130, f"{MESSAGE}hpcsolve: interrupted\n")
     assert time.monotonic() - started < 10
     assert sorted(os.listdir(folder)) == ["ants.toml", "bounds.toml", "out.h5.checkpoint", "tree.toml"]
@@ -150,10 +108,10 @@ def test_a_second_ctrl_c_ends_at_once(folder):
 def test_the_same_job_replaces_an_incomplete_result(folder, hpcsolve):
     """Until then nothing is lost: a worse answer does not replace a better one."""
     run = [*HPCSOLVE, "run", "ants.toml", "--device", "cpu"]
-    assert signalled(run, folder, [(1.0, signal.SIGINT)], itself)[0] == 75
+    assert signalled(run, folder, (1.0, signal.SIGINT))[0] == 75
     first = (folder / "out.h5").read_bytes()
     shutil.rmtree(folder / "out.h5.checkpoint")  # else the run goes on from there, and finds a better one
-    code, lines, _ = signalled(run, folder, [(0.3, signal.SIGINT)], itself)
+    code, lines, _ = signalled(run, folder, (0.3, signal.SIGINT))
     assert code == 75 and (folder / "out.h5").read_bytes() == first
     cost = read_result(folder / "out.h5").attributes["cost"]
     assert lines[-1] == f"file:   out.h5 keeps the result of an earlier run (cost {cost}, not complete)\n"
@@ -173,7 +131,7 @@ def test_an_incomplete_result_never_replaces_a_complete_one(folder, hpcsolve):
     assert done.returncode == 0 and "stopped: 3 s reached after " in done.stdout
     before = (folder / "out.h5").read_bytes()
     run = [*HPCSOLVE, "run", "ants.toml", "--device", "cpu", "--overwrite"]
-    code, lines, _ = signalled(run, folder, [(0.3, signal.SIGINT)], itself)
+    code, lines, _ = signalled(run, folder, (0.3, signal.SIGINT))
     assert code == 75 and "(cost " in lines[-1] and lines[-1].endswith(", complete)\n")
     assert (folder / "out.h5").read_bytes() == before
     again = hpcsolve("run", "ants.toml", "--device", "cpu", cwd=folder)

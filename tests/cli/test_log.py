@@ -21,6 +21,7 @@ from hpcsolve.output import log
 from hpcsolve.output.log import Log, Progress, duration, heartbeat, progress_line
 from hpcsolve.output.provenance import command_line, git_commit, stored_variables
 from hpcsolve.wording import show, size
+from tests.processes import signalled
 
 
 class Clock:
@@ -292,35 +293,20 @@ def test_a_stream_that_fails_is_left_alone_afterwards(tmp_path):
     assert (tmp_path / "latin").read_text(encoding="latin-1") == "é \\u0141 \\udc80\n"
 
 
-def interrupted(command, folder):
-    """Start a long job as a terminal would, press Ctrl-C once it computes, and return its exit code and errors."""
-    long = [*command, "run", "job.toml", "--device", "cpu", "--set", "instance=costs.npy", "--set", "threads=1"]
-    np.save(folder / "costs.npy", np.random.default_rng(1).integers(1, 1000, (28, 28)))
-    with subprocess.Popen(
-        long, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
-    ) as process:
-        for line in process.stdout:
-            if line.startswith("memory:"):
-                time.sleep(0.1)
-                os.killpg(process.pid, signal.SIGINT)
-                break
-        _, errors = process.communicate(timeout=60)
-    left = sorted(path.name for path in folder.iterdir())
-    # Before the search has begun there is nothing to keep; how long that takes depends on the machine.
-    kept = {75: ["out.h5.checkpoint"], 130: []}[process.returncode]
-    assert left == sorted(["costs.npy", "job.toml", "towns.tsp", *kept])
-    return process.returncode, errors
-
-
 SAID = {75: "hpcsolve: interrupted: a checkpoint will be written; another Ctrl-C ends the run at once",
         130: "hpcsolve: interrupted"}
 
 
-def test_ctrl_c_alone(folder):
-    code, errors = interrupted([sys.executable, "-m", "hpcsolve"], folder)
-    assert errors == f"{SAID[code]}\n"
-
-
-def test_ctrl_c_under_mpiexec(mpiexec_path, folder):
-    code, errors = interrupted([mpiexec_path, "-n", "2", sys.executable, "-m", "hpcsolve"], folder)
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_ctrl_c_in_a_terminal(ranks, mpiexec_path, folder):
+    """All processes get it, and one says so."""
+    np.save(folder / "costs.npy", np.random.default_rng(1).integers(1, 1000, (28, 28)))
+    launcher = [mpiexec_path, "-n", "2"] if ranks == 2 else []
+    long = ["run", "job.toml", "--device", "cpu", "--set", "instance=costs.npy", "--set", "threads=1"]
+    code, _, errors = signalled([*launcher, sys.executable, "-m", "hpcsolve", *long], folder, (0.1, signal.SIGINT),
+                                to="all")
+    # Before the search has begun there is nothing to keep; how long that takes depends on the machine.
+    kept = {75: ["out.h5.checkpoint"], 130: []}[code]
+    assert sorted(path.name for path in folder.iterdir()) == sorted(["costs.npy", "job.toml", "towns.tsp", *kept])
     assert "Traceback" not in errors and errors.count("hpcsolve: interrupted") == 1 and f"{SAID[code]}\n" in errors
+    assert ranks == 2 or errors == f"{SAID[code]}\n"

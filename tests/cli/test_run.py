@@ -12,6 +12,7 @@ import pytest
 from hpcsolve import solve
 from hpcsolve.output.reader import read_result
 from tests.cli.seen import error_line
+from tests.processes import signalled
 
 JOB = 'algorithm = "held-karp"\ninstance = {}\noutput = "sub/out.h5"\n'
 GENERATED = '{ generate = "random-matrix", n = 12, seed = 5 }'
@@ -100,12 +101,7 @@ def test_a_kill_leaves_the_old_output(number, job, folder, test_device):
     (folder / "sub").mkdir()
     (folder / "sub" / "out.h5").write_bytes(b"old")
     command = [sys.executable, "-m", "hpcsolve", "run", "job.toml", "--device", test_device, "--overwrite", *job]
-    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        for line in process.stdout:
-            if line.startswith("memory:"):
-                process.send_signal(number)
-        process.communicate(timeout=60)
-    assert process.returncode != 0
+    assert signalled(command, folder, (0.0, number))[0] != 0
     assert (folder / "sub" / "out.h5").read_bytes() == b"old"
     # A search that had begun leaves its checkpoints too.
     assert set(os.listdir(folder / "sub")) - {"out.h5.checkpoint"} == {"out.h5"}

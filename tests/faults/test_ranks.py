@@ -9,12 +9,11 @@ import time
 import pytest
 
 from hpcsolve.output.reader import read_result
-from tests.checkpoint.test_kills import processes
 from tests.cli.seen import solution
 from tests.faults.conftest import ALL_FAULTS, require
 from tests.faults.rank_faults import FAULTS, HANG_TIMEOUT, STRUCK
+from tests.processes import SECONDS_TO_BE_GONE, processes
 
-SECONDS_TO_BE_GONE = 10.0
 JOB = """algorithm = "ant-colony"
 instance = { generate = "uniform-tsp", n = 50, seed = 1 }
 output = "out.h5"

@@ -18,11 +18,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.checkpoint.test_kills import KILLS, processes, wait_until_gone
+from tests.checkpoint.test_kills import KILLS
 from tests.cli.seen import solution
 from tests.conftest import run
 from tests.faults.conftest import ALL_FAULTS, Mpi, require
 from tests.faults.test_start import ASKED, JOB
+from tests.processes import processes, wait_until, wait_until_gone
 
 SECONDS = 20.0
 """Time until all processes must be gone: 5 s, or more where other programs use the cores."""
@@ -98,14 +99,6 @@ def ranks_of(process, folder, count):
                 found[int(rank.partition(b"=")[2])] = number
         time.sleep(0.02)
     return [found[rank] for rank in range(count)]
-
-
-def wait_until(condition, process):
-    """Wait until a condition is true, which a busy machine may take a while for."""
-    end = time.monotonic() + 60
-    while not condition():
-        assert process.poll() is None and time.monotonic() < end
-        time.sleep(0.02)
 
 
 @contextmanager

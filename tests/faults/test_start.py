@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 import hpcsolve as package
-from tests.checkpoint.test_kills import processes
 from tests.conftest import run
 from tests.faults.conftest import ALL_FAULTS, require
 from tests.faults.start_program import SECONDS_TO_START
+from tests.processes import processes, wait_until_gone
 
 JOB = """algorithm = "held-karp"
 instance = { generate = "random-matrix", n = 8, seed = 1 }
@@ -152,9 +152,6 @@ def main(comm):
 
 sys.exit(guard(main))
 """
-SECONDS_TO_BE_GONE = 10.0
-
-
 VICTIMS = [("MPICH", "hydra_pmi_proxy"), ("MPICH", "mpiexec"), ("Open MPI", "prterun")]
 
 
@@ -169,13 +166,7 @@ def test_a_process_of_the_launcher_is_killed(name, victim, mpis, tmp_path):
         named = {program_of(number): number for number in processes(tmp_path)}
         os.kill(named[victim], signal.SIGKILL)
         killed = time.monotonic()
-        while left := processes(tmp_path):
-            if time.monotonic() - killed > SECONDS_TO_BE_GONE:
-                for number in left:
-                    os.kill(number, signal.SIGKILL)
-                pytest.fail(f"{len(left)} processes live on")
-            process.poll()
-            time.sleep(0.05)
+        wait_until_gone(tmp_path)
     print(f"{victim} of {name}: gone after {time.monotonic() - killed:.1f} s, exit code {process.returncode}")
     assert process.returncode != 0
 

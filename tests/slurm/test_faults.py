@@ -3,7 +3,8 @@
 import pytest
 
 from tests.faults.rank_faults import FAULTS, HANG_TIMEOUT, STRUCK
-from tests.faults.test_ranks import SECONDS_TO_BE_GONE, complete_results, seconds_until_gone
+from tests.faults.test_ranks import complete_results, seconds_until_gone
+from tests.processes import SECONDS_TO_BE_GONE
 from tests.slurm.jobs import ANTS
 
 RANK = 2

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,10 @@ from hpcsolve.analysis.load import load
 from hpcsolve.isolated import search_path
 from hpcsolve.sweep import expand, number_ranges, run_all
 from tests.conftest import REPOSITORY
+from tests.processes import processes, wait_until
+
+RUN = b"main_of_run"
+"""A word in the command of a sweep's runs."""
 
 SIZES = """
 algorithm = "held-karp"
@@ -99,35 +102,16 @@ def start(folder, *more):
     return subprocess.Popen(line, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def runs_of(folder):
-    """The processes of runs that work in a folder."""
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            if os.readlink(process / "cwd") == str(folder) and b"main_of_run" in (process / "cmdline").read_bytes():
-                found.append(process.name)
-        except OSError:  # it has ended
-            continue
-    return found
-
-
-def wait_until(condition, seconds=60):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it never came true"
-        time.sleep(0.05)
-
-
 @pytest.mark.parametrize("name", ["SIGKILL", "SIGINT", "SIGTERM"])
 @pytest.mark.slow
 def test_killed_half_way_and_started_again(folder, hpcsolve, name):
     """The runs under way end with the sweep, and no finished run is run again."""
     sweep = start(folder)
-    wait_until(lambda: len(results(folder, "slow")) >= 2 and len(runs_of(folder)) == 2)
+    wait_until(lambda: len(results(folder, "slow")) >= 2 and len(processes(folder, RUN)) == 2)
     sweep.send_signal(signal.Signals[name])
     output, errors = sweep.communicate(timeout=30)
     assert sweep.returncode == {"SIGKILL": -9, "SIGINT": 130, "SIGTERM": 75}[name], errors
-    wait_until(lambda: not runs_of(folder))
+    wait_until(lambda: not processes(folder, RUN))
     kept = {file: stamp for file, stamp in results(folder, "slow").items()
             if load(folder / "results" / "slow" / file).contents.attributes["complete"]}
     assert 2 <= len(kept) < 5 and not list(folder.glob("results/slow/*.part"))
