@@ -3,8 +3,6 @@
 import os
 import re
 from dataclasses import replace
-from itertools import permutations
-from types import SimpleNamespace
 
 import networkx
 import numpy as np
@@ -17,9 +15,9 @@ from hpcsolve.errors import InputError, ResourceError
 from hpcsolve.job import job_from_table
 from hpcsolve.problems.generate.graph import road_steiner
 from hpcsolve.problems.generate.tsp import random_matrix, uniform_tsp
-from hpcsolve.problems.graph import Graph
-from hpcsolve.problems.tsp import Tsp, from_costs
+from hpcsolve.problems.tsp import from_costs
 from hpcsolve.runner.method import RATE, SECONDS, STAGNATION, Method, Resources, method_for, resources_here
+from tests.oracles import brute_force
 from tests.solvers import plan_of
 
 ALONE = Resources(memory=1 << 40)
@@ -172,11 +170,6 @@ def test_steiner_trees_by_memory():
     assert chosen(graph, Resources(memory=exact, seconds=2.0))[2] == {"seconds": 2.0}
 
 
-def brute_force(cost):
-    tours = ((0, *rest) for rest in permutations(range(1, len(cost))))
-    return int(min(sum(cost[a, b] for a, b in zip(tour, (*tour[1:], 0), strict=True)) for tour in tours))
-
-
 def test_python_chooses_by_what_is_given():
     cost = np.random.default_rng(3).integers(1, 100, (7, 7))
     assert hpcsolve.solve(cost, device="cpu").cost == brute_force(cost)
@@ -222,12 +215,3 @@ def test_costs_of_many_decimals_leave_room_for_bounds():
     for decimals in (6, 8):
         found = hpcsolve.solve(np.round(rng.uniform(1, 1000, (30, 30)), decimals), device="cpu")
         assert found.optimal and found.rounding_error < 0.01
-
-
-def test_graphs_and_places_are_problems_too():
-    graph = road_steiner(60, 3)
-    assert isinstance(graph, Graph) and isinstance(uniform_tsp(4, 1), Tsp)
-    assert hpcsolve.solve(graph, device="cpu").algorithm == "steiner-kmb"
-    table = SimpleNamespace()  # of no kind
-    with pytest.raises(InputError):
-        hpcsolve.solve(table, device="cpu")

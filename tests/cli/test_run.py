@@ -140,15 +140,6 @@ def test_standard_input(folder, test_device):
     assert "cost:   3, proven optimal" in done.stdout
 
 
-def test_no_secret_of_the_environment_is_kept(hpcsolve, folder, test_device):
-    secrets = {f"{name}_TOKEN": f"secret-{name}" for name in ("AWS", "SLURM", "GITHUB", "OMP")}
-    environment = {**os.environ, **secrets, "SLURM_JOB_ID": "4711"}
-    assert hpcsolve("run", "job.toml", "--device", test_device, cwd=folder, env=environment).returncode == 0
-    content = (folder / "sub" / "out.h5").read_bytes()
-    assert b"secret-" not in content
-    assert read_result(folder / "sub" / "out.h5").value("provenance", "SLURM_JOB_ID") == "4711"
-
-
 @pytest.fixture
 def results(tmp_path):
     """Return a results with a good result, a wrong one, a damaged one and a file that is no result."""

@@ -140,11 +140,8 @@ def test_a_set_key_names_the_algorithm(files):
     (["named.csv"], "named.csv: is a graph of 5 vertices without terminals; say what to find: distances from a vertex, "
                     "--set shortest-paths.sources='[\"Aa\"]', a path, --set shortest-paths.queries='[[\"Aa\", "),
     (["three.csv"], "three.csv: may be a table of distances or a list of edges; say which, as in --algorithm"),
-    (["job.toml"], "job.toml: is a job, not an instance; did you mean hpcsolve run job.toml?"),
-    (["none.tsp"], "/none.tsp: cannot be read: No such file or directory"),
     (["words.csv"], "words.csv: cannot be read: as cities: line 1: "),
     (["-"], "standard input: name the algorithm too"),
-    (["nine.tsp", "held-carp"], "--algorithm: algorithm: unknown algorithm 'held-carp'; did you mean held-karp?"),
     (["nine.tsp", None, 3.0, ["held-karp.method=lattice"]], "--seconds: stop.seconds: held-karp has no partial answer"),
     (["nine.tsp", None, None, ["instance=a.tsp"]], "--set: instance: the instance is nine.tsp; leave this key out"),
     (["nine.tsp", None, None, ["held-karp.pth=open"]], "--set: held-karp.pth: unknown key; did you mean path?"),
@@ -155,11 +152,10 @@ def test_what_cannot_be_solved_is_one_line(arguments, message, files):
     (files / "named.csv").write_text("Aa,Bb,1\nBb,Cc,2\nCc,Aa,4\nAa,Cc,4\nBb,Aa,1\nCc,Dd,3\nDd,Ee,1\n")
     (files / "three.csv").write_text("0 1 2\n1 0 2\n3 2 0\n")
     (files / "words.csv").write_text("1,2,3\n4\n")
-    (files / "job.toml").write_text('# mine\nalgorithm = "held-karp"\ninstance = "nine.tsp"\n')
     with pytest.raises(InputError) as error:
         choose(*arguments)
     text = str(error.value)
-    assert message in text if message.startswith("/") else text.startswith(message)
+    assert text.startswith(message)
     assert "\n" not in text
 
 
