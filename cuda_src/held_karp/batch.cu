@@ -27,8 +27,8 @@ DEVICE uint32_t state(const uint32_t *table, int cities, uint32_t without, int i
   const uint32_t mask = (1u << (cities - 1)) - 1;
   return table[((size_t)i << (cities - 1)) + ((without >> (cities - 1) & 1 ? ~without : without) & mask)];
 }
-// Writes the best order of a filled table, from its last city to its first: of equal ones the smallest city. Returns
-// its cost, no path if there is none.
+// Writes the best order of a filled table, from its last city to its first, of equal ones by the tie rule (`tie` in
+// hpcsolve/algorithms/held_karp/problem.py). Returns its cost, no path if there is none.
 DEVICE uint32_t walk_back(int cities, const uint32_t *cost, const uint32_t *table, int *order) {
   uint32_t left = (1u << cities) - 1, limit = no_path<uint32_t>();
   for (uint32_t from = left; from; from &= from - 1) {

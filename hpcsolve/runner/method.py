@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hpcsolve.algorithms.base import StopCriteria
-from hpcsolve.algorithms.held_karp.question import Parameters as HeldKarp
-from hpcsolve.algorithms.held_karp.statement import FEWEST_BOUNDED, MOST_CITIES, most_in_lattice
+from hpcsolve.algorithms.held_karp.statement import FEWEST_BOUNDED, MOST_CITIES
+from hpcsolve.algorithms.held_karp.statement import Parameters as HeldKarp
 from hpcsolve.algorithms.registry import NAMES, algorithm
 from hpcsolve.device.select import list_gpus, requested_threads
 from hpcsolve.errors import HpcsolveError
@@ -203,7 +203,7 @@ def _is_sure(tsp: Tsp, keys: Mapping[str, Any], resources: Resources, stop: Coll
     Such a run has no answer before its end, so it must fit the time limit. Below `FEWEST_BOUNDED` the time is too short
     to matter, whatever the limit.
     """
-    if stop or tsp.n > most_in_lattice(HeldKarp(**keys), bool(tsp.precedences)):
+    if stop or tsp.n > HeldKarp(**keys).most_in_lattice(bool(tsp.precedences)):
         return False
     try:
         solver = algorithm("held-karp")

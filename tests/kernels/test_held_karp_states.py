@@ -14,10 +14,11 @@ from hpcsolve.algorithms.held_karp.lattice.planes import (
     Meeting,
     Meetings,
 )
-from hpcsolve.algorithms.held_karp.lattice.recover import cities_before
-from hpcsolve.algorithms.held_karp.lattice.reduce import NO_PATH, ReducedCosts
+from hpcsolve.algorithms.held_karp.lattice.reduce import ReducedCosts
+from hpcsolve.algorithms.held_karp.lattice.run import cities_before
 from hpcsolve.algorithms.held_karp.lattice.split import Split, share_of
 from hpcsolve.algorithms.held_karp.outcome import Statistics
+from hpcsolve.algorithms.held_karp.problem import NO_PATH
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.tsp import NO_ARC
 from tests.oracles import pull_table

@@ -12,8 +12,7 @@ from hpcsolve.algorithms.held_karp.orders import run as orders
 from hpcsolve.algorithms.held_karp.orders.states import encode
 from hpcsolve.algorithms.held_karp.orders.table import Slices, Table
 from hpcsolve.algorithms.held_karp.problem import order_problem
-from hpcsolve.algorithms.held_karp.question import NO_EXTRA_ANSWERS, ExtraAnswers
-from hpcsolve.checkpoint.checkpoints import NONE
+from hpcsolve.algorithms.held_karp.statement import Parameters, TourStatement
 from hpcsolve.device.base import Device
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.questions import TourQuestion
@@ -27,8 +26,8 @@ def order_tables(device: Device) -> None:
                                     (3, "finish", 1)):
         tsp, question = random_question(5, seed, objective, ("open", "before"))
         tsp = replace(tsp, cost=np.where(tsp.cost == NO_ARC, NO_ARC, tsp.cost * factor))
-        extra = NO_EXTRA_ANSWERS if objective == "finish" else ExtraAnswers(arcs=True)
-        answer = orders.run(tsp, question, device, SerialComm(), silent, NONE, extra).answer
+        stated = TourStatement(tsp, Parameters(arcs=objective != "finish"), question)
+        answer = orders.run(stated, device, SerialComm(), silent).answer
         best = best_order(tsp, question)
         assert (getattr(answer, "cost", None) == best[0] if best else answer.infeasible), (objective, answer, best)
         assert best is None or objective == "finish" or answer.arc_costs.min() == best[0]

@@ -9,9 +9,8 @@ tour it proves that there is none. Memory is its limit. The subset lattice is sp
 The methods differ in the states that they keep: lattice/ and orders/ have all of them, bounded/ those that a lower
 bound does not prove useless, batch.py solves many small instances at once. The rest is for all methods:
 
-question.py  the keys of a job, and the question that they state
-problem.py   the one form of every objective and constraint: a depot and m cities
-statement.py the statement of a job, and which method can solve it
+statement.py the keys of a job, the question that they state, and which method can solve it
+problem.py   the one form of every objective and constraint, a depot and m cities; the tie rule
 solve.py     the plan of a job, its run, its kernel files, and a trial of its time
 outcome.py   what a run leaves in the result file
 lattice/     plain sums: all states in two tables that meet in the middle
@@ -20,8 +19,8 @@ bounded/     states that a lower bound proves useless are dropped (kernels: boun
 batch.py     many small instances at once (kernel: batch.cu)
 """
 
-from hpcsolve.algorithms.held_karp.question import Parameters
 from hpcsolve.algorithms.held_karp.solve import HeldKarp
+from hpcsolve.algorithms.held_karp.statement import Parameters
 
 ALGORITHM = HeldKarp()
 

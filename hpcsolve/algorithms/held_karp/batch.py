@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from hpcsolve.algorithms.base import WITHOUT_WORK, Outcome, Plan, Report
 from hpcsolve.algorithms.held_karp.lattice.planes import BLOCK_THREADS
 from hpcsolve.algorithms.held_karp.lattice.split import BINOMIAL
+from hpcsolve.algorithms.held_karp.problem import NO_PATH as NO_PATHS
 from hpcsolve.answers.tours import Tours
 from hpcsolve.device.base import Device, DeviceInfo, Timer
 from hpcsolve.errors import InputError, ResourceError
@@ -20,7 +21,7 @@ from hpcsolve.problems.tsp import NO_ARC, TspBatch
 FILE = "held_karp/batch"
 MOST_CITIES = 15
 """The most cities of an instance."""
-NO_PATH = 0x7FFFFFFF
+NO_PATH = NO_PATHS[4]
 PIECE = 8192
 """Instances that are on the device at a time."""
 BLOCKS_PER_UNIT = {"cpu": 1, "cuda": 8}

@@ -28,18 +28,7 @@ from hpcsolve.algorithms.held_karp.lattice.reduce import reduce_costs
 from hpcsolve.algorithms.held_karp.lattice.split import FEWEST_SPLIT, share_of, split_cities
 from hpcsolve.algorithms.held_karp.orders import run as orders
 from hpcsolve.algorithms.held_karp.outcome import LAYERS, Statistics
-from hpcsolve.algorithms.held_karp.question import NO_EXTRA_ANSWERS, Parameters
-from hpcsolve.algorithms.held_karp.statement import (
-    FEWEST_BOUNDED,
-    FILES,
-    TourStatement,
-    extra_answers,
-    is_bounded,
-    may_be_bounded,
-    most_in_lattice,
-    statement,
-    why_not_bounded,
-)
+from hpcsolve.algorithms.held_karp.statement import FEWEST_BOUNDED, FILES, Parameters, TourStatement, statement
 from hpcsolve.algorithms.trial import Stopwatch, Trial
 from hpcsolve.answers.tour import TOUR, NoTour
 from hpcsolve.answers.tours import TOURS
@@ -95,13 +84,13 @@ class HeldKarp(Algorithm):
         n = n if isinstance(n, int) else None  # a wrong value is refused where the instance is made
         constrained = parameters.before or parameters.position or parameters.not_position
         tables: tuple[str, ...] = (orders.FILE,)
-        if parameters.objective == "sum" and not constrained and extra_answers(parameters) == NO_EXTRA_ANSWERS:
+        if parameters.objective == "sum" and not constrained and parameters.one_answer():
             tables = (planes.FILE,) if generated else (planes.FILE, orders.FILE)  # a file may have precedences
-        if parameters.method == "lattice" or why_not_bounded(parameters):
+        if parameters.method == "lattice" or parameters.why_not_bounded():
             return tables
         if parameters.method == "bounded":
             return BOUND_FILES if n is not None and n >= FEWEST_BOUNDED else (*tables, *BOUND_FILES)
-        few = n is not None and n <= most_in_lattice(parameters, precedences=False) and criteria == NO_STOP
+        few = n is not None and n <= parameters.most_in_lattice(precedences=False) and criteria == NO_STOP
         return tables if few else (*tables, *BOUND_FILES)
 
     def largest_cost(self, n: int, edges: int) -> int:
@@ -131,10 +120,10 @@ class HeldKarp(Algorithm):
         tsp = stated.problem
         if isinstance(tsp, TspBatch):
             return batch.plan(tsp, stated.question, ranks, info)
-        if is_bounded(tsp, stated.parameters, criteria):
+        if stated.is_bounded(criteria):
             return _plan_by_bounds(stated, ranks)
         table = replace(lattice.plan(stated, ranks), method=LATTICE)
-        if not may_be_bounded(tsp, stated.parameters):
+        if not stated.may_be_bounded():
             return table
         note = 'method: bounded, because the table of "lattice" does not fit in the memory'
         return replace(table, otherwise=replace(_plan_by_bounds(stated, ranks), note=note))
@@ -153,7 +142,7 @@ class HeldKarp(Algorithm):
         if saved is not None:
             method = BOUNDED if bounded.LEVEL in saved.numbers else LATTICE
         if not method:
-            method = BOUNDED if is_bounded(tsp, stated.parameters, criteria) else LATTICE
+            method = BOUNDED if stated.is_bounded(criteria) else LATTICE
         outcome = None
         if method == BOUNDED:
             outcome, proof = bounded.run(tsp, stated.orders, device, comm, report, criteria, checkpoints, seed)
@@ -178,7 +167,7 @@ class HeldKarp(Algorithm):
         tsp, parameters = stated.problem, stated.parameters
         if isinstance(tsp, TspBatch):
             return self._trial_of_batch(stated, ranks, device)
-        if is_bounded(tsp, parameters, criteria):
+        if stated.is_bounded(criteria):
             return self._trial_of_bounds(criteria, device, seed)
         draw: Callable[..., Tsp] = random_matrix
         if stated.plain:

@@ -1,21 +1,34 @@
-"""The statement of a job: the question about an instance, or about each of a batch, and which method can answer it."""
+"""The statement of a job: the `[held-karp]` table, the question that it states, and which method can answer it."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Annotated, ClassVar, Literal
 
-from hpcsolve.algorithms.base import NO_STOP, Statement, StopCriteria
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsolve.algorithms.base import NO_STOP, Statement, StopCriteria, Table
 from hpcsolve.algorithms.held_karp import batch
 from hpcsolve.algorithms.held_karp.bounded import run as bounded
 from hpcsolve.algorithms.held_karp.lattice.reduce import ReducedCosts, reduce_costs
-from hpcsolve.algorithms.held_karp.problem import MOST_INNER_CITIES, Core, OrderProblem, core_problem, order_problem
-from hpcsolve.algorithms.held_karp.question import NO_EXTRA_ANSWERS, ExtraAnswers, Parameters, asked
+from hpcsolve.algorithms.held_karp.problem import MOST_INNER_CITIES, Core, OrderProblem, core_of, order_problem
 from hpcsolve.errors import InputError
-from hpcsolve.formats.files import open_file
-from hpcsolve.problems.questions import TourQuestion
-from hpcsolve.problems.tsp import Tsp, TspBatch
+from hpcsolve.formats.files import InputFile, open_file
+from hpcsolve.formats.order_files import read_leg_costs, read_windows
+from hpcsolve.problems.questions import Objective, TourQuestion, Windows, legs
+from hpcsolve.problems.rounding import LARGEST_SUM
+from hpcsolve.problems.tsp import NO_ARC, Tsp, TspBatch
 
+City = int | str
+"""A city by its label or name."""
+Place = Annotated[int, msgspec.Meta(ge=1)]
+LARGEST_WEIGHT = 10**9
+MOST_BEST = 10**4
+"""The most tours that `best` may ask for."""
 LATTICE_CITIES, ORDERED_CITIES = 28, 20
 """The most cities for which `method = "auto"` takes the lattice: for plain sums, and for other questions.
 
@@ -31,6 +44,116 @@ FILES = ("costs", "windows")
 """The keys that name files."""
 
 
+class Parameters(Table, frozen=True):
+    """The `[held-karp]` table of a job file.
+
+    Attributes
+    ----------
+    path
+        "cycle": the tour returns to its first city; "open": it does not.
+    start
+        Label or name (as in the instance's file) of the first city; by default that of a cycle is the instance's first,
+        and that of an open path is free.
+    end
+        Label or name of the last city of an open path, which is free by default. A cycle has no `end`.
+    objective
+        What is minimised. "sum": the sum of the legs' costs; "latency": the sum over the cities of weight times time of
+        arrival, in a cycle with the return to the first city; "position": the sum of the legs' costs, which depend on
+        their place in the tour (`weights` or `costs`); "bottleneck": the dearest leg; "lexicographic": the dearest leg,
+        then the sum; "finish": the end of a tour with time windows (`windows`).
+    weights
+        Integers of at least 0. For "latency" one for each city in the order of the instance, by default 1; for
+        "position" one for each leg in the order of the tour, by which its cost is multiplied.
+    costs
+        For "position": a `.npy` file of shape (legs, n, n) with the costs of each leg, in place of the instance's.
+    windows
+        For "finish": a CSV table with the columns city, earliest, latest and optionally service. A traveller who
+        arrives before `earliest` waits; service must begin by `latest`. The return to the first city must be by its
+        `latest`.
+    before
+        Pairs [[a, b], ...] of cities: a comes before b.
+    position
+        Pairs [[city, k], ...]: the city stands at place k of the tour; the first place is 1.
+    not_position
+        Pairs [[city, k], ...]: the city does not stand at place k of the tour; the first place is 1.
+    forbidden
+        Pairs [[a, b], ...]: no leg leads from a to b.
+    count
+        Whether to count the optimal tours, up to 2^64 - 1. A symmetric cycle counts in both directions.
+    best
+        How many of the best tours to keep, in the order of their values.
+    arcs
+        Whether to compute for each arc the value of the best tour through it. Not with "finish".
+    method
+        "lattice": the table of all states, whose memory doubles with each city; "bounded": states that a lower bound
+        proves useless are dropped, for sums of costs by place alone; "auto": the lattice for up to 28 cities (20 with
+        other objectives and constraints) and where "bounded" is not possible, else "bounded". If one of them does not
+        fit in the memory, the other one takes over. The answer is the same.
+    costs_sha256
+        SHA-256 of the file of `costs`. hpcsolve writes it into the result's job, so that a file that has changed is
+        refused when the job is run again.
+    windows_sha256
+        SHA-256 of the file of `windows`, for the same purpose.
+
+    For study
+    ---------
+    layout
+        How the lattice stores its states. "planes": split over ranks, any size; "compact": one table of all states on
+        one rank, as an oracle, for plain sums without `before`, `position`, `not-position`, `count`,
+        `best` and `arcs` alone.
+    """
+
+    STOPS: ClassVar[tuple[str, ...]] = ("memory", "seconds", "target")
+
+    path: Literal["cycle", "open"] = "cycle"
+    start: City | None = None
+    end: City | None = None
+    objective: Objective = "sum"
+    weights: list[Annotated[int, msgspec.Meta(ge=0, le=LARGEST_WEIGHT)]] | None = None
+    costs: str | None = None
+    windows: str | None = None
+    before: list[tuple[City, City]] = msgspec.field(default_factory=list)
+    position: list[tuple[City, Place]] = msgspec.field(default_factory=list)
+    not_position: list[tuple[City, Place]] = msgspec.field(default_factory=list)
+    forbidden: list[tuple[City, City]] = msgspec.field(default_factory=list)
+    count: bool = False
+    best: Annotated[int, msgspec.Meta(ge=1, le=MOST_BEST)] = 1
+    arcs: bool = False
+    method: Literal["auto", "lattice", "bounded"] = "auto"
+    layout: Literal["planes", "compact"] = "planes"
+    costs_sha256: str | None = None
+    windows_sha256: str | None = None
+
+    def stops(self) -> tuple[str, ...]:
+        """Return the keys of `[stop]`, which the lattice cannot honour."""
+        return () if self.method == "lattice" else self.STOPS
+
+    def can_resume(self) -> bool:
+        """Return whether a run writes checkpoints."""
+        return self.layout == "planes"
+
+    def one_answer(self) -> bool:
+        """Return whether an optimal tour is all that is asked for."""
+        return not self.count and self.best == 1 and not self.arcs
+
+    def most_in_lattice(self, precedences: bool) -> int:
+        """Return the most cities for which "auto" takes the lattice. `precedences`: whether the instance has some."""
+        plain = self.objective == "sum" and not (self.before or precedences or self.position or self.not_position)
+        return LATTICE_CITIES if plain else ORDERED_CITIES
+
+    def why_not_bounded(self) -> str:
+        """Return why bounds cannot solve what is asked for, in words, or ""."""
+        if self.layout != "planes":
+            return f'layout = "{self.layout}" belongs to the lattice'
+        if not self.one_answer():
+            return "more than one optimal tour needs all states (count, best, arcs)"
+        if self.objective not in ("sum", "latency", "position"):
+            return f'objective = "{self.objective}" does not add up costs by place'
+        if self.objective == "latency" and len(set(self.weights or ())) > 1:
+            return "with different weights of the cities the costs depend on which cities are left"
+        return ""
+
+
 @dataclass(frozen=True, eq=False)
 class TourStatement(Statement):
     """What is asked of an instance, in the forms that the methods solve. Each form is made when it is first needed.
@@ -42,19 +165,14 @@ class TourStatement(Statement):
     question: TourQuestion
 
     @property
-    def extra(self) -> ExtraAnswers:
-        """What is asked for beside an optimal tour."""
-        return extra_answers(self.parameters)
-
-    @property
     def plain(self) -> bool:
         """Whether it is a plain sum, without further answers."""
-        return self.question.plain and self.extra == NO_EXTRA_ANSWERS
+        return self.question.plain and self.parameters.one_answer()
 
     @cached_property
     def core(self) -> Core:
         """The cities and the depot, with the instance's own costs."""
-        return core_problem(self.problem, self.question)
+        return core_of(self.problem, self.question)
 
     @cached_property
     def reduced(self) -> ReducedCosts:
@@ -70,7 +188,7 @@ class TourStatement(Statement):
         """Return whether the method's states suffice for the costs as they are."""
         if isinstance(self.problem, TspBatch):
             return batch.fits(self.problem, self.question)
-        by_bounds = is_bounded(self.problem, self.parameters)
+        by_bounds = self.is_bounded()
         if not by_bounds and self.question.plain and len(self.core.cities) > MOST_LATTICE_CITIES:
             return True  # the plan refuses them with a better message
         try:
@@ -79,13 +197,48 @@ class TourStatement(Statement):
             return False
         return not isinstance(form, OrderProblem) or not by_bounds or bounded.fits(form)
 
+    def is_bounded(self, criteria: StopCriteria = NO_STOP) -> bool:
+        """Return whether the job is solved by bounds.
+
+        Parameters
+        ----------
+        criteria
+            Criteria to stop at, which the lattice cannot honour.
+
+        Raises
+        ------
+        InputError
+            The method cannot solve this kind of problem.
+        """
+        tsp, own, stops = self.problem, self.parameters, criteria != NO_STOP
+        obstacle = "a batch is solved by tables" if isinstance(tsp, TspBatch) else own.why_not_bounded()
+        if own.method == "bounded" and obstacle:
+            raise InputError(f'held-karp.method: "bounded" cannot do this: {obstacle}; use "auto" or "lattice"')
+        if own.method == "auto" and stops and obstacle:
+            raise InputError(
+                f'stop: only held-karp.method = "bounded" can be stopped early, but {obstacle}; remove [stop]')
+        if own.method == "lattice" or obstacle or tsp.n < FEWEST_BOUNDED:
+            return False
+        return own.method == "bounded" or stops or tsp.n > own.most_in_lattice(bool(tsp.precedences))
+
+    def may_be_bounded(self) -> bool:
+        """Return whether bounds may solve the job in place of a lattice that does not fit in the memory."""
+        own = self.parameters
+        return own.method == "auto" and self.problem.n >= FEWEST_BOUNDED and not own.why_not_bounded()
+
     def may_end_early(self, criteria: StopCriteria = NO_STOP) -> bool:
         """Return whether bounds solve it, whose best tour so far is an answer."""
-        return super().may_end_early(criteria) and is_bounded(self.problem, self.parameters, criteria)
+        return super().may_end_early(criteria) and self.is_bounded(criteria)
 
 
 def statement(tsp: Tsp | TspBatch, parameters: Parameters) -> TourStatement:
-    """Return the statement of a job, whose files are read. Raises as `asked`, and for files that have changed."""
+    """Return the statement of a job.
+
+    Raises
+    ------
+    InputError
+        By key: a city is not one of the instance's, keys contradict each other, or a file does not fit or has changed.
+    """
     files = {}
     for key in FILES:
         path, expected = getattr(parameters, key), getattr(parameters, f"{key}_sha256")
@@ -95,57 +248,102 @@ def statement(tsp: Tsp | TspBatch, parameters: Parameters) -> TourStatement:
                 what = f"is not the file of the job (its SHA-256 differs); --set held-karp.{key}=FILE uses it anyway"
                 raise files[key].error(what)
     sha256 = {key: file.sha256 for key, file in files.items()}
-    return TourStatement(tsp, parameters, asked(tsp, parameters, files), sha256)
+    asked = _of_batch(parameters) if isinstance(tsp, TspBatch) else _asked(tsp, parameters, files)
+    return TourStatement(tsp, parameters, asked, sha256)
 
 
-def extra_answers(parameters: Parameters) -> ExtraAnswers:
-    """Return what the parameters ask for beside an optimal tour."""
-    return ExtraAnswers(parameters.count, parameters.best, parameters.arcs)
+def _of_batch(parameters: Parameters) -> TourQuestion:
+    """Return the question of a plain tour of each instance. Raises `InputError` by key for anything else."""
+    defaults = msgspec.structs.asdict(Parameters())
+    for key, value in msgspec.structs.asdict(parameters).items():
+        if key not in ("path", "method") and value != defaults[key]:
+            raise InputError(f"held-karp.{key.replace('_', '-')}: a batch takes plain tours alone; remove this key")
+    return TourQuestion(parameters.path)
 
 
-def is_bounded(tsp: Tsp | TspBatch, parameters: Parameters, criteria: StopCriteria = NO_STOP) -> bool:
-    """Return whether a job is solved by bounds.
+def _asked(tsp: Tsp, parameters: Parameters, files: Mapping[str, InputFile]) -> TourQuestion:
+    """Return the question that the parameters put to an instance. Raises as `statement`."""
+    def position(city: City, key: str) -> int:
+        """Return the position of a city in the instance, from 0."""
+        try:
+            return int(tsp.positions([city])[0])
+        except InputError as error:
+            raise InputError(f"held-karp.{key}: {error}") from None
 
-    Parameters
-    ----------
-    criteria
-        Criteria to stop at, which the lattice cannot honour.
+    def pairs(key: str, given: Sequence[tuple[City, City]]) -> tuple[tuple[int, int], ...]:
+        found = tuple((position(a, key), position(b, key)) for a, b in given)
+        for (a, b), pair in zip(found, given):
+            if a == b:
+                raise InputError(f"held-karp.{key}: {list(pair)} names one city twice")
+        return found
 
-    Raises
-    ------
-    InputError
-        The method cannot solve this kind of problem.
-    """
-    stops = criteria != NO_STOP
-    obstacle = "a batch is solved by tables" if isinstance(tsp, TspBatch) else why_not_bounded(parameters)
-    if parameters.method == "bounded" and obstacle:
-        raise InputError(f'held-karp.method: "bounded" cannot do this: {obstacle}; use "auto" or "lattice"')
-    if parameters.method == "auto" and stops and obstacle:
-        raise InputError(f'stop: only held-karp.method = "bounded" can be stopped early, but {obstacle}; remove [stop]')
-    if parameters.method == "lattice" or obstacle or isinstance(tsp, TspBatch) or tsp.n < FEWEST_BOUNDED:
-        return False
-    return parameters.method == "bounded" or stops or tsp.n > most_in_lattice(parameters, bool(tsp.precedences))
+    start = None if parameters.start is None else position(parameters.start, "start")
+    end = None if parameters.end is None else position(parameters.end, "end")
+    if parameters.path == "cycle" and end is not None:
+        raise InputError('held-karp.end: a cycle ends where it starts; remove it or set path = "open"')
+    if start is not None and start == end:
+        if tsp.n > 1:
+            raise InputError("held-karp.end: an open path cannot end in the city where it starts")
+        end = None  # one city is both ends
+    _refuse_combinations(tsp, parameters)
+    count, weights, objective = legs(tsp.n, parameters.path), None, parameters.objective
+    if parameters.weights is not None:
+        wanted, of = (tsp.n, "cities") if objective == "latency" else (count, "legs of the tour")
+        if len(parameters.weights) != wanted:
+            what = f"{len(parameters.weights)} weights for {wanted} {of}; give one for each"
+            raise InputError(f"held-karp.weights: {what}")
+        weights = np.array(parameters.weights, np.int64)
+    costs = read_leg_costs(files["costs"], tsp, count) if "costs" in files else None
+    windows = _windows(tsp, files["windows"]) if "windows" in files else None
+    if tsp.precedences and parameters.path == "cycle" and parameters.start is None:
+        raise InputError('held-karp.path: the instance says which cities come before others, so a cycle needs a first '
+                         'city; set start, or path = "open"')
+    precedences = tuple(dict.fromkeys((*tsp.precedences, *pairs("before", parameters.before))))
+    places: NDArray[np.bool_] | None = None
+    if parameters.position or parameters.not_position:
+        places = np.ones((tsp.n, tsp.n), bool)
+        for key, given in (("position", parameters.position), ("not-position", parameters.not_position)):
+            for city, place in given:
+                if place > tsp.n:
+                    what = f"place {place} of a tour of {tsp.n} cities; places are 1 to {tsp.n}"
+                    raise InputError(f"held-karp.{key}: {what}")
+                places[position(city, key)] &= (np.arange(1, tsp.n + 1) == place) == (key == "position")
+    forbidden = pairs("forbidden", parameters.forbidden)
+    return TourQuestion(parameters.path, start, end, objective, weights, costs, windows, precedences, places, forbidden)
 
 
-def may_be_bounded(tsp: Tsp, parameters: Parameters) -> bool:
-    """Return whether bounds may solve a job in place of a lattice that does not fit in the memory."""
-    return parameters.method == "auto" and tsp.n >= FEWEST_BOUNDED and not why_not_bounded(parameters)
+def _refuse_combinations(tsp: Tsp, parameters: Parameters) -> None:
+    """Refuse keys that do not go with the objective or the layout, and an objective without the keys that it needs."""
+    objective = parameters.objective
+    needs = {"weights": ("latency", "position"), "costs": ("position",), "windows": ("finish",)}
+    for key, objectives in needs.items():
+        if getattr(parameters, key) is not None and objective not in objectives:
+            wanted = " or ".join(f'"{name}"' for name in objectives)
+            raise InputError(f'held-karp.{key}: only objective = {wanted} takes it; this job has "{objective}"')
+    if objective == "position" and (parameters.weights is None) == (parameters.costs is None):
+        raise InputError('held-karp.objective: "position" needs one of weights (one for each leg) and costs (a file)')
+    if objective == "finish" and parameters.windows is None:
+        raise InputError('held-karp.objective: "finish" needs windows, a CSV table of time windows')
+    if objective == "finish" and parameters.arcs:
+        raise InputError('held-karp.arcs: objective = "finish" does not take it, since the rest of a tour depends on '
+                         "the time; remove arcs")
+    others = {  # what the layout "compact" does not solve
+        f'objective = "{objective}"': objective != "sum", "before": parameters.before,
+        "position": parameters.position, "not-position": parameters.not_position, "count": parameters.count,
+        "best": parameters.best > 1, "arcs": parameters.arcs, "the precedences of the instance": tsp.precedences,
+    }
+    other = next((name for name, given in others.items() if given), "")
+    if parameters.layout == "compact" and other:
+        raise InputError(f'held-karp.layout: "compact" does not go with {other}; remove layout')
 
 
-def most_in_lattice(parameters: Parameters, precedences: bool) -> int:
-    """Return the most cities for which "auto" takes the lattice. `precedences`: whether the instance has some."""
-    plain = parameters.objective == "sum" and not (parameters.before or precedences)
-    return LATTICE_CITIES if plain and not (parameters.position or parameters.not_position) else ORDERED_CITIES
-
-
-def why_not_bounded(parameters: Parameters) -> str:
-    """Return why bounds cannot solve what the parameters ask for, in words, or ""."""
-    if parameters.layout != "planes":
-        return f'layout = "{parameters.layout}" belongs to the lattice'
-    if extra_answers(parameters) != NO_EXTRA_ANSWERS:
-        return "more than one optimal tour needs all states (count, best, arcs)"
-    if parameters.objective not in ("sum", "latency", "position"):
-        return f'objective = "{parameters.objective}" does not add up costs by place'
-    if parameters.objective == "latency" and len(set(parameters.weights or ())) > 1:
-        return "with different weights of the cities the costs depend on which cities are left"
-    return ""
+def _windows(tsp: Tsp, file: InputFile) -> Windows:
+    """Return the time windows of a file, whose sums with the costs fit 62 bits."""
+    allowed = tsp.cost != NO_ARC
+    if (tsp.cost[allowed] < 0).any():
+        raise InputError("held-karp.windows: a cost is negative; travelling times must be at least 0")
+    windows = read_windows(file, tsp)
+    total = sum(map(int, windows.service)) + max(map(int, windows.earliest))
+    if total + int(tsp.cost[allowed].max(initial=0)) * tsp.n > LARGEST_SUM:
+        raise InputError("held-karp.windows: the times are so large that their sum may overflow 62 bits")
+    return windows

@@ -23,7 +23,7 @@ from hpcsolve.algorithms.held_karp.bounded.search import Budget, budget_of
 from hpcsolve.algorithms.held_karp.bounded.tighten import Tightener, good_order
 from hpcsolve.algorithms.held_karp.orders import run as orders
 from hpcsolve.algorithms.held_karp.problem import order_problem
-from hpcsolve.algorithms.held_karp.statement import is_bounded
+from hpcsolve.algorithms.held_karp.statement import TourStatement
 from hpcsolve.answers.tour import Tour
 from hpcsolve.checkpoint.checkpoints import Checkpoints
 from hpcsolve.checkpoint.store import State
@@ -109,7 +109,7 @@ def test_long_as_the_lattice(symmetric: bool, device: Device) -> None:
 def test_long_other_kinds_as_the_lattice(objective: str, constraints: tuple[str, ...], device: Device) -> None:
     for seed in range(COUNT):
         tsp, question = random_question(18 + seed % 5, 2 * seed, objective, constraints, bool(seed % 3), 50)
-        answer = orders.run(tsp, question, device, SerialComm(), silent).answer
+        answer = orders.run(TourStatement(tsp, held_karp.Parameters(), question), device, SerialComm(), silent).answer
         proof, tour = prove(tsp, question, device, levels=(6, 8))
         found = (answer.cost, answer.tour.tolist()) if isinstance(answer, Tour) else (None, None)
         assert proof.optimal and (proof.value, tour) == found, seed
@@ -118,8 +118,8 @@ def test_long_other_kinds_as_the_lattice(objective: str, constraints: tuple[str,
 def test_auto_takes_the_lattice_for_few_cities() -> None:
     for objective, most in (("sum", 28), ("latency", 20)):
         parameters = held_karp.Parameters(objective=objective)
-        few, many = (random_costs(n, 1) for n in (most, most + 1))
-        assert (is_bounded(few, parameters), is_bounded(many, parameters)) == (False, True)
+        few, many = (held_karp.ALGORITHM.statement(random_costs(n, 1), parameters) for n in (most, most + 1))
+        assert (few.is_bounded(), many.is_bounded()) == (False, True)
 
 
 @pytest.mark.parametrize("parameters", [held_karp.Parameters(), held_karp.Parameters(objective="latency")])
@@ -217,7 +217,7 @@ def test_a_cap_that_is_too_small_leaves_a_valid_bound_and_order(device: Device) 
         objective, constraints = ("position", "sum", "latency")[seed % 3], CONSTRAINTS[(0, 3, 4)[seed // 3 % 3]]
         tsp, question = random_question(17 + seed % 2, 2 * seed, objective, constraints, top=50)
         problem, cap = order_problem(tsp, question), StopCriteria(memory=240)
-        best = orders.run(tsp, question, device, SerialComm(), silent).answer
+        best = orders.run(TourStatement(tsp, held_karp.Parameters(), question), device, SerialComm(), silent).answer
         outcome, proof = bounded.run(tsp, problem, device, SerialComm(), silent, cap)
         answer = outcome.answer
         assert question.check(tsp, answer.tour.tolist()) == answer.cost >= best.cost, seed
@@ -242,7 +242,7 @@ def test_a_search_that_drops_no_best_order_is_the_proof(device: Device, monkeypa
         prover = Prover(of_orders(problem), device, SerialComm(), Budget(10**6, 10**6), levels=(5,), rounds=2,
                         width=16)
         proof = prover.run()
-        answer = orders.run(tsp, question, device, SerialComm(), silent).answer
+        answer = orders.run(TourStatement(tsp, held_karp.Parameters(), question), device, SerialComm(), silent).answer
         assert proof.order is not None and proof.optimal
         assert (proof.value, problem.core.tour(proof.order).tolist()) == (answer.cost, answer.tour.tolist()), seed
         narrow += proof.last.dropped < NO_PATH

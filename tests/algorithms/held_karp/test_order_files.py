@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from hpcsolve.algorithms import held_karp
-from hpcsolve.algorithms.held_karp import question
+from hpcsolve.algorithms.held_karp import statement
 from hpcsolve.device.host import HostDevice
 from tests.order_oracle import random_question
 from tests.thread_comm import on_ranks
@@ -29,12 +29,12 @@ def test_other_ranks_read_no_files(objective: str, method: str, tmp_path: Path,
     parameters = held_karp.Parameters(objective=objective, method=method, **{key: str(file)})
     own, readings = threading.local(), []
     for name in ("read_windows", "read_leg_costs"):
-        def reading(*given: object, original: object = getattr(question, name)) -> object:
+        def reading(*given: object, original: object = getattr(statement, name)) -> object:
             assert own.rank == 0, "another rank reads a file"
             readings.append(own.rank)
             return original(*given)
 
-        monkeypatch.setattr(question, name, reading)
+        monkeypatch.setattr(statement, name, reading)
 
     def work(comm):
         own.rank = comm.rank

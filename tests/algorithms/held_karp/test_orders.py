@@ -16,9 +16,8 @@ from hpcsolve.algorithms.base import silent
 from hpcsolve.algorithms.held_karp.orders import run as orders
 from hpcsolve.algorithms.held_karp.orders.table import Slices
 from hpcsolve.algorithms.held_karp.problem import OrderProblem, order_problem, question_without_dearer
-from hpcsolve.algorithms.held_karp.question import ExtraAnswers
+from hpcsolve.algorithms.held_karp.statement import Parameters, TourStatement
 from hpcsolve.answers.tour import NoTour
-from hpcsolve.checkpoint.checkpoints import NONE
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import ResourceError
@@ -32,6 +31,11 @@ INSTANCES = int(os.environ.get("HPCSOLVE_ORDERS", "3"))
 LARGEST = 9 if INSTANCES > 7 else 7
 CONSTRAINTS = ((), ("before",), ("position",), ("not-position", "forbidden"), ("ends",), ("open", "before"),
                ("ends", "before", "not-position"), ("open", "forbidden"))
+
+
+def stated(tsp: Tsp, question: TourQuestion, **keys: object) -> TourStatement:
+    """Return the statement of a question, with what the keys ask for beside the best tour."""
+    return TourStatement(tsp, Parameters(**keys), question)  # type: ignore[arg-type]
 
 
 def best_of_statement(tsp: Tsp, question: TourQuestion) -> tuple[int, list[int]] | None:
@@ -77,7 +81,7 @@ def test_the_check_gives_every_tour_its_value(objective: str, constraints: tuple
 
 def solved(tsp: Tsp, question: TourQuestion, device: Device, comm: Comm) -> tuple[int, list[int]] | None:
     """Return value and tour of the lattice's answer."""
-    answer = orders.run(tsp, question, device, comm, silent).answer
+    answer = orders.run(stated(tsp, question), device, comm, silent).answer
     return None if isinstance(answer, NoTour) else (answer.cost, answer.tour.tolist())
 
 
@@ -101,7 +105,7 @@ def test_ranks_and_threads_do_not_change_the_solution(objective: str) -> None:
     def work(comm: ThreadComm) -> tuple[int, list[int]] | None:
         with HostDevice(1) as device:
             answer = solved(tsp, question, device, comm)
-            need = orders.plan(tsp, question, comm.size)
+            need = orders.plan(stated(tsp, question), comm.size)
             assert device.memory_peak == need.device_bytes[comm.rank] and device.allocated == 0
             assert comm.sent == need.bytes_sent[comm.rank]
             return answer
@@ -131,7 +135,7 @@ def test_large_costs_take_states_of_64_bits(objective: str, factor: int, device:
             question = replace(question, windows=scaled)
         found = solved(large, question, device, SerialComm())
         assert found == (None if small is None else (small[0] * factor, small[1]))
-        assert orders.plan(large, question, 1).details["states"] == "64-bit"
+        assert orders.plan(stated(large, question), 1).details["states"] == "64-bit"
 
 
 def test_negative_costs(device: Device) -> None:
@@ -158,17 +162,17 @@ def test_negative_costs_of_64_bits_leave_missing_arcs_missing(objective: str, de
 
 def test_the_largest_size_that_fits_is_the_largest() -> None:
     for ranks in (1, 3):
-        need = [sum(e.needed) // ranks for e in (orders.plan(*random_question(n, 0, "latency"), ranks)
+        need = [sum(e.needed) // ranks for e in (orders.plan(stated(*random_question(n, 0, "latency")), ranks)
                                                  for n in (14, 15))]
-        largest = orders.plan(*random_question(10, 0, "latency"), ranks).largest
-        free = max(orders.plan(*random_question(14, 0, "latency"), ranks).needed)
+        largest = orders.plan(stated(*random_question(10, 0, "latency")), ranks).largest
+        free = max(orders.plan(stated(*random_question(14, 0, "latency")), ranks).needed)
         assert need[0] < need[1] and largest([free] * ranks) == 14 and largest([free - 1] * ranks) == 13
 
 
 def test_too_many_cities_are_refused() -> None:
     tsp, question = random_question(33, 0, "latency")
     with pytest.raises(ResourceError, match=r"33 cities are too many.* 32 at most"):
-        orders.plan(tsp, question, 1)
+        orders.plan(stated(tsp, question), 1)
 
 
 @pytest.mark.parametrize("constraints", CONSTRAINTS[:6])
@@ -182,7 +186,7 @@ def test_the_best_and_the_number_of_optimal_tours(objective: str, constraints: t
         ranked = [(value, tour) for value, _, tour in
                   sorted((value, tour[::-1], tour) for value, tour in zip(values.tolist(), tours.tolist()))
                   if value < MISSING]
-        run = orders.run(tsp, question, device, SerialComm(), silent, NONE, ExtraAnswers(True, 40))
+        run = orders.run(stated(tsp, question, count=True, best=40), device, SerialComm(), silent)
         answer = run.answer
         if not ranked:
             assert answer == NoTour(True)
@@ -205,8 +209,7 @@ def best_through(tsp: Tsp, question: TourQuestion) -> list[tuple[int, int, int]]
 
 def through_arcs(tsp: Tsp, question: TourQuestion, device: Device, comm: Comm) -> list[tuple[int, int, int]]:
     """Return the same as `best_through`, from the tables, after the answer's own check."""
-    asked = ExtraAnswers(best=3, arcs=True)
-    answer = orders.run(tsp, question, device, comm, silent, NONE, asked).answer
+    answer = orders.run(stated(tsp, question, best=3, arcs=True), device, comm, silent).answer
     if isinstance(answer, NoTour):
         return []
     assert answer.check(tsp, question).passed
@@ -236,7 +239,7 @@ def test_ranks_and_threads_do_not_change_the_arcs(objective: str) -> None:
         def work(comm: ThreadComm) -> list[tuple[int, int, int]]:
             with HostDevice(1 + comm.rank % 2) as device:
                 found = through_arcs(tsp, question, device, comm)  # noqa: B023
-                need = orders.plan(tsp, question, comm.size, ExtraAnswers(arcs=True))  # noqa: B023
+                need = orders.plan(stated(tsp, question, arcs=True), comm.size)  # noqa: B023
                 assert device.memory_peak == need.device_bytes[comm.rank] and device.allocated == 0
                 assert comm.sent == need.bytes_sent[comm.rank]
                 return found
@@ -247,7 +250,7 @@ def test_ranks_and_threads_do_not_change_the_arcs(objective: str) -> None:
 
 def test_wrong_arcs_are_found() -> None:
     tsp, question = random_question(6, 1, "sum")
-    run = orders.run(tsp, question, HostDevice(1), SerialComm(), silent, NONE, ExtraAnswers(arcs=True))
+    run = orders.run(stated(tsp, question, arcs=True), HostDevice(1), SerialComm(), silent)
     answer = run.answer
     on_tour = int(np.argmin(answer.arc_costs))
     dearer, cheaper = answer.arc_costs.copy(), answer.arc_costs.copy()
@@ -265,7 +268,7 @@ def test_the_number_of_tours_saturates(device: Device) -> None:
     for most, number in ((2**64 - 1, 5040), (100, 100)):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("hpcsolve.algorithms.held_karp.orders.states.MOST_COUNTED", most)
-            run = orders.run(tsp, TourQuestion, device, SerialComm(), silent, NONE, ExtraAnswers(count=True))
+            run = orders.run(stated(tsp, TourQuestion(), count=True), device, SerialComm(), silent)
             assert run.answer.optimal_tours == number
 
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.held_karp.lattice.reduce import NO_PATH, quick_tour, reduce_costs
+from hpcsolve.algorithms.held_karp.lattice.reduce import quick_tour, reduce_costs
+from hpcsolve.algorithms.held_karp.problem import NO_PATH
 from hpcsolve.errors import InputError
 from hpcsolve.problems.tsp import NO_ARC
 from tests.oracles import brute_force, cost_of

@@ -73,7 +73,7 @@ class Proof:
     optimal
         Whether it is proven that the order is best, or that there is none.
     chosen
-        Whether the order is the one of all optimal orders that the lattice returns.
+        Whether the order is the answer by the tie rule.
     capped
         Whether the search ended without a proof because layers were too wide for the memory.
     last
@@ -262,7 +262,7 @@ class Prover:
         if not found.whole(self.problem.cities):
             return
         tracer = self._tracer(bounds, found)
-        least, _, _ = tracer.ends(single=True)
+        least = tracer.ends()[0]
         if least >= NO_PATH:
             return
         order = tracer.order()
@@ -302,7 +302,7 @@ class Prover:
         return self._ended_early(bounds, capped=not self._watch.ended)
 
     def _conclude(self, bounds: Tightener) -> Proof:
-        """Return the proof, with the one of all optimal orders that the lattice returns."""
+        """Return the proof, with the answer by the tie rule."""
         if not self.last.whole(self.problem.cities):
             return self._no_order(bounds)
         bounds.best.raise_lower(bounds.best.upper)

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.held_karp.bounded.places import PlaceCosts
+from hpcsolve.algorithms.held_karp.problem import NO_PATH as NO_PATHS
 from hpcsolve.device.base import Argument, Buffer, Device
 from hpcsolve.parallel.comm import Comm, Request, SerialComm, even_shares
 from hpcsolve.problems.tsp import NO_ARC
@@ -38,7 +39,7 @@ A unit is a CPU's thread or a GPU's multiprocessor. A thread takes about 1 ms fo
 take longer to send than to compute.
 """
 FILE = "held_karp/bounds"
-NO_PATH = 0x7FFFFFFF
+NO_PATH = NO_PATHS[4]
 """The value at which reduced costs and bounds saturate."""
 NO_SCALED_ARC = np.int64(2**61)
 """`NO_ARC` among scaled costs, so small that no sum with it overflows."""

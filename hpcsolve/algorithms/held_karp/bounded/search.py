@@ -1,15 +1,14 @@
 """One search through all layers, with all states or with a limited width, and the search back for orders.
 
-The answer is the order of least cost whose last city is the smallest, of these the one whose last but one is, etc.
 A state (set, j) comes from (set without j, i) if the values differ by the cost of the arc from i to j. The ranks look
-for these states in the layers that they have kept. Where only half of the orders were searched, because each costs the
-same backwards, the answer may be the reverse of the one whose first cities are the smallest.
+for these states in the layers that they have kept, and of equal ones take the first by the tie rule. Where only half of
+the orders were searched, because each costs the same backwards, the answer may be the reverse of an order of that half.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -28,6 +27,7 @@ from hpcsolve.algorithms.held_karp.bounded.layers import (
     visited,
 )
 from hpcsolve.algorithms.held_karp.bounded.relaxation import NO_PATH, Relaxation
+from hpcsolve.algorithms.held_karp.problem import tie
 from hpcsolve.parallel.comm import Comm
 
 STATE_BYTES = {1: 12, 2: 20}
@@ -160,49 +160,35 @@ def _narrowed(expander: Expander, layer: Layer, place: int, width: int, found: S
     if count <= width:
         return layer, count, 0
     bounds = expander.bounds(layer, place)
-    threshold, room = bound_of_width(bounds, width, comm)
-    keep = bounds < threshold
-    tied = np.flatnonzero(bounds == threshold)
-    keep[tied[smallest_keys(layer.keys[tied], room, comm)]] = True
+    keep = smallest([bounds, *layer.keys.T[::-1]], width, comm)
     dropped = min(comm.allgather(int(bounds[~keep].min(initial=NO_PATH))))
     found.dropped = min(found.dropped, dropped)
     begin = np.searchsorted(np.flatnonzero(keep), layer.begin)
     return Layer(layer.keys[keep], layer.values[keep], begin), width, count - width
 
 
-def bound_of_width(bounds: NDArray[np.uint32], width: int, comm: Comm) -> tuple[int, int]:
-    """Return the bound of the state at position `width` of all ranks' states, and how many with this bound fit."""
-    high, room = _digit(_digits(bounds, 16), width, comm)
-    low, room = _digit(_digits(bounds[_digits(bounds, 16) == high], 0), room, comm)
-    return high << 16 | low, room
+def smallest(words: Sequence[NDArray[np.unsignedinteger]], room: int, comm: Comm) -> NDArray[np.bool_]:
+    """Return which of this rank's rows are among the `room` smallest of all ranks', which have more. Collective.
 
-
-def smallest_keys(keys: Keys, room: int, comm: Comm) -> NDArray[np.int64]:
-    """Return which of this rank's keys are among the `room` smallest of all ranks'. There are more, and all differ."""
-    chosen, left = [], np.arange(len(keys))
-    for word in range(keys.shape[1] - 1, -1, -1):
-        for shift in (48, 32, 16, 0):
-            digits = _digits(keys[left, word], shift)
-            at, room = _digit(digits, room, comm)
-            chosen.append(left[digits < at])
-            left = left[digits == at]
-    return np.concatenate(chosen)
-
-
-def _digits(values: NDArray[np.unsignedinteger], shift: int) -> NDArray[np.uint16]:
-    """Return the 16 bits of each value from bit `shift` on."""
-    return (values >> values.dtype.type(shift)).astype(np.uint16)
-
-
-def _digit(digits: NDArray[np.uint16], room: int, comm: Comm) -> tuple[int, int]:
-    """Return the digit of position `room` of all ranks' sorted digits, and how many with this digit come before it."""
-    counts = np.zeros(1 << 16, np.int64)
-    for first in range(0, len(digits), PIECE):
-        counts += np.bincount(digits[first : first + PIECE], minlength=1 << 16)
-    counts = np.sum(comm.allgather(counts), axis=0)
-    up_to = np.cumsum(counts)
-    at = int(np.searchsorted(up_to, room, side="right"))
-    return at, room - int(up_to[at] - counts[at])
+    Parameters
+    ----------
+    words
+        Columns of a table whose rows all differ. The first one is compared first.
+    """
+    chosen, left = np.zeros(len(words[0]), bool), np.ones(len(words[0]), bool)
+    for word in words:
+        for shift in range(8 * word.itemsize - 16, -1, -16):
+            digits = (word[left] >> word.dtype.type(shift)).astype(np.uint16)
+            counts = np.zeros(1 << 16, np.int64)
+            for first in range(0, len(digits), PIECE):
+                counts += np.bincount(digits[first : first + PIECE], minlength=1 << 16)
+            counts = np.sum(comm.allgather(counts), axis=0)
+            up_to = np.cumsum(counts)
+            at = int(np.searchsorted(up_to, room, side="right"))  # the digit at position `room` of all ranks' rows
+            room -= int(up_to[at] - counts[at])
+            chosen[left] = digits < at
+            left[left] = digits == at
+    return chosen
 
 
 class Tracer:
@@ -219,10 +205,10 @@ class Tracer:
     def __init__(self, layers: list[Layer], cost: NDArray[np.uint32], comm: Comm) -> None:
         self.layers, self.cost, self.comm, self.cities = layers, cost.astype(np.int64), comm, cost.shape[1]
 
-    def ends(self, single: bool) -> tuple[int, Keys, NDArray[np.int64]]:
+    def ends(self) -> tuple[int, Keys, NDArray[np.int64]]:
         """Return the least reduced cost of an order, and the keys and values of the last states of such orders.
 
-        If `single`, that is the one whose last city is the smallest. The cost is `NO_PATH` if there is no order.
+        The cost is `NO_PATH` if there is no order.
         """
         last = self.layers[-1]
         total = last.values + self.cost[self.cities, last_cities(last.keys), 0]
@@ -230,53 +216,53 @@ class Tracer:
         mine = np.flatnonzero(total == least) if least < NO_PATH else np.zeros(0, np.int64)
         parts = self.comm.allgather((last.keys[mine], last.values[mine].astype(np.int64)))
         keys, values = (np.concatenate(arrays) for arrays in zip(*parts))
-        order = np.argsort(last_cities(keys), kind="stable")[: 1 if single else None]
-        return least, keys[order], values[order]
+        return least, keys, values
 
     def order(self) -> list[int]:
-        """Return an order of least cost: the one whose last city is the smallest, and so on backwards. Collective."""
-        _, keys, values = self.ends(single=True)
-        order = []
+        """Return the order of least cost, of equal ones by the tie rule. Collective."""
+        _, keys, values = self.ends()
+        order = list[int]()
         for place in range(self.cities, 0, -1):
-            order.append(int(last_cities(keys)[0]))
+            cities = last_cities(keys).tolist()
+            at = min(range(len(cities)), key=lambda i: tie([cities[i], *order]))
+            order.insert(0, cities[at])
             if place > 1:
-                keys, values = self._before(keys, values, place)
-                first = last_cities(keys).argmin()
-                keys, values = keys[first : first + 1], values[first : first + 1]
-        return order[::-1]
+                keys, values = self._before(keys[at : at + 1], values[at : at + 1], place)
+        return order
 
     def order_or_reverse(self) -> list[int] | None:
-        """Return the smallest order, as above, of those of least cost and their reverses. Collective.
+        """Return the first order by the tie rule of those of least cost and their reverses. Collective.
 
         It is None if too many states are on such orders.
         """
-        forward = self._order_from_the_first()
-        return None if forward is None else min(self.order()[::-1], forward)[::-1]
+        reverse = self._reverse()
+        return None if reverse is None else min(self.order(), reverse, key=tie)
 
-    def _order_from_the_first(self) -> list[int] | None:
-        """Return the order of least cost whose first city is the smallest, of these the one whose second is, ..."""
-        _, keys, values = self.ends(single=False)
-        found, states = [(keys, values)], len(keys)
+    def _reverse(self) -> list[int] | None:
+        """Return the first by the tie rule of the reverses of the orders of least cost. As `order_or_reverse`."""
+        _, keys, values = self.ends()
+        found, held = [(keys, values)], len(keys)
         for place in range(self.cities, 1, -1):
             keys, values = self._before(keys, values, place)
-            states += len(keys)
-            if states > MOST_STATES:
+            held += len(keys)
+            if held > MOST_STATES:
                 return None
             found.append((keys, values))
         keys, values = found.pop()
-        at = last_cities(keys).argmin()
-        order = [int(last_cities(keys)[at])]
-        while found:
+        follow, end = np.arange(len(keys)), list[int]()  # which of them continue the order, and its reverse so far
+        while True:
+            cities = last_cities(keys)
+            at = min(follow.tolist(), key=lambda i: tie([int(cities[i]), *end]))
+            end.insert(0, int(cities[at]))
+            if not found:
+                return end
             members, value = masks_of(visited(keys[at : at + 1], self.cities), keys.shape[1]), values[at]
             keys, values = found.pop()
             last = last_cities(keys)
             added = masks_of(np.eye(self.cities, dtype=bool)[last], keys.shape[1])
             sets = masks_of(visited(keys, self.cities), keys.shape[1])
             follows = (sets == members | added).all(axis=1) & (sets != members).any(axis=1)
-            follows &= values == value + self.cost[len(order), order[-1], last]
-            at = np.flatnonzero(follows)[last[follows].argmin()]
-            order.append(int(last[at]))
-        return order
+            follow = np.flatnonzero(follows & (values == value + self.cost[len(end), end[0], last]))
 
     def _before(self, keys: Keys, values: NDArray[np.int64], place: int) -> tuple[Keys, NDArray[np.int64]]:
         """Return the different states before some states of a place, with their values."""

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from hpcsolve.algorithms.base import WITHOUT_WORK, Outcome, Plan, Report
 from hpcsolve.algorithms.held_karp.lattice.planes import BLOCK_THREADS, FILE, cost_patterns
-from hpcsolve.algorithms.held_karp.lattice.reduce import NO_PATH, ReducedCosts
+from hpcsolve.algorithms.held_karp.lattice.reduce import ReducedCosts
 from hpcsolve.algorithms.held_karp.lattice.split import BINOMIAL, COST_STRIDE
 from hpcsolve.algorithms.held_karp.outcome import outcome
-from hpcsolve.algorithms.held_karp.problem import Core
+from hpcsolve.algorithms.held_karp.problem import NO_PATH, Core, tie
 from hpcsolve.device.base import Device, Timer
 from hpcsolve.errors import InputError
 from hpcsolve.parallel.comm import Comm
@@ -79,25 +79,22 @@ def _fill(m: int, reduced: ReducedCosts, device: Device, timer: Timer, report: R
 
 
 def _walk_back(table: NDArray[np.uint32], reduced: ReducedCosts) -> list[int] | None:
-    """Return the order of the best tour, the smallest of equal cities at every step, or None if no tour is finite."""
+    """Return the order of the best tour, of equal ones by the tie rule, or None if no tour is finite."""
     m = len(table)
     cost = np.where(reduced.cost < reduced.no_path, reduced.cost, NO_PATH[4])
-    left, target, order = (1 << m) - 1, m, []
+    left, order = (1 << m) - 1, list[int]()
     while left:
-        members = [i for i in range(m) if left >> i & 1]
-        arrive = [int(table[i, _squeeze(left & ~(1 << i), i)]) + int(cost[i, target]) for i in members]
-        if min(arrive) >= NO_PATH[4]:
+        arrive = {}
+        for i in (i for i in range(m) if left >> i & 1):
+            below = (1 << i) - 1  # the bits above i move down by one
+            state = table[i, (left & below) | (left >> 1 & ~below)]
+            arrive[i] = int(state) + int(cost[i, order[0] if order else m]), tie([i, *order])
+        last = min(arrive, key=arrive.__getitem__)
+        if arrive[last][0] >= NO_PATH[4]:
             return None
-        target = members[int(np.argmin(arrive))]
-        order.append(target)
-        left &= ~(1 << target)
-    return order[::-1]
-
-
-def _squeeze(whole: int, bit: int) -> int:
-    """Return a set, which does not have this bit, with the bits above it moved down by one."""
-    below = (1 << bit) - 1
-    return (whole & below) | (whole >> 1 & ~below)
+        order.insert(0, last)
+        left &= ~(1 << last)
+    return order
 
 
 def _table_bytes(cities: int) -> int:

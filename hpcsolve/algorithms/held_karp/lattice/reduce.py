@@ -16,11 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hpcsolve.algorithms.held_karp.problem import NO_PATH
 from hpcsolve.errors import InputError
 from hpcsolve.problems.tsp import NO_ARC
-
-NO_PATH = {2: 0x7FFF, 4: 0x7FFFFFFF}
-"""The value of a state of 2 or of 4 bytes that means that there is no path. Twice that value still fits."""
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,7 @@
 
 Cities are low, mid and top ones. A slice is all sets whose top cities are a certain subset A. A layer is all sets with
 the same number of mid cities. Slices advance layer by layer, so each has the same number of blocks in every layer, and
-the load of the ranks is even. Everything here follows from the instance and the number of ranks alone. What decides
-between equal tours (`Split`) follows from the instance alone.
+the load of the ranks is even. Everything here follows from the instance and the number of ranks alone.
 """
 
 from __future__ import annotations

@@ -17,49 +17,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.base import WITHOUT_WORK, Outcome, Plan, Report
-from hpcsolve.algorithms.held_karp.orders.states import (
-    STRIDE,
-    Encoded,
-    best_orders,
-    count_optimal,
-    encode,
-    values_by_end,
-)
-from hpcsolve.algorithms.held_karp.orders.table import BACK, OrderCheckpoints, Slices, Table, table_bytes
+from hpcsolve.algorithms.held_karp.orders import states
+from hpcsolve.algorithms.held_karp.orders.states import STRIDE, Encoded, encode
+from hpcsolve.algorithms.held_karp.orders.table import BACK, OrderCheckpoints, Slices, Table
 from hpcsolve.algorithms.held_karp.orders.table import FILE as FILE
 from hpcsolve.algorithms.held_karp.outcome import Statistics, layers_table, rank_group
-from hpcsolve.algorithms.held_karp.problem import OrderProblem, order_problem, question_without_dearer
-from hpcsolve.algorithms.held_karp.question import NO_EXTRA_ANSWERS, ExtraAnswers
+from hpcsolve.algorithms.held_karp.problem import Core, OrderProblem, order_problem, question_without_dearer
+from hpcsolve.algorithms.held_karp.statement import Parameters, TourStatement
 from hpcsolve.answers.tour import NoTour, Tour
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
 from hpcsolve.device.base import Device
 from hpcsolve.errors import ResourceError
 from hpcsolve.parallel.comm import Comm
-from hpcsolve.problems.questions import TourQuestion
-from hpcsolve.problems.tsp import Tsp
 
 MOST_CITIES = 31
 """The most cities beside the depot: a set is a word of 32 bits, and a row of costs has one more place."""
 MOST_RANKS = 512
 """The most ranks of a run. Not all of them need have work."""
-ENTRIES = STRIDE * STRIDE
-"""Values that are kept on the device for the arcs."""
 Arcs = NDArray[np.int64]
 """Shape (arcs, 3): tail, head, and the value of the best order through the arc (city m: the depot). Ascending by tail,
 then by head; arcs that no order uses are left out."""
 
 
-def statement(tsp: Tsp, question: TourQuestion) -> OrderProblem:
-    """Return the order problem of a question, with at most `MOST_CITIES` beside the depot.
-
-    Raises
-    ------
-    InputError
-        As `order_problem`.
-    ResourceError
-        There are more than `MOST_CITIES`.
-    """
-    problem = order_problem(tsp, question)
+def _problem(stated: TourStatement) -> OrderProblem:
+    """Return the order problem of a job. Raises `ResourceError` if there are too many cities beside the depot."""
+    tsp, problem = stated.problem, stated.orders
     if problem.m > MOST_CITIES:
         most = MOST_CITIES + tsp.n - problem.m
         why = f"the table of all states doubles with every city, so there may be {most} at most"
@@ -73,27 +55,36 @@ def require_ranks(ranks: int) -> None:
         raise ResourceError(f"{ranks} ranks are too many: at most {MOST_RANKS} can share one problem; start fewer")
 
 
-def plan(tsp: Tsp, question: TourQuestion, ranks: int, extra: ExtraAnswers = NO_EXTRA_ANSWERS) -> Plan:
-    """Return what a run on so many ranks will need. Raises as `statement`, and as `require_ranks`."""
+def plan(stated: TourStatement, ranks: int) -> Plan:
+    """Return what a run on so many ranks will need.
+
+    Raises
+    ------
+    InputError
+        As `order_problem`.
+    ResourceError
+        There are too many cities or ranks.
+    """
     require_ranks(ranks)
-    problem = statement(tsp, question)
+    problem, arcs = _problem(stated), stated.parameters.arcs
+    ends: int = stated.problem.n - problem.m
     if problem.m == 0:
         none = (0,) * ranks
-        return Plan(none, none, 0, "join", none, {WITHOUT_WORK: ranks - 1}, lambda free: tsp.n)
+        return Plan(none, none, 0, "join", none, {WITHOUT_WORK: ranks - 1}, lambda free: ends)
     runs = [encode(problem)]
-    if question.objective == "lexicographic":
-        runs.append(encode(statement(tsp, replace(question, objective="sum"))))
+    if stated.question.objective == "lexicographic":
+        runs.append(encode(order_problem(stated.problem, replace(stated.question, objective="sum"))))
     shares, itemsize = [Slices(problem.m, ranks, rank) for rank in range(ranks)], max(run.itemsize for run in runs)
     details: dict[str, int | str] = {
         "split": f"one table of all sets, {shares[0].slices} slices" + (", filled twice" if len(runs) > 1 else "")
-        + (", and one of the orders read backwards" if extra.arcs else ""),
+        + (", and one of the orders read backwards" if arcs else ""),
         "states": f"{8 * itemsize}-bit",
         WITHOUT_WORK: sum(not share.own for share in shares),
     }
 
     def device_bytes(share: Slices) -> int:
-        tables = [table_bytes(share, run.dtype, len(run.cost) > 1) for run in runs]
-        beside = tables[-1] + ENTRIES * runs[-1].itemsize if extra.arcs else 0  # the table of orders read backwards
+        tables = [share.table_bytes(run.dtype, len(run.cost) > 1) for run in runs]
+        beside = tables[-1] + STRIDE**2 * runs[-1].itemsize if arcs else 0  # the table of orders read backwards
         return max(*tables, tables[-1] + beside)
 
     def host_bytes(share: Slices) -> int:
@@ -106,12 +97,12 @@ def plan(tsp: Tsp, question: TourQuestion, ranks: int, extra: ExtraAnswers = NO_
 
     def largest(free: Sequence[int]) -> int:
         fitting = (m for m in range(MOST_CITIES, 0, -1) if all(needed(m, r) <= have for r, have in enumerate(free)))
-        return next(fitting, 0) + tsp.n - problem.m
+        return next(fitting, 0) + ends
 
-    sent = sum(run.itemsize for run in runs) + 2 * extra.arcs * runs[-1].itemsize
+    sent = sum(run.itemsize for run in runs) + 2 * arcs * runs[-1].itemsize
     return Plan(
         tuple(device_bytes(share) for share in shares), tuple(host_bytes(share) for share in shares),
-        (len(runs) + 2 * extra.arcs) * sum(share.operations() for share in shares), "join",
+        (len(runs) + 2 * arcs) * sum(share.operations() for share in shares), "join",
         tuple(sent * share.values_sent() for share in shares), details, largest)
 
 
@@ -134,22 +125,31 @@ class Solved:
 
 @dataclass(frozen=True)
 class OrderRun:
-    """What the tables of a run share."""
+    """What the tables of a run share.
+
+    Attributes
+    ----------
+    tables
+        How many tables are filled in all.
+    """
 
     device: Device
     comm: Comm
     report: Report
     checkpoints: OrderCheckpoints
     statistics: Statistics
+    tables: int
 
-    def best(self, number: int, tables: int, problem: OrderProblem, encoded: Encoded | None,
-             extra: ExtraAnswers = NO_EXTRA_ANSWERS) -> Solved | None:
-        """Return what is asked for of the best orders, None if there is none. Collective.
+    def best(self, number: int, problem: OrderProblem, encoded: Encoded | None, extra: Parameters | None
+             ) -> Solved | None:
+        """Return the best orders and what is asked for beside them, None if there is no order. Collective.
 
         Parameters
         ----------
-        number, tables
-            Which of how many tables it is.
+        number
+            Which of the tables it is.
+        extra
+            Says what is asked for beside the best order, or None for nothing.
         """
         if encoded is None:
             value = problem.value([])
@@ -157,59 +157,75 @@ class OrderRun:
         slices = Slices(encoded.m, self.comm.size, self.comm.rank)
         with Table(encoded, slices, self.device, self.comm) as table:
             begin = self.checkpoints.load(number, table)
-            table.fill(self.statistics, lambda done: self.report((number + done) / tables), begin,
-                       lambda layer: self.checkpoints.reached(number, tables, layer, table))
-            found = best_orders(encoded, table.read, extra.best)
+            table.fill(self.statistics, lambda done: self.report((number + done) / self.tables), begin,
+                       lambda layer: self.checkpoints.reached(number, self.tables, layer, table))
+            found = states.best_orders(encoded, table.read, extra.best if extra else 1)
             if not found:
                 return None
-            count = count_optimal(encoded, table.read) if extra.count else 0
-            arcs = self._arcs(number, tables, problem, table) if extra.arcs else np.empty((0, 3), np.int64)
+            count = states.count_optimal(encoded, table.read) if extra and extra.count else 0
+            arcs = self._arcs(number, problem, table) if extra and extra.arcs else np.empty((0, 3), np.int64)
         return Solved([(encoded.decoded(value), order) for value, order in found], count, arcs)
 
-    def _arcs(self, number: int, tables: int, problem: OrderProblem, table: Table) -> Arcs:
+    def _arcs(self, number: int, problem: OrderProblem, table: Table) -> Arcs:
         """Return for each arc the value of the best order through it, with a second table. Collective."""
-        m, encoded = table.encoded.m, encode_backwards(problem, table.encoded.itemsize)
+        forward, m, none = table.encoded, table.encoded.m, table.encoded.no_path
+        encoded = encode_backwards(problem, forward.itemsize)
+        through = self.device.upload(np.full(STRIDE**2, none, forward.dtype))
         with Table(encoded, table.slices, self.device, self.comm) as back:
-            joiner, begin = Joiner(table, back, self.statistics), self.checkpoints.load(number, back, BACK)
-            for layer in range(begin):  # they come from a checkpoint
-                back.exchange(layer, self.statistics)
-                joiner.join(layer)
+            begin = self.checkpoints.load(number, back, BACK)
+
+            def join(filled: int) -> None:
+                """Join the sets of the second table's layer, which has just been filled, with their complements."""
+                if filled == 0:  # the complement is all cities: the arcs from and to the depot are added below
+                    return
+                table.exchange(m - filled, self.statistics)
+                timer = self.statistics.layer_timers[filled]
+                timer.start()
+                table.join(back, m - filled, through)
+                timer.stop()
 
             def reached(layer: int) -> None:
-                joiner.join(layer)
-                self.checkpoints.reached(number, tables, m - 1, table, back, layer + 1)
+                join(layer)
+                self.checkpoints.reached(number, self.tables, m - 1, table, back, layer + 1)
 
-            back.fill(self.statistics, lambda done: self.report((number + 1 + done) / tables), begin, reached)
-            arcs = joiner.values()
-            joiner.close()
-        values = [encoded.decoded(value) for value in arcs[:, 2].tolist()]
-        return np.column_stack([arcs[:, :2], np.array(values, np.int64)])
+            for layer in range(begin):  # they come from a checkpoint
+                back.exchange(layer, self.statistics)
+                join(layer)
+            back.fill(self.statistics, lambda done: self.report((number + 1 + done) / self.tables), begin, reached)
+            values = np.full((m + 1, m + 1), none, np.int64)
+            inner = np.min(self.comm.allgather(through.download()), axis=0)
+            values[:m, :m] = inner.reshape(STRIDE, STRIDE)[:m, :m]
+            values[:m, m] = states.values_by_end(forward, table.read)
+            values[m, :m] = states.values_by_end(encoded, back.read)
+        through.free()
+        tails, heads = np.nonzero(values < none)
+        decoded = [encoded.decoded(value) for value in values[tails, heads].tolist()]
+        return np.column_stack([tails, heads, np.array(decoded, np.int64)])
 
 
-def run(tsp: Tsp, question: TourQuestion, device: Device, comm: Comm, report: Report,
-        checkpoints: Checkpoints = NONE, extra: ExtraAnswers = NO_EXTRA_ANSWERS) -> Outcome:
+def run(stated: TourStatement, device: Device, comm: Comm, report: Report, checkpoints: Checkpoints = NONE) -> Outcome:
     """Return the best order, with a proof. Collective."""
-    problem = statement(tsp, question)
+    tsp, question, extra, problem = stated.problem, stated.question, stated.parameters, _problem(stated)
     m, twice = problem.m, question.objective == "lexicographic"
-    statistics = Statistics()
+    statistics, kept = Statistics(), OrderCheckpoints(device, comm, checkpoints)
     statistics.begin(device, m)
-    work = OrderRun(device, comm, report, OrderCheckpoints(device, comm, checkpoints), statistics)
+    work = OrderRun(device, comm, report, kept, statistics, 1 + twice + extra.arcs)
     encoded = encode(problem) if m else None
-    found, tables_in_all = None, 1 + twice + extra.arcs
-    if work.checkpoints.first is None:
-        found = work.best(0, tables_in_all, problem, encoded, NO_EXTRA_ANSWERS if twice else extra)
-        work.checkpoints.first = found.ranked[0][0] if twice and found else None
-    dearest = work.checkpoints.first
+    found = None
+    if kept.first is None:
+        found = work.best(0, problem, encoded, None if twice else extra)
+        kept.first = found.ranked[0][0] if twice and found else None
+    dearest = kept.first
     if dearest is not None:
-        whole = encode(statement(tsp, replace(question, objective="sum"))) if m else None
-        problem = statement(tsp, question_without_dearer(tsp, question, dearest))
+        whole = encode(order_problem(tsp, replace(question, objective="sum"))) if m else None
+        problem = order_problem(tsp, question_without_dearer(tsp, question, dearest))
         encoded = encode(problem, whole.itemsize) if whole else None
-        found = work.best(1, tables_in_all, problem, encoded, extra)
+        found = work.best(1, problem, encoded, extra)
     tables, ranks = {}, {}
     if encoded is not None:
         sizes, own = range(m), Slices(m, comm.size, comm.rank)
-        states = [comb(m, size) * (m - size) for size in sizes]
-        tables["layers"] = layers_table(comm, states, encoded.itemsize, statistics.layer_seconds,
+        held = [comb(m, size) * (m - size) for size in sizes]
+        tables["layers"] = layers_table(comm, held, encoded.itemsize, statistics.layer_seconds,
                                         statistics.layer_bytes_sent, cities=np.array(sizes, np.int32))
         ranks = rank_group([statistics], (1 + twice + 2 * extra.arcs) * own.operations())
     if found is None:
@@ -217,7 +233,7 @@ def run(tsp: Tsp, question: TourQuestion, device: Device, comm: Comm, report: Re
     value, order = found.ranked[0]
     tour = Tour(value, problem.core.tour(order), True, dearest, optimal_tours=found.count if extra.count else None)
     if extra.arcs:
-        tails, heads, values = in_instance(problem, question, found.arcs).T
+        tails, heads, values = in_instance(problem.core, found.arcs).T
         tour = replace(tour, arc_tails=tails.astype(np.int32), arc_heads=heads.astype(np.int32),
                        arc_costs=values.copy())
     if extra.best > 1:
@@ -237,46 +253,10 @@ def encode_backwards(problem: OrderProblem, least: int) -> Encoded:
     return replace(encoded, weight=-encoded.weight.astype(np.int64), factor=int(problem.weights[m]))
 
 
-def in_instance(problem: OrderProblem, question: TourQuestion, arcs: Arcs) -> Arcs:
+def in_instance(core: Core, arcs: Arcs) -> Arcs:
     """Return arcs between positions in the instance, in the same form. Arcs of a depot that is no city are left out."""
-    own, last = problem.core, problem.core.after or (problem.core.before if question.path == "cycle" else ())
-    tail, head = (np.array([*own.cities, *(ends or (-1,))]) for ends in (own.before, last))
+    tail, head = (np.array([*core.cities, *(ends or (-1,))]) for ends in (core.before, core.last))
     named = np.stack([tail[arcs[:, 0]], head[arcs[:, 1]], arcs[:, 2]], axis=1)
     named = named[(named[:, :2] >= 0).all(axis=1) & (named[:, 0] != named[:, 1])]
     ascending: Arcs = named[np.lexsort([named[:, 1], named[:, 0]])]
     return ascending
-
-
-class Joiner:
-    """Joins a filled table with the layers of the table of the orders read backwards, while that is filled."""
-
-    def __init__(self, forward: Table, back: Table, statistics: Statistics) -> None:
-        self._forward, self._back, self._statistics = forward, back, statistics
-        self._through = forward.device.upload(np.full(ENTRIES, forward.encoded.no_path, forward.encoded.dtype))
-
-    def join(self, filled: int) -> None:
-        """Join the sets of the second table's layer, which has just been filled, with their complements. Collective."""
-        m = self._forward.slices.m
-        if filled == 0:  # the complement is all cities: `values` adds the arcs from and to the depot
-            return
-        self._forward.exchange(m - filled, self._statistics)
-        timer = self._statistics.layer_timers[filled]
-        timer.start()
-        self._forward.join(self._back, m - filled, self._through)
-        timer.stop()
-
-    def values(self) -> Arcs:
-        """Return the arcs with values in the kernel's integers, after all layers have been joined. Collective."""
-        forward, back = self._forward, self._back
-        m, none = forward.slices.m, forward.encoded.no_path
-        table = np.full((m + 1, m + 1), none, np.int64)
-        parts = forward.comm.allgather(self._through.download())
-        table[:m, :m] = np.min(parts, axis=0).reshape(STRIDE, STRIDE)[:m, :m]
-        table[:m, m] = values_by_end(forward.encoded, forward.read)
-        table[m, :m] = values_by_end(back.encoded, back.read)
-        tails, heads = np.nonzero(table < none)
-        return np.stack([tails, heads, table[tails, heads]], axis=1)
-
-    def close(self) -> None:
-        """Free the values on the device."""
-        self._through.free()

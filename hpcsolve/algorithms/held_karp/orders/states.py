@@ -12,22 +12,19 @@ with each suffix is known at once, so nothing is looked at that is not used (A* 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hpcsolve.algorithms.held_karp.problem import FREE, OrderProblem
+from hpcsolve.algorithms.held_karp.problem import FREE, NO_PATH, OrderProblem, tie
 from hpcsolve.problems.rounding import LARGEST_SUM
 from hpcsolve.problems.tsp import NO_ARC
 
 STRIDE, DEPOT = 32, 31
 """Rows of a matrix of costs as kernels read it, and the depot's row."""
-NO_PATH = {4: 0x7FFFFFFF, 8: 2**62}
-"""For states of 4 and 8 bytes the value that means that there is no path."""
 Read = Callable[[ArrayLike, ArrayLike], NDArray[np.int64]]
 """Returns the states of sets and cities."""
 MOST_COUNTED = 2**64 - 1
@@ -197,14 +194,16 @@ def values_by_end(encoded: Encoded, read: Read) -> list[int]:
 
 @dataclass(frozen=True, order=True)
 class Suffix:
-    """The end of orders. Suffixes are compared by the best value, then by the last city, the last but one, and so on.
+    """The end of orders. Suffixes are compared by the best value, and equal ones by the tie rule.
 
     Attributes
     ----------
     value
         The value of the best order with this end.
-    backwards
-        Its cities, the last one first.
+    key
+        `tie` of its cities.
+    cities
+        Its cities, in their order.
     left
         The set of the cities before it, a bit mask.
     added, least, limit
@@ -212,7 +211,8 @@ class Suffix:
     """
 
     value: int
-    backwards: tuple[int, ...]
+    key: tuple[int, ...]
+    cities: list[int]
     left: int
     added: int
     least: int
@@ -288,29 +288,25 @@ def _with_city_before(encoded: Encoded, read: Read, size: int, ends: Ends) -> En
 
 
 def best_orders(encoded: Encoded, read: Read, most: int) -> list[tuple[int, list[int]]]:
-    """Return up to `most` best orders with their values in the kernel's integers. Collective.
+    """Return up to `most` best orders with their values in the kernel's integers, equal ones by the tie rule.
 
-    Of equally good ones that with the smallest last city comes first, and so on backwards.
+    Collective.
     """
-    return list(islice(_in_order(encoded, read), most))
-
-
-def _in_order(encoded: Encoded, read: Read) -> Iterator[tuple[int, list[int]]]:
-    whole = (1 << encoded.m) - 1
-    waiting = _longer(encoded, read, Suffix(0, (), whole, 0, -_NO_LIMIT, _NO_LIMIT))
-    heapq.heapify(waiting)
-    while waiting:
+    found: list[tuple[int, list[int]]] = []
+    waiting = [Suffix(0, (), [], (1 << encoded.m) - 1, 0, -_NO_LIMIT, _NO_LIMIT)]
+    while waiting and len(found) < most:
         suffix = heapq.heappop(waiting)
         if not suffix.left:
-            yield suffix.value, list(suffix.backwards[::-1])
+            found.append((suffix.value, suffix.cities))
             continue
         for longer in _longer(encoded, read, suffix):
             heapq.heappush(waiting, longer)
+    return found
 
 
 def _longer(encoded: Encoded, read: Read, suffix: Suffix) -> list[Suffix]:
     """Return the suffixes with one more city before, those alone that an order has."""
-    city = suffix.backwards[-1] if suffix.backwards else encoded.m
+    city = suffix.cities[0] if suffix.cities else encoded.m
     members = [i for i in range(encoded.m) if suffix.left >> i & 1]
     paths = read([suffix.left & ~(1 << i) for i in members], members).tolist()
     if city == encoded.m:
@@ -329,6 +325,6 @@ def _longer(encoded: Encoded, read: Read, suffix: Suffix) -> list[Suffix]:
             added, least = suffix.added + cost * factor, max(suffix.least, earliest + suffix.added)
             limit = min(latest, suffix.limit) - cost * factor
         if path <= limit:
-            value = max(path + added, least)
-            found.append(Suffix(value, (*suffix.backwards, last), suffix.left & ~(1 << last), added, least, limit))
+            cities, left = [last, *suffix.cities], suffix.left & ~(1 << last)
+            found.append(Suffix(max(path + added, least), tie(cities), cities, left, added, least, limit))
     return found

@@ -174,6 +174,24 @@ class Slices:
                 total += comb(self.low, size) * (k * (self.m - k) or (self.m if k == 0 else 0))
         return total
 
+    def shapes(self, state: np.dtype[Any], by_place: bool) -> dict[str, tuple[int | tuple[int, ...], Any]]:
+        """Return the buffers of the rank's table: name -> shape and dtype. `by_place`: whether costs depend on that."""
+        arrive, leave = self.largest_exchange
+        by_top = ((self.slices, self.top), np.int64)
+        return {
+            "table": (self.states, state), "arrived": (arrive, state), "leaving": (leave, state),
+            "cost": ((self.m if by_place else 1, STRIDE, STRIDE), state),
+            **dict.fromkeys(("earliest", "latest", "weight"), (STRIDE, state)), "before": (STRIDE, np.uint32),
+            "pair": (self.slices, np.int32), "arrived_first": by_top, "leaving_first": by_top,
+            "chunks": ((self.largest_layer, 3), np.int32), "binomial": (BINOMIAL.shape, np.int32),
+            "set": (ASKED, np.uint32), "city": (ASKED, np.int32), "found": (ASKED, state),
+        }
+
+    def table_bytes(self, state: np.dtype[Any], by_place: bool) -> int:
+        """Return the bytes of device memory of the rank's table, exactly. Parameters as of `shapes`."""
+        return sum(int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
+                   for shape, dtype in self.shapes(state, by_place).values())
+
 
 @dataclass
 class Table:
@@ -187,7 +205,7 @@ class Table:
     def __post_init__(self) -> None:
         """Allocate all memory of the run."""
         e, s, device = self.encoded, self.slices, self.device
-        wanted = shapes(s, e.dtype, len(e.cost) > 1)
+        wanted = s.shapes(e.dtype, len(e.cost) > 1)
         self.buffers = {name: device.empty(shape, dtype) for name, (shape, dtype) in wanted.items()}
         given: dict[str, NDArray[Any]] = {"cost": e.cost, "earliest": e.earliest, "latest": e.latest,
                                           "before": e.before, "weight": e.weight, "pair": s.pair, "binomial": BINOMIAL}
@@ -302,6 +320,16 @@ class Table:
         length = 1 << self.slices.low
         return self.buffers["table"].view((city * self.slices.pairs + pair) * length, length)
 
+    def parts(self, name: str) -> list[Part]:
+        """Return this rank's parts of a checkpoint."""
+        m, slices = self.encoded.m, self.slices
+
+        def part_of(place: int, pair: int) -> Part:
+            return Part(name, pair, (1, m, 1 << slices.low), self.encoded.dtype,
+                        lambda: np.stack([self.plane(city, place).download() for city in range(m)])[None])
+
+        return [part_of(place, pair) for place, pair in enumerate(slices.own[: slices.pairs])]
+
     def read(self, sets: ArrayLike, cities: ArrayLike) -> NDArray[np.int64]:
         """Return g(S, j) for sets, as bit masks, and cities outside of them, the same on all ranks. Collective."""
         found = np.empty(np.size(sets), np.int64)
@@ -319,26 +347,6 @@ class Table:
                table=self.buffers["table"], **views)
         least: NDArray[np.generic] = np.min(self.comm.allgather(views["found"].download()), axis=0)
         return least
-
-
-def shapes(slices: Slices, state: np.dtype[Any], by_place: bool) -> dict[str, tuple[int | tuple[int, ...], Any]]:
-    """Return the buffers of a rank's table: name -> shape and dtype. `by_place`: whether costs depend on the place."""
-    arrive, leave = slices.largest_exchange
-    by_top = ((slices.slices, slices.top), np.int64)
-    return {
-        "table": (slices.states, state), "arrived": (arrive, state), "leaving": (leave, state),
-        "cost": ((slices.m if by_place else 1, STRIDE, STRIDE), state),
-        **dict.fromkeys(("earliest", "latest", "weight"), (STRIDE, state)), "before": (STRIDE, np.uint32),
-        "pair": (slices.slices, np.int32), "arrived_first": by_top, "leaving_first": by_top,
-        "chunks": ((slices.largest_layer, 3), np.int32), "binomial": (BINOMIAL.shape, np.int32),
-        "set": (ASKED, np.uint32), "city": (ASKED, np.int32), "found": (ASKED, state),
-    }
-
-
-def table_bytes(slices: Slices, state: np.dtype[Any], by_place: bool) -> int:
-    """Return the bytes of device memory of a rank's table, exactly. Parameters as of `shapes`."""
-    return sum(int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
-               for shape, dtype in shapes(slices, state, by_place).values())
 
 
 class OrderCheckpoints:
@@ -372,17 +380,13 @@ class OrderCheckpoints:
             layers = self._saved.integer("layer", NO_LAYER, m - 1) + 1
         elif not (layers := self._saved.integer("back", most=m)):
             return 0
-        self._copy(name, table)
-        return layers
-
-    def _copy(self, name: str, table: Table) -> None:
-        assert self._saved is not None
         encoded, slices = table.encoded, table.slices
-        shape = (encoded.m, 1 << slices.low)
+        shape = (m, 1 << slices.low)
         for place, pair in enumerate(slices.own[: slices.pairs]):
             rows = self._saved.rows(name, range(pair, pair + 1), shape, encoded.dtype).reshape(shape)
-            for city in range(encoded.m):
+            for city in range(m):
                 table.plane(city, place).upload(np.ascontiguousarray(rows[city]))
+        return layers
 
     def reached(self, number: int, tables: int, layer: int, table: Table, back: Table | None = None,
                 back_layers: int = 0) -> None:
@@ -400,18 +404,8 @@ class OrderCheckpoints:
         def state() -> State:
             numbers = {"run": number, "layer": layer, "dearest": self.first or 0, "back": back_layers}
             done, layers = number * table.encoded.m + layer + 1 + back_layers, tables * table.encoded.m
-            parts = _parts(TABLE, table) + ([] if back is None else _parts(BACK, back))
+            parts = table.parts(TABLE) + ([] if back is None else back.parts(BACK))
             return State(numbers, parts, f"after {done} of {layers} layers")
 
         held = 1 if back is None else 2
         self._boundary.reached(state, lambda: held * table.slices.states * table.encoded.itemsize)
-
-
-def _parts(name: str, table: Table) -> list[Part]:
-    m, slices, dtype = table.encoded.m, table.slices, table.encoded.dtype
-
-    def part_of(place: int, pair: int) -> Part:
-        return Part(name, pair, (1, m, 1 << slices.low), dtype,
-                    lambda: np.stack([table.plane(city, place).download() for city in range(m)])[None])
-
-    return [part_of(place, pair) for place, pair in enumerate(slices.own[: slices.pairs])]
