@@ -80,7 +80,7 @@ class Core:
         return not any(b in self.before or a in self.after for a, b in question.precedences)
 
     def predecessors(self) -> tuple[int, ...]:
-        """Return for each of the m cities the set of those that must precede it, as a bit mask; transitive."""
+        """Return for each of the m cities the set of all that must precede it, as a bit mask."""
         index = {city: i for i, city in enumerate(self.cities)}
         masks = [0] * len(index)
         for a, b in self.question.precedences:
