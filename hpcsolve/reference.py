@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -21,10 +21,9 @@ from hpcsolve.algorithms.base import StopCriteria
 from hpcsolve.algorithms.registry import NAMES, algorithm
 from hpcsolve.analysis.collect import COLUMNS
 from hpcsolve.answers import ANSWERS
-from hpcsolve.answers.contents import Dataset, Group, required
+from hpcsolve.answers.contents import Dataset, Group
 from hpcsolve.answers.contents import datasets as declared
 from hpcsolve.errors import InputError
-from hpcsolve.formats import Format
 from hpcsolve.formats.known import GRAPH_FORMATS, TSP_FORMATS
 from hpcsolve.job import Settings
 from hpcsolve.job.convert import KEY_SECTIONS, described, in_words, keys_of
@@ -115,7 +114,8 @@ def _generator_rows(maker: Callable[..., Any], known: Mapping[str, str]) -> Iter
 
 def _type(hint: Any) -> str:
     if get_origin(hint) is list:
-        return f"list of {' or '.join(map(_plural, _type(get_args(hint)[0]).split(' or ')))}"
+        nouns = [kind.partition(",") for kind in _type(get_args(hint)[0]).split(" or ")]  # literal texts stay
+        return f"list of {' or '.join(noun + 's' * (noun[0] != '`') + comma + rest for noun, comma, rest in nouns)}"
     if get_origin(hint) is tuple:
         return "pair"
     if get_origin(hint) is Literal:
@@ -131,12 +131,6 @@ def _type(hint: Any) -> str:
     return in_words(name.replace("dict", "object")) + limits
 
 
-def _plural(kind: str) -> str:
-    """Return the plural of a type in words. Literal texts stay."""
-    noun, comma, limits = kind.partition(",")
-    return kind if kind.startswith("`") else f"{noun}s{comma}{limits}"
-
-
 def _shown(default: Any) -> str:
     if default is None or isinstance(default, msgspec.Struct) or default is msgspec.NODEFAULT:
         return "none"
@@ -145,18 +139,16 @@ def _shown(default: Any) -> str:
 
 def formats() -> str:
     """Return the Markdown tables of all formats."""
-    tsp, graph = "\n".join(_format_rows(TSP_FORMATS)), "\n".join(_format_rows(GRAPH_FORMATS))
-    return f"Travelling salesman problems:\n\n{tsp}\n\nGraphs and Steiner problems:\n\n{graph}\n"
-
-
-def _format_rows(formats: Sequence[Format[Any]]) -> Iterator[str]:
-    directions = "directed" if formats is GRAPH_FORMATS else "costs"
-    yield f"| format | suffix | what a file looks like | {directions} | written |"
-    yield "|---|---|---|---|---|"
-    for format in formats:
-        suffixes = " ".join(f"`{suffix}`" for suffix in format.suffixes)
-        written = "yes" if format.write else "no"
-        yield f"| {format.title} | {suffixes} | {format.description} | {format.directed} | {written} |"
+    lines = []
+    for title, known, directions in (("Travelling salesman problems", TSP_FORMATS, "costs"),
+                                     ("Graphs and Steiner problems", GRAPH_FORMATS, "directed")):
+        lines += ["", f"{title}:", "", f"| format | suffix | what a file looks like | {directions} | written |",
+                  "|---|---|---|---|---|"]
+        for format in known:
+            suffixes = " ".join(f"`{suffix}`" for suffix in format.suffixes)
+            written = "yes" if format.write else "no"
+            lines.append(f"| {format.title} | {suffixes} | {format.description} | {format.directed} | {written} |")
+    return "\n".join(lines[1:]) + "\n"
 
 
 @dataclass(frozen=True)
@@ -218,8 +210,7 @@ def dataset_rows() -> Iterator[Row]:
         yield from _rows("instance", group, kind)
     for answer in ANSWERS:
         for record in answer.records:
-            rows = declared(record).items()
-            yield from (Row("solution", name, dataset, answer.name, name in required(record)) for name, dataset in rows)
+            yield from _rows("solution", declared(record), answer.name)
     for answer in ANSWERS:
         for table, group in answer.groups.items():
             yield from _rows(table, group, answer.name)

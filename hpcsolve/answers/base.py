@@ -16,7 +16,7 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.answers.contents import Column, Contents, DistanceTable, Group, datasets, required
+from hpcsolve.answers.contents import Column, Contents, DistanceTable, Group, datasets
 from hpcsolve.errors import InputError
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.check_distances import no_path_of
@@ -115,7 +115,12 @@ class AnswerType(ABC):
         """
         record = record_of_names(self.records, contents.names)
         assert record is not None  # the reader has checked it
-        answer = _stored(contents, record)
+        values: dict[str, Any] = {}  # tables have no rows, since their values are in the file
+        for name in contents.names & datasets(record).keys():
+            kind = bool if datasets(record)[name].types == "bool" else None
+            column = np.asarray(contents.value("solution", name), kind)
+            values[name] = contents.tables.get(name, column if column.ndim else column.item())
+        answer = record(**values)
         verdict = self.verify(contents, answer, problem, question, rows)
         if not verdict.passed:
             return verdict
@@ -129,15 +134,6 @@ class AnswerType(ABC):
         return verdict
 
 
-def _stored(contents: Contents, record: type) -> Any:
-    """Return the record of the answer in a result file. Tables have no rows, since their values are in the file."""
-    values: dict[str, Any] = {}
-    for name in contents.names & datasets(record).keys():
-        column = np.asarray(contents.value("solution", name), bool if datasets(record)[name].types == "bool" else None)
-        values[name] = contents.tables.get(name, column if column.ndim else column.item())
-    return record(**values)
-
-
 def record_of_names(records: Sequence[type], names: set[str]) -> type | None:
     """Return the record whose required datasets are all among the names, and that has all names which any record has.
 
@@ -149,7 +145,8 @@ def record_of_names(records: Sequence[type], names: set[str]) -> type | None:
         Names of datasets in `/solution`. Names that no record has are dimension scales and do not count.
     """
     known = {name for record in records for name in datasets(record)}
-    found = [record for record in records if required(record) <= names and names & known <= datasets(record).keys()]
+    found = [record for record in records if names & known <= datasets(record).keys()
+             and all(name in names or dataset.optional for name, dataset in datasets(record).items())]
     return found[0] if len(found) == 1 else None
 
 

@@ -1,7 +1,7 @@
 """The content of a result: the declaration of its datasets, their values, tables over ranks, and the whole, `Contents`.
 
 A `Dataset` is a declaration: types, dimensions, unit and meaning. A `Column` is a dataset with its values. An answer is
-a dataclass whose fields are annotated with their `Dataset`; other groups of the file map names to `Dataset`. Writing,
+a dataclass whose fields are `stored`; other groups of the file map names to `Dataset`. Writing,
 the check of a file that is read, and the documentation all follow from these declarations.
 
 A `DistanceTable` is a two-dimensional table of `/solution` whose rows are distributed over the ranks.
@@ -13,7 +13,7 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any, get_type_hints
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -112,19 +112,16 @@ def columns(group: Group, values: Mapping[str, Any]) -> dict[str, Column]:
     return {name: group[name].column(found) for name, found in values.items() if found is not None}
 
 
+def stored(types: str, description: str, dimension: str = "", *, optional: bool = False, **more: Any) -> Any:
+    """Return the field of a record for a `Dataset` with these attributes. An optional one is None by default."""
+    dataset = Dataset(types, description, dimension, optional=optional, **more)
+    return field(default=None if optional else dataclasses.MISSING, metadata={"dataset": dataset})
+
+
 @cache
 def datasets(record: type) -> Group:
-    """Return the datasets that the fields of a dataclass are annotated with, by name."""
-    hints = get_type_hints(record, include_extras=True)
-    found = {field.name: getattr(hints[field.name], "__metadata__", ()) for field in dataclasses.fields(record)}
-    return {name: extra[0] for name, extra in found.items() if extra and isinstance(extra[0], Dataset)}
-
-
-@cache
-def required(record: type) -> frozenset[str]:
-    """Return the names of the datasets that a dataclass always has, which are its fields without a default."""
-    without = {field.name for field in dataclasses.fields(record) if field.default is dataclasses.MISSING}
-    return frozenset(without & datasets(record).keys())
+    """Return the datasets of a dataclass, which are its fields that `stored` has made, by name."""
+    return {field.name: field.metadata["dataset"] for field in dataclasses.fields(record) if field.metadata}
 
 
 def own_unit(cost: int | None, scale: int) -> int | float:

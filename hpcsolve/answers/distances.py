@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.answers import base
-from hpcsolve.answers.contents import Column, Contents, Dataset, DistanceTable, datasets
+from hpcsolve.answers.contents import Column, Contents, DistanceTable, datasets, stored
 from hpcsolve.answers.rounding import Worth, declared, rounding_group
 from hpcsolve.errors import InputError
 from hpcsolve.parallel.comm import Comm
@@ -34,24 +34,16 @@ class Distances:
     does not have, says that no search saw all vertices, so that the algorithm could not check the distances.
     """
 
-    source: Annotated[NDArray[np.int32], Dataset("int32", "Positions of the sources, from 0", "source")]
-    distance: Annotated[
-        DistanceTable,
-        Dataset(LENGTH_TYPES, "Distance from the sources of each search, times /instance/scale",
-                "search, vertex", none=UNREACHED, scaled=True),
-    ]
-    target: Annotated[
-        NDArray[np.int32] | None, Dataset("int32", "Positions of the targets, from 0", "target")
-    ] = None
-    predecessor: Annotated[
-        DistanceTable | None,
-        Dataset("int32", "The vertex before on a shortest path, the smallest of those that fit",
-                "search, vertex", none="-1: a source, or not reached"),
-    ] = None
-    nearest: Annotated[
-        DistanceTable | None,
-        Dataset("int32", "The source from which a vertex is nearest", "search, vertex", none="-1: not reached"),
-    ] = None
+    source: NDArray[np.int32] = stored("int32", "Positions of the sources, from 0", "source")
+    distance: DistanceTable = stored(
+        LENGTH_TYPES, "Distance from the sources of each search, times /instance/scale", "search, vertex",
+        none=UNREACHED, scaled=True)
+    target: NDArray[np.int32] | None = stored("int32", "Positions of the targets, from 0", "target", optional=True)
+    predecessor: DistanceTable | None = stored(
+        "int32", "The vertex before on a shortest path, the smallest of those that fit", "search, vertex",
+        none="-1: a source, or not reached", optional=True)
+    nearest: DistanceTable | None = stored(
+        "int32", "The source from which a vertex is nearest", "search, vertex", none="-1: not reached", optional=True)
     restricted: bool = False
 
 
@@ -83,6 +75,18 @@ def require_columns(contents: Contents, **expected: NDArray[Any] | None) -> None
         stored = contents.value("solution", name)
         same = stored is None if asked is None else stored is not None and np.array_equal(stored, asked)
         require(same, f"/solution/{name} does not hold the {name}s of the job")
+
+
+def _check_blocks(
+    graph: Graph, question: PathQuestion, blocks: Iterable[tuple[int, Mapping[str, NDArray[Any]]]]
+) -> None:
+    """Check blocks of rows of the tables, each given with the number of its first row. Raises a `ValueError`."""
+    for first, here in blocks:
+        rows, cutoff = slice(first, first + len(here["distance"])), question.cutoff
+        if question.targets is None:
+            _check_rows(graph, question.seeds[rows], here, cutoff, first)
+        else:
+            check_columns(graph, question.sources[rows], question.targets, here["distance"], cutoff=cutoff, first=first)
 
 
 def _check_rows(
@@ -182,34 +186,21 @@ class DistancesType(base.AnswerType):
 
     def check(self, problem: Graph, question: PathQuestion, answer: Distances, comm: Comm) -> base.Verdict:
         """Check each rank's first and last row in numpy. All rows, unless restricted, were checked by the algorithm."""
-        if answer.restricted:
-            passed = base.Verdict(True, "two rows of each rank were searched again on the host")
-            return base.first_failure(comm, self._wrong_columns(problem, question, answer)) or passed
-        beside = "two rows of each rank were checked in numpy too"
-        if question.targets is not None:
-            beside = "checked before the columns of the targets were taken"
-        passed = base.Verdict(True, f"no arc shortens a distance, and a path of each distance exists; {beside}")
-        return base.first_failure(comm, self._wrong_row(problem, question, answer)) or passed
-
-    def _wrong_row(self, graph: Graph, question: PathQuestion, answer: Distances) -> str | None:
-        """Return what numpy finds wrong in the first or the last of this rank's rows, or None."""
-        rows = answer.distance
-        if not len(rows.values) or question.targets is not None:
-            return None
-        for row in sorted({rows.first, rows.first + len(rows.values) - 1}):
-            here = {name: table.own_rows(row, row + 1) for name, table in base.distance_tables_of(answer).items()}
-            if wrong := base.message_of(_check_rows, graph, question.seeds[row : row + 1], here, question.cutoff, row):
-                return wrong
-        return None
-
-    def _wrong_columns(self, graph: Graph, question: PathQuestion, answer: Distances) -> str | None:
-        """Return what a search on the host finds wrong with the first or the last of this rank's rows, or None."""
-        table, targets = answer.distance, question.targets
-        assert targets is not None
-        rows = sorted({0, len(table.values) - 1}) if len(table.values) else []
-        sources = question.sources[table.first : table.first + len(table.values)]
-        return base.message_of(check_columns, graph, sources[rows], targets, table.values[rows], cutoff=question.cutoff,
-                               first=table.first)
+        table, tables = answer.distance, base.distance_tables_of(answer)
+        rows: list[int] = []
+        if len(table.values) and (question.targets is None or answer.restricted):
+            rows = sorted({table.first, table.first + len(table.values) - 1})
+        blocks = ((row, {name: whole.own_rows(row, row + 1) for name, whole in tables.items()}) for row in rows)
+        wrong = base.message_of(_check_blocks, problem, question, blocks)
+        if question.targets is None:
+            beside = "no arc shortens a distance, and a path of each distance exists; two rows of each rank were " \
+                     "checked in numpy too"
+        elif answer.restricted:
+            beside = "two rows of each rank were searched again on the host"
+        else:
+            beside = "no arc shortens a distance, and a path of each distance exists; checked before the columns of " \
+                     "the targets were taken"
+        return base.first_failure(comm, wrong) or base.Verdict(True, beside)
 
     @base.judged
     def verify(
@@ -218,14 +209,8 @@ class DistancesType(base.AnswerType):
         """Check every row of the tables in a result file."""
         require_columns(contents, source=question.sources, target=question.targets)
         self._check_shapes(contents, problem, question)
-        for first, blocks in rows(list(contents.tables)):
-            here = dict(zip(contents.tables, blocks, strict=True))
-            seeds = slice(first, first + len(here["distance"]))
-            if question.targets is None:
-                _check_rows(problem, question.seeds[seeds], here, question.cutoff, first)
-            else:
-                sources, targets = question.sources[seeds], question.targets
-                check_columns(problem, sources, targets, here["distance"], cutoff=question.cutoff, first=first)
+        blocks = ((first, dict(zip(contents.tables, here, strict=True))) for first, here in rows(list(contents.tables)))
+        _check_blocks(problem, question, blocks)
         if question.targets is not None:
             return base.Verdict(True, "every distance found again by a search on the host")
         return base.Verdict(True, "in every row no arc shortens a distance, and a path of each distance exists")

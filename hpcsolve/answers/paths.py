@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.answers import base, distances
-from hpcsolve.answers.contents import Column, Contents, Dataset, own_unit
+from hpcsolve.answers.contents import Column, Contents, own_unit, stored
 from hpcsolve.answers.distances import LENGTH_TYPES, SHOWN, UNREACHED, DistancesMixin
 from hpcsolve.answers.rounding import Worth, declared, exactly, rounding_group
 from hpcsolve.errors import InputError
@@ -24,23 +24,19 @@ from hpcsolve.problems.search_again import check_shortest
 from hpcsolve.problems.unrounded import unrounded_length, unrounded_paths
 from hpcsolve.wording import counted
 
-_PATH = "Vertices of all paths, both ends included, positions from 0: query i has path[offset[i]:offset[i+1]]"
-
 
 @dataclass(frozen=True, eq=False)
 class Paths(PairPaths):
     """The distances and paths of all queries, in the order of the job. Only rank 0 has them."""
 
-    source: Annotated[NDArray[np.int32], Dataset("int32", "Positions of the sources, from 0", "query")]
-    target: Annotated[NDArray[np.int32], Dataset("int32", "Positions of the targets, from 0", "query")]
-    distance: Annotated[
-        NDArray[Any],
-        Dataset(LENGTH_TYPES, "Length of the path, times /instance/scale", "query", none=UNREACHED, scaled=True),
-    ]
-    offset: Annotated[
-        NDArray[np.int64], Dataset("int64", "Where each path begins in `path`, and the end of the last", "offset")
-    ]
-    path: Annotated[NDArray[np.int32], Dataset("int32", _PATH, "path")]
+    source: NDArray[np.int32] = stored("int32", "Positions of the sources, from 0", "query")
+    target: NDArray[np.int32] = stored("int32", "Positions of the targets, from 0", "query")
+    distance: NDArray[Any] = stored(
+        LENGTH_TYPES, "Length of the path, times /instance/scale", "query", none=UNREACHED, scaled=True)
+    offset: NDArray[np.int64] = stored("int64", "Where each path begins in `path`, and the end of the last", "offset")
+    path: NDArray[np.int32] = stored(
+        "int32", "Vertices of all paths, both ends included, positions from 0: query i has "
+        "path[offset[i]:offset[i+1]]", "path")
 
 
 class PathsMixin(DistancesMixin):

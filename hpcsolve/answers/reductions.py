@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.answers import base
-from hpcsolve.answers.contents import Contents, Dataset, DistanceTable, datasets
+from hpcsolve.answers.contents import Contents, DistanceTable, datasets, stored
 from hpcsolve.answers.distances import DISTANCES, LENGTH_TYPES, UNREACHED, require_columns
 from hpcsolve.answers.rounding import Worth
 from hpcsolve.errors import InputError
@@ -24,7 +24,6 @@ from hpcsolve.wording import counted
 
 SEARCHED_AGAIN, BY_VERIFY = 4, 100
 """Number of rows that are searched again on the host, at the end of a run and by `hpcsolve verify`."""
-_NO_TARGET = "-1: no target is reached"
 PER_SOURCE = ("reached", "sum", "closeness", "farthest_target", "farthest_distance")
 
 
@@ -32,61 +31,39 @@ PER_SOURCE = ("reached", "sum", "closeness", "farthest_target", "farthest_distan
 class Reductions:
     """What is kept of the distances from each source. Targets are all vertices if there is no column `target`."""
 
-    source: Annotated[NDArray[np.int32], Dataset("int32", "Positions of the sources, from 0", "source")]
-    reached: Annotated[
-        NDArray[np.int64], Dataset("int64", "Number of targets that a path leads to; a source reaches itself", "search")
-    ]
-    target: Annotated[
-        NDArray[np.int32] | None, Dataset("int32", "Positions of the targets, from 0", "target")
-    ] = None
-    cutoff: Annotated[
-        NDArray[Any] | None,
-        Dataset("uint64|float64", "Distances of `count`, times /instance/scale", "cutoff", scaled=True),
-    ] = None
-    count: Annotated[
-        DistanceTable | None, Dataset("uint32", "Number of targets within each cutoff", "search, cutoff")
-    ] = None
-    nearest_target: Annotated[
-        DistanceTable | None,
-        Dataset("int32", "Positions of the nearest targets, of several at one distance the smallest first",
-                "search, place", none="-1: fewer are reached"),
-    ] = None
-    nearest_distance: Annotated[
-        DistanceTable | None,
-        Dataset(LENGTH_TYPES, "Distances of the nearest targets, times /instance/scale", "search, place",
-                none=UNREACHED, scaled=True),
-    ] = None
-    sum: Annotated[
-        NDArray[np.uint64] | None,
-        Dataset("uint64", "Sum of the distances of the targets reached, times /instance/scale", "search", scaled=True),
-    ] = None
-    closeness: Annotated[
-        NDArray[np.float64] | None,
-        Dataset("float64", "Number of other targets reached over the sum of their distances, in the instance's unit; "
-                           "0 where the sum is 0", "search"),
-    ] = None
-    farthest_target: Annotated[
-        NDArray[np.int32] | None,
-        Dataset("int32", "Position of the farthest target reached, the smallest of several", "search", none=_NO_TARGET),
-    ] = None
-    farthest_distance: Annotated[
-        NDArray[Any] | None,
-        Dataset(LENGTH_TYPES, "Distance of the farthest target reached, the eccentricity of the source, times "
-                              "/instance/scale", "search", none=UNREACHED, scaled=True),
-    ] = None
-    diameter: Annotated[
-        NDArray[Any] | None,
-        Dataset(LENGTH_TYPES, "The largest eccentricity of all vertices, times /instance/scale", scaled=True),
-    ] = None
-    radius: Annotated[
-        NDArray[Any] | None,
-        Dataset(LENGTH_TYPES, "The smallest eccentricity of the vertices that reach most vertices, times "
-                              "/instance/scale", scaled=True),
-    ] = None
-    centre: Annotated[
-        NDArray[np.int32] | None,
-        Dataset("int32", "Positions of the vertices whose eccentricity is the radius", "centre"),
-    ] = None
+    source: NDArray[np.int32] = stored("int32", "Positions of the sources, from 0", "source")
+    reached: NDArray[np.int64] = stored(
+        "int64", "Number of targets that a path leads to; a source reaches itself", "search")
+    target: NDArray[np.int32] | None = stored("int32", "Positions of the targets, from 0", "target", optional=True)
+    cutoff: NDArray[Any] | None = stored(
+        "uint64|float64", "Distances of `count`, times /instance/scale", "cutoff", scaled=True, optional=True)
+    count: DistanceTable | None = stored(
+        "uint32", "Number of targets within each cutoff", "search, cutoff", optional=True)
+    nearest_target: DistanceTable | None = stored(
+        "int32", "Positions of the nearest targets, of several at one distance the smallest first", "search, place",
+        none="-1: fewer are reached", optional=True)
+    nearest_distance: DistanceTable | None = stored(
+        LENGTH_TYPES, "Distances of the nearest targets, times /instance/scale", "search, place", none=UNREACHED,
+        scaled=True, optional=True)
+    sum: NDArray[np.uint64] | None = stored(
+        "uint64", "Sum of the distances of the targets reached, times /instance/scale", "search", scaled=True,
+        optional=True)
+    closeness: NDArray[np.float64] | None = stored(
+        "float64", "Number of other targets reached over the sum of their distances, in the instance's unit; "
+        "0 where the sum is 0", "search", optional=True)
+    farthest_target: NDArray[np.int32] | None = stored(
+        "int32", "Position of the farthest target reached, the smallest of several", "search",
+        none="-1: no target is reached", optional=True)
+    farthest_distance: NDArray[Any] | None = stored(
+        LENGTH_TYPES, "Distance of the farthest target reached, the eccentricity of the source, times /instance/scale",
+        "search", none=UNREACHED, scaled=True, optional=True)
+    diameter: NDArray[Any] | None = stored(
+        LENGTH_TYPES, "The largest eccentricity of all vertices, times /instance/scale", scaled=True, optional=True)
+    radius: NDArray[Any] | None = stored(
+        LENGTH_TYPES, "The smallest eccentricity of the vertices that reach most vertices, times /instance/scale",
+        scaled=True, optional=True)
+    centre: NDArray[np.int32] | None = stored(
+        "int32", "Positions of the vertices whose eccentricity is the radius", "centre", optional=True)
 
 
 def reduction_table(name: str, values: NDArray[Any], first: int, total: int) -> DistanceTable:

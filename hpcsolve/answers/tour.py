@@ -8,13 +8,13 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.answers import base, rounding
-from hpcsolve.answers.contents import Column, Contents, Dataset, columns, own_unit
+from hpcsolve.answers.contents import Column, Contents, Dataset, columns, own_unit, stored
 from hpcsolve.answers.rounding import Worth
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.parallel.launch import on_rank_0
@@ -34,52 +34,34 @@ LEGS = {
 }
 """The group `/legs`."""
 NOT_CHECKED = base.Verdict(None, "that no tour exists cannot be checked without solving the instance again")
-COST = Dataset("int64", "Cost in exact integers: the instance's own unit times /instance/scale", scaled=True)
+COST = "Cost in exact integers: the instance's own unit times /instance/scale"
 
 
 @dataclass(frozen=True)
 class Tour:
     """A tour with its cost in scaled integers. The positions in `tour` have shape (cities,)."""
 
-    cost: Annotated[int, COST]
-    tour: Annotated[
-        NDArray[np.int32], Dataset("int32", "Cities in the order of the tour, positions from 0", "place")
-    ]
-    optimal: Annotated[bool, Dataset("bool", "Whether the tour is proven to be the best by these costs")]
-    dearest: Annotated[
-        int | None, Dataset("int64", 'Of objective "lexicographic": the cost of the dearest leg', scaled=True,
-                            optional=True)
-    ] = None
-    lower_bound: Annotated[
-        int | None, Dataset("int64", "Proven lower bound of every tour's cost, where the tour is not proven to be the "
-                            "best", scaled=True, optional=True)
-    ] = None
-    optimal_tours: Annotated[
-        int | None, Dataset("uint64", "Number of optimal tours; 2^64 - 1 stands for that many or more", optional=True)
-    ] = None
-    best_costs: Annotated[
-        NDArray[np.int64] | None,
-        Dataset("int64", "Costs of the best tours, ascending", "best_tour", scaled=True, optional=True),
-    ] = None
-    best_tours: Annotated[
-        NDArray[np.int32] | None,
-        Dataset("int32", "Cities of the best tours, one tour after the other, positions from 0", "best_place",
-                optional=True),
-    ] = None
-    arc_tails: Annotated[
-        NDArray[np.int32] | None,
-        Dataset("int32", "Cities that the arcs leave, ascending, positions from 0; arcs that no tour uses are left out",
-                "arc", optional=True),
-    ] = None
-    arc_heads: Annotated[
-        NDArray[np.int32] | None,
-        Dataset("int32", "Cities that the arcs lead to, ascending for each tail, positions from 0", "arc",
-                optional=True),
-    ] = None
-    arc_costs: Annotated[
-        NDArray[np.int64] | None, Dataset("int64", "Cost of the best tour through each arc", "arc", scaled=True,
-                                          optional=True)
-    ] = None
+    cost: int = stored("int64", COST, scaled=True)
+    tour: NDArray[np.int32] = stored("int32", "Cities in the order of the tour, positions from 0", "place")
+    optimal: bool = stored("bool", "Whether the tour is proven to be the best by these costs")
+    dearest: int | None = stored(
+        "int64", 'Of objective "lexicographic": the cost of the dearest leg', scaled=True, optional=True)
+    lower_bound: int | None = stored(
+        "int64", "Proven lower bound of every tour's cost, where the tour is not proven to be the best", scaled=True,
+        optional=True)
+    optimal_tours: int | None = stored(
+        "uint64", "Number of optimal tours; 2^64 - 1 stands for that many or more", optional=True)
+    best_costs: NDArray[np.int64] | None = stored(
+        "int64", "Costs of the best tours, ascending", "best_tour", scaled=True, optional=True)
+    best_tours: NDArray[np.int32] | None = stored(
+        "int32", "Cities of the best tours, one tour after the other, positions from 0", "best_place", optional=True)
+    arc_tails: NDArray[np.int32] | None = stored(
+        "int32", "Cities that the arcs leave, ascending, positions from 0; arcs that no tour uses are left out", "arc",
+        optional=True)
+    arc_heads: NDArray[np.int32] | None = stored(
+        "int32", "Cities that the arcs lead to, ascending for each tail, positions from 0", "arc", optional=True)
+    arc_costs: NDArray[np.int64] | None = stored(
+        "int64", "Cost of the best tour through each arc", "arc", scaled=True, optional=True)
 
     @base.judged
     def check(self, tsp: Tsp, question: TourQuestion | None) -> base.Verdict:
@@ -121,7 +103,7 @@ class Tour:
 class NoTour:
     """The statement, proven by the algorithm, that the instance has no tour."""
 
-    infeasible: Annotated[bool, Dataset("bool", "Whether it is proven that no tour exists")]
+    infeasible: bool = stored("bool", "Whether it is proven that no tour exists")
 
 
 def _check_arcs(

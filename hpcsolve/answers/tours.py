@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import pairwise
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.answers.base import AnswerType, Edges, RowBlocks, Rows, Verdict, judged
-from hpcsolve.answers.contents import Column, Contents, Dataset
+from hpcsolve.answers.contents import Column, Contents, stored
 from hpcsolve.answers.rounding import Worth, declared, rounding_group
 from hpcsolve.errors import InputError
 from hpcsolve.parallel.comm import Comm
@@ -29,21 +29,13 @@ from hpcsolve.wording import counted
 class Tours:
     """The optimal tour of each instance. Only rank 0 has them."""
 
-    costs: Annotated[
-        NDArray[np.int64],
-        Dataset("int64", "Cost of each tour, times /instance/scale; 0 without a tour", "instance", scaled=True),
-    ]
-    found: Annotated[
-        NDArray[np.bool_], Dataset("bool", "Whether the instance has a tour; if not, that is proven", "instance")
-    ]
-    tours: Annotated[
-        NDArray[np.int32],
-        Dataset("int32", "Cities of all tours in order, positions from 0: instance i has tours[offset[i]:offset[i+1]]; "
-                         "-1 where it has no tour", "place"),
-    ]
-    offset: Annotated[
-        NDArray[np.int64], Dataset("int64", "Where each tour begins in `tours`, and the end of the last", "offset")
-    ]
+    costs: NDArray[np.int64] = stored(
+        "int64", "Cost of each tour, times /instance/scale; 0 without a tour", "instance", scaled=True)
+    found: NDArray[np.bool_] = stored("bool", "Whether the instance has a tour; if not, that is proven", "instance")
+    tours: NDArray[np.int32] = stored(
+        "int32", "Cities of all tours in order, positions from 0: instance i has tours[offset[i]:offset[i+1]]; "
+        "-1 where it has no tour", "place")
+    offset: NDArray[np.int64] = stored("int64", "Where each tour begins in `tours`, and the end of the last", "offset")
 
     @judged
     def check(self, batch: TspBatch, question: TourQuestion) -> Verdict:

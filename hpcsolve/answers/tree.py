@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.answers import base
-from hpcsolve.answers.contents import Column, Contents, Dataset, DistanceTable, columns, datasets, own_unit
+from hpcsolve.answers.contents import Column, Contents, DistanceTable, columns, datasets, own_unit, stored
 from hpcsolve.answers.rounding import Worth, declared, exactly, rounding_group
 from hpcsolve.answers.tour import COST
 from hpcsolve.parallel.comm import Comm
@@ -27,10 +27,7 @@ ROWS_CHECKED = 256
 _BOUND = "No Steiner tree of this instance is lighter; proven by /prices, by closure_mst, or as /solution/proof says"
 _PROOF = "Method that proves the lower bound: dual (/prices prove it), search (no short certificate), or another one"
 _ENDS = "Ends of the tree's edges, the {} position"
-_WEIGHT = "Weight of each edge, times /instance/scale"
-_CLOSURE = "Spanning tree of the terminals' distances: its weight"
 _TERMINAL = "Position of the terminal whose cut (a set of vertices around it) gets the price, in order of the prices"
-_PRICE = "Dual value of the cut, times /instance/scale: the sum of all is a lower bound"
 _MATRIX = "Distances between the terminals, in the order of /instance/terminal, times /instance/scale"
 SHOWN = 12
 """Most edges of a tree that is printed in full."""
@@ -45,18 +42,17 @@ class Tree:
     `u`, `v` and `weight` have shape (edges,). `matrix`, if it was asked for, has the distances between the terminals.
     """
 
-    cost: Annotated[int, COST]
-    u: Annotated[NDArray[np.int32], Dataset("int32", _ENDS.format("smaller"), "edge")]
-    v: Annotated[NDArray[np.int32], Dataset("int32", _ENDS.format("larger"), "edge")]
-    weight: Annotated[NDArray[np.int64], Dataset("int64", _WEIGHT, "edge", scaled=True)]
-    lower_bound: Annotated[int, Dataset("int64", _BOUND, scaled=True)]
-    ratio: Annotated[float, Dataset("float64", "Upper bound on cost / optimum: cost / lower_bound")]
-    closure_mst: Annotated[int, Dataset("int64", _CLOSURE, scaled=True)]
-    closure_bottleneck: Annotated[int, Dataset("int64", "Longest edge of that spanning tree", scaled=True)]
-    proof: Annotated[str | None, Dataset("text", _PROOF)] = None
-    optimal: Annotated[bool | None, Dataset("bool", "Of mode exact: whether the tree is proven to be lightest")] = None
-    matrix: Annotated[DistanceTable | None,
-                      Dataset("uint32|uint64", _MATRIX, "terminal, to_terminal", scaled=True)] = None
+    cost: int = stored("int64", COST, scaled=True)
+    u: NDArray[np.int32] = stored("int32", _ENDS.format("smaller"), "edge")
+    v: NDArray[np.int32] = stored("int32", _ENDS.format("larger"), "edge")
+    weight: NDArray[np.int64] = stored("int64", "Weight of each edge, times /instance/scale", "edge", scaled=True)
+    lower_bound: int = stored("int64", _BOUND, scaled=True)
+    ratio: float = stored("float64", "Upper bound on cost / optimum: cost / lower_bound")
+    closure_mst: int = stored("int64", "Spanning tree of the terminals' distances: its weight", scaled=True)
+    closure_bottleneck: int = stored("int64", "Longest edge of that spanning tree", scaled=True)
+    proof: str | None = stored("text", _PROOF, optional=True)
+    optimal: bool | None = stored("bool", "Of mode exact: whether the tree is proven to be lightest", optional=True)
+    matrix: DistanceTable | None = stored("uint32|uint64", _MATRIX, "terminal, to_terminal", scaled=True, optional=True)
 
     @base.judged
     def check(self, graph: Graph) -> base.Verdict:
@@ -88,9 +84,10 @@ class Prices:
     `terminal` and `price` have shape (prices,).
     """
 
-    root: Annotated[int, Dataset("int64", "Position of the root, the terminal that is in none of the sets")]
-    terminal: Annotated[NDArray[np.int32], Dataset("int32", _TERMINAL, "raise")]
-    price: Annotated[NDArray[np.int64], Dataset("int64", _PRICE, "raise", scaled=True)]
+    root: int = stored("int64", "Position of the root, the terminal that is in none of the sets")
+    terminal: NDArray[np.int32] = stored("int32", _TERMINAL, "raise")
+    price: NDArray[np.int64] = stored(
+        "int64", "Dual value of the cut, times /instance/scale: the sum of all is a lower bound", "raise", scaled=True)
 
     def group(self) -> dict[str, Column]:
         """Return the columns of `/prices`."""

@@ -155,15 +155,6 @@ def stored_chunk(piece: NDArray[Any], shape: tuple[int, int], none: float | None
     return deflated(whole)
 
 
-def _received(comm: Comm, rank: int, count: int) -> list[bytes]:
-    """Return the chunks of a band that another rank owns."""
-    lengths = np.empty(count, dtype=np.int64)
-    comm.receive(lengths, rank).wait()
-    whole = np.empty(int(lengths.sum()), dtype=np.uint8)
-    comm.receive(whole, rank).wait()
-    return [part.tobytes() for part in np.split(whole, np.cumsum(lengths)[:-1])]
-
-
 @dataclass(frozen=True)
 class Chunks:
     """The chunks of a table, which go to rank 0. The table must have its `row_ranges`."""
@@ -242,7 +233,11 @@ class Chunks:
             if band.owner == 0:
                 stored: Iterable[bytes] = (next(own) for _ in columns)
             elif band.owner is not None:
-                stored = _received(comm, band.owner, len(columns))
+                lengths = np.empty(len(columns), dtype=np.int64)
+                comm.receive(lengths, band.owner).wait()
+                whole = np.empty(int(lengths.sum()), dtype=np.uint8)
+                comm.receive(whole, band.owner).wait()
+                stored = [part.tobytes() for part in np.split(whole, np.cumsum(lengths)[:-1])]
             else:
                 stored = self._stored([self._assembled(band, comm)])
             yield from (((band.start, column), chunk) for column, chunk in zip(columns, stored))
@@ -358,13 +353,11 @@ def _holds(found: Contents, contents: Contents) -> bool:
     for group, members in found.groups.items():
         pairs += [(column.values, contents.value(group, name, np.arange(np.size(column.values))))
                   for name, column in members.items()]
+    arrays = [(np.asarray(stored), np.asarray(value)) for stored, value in pairs]
+    same = all(np.array_equal(stored, value, equal_nan=stored.dtype.kind == value.dtype.kind == "f")
+               for stored, value in arrays)
     count = sum(len(found.groups[group].keys() & members.keys()) for group, members in contents.groups.items())
-    return count == sum(map(len, contents.groups.values())) and all(_same(stored, value) for stored, value in pairs)
-
-
-def _same(stored: Any, value: Any) -> bool:
-    stored, value = np.asarray(stored), np.asarray(value)
-    return np.array_equal(stored, value, equal_nan=stored.dtype.kind == value.dtype.kind == "f")
+    return same and count == sum(map(len, contents.groups.values()))
 
 
 class FailureKeeper:

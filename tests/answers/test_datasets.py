@@ -7,7 +7,7 @@ import pytest
 from hpcsolve.algorithms.registry import NAMES, algorithm
 from hpcsolve.answers import ANSWERS, answer_type_of_names, answer_type_of_record
 from hpcsolve.answers.base import columns_of
-from hpcsolve.answers.contents import Dataset, columns, datasets, required
+from hpcsolve.answers.contents import Dataset, columns, datasets
 from hpcsolve.answers.tour import NoTour, Tour
 from hpcsolve.output.provenance import ENVIRONMENT
 from hpcsolve.output.schema import GROUPS
@@ -89,10 +89,11 @@ def test_the_kind_of_answer_follows_from_its_datasets():
     for answer in ANSWERS:
         for record in answer.records:
             assert answer_type_of_record(record) is answer
-            assert answer_type_of_names(set(required(record))) is answer
+            required = {name for name, dataset in datasets(record).items() if not dataset.optional}
+            assert answer_type_of_names(required) is answer
             assert answer_type_of_names(set(datasets(record))) is answer
-            for missing in required(record):
-                assert answer_type_of_names(set(required(record)) - {missing}) in (None, *(set(ANSWERS) - {answer}))
+            for missing in required:
+                assert answer_type_of_names(required - {missing}) in (None, *(set(ANSWERS) - {answer}))
     assert answer_type_of_names(set()) is None
     assert answer_type_of_names({"tour", "cost", "optimal", "infeasible"}) is None
     with_scale = {"tour", "cost", "optimal", "place"}

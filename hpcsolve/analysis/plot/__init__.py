@@ -23,7 +23,6 @@ from hpcsolve.analysis.plot.distances import (
     plot_reductions,
     plot_voronoi,
 )
-from hpcsolve.analysis.plot.maps import has_coordinates
 from hpcsolve.analysis.plot.run import plot_colonies, plot_convergence, plot_layers, plot_ranks
 from hpcsolve.analysis.plot.tour import plot_batch, plot_tour
 from hpcsolve.analysis.plot.tree import plot_tree
@@ -74,9 +73,9 @@ def _function_of(result: Result) -> Callable[..., Axes]:
     kind = kind_of_answer(result)
     if kind == "distances":
         targets, searches = result.contents.value("solution", "target"), len(result.distance)
-        if result.contents.value("solution", "nearest") is not None and has_coordinates(result):
+        if result.contents.value("solution", "nearest") is not None and result.coordinates is not None:
             return plot_voronoi
-        table = targets is not None or (searches > MOST_LINES and not has_coordinates(result))
+        table = targets is not None or (searches > MOST_LINES and result.coordinates is None)
         return plot_matrix if table else plot_distances
     functions: dict[str, Callable[..., Axes]] = {"tour": plot_tour, "tree": plot_tree, "paths": plot_path,
                                                "reductions": plot_reductions, "tours of a batch": plot_batch}

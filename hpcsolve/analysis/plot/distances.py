@@ -338,12 +338,16 @@ def plot_reductions(
     axes, places = canvas.axes_for(axes), places_of(result, geographic)
     canvas.set_title(axes, result, f"{label} of {len(values)} sources")
     if places is None:
-        return _plot_values(axes, label, values)
-    sources = canvas.positions(result, "solution", "source", "plot_reductions")
-    draw_network(axes, result, places.points, network)
-    draw_field(axes, Places(places.points[sources], places.geographic), values, label)
-    finish_map(axes, places, canvas.FIELD_INK)
-    _note_missing(axes, values, "crosses")
+        canvas.draw_counts(axes, values, canvas.BLUE)
+        axes.set(xlabel=label, ylabel=f"sources with at most this value, of {len(values)}")
+    else:
+        sources = canvas.positions(result, "solution", "source", "plot_reductions")
+        draw_network(axes, result, places.points, network)
+        draw_field(axes, Places(places.points[sources], places.geographic), values, label)
+        finish_map(axes, places, canvas.FIELD_INK)
+    if missing := int((~np.isfinite(values)).sum()):
+        where = "not drawn" if places is None else "crosses"
+        add_note(axes, f"{where}: {missing} of {len(values)} sources reach no target")
     return axes
 
 
@@ -360,38 +364,19 @@ def quantity_of(result: Result, name: str | None = None) -> tuple[str, NDArray[n
     InputError
         The result has no such quantity.
     """
-    found = _quantities(result)
+    contents = result.contents
+    known = {"closeness": ("closeness", result.closeness),
+             "farthest": ("distance of the farthest target", result.eccentricity)}
+    nearest, count = (contents.value("solution", quantity) for quantity in ("nearest_distance", "count"))
+    if nearest is not None:
+        which = f"farthest of the {nearest.shape[1]} nearest targets" if nearest.shape[1] > 1 else "nearest target"
+        known["nearest"] = f"distance of the {which}", contents.own_distances(np.asarray(nearest[:, -1]))
+    if count is not None:
+        cutoff = contents.in_own_unit(np.asarray(contents.value("solution", "cutoff")))[-1]
+        known["count"] = f"targets within {cutoff:.10g}", count[:, -1]
+    known["reached"] = "targets reached", np.asarray(contents.value("solution", "reached"))
+    found = {quantity: (label, values) for quantity, (label, values) in known.items() if len(values)}
     if name is not None and name not in found:
         raise InputError(f"plot_reductions: the result has no {name!r}; it has {', '.join(found)}")
     label, values = found[name or next(iter(found))]
     return label, np.asarray(values, np.float64)
-
-
-def _quantities(result: Result) -> dict[str, tuple[str, NDArray[np.float64]]]:
-    """Return the quantities of a result by name, in the order in which they are preferred."""
-    contents = result.contents
-    found = {"closeness": ("closeness", result.closeness),
-             "farthest": ("distance of the farthest target", result.eccentricity)}
-    nearest, count = (contents.value("solution", name) for name in ("nearest_distance", "count"))
-    if nearest is not None:
-        which = f"farthest of the {nearest.shape[1]} nearest targets" if nearest.shape[1] > 1 else "nearest target"
-        found["nearest"] = f"distance of the {which}", contents.own_distances(np.asarray(nearest[:, -1]))
-    if count is not None:
-        cutoff = contents.in_own_unit(np.asarray(contents.value("solution", "cutoff")))[-1]
-        found["count"] = f"targets within {cutoff:.10g}", count[:, -1]
-    found["reached"] = "targets reached", np.asarray(contents.value("solution", "reached"))
-    return {name: (label, values) for name, (label, values) in found.items() if len(values)}
-
-
-def _plot_values(axes: Axes, label: str, values: NDArray[np.float64]) -> Axes:
-    """Draw how many sources have at most each value."""
-    canvas.draw_counts(axes, values, canvas.BLUE)
-    axes.set(xlabel=label, ylabel=f"sources with at most this value, of {len(values)}")
-    _note_missing(axes, values, "not drawn")
-    return axes
-
-
-def _note_missing(axes: Axes, values: NDArray[np.float64], where: str) -> None:
-    """Note on the picture how many sources reach no target, and where it shows them: "crosses", or "not drawn"."""
-    if missing := int((~np.isfinite(values)).sum()):
-        add_note(axes, f"{where}: {missing} of {len(values)} sources reach no target")

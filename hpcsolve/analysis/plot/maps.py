@@ -74,11 +74,6 @@ class Places:
         return max(0.1, math.cos(math.radians((np.nanmin(latitudes) + np.nanmax(latitudes)) / 2)))
 
 
-def has_coordinates(result: Result) -> bool:
-    """Return whether the result's cities or vertices have coordinates."""
-    return result.coordinates is not None
-
-
 def places_of(result: Result, geographic: bool | None = None) -> Places | None:
     """Return the places of all cities or vertices, or None if they have no coordinates.
 
@@ -111,7 +106,11 @@ def finish_map(axes: Axes, places: Places, ink: str | None = None) -> None:
     ink
         Colour of the scale bar; by default that of the axes.
     """
-    _add_margins(axes)
+    if np.isfinite(axes.dataLim.extents).all():  # something is drawn
+        # The margins count as data, since matplotlib may use margins up for the aspect.
+        room = np.array(MARGINS) * axes.dataLim.size
+        axes.update_datalim([axes.dataLim.min - room, axes.dataLim.max + room])
+        axes.margins(0)
     # The drawn length of a unit of y over that of a unit of x is above 1 for latitude over longitude.
     axes.set_aspect(1 / places.longitude_over_latitude() if places.geographic else 1.0, adjustable="datalim")
     if places.note:
@@ -125,18 +124,6 @@ def finish_map(axes: Axes, places: Places, ink: str | None = None) -> None:
     axes.set_ylabel(y, fontsize="small")
     axes.tick_params(labelsize="small")
     _draw_scale_bar(axes, places, ink)
-
-
-def _add_margins(axes: Axes) -> None:
-    """Widen the limits around what is drawn.
-
-    The margins count as data, since matplotlib may use margins up for the aspect.
-    """
-    if not np.isfinite(axes.dataLim.extents).all():  # nothing is drawn
-        return
-    room = np.array(MARGINS) * axes.dataLim.size
-    axes.update_datalim([axes.dataLim.min - room, axes.dataLim.max + room])
-    axes.margins(0)
 
 
 def add_note(axes: Axes, note: str) -> None:

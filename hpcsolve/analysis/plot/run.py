@@ -6,7 +6,7 @@ run by phase and rank.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -167,32 +167,20 @@ def plot_layers(result: Result, axes: Axes | None = None) -> Axes:
     if not len(states):
         raise InputError("plot_layers: there are no layers, since reductions and bounds were enough for this tree; "
                          "draw it with plot_tree")
-    label, sizes = _sizes(result, len(states))
+    named = next((name for name in SIZES if name in result.contents.groups["layers"]), "")
+    sizes = canvas.column(result, "layers", named, "plot_layers") if named else np.arange(len(states))
     axes, title = canvas.axes_for(axes), f"{canvas.number(int(states.sum()))} states"
     axes.bar(sizes, states, color=canvas.BLUE, label="states")
-    axes.set(xlabel=label, ylabel="states" if seconds is None else "states (bars)")
+    axes.set(xlabel=SIZES.get(named, "layer"), ylabel="states" if seconds is None else "states (bars)")
     axes.set_xticks(sizes if len(sizes) <= 16 else sizes[::4])
     if seconds is not None:
-        _draw_seconds(axes, sizes, seconds)
+        right = axes.twinx()
+        right.plot(sizes, seconds, "o-", color=canvas.VERMILION, linewidth=1, markersize=4, label="seconds")
+        right.set_ylabel("kernel seconds (dots)")
+        right.set_ylim(bottom=0)
         title += f", {float(np.sum(seconds)):.3g} s in kernels"
     canvas.set_title(axes, result, title)
     return axes
-
-
-def _sizes(result: Result, layers: int) -> tuple[str, NDArray[Any]]:
-    """Return the label of the axis, and the size of each layer's sets, or the number of each layer."""
-    for name, label in SIZES.items():
-        if name in result.contents.groups["layers"]:
-            return label, canvas.column(result, "layers", name, "plot_layers")
-    return "layer", np.arange(layers)
-
-
-def _draw_seconds(axes: Axes, sizes: NDArray[Any], seconds: NDArray[Any]) -> None:
-    """Draw the seconds of each layer, with an axis at the right."""
-    right = axes.twinx()
-    right.plot(sizes, seconds, "o-", color=canvas.VERMILION, linewidth=1, markersize=4, label="seconds")
-    right.set_ylabel("kernel seconds (dots)")
-    right.set_ylim(bottom=0)
 
 
 Seconds = NDArray[np.float64]

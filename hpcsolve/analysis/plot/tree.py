@@ -92,7 +92,10 @@ def around_a_centre(n: int, u: NDArray[np.int64], v: NDArray[np.int64], terminal
         near[b].append(a)
     root = _centre(near, int(terminals[0]))
     before = _predecessors(near, root)
-    leaves = _leaves_below(before)
+    leaves = dict.fromkeys([*before, NO_VERTEX], 0)  # in the subtree of each vertex
+    for vertex in reversed(list(before)):
+        leaves[vertex] = max(leaves[vertex], 1)
+        leaves[before[vertex]] += leaves[vertex]
     depth, free = {NO_VERTEX: -1}, {NO_VERTEX: 0.0}  # free: where the sector of the next child begins, in radians
     points = np.full((n, 2), np.nan)
     for vertex, parent in before.items():
@@ -123,12 +126,3 @@ def _predecessors(near: Neighbours, root: int) -> dict[int, int]:
                 before[other] = vertex
                 sequence.append(other)
     return before
-
-
-def _leaves_below(before: Mapping[int, int]) -> dict[int, int]:
-    """Return the number of leaves in the subtree of each vertex."""
-    leaves = dict.fromkeys([*before, NO_VERTEX], 0)
-    for vertex in reversed(list(before)):
-        leaves[vertex] = max(leaves[vertex], 1)
-        leaves[before[vertex]] += leaves[vertex]
-    return leaves
