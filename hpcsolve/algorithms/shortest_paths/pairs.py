@@ -105,6 +105,34 @@ class QueryTable:
         return [part(name, 0, values) for name, values in arrays.items()]
 
 
+    def answer(self, keys: Keys, pairs: NDArray[np.int64], comm: Comm) -> Paths | None:
+        """Return the answer on rank 0, with the queries in their own order, elsewhere None. Collective.
+
+        Arrays may exceed 2 GiB.
+        """
+        own: tuple[NDArray[Any], ...] = (self.keys, self.length, self.path)
+        sizes = comm.gather([len(array) for array in own])
+        if sizes is None:
+            for array in own:
+                comm.send(array, 0).wait()
+            return None
+        parts = [own]
+        for rank in range(1, comm.size):
+            parts.append(tuple(np.empty(size, array.dtype) for size, array in zip(sizes[rank], own, strict=True)))
+            for array in parts[-1]:
+                comm.receive(array, rank).wait()
+        order = by_source(pairs)
+        length, distance = np.zeros(len(pairs), np.int64), np.empty(len(pairs), keys.dtype)
+        distance[order], length[order], gathered = (np.concatenate(column) for column in zip(*parts))
+        offset = np.concatenate([[0], np.cumsum(length)])
+        path = np.empty(offset[-1], np.int32)
+        # How far each entry of the gathered paths, which are sorted by source, must move to its place.
+        moved = np.repeat(offset[order] - np.concatenate([[0], np.cumsum(length[order])[:-1]]), length[order])
+        path[moved + np.arange(len(path))] = gathered
+        source, target = pairs.astype(np.int32).T
+        return Paths(np.ascontiguousarray(source), np.ascontiguousarray(target), keys.decode(distance), offset, path)
+
+
 def pair_bytes(n: int, queries: int, blocks: int, itemsize: int) -> tuple[int, int]:
     """Return the bytes on the device and on the host of `solve_pairs`, beside what searches work in."""
     batch = min(queries, SOURCES_A_BATCH * blocks)
@@ -122,7 +150,9 @@ def solve_pairs(
     kept, table = kept or SearchCheckpoints(), QueryTable(np.empty(len(pairs), prepared.keys.dtype))
     table.load(kept, prepared.graph.n)
     room, places, left = PATH_ROOM, prepared.graph.places(), np.flatnonzero(~table.finished)
-    waiting = [left[part] for part in _batches(pairs[left], SOURCES_A_BATCH * prepared.blocks)]
+    source = np.cumsum(np.diff(pairs[left, 0], prepend=-1) != 0) - 1  # the number of each query's source
+    cuts = np.flatnonzero(np.diff(source // (SOURCES_A_BATCH * prepared.blocks))) + 1
+    waiting = np.split(left, cuts)[::-1] if len(left) else []  # the last batch first
     for mine in kept.while_any(waiting, table):
         searches = query_searches(pairs[mine], places)
         found = prepared.solve(searches, Want.TARGETS | Want.PATHS, path_room=prepared.graph.n + room * len(mine))
@@ -138,44 +168,3 @@ def solve_pairs(
         table.finished[mine[~late]] = True
         report(float(table.finished.mean()))
     return table
-
-
-def _batches(pairs: NDArray[np.int64], sources: int) -> list[NDArray[np.int64]]:
-    """Return the numbers of the queries in batches of so many sources, the last batch first."""
-    number = np.cumsum(np.diff(pairs[:, 0], prepend=pairs[0, 0] if len(pairs) else 0) != 0) // sources
-    cuts = np.flatnonzero(np.diff(number)) + 1
-    return np.split(np.arange(len(pairs)), cuts)[::-1] if len(pairs) else []
-
-
-def paths_of(mine: QueryTable, keys: Keys, pairs: NDArray[np.int64], comm: Comm) -> Paths | None:
-    """Return the answer on rank 0, with the queries in their own order, elsewhere None. Collective."""
-    parts = _gathered(mine, comm)
-    if parts is None:
-        return None
-    order = by_source(pairs)
-    length, distance = np.zeros(len(pairs), np.int64), np.empty(len(pairs), keys.dtype)
-    distance[order], length[order] = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
-    offset = np.concatenate([[0], np.cumsum(length)])
-    path = np.empty(offset[-1], np.int32)
-    # How far each entry of the gathered paths, which are sorted by source, must move to its place.
-    moved = np.repeat(offset[order] - np.concatenate([[0], np.cumsum(length[order])[:-1]]), length[order])
-    path[moved + np.arange(len(path))] = np.concatenate([part[2] for part in parts])
-    source, target = pairs.astype(np.int32).T
-    return Paths(np.ascontiguousarray(source), np.ascontiguousarray(target), keys.decode(distance), offset, path)
-
-
-def _gathered(mine: QueryTable, comm: Comm) -> list[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]] | None:
-    """Return every rank's keys, lengths and paths on rank 0, elsewhere None. Arrays may exceed 2 GiB. Collective."""
-    own: tuple[NDArray[Any], NDArray[Any], NDArray[Any]] = (mine.keys, mine.length, mine.path)
-    sizes = comm.gather([len(array) for array in own])
-    if sizes is None:
-        for array in own:
-            comm.send(array, 0).wait()
-        return None
-    parts = [own]
-    for rank in range(1, comm.size):
-        arrays = tuple(np.empty(size, array.dtype) for size, array in zip(sizes[rank], own, strict=True))
-        for array in arrays:
-            comm.receive(array, rank).wait()
-        parts.append((arrays[0], arrays[1], arrays[2]))
-    return parts

@@ -184,13 +184,13 @@ def _found(prepared: Prepared, stated: PathStatement, share: range, report: Repo
     mine = slice(share.start, share.stop)
     if asked.pairs is not None:
         paths = pairs.solve_pairs(prepared, asked.pairs[pairs.by_source(asked.pairs)][mine], report, kept)
-        return paths.work, partial(pairs.paths_of, paths, keys, asked.pairs, comm)
+        return paths.work, partial(paths.answer, keys, asked.pairs, comm)
     if asked.reduction is not None:
         found = reductions.solve_summaries(prepared, asked.seeds[mine], asked.targets, asked.reduction, report, kept)
         return found.work, partial(reductions.reductions_of, found, keys, share, asked, stated.problem, comm)
     trees = parameters.predecessors or parameters.voronoi
     rows = tables.solve_table(prepared, asked.seeds[mine], asked.targets, trees, report, kept)
-    return rows.work, partial(tables.distances_of, rows, keys, share, asked, parameters)
+    return rows.work, partial(rows.answer, keys, share, asked, parameters)
 
 
 def _next(keys: Keys, way: choice.Way) -> tuple[Keys | None, choice.Way]:

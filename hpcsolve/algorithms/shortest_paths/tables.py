@@ -160,6 +160,25 @@ class RowTable:
         return [part(name, first + own.start, table[own.start : own.stop])
                 for own in runs_of(self.finished) for name, table in self._tables().items()]
 
+    def answer(self, keys: Keys, share: range, asked: PathQuestion, parameters: Parameters) -> Distances:
+        """Return this rank's part of the answer."""
+        column = "vertex" if asked.targets is None else "target"
+
+        def table(name: str, values: NDArray[Any], none: float) -> DistanceTable:
+            return distance_table(name, values, share.start, len(asked.seeds), column, none)
+
+        distance, before = keys.decode(self.keys), self.before.view(np.int32)
+        none = no_path_of(distance.dtype)
+        predecessor = nearest = None
+        if parameters.predecessors:
+            predecessor = table("predecessor", before, NO_VERTEX)
+        if parameters.voronoi:
+            owners = [np.where(d != none, roots(b), NO_VERTEX) for d, b in zip(distance, before)]
+            nearest = table("nearest", np.array(owners, np.int32).reshape(-1, distance.shape[1]), NO_VERTEX)
+        target = None if asked.targets is None else asked.targets.astype(np.int32)
+        source = asked.sources.astype(np.int32)
+        return Distances(source, table("distance", distance, none), target, predecessor, nearest, self.restricted)
+
     def _tables(self) -> dict[str, NDArray[Any]]:
         return {"keys": self.keys, "before": self.before, "work": self.work}
 
@@ -181,25 +200,3 @@ def solve_table(
     table = RowTable(keys, before, prepared.restricted)
     table.fill(prepared, seeds, targets, prepared.at_once, report, kept or SearchCheckpoints())
     return table
-
-
-def distances_of(
-    rows: RowTable, keys: Keys, share: range, asked: PathQuestion, parameters: Parameters
-) -> Distances:
-    """Return this rank's part of the answer."""
-    column = "vertex" if asked.targets is None else "target"
-
-    def table(name: str, values: NDArray[Any], none: float) -> DistanceTable:
-        return distance_table(name, values, share.start, len(asked.seeds), column, none)
-
-    distance, before = keys.decode(rows.keys), rows.before.view(np.int32)
-    none = no_path_of(distance.dtype)
-    predecessor = nearest = None
-    if parameters.predecessors:
-        predecessor = table("predecessor", before, NO_VERTEX)
-    if parameters.voronoi:
-        owners = [np.where(d != none, roots(b), NO_VERTEX) for d, b in zip(distance, before)]
-        nearest = table("nearest", np.array(owners, np.int32).reshape(-1, distance.shape[1]), NO_VERTEX)
-    target = None if asked.targets is None else asked.targets.astype(np.int32)
-    source = asked.sources.astype(np.int32)
-    return Distances(source, table("distance", distance, none), target, predecessor, nearest, rows.restricted)

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hpcsolve.algorithms.steiner_kmb.network import Network, network
 from hpcsolve.algorithms.steiner_kmb.one_steiner import best_tree, history_arrays, saved_history, saved_tree
@@ -257,10 +256,7 @@ class Ruin:
         votes = self.setting.comm.allgather((len(advanced) == len(self.starts), [one.weight for one in self.starts]))
         if all(done for done, _ in votes):
             self.launches, self.number = self.launches + 1, self.number + 1
-        self._note(min(weight for _, weights in votes for weight in weights))
-
-    def _note(self, weight: int) -> None:
-        """Note the weight of the best tree of all ranks, if it is lighter than before or the last one."""
+        weight = min(weight for _, weights in votes for weight in weights)
         if self.launches == self.total or weight < self.weight:
             self.history.append((self.number, self.setting.stop.seconds(), weight + self.smaller.offset))
         self.weight = weight
@@ -284,20 +280,15 @@ class Ruin:
             chosen=np.packbits(chosen, bitorder="little").view(np.uint32), seeds=np.array(seeds, np.uint64),
             begin=np.array([one.work for one in starts], np.uint64), rise=rise, work=work,
         )
-        return [self._with_tree(replace(one, now=self._tree(row), work=int(done)))
-                for one, row, done in zip(starts, rise, work)]
-
-    def _tree(self, rise: NDArray[np.uint32]) -> Indices:
-        """Return the edges of a tree of parents."""
-        below = np.flatnonzero(rise != NO_PARENT)
-        return np.sort(self.net.edge_numbers(below, self.net.heads[rise[below]]))
-
-    def _with_tree(self, one: Start) -> Start:
-        """Return a search whose best tree is the present one if that is lighter, after local search at the end."""
-        last = self.launches + 1 == self.total
-        found = self.net.locally_best(one.now, self.setting.stop.is_late) if last else one.now
-        weight = self.net.weight(found)
-        return replace(one, tree=found, weight=weight) if weight < one.weight else one
+        last, advanced = self.launches + 1 == self.total, []
+        for one, row, done in zip(starts, rise, work):
+            below = np.flatnonzero(row != NO_PARENT)
+            now = np.sort(net.edge_numbers(below, net.heads[row[below]]))
+            tree = net.locally_best(now, self.setting.stop.is_late) if last else now
+            if net.weight(tree) < one.weight:
+                one = replace(one, tree=tree, weight=net.weight(tree))
+            advanced.append(replace(one, now=now, work=int(done)))
+        return advanced
 
 
 def work_of_shake(net: Network) -> int:

@@ -12,13 +12,13 @@ Ascents are made by cuda_src/host/dual_ascent.cpp. What an ascent leaves of the 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.steiner_kmb.network import ClosureTree, Network
-from hpcsolve.algorithms.steiner_kmb.reduced_graph import Mask
+from hpcsolve.algorithms.steiner_kmb.reduced_graph import Indices, Mask
 from hpcsolve.answers.tree import DUAL, SEARCH
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.steiner import closure_bound
@@ -105,6 +105,16 @@ class Ascent:
             back=self.net.back, from_root=from_root, to_terminal=to_terminal,
         )
         return from_root, to_terminal
+
+    def tree(self, root: int) -> Indices:
+        """Return a tree grown from terminal number `root` on the saturated edges, improved on all edges."""
+        net, saturated = self.net, np.zeros(len(self.net.edges), dtype=bool)
+        saturated[net.edge_of_arc[self.rest == 0]] = True
+        arcs = saturated[net.edge_of_arc]
+        counts = np.concatenate([np.zeros(1, np.int64), np.cumsum(arcs)])
+        part = replace(net, edges=net.edges.part(saturated), offsets=counts[net.offsets].astype(np.uint32),
+                       heads=net.heads[arcs], weights=net.weights[arcs])
+        return net.improved(np.flatnonzero(saturated)[part.shortest_path_tree(root)])
 
     def too_heavy(self, limit: int, from_root: NDArray[np.uint64], to_terminal: NDArray[np.uint64]) -> Mask:
         """Return which edges are in no tree lighter than `limit`, given the `distances`.

@@ -13,6 +13,7 @@ finds (network.py), so a search ends at that distance. What only repeats the pap
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -52,6 +53,30 @@ class Pairs:
     first: Indices
     second: Indices
     distance: NDArray[np.uint64]
+
+    @classmethod
+    def near(cls, sources: Indices, rows: NDArray[Any], longest: int) -> Pairs:
+        """Return the pairs in rows whose distance is at most `longest`, each once, from its smaller terminal."""
+        row, column = np.nonzero(rows <= longest)
+        ahead = column > sources[row]
+        row, column = row[ahead], column[ahead]
+        return cls(sources[row], column, rows[row, column].astype(np.uint64))
+
+    @classmethod
+    def spanning(cls, net: Network, parts: Sequence[Pairs]) -> Pairs:
+        """Return the minimum spanning forest of all these pairs, with ties broken by the smaller pair."""
+        k = len(net.terminals)
+        number = np.concatenate([part.first * k + part.second for part in parts])
+        distance = np.concatenate([part.distance for part in parts])
+        bits = (k * k - 1).bit_length()
+        if int(distance.max(initial=0)).bit_length() + bits > 64:
+            order = np.lexsort((number, distance))
+            number, distance = number[order], distance[order]
+        else:  # far faster than lexsort
+            both = np.sort(distance << np.uint64(bits) | number.astype(np.uint64))
+            number, distance = (both & np.uint64((1 << bits) - 1)).astype(np.int64), both >> np.uint64(bits)
+        pairs = cls(*np.divmod(number, k), distance)
+        return pairs.part(forest(net.device, pairs.first, pairs.second, np.ones(k, np.uint32)))
 
     def part(self, which: NDArray[np.bool_] | Indices) -> Pairs:
         """Return some of the pairs."""
@@ -185,7 +210,7 @@ def kmb_tree(
         with row_search() as search:
             mine, relaxed = spanned_rows(net, sources, closure_tree.bottleneck, search, report, kept)
         gathered = comm.gather(mine)
-        chosen = comm.bcast(None if gathered is None else _spanned(net, gathered))
+        chosen = comm.bcast(None if gathered is None else Pairs.spanning(net, gathered))
         assert chosen is not None
         if int(chosen.distance.sum()) != closure_tree.weight:
             raise AssertionError("k searches and one from all terminals find trees of different weights")
@@ -213,7 +238,7 @@ def spanned_rows(
     filled = filled_rows(search, (net.terminals[batch] for batch in batches), net.terminals.astype(np.int64))
 
     def state() -> State:
-        waiting[:] = [_spanned(net, waiting)]
+        waiting[:] = [Pairs.spanning(net, waiting)]
         return kept.state(waiting[0])
 
     for batch in kept.boundary.while_any(batches[::-1], state, lambda: kept.rows.nbytes):
@@ -221,41 +246,11 @@ def spanned_rows(
         relaxed, done = relaxed + arcs, done + len(batch)
         step = max(1, MOST_PAIRS // rows.shape[1])
         for first in range(0, len(batch), step):
-            waiting.append(_near_pairs(batch[first : first + step], rows[first : first + step], longest))
+            waiting.append(Pairs.near(batch[first : first + step], rows[first : first + step], longest))
             if sum(len(pairs.first) for pairs in waiting) > MOST_PAIRS:
-                waiting[:] = [_spanned(net, waiting)]
+                waiting[:] = [Pairs.spanning(net, waiting)]
         kept.rows.take(batch, rows)
         kept.done.append(batch)
         del rows  # frees them before the next ones are made
         report(0.7 * done / len(sources))
-    return _spanned(net, waiting), relaxed
-
-
-def _near_pairs(sources: Indices, rows: NDArray[Any], longest: int) -> Pairs:
-    """Return the pairs in these rows whose distance is at most `longest`, each pair once, from its smaller terminal."""
-    row, column = np.nonzero(rows <= longest)
-    ahead = column > sources[row]
-    row, column = row[ahead], column[ahead]
-    return Pairs(sources[row], column, rows[row, column].astype(np.uint64))
-
-
-def _spanned(net: Network, parts: list[Pairs]) -> Pairs:
-    """Return the minimum spanning forest of all these pairs, with ties broken by the smaller pair."""
-    k = len(net.terminals)
-    number = np.concatenate([part.first * k + part.second for part in parts])
-    distance = np.concatenate([part.distance for part in parts])
-    number, distance = by_distance(number, distance, k * k)
-    pairs = Pairs(*np.divmod(number, k), distance)
-    return pairs.part(forest(net.device, pairs.first, pairs.second, np.ones(k, np.uint32)))
-
-
-def by_distance(
-    number: Indices, distance: NDArray[np.uint64], below: int
-) -> tuple[Indices, NDArray[np.uint64]]:
-    """Return numbers, all below `below`, and their distances, sorted by (distance, number)."""
-    bits = (below - 1).bit_length()
-    if int(distance.max(initial=0)).bit_length() + bits > 64:
-        order = np.lexsort((number, distance))
-        return number[order], distance[order]
-    both = np.sort(distance << np.uint64(bits) | number.astype(np.uint64))  # far faster than lexsort
-    return (both & np.uint64((1 << bits) - 1)).astype(np.int64), both >> np.uint64(bits)
+    return Pairs.spanning(net, waiting), relaxed

@@ -216,19 +216,8 @@ def light_tree(net: Network, ascents: list[Ascent], is_over: Callable[[], bool])
     """Return the lightest of the trees by shortest paths and on saturated edges, after key-path exchange."""
     roots = [int(np.searchsorted(net.terminals, one.dual.root)) for one in ascents]
     trees = [net.improved(net.shortest_path_tree(root)) for root in roots[:4]]
-    trees += (pruned_ascent(net, one.rest, root) for one, root in zip(ascents, roots) if not is_over())
+    trees += (one.tree(root) for one, root in zip(ascents, roots) if not is_over())
     return net.locally_best(min(trees, key=net.weight), is_over, (PATHS,))
-
-
-def pruned_ascent(net: Network, rest: NDArray[np.uint64], root: int) -> Indices:
-    """Return a tree grown from terminal number `root` on the saturated edges, improved on all edges."""
-    saturated = np.zeros(len(net.edges), dtype=bool)
-    saturated[net.edge_of_arc[rest == 0]] = True
-    arcs = saturated[net.edge_of_arc]
-    counts = np.concatenate([np.zeros(1, np.int64), np.cumsum(arcs)])
-    part = replace(net, edges=net.edges.part(saturated), offsets=counts[net.offsets].astype(np.uint32),
-                   heads=net.heads[arcs], weights=net.weights[arcs])
-    return net.improved(np.flatnonzero(saturated)[part.shortest_path_tree(root)])
 
 
 def _without_edges(
@@ -274,8 +263,18 @@ def contractible(net: Network, near: Regions) -> Indices:
     chosen = np.concatenate([at_terminals, at_regions])
     is_region = np.arange(len(chosen)) >= len(at_terminals)
     order = np.lexsort((is_region, chosen, net.weights[chosen]))
+    chosen, is_region = chosen[order], is_region[order]
     edges = net.edge_numbers(tails[chosen], heads[chosen])
-    return _one_after_the_other(net, near.base, tails[chosen[order]], edges[order], is_region[order])
+    touched, crossed, found = set[int](), set[int](), []
+    columns = edges, is_region, tails[chosen], near.base[tails[chosen]], net.edges.tails[edges], net.edges.heads[edges]
+    for edge, region, owner, base, tail, head in zip(*(column.tolist() for column in columns)):
+        if base in crossed if region else owner in touched:  # an edge before it has crossed the cut
+            continue
+        found.append(edge)
+        touched |= {tail, head}
+        if near.base[tail] != near.base[head]:
+            crossed |= {int(near.base[tail]), int(near.base[head])}
+    return np.array(found, np.int64)
 
 
 def _passing(
@@ -304,19 +303,3 @@ def _passing(
     limit = np.where(has_two, weights[arcs[second]], NO_EDGE)
     found: Indices = arcs[first[(across[arcs[first]] & (lengths[arcs[first]] <= limit)) | ~has_two]]
     return found
-
-
-def _one_after_the_other(
-    net: Network, base: NDArray[np.uint32], owners: NDArray[np.uint32], edges: Indices, is_region: NDArray[np.bool_]
-) -> Indices:
-    """Return the edges whose cut no edge before them has crossed. `owners` are vertices of the cuts."""
-    touched, crossed, chosen = set[int](), set[int](), []
-    ends = zip(net.edges.tails[edges].tolist(), net.edges.heads[edges].tolist())
-    for edge, owner, region, (tail, head) in zip(edges.tolist(), owners.tolist(), is_region.tolist(), ends):
-        if int(base[owner]) in crossed if region else owner in touched:
-            continue
-        chosen.append(edge)
-        touched |= {tail, head}
-        if base[tail] != base[head]:
-            crossed |= {int(base[tail]), int(base[head])}
-    return np.array(chosen, np.int64)

@@ -102,9 +102,11 @@ def test_a_launch_that_is_cut_short_keeps_what_is_done(monkeypatch):
         tree = poor_tree(net, 1)
         whole = search(net, tree, starts=3)
         made = ruin_from(net, setting_for(net, 1, 1, 3), tree)
+        due, over = iter([False, True]), iter([False, True])  # after the first search, and so after the first launch
         with monkeypatch.context() as patch:
-            patch.setattr(made.setting.stop, "is_due", partial(next, iter([False, True])))
-            made._advance()
+            patch.setattr(made.setting.stop, "is_due", partial(next, due))
+            patch.setattr(made.setting.stop, "is_over", lambda *_: next(over))
+            made.run()
         assert made.launches == 0 and [one.work > 0 for one in made.starts] == [True, False, False]
         assert made.weight == made.starts[0].weight < net.weight(tree)
         assert np.array_equal(made.best(), made.starts[0].tree)
