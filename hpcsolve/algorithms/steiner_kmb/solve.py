@@ -14,38 +14,18 @@ import msgspec
 import numpy as np
 
 from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Algorithm, Outcome, Plan, Report, StopCriteria, silent
+from hpcsolve.algorithms.shortest_paths import engines
 from hpcsolve.algorithms.shortest_paths.choice import workers
-from hpcsolve.algorithms.shortest_paths.engines import (
-    AUTO,
-    BLOCK,
-    GRID,
-    PHAST,
-    TILE,
-    chosen_engine,
-    engine_named,
-    kernel_files,
-)
 from hpcsolve.algorithms.shortest_paths.engines.hierarchy import CONTRACTION_FILE, HIERARCHY_FILE
 from hpcsolve.algorithms.shortest_paths.search_graph import Keys
 from hpcsolve.algorithms.shortest_paths.searches import Request
-from hpcsolve.algorithms.steiner_kmb import (
-    best,
-    bounds,
-    exact,
-    kmb,
-    network,
-    nodes,
-    reduced_graph,
-    study,
-    subset_program,
-    terminal_rows,
-)
-from hpcsolve.algorithms.steiner_kmb.bounds import LowerBound
+from hpcsolve.algorithms.steiner_kmb import best, bounds, exact, kmb, network, nodes, reduced_graph, terminal_rows
 from hpcsolve.algorithms.steiner_kmb.network import ClosureTree, Network
-from hpcsolve.algorithms.steiner_kmb.nodes import NodeTable
 from hpcsolve.algorithms.steiner_kmb.reduced_graph import Indices, ReducedGraph
 from hpcsolve.algorithms.steiner_kmb.reductions import SteinerState, shrunk_together
 from hpcsolve.algorithms.steiner_kmb.setting import Parameters, RoundStop, Setting, TreeStatement, Work, on_host
+from hpcsolve.algorithms.steiner_kmb.study import Matrix, cutoff_of, rows_for
+from hpcsolve.algorithms.steiner_kmb.subset_program import PROGRAM_FILE, pair_bytes
 from hpcsolve.algorithms.trial import Stopwatch, Trial
 from hpcsolve.answers.base import Verdict
 from hpcsolve.answers.contents import Column, Contents, Dataset, DistanceTable, columns, datasets
@@ -59,7 +39,7 @@ from hpcsolve.problems.rounding import largest_cost
 from hpcsolve.problems.steiner import require_problem
 
 HOST_FILES = (network.TREE_FILE, bounds.DUAL_ASCENT_FILE, network.MOVES_FILE, best.RUIN_FILE, nodes.ONE_STEINER_FILE,
-              bounds.REDUCTIONS_FILE, subset_program.PROGRAM_FILE, CONTRACTION_FILE, HIERARCHY_FILE)
+              bounds.REDUCTIONS_FILE, PROGRAM_FILE, CONTRACTION_FILE, HIERARCHY_FILE)
 """What runs on the host's cores whatever the job's device is."""
 REDUCTIONS = {
     "vertices": Dataset("int64", "Vertices after the reductions"),
@@ -102,7 +82,7 @@ class SteinerKmb(Algorithm):
     """Steiner trees by growing, by Kou, Markowsky and Berman, by iterated 1-Steiner, or exactly."""
 
     name, kind, answers, parameters = "steiner-kmb", "steiner", (TREE,), Parameters
-    kernel_files = (*HOST_FILES, *kernel_files())
+    kernel_files = (*HOST_FILES, *engines.kernel_files())
     groups: ClassVar = {"prices": datasets(Prices), "reductions": REDUCTIONS, "history": HISTORY, "layers": LAYERS}
 
     def kernels_of(
@@ -111,9 +91,9 @@ class SteinerKmb(Algorithm):
         """Return the kernel files of a job: mode fast searches on the CPU alone, the others by rows and one by one."""
         if parameters.mode == "fast":
             return HOST_FILES
-        named = engine_named(parameters.engine)
-        rows = (TILE, PHAST) if parameters.engine == AUTO else () if named is None else (named,)
-        return (*HOST_FILES, *kernel_files((*rows, BLOCK, GRID)))
+        named = engines.engine_named(parameters.engine)
+        rows = (engines.TILE, engines.PHAST) if parameters.engine == engines.AUTO else () if named is None else (named,)
+        return (*HOST_FILES, *engines.kernel_files((*rows, engines.BLOCK, engines.GRID)))
 
     def largest_cost(self, n: int, edges: int) -> int:
         """Return the largest weight with which the sum of all edges stays below 2^62."""
@@ -143,7 +123,7 @@ class SteinerKmb(Algorithm):
             details["states"] = f"as many as it takes, up to [stop] memory, or else {most}"
         sent = [0] * ranks
         if mode in ("best", "exact"):
-            sent = NodeTable.sent_bytes(reduced_graph.left_of(graph)[0], k, ranks, keys.dtype.itemsize)
+            sent = nodes.NodeTable.sent_bytes(reduced_graph.left_of(graph)[0], k, ranks, keys.dtype.itemsize)
         work = graph.arcs * (1 if mode == "fast" else k)
         return Plan(device, host, work, "arc of Dijkstra's", tuple(sent), details, largest, shared)
 
@@ -192,7 +172,7 @@ def _grown(
 ) -> Outcome:
     """Return the outcome of modes fast and kmb. Collective."""
     net, comm = network.network(smaller.graph, run.host), run.comm
-    rows = study.rows_for(run.parameters, smaller, closure_tree, comm)
+    rows = rows_for(run.parameters, smaller, closure_tree, comm)
     tree, work = np.empty(0, np.int64) if comm.rank == 0 else None, Work(0, 0.0)
     if len(net.terminals) > 1 and run.parameters.mode == "kmb":
         tree, work = kmb.kmb_tree(smaller.graph, net, closure_tree, run, rows)
@@ -201,7 +181,7 @@ def _grown(
         tree = net.improved(net.shortest_path_tree())
         work = Work(smaller.graph.arcs, time.perf_counter() - started)
     dual = bounds.best_dual(dual, comm)
-    found: tuple[Indices, LowerBound] | None = None
+    found: tuple[Indices, bounds.LowerBound] | None = None
     if tree is not None and dual is not None:
         if run.parameters.exchange:
             tree = net.locally_best(tree, kinds=(network.PATHS,))
@@ -291,13 +271,13 @@ def _memory(
     ascent = 20 * graph.n + 16 * graph.arcs  # what the function holds, beside what it leaves of the weights
     tables = [len(share) * k * width * parameters.matrix for share in even_shares(k, ranks)]
     local, on_device, on_host = searching or parameters.exchange, [], []
-    for rank, table in enumerate(NodeTable.bytes_for(n, k, ranks, width) if searching else tables):
+    for rank, table in enumerate(nodes.NodeTable.bytes_for(n, k, ranks, width) if searching else tables):
         first, count = rank == 0, searches[rank]  # rank 0 also reduces the graph, and makes the tree
         device, beside = terminal_rows.search_bytes(graph, parameters, info, keys, count) if count else (0, 0)
         scratch = 0
         if searching:  # iterated 1-Steiner, then searches by ruin and recreate
             starts = min(info.threads, len(range(rank, parameters.starts, ranks)))
-            scratch = max(NodeTable.links_bytes(n, k, width, info.threads), 100 * starts * n)
+            scratch = max(nodes.NodeTable.links_bytes(n, k, width, info.threads), 100 * starts * n)
         # Mode kmb sorts the pairs of terminals that it has collected, with copies of their numbers and distances.
         sorted_pairs = 0 if searching else kmb.PAIR_BYTES * min(kmb.MOST_PAIRS, kmb.NEAR_PAIRS * count)
         # From the reductions on a rank has the network of the smaller graph too, and its table.
@@ -312,7 +292,7 @@ def _memory(
         )
         if one_memory:  # the host's part is its peak beyond what the device allocates, functions of the host included
             moves = (85 * n + 14 * arcs) * local * first
-            pairs = subset_program.pair_bytes(k) if parameters.mode == "exact" else 0
+            pairs = pair_bytes(k) if parameters.mode == "exact" else 0
             device = max(device + scratch, ascent, moves, pairs)
         on_host.append(max(0, peak - device) if one_memory else peak)
         on_device.append(device)
@@ -329,14 +309,14 @@ def _some_searches(
     """
     with on_host(device) as host:
         smaller, tree = network.prepared(graph, host)
-        net, cutoff = network.network(smaller.graph, host), study.cutoff_of(tree, parameters)
+        net, cutoff = network.network(smaller.graph, host), cutoff_of(tree, parameters)
         k, keys, comm = len(net.terminals), terminal_rows.keys_for(smaller.graph, cutoff), SerialComm()
         share = len(terminal_rows.shares_of_walk(k, ranks)[0])
         request = Request(net.n, smaller.graph.arcs, keys, share, p=parameters.at_once)
-        name = TILE.name if parameters.engine == AUTO else parameters.engine
-        together = chosen_engine(name, request, device.info).together(request, device.info)
+        name = engines.TILE.name if parameters.engine == engines.AUTO else parameters.engine
+        together = engines.chosen_engine(name, request, device.info).together(request, device.info)
         count = min(share, together * -(-ARCS // max(1, smaller.graph.arcs)))
-        matrix = study.Matrix(cutoff, smaller.member, range(count), keys.dtype) if parameters.matrix else None
+        matrix = Matrix(cutoff, smaller.member, range(count), keys.dtype) if parameters.matrix else None
         order = terminal_rows.walk(net, tree)
         sources = matrix.sources(order, comm) if matrix else order[:count]
         watch = Stopwatch()

@@ -13,20 +13,11 @@ from functools import partial
 import numpy as np
 
 from hpcsolve.algorithms.base import Report
-from hpcsolve.algorithms.shortest_paths import choice
-from hpcsolve.algorithms.shortest_paths.engines import AUTO, PHAST, TILE, chosen_engine, row_search, searcher
+from hpcsolve.algorithms.shortest_paths import choice, engines, search_graph
 from hpcsolve.algorithms.shortest_paths.engines.hierarchy import Hierarchy, Refusal, hierarchy_memory
 from hpcsolve.algorithms.shortest_paths.engines.single import Searcher
 from hpcsolve.algorithms.shortest_paths.engines.tile import SOURCES
 from hpcsolve.algorithms.shortest_paths.pairs import shares, solve_pairs
-from hpcsolve.algorithms.shortest_paths.search_graph import (
-    LONG,
-    WORD,
-    Keys,
-    lay_out,
-    layout_bytes,
-    search_graph_bytes,
-)
 from hpcsolve.algorithms.shortest_paths.searches import Prepared, Request, Want
 from hpcsolve.algorithms.shortest_paths.tables import RELAXED, SearchCheckpoints
 from hpcsolve.algorithms.steiner_kmb.network import ClosureTree, Network
@@ -86,16 +77,16 @@ def attempt_of(graph: Graph, parameters: Parameters, cores: int) -> choice.Attem
     cores
         Number of `workers` of all ranks.
     """
-    if parameters.mode == "fast" or parameters.engine not in (AUTO, PHAST.name):
+    if parameters.mode == "fast" or parameters.engine not in (engines.AUTO, engines.PHAST.name):
         return Refusal("")
-    if parameters.engine == PHAST.name:
+    if parameters.engine == engines.PHAST.name:
         return choice.required(graph)
     assert graph.terminals is not None
     return choice.worth_trying(graph, len(graph.terminals), cores, steps=TILE_STEPS[parameters.mode])
 
 
 def chosen_rows(
-    graph: Graph, keys: Keys, parameters: Parameters, device: Device, comm: Comm
+    graph: Graph, keys: search_graph.Keys, parameters: Parameters, device: Device, comm: Comm
 ) -> tuple[str, Hierarchy | None]:
     """Return the engine that makes rows, and the hierarchy if that is "phast". Collective.
 
@@ -111,22 +102,23 @@ def chosen_rows(
     InputError
         The job asks for the engine "phast", and no hierarchy can be made.
     """
-    if parameters.engine not in (AUTO, PHAST.name):
+    if parameters.engine not in (engines.AUTO, engines.PHAST.name):
         return parameters.engine, None
     attempt, hierarchy = attempt_of(graph, parameters, choice.workers_of_all(device.info, comm)), None
     if isinstance(attempt, Refusal):
         line = f"engine: tile: {attempt.reason}"
-    elif isinstance(found := choice.agreed_hierarchy(graph, keys, attempt, device.info, comm, TILE.name), Refusal):
+    elif isinstance(found := choice.agreed_hierarchy(
+            graph, keys, attempt, device.info, comm, engines.TILE.name), Refusal):
         line = f"engine: tile: {found.reason}"
     else:
         hierarchy, line = found, choice.described(found, attempt)
     if line not in device.notes:  # the log has it once
         device.notes.append(line)
-    return (TILE if hierarchy is None else PHAST).name, hierarchy
+    return (engines.TILE if hierarchy is None else engines.PHAST).name, hierarchy
 
 
 def terminal_searches(
-    graph: Graph, keys: Keys, parameters: Parameters, device: Device, comm: Comm, count: int, cutoff: int,
+    graph: Graph, keys: search_graph.Keys, parameters: Parameters, device: Device, comm: Comm, count: int, cutoff: int,
     targets: Indices | None = None,
 ) -> tuple[Searcher, Callable[[], AbstractContextManager[Prepared]]]:
     """Return what searches one by one, for paths, and a function that returns what makes `count` rows. Collective.
@@ -145,16 +137,16 @@ def terminal_searches(
     InputError
         As `chosen_rows`.
     """
-    laid_out = comm.once_per_host(partial(lay_out, graph, keys))
+    laid_out = comm.once_per_host(partial(search_graph.lay_out, graph, keys))
     engine, hierarchy = chosen_rows(graph, keys, parameters, device, comm)
-    single = searcher(graph, device, keys, engine, cutoff=cutoff, search_graph=laid_out, searches=count)
-    return single, partial(row_search, single, graph, engine, parameters.at_once, targets, count, hierarchy)
+    single = engines.searcher(graph, device, keys, engine, cutoff=cutoff, search_graph=laid_out, searches=count)
+    return single, partial(engines.row_search, single, graph, engine, parameters.at_once, targets, count, hierarchy)
 
 
-def keys_for(graph: Graph, farthest: int) -> Keys:
+def keys_for(graph: Graph, farthest: int) -> search_graph.Keys:
     """Return the narrowest keys that hold every weight, and distances up to `farthest`."""
     heaviest = int(graph.weights.max()) if graph.arcs else 0
-    return WORD if max(heaviest, farthest) <= WORD.limit else LONG
+    return search_graph.WORD if max(heaviest, farthest) <= search_graph.WORD.limit else search_graph.LONG
 
 
 def path_edges(
@@ -179,46 +171,46 @@ def path_edges(
     return np.unique(net.edge_numbers(path[:-1][inside], path[1:][inside])), int(found.work[:, RELAXED].sum())
 
 
-def likely_keys(graph: Graph, parameters: Parameters) -> Keys:
+def likely_keys(graph: Graph, parameters: Parameters) -> search_graph.Keys:
     """Return the keys that distances most likely have. Only a search knows the longest distance.
 
     No Steiner tree is heavier than a spanning tree of the graph, which has about the lightest edge of each vertex.
     Distances up to the bottleneck are far shorter.
     """
     if not graph.arcs:
-        return WORD
+        return search_graph.WORD
     longest = int(graph.weights.max())
     if parameters.mode in ("best", "exact") or parameters.to_last_terminal:
         starts = graph.offsets[:-1][np.diff(graph.offsets) > 0]
         longest = max(longest, exact_sum(np.minimum.reduceat(graph.weights, starts)))
-    return WORD if longest <= WORD.limit else LONG
+    return search_graph.WORD if longest <= search_graph.WORD.limit else search_graph.LONG
 
 
 def search_bytes(
-    graph: Graph, parameters: Parameters, info: DeviceInfo, keys: Keys, count: int
+    graph: Graph, parameters: Parameters, info: DeviceInfo, keys: search_graph.Keys, count: int
 ) -> tuple[int, int]:
     """Return the bytes that a rank's searches take on the device, and those of a batch of rows on the host."""
     best, (n, arcs) = parameters.mode in ("best", "exact"), left_of(graph)
     request = Request(n, arcs, keys, count, None if best else graph.terminals, p=parameters.at_once)
-    paths = chosen_engine(parameters.engine, request, info, Want.PATHS)
-    names = (TILE.name, PHAST.name) if parameters.engine == AUTO else (parameters.engine,)
-    engines = [chosen_engine(name, request, info) for name in names]
-    batch = min(count, max(each.batch(request, info) for each in engines))
+    paths = engines.chosen_engine(parameters.engine, request, info, Want.PATHS)
+    names = (engines.TILE.name, engines.PHAST.name) if parameters.engine == engines.AUTO else (parameters.engine,)
+    used = [engines.chosen_engine(name, request, info) for name in names]
+    batch = min(count, max(each.batch(request, info) for each in used))
     row = request.columns * keys.dtype.itemsize
     held = row * min(count, batch * batches_at_once(info))
-    working = max(0 if each is paths else each.nbytes(request, info) for each in engines)
+    working = max(0 if each is paths else each.nbytes(request, info) for each in used)
     device = paths.nbytes(request, info) + working + (held if info.kind == "cuda" else 0)
-    layout = layout_bytes(n, arcs, False, keys) - search_graph_bytes(n, arcs, False, keys)
+    layout = search_graph.layout_bytes(n, arcs, False, keys) - search_graph.search_graph_bytes(n, arcs, False, keys)
     return device, max(row * batch + held, layout - device if info.kind == "cpu" else layout)
 
 
-def shared_search_bytes(graph: Graph, parameters: Parameters, keys: Keys, cores: int) -> tuple[int, int]:
+def shared_search_bytes(graph: Graph, parameters: Parameters, keys: search_graph.Keys, cores: int) -> tuple[int, int]:
     """Return the most bytes that the ranks of a host share for searches, and those that making it takes beside them.
 
     That is the graph as the kernels read it, and a hierarchy with its own graph if one may be made.
     """
     n, arcs = left_of(graph)
-    own = search_graph_bytes(n, arcs, False, keys)
+    own = search_graph.search_graph_bytes(n, arcs, False, keys)
     if isinstance(attempt_of(graph, parameters, cores), Refusal):
         return own, 0
     hierarchy, building = hierarchy_memory(n, arcs, False, keys)

@@ -15,10 +15,9 @@ from typing import Any
 from unittest import mock
 
 from hpcsolve.algorithms.held_karp.lattice import planes, split
-from hpcsolve.algorithms.shortest_paths import choice
+from hpcsolve.algorithms.shortest_paths import choice, engines
 from hpcsolve.algorithms.shortest_paths.engines import phast, single
 from hpcsolve.algorithms.shortest_paths.searches import Prepared
-from hpcsolve.algorithms.steiner_kmb import terminal_rows
 from hpcsolve.device.base import Device
 from hpcsolve.device.select import open_device
 from hpcsolve.errors import InputError, ResourceError
@@ -123,7 +122,7 @@ SWEEPS = {
     "phast-sources": Sweep("phast-264", "phast-24", "phast_sweep_u4", "sources a group", (16, 32, 64),
                            _sources_of_groups, _width),
     "tile": Sweep("kmb-G103", "kmb-small", "tile_search_u4", "threads a block", (64, 128, 256, 512, 1024),
-                  _threads_of(terminal_rows, "row_search"), _threads),
+                  _threads_of(engines, "row_search"), _threads),
 }
 
 
