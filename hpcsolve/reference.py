@@ -163,15 +163,12 @@ class Row:
         Its declaration.
     found_in
         The kind of answer, kind of problem or algorithm whose results have it; "" if every result may have it.
-    always
-        Whether every such result has it.
     """
 
     group: str
     name: str
     dataset: Dataset
     found_in: str = ""
-    always: bool = True
 
 
 def datasets() -> str:
@@ -232,7 +229,7 @@ def scales(rows: list[Row]) -> Iterator[Row]:
 
 
 def _rows(name: str, group: Group, found_in: str = "") -> Iterator[Row]:
-    yield from (Row(name, key, dataset, found_in, not dataset.optional) for key, dataset in group.items())
+    yield from (Row(name, key, dataset, found_in) for key, dataset in group.items())
 
 
 def columns() -> str:

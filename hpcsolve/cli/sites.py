@@ -67,10 +67,15 @@ def _script(options: argparse.Namespace, found: Forecast, cpus: int) -> str:
     needed = once + per_node * (found.process - once)
     on_gpus = found.job.settings.device.lower() not in ("cpu", "auto")
     gpus = options.gpus_per_node if options.gpus_per_node is not None else per_node * on_gpus
+    total, seconds = found.phases.total, options.time
+    if seconds is None:
+        if total is None:
+            raise InputError("it cannot be estimated how long this job takes; give a time limit with --time")
+        seconds = max(SHORTEST, (int(total * SLOWER) // 60 + 1) * 60)  # whole minutes
     return slurm.script_of(
         nodes=options.ranks // per_node, ranks_per_node=per_node, cpus_per_rank=cpus, gpus_per_node=gpus,
         mebibytes_per_node=int(needed * SPARE + SPARE_BYTES) // (1 << 20) + 1,
-        seconds=options.time or _seconds(found), command=_command(options), job_name=slurm.job_name_of(options.job),
+        seconds=seconds, command=_command(options), job_name=slurm.job_name_of(options.job),
         partition=options.partition, account=options.account, mpi=options.mpi, modules=options.module,
         environment=sys.prefix if sys.prefix != sys.base_prefix else "",
     )
@@ -78,14 +83,6 @@ def _script(options: argparse.Namespace, found: Forecast, cpus: int) -> str:
 
 def _ranks_per_node(options: argparse.Namespace) -> int:
     return int(min(options.ranks, options.ranks_per_node or options.ranks))
-
-
-def _seconds(found: Forecast) -> int:
-    """Return the time limit in seconds, whole minutes. Raises an `InputError` if the estimate has no time."""
-    total = found.phases.total
-    if total is None:
-        raise InputError("it cannot be estimated how long this job takes; give a time limit with --time")
-    return max(SHORTEST, (int(total * SLOWER) // 60 + 1) * 60)
 
 
 def _command(options: argparse.Namespace) -> list[str]:

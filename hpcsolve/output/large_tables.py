@@ -374,8 +374,7 @@ class FailureKeeper:
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
         """As of any file. What is buffered is written before, and that may fail."""
-        if not self._failure:
-            self.attempt(self._raw.flush)
+        self.attempt(self._raw.flush)
         return (self._raw.raw if self._failure else self._raw).seek(offset, whence)
 
     def tell(self) -> int:
@@ -390,31 +389,28 @@ class FailureKeeper:
 
     def readinto(self, buffer: Any) -> int:
         """Fill the buffer, with zeros where nothing could be written."""
-        count = 0
-        if not self._failure:
-            count = self.attempt(self._raw.readinto, buffer)
+        count = self.attempt(self._raw.readinto, buffer)
         memoryview(buffer)[count:] = bytes(len(buffer) - count)  # h5py before 3.12 passes its own type of buffer
         return len(buffer)
 
     def write(self, data: Any) -> int:
         """Write the data, or after a failure pretend to."""
-        if not self._failure:
-            self.attempt(self._raw.write, data)
+        self.attempt(self._raw.write, data)
         return len(data)
 
     def truncate(self, size: int | None = None) -> int:
         """As of any file."""
-        if not self._failure:
-            self.attempt(self._raw.truncate, size)
+        self.attempt(self._raw.truncate, size)
         return size or 0
 
     def flush(self) -> None:
         """As of any file."""
-        if not self._failure:
-            self.attempt(self._raw.flush)
+        self.attempt(self._raw.flush)
 
     def attempt(self, function: Callable[..., Any], *arguments: Any) -> int:
-        """Call a function, and return its number. Remember its failure, and return 0."""
+        """Call a function, and return its number. After a failure, which is remembered, do nothing and return 0."""
+        if self._failure:
+            return 0
         try:
             return int(function(*arguments) or 0)
         except BaseException as error:  # noqa: BLE001 (libhdf5 would lose it)

@@ -119,10 +119,9 @@ def _warnings(result: Result) -> Iterator[Markup]:
 
 def _bounds(result: Result) -> Iterator[Markup]:
     """Yield lower and upper bound, where the answer has a cost."""
-    bounds, pairs = words.bounds_of(result), [("check", words.check_of(result))]
-    if not np.isnan(bounds.upper):
-        pairs += [("lower bound", words.shown(bounds.lower)), ("upper bound (this answer)", words.shown(bounds.upper)),
-                  ("gap at most", bounds.gap_in_words())]
+    (lower, upper, gap), pairs = words.bounds_of(result), [("check", words.check_of(result))]
+    if upper != words.NONE:
+        pairs += [("lower bound", lower), ("upper bound (this answer)", upper), ("gap at most", gap)]
     yield element("dl", joined(element("div", element("dt", term), element("dd", value)) for term, value in pairs))
 
 

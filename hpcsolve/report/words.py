@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -152,39 +151,18 @@ def _distances_answer(result: Result, kind: str) -> Iterator[str]:
         yield "The result has the predecessors too, so the paths can be followed."
 
 
-@dataclass(frozen=True)
-class Bounds:
-    """What is proven about the optimum, in the instance's own unit, with NaN for what is not known.
+def bounds_of(result: Result) -> tuple[str, str, str]:
+    """Return the lower and the upper bound on the optimum, and the relative gap at most, rounded up: `3.4 %`.
 
-    Attributes
-    ----------
-    lower
-        No answer costs less.
-    upper
-        The cost of this answer, so the optimum is not greater.
+    The upper bound is the cost of the answer. A dash stands for what is not known.
     """
-
-    lower: float
-    upper: float
-
-    @property
-    def gap(self) -> float:
-        """Upper bound on the relative gap: (upper - lower) / lower."""
-        if self.lower == self.upper:
-            return 0.0
-        return (self.upper - self.lower) / self.lower if self.lower > 0 else math.nan
-
-    def gap_in_words(self) -> str:
-        """Return the gap as `3.4 %`, rounded up, or a dash for NaN."""
-        return NONE if math.isnan(self.gap) else f"{rounding.at_most(100 * Fraction(repr(self.gap)), 3)} %"
-
-
-def bounds_of(result: Result) -> Bounds:
-    """Return the bounds on the optimum."""
     worth = Worth(result.contents)
-    lower, cost = worth.bound(), worth.cost()
-    return Bounds(math.nan if lower is None else rounding.downward(lower),
-                  result.cost if cost is None else rounding.upward(cost))
+    bound, cost = worth.bound(), worth.cost()
+    lower = math.nan if bound is None else rounding.downward(bound)
+    upper = result.cost if cost is None else rounding.upward(cost)
+    gap = 0.0 if lower == upper else (upper - lower) / lower if lower > 0 else math.nan
+    in_words = NONE if math.isnan(gap) else f"{rounding.at_most(100 * Fraction(repr(gap)), 3)} %"
+    return shown(lower), shown(upper), in_words
 
 
 def name_of(result: Result) -> str:
@@ -219,10 +197,11 @@ def percent(part: float) -> str:
 
 def row_of(file: str, result: Result) -> list[str]:
     """Return the row of a result in the summary, whose columns are `HEADS`."""
-    bounds, extent = bounds_of(result), counted(result.n, "city" if kind_of_answer(result) == "tour" else "vertex")
+    extent = counted(result.n, "city" if kind_of_answer(result) == "tour" else "vertex")
+    lower, upper, gap = bounds_of(result)
     return [
-        file, name_of(result), extent, result.algorithm, shown(bounds.upper), shown(bounds.lower),
-        bounds.gap_in_words(), str(ranks_of(result)), f"{seconds_of(result):.3g}", check_of(result),
+        file, name_of(result), extent, result.algorithm, upper, lower, gap, str(ranks_of(result)),
+        f"{seconds_of(result):.3g}", check_of(result),
     ]
 
 

@@ -79,9 +79,9 @@ def test_what_is_always_there_is_there(files):
         answer = answer_type_of_names(set(file["solution"]))
         assert answer in solver.answers
         for row in dataset_rows():
-            if row.always and row.found_in in ("", kind) and row.group != "solution":
+            if not row.dataset.optional and row.found_in in ("", kind) and row.group != "solution":
                 assert row.name in file[row.group], f"/{row.group}/{row.name}"
-            if row.always and row.found_in == solver.name and row.group in file:
+            if not row.dataset.optional and row.found_in == solver.name and row.group in file:
                 assert row.name in file[row.group], f"/{row.group}/{row.name}"
 
 
