@@ -163,7 +163,7 @@ def test_the_memory_of_a_rank_is_its_share() -> None:
         with HostDevice(threads=1) as device:
             prover = Prover(problem, device, comm, Budget(10**8, 10**7), levels=(5,), rounds=10, width=10**7)
             assert prover.run().optimal and max(prover.last.kept) > 400_000
-            return bounded.state_bytes(prover)
+            return prover.state_bytes
 
     whole = on_ranks(1, state_bytes)[0]
     for ranks in (2, 4):

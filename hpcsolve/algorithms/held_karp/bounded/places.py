@@ -80,6 +80,45 @@ class PlaceCosts:
         ends = np.array_equal(self.cost[0, 0], self.cost[m, :, 0])
         return ends and not self.before.any() and np.array_equal(inner, inner[::-1].transpose(0, 2, 1))
 
+    def halved(self) -> PlaceCosts:
+        """Return the problem with half of a reversible one's orders: of two cities far apart a certain one is first."""
+        m = self.cities
+        cost = np.where(self.cost[1] == NO_ARC, -1, self.cost[1])
+        first, second = np.unravel_index(int(cost.argmax()), cost.shape)
+        before = self.before.copy()
+        before[second, first] = True
+        table = self.cost.copy()
+        table[1:m, second, first] = table[0, 0, second] = table[m, first, 0] = NO_ARC
+        return PlaceCosts(table, before)
+
+    @property
+    def proportional(self) -> bool:
+        """Whether there is no precedence, and the costs of all places are those of one place times a factor."""
+        inner = self.cost[1 : self.cities]
+        allowed = inner != NO_ARC
+        if self.before.any() or not len(inner) or (allowed != allowed[0]).any():
+            return False
+        costs = np.where(allowed, inner, 0)
+        largest = np.unravel_index(int(np.abs(costs[0]).argmax()), costs[0].shape)
+        return all(np.array_equal(place * costs[0][largest], costs[0] * place[largest]) for place in costs)
+
+    def nearest_neighbour(self, costs: NDArray[np.int64], first: int) -> list[int]:
+        """Return the nearest-neighbour order from a first city, which keeps to precedences as far as it can.
+
+        Parameters
+        ----------
+        costs
+            In place of `cost`, with a large one for each missing arc.
+        """
+        order, left = [first], np.ones(self.cities, bool)
+        left[first] = False
+        for place in range(1, self.cities):
+            ready = left & ~(self.before & left).any(axis=1)
+            ready = ready if ready.any() else left
+            order.append(int(np.where(ready, costs[place, order[-1]], NO_ARC).argmin()))
+            left[order[-1]] = False
+        return order
+
 
 def place_costs(
     cost: NDArray[np.int64], before: NDArray[np.bool_] | None = None, places: NDArray[np.bool_] | None = None
@@ -97,7 +136,9 @@ def place_costs(
         Shape (m, m): places[i, k] where city i may stand at place k + 1.
     """
     m = len(cost) - 1
-    ahead = _closure(np.zeros((m, m), bool) if before is None else before)
+    ahead = np.zeros((m, m), bool) if before is None else before.copy()
+    for middle in range(m):  # the transitive closure, by Warshall
+        ahead |= ahead[:, middle][:, None] & ahead[middle][None, :]
     table = np.full((m + 1, m, m), NO_ARC)
     table[1:m] = cost[1:m, :m, :m]
     table[0, 0], table[m, :, 0] = cost[0, m, :m], cost[m, :m, m]
@@ -114,31 +155,11 @@ def place_costs(
     return PlaceCosts(table, ahead)
 
 
-def _closure(before: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return the transitive closure of a relation (Warshall)."""
-    closed = before.copy()
-    for middle in range(len(closed)):
-        closed |= closed[:, middle][:, None] & closed[middle][None, :]
-    return closed
-
-
 def of_orders(problem: OrderProblem) -> PlaceCosts:
     """Return the problem of orders whose value is a sum of costs by place."""
     m = problem.m
     before = np.array([[problem.before[i] >> j & 1 for j in range(m)] for i in range(m)], bool).reshape(m, m)
     return place_costs(problem.cost, before)
-
-
-def halve(problem: PlaceCosts) -> PlaceCosts:
-    """Return a problem with half of a reversible one's orders: of two cities far apart a certain one comes first."""
-    m = problem.cities
-    cost = np.where(problem.cost[1] == NO_ARC, -1, problem.cost[1])
-    first, second = np.unravel_index(int(cost.argmax()), cost.shape)
-    before = problem.before.copy()
-    before[second, first] = True
-    table = problem.cost.copy()
-    table[1:m, second, first] = table[0, 0, second] = table[m, first, 0] = NO_ARC
-    return PlaceCosts(table, before)
 
 
 def chain_bound(problem: PlaceCosts) -> int:
@@ -151,22 +172,16 @@ def chain_bound(problem: PlaceCosts) -> int:
     """
     least = problem.cost.min(axis=(1, 2), keepdims=True)
     cost = np.where(problem.allowed, problem.cost - np.where(least == NO_ARC, 0, least), NO_PATH)
-    distance = _all_distances(cost[1 : problem.cities].min(axis=0, initial=NO_PATH))
+    distance = cost[1 : problem.cities].min(axis=0, initial=NO_PATH)
+    np.fill_diagonal(distance, 0)
+    for middle in range(len(distance)):  # by Floyd and Warshall
+        distance = np.minimum(distance, distance[:, middle][:, None] + distance[middle])
     reached = np.minimum(NO_PATH, (cost[0, 0][:, None] + distance).min(axis=0))  # through the worst chain
     for city in np.argsort(problem.before.sum(axis=1), kind="stable").tolist():  # after those that come before it
         through = (reached + distance[:, city])[problem.before[city]]
         reached[city] = min(NO_PATH, max(reached[city], through.max(initial=0)))
     back = np.minimum(NO_PATH, (distance + cost[-1, :, 0]).min(axis=1))
     return int((reached + back).max()) + int(least[least != NO_ARC].sum())
-
-
-def _all_distances(cost: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the distances between all cities (Floyd and Warshall), 0 from a city to itself."""
-    distance = cost.copy()
-    np.fill_diagonal(distance, 0)
-    for middle in range(len(distance)):
-        distance = np.minimum(distance, distance[:, middle][:, None] + distance[middle])
-    return distance
 
 
 @dataclass(frozen=True)

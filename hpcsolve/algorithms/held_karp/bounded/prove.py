@@ -15,7 +15,7 @@ import numpy as np
 
 from hpcsolve.algorithms.base import Report, silent
 from hpcsolve.algorithms.held_karp.bounded.layers import Expander, Scratch, are_states
-from hpcsolve.algorithms.held_karp.bounded.places import PlaceCosts, Potentials, halve
+from hpcsolve.algorithms.held_karp.bounded.places import PlaceCosts, Potentials
 from hpcsolve.algorithms.held_karp.bounded.relaxation import (
     FEWEST_SLOTS,
     NO_PATH,
@@ -31,7 +31,7 @@ from hpcsolve.algorithms.held_karp.bounded.search import (
     Tracer,
     search,
 )
-from hpcsolve.algorithms.held_karp.bounded.tighten import STEP, Improver, Tightener, no_incumbent
+from hpcsolve.algorithms.held_karp.bounded.tighten import STEP, Improver, Incumbent, Tightener, no_incumbent
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints, Wish, agreed
 from hpcsolve.checkpoint.saved import Saved
 from hpcsolve.checkpoint.store import State, part
@@ -115,6 +115,8 @@ class Prover:
         The upper bound at the start, from which the scale follows.
     deal
         Which rows of the bounds' tables this rank computes.
+    bounds
+        The bounds of the present level, with the best order so far, from the beginning of `run` on.
     before
         The state before the present rounds of bounds, from which a run goes on that is interrupted in them; None before
         the first ones.
@@ -139,6 +141,7 @@ class Prover:
     scratch: Scratch = field(init=False)
     deal: Deal = field(init=False)
     before: State | None = None
+    bounds: Tightener = field(init=False)
     _watch: Watch = field(init=False)
 
     def __post_init__(self) -> None:
@@ -147,6 +150,16 @@ class Prover:
         self.deal = Deal(self.comm, self.problem.cities, max(self.comm.allgather(self.device.info.units)))
         self._watch = self.watch or Watch(self.comm)
 
+    @property
+    def best(self) -> Incumbent:
+        """The best order so far, and the best lower bound."""
+        return self.bounds.best
+
+    @property
+    def state_bytes(self) -> int:
+        """This rank's bytes of the last search's states, and of the memory in which layers were computed."""
+        return sum(layer.nbytes for layer in self.last.layers) + self.scratch.nbytes
+
     def run(self) -> Proof:
         """Return what is proven. Collective."""
         problem, saved = self.problem, self._watch.checkpoints.saved
@@ -154,165 +167,229 @@ class Prover:
         if saved is None:
             best.offer(self.colony(0) or improver.from_nothing())
             self.note(f"first order: {best.upper}" if best.order else "no order yet")
-        halved = halve(problem) if problem.reversible and problem.cities > 2 else problem
-        self.first_upper = first_upper(saved, problem) if saved else best.upper
+        halved = problem.halved() if problem.reversible and problem.cities > 2 else problem
+        self.first_upper = saved.integer("first", -(2**62), best.upper) if saved else best.upper
         relaxation = Relaxation(halved, self.device, scale_for(problem, self.first_upper), self.deal)
-        bounds = Tightener(halved, relaxation, improver, best, goes_on=lambda: self._in_rounds(bounds))
+        self.bounds = Tightener(halved, relaxation, improver, best, goes_on=self._in_rounds)
         if self.values is not None:
-            bounds.multiplier = self.values.multipliers(relaxation.scale)
+            self.bounds.multiplier = self.values.multipliers(relaxation.scale)
             best.raise_lower(self.values.bound)
         try:
             if saved is not None:
-                restore(saved, self, bounds)
-            proof = self._through_levels(bounds)
+                self._restore(saved)
+            proof = self._through_levels()
             while proof is None:
-                proof, saved = self._widened(bounds, saved), None
+                proof, saved = self._widened(saved), None
             return proof
         finally:
             for held in (relaxation, improver, self.scratch):
                 held.close()
 
-    def _through_levels(self, bounds: Tightener) -> Proof | None:
+    def _through_levels(self) -> Proof | None:
         """Tighten the bounds level by level. Return a proof if the run ends here."""
-        best = bounds.best
         for level in range(self.level, len(self.levels)):
-            if best.lower >= best.upper and best.order is None:  # every order is dearer than any can be
-                return self._no_order(bounds)
+            if self.best.lower >= self.best.upper and self.best.order is None:  # every order is dearer than any can be
+                return self._no_order()
             rounds, step = (3 * self.rounds, FIRST_STEP) if level == 0 else (self.rounds, LATER_STEP)
-            if self._tighten(bounds, self.levels[level], rounds, step, colony=level):
-                return self._no_order(bounds)
+            if self._tighten(self.levels[level], rounds, step, colony=level):
+                return self._no_order()
             self.level = level + 1
-            if not self._goes_on(bounds):
-                return self._ended_early(bounds, capped=False)
-            if best.lower >= best.upper and best.order is not None:
+            if not self._goes_on():
+                return self._ended_early(capped=False)
+            if self.best.lower >= self.best.upper and self.best.order is not None:
                 break
         self.level = len(self.levels)
         return None
 
-    def _widened(self, bounds: Tightener, saved: Saved | None) -> Proof | None:
+    def _widened(self, saved: Saved | None) -> Proof | None:
         """Search at the present width. Return a proof, or widen the next search and return None."""
-        before = bounds.best.upper
-        self._search_at_width(bounds, saved)
+        before = self.best.upper
+        self._search_at_width(saved)
         if self._watch.ended:
-            return self._ended_early(bounds, capped=False)
-        self._offer(bounds, self.last)
-        lower = self._bound(bounds, self.last.dropped)
-        if self.last.dropped == NO_PATH or lower > bounds.best.upper:  # no state of a best order was dropped
-            return self._conclude(bounds)
-        bounds.best.raise_lower(lower)
-        self.note(f"width {self.width}: {bounds.best.lower} to {bounds.best.upper}, {self.last.states} states")
-        while bounds.best.upper < before and self._goes_on(bounds):
-            before = bounds.best.upper
-            if self._tighten(bounds, self.levels[-1], self.rounds, STEP_AGAIN):
-                return self._no_order(bounds)
+            return self._ended_early(capped=False)
+        self._offer(self.last)
+        lower = self._bound(self.last.dropped)
+        if self.last.dropped == NO_PATH or lower > self.best.upper:  # no state of a best order was dropped
+            return self._conclude()
+        self.best.raise_lower(lower)
+        self.note(f"width {self.width}: {self.best.lower} to {self.best.upper}, {self.last.states} states")
+        while self.best.upper < before and self._goes_on():
+            before = self.best.upper
+            if self._tighten(self.levels[-1], self.rounds, STEP_AGAIN):
+                return self._no_order()
         if not self.last.is_held_by(self.width):
-            return self._last_resort(bounds)
+            return self._last_resort()
         self.width *= WIDER
-        return None if self._goes_on(bounds) else self._ended_early(bounds, capped=False)
+        return None if self._goes_on() else self._ended_early(capped=False)
 
-    def _search_at_width(self, bounds: Tightener, saved: Saved | None, margin: int = 0) -> None:
+    def _search_at_width(self, saved: Saved | None, margin: int = 0) -> None:
         """Search for orders that beat the incumbent by at least `margin`, and keep the search as `last`."""
         self.last = Searched()  # frees the states of the search before
-        bounds.settle()
-        limit = bounds.limit(margin)
+        self.bounds.settle()
+        limit = self.bounds.limit(margin)
         begun = None
         if saved is not None and saved.integer("layers", most=self.problem.cities):
-            expander = Expander(bounds.relaxation, limit, self.comm, self.scratch)
-            begun = saved_layers(saved, expander)
+            expander = Expander(self.bounds.relaxation, limit, self.comm, self.scratch)
+            begun = self._saved_layers(saved, expander)
             expander.close()
 
         def reached(found: Searched) -> bool:
-            places, best = bounds.problem.cities, bounds.best
-            self.report(len(found.layers) / places, f"{found.kept[-1]} states; {best.lower} to {best.upper}")
-            return self._goes_on(bounds, None if margin else found)  # layers of another limit are of no use
+            words = f"{found.kept[-1]} states; {self.best.lower} to {self.best.upper}"
+            self.report(len(found.layers) / self.problem.cities, words)
+            return self._goes_on(None if margin else found)  # layers of another limit are of no use
 
-        self.last = search(bounds.relaxation, limit, self.width, self.budget, self.comm, self.scratch, reached, begun)
+        relaxation = self.bounds.relaxation
+        self.last = search(relaxation, limit, self.width, self.budget, self.comm, self.scratch, reached, begun)
         self.states += self.last.states
 
-    def _in_rounds(self, bounds: Tightener) -> bool:
+    def _in_rounds(self) -> bool:
         """Report the progress of the bounds, and return whether they go on."""
-        best, rounds = bounds.best, self.rounds * (len(self.levels) + 2)
-        self.report(min(1.0, bounds.rounds / rounds), f"bounds {best.lower} to {best.upper}")
-        return self._watch.goes_on_inside(best.value, self.before)
+        rounds = self.rounds * (len(self.levels) + 2)
+        self.report(min(1.0, self.bounds.rounds / rounds), f"bounds {self.best.lower} to {self.best.upper}")
+        return self._watch.goes_on_inside(self.best.value, self.before)
 
-    def _goes_on(self, bounds: Tightener, found: Searched | None = None) -> bool:
+    def _goes_on(self, found: Searched | None = None) -> bool:
         nbytes = sum(layer.nbytes for layer in found.layers) if found else 0
-        return self._watch.goes_on(bounds.best.value, lambda: state_of(self, bounds, found), lambda: nbytes)
+        return self._watch.goes_on(self.best.value, lambda: self._state(found), lambda: nbytes)
 
-    def _tighten(self, bounds: Tightener, count: int, rounds: int, step: int, colony: int = 0) -> bool:
+    def _tighten(self, count: int, rounds: int, step: int, colony: int = 0) -> bool:
         """Improve the bounds, search narrowly and remove arcs. Return whether it is proven that there is no order.
 
         Before that, the ant colony of this number looks for a better order. Number 0 has done so already.
         """
-        self.before = None if bounds.colours is None else state_of(self, bounds, None)
+        self.before = None if self.bounds.colours is None else self._state()
         if colony:
-            bounds.best.offer(self.colony(colony))
-        bounds.level(count, rounds, step)
-        if bounds.infeasible or self._watch.ended:
-            return bounds.infeasible
-        found = search(bounds.relaxation, bounds.limit(), BEAM, self.budget, self.comm, self.scratch)
+            self.best.offer(self.colony(colony))
+        self.bounds.level(count, rounds, step)
+        if self.bounds.infeasible or self._watch.ended:
+            return self.bounds.infeasible
+        found = search(self.bounds.relaxation, self.bounds.limit(), BEAM, self.budget, self.comm, self.scratch)
         self.states += found.states
-        self._offer(bounds, found)
-        left = bounds.fix()
-        self.note(f"{count} slots: {bounds.best.lower} to {bounds.best.upper}, {left} arcs left")
+        self._offer(found)
+        left = self.bounds.fix()
+        self.note(f"{count} slots: {self.best.lower} to {self.best.upper}, {left} arcs left")
         return False
 
-    def _offer(self, bounds: Tightener, found: Searched) -> None:
+    def _offer(self, found: Searched) -> None:
         """Offer the best order of a search, and what local search makes of it."""
         if not found.whole(self.problem.cities):
             return
-        tracer = self._tracer(bounds, found)
+        tracer = self._tracer(found)
         least = tracer.ends()[0]
         if least >= NO_PATH:
             return
         order = tracer.order()
         value = self.problem.value(order)
-        if value is None or bounds.relaxation.scale * value + bounds.relaxation.shift != least:
+        if value is None or self.bounds.relaxation.scale * value + self.bounds.relaxation.shift != least:
             raise AssertionError(f"the order costs {value}, its state {least}")
-        bounds.best.offer((value, order))
-        bounds.best.offer(bounds.improver.improve([order]))
+        self.best.offer((value, order))
+        self.best.offer(self.bounds.improver.improve([order]))
 
-    def _tracer(self, bounds: Tightener, found: Searched) -> Tracer:
-        return Tracer(found.layers, bounds.relaxation.buffers["cost"].download(), self.comm)
+    def _tracer(self, found: Searched) -> Tracer:
+        return Tracer(found.layers, self.bounds.relaxation.buffers["cost"].download(), self.comm)
 
-    def _bound(self, bounds: Tightener, reduced: int) -> int:
+    def _bound(self, reduced: int) -> int:
         """Return a lower bound of the cost of orders whose reduced cost is at least this."""
-        return -(-(reduced - bounds.relaxation.shift) // bounds.relaxation.scale)
+        return -(-(reduced - self.bounds.relaxation.shift) // self.bounds.relaxation.scale)
 
-    def _no_order(self, bounds: Tightener) -> Proof:
-        if bounds.best.order is not None:
+    def _no_order(self) -> Proof:
+        if self.best.order is not None:
             raise AssertionError("the bounds exclude an order that there is")
-        return Proof(None, None, bounds.best.lower, True, self.last, self.states)
+        return Proof(None, None, self.best.lower, True, self.last, self.states)
 
-    def _ended_early(self, bounds: Tightener, capped: bool) -> Proof:
+    def _ended_early(self, capped: bool) -> Proof:
         """Return what is proven where the search ends early."""
-        best = bounds.best
-        proven = best.order is not None and best.lower >= best.upper
-        return Proof(best.value, best.order, best.lower, proven, self.last, self.states, chosen=False, capped=capped)
+        proven = self.best.order is not None and self.best.lower >= self.best.upper
+        return Proof(self.best.value, self.best.order, self.best.lower, proven, self.last, self.states, chosen=False,
+                     capped=capped)
 
-    def _last_resort(self, bounds: Tightener) -> Proof:
+    def _last_resort(self) -> Proof:
         """Prove the value alone, without the states of orders that are as good as the incumbent."""
-        if bounds.best.order is not None and bounds.best.lower < bounds.best.upper and self._goes_on(bounds):
-            self._search_at_width(bounds, None, margin=1)
+        if self.best.order is not None and self.best.lower < self.best.upper and self._goes_on():
+            self._search_at_width(None, margin=1)
             if self.last.dropped == NO_PATH and not self._watch.ended:
-                self._offer(bounds, self.last)
-                bounds.best.raise_lower(bounds.best.upper)
+                self._offer(self.last)
+                self.best.raise_lower(self.best.upper)
             elif not self._watch.ended:
-                bounds.best.raise_lower(self._bound(bounds, self.last.dropped))
-        return self._ended_early(bounds, capped=not self._watch.ended)
+                self.best.raise_lower(self._bound(self.last.dropped))
+        return self._ended_early(capped=not self._watch.ended)
 
-    def _conclude(self, bounds: Tightener) -> Proof:
+    def _conclude(self) -> Proof:
         """Return the proof, with the answer by the tie rule."""
         if not self.last.whole(self.problem.cities):
-            return self._no_order(bounds)
-        bounds.best.raise_lower(bounds.best.upper)
-        tracer = self._tracer(bounds, self.last)
-        order = tracer.order() if bounds.problem is self.problem else tracer.order_or_reverse()
+            return self._no_order()
+        self.best.raise_lower(self.best.upper)
+        tracer = self._tracer(self.last)
+        order = tracer.order() if self.bounds.problem is self.problem else tracer.order_or_reverse()
         if order is None:  # too many states are on optimal orders
-            return self._ended_early(bounds, capped=False)
-        if self.problem.value(order) != bounds.best.upper:
-            raise AssertionError(f"the chosen order costs {self.problem.value(order)}, not {bounds.best.upper}")
-        return Proof(bounds.best.upper, order, bounds.best.upper, True, self.last, self.states)
+            return self._ended_early(capped=False)
+        if self.problem.value(order) != self.best.upper:
+            raise AssertionError(f"the chosen order costs {self.problem.value(order)}, not {self.best.upper}")
+        return Proof(self.best.upper, order, self.best.upper, True, self.last, self.states)
+
+    def _state(self, searched: Searched | None = None) -> State:
+        """Return this rank's share of what a proof must know to go on."""
+        bounds, best, slots = self.bounds, self.bounds.best, self.bounds.relaxation.slots
+        assert slots is not None and bounds.colours is not None
+        found = searched or Searched()
+        numbers = {
+            LEVEL: self.level, "width": self.width, "upper": best.upper, "lower": best.lower,
+            "ordered": int(best.order is not None), "states": self.states, "slots": slots.count,
+            "first": self.first_upper,
+            "layers": len(found.layers), "dropped": found.dropped,
+        }
+        tables = (best.order or [], bounds.multiplier, bounds.wishes, bounds.colours, slots.memory,
+                  np.packbits(bounds.relaxation.scaled != NO_SCALED_ARC), [*found.kept, *found.pruned])
+        # Copies, since the state may be written later, after rounds that change the wishes in place.
+        few = [part(name, 0, np.array(values, np.int64).reshape(-1)) for name, values in zip(FEW, tables, strict=True)]
+        parts = few if self.comm.rank == 0 else []
+        for place, layer in enumerate(found.layers, 1):
+            parts += [part(f"keys of {place}", 0, layer.keys), part(f"values of {place}", 0, layer.values)]
+        at = f"at {len(found.layers)} of {bounds.problem.cities} cities, " if found.layers else ""
+        return State(numbers, parts, f"{at}with bounds {best.lower} to {best.upper}")
+
+    def _restore(self, saved: Saved) -> None:
+        """Bring the proof to where the checkpoint was written. The layers are read by `_saved_layers`."""
+        bounds, m = self.bounds, self.problem.cities
+        best, relaxation = bounds.best, bounds.relaxation
+        slots, ordered = saved.integer("slots", FEWEST_SLOTS, max(self.levels)), saved.integer("ordered", most=1)
+        of_problem = {  # lengths and values
+            "order": (ordered * m, range(m)), "multiplier": (m, MULTIPLIERS), "wishes": (m * m, range(2**62)),
+            "colours": (m, range(slots)), "memory": (m * slots, range(m + 1)),
+            "arcs": (-(-relaxation.scaled.size // 8), range(256)),
+        }
+        few = {name: saved.gathered(name, (), np.int64, range(length, length + 1), within)
+               for name, (length, within) in of_problem.items()}
+        self.level = saved.integer(LEVEL, most=len(self.levels))
+        self.width, self.states = saved.integer("width", 1), saved.integer("states")
+        best.upper = saved.integer("upper", -(2**62), no_incumbent(self.problem).upper)
+        best.lower = saved.integer("lower", -(2**62), best.upper)
+        best.order = few["order"].tolist() if ordered else None
+        fits = len(set(few["order"].tolist())) == ordered * m
+        fits = fits and (best.order is None or self.problem.value(best.order) == best.upper)
+        saved.require(fits, "its best order")
+        bounds.multiplier, bounds.colours = few["multiplier"], few["colours"]
+        bounds.wishes = few["wishes"].reshape(m, m)
+        memory = few["memory"].reshape(m, slots).astype(np.uint8)
+        left = np.unpackbits(few["arcs"].astype(np.uint8), count=relaxation.scaled.size).astype(bool)
+        relaxation.scaled[~left.reshape(relaxation.scaled.shape)] = NO_SCALED_ARC
+        relaxation.buffers["scaled"].upload(relaxation.scaled)
+        relaxation.remember(with_memory(bounds.problem, memory))
+
+    def _saved_layers(self, saved: Saved, expander: Expander) -> Searched:
+        """Return the layers of a checkpoint that this rank owns."""
+        m, any_number = self.problem.cities, range(2**62)
+        found, layers = Searched(dropped=saved.integer("dropped", most=NO_PATH)), saved.integer("layers", most=m)
+        counts = saved.gathered("counts", (), np.int64, range(2 * layers, 2 * layers + 1), any_number).tolist()
+        found.kept, found.pruned = counts[:layers], counts[layers:]
+        for place, count in enumerate(found.kept, 1):
+            rows = range(count, count + 1)
+            keys = saved.gathered(f"keys of {place}", (expander.words,), np.uint64, rows)
+            saved.require(are_states(keys, m, place), f"a state of {place} cities")
+            found.layers.append(expander.owned(keys, saved.gathered(f"values of {place}", (), np.uint32, rows)))
+            found.seconds.append(0.0)
+            found.bytes_sent.append(0)
+        return found
 
 
 @dataclass
@@ -395,73 +472,3 @@ class Watch:
         if self.target is not None and upper is not None and upper <= self.target:
             return "[stop] target is reached"
         return ""
-
-
-def state_of(prover: Prover, bounds: Tightener, searched: Searched | None) -> State:
-    """Return this rank's share of what a proof must know to go on."""
-    best, slots = bounds.best, bounds.relaxation.slots
-    assert slots is not None and bounds.colours is not None
-    found = searched or Searched()
-    numbers = {
-        LEVEL: prover.level, "width": prover.width, "upper": best.upper, "lower": best.lower,
-        "ordered": int(best.order is not None), "states": prover.states, "slots": slots.count,
-        "first": prover.first_upper,
-        "layers": len(found.layers), "dropped": found.dropped,
-    }
-    tables = (best.order or [], bounds.multiplier, bounds.wishes, bounds.colours, slots.memory,
-              np.packbits(bounds.relaxation.scaled != NO_SCALED_ARC), [*found.kept, *found.pruned])
-    # Copies, since the state may be written later, after rounds that change the wishes in place.
-    few = [part(name, 0, np.array(values, np.int64).reshape(-1)) for name, values in zip(FEW, tables, strict=True)]
-    parts = few if prover.comm.rank == 0 else []
-    for place, layer in enumerate(found.layers, 1):
-        parts += [part(f"keys of {place}", 0, layer.keys), part(f"values of {place}", 0, layer.values)]
-    at = f"at {len(found.layers)} of {bounds.problem.cities} cities, " if found.layers else ""
-    return State(numbers, parts, f"{at}with bounds {best.lower} to {best.upper}")
-
-
-def restore(saved: Saved, prover: Prover, bounds: Tightener) -> None:
-    """Bring a proof to where the checkpoint was written. The layers are read by `saved_layers`."""
-    m, best, relaxation = bounds.problem.cities, bounds.best, bounds.relaxation
-    slots, ordered = saved.integer("slots", FEWEST_SLOTS, max(prover.levels)), saved.integer("ordered", most=1)
-    of_problem = {  # lengths and values
-        "order": (ordered * m, range(m)), "multiplier": (m, MULTIPLIERS), "wishes": (m * m, range(2**62)),
-        "colours": (m, range(slots)), "memory": (m * slots, range(m + 1)),
-        "arcs": (-(-relaxation.scaled.size // 8), range(256)),
-    }
-    few = {name: saved.gathered(name, (), np.int64, range(length, length + 1), within)
-           for name, (length, within) in of_problem.items()}
-    prover.level = saved.integer(LEVEL, most=len(prover.levels))
-    prover.width, prover.states = saved.integer("width", 1), saved.integer("states")
-    best.upper = saved.integer("upper", -(2**62), no_incumbent(prover.problem).upper)
-    best.lower = saved.integer("lower", -(2**62), best.upper)
-    best.order = few["order"].tolist() if ordered else None
-    fits = len(set(few["order"].tolist())) == ordered * m
-    fits = fits and (best.order is None or prover.problem.value(best.order) == best.upper)
-    saved.require(fits, "its best order")
-    bounds.multiplier, bounds.wishes, bounds.colours = few["multiplier"], few["wishes"].reshape(m, m), few["colours"]
-    memory = few["memory"].reshape(m, slots).astype(np.uint8)
-    left = np.unpackbits(few["arcs"].astype(np.uint8), count=relaxation.scaled.size).astype(bool)
-    relaxation.scaled[~left.reshape(relaxation.scaled.shape)] = NO_SCALED_ARC
-    relaxation.buffers["scaled"].upload(relaxation.scaled)
-    relaxation.remember(with_memory(bounds.problem, memory))
-
-
-def first_upper(saved: Saved, problem: PlaceCosts) -> int:
-    """Return the upper bound at the start of the run that wrote the checkpoint."""
-    return saved.integer("first", -(2**62), no_incumbent(problem).upper)
-
-
-def saved_layers(saved: Saved, expander: Expander) -> Searched:
-    """Return the layers of a checkpoint that this rank owns."""
-    m, any_number = expander.relaxation.problem.cities, range(2**62)
-    found, layers = Searched(dropped=saved.integer("dropped", most=NO_PATH)), saved.integer("layers", most=m)
-    counts = saved.gathered("counts", (), np.int64, range(2 * layers, 2 * layers + 1), any_number).tolist()
-    found.kept, found.pruned = counts[:layers], counts[layers:]
-    for place, count in enumerate(found.kept, 1):
-        rows = range(count, count + 1)
-        keys = saved.gathered(f"keys of {place}", (expander.words,), np.uint64, rows)
-        saved.require(are_states(keys, m, place), f"a state of {place} cities")
-        found.layers.append(expander.owned(keys, saved.gathered(f"values of {place}", (), np.uint32, rows)))
-        found.seconds.append(0.0)
-        found.bytes_sent.append(0)
-    return found

@@ -16,7 +16,7 @@ from hpcsolve.algorithms.held_karp.bounded.prove import LEVELS, Proof, Prover, W
 from hpcsolve.algorithms.held_karp.bounded.relaxation import FILE as BOUNDS
 from hpcsolve.algorithms.held_karp.bounded.relaxation import NO_PATH
 from hpcsolve.algorithms.held_karp.bounded.search import STATE_BYTES, Budget, budget_of
-from hpcsolve.algorithms.held_karp.bounded.tighten import DESCENT_FILE, good_order, quick_value
+from hpcsolve.algorithms.held_karp.bounded.tighten import DESCENT_FILE, PENALTY, good_order
 from hpcsolve.algorithms.held_karp.outcome import layers_table
 from hpcsolve.algorithms.held_karp.problem import MOST_INNER_CITIES, OrderProblem
 from hpcsolve.answers.tour import NoTour, Tour
@@ -40,7 +40,9 @@ def fits(problem: OrderProblem) -> bool:
 
     Judged by a quick order: with the value of a good one at two thirds of 2^31, nothing was proven of 40 cities.
     """
-    value = quick_value(of_orders(problem))
+    places = of_orders(problem)
+    order = places.nearest_neighbour(np.where(places.allowed, places.cost, PENALTY), 0)
+    value = places.value(order)
     return value is None or value <= NO_PATH // ROOM
 
 
@@ -113,11 +115,6 @@ def run(
     return _outcome(problem, proof, prover, watch, time.perf_counter() - started), proof
 
 
-def state_bytes(prover: Prover) -> int:
-    """Return this rank's bytes of the last search's states, and of the memory in which layers were computed."""
-    return sum(layer.nbytes for layer in prover.last.layers) + prover.scratch.nbytes
-
-
 def _outcome(problem: OrderProblem, proof: Proof, prover: Prover, watch: Watch, seconds: float) -> Outcome:
     """Return the outcome, with a table of the last search. Collective."""
     last, tables = proof.last, {}
@@ -127,7 +124,7 @@ def _outcome(problem: OrderProblem, proof: Proof, prover: Prover, watch: Watch, 
             cities=np.arange(1, len(last.kept) + 1, dtype=np.int32), pruned=np.array(last.pruned, np.int64))
     rank: dict[str, float | int] = {
         "operations": proof.states, "bytes_sent": prover.deal.bytes_sent + sum(last.bytes_sent),
-        "seconds_kernel": seconds, "stored_bytes": state_bytes(prover),
+        "seconds_kernel": seconds, "stored_bytes": prover.state_bytes,
     }
     ended = watch.ended or ("the layers are too wide for the memory" if proof.capped and not proof.optimal else "")
     if proof.order is None or proof.value is None:

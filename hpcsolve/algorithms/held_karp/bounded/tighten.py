@@ -178,7 +178,9 @@ class Tightener:
             if not direction.any():
                 break
             gap = max(scale, scale * self.best.upper - value)
-            self.multiplier = _moved(self.multiplier, direction, step, gap)
+            norm = sum(d * d for d in direction.tolist())  # by step * gap / norm, in exact integers
+            self.multiplier = np.array([m + step * gap * d * UNIT // (norm * STEP) for m, d in zip(
+                self.multiplier.tolist(), direction.tolist(), strict=True)], np.int64)
         self.multiplier = kept
         self.settle()
         return self.best.upper < before
@@ -204,13 +206,6 @@ class Tightener:
         return self.relaxation.fix(self.limit())
 
 
-def _moved(multiplier: NDArray[np.int64], direction: NDArray[np.int64], step: int, gap: int) -> NDArray[np.int64]:
-    """Return multipliers moved by step * gap / |direction|^2, in exact integers."""
-    norm = sum(d * d for d in direction.tolist())
-    return np.array([m + step * gap * d * UNIT // (norm * STEP)
-                     for m, d in zip(multiplier.tolist(), direction.tolist(), strict=True)], np.int64)
-
-
 def no_incumbent(problem: PlaceCosts) -> Incumbent:
     """Return the incumbent at the start: no order, and bounds from the dearest arcs and from precedences."""
     above = 1 + sum(int(costs[costs != NO_ARC].max(initial=0)) for costs in problem.cost)
@@ -227,7 +222,7 @@ class Improver:
         self.costs = np.where(problem.allowed, problem.cost - np.where(lowest == NO_ARC, 0, lowest), PENALTY)
         self.cost = device.upload(self.costs)
         self.before = device.upload(masks_of(problem.before, 2))
-        self.longest = min(LONGEST, m) if _proportional(problem) else m
+        self.longest = min(LONGEST, m) if problem.proportional else m
 
     def improve(self, orders: list[list[int]], rounds: int = 0) -> tuple[int, list[int]] | None:
         """Return the value and the best of the improved orders, or None if all break a constraint."""
@@ -246,42 +241,13 @@ class Improver:
     def from_nothing(self) -> tuple[int, list[int]] | None:
         """Return the best of several orders that begin with different cities, each kicked and improved repeatedly."""
         m = self.problem.cities
-        starts = [_greedy(self.problem, self.costs, m * start // STARTS) for start in range(min(STARTS, m))]
+        starts = [self.problem.nearest_neighbour(self.costs, m * start // STARTS) for start in range(min(STARTS, m))]
         return self.improve(starts, DESCENT_ROUNDS)
 
     def close(self) -> None:
         """Free the tables on the device."""
         self.cost.free()
         self.before.free()
-
-
-def _greedy(problem: PlaceCosts, costs: NDArray[np.int64], first: int) -> list[int]:
-    """Return the nearest-neighbour order from a first city, which keeps to precedences as far as it can."""
-    order, left = [first], np.ones(problem.cities, bool)
-    left[first] = False
-    for place in range(1, problem.cities):
-        ready = left & ~(problem.before & left).any(axis=1)
-        ready = ready if ready.any() else left
-        order.append(int(np.where(ready, costs[place, order[-1]], NO_ARC).argmin()))
-        left[order[-1]] = False
-    return order
-
-
-def quick_value(problem: PlaceCosts) -> int | None:
-    """Return the value of a nearest-neighbour order, or None if it breaks a constraint."""
-    costs = np.where(problem.allowed, problem.cost, PENALTY)
-    return problem.value(_greedy(problem, costs, 0)) if problem.cities else 0
-
-
-def _proportional(problem: PlaceCosts) -> bool:
-    """Return whether there is no precedence, and the costs of all places are those of one place times a factor."""
-    inner = problem.cost[1 : problem.cities]
-    allowed = inner != NO_ARC
-    if problem.before.any() or not len(inner) or (allowed != allowed[0]).any():
-        return False
-    costs = np.where(allowed, inner, 0)
-    largest = np.unravel_index(int(np.abs(costs[0]).argmax()), costs[0].shape)
-    return all(np.array_equal(place * costs[0][largest], costs[0] * place[largest]) for place in costs)
 
 
 def repaired(problem: PlaceCosts, path: list[int]) -> list[int]:
