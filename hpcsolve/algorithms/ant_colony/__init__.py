@@ -6,7 +6,7 @@ number of ranks and threads and on any device. So all arithmetic is in integers 
 cuda_src/ants/pheromone.cuh), and random numbers are functions of (seed, colony, iteration, ant, step)
 (cuda_src/device/philox.cuh).
 
-parameters.py  what the user asks for, and what an instance does not allow
+parameters.py  what the user asks for, and the statement of a job, with what an instance does not allow
 instance.py    an instance as the kernels have it, pheromone as integers, named buffers
 ant_system.py  Ant System on a device (kernels: cuda_src/ants/head_tail.cu, ant_system.cu)
 roulette.py    Ant System with tours constructed as published, for study (kernel: cuda_src/ants/roulette.cu)

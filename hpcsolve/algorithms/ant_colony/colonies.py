@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.ant_colony.instance import AntInstance, Powers, Shapes, allocated, unit_of
-from hpcsolve.algorithms.ant_colony.parameters import Parameters, ants_of, rho_of
+from hpcsolve.algorithms.ant_colony.parameters import Parameters
 from hpcsolve.algorithms.base import Outcome, Report, StopCriteria
 from hpcsolve.answers.contents import Column, Dataset, columns
 from hpcsolve.answers.tour import Tour
@@ -95,9 +95,9 @@ class Search(ABC):
     def __init__(self, device: Device, instance: AntInstance, parameters: Parameters, powers: Powers,
                  keys: NDArray[np.uint32]) -> None:
         self.device, self.instance, self.parameters, self.powers = device, instance, parameters, powers
-        self.keys, self.ants, self.timer = keys, ants_of(parameters, instance.n), device.timer()
+        self.keys, self.ants, self.timer = keys, parameters.ants_of(instance.n), device.timer()
         depositors = self.ants if parameters.variant == "ant-system" else 1
-        self.unit = unit_of(instance.greedy_length, instance.bound, instance.n, depositors, rho_of(parameters))
+        self.unit = unit_of(instance.greedy_length, instance.bound, instance.n, depositors, parameters.evaporation)
         self.buffers = allocated(device, self.shapes(instance.n, len(keys), self.ants, parameters))
         self.buffers["cost"].upload(instance.cost)
         self.buffers["keys"].upload(keys)
@@ -309,111 +309,161 @@ class ColonyStop:
         return min(1.0, max(parts))
 
 
-def explore(
-    search: Search | None, incumbents: Incumbents, stop: ColonyStop, migration: int, report: Report,
-    tell: Callable[[int, float], str], history: History, begun: int, save: Callable[[int], None],
-) -> int:
-    """Iterate until a stop criterion is met, and return the number of iterations. Collective.
+@dataclass
+class Exploration:
+    """The search of all colonies, of which each rank iterates its own.
 
-    Parameters
+    Attributes
     ----------
     search
-        None on a rank without colonies.
-    migration
-        Iterations between migrations, 0: none.
-    tell
-        Returns the words for the progress, from the best and the mean length.
-    history, begun
-        The iterations so far, and their number.
-    save
-        Writes a checkpoint after so many iterations.
+        The colonies of this rank, None if it has none.
+    iterations
+        The iterations so far.
     """
-    iteration, started = begun, time.perf_counter()
-    while True:
-        lengths = search.construct(iteration) if search else np.empty((0, 1), np.uint64)
-        if migration and iteration and iteration % migration == 0:
-            migrate(search, incumbents, lengths, stop)
+
+    tsp: Tsp
+    parameters: Parameters
+    instance: AntInstance
+    search: Search | None
+    incumbents: Incumbents
+    stop: ColonyStop
+    history: History = field(default_factory=History)
+    iterations: int = 0
+
+    def __post_init__(self) -> None:
+        """Say how much a checkpoint takes of this rank, about."""
+        search = self.search
+        self.stop.nbytes = sum(search.buffers[name].nbytes for name in search.kept) if search else 0
+
+    def run(self, report: Report) -> None:
+        """Iterate until a stop criterion is met. Collective."""
+        search, incumbents, stop, begun = self.search, self.incumbents, self.stop, self.iterations
+        started, migration, last = time.perf_counter(), self.parameters.migration, False
+        while not last:
+            iteration = self.iterations
+            lengths = search.construct(iteration) if search else np.empty((0, 1), np.uint64)
+            if migration and iteration and iteration % migration == 0:
+                self._migrate(lengths)
+            if search:
+                incumbents.note(iteration, lengths, search)
+            best = int(incumbents.length.min(initial=NO_TOUR))
+            last = stop.is_last(iteration, best)
+            self.history.note(iteration, stop.seconds(), best, int(lengths.sum()), last)
+            if lengths.size:
+                pace = (iteration + 1 - begun) / max(1e-9, time.perf_counter() - started)
+                own = [(length + self.instance.shift) / self.tsp.scale for length in (stop.best, float(lengths.mean()))]
+                words = f"best {own[0]:.10g}, mean {own[1]:.10g}, {pace:.3g} iterations a second"
+                report(stop.done(iteration), words)
+            ended = last and stop.complete
+            if search and not ended:
+                search.learn(iteration, lengths, incumbents)
+            self.iterations += 1
+            if stop.wish != Wish.GO_ON and not ended:
+                stop.checkpoints.save(self._state(), last=not stop.complete)
+
+    def _migrate(self, lengths: NDArray[np.uint64]) -> None:
+        """Put each colony's incumbent in the place of the longest tour of the next colony, in a ring. Collective."""
+        waiting, own = time.perf_counter(), self.incumbents
+        parts = self.stop.comm.allgather((own.length.copy(), own.tour.copy()))
+        self.stop.seconds_wait += time.perf_counter() - waiting
+        length, tour = (np.concatenate(columns) for columns in zip(*parts))
+        for row, number in enumerate(own.numbers.tolist()):
+            ant = int(lengths[row].argmax())
+            lengths[row, ant] = length[number - 1]
+            if self.search:
+                self.search.tour(row, ant).upload(tour[number - 1])
+
+    def _rows(self) -> Mapping[str, NDArray[Any]]:
+        """Return the arrays on the host that have a row for each colony."""
+        own, others = self.incumbents, self.search.rows() if self.search else {}
+        return {"length": own.length, "tour": own.tour, "found": own.iteration, **others}
+
+    def _state(self) -> State:
+        """Return this rank's share of the state, with the pheromone updates of the last iteration. Collective."""
+        search, stop = self.search, self.stop
+        numbers = {"iterations": self.iterations, "seconds": stop.seconds(), "best": stop.best,
+                   "improved": stop.improved, "step": self.history.step}
+        parts: list[Part] = []
+        if histories := stop.comm.gather(self.history):
+            rows, seconds = merged(histories)
+            parts += [part("history", 0, np.array(rows, np.int64).reshape(-1, 3)),
+                      part("seconds", 0, np.array(seconds))]
         if search:
-            incumbents.note(iteration, lengths, search)
-        best = int(incumbents.length.min(initial=NO_TOUR))
-        last = stop.is_last(iteration, best)
-        history.note(iteration, stop.seconds(), best, int(lengths.sum()), last)
-        if lengths.size:
-            pace = (iteration + 1 - begun) / max(1e-9, time.perf_counter() - started)
-            report(stop.done(iteration), f"{tell(stop.best, float(lengths.mean()))}, {pace:.3g} iterations a second")
-        ended = last and stop.complete
-        if search and not ended:
-            search.learn(iteration, lengths, incumbents)
-        iteration += 1
-        if stop.wish != Wish.GO_ON and not ended:
-            save(iteration)
-        if last:
-            return iteration
+            first = int(self.incumbents.numbers[0])
+            parts.append(part("improvements", 0, np.array(self.incumbents.improvements, np.int64).reshape(-1, 3)))
+            parts += [part(name, first, values) for name, values in self._rows().items()]
+            kept = [(name, search.buffers[name]) for name in search.kept]
+            parts += [Part(name, first, buffer.shape, buffer.dtype, buffer.download) for name, buffer in kept]
+        return State(numbers, parts, f"after {counted(self.iterations, 'iteration')}")
 
-
-def migrate(search: Search | None, incumbents: Incumbents, lengths: NDArray[np.uint64], stop: ColonyStop) -> None:
-    """Put each colony's incumbent in the place of the longest tour of the next colony, in a ring. Collective."""
-    waiting = time.perf_counter()
-    parts = stop.comm.allgather((incumbents.length.copy(), incumbents.tour.copy()))
-    stop.seconds_wait += time.perf_counter() - waiting
-    length, tour = (np.concatenate(columns) for columns in zip(*parts))
-    for row, number in enumerate(incumbents.numbers.tolist()):
-        ant = int(lengths[row].argmax())
-        lengths[row, ant] = length[number - 1]
-        if search:
-            search.tour(row, ant).upload(tour[number - 1])
-
-
-def kept_bytes(search: Search | None) -> int:
-    """Return the approximate bytes of a rank's share of a checkpoint."""
-    return sum(search.buffers[name].nbytes for name in search.kept) if search else 0
-
-
-def state_of(
-    search: Search | None, incumbents: Incumbents, history: History, stop: ColonyStop, iterations: int
-) -> State:
-    """Return this rank's share of the state after so many iterations, with their pheromone updates. Collective."""
-    numbers = {"iterations": iterations, "seconds": stop.seconds(), "best": stop.best, "improved": stop.improved,
-               "step": history.step}
-    parts: list[Part] = []
-    if histories := stop.comm.gather(history):
-        rows, seconds = merged(histories)
-        parts += [part("history", 0, np.array(rows, np.int64).reshape(-1, 3)), part("seconds", 0, np.array(seconds))]
-    if search:
-        first = int(incumbents.numbers[0])
-        parts.append(part("improvements", 0, np.array(incumbents.improvements, np.int64).reshape(-1, 3)))
-        parts += [part(name, first, values) for name, values in _rows(search, incumbents).items()]
-        kept = [(name, search.buffers[name]) for name in search.kept]
-        parts += [Part(name, first, buffer.shape, buffer.dtype, buffer.download) for name, buffer in kept]
-    return State(numbers, parts, f"after {counted(iterations, 'iteration')}")
-
-
-def resume(saved: Saved, search: Search | None, incumbents: Incumbents, history: History, stop: ColonyStop) -> int:
-    """Set colonies, history and stop criteria to those of a checkpoint, and return the iterations done so far."""
-    iterations, any_length = saved.integer("iterations", 1, MOST_ITERATIONS), range(2**63)
-    stop.started -= saved.seconds()
-    stop.best, stop.improved = saved.integer("best", most=NO_TOUR), saved.integer("improved", most=iterations)
-    history.step = saved.integer("step", 1)
-    table = saved.gathered("history", (3,), np.int64, range(MOST_ROWS + 2)).tolist()
-    times = saved.gathered("seconds", (), np.float64, range(len(table), len(table) + 1)).tolist()
-    mine = stop.comm.rank == 0  # the rows of all ranks are merged there
-    history.rows = [(iteration, at, best if mine else NO_TOUR, total if mine else 0)
-                    for (iteration, best, total), at in zip(table, times) if iteration % history.step == 0]
-    if search:
-        first = int(incumbents.numbers[0])
-        wanted = range(first, first + len(incumbents.numbers))
+    def resume(self, saved: Saved) -> None:
+        """Set colonies, history and stop criteria to those of a checkpoint."""
+        search, stop, any_length = self.search, self.stop, range(2**63)
+        self.iterations = saved.integer("iterations", 1, MOST_ITERATIONS)
+        stop.started -= saved.seconds()
+        stop.best, stop.improved = saved.integer("best", most=NO_TOUR), saved.integer("improved", most=self.iterations)
+        self.history.step = saved.integer("step", 1)
+        table = saved.gathered("history", (3,), np.int64, range(MOST_ROWS + 2)).tolist()
+        times = saved.gathered("seconds", (), np.float64, range(len(table), len(table) + 1)).tolist()
+        mine = stop.comm.rank == 0  # the rows of all ranks are merged there
+        self.history.rows = [(iteration, at, best if mine else NO_TOUR, total if mine else 0)
+                             for (iteration, best, total), at in zip(table, times)
+                             if iteration % self.history.step == 0]
+        if not search:
+            return
+        first = int(self.incumbents.numbers[0])
+        wanted, rows = range(first, first + len(self.incumbents.numbers)), self._rows()
         better = saved.gathered("improvements", (3,), np.int64, ANY_COUNT, any_length).tolist()
-        incumbents.improvements = [(colony, at, length) for colony, at, length in better if colony in wanted]
-        for name, values in _rows(search, incumbents).items():
+        self.incumbents.improvements = [(colony, at, length) for colony, at, length in better if colony in wanted]
+        for name, values in rows.items():
             values[...] = saved.rows(name, wanted, values.shape[1:], values.dtype, any_length)
         for name, lengths in (("tour", "length"), ("since_tour", "since_length")):
-            if name in (rows := _rows(search, incumbents)):
-                saved.require(_are_tours(rows[name], rows[lengths], search.instance.cost), f"a tour of {name}")
+            if name in rows:
+                saved.require(_are_tours(rows[name], rows[lengths], self.instance.cost), f"a tour of {name}")
         for name in search.kept:
             buffer = search.buffers[name]
             buffer.upload(saved.rows(name, wanted, buffer.shape[1:], buffer.dtype))
-        saved.require(search.remade(incumbents), "its pheromone")
-    return iterations
+        saved.require(search.remade(self.incumbents), "its pheromone")
+
+    def outcome(self, rank: Mapping[str, float | int]) -> Outcome:
+        """Return the outcome, whose tables are on rank 0 only. Collective."""
+        stop, scale = self.stop, self.tsp.scale
+        parts = stop.comm.allgather(self.incumbents)
+        best = min((part for part in parts if len(part.numbers)), key=lambda part: int(part.length.min()))
+        row = int(best.length.argmin())
+        tour = self.instance.order[best.tour[row]]
+        tour = np.roll(tour, -int(tour.argmin()))  # from city 0
+        tables: dict[str, Mapping[str, Column]] = {}
+        if histories := stop.comm.gather(self.history):
+            lengths = np.concatenate([part.length for part in parts]) + self.instance.shift
+            own, optimum = lengths / scale, self.parameters.optimum
+            tables["colonies"] = columns(COLONIES, {
+                "colony": np.concatenate([part.numbers for part in parts]),
+                "cost": lengths,
+                "iteration": np.concatenate([part.iteration for part in parts]),
+                "iterations": self.iterations,
+                "mean": own.mean(),
+                "median": np.median(own),
+                "minimum": own.min(),
+                "maximum": own.max(),
+                "deviation": own.std(ddof=1) if len(own) > 1 else 0.0,
+                "gap": (own - optimum) / abs(optimum) if optimum else None,
+            })
+            better = np.array(sorted(row for part in parts for row in part.improvements), np.int64)
+            tables["improvements"] = columns(IMPROVEMENTS, {
+                "colony": better[:, 0], "iteration": better[:, 1], "cost": better[:, 2] + self.instance.shift,
+            })
+            rows, seconds = merged(histories)
+            least, tours = np.array([row[1] for row in rows], np.int64), self.parameters.ants_of(self.tsp.n) * len(own)
+            assert (least < NO_TOUR).all()
+            tables["history"] = columns(HISTORY, {
+                "step": np.array([row[0] for row in rows], np.int64),
+                "seconds": np.array(seconds),
+                "best": (least + self.instance.shift) / scale,
+                "mean": (np.array([row[2] / tours for row in rows]) + self.instance.shift) / scale,
+            })
+        answer = Tour(int(best.length[row]) + self.instance.shift, tour.astype(np.int32), False)
+        return Outcome(answer, tables, rank, stop.reason, stop.complete)
 
 
 def _are_tours(tours: NDArray[Any], lengths: NDArray[np.int64], cost: NDArray[np.int32]) -> bool:
@@ -423,63 +473,3 @@ def _are_tours(tours: NDArray[Any], lengths: NDArray[np.int64], cost: NDArray[np
     each = (np.sort(tours, axis=1) == np.arange(len(cost))).all(axis=1)
     added = cost[tours, np.roll(tours, -1, axis=1)].sum(axis=1, dtype=np.int64)
     return bool((each & (added == lengths) | (lengths == NO_TOUR)).all())
-
-
-def _rows(search: Search, incumbents: Incumbents) -> Mapping[str, NDArray[Any]]:
-    """Return the arrays on the host that have a row for each colony."""
-    return {"length": incumbents.length, "tour": incumbents.tour, "found": incumbents.iteration, **search.rows()}
-
-
-def outcome(
-    tsp: Tsp, instance: AntInstance, incumbents: Incumbents, history: History, stop: ColonyStop, iterations: int,
-    parameters: Parameters, rank: Mapping[str, float | int],
-) -> Outcome:
-    """Return the outcome, whose tables are on rank 0 only. Collective."""
-    parts, shift = stop.comm.allgather(incumbents), tsp.n * instance.offset
-    best = min((part for part in parts if len(part.numbers)), key=lambda part: int(part.length.min()))
-    row = int(best.length.argmin())
-    tour = instance.order[best.tour[row]]
-    tour = np.roll(tour, -int(tour.argmin()))  # from city 0
-    tables: dict[str, Mapping[str, Column]] = {}
-    if histories := stop.comm.gather(history):
-        better = np.array(sorted(row for part in parts for row in part.improvements), np.int64)
-        tables = {
-            "colonies": _colonies_table(parts, shift, tsp.scale, iterations, parameters.optimum),
-            "improvements": columns(IMPROVEMENTS, {
-                "colony": better[:, 0], "iteration": better[:, 1], "cost": better[:, 2] + shift,
-            }),
-            "history": _history_table(histories, parameters.colonies * ants_of(parameters, tsp.n), shift, tsp.scale),
-        }
-    answer = Tour(int(best.length[row]) + shift, tour.astype(np.int32), False)
-    return Outcome(answer, tables, rank, stop.reason, stop.complete)
-
-
-def _colonies_table(
-    parts: list[Incumbents], shift: int, scale: int, iterations: int, optimum: float | None
-) -> dict[str, Column]:
-    lengths = np.concatenate([part.length for part in parts]) + shift
-    own = lengths / scale
-    return columns(COLONIES, {
-        "colony": np.concatenate([part.numbers for part in parts]),
-        "cost": lengths,
-        "iteration": np.concatenate([part.iteration for part in parts]),
-        "iterations": iterations,
-        "mean": own.mean(),
-        "median": np.median(own),
-        "minimum": own.min(),
-        "maximum": own.max(),
-        "deviation": own.std(ddof=1) if len(own) > 1 else 0.0,
-        "gap": (own - optimum) / abs(optimum) if optimum else None,
-    })
-
-
-def _history_table(histories: list[History], tours: int, shift: int, scale: int) -> dict[str, Column]:
-    rows, seconds = merged(histories)
-    best = np.array([row[1] for row in rows], np.int64)
-    assert (best < NO_TOUR).all()
-    return columns(HISTORY, {
-        "step": np.array([row[0] for row in rows], np.int64),
-        "seconds": np.array(seconds),
-        "best": (best + shift) / scale,
-        "mean": (np.array([row[2] / tours for row in rows]) + shift) / scale,
-    })

@@ -17,7 +17,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from hpcsolve.algorithms.ant_colony.parameters import HEAD, Parameters, local_search_of
+from hpcsolve.algorithms.ant_colony.parameters import HEAD, Parameters
 from hpcsolve.device.base import Buffer, Device
 from hpcsolve.problems.tsp import NO_ARC, Tsp
 
@@ -70,9 +70,14 @@ class AntInstance:
         """Number of cities."""
         return len(self.order)
 
+    @property
+    def shift(self) -> int:
+        """What a tour of the instance costs more than by `cost`."""
+        return self.n * self.offset
+
 
 def ant_instance(tsp: Tsp) -> AntInstance:
-    """Renumber an instance that `require_fit` has passed. Integers alone decide, so it is the same on all ranks."""
+    """Renumber an instance that can be searched. Integers alone decide, so it is the same on all ranks."""
     order = nearest_neighbour_tour(tsp.cost)
     offset = min(0, int(tsp.cost.min()))
     cost = np.empty((tsp.n, tsp.n), np.int32)
@@ -144,7 +149,7 @@ def powers(instance: AntInstance, parameters: Parameters) -> Powers:
     nearest = instance.nearest[:, :HEAD].astype(np.int64)
     table = _nearness(instance, slice(None), np.take_along_axis(instance.cost, nearest, axis=1), parameters.beta)
     table[:, min(candidates, n - 1) :] = 0
-    if local_search_of(parameters, instance.symmetric) != "none":
+    if parameters.local_search_of(instance.symmetric) != "none":
         return Powers(table, 2**32 // (2 * n))
     right = 0.05 ** (1 / n)  # the probability of the right choice at every step
     share = (1 - right) / (right * (candidates + 1) / 2)

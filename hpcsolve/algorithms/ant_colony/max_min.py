@@ -25,7 +25,7 @@ from hpcsolve.algorithms.ant_colony.instance import (
     list_width,
     nbytes,
 )
-from hpcsolve.algorithms.ant_colony.parameters import HEAD, Parameters, local_search_of
+from hpcsolve.algorithms.ant_colony.parameters import HEAD, Parameters
 from hpcsolve.device.base import Argument, Buffer, Device, DeviceInfo
 
 ROW_THREADS = 128
@@ -83,7 +83,7 @@ class MaxMin(Search):
         own["heuristic"].upload(powers.heuristic)
         zeros = np.zeros(colonies, np.int64)
         self.since = Restarts(zeros, zeros.copy(), np.full(colonies, NO_TOUR), np.zeros((colonies, n), np.uint16))
-        kind = local_search_of(parameters, instance.symmetric)
+        kind = parameters.local_search_of(instance.symmetric)
         self.local = None if kind == "none" else LocalSearch(
             device, own["cost"], own["nearest"], own["tours"], own["lengths"], kind, BREADTH)
         self._update(np.tile(np.arange(n, dtype=np.uint16), (colonies, 1)), [0] * colonies,

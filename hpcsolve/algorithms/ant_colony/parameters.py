@@ -1,15 +1,16 @@
-"""The `[ant-colony]` table of a job file, and the checks of an instance against it."""
+"""The `[ant-colony]` table of a job file, and the statement of a job, with the checks of an instance against it."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
 import msgspec
 
-from hpcsolve.algorithms.base import Table
+from hpcsolve.algorithms.base import Statement, Table
 from hpcsolve.errors import InputError
-from hpcsolve.problems.tsp import NO_ARC, Tsp
+from hpcsolve.problems.tsp import NO_ARC
 
 HEAD = 32
 """Cities in the head of a row (cuda_src/ants/head_tail_tables.cuh), and the most candidates."""
@@ -88,83 +89,85 @@ class Parameters(Table, frozen=True):
         """Return True: every search can."""
         return True
 
+    def ants_of(self, n: int) -> int:
+        """Return the number of ants of a colony."""
+        return self.ants or (n if self.variant == "ant-system" else MMAS_ANTS)
 
-def require_fit(tsp: Tsp, parameters: Parameters) -> None:
-    """Check that an instance can be searched with these parameters.
+    @property
+    def evaporation(self) -> float:
+        """The share of the pheromone that evaporates in an iteration."""
+        if self.rho is not None:
+            return self.rho
+        if self.variant == "ant-system":
+            return 0.5
+        return 0.02 if self.local_search == "none" else 0.2
 
-    Raises
-    ------
-    InputError
-        Naming the key, or the instance's property that does not fit.
-    """
-    if tsp.precedences:
-        raise InputError(f'{tsp.name} says which cities come before others; solve it with algorithm = "held-karp"')
-    if parameters.alpha != 1:
-        why = "other powers of pheromone would not be the same bits on every machine"
-        raise InputError(f"ant-colony.alpha: only 1 is possible, since {why}; change beta instead")
-    for key in ("beta", "rho", "optimum"):
-        value = getattr(parameters, key)
-        if value is not None and not math.isfinite(value):
-            raise InputError(f"ant-colony.{key}: expected a finite number, got {value}")
-    if not FEWEST_CITIES <= tsp.n <= MOST_CITIES:
-        what = f"{tsp.n} cities; ant-colony takes {FEWEST_CITIES} to {MOST_CITIES}"
-        raise InputError(f"{what}{'; held-karp solves fewer' if tsp.n < FEWEST_CITIES else ''}", tsp.name)
-    local_search_of(parameters, tsp.symmetric)
+    def local_search_of(self, symmetric: bool) -> str:
+        """Return the kind of local search, "none" for ant-system.
 
-
-def require_costs(tsp: Tsp) -> None:
-    """Raise `InputError` if arcs are missing, or if 32 bits do not suffice for the costs."""
-    missing = tsp.cost == NO_ARC
-    if int(missing.sum()) > tsp.n:
-        row, column = next((int(i), int(j)) for i, j in zip(*missing.nonzero()) if i != j)
-        what = f"there is no arc from city {tsp.labels[row]} to city {tsp.labels[column]}"
-        raise InputError(f"{what}; ant-colony needs one between any two cities: give it a large cost", tsp.name)
-    if not fits(tsp):
-        low, high = _cost_range(tsp)
-        what = f"costs range from {low} to {high} in units of 1/{tsp.scale}"
-        raise InputError(f"{what}; ant-colony takes a range up to {LARGEST_COST}: round or scale them", tsp.name)
+        Raises
+        ------
+        InputError
+            A kind that reverses segments of a tour, where costs are asymmetric; or any kind, for ant-system.
+        """
+        kind = self.local_search
+        if self.variant == "ant-system":
+            if kind not in ("auto", "none"):
+                raise InputError(f"ant-colony.local-search: ant-system has none, {kind!r} is for mmas; remove it")
+            return "none"
+        if kind == "auto":
+            return "4-opt" if symmetric else "insertion"
+        if kind not in ("none", "insertion") and not symmetric:
+            why = "reverses segments of a tour, and the costs of this instance are asymmetric"
+            raise InputError(f'ant-colony.local-search: {kind!r} {why}; use "insertion"')
+        return kind
 
 
-def fits(tsp: Tsp) -> bool:
-    """Return whether 32 bits suffice for the costs as they are."""
-    low, high = _cost_range(tsp)
-    return high - min(low, 0) <= LARGEST_COST
+@dataclass(frozen=True, eq=False)
+class TourSearch(Statement):
+    """A search for a good tour of an instance, whose question any tour answers."""
 
+    def require(self) -> None:
+        """Check that the instance can be searched with these parameters.
 
-def _cost_range(tsp: Tsp) -> tuple[int, int]:
-    return int(tsp.cost.min()), int(tsp.cost.max(where=tsp.cost != NO_ARC, initial=-NO_ARC))
+        Raises
+        ------
+        InputError
+            Naming the key, or the instance's property that does not fit.
+        """
+        tsp, parameters = self.problem, self.parameters
+        if tsp.precedences:
+            raise InputError(f'{tsp.name} says which cities come before others; solve it with algorithm = "held-karp"')
+        if parameters.alpha != 1:
+            why = "other powers of pheromone would not be the same bits on every machine"
+            raise InputError(f"ant-colony.alpha: only 1 is possible, since {why}; change beta instead")
+        for key in ("beta", "rho", "optimum"):
+            value = getattr(parameters, key)
+            if value is not None and not math.isfinite(value):
+                raise InputError(f"ant-colony.{key}: expected a finite number, got {value}")
+        if not FEWEST_CITIES <= tsp.n <= MOST_CITIES:
+            what = f"{tsp.n} cities; ant-colony takes {FEWEST_CITIES} to {MOST_CITIES}"
+            raise InputError(f"{what}{'; held-karp solves fewer' if tsp.n < FEWEST_CITIES else ''}", tsp.name)
+        parameters.local_search_of(tsp.symmetric)
 
+    def require_costs(self) -> None:
+        """Raise `InputError` if arcs are missing, or if 32 bits do not suffice for the costs."""
+        tsp = self.problem
+        missing = tsp.cost == NO_ARC
+        if int(missing.sum()) > tsp.n:
+            row, column = next((int(i), int(j)) for i, j in zip(*missing.nonzero()) if i != j)
+            what = f"there is no arc from city {tsp.labels[row]} to city {tsp.labels[column]}"
+            raise InputError(f"{what}; ant-colony needs one between any two cities: give it a large cost", tsp.name)
+        if not self.fits():
+            low, high = self._cost_range()
+            what = f"costs range from {low} to {high} in units of 1/{tsp.scale}"
+            raise InputError(f"{what}; ant-colony takes a range up to {LARGEST_COST}: round or scale them", tsp.name)
 
-def ants_of(parameters: Parameters, n: int) -> int:
-    """Return the number of ants of a colony."""
-    return parameters.ants or (n if parameters.variant == "ant-system" else MMAS_ANTS)
+    def fits(self) -> bool:
+        """Return whether 32 bits suffice for the costs as they are."""
+        low, high = self._cost_range()
+        return high - min(low, 0) <= LARGEST_COST
 
-
-def rho_of(parameters: Parameters) -> float:
-    """Return the share of the pheromone that evaporates in an iteration."""
-    if parameters.rho is not None:
-        return parameters.rho
-    if parameters.variant == "ant-system":
-        return 0.5
-    return 0.02 if parameters.local_search == "none" else 0.2
-
-
-def local_search_of(parameters: Parameters, symmetric: bool) -> str:
-    """Return the kind of local search, "none" for ant-system.
-
-    Raises
-    ------
-    InputError
-        A kind that reverses segments of a tour, where costs are asymmetric; or any kind, for ant-system.
-    """
-    kind = parameters.local_search
-    if parameters.variant == "ant-system":
-        if kind not in ("auto", "none"):
-            raise InputError(f"ant-colony.local-search: ant-system has none, {kind!r} is for mmas; remove it")
-        return "none"
-    if kind == "auto":
-        return "4-opt" if symmetric else "insertion"
-    if kind not in ("none", "insertion") and not symmetric:
-        why = "reverses segments of a tour, and the costs of this instance are asymmetric"
-        raise InputError(f'ant-colony.local-search: {kind!r} {why}; use "insertion"')
-    return kind
+    def _cost_range(self) -> tuple[int, int]:
+        cost = self.problem.cost
+        return int(cost.min()), int(cost.max(where=cost != NO_ARC, initial=-NO_ARC))

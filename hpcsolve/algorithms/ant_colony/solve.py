@@ -3,45 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import msgspec
 
+from hpcsolve.algorithms.ant_colony import colonies, max_min
 from hpcsolve.algorithms.ant_colony.ant_system import RECORD, AntSystem
-from hpcsolve.algorithms.ant_colony.colonies import (
-    COLONIES,
-    HISTORY,
-    IMPROVEMENTS,
-    ColonyStop,
-    History,
-    Search,
-    explore,
-    kept_bytes,
-    no_incumbents,
-    outcome,
-    random_keys,
-    resume,
-    state_of,
-)
 from hpcsolve.algorithms.ant_colony.instance import ROWS_AT_ONCE, ant_instance, list_width, nbytes, powers
-from hpcsolve.algorithms.ant_colony.max_min import (
-    BREADTH,
-    LOCAL_SEARCH_FILE,
-    TOURS_A_MULTIPROCESSOR,
-    MaxMin,
-    scratch_bytes,
-)
-from hpcsolve.algorithms.ant_colony.parameters import (
-    LARGEST_COST,
-    MOST_CITIES,
-    Parameters,
-    ants_of,
-    fits,
-    local_search_of,
-    require_costs,
-    require_fit,
-)
+from hpcsolve.algorithms.ant_colony.parameters import LARGEST_COST, MOST_CITIES, Parameters, TourSearch
 from hpcsolve.algorithms.ant_colony.roulette import Roulette
 from hpcsolve.algorithms.base import (
     NO_STOP,
@@ -51,7 +20,6 @@ from hpcsolve.algorithms.base import (
     Outcome,
     Plan,
     Report,
-    Statement,
     StopCriteria,
     silent,
 )
@@ -68,16 +36,7 @@ DEFAULT_ITERATIONS = 1000
 """Iterations where the job has no `[stop]` at all."""
 TRIAL_SECONDS = 1.0
 """Seconds that the trial iterates for."""
-KERNEL_FILES = ("ants/head_tail", "ants/roulette", "ants/ant_system", "ants/max_min", LOCAL_SEARCH_FILE)
-
-
-@dataclass(frozen=True, eq=False)
-class TourSearch(Statement):
-    """A search for a good tour."""
-
-    def fits(self) -> bool:
-        """Return whether 32 bits suffice for the costs as they are."""
-        return fits(self.problem)
+KERNEL_FILES = ("ants/head_tail", "ants/roulette", "ants/ant_system", "ants/max_min", max_min.LOCAL_SEARCH_FILE)
 
 
 class AntColony(Algorithm):
@@ -85,14 +44,16 @@ class AntColony(Algorithm):
 
     name, kind, answers, parameters = "ant-colony", "tsp", (TOUR,), Parameters
     kernel_files = KERNEL_FILES
-    groups: ClassVar = {"colonies": COLONIES, "improvements": IMPROVEMENTS, "history": HISTORY}
+    groups: ClassVar = {
+        "colonies": colonies.COLONIES, "improvements": colonies.IMPROVEMENTS, "history": colonies.HISTORY,
+    }
 
     def kernels_of(
         self, parameters: Parameters, instance: str | dict[str, Any], criteria: StopCriteria
     ) -> tuple[str, ...]:
         """Return the kernel files of the variant, and of the way in which it constructs tours."""
         if parameters.variant == "mmas":
-            return ("ants/max_min", LOCAL_SEARCH_FILE)
+            return ("ants/max_min", max_min.LOCAL_SEARCH_FILE)
         return ("ants/head_tail" if parameters.strategy == "head-tail" else "ants/roulette", "ants/ant_system")
 
     def largest_cost(self, n: int, edges: int) -> int:
@@ -100,17 +61,18 @@ class AntColony(Algorithm):
         return LARGEST_COST
 
     def statement(self, problem: Tsp, parameters: Parameters, to_check: bool = False) -> TourSearch:
-        """Return the statement, whose question any tour answers. Raises as `require_fit`."""
-        require_fit(problem, parameters)
-        return TourSearch(problem, parameters)
+        """Return the statement. Raises as `TourSearch.require`."""
+        stated = TourSearch(problem, parameters)
+        stated.require()
+        return stated
 
     def plan(
-        self, stated: Statement, ranks: int, info: DeviceInfo = ONE_CORE, criteria: StopCriteria = NO_STOP
+        self, stated: TourSearch, ranks: int, info: DeviceInfo = ONE_CORE, criteria: StopCriteria = NO_STOP
     ) -> Plan:
-        """Return the bytes of each rank's colonies. Raises as `require_costs`."""
+        """Return the bytes of each rank's colonies. Raises as `TourSearch.require_costs`."""
         tsp, parameters = stated.problem, stated.parameters
-        require_costs(tsp)
-        symmetric, ants = tsp.symmetric, ants_of(parameters, tsp.n)
+        stated.require_costs()
+        symmetric, ants = tsp.symmetric, parameters.ants_of(tsp.n)
         shares = [len(share) for share in even_shares(parameters.colonies, ranks)]
         device = tuple(device_bytes(parameters, tsp.n, symmetric, share) for share in shares)
         host = tuple(host_bytes(parameters, tsp.n, share, info.kind) for share in shares)
@@ -130,56 +92,47 @@ class AntColony(Algorithm):
                 low, high = (middle, high) if holds(middle) else (low, middle)
             return low
 
-        if info.kind == "cuda" and local_search_of(parameters, symmetric) != "none":
+        if info.kind == "cuda" and parameters.local_search_of(symmetric) != "none":
             # So many colonies give every GPU as many tours to improve as it can improve at a time. The default stays
             # one colony, because the same job gives the same bits everywhere.
-            most = ranks * -(-info.units * TOURS_A_MULTIPROCESSOR // ants)
+            most = ranks * -(-info.units * max_min.TOURS_A_MULTIPROCESSOR // ants)
             if 2 * parameters.colonies <= most:
                 details[TO_FILL_GPUS] = f"ant-colony.colonies = {most}"
         work = parameters.colonies * ants * tsp.n
         return Plan(device, host, work, "choice of a city, in one iteration", (0,) * ranks, details, largest)
 
     def run(
-        self, stated: Statement, device: Device, comm: Comm, report: Report = silent,
+        self, stated: TourSearch, device: Device, comm: Comm, report: Report = silent,
         criteria: StopCriteria = NO_STOP, seed: int = 1, checkpoints: Checkpoints = NONE, method: str = "",
     ) -> Outcome:
         """Return the best tour of all colonies: the same outcome on all ranks but for `rank`."""
         tsp, parameters = stated.problem, stated.parameters
         if criteria == NO_STOP:
             criteria = StopCriteria(iterations=DEFAULT_ITERATIONS)
-        instance = ant_instance(tsp)
-        shift, target = tsp.n * instance.offset, criteria.scaled_target(tsp.scale)
-        stop = ColonyStop(comm, criteria, None if target is None else target - shift, checkpoints,
-                          started=checkpoints.clock())
+        instance, target = ant_instance(tsp), criteria.scaled_target(tsp.scale)
+        stop = colonies.ColonyStop(comm, criteria, None if target is None else target - instance.shift, checkpoints,
+                                   started=checkpoints.clock())
         made = comm.bcast(powers(instance, parameters) if comm.rank == 0 else None)
         assert made is not None
         mine = even_shares(parameters.colonies, comm.size)[comm.rank]
-        incumbents = no_incumbents(mine, tsp.n)
-        keys = random_keys(seed, mine)
+        keys = colonies.random_keys(seed, mine)
         search = search_of(parameters)(device, instance, parameters, made, keys) if mine else None
-
-        def tell(best: int, mean: float) -> str:
-            own = [(length + shift) / tsp.scale for length in (best, mean)]
-            return f"best {own[0]:.10g}, mean {own[1]:.10g}"
-
-        def save(iterations: int) -> None:
-            checkpoints.save(state_of(search, incumbents, history, stop, iterations), last=not stop.complete)
-
+        own = colonies.Exploration(tsp, parameters, instance, search, colonies.no_incumbents(mine, tsp.n), stop)
         report(0.0)
-        history, begun, stop.nbytes = History(), 0, kept_bytes(search)
         if (saved := checkpoints.saved) is not None:
-            begun = on_all_ranks(comm, lambda: resume(saved, search, incumbents, history, stop))
-        iterations = explore(search, incumbents, stop, parameters.migration, report, tell, history, begun, save)
+            on_all_ranks(comm, lambda: own.resume(saved))
+        begun = own.iterations
+        own.run(report)
         rank = {
-            "operations": len(mine) * ants_of(parameters, tsp.n) * tsp.n * (iterations - begun),
+            "operations": len(mine) * parameters.ants_of(tsp.n) * tsp.n * (own.iterations - begun),
             "seconds_kernel": search.timer.seconds if search else 0.0,
             "seconds_wait": stop.seconds_wait,
         }
         if search:
             search.close()
-        return outcome(tsp, instance, incumbents, history, stop, iterations, parameters, rank)
+        return own.outcome(rank)
 
-    def trial(self, stated: Statement, criteria: StopCriteria, ranks: int, device: Device, seed: int) -> Trial:
+    def trial(self, stated: TourSearch, criteria: StopCriteria, ranks: int, device: Device, seed: int) -> Trial:
         """Iterate the colonies of a rank for a second."""
         tsp, parameters = stated.problem, stated.parameters
         if criteria == NO_STOP:
@@ -190,7 +143,7 @@ class AntColony(Algorithm):
         small = TourSearch(tsp, given)
         found = self.run(small, device, SerialComm(), watch, part, seed)
         seconds = watch.seconds() - watch.setup
-        count = round(found.rank["operations"] / (given.colonies * ants_of(given, tsp.n) * tsp.n))
+        count = round(found.rank["operations"] / (given.colonies * given.ants_of(tsp.n) * tsp.n))
         each = seconds / count
         limits = [] if criteria.seconds is None else [criteria.seconds + each]
         limits += [] if criteria.iterations is None else [criteria.iterations * each]
@@ -200,32 +153,33 @@ class AntColony(Algorithm):
         return Trial(small, found, watch.setup, min(limits, default=None), measured_on, open_end=open_end)
 
 
-def search_of(parameters: Parameters) -> type[Search]:
+def search_of(parameters: Parameters) -> type[colonies.Search]:
     """Return the class of the colonies."""
     if parameters.variant == "mmas":
-        return MaxMin
+        return max_min.MaxMin
     return AntSystem if parameters.strategy == "head-tail" else Roulette
 
 
-def device_bytes(parameters: Parameters, n: int, symmetric: bool, colonies: int) -> int:
+def device_bytes(parameters: Parameters, n: int, symmetric: bool, count: int) -> int:
     """Return the bytes of device memory of a rank with so many colonies, exactly."""
-    if colonies == 0:
+    if count == 0:
         return 0
-    ants = ants_of(parameters, n)
-    scratch = 0 if local_search_of(parameters, symmetric) == "none" else scratch_bytes(colonies * ants, n, BREADTH)
-    return nbytes(search_of(parameters).shapes(n, colonies, ants, parameters)) + scratch
+    ants, scratch = parameters.ants_of(n), 0
+    if parameters.local_search_of(symmetric) != "none":
+        scratch = max_min.scratch_bytes(count * ants, n, max_min.BREADTH)
+    return nbytes(search_of(parameters).shapes(n, count, ants, parameters)) + scratch
 
 
-def host_bytes(parameters: Parameters, n: int, colonies: int, device_kind: str) -> int:
+def host_bytes(parameters: Parameters, n: int, count: int, device_kind: str) -> int:
     """Return the bytes of host memory: the instance, its tables while they are uploaded, and incumbents.
 
     The instance is renumbered first, in stripes of rows with 64-bit numbers. On a CPU, the bytes that `device_bytes`
     counts are free then, since they are allocated later.
     """
-    if colonies == 0:
+    if count == 0:
         return 0
-    tables = 4 * n * n + 1024 * n + colonies * n * (256 + 8)
+    tables = 4 * n * n + 1024 * n + count * n * (256 + 8)
     if parameters.variant == "ant-system":
-        tables = 16 * n * n + colonies * n * (8 * n + 4 * RECORD + 2)
+        tables = 16 * n * n + count * n * (8 * n + 4 * RECORD + 2)
     stripes = 4 * n * n + 2 * n * list_width(n) + 8 * min(n, ROWS_AT_ONCE) * (2 * n + list_width(n))
-    return max(tables, stripes - (device_bytes(parameters, n, True, colonies) if device_kind == "cpu" else 0))
+    return max(tables, stripes - (device_bytes(parameters, n, True, count) if device_kind == "cpu" else 0))

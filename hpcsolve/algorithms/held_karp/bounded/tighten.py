@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms import ant_colony
-from hpcsolve.algorithms.ant_colony.solve import TourSearch
+from hpcsolve.algorithms.ant_colony.parameters import TourSearch
 from hpcsolve.algorithms.base import StopCriteria, silent
 from hpcsolve.algorithms.held_karp.bounded.layers import masks_of
 from hpcsolve.algorithms.held_karp.bounded.places import PlaceCosts, Potentials, chain_bound, complete_costs
