@@ -15,13 +15,15 @@ from hpcsolve.output import reader
 from hpcsolve.output.hdf5 import has_seal
 from hpcsolve.output.reader import read_result
 from hpcsolve.replacing import make_folder, replacing
-from tests.cli.seen import error_line
+from tests.cli.seen import error_line, solution
 
 PAIRS = [(1, 5), (2, 7), (1, 59), (9, 9), (2, 7), (1, 2), (60, 2), (33, 51), (7, 2), (1, 3)]
 RANDOM = '{ generate = "random-graph", n = 60, degree = 5, seed = 3, parts = 2, low = 0, high = 4 }'
 GRID = '{ generate = "grid-graph", rows = 9, columns = 11 }'
 JOBS = {
     "tour": ("held-karp", '{ generate = "random-matrix", n = 9, seed = 5 }', ""),
+    "ants": ("ant-colony", '{ generate = "clustered-tsp", n = 70, seed = 3 }',
+             "ants = 5\ncolonies = 2\n[stop]\niterations = 6"),
     "tree": ("steiner-kmb", '{ generate = "road-steiner", n = 400, terminals = 30 }', ""),
     "matrix": ("steiner-kmb", '{ generate = "power-law-steiner", n = 120, edges = 300, terminals = 40, high = 3 }',
                'mode = "kmb"\nmatrix = true'),
@@ -34,8 +36,10 @@ JOBS = {
     "reductions": ("shortest-paths", '{ generate = "road-graph", n = 40 }', 'sources = "all"\nk = 3\n'
                    'reduce = ["count", "nearest", "sum", "farthest"]\ncutoffs = [2000, 9000.5]'),
 }
+SLOW = {"tree": pytest.mark.slow, "reductions": pytest.mark.slow}
 CHECKED = {  # what verify says of each before it is altered
-    "tour": "every city once", "tree": "the prices prove the lower bound", "matrix": "every row of the matrix",
+    "tour": "every city once", "ants": "every city once",
+    "tree": "the prices prove the lower bound", "matrix": "every row of the matrix",
     "queries": "every path added up, every distance and path", "rows": "in every row", "tied rows": "in every row",
     "targets": "every distance found again by a search on the host", "nearest": "",
     "reductions": "40 of 40 sources searched again on the host",
@@ -56,6 +60,7 @@ def solved(hpcsolve, tmp_path_factory, test_device):
             (path / "job.toml").write_text(text)
             done = hpcsolve("run", "job.toml", "--device", test_device, cwd=path, timeout=300)
             assert done.returncode == 0, done.stderr
+            (path / "printed").write_text(done.stdout)
             good = hpcsolve("verify", "out.h5", cwd=path)
             assert good.returncode == 0 and "check:  PASS (" in good.stdout and CHECKED[name] in good.stdout
         return path
@@ -229,9 +234,32 @@ WRONG = {  # the same for answers that fail their check, with exit code 1
 
 def cases(table):
     """Return the cases of a table. Those of some kinds of answers are left to the slow tests."""
-    slow = {"tree": pytest.mark.slow, "reductions": pytest.mark.slow}
-    return [pytest.param(job, name, id=f"{job}: {name}", marks=slow.get(job, ()))
+    return [pytest.param(job, name, id=f"{job}: {name}", marks=SLOW.get(job, ()))
             for job in table for name in table[job]]
+
+
+ANSWER = ("tour:", "cost:", "source", "target", "table:", "query:", "radius:", "closeness:", "file:")
+"""How the lines of an answer begin."""
+
+
+@pytest.mark.parametrize("job", [pytest.param(job, marks=SLOW.get(job, ())) for job in JOBS])
+def test_a_result_is_printed_again_and_is_a_job(job, solved, in_process, tmp_path, test_device):
+    """A finished job is not run again. The job of its result gives the same answer, from anywhere."""
+    folder, before = solved(job), (solved(job) / "out.h5").stat()
+    run = ("run", "job.toml", "--device", test_device, "--set")
+    again = in_process(*run, "threads=1", cwd=folder)
+    assert again.returncode == 0 and "this job is done already" in again.stdout, again.stderr
+    first, second = ([line for line in text.splitlines() if line.startswith(ANSWER)]
+                     for text in ((folder / "printed").read_text(), again.stdout))
+    assert first == second and len(first) > 1
+    other = in_process(*run, "seed=2", cwd=folder)
+    assert other.returncode == 2 and "the result of another job or instance" in error_line(other)
+    after = (folder / "out.h5").stat()
+    assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+    copied = in_process("run", folder / "out.h5", "--output", "again.h5", "--device", test_device, cwd=tmp_path)
+    assert copied.returncode == 0 and solution(tmp_path / "again.h5") == solution(folder / "out.h5"), copied.stderr
+    files = (tmp_path / "again.h5", folder / "out.h5")
+    assert len({read_result(path).value("job", "hash") for path in files}) == 1
 
 
 @pytest.fixture

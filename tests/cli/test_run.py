@@ -28,40 +28,11 @@ def run(hpcsolve, folder, device, *more):
     return hpcsolve("run", "job.toml", "--device", device, *more, cwd=folder)
 
 
-def test_a_finished_job_is_printed_again(hpcsolve, folder, test_device):
-    first = run(hpcsolve, folder, test_device)
-    assert first.returncode == 0, first.stderr
-    before = (folder / "sub" / "out.h5").stat()
-    again = run(hpcsolve, folder, test_device, "--set", "threads=1")
-    assert again.returncode == 0
-    assert "this job is done already" in again.stdout
-    answer = [line for line in first.stdout.splitlines() if line.startswith(("tour", "cost", "file"))]
-    assert [line for line in again.stdout.splitlines() if line.startswith(("tour", "cost", "file"))] == answer
-    after = (folder / "sub" / "out.h5").stat()
-    assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
-    assert run(hpcsolve, folder, test_device, "--overwrite").returncode == 0
-    assert (folder / "sub" / "out.h5").stat().st_ino != before.st_ino
-    assert os.listdir(folder / "sub") == ["out.h5"]
-
-
 def test_the_log_says_what_matters(hpcsolve, folder, test_device):
     lines = run(hpcsolve, folder, test_device).stdout.splitlines()
     starts = ["job:    job.toml", "read:   ", "hpcsolve 0.", "ranks:  1 (", "device: every rank: ", "memory: "]
     starts += ["tour:   ", "cost:   ", "check:  PASS", "time:   ", "file:   "]
     assert [line.startswith(start) for line, start in zip(lines, starts, strict=True)] == [True] * len(starts)
-
-
-def test_the_job_of_a_result_runs_again_from_anywhere(hpcsolve, folder, test_device, tmp_path_factory):
-    np.save(folder / "costs.npy", np.arange(49).reshape(7, 7) * 37 % 23)
-    (folder / "job.toml").write_text(JOB.format('"costs.npy"'))
-    assert run(hpcsolve, folder, test_device).returncode == 0
-    elsewhere = tmp_path_factory.mktemp("elsewhere")
-    result = folder / "sub" / "out.h5"
-    done = hpcsolve("run", result, "--output", "again.h5", "--device", test_device, cwd=elsewhere)
-    assert done.returncode == 0, done.stderr
-    first, again = read_result(result), read_result(elsewhere / "again.h5")
-    assert np.array_equal(first.value("solution", "tour"), again.value("solution", "tour"))
-    assert first.value("job", "hash") == again.value("job", "hash")
 
 
 def test_verify_wants_the_instance_that_was_solved(hpcsolve, folder, test_device):
