@@ -1,5 +1,7 @@
 """What is seen of a run of the command line: its error line, and what it stored."""
 
+import hashlib
+
 import h5py
 import numpy as np
 
@@ -24,3 +26,8 @@ def solution(path):
 
     with h5py.File(path) as file:
         return {dataset.name: stored(dataset) for group in ANSWER if group in file for dataset in file[group].values()}
+
+
+def solution_hash(path):
+    """Return the SHA-256 of all that `solution` returns."""
+    return hashlib.sha256(repr(sorted(solution(path).items())).encode()).hexdigest()

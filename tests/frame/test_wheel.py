@@ -1,4 +1,4 @@
-"""The wheel holds all modules and kernels and works without the checkout. The source distribution has all files."""
+"""The wheel has all modules, kernels and types, and works without the checkout. The source has all tracked files."""
 
 import shutil
 import subprocess
@@ -102,3 +102,23 @@ def test_the_source_distribution_has_what_the_repository_has(distributed):
     names, tracked = distributed
     assert {"CITATION.cff", "docs/README.md", "docs/picture.svg", "jobs/eu-capitals.toml"} <= tracked
     assert tracked - names == {".gitignore"}
+
+
+PROGRAM = """
+import hpcsolve
+result = hpcsolve.solve([[0, 1], [1, 0]])
+reveal_type(result)
+reveal_type(hpcsolve.load("r.h5").cost)
+hpcsolve.load(7)
+"""
+
+
+def test_mypy_finds_the_types(tmp_path):
+    """A user's program gets the types of the Python interface from an editable install."""
+    pytest.importorskip("mypy", reason="mypy is not installed (extra `dev`)")
+    (tmp_path / "program.py").write_text(PROGRAM)
+    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache"), "program.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=280)
+    assert 'Revealed type is "hpcsolve.analysis.load.Result"' in done.stdout, done.stdout + done.stderr
+    assert 'Revealed type is "float"' in done.stdout
+    assert 'Argument 1 to "load" has incompatible type "int"' in done.stdout and "Found 1 error" in done.stdout

@@ -16,7 +16,6 @@ from hpcsolve.device.build import CUDA_FLAGS
 from hpcsolve.device.compiler import cuda_compiler
 from tests.gpu_code.blocks import threads_of
 from tests.gpu_code.machine_code import Instruction, Kernel, kernels
-from tests.gpu_code.multiprocessor import resident_warps
 
 SOURCES = Path(__file__).resolve().parents[2] / "cuda_src"
 NVDISASM = "nvidia-cuda-nvdisasm"
@@ -174,3 +173,54 @@ def release() -> str:
     done = subprocess.run([cuda_compiler(), "--version"], capture_output=True, text=True, check=True)
     found = re.search(r"release ([^\n]+)", done.stdout)
     return found[1] if found else "unknown"
+
+
+@dataclass(frozen=True)
+class Multiprocessor:
+    """What a multiprocessor of an architecture has: warps, blocks, registers, bytes of shared memory.
+
+    The rules are those of the CUDA C++ Programming Guide, "Technical Specifications per Compute Capability" and, in the
+    chapter on performance, "Multiprocessor Level". Dynamic shared memory is not counted: no launch asks for any.
+    """
+
+    warps: int
+    blocks: int
+    registers: int
+    shared: int
+
+
+MULTIPROCESSORS = {
+    "sm_80": Multiprocessor(warps=64, blocks=32, registers=65536, shared=164 * 1024),
+    "sm_90": Multiprocessor(warps=64, blocks=32, registers=65536, shared=228 * 1024),
+    "sm_100": Multiprocessor(warps=64, blocks=32, registers=65536, shared=228 * 1024),
+    "sm_120": Multiprocessor(warps=48, blocks=24, registers=65536, shared=100 * 1024),
+}
+REGISTER_UNIT = 256
+"""Registers are given to a warp in multiples of this."""
+WARP_UNIT = 4
+"""Warps fill the registers in multiples of this: a multiprocessor has four parts."""
+SHARED_UNIT, RESERVED_SHARED = 128, 1024
+"""Shared memory is given to a block in multiples of the first. The system takes the second of each block."""
+
+
+def resident_warps(architecture: str, registers: int, shared: int, threads: int) -> int:
+    """Return the warps that a multiprocessor holds.
+
+    Parameters
+    ----------
+    registers
+        Registers of a thread.
+    shared
+        Bytes of shared memory of a block.
+    threads
+        Threads of a block.
+    """
+    whole, warps = MULTIPROCESSORS[architecture], up(threads, 32) // 32
+    by_registers = whole.registers // up(32 * registers, REGISTER_UNIT) // WARP_UNIT * WARP_UNIT
+    by_shared = whole.shared // (up(shared, SHARED_UNIT) + RESERVED_SHARED)
+    return warps * min(whole.blocks, whole.warps // warps, by_registers // warps, by_shared)
+
+
+def up(count: int, unit: int) -> int:
+    """Return the least multiple of `unit` that is not below `count`."""
+    return -(-count // unit) * unit

@@ -9,11 +9,18 @@ from hpcsolve.algorithms.ant_colony.max_min import KINDS, TOURS_A_MULTIPROCESSOR
 from hpcsolve.algorithms.shortest_paths.engines import tile
 from hpcsolve.algorithms.shortest_paths.engines.single import BLOCKS_A_MULTIPROCESSOR
 from hpcsolve.device.compiler import cuda_compiler
-from tests.gpu_code.budget import excesses, read_budget, write_budget
-from tests.gpu_code.check import budget_problems, own_problems
-from tests.gpu_code.compiled import Compiled, Use, accesses, compiled, find_disassembler, uses_of
+from tests.gpu_code.check import budget_problems, excesses, own_problems, read_budget, write_budget
+from tests.gpu_code.compiled import (
+    MULTIPROCESSORS,
+    Compiled,
+    Use,
+    accesses,
+    compiled,
+    find_disassembler,
+    resident_warps,
+    uses_of,
+)
 from tests.gpu_code.machine_code import kernels
-from tests.gpu_code.multiprocessor import MULTIPROCESSORS, resident_warps
 from tests.ptx.check import gpu_kernels
 
 PTXAS = """ptxas info    : 0 bytes gmem

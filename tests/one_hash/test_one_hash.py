@@ -8,9 +8,8 @@ import random
 import pytest
 
 from tests.faults.conftest import mpis
-from tests.one_hash.compare import compare
+from tests.one_hash.compare import Start, compare
 from tests.one_hash.instances import INSTANCES, SMALL
-from tests.one_hash.launchers import Start
 
 __all__ = ["mpis"]
 

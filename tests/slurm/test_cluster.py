@@ -8,9 +8,9 @@ import time
 
 import pytest
 
+from tests.cli.seen import solution_hash
 from tests.slurm import cluster as hosts
-from tests.slurm.jobs import ANTS, CITIES
-from tests.slurm.scripts import solution_hash
+from tests.slurm.scripts import ANTS, CITIES
 
 SECONDS_UNDER_WAY = 1.5
 """Time from the last line before a run solves to the event of a test."""

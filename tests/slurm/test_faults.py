@@ -5,7 +5,7 @@ import pytest
 from tests.faults.rank_faults import FAULTS, HANG_TIMEOUT, STRUCK
 from tests.faults.test_ranks import complete_results, seconds_until_gone
 from tests.processes import SECONDS_TO_BE_GONE
-from tests.slurm.jobs import ANTS
+from tests.slurm.scripts import ANTS
 
 RANK = 2
 """On the second host."""
