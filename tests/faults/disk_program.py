@@ -3,9 +3,9 @@
     python disk_program.py FOLDER ants|rows once|full
 
 `once`: the k-th call fails, as under a quota that somebody makes room in; `full`: the k-th and all later ones do.
-Each line: k, exit code, lines on standard error, generation of the checkpoint that remains or -, whether the old output
-remains, whether the right answer was printed and is in one file elsewhere, exit code of the same command without
-failures, whether its answer is right.
+Each line is a table in JSON: k, exit code, lines on standard error, generation of the checkpoint that remains or -,
+whether the old output remains, whether the right answer was printed and is in one file elsewhere, exit code of the same
+command without failures, whether its answer is right.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import io
+import json
 import os
 import shutil
 import sys
@@ -99,12 +100,13 @@ def main() -> None:
         code, errors, said = run("--checkpoint-interval", "0")
         written = disk.written()
         disk.fail_writes(b"", 0, 0)
-        kept = Path("out/r.h5").read_bytes() == old or read_result(Path("out/r.h5")).attributes["complete"]
+        kept = Path("out/r.h5").read_bytes() == old or bool(read_result(Path("out/r.h5")).attributes["complete"])
         left = remaining(folder)
         moved = said.splitlines()[:-1] == answer.splitlines()[:-1] and found_elsewhere(folder / "elsewhere", expected)
         again = run()[0]
         right = solution(Path("out/r.h5")) == expected and os.listdir("out") == ["r.h5"]
-        print(k, code, errors.count("\n"), left, bool(kept), moved, again, right, flush=True)
+        print(json.dumps({"k": k, "code": code, "lines": errors.count("\n"), "generation": left, "old_remains": kept,
+                          "elsewhere": moved, "code_again": again, "right": right}), flush=True)
         os.chdir(base)
         shutil.rmtree(folder)
         if k > written:

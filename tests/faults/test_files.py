@@ -1,14 +1,15 @@
 """What files must not be able to do, and what full disks and second writers must not destroy."""
 
 import errno
+import json
 import os
 import shutil
 import socket
 import stat
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 
 import h5py
 import pytest
@@ -217,28 +218,12 @@ def test_only_a_lack_of_space_is_cured_by_space(number, cure, tmp_path):
 PROGRAM = Path(__file__).with_name("disk_program.py")
 
 
-@dataclass(frozen=True)
-class Tried:
-    """A line of the program: what became of a run whose k-th write failed."""
-
-    k: int
-    code: int
-    lines: int
-    generation: str
-    old_remains: bool
-    elsewhere: bool
-    code_again: int
-    right: bool
-
-
 def tried_all(job, how, folder, run_process):
     """Run the program, and return its lines. The last one is of a run in which no write failed."""
     environment = preloading("failing_disk", folder)
     done = run_process([sys.executable, PROGRAM, folder / "disk", job, how], timeout=1500, env=environment)
     assert done.returncode == 0, done.stderr
-    words = [line.split() for line in done.stdout.splitlines()]
-    tried = [Tried(int(k), int(code), int(lines), left, kept == "True", moved == "True", int(again), right == "True")
-             for k, code, lines, left, kept, moved, again, right in words]
+    tried = [SimpleNamespace(**json.loads(line)) for line in done.stdout.splitlines()]
     assert tried[-1].code == 0 and tried[-1].lines == 0 and len(tried) > 10
     return tried[:-1]
 

@@ -73,7 +73,7 @@ FAULTS = (
     Fault("the 180th meridian", "cli/test_export.py::test_a_tour_in_every_format",
         "meridian = 180.0 if lon > 0 else -180.0",
         "meridian = -180.0 if lon > 0 else 180.0"),
-    Fault("edges in a report", "analysis/test_report.py::test_the_numbers_of_a_tree",
+    Fault("edges in a report", "analysis/test_report.py::test_the_numbers_of_an_answer[tree of names]",
         "instance('instance', 'arcs') // 2} edges",
         "instance('instance', 'arcs')} edges"),
     Fault("a file in --set of a sweep", "sweep/test_expand.py::test_instances_may_be_files_and_tables",
