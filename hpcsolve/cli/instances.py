@@ -12,8 +12,9 @@ from hpcsolve.errors import InputError
 from hpcsolve.formats.convert import convert
 from hpcsolve.job import parsed_value, read_table
 from hpcsolve.job.examples import examples, write_example
+from hpcsolve.problems.generate import generate
 from hpcsolve.runner.kinds import KINDS
-from hpcsolve.runner.reading import generated, kind_of_generator
+from hpcsolve.runner.reading import kind_of_generator
 from hpcsolve.sweep import axes_of
 from hpcsolve.wording import show
 
@@ -50,7 +51,7 @@ def do_generate(options: argparse.Namespace) -> int:
             raise InputError(f"--set {key}{equals}{value}: give each key once, as KEY=VALUE")
         keys[key] = parsed_value(value)
     name = kind_of_generator(options.kind)
-    own, problem = KINDS[name], generated(name, options.kind, keys)
+    own, problem = KINDS[name], generate(name, options.kind, **keys)
     own.write(problem, options.output)
     if options.output != "-":
         show(f"{options.output}: {problem.name}, {own.size(problem)} {own.size_unit}")

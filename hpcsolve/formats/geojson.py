@@ -23,6 +23,7 @@ from hpcsolve.formats.tables import listed, shortest
 from hpcsolve.problems.distances import great_circle
 from hpcsolve.problems.geographic import DEGREES, out_of_range
 from hpcsolve.problems.graph import Graph, assembled
+from hpcsolve.problems.labels import is_real
 from hpcsolve.problems.notes import ONE_WAY, not_used, one_way_notes, read_note
 from hpcsolve.wording import shown
 
@@ -108,7 +109,7 @@ def _notes(
     """Return the lines that say which properties and features were not used."""
     one_way = [line.properties[ONE_WAY] for line in lines if ONE_WAY in line.properties]
     notes = one_way_notes("property", one_way, directed)
-    numbers = [key for key in lines[0].properties if all(_is_number(line.properties.get(key)) for line in lines)]
+    numbers = [key for key in lines[0].properties if all(is_real(line.properties.get(key)) for line in lines)]
     if weight is None and numbers:
         what = f"weights are lengths in metres; each line has numbers in its properties too: {listed(numbers)}"
         notes += (read_note(f"{what} (choose one with weight)"),)
@@ -161,7 +162,7 @@ def _geometry_lines(file: InputFile, geometry: Any, line: int) -> Iterator[list[
 
 def _place(file: InputFile, place: Any, line: int) -> Place:
     numbers = place[:2] if isinstance(place, list) and len(place) >= 2 else []
-    if len(numbers) != 2 or not all(isinstance(x, (int, float)) and not isinstance(x, bool) for x in numbers):
+    if len(numbers) != 2 or not all(map(is_real, numbers)):
         raise file.error(f"expected [longitude, latitude], found {shown(json.dumps(place))}", line)
     for value, what in zip(numbers, ("longitude", "latitude")):
         wrong = out_of_range(value, what) if abs(value) < 1e300 else f"the {what} is too large"
@@ -186,13 +187,9 @@ def _refuse_crossings(file: InputFile, lines: list[Line]) -> None:
 
 def _property(file: InputFile, line: Line, weight: str) -> float:
     value: Any = line.properties.get(weight)
-    if not _is_number(value):
+    if not is_real(value):
         found = listed(map(str, line.properties)) or "none"
         has = f"is {shown(str(value))}" if weight in line.properties else f"is missing; properties are {found}"
         raise file.error(f"{weight!r} of a line {has}; give each line a number", line.file_line)
     number: float = value
     return number
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)

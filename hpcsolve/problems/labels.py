@@ -6,6 +6,7 @@ name of another.
 
 from __future__ import annotations
 
+import numbers
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
@@ -63,14 +64,14 @@ class Labels:
             return self._by_label(asked)
         assert isinstance(searched, Iterable)
         items = list(searched)
-        numbers = [_as_integer(item) for item in items]
-        is_number = np.array([number is not None for number in numbers], dtype=bool)
+        whole = [_as_integer(item) for item in items]
+        is_number = np.array([number is not None for number in whole], dtype=bool)
         found = np.empty(len(items), dtype=np.int64)
-        found[is_number] = self._by_label(np.array([number for number in numbers if number is not None], np.int64))
+        found[is_number] = self._by_label(np.array([number for number in whole if number is not None], np.int64))
         known: dict[str, list[int]] = {}
         for position, name in enumerate(self.names):
             known.setdefault(_composed(name), []).append(position)
-        found[~is_number] = [self._by_name(str(item), known) for item, number in zip(items, numbers) if number is None]
+        found[~is_number] = [self._by_name(str(item), known) for item, number in zip(items, whole) if number is None]
         return found
 
     def _by_label(self, asked: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -96,8 +97,8 @@ class Labels:
     def _by_name(self, text: str, known: dict[str, list[int]]) -> int:
         found, owner = known.get(_composed(text), []), self.owner or "the instance"
         if len(found) > 1:
-            numbers = f"{self.labels[found[0]]} and {self.labels[found[1]]}"
-            raise InputError(f"{owner} has {len(found)} {self.many} named {text!r}, such as {numbers}; give the number")
+            which = f"{self.labels[found[0]]} and {self.labels[found[1]]}"
+            raise InputError(f"{owner} has {len(found)} {self.many} named {text!r}, such as {which}; give the number")
         if not found:
             raise InputError(f"{owner} has no {self.one} {shown(text)}{self._hint(text, known)}")
         return found[0]
@@ -136,6 +137,11 @@ def _as_integer(item: Any) -> int | None:
 def is_integer(value: object) -> TypeGuard[int]:
     """Return whether a value is an integer of Python or numpy, and no truth value."""
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def is_real(value: object) -> bool:
+    """Return whether a value is a number, and no truth value."""
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 
 def _composed(name: str) -> str:

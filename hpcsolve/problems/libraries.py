@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from hpcsolve.errors import InputError
 from hpcsolve.problems import geographic
 from hpcsolve.problems.graph import Graph, from_edges
-from hpcsolve.problems.labels import is_integer
+from hpcsolve.problems.labels import is_integer, is_real
 from hpcsolve.problems.notes import ONE_WAY, not_used, one_way_notes, read_note
 from hpcsolve.problems.rounding import Precision
 from hpcsolve.problems.tsp import Tsp, from_matrix
@@ -97,7 +97,7 @@ def _edge_values(
 
 def _refuse_other_weights(attributes: Sequence[Mapping[str, Any]], weight: str, name: str, file: bool) -> None:
     """Refuse a weight that no edge has, unless it is the default and edges have no numbers at all."""
-    found = {key: value for data in attributes for key, value in data.items() if _is_number(value)}
+    found = {key: value for data in attributes for key, value in data.items() if is_real(value)}
     if not found and weight == "weight":
         return
     others = sorted(found, key=lambda key: (isinstance(found[key], numbers.Integral), key))  # lengths before ids
@@ -108,10 +108,6 @@ def _refuse_other_weights(attributes: Sequence[Mapping[str, Any]], weight: str, 
         choice = f'choose with weight=, as in weight="{others[0]}"' if found else "remove weight="
         choice += ", or weight=None for 1 each"
     raise InputError(f"no edge has the attribute {weight!r}; {has}: {choice}", name)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 
 def node_places(graph: Any) -> tuple[NDArray[np.float64] | None, str]:
@@ -142,7 +138,7 @@ def _table(rows: Sequence[Any]) -> NDArray[np.float64] | None:
     """Return numbers as an array, or None if one is missing or something else."""
     if not rows or not all(isinstance(row, (list, tuple, np.ndarray)) and len(row) in (2, 3) for row in rows):
         return None
-    if len({len(row) for row in rows}) > 1 or not all(_is_number(cell) for row in rows for cell in row):
+    if len({len(row) for row in rows}) > 1 or not all(is_real(cell) for row in rows for cell in row):
         return None
     table = np.array([[float(cell) for cell in row] for row in rows])
     return table if np.isfinite(table).all() else None

@@ -189,13 +189,9 @@ class TourQuestion:
     def legs_of(self, tsp: Tsp, tour: ArrayLike) -> NDArray[np.int64]:
         """Return the cost of each leg of a tour, without weights."""
         tails, heads = leg_ends(np.asarray(tour).astype(np.int64), self.path)
-        values: NDArray[np.int64] = self._leg_table(tsp)[np.arange(len(tails)), tails, heads]
-        return values
-
-    def _leg_table(self, tsp: Tsp) -> NDArray[np.int64]:
-        """Return the costs by leg, shape (legs, n, n)."""
-        table = tsp.cost if self.leg_costs is None else self.leg_costs
-        return np.broadcast_to(table, (legs(tsp.n, self.path), tsp.n, tsp.n))
+        if self.leg_costs is None:
+            return tsp.cost[tails, heads]
+        return self.leg_costs[np.arange(len(tails)), tails, heads]
 
     def departures(self, tsp: Tsp, tour: ArrayLike) -> NDArray[np.int64] | None:
         """Return when the traveller leaves each city that a leg leads from, or None without time windows."""

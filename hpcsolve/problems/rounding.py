@@ -12,8 +12,10 @@ parts of this file, in their order:
 4. How they are rounded: `Precision`.
 
 Distances between coordinates are whole numbers by definition, and `distances.py` computes them as such, up to
-`largest_cost`. Whether the integers of an instance suit an algorithm is for its own `Statement.fits` to say, by the
-limits that are given here.
+`largest_cost`. Lengths that graphs have as weights are rounded where they are computed (`geojson.py`: millimetres,
+`generate/plane.py`: whole units). Whether the integers of an instance suit an algorithm is for its own `Statement.fits`
+to say, by the limits that are given here. Weights, windows and costs by leg of an objective make larger sums, which
+`held_karp/problem.py` and `held_karp/question.py` compare with `LARGEST_SUM`, as `steiner.py` compares those of edges.
 
 Texts and floats have the same way: the value of a float is its shortest decimal form that reads back as the same float
 (`repr`), so that 0.1 is a tenth and not 0.1000000000000000055. Costs whose decimals fit the limit of an algorithm are

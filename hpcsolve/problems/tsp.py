@@ -160,7 +160,16 @@ def from_matrix(
     InputError
         If the table is not square, or an entry is not a number, is NaN, is too large or has too many digits.
     """
-    table = _square(matrix, name)
+    if isinstance(matrix, np.ma.MaskedArray):
+        raise InputError("the cost matrix is a masked array; fill it with numpy.inf where there is no arc", name)
+    try:
+        table = np.asarray(matrix)
+    except (ValueError, TypeError) as problem:
+        raise InputError(f"the cost matrix is not a table of numbers: {problem}", name) from None
+    if table.ndim != 2 or table.shape[0] != table.shape[1] or table.shape[0] == 0:
+        raise InputError(_no_square(matrix, table.shape), name)
+    if table.dtype.kind not in "iufO":
+        raise InputError(f"the cost matrix holds {table.dtype}; it must hold integers or floats", name)
     n = len(table)
     require_memory(n, BYTES_BY_KIND[table.dtype.kind])
     if len(city_names) not in (0, n):
@@ -181,20 +190,6 @@ def _no_square(given: Any, shape: tuple[int, ...]) -> str:
     if len(shape) == 2 and shape[1] in (2, 3):
         several = "; of points take scipy.spatial.distance.cdist(points, points)"
     return f"the cost matrix has shape {shape}; it must be (n, n), from row to column{several}"
-
-
-def _square(matrix: ArrayLike, name: str) -> NDArray[Any]:
-    if isinstance(matrix, np.ma.MaskedArray):
-        raise InputError("the cost matrix is a masked array; fill it with numpy.inf where there is no arc", name)
-    try:
-        table = np.asarray(matrix)
-    except (ValueError, TypeError) as problem:
-        raise InputError(f"the cost matrix is not a table of numbers: {problem}", name) from None
-    if table.ndim != 2 or table.shape[0] != table.shape[1] or table.shape[0] == 0:
-        raise InputError(_no_square(matrix, table.shape), name)
-    if table.dtype.kind not in "iufO":
-        raise InputError(f"the cost matrix holds {table.dtype}; it must hold integers or floats", name)
-    return table
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,7 +13,7 @@ from hpcsolve.errors import InputError
 from hpcsolve.formats import InstanceOf
 from hpcsolve.job import IN_MEMORY, Job
 from hpcsolve.output.log import Say, duration, heartbeat
-from hpcsolve.problems.generate import call_generator, makers
+from hpcsolve.problems.generate import generate, makers
 from hpcsolve.problems.rounding import Precision, decimals_of
 from hpcsolve.runner.kinds import BATCH, KINDS, kind_of
 from hpcsolve.wording import did_you_mean, size
@@ -111,7 +111,7 @@ def read_instance(job: Job, file: str | None = None, precision: Precision | None
         text = f'a table needs generate, for example {{ generate = "{example}", n = 24, seed = 1 }}'
         raise job.error("instance", text)
     try:
-        problem = own.given(generated(algorithm(job.settings.algorithm).kind, name, keys), {}, precision)
+        problem = own.given(generate(algorithm(job.settings.algorithm).kind, name, **keys), {}, precision)
     except InputError as error:
         raise job.error("instance", str(error)) from None
     return InstanceOf(problem, "", own.content_hash(problem), "generated")
@@ -144,17 +144,6 @@ class Judge:
             return self.statement(problem).fits()
         except InputError:
             return True  # nothing can be asked, whatever the costs; who asks for the statement is told why
-
-
-def generated(name: str, generator: str, keys: Mapping[str, Any]) -> Any:
-    """Return the problem that a generator of this kind of problem makes.
-
-    Raises
-    ------
-    InputError
-        Unknown generator or key, a missing key, a bad value.
-    """
-    return call_generator(makers(name), generator, keys)
 
 
 def kind_of_generator(name: str) -> str:

@@ -13,7 +13,7 @@ from hpcsolve.algorithms.base import StopCriteria, silent
 from hpcsolve.algorithms.registry import algorithm
 from hpcsolve.device.host import HostDevice
 from hpcsolve.parallel.comm import SerialComm
-from hpcsolve.problems.generate import call_generator, makers
+from hpcsolve.problems.generate import generate
 from tests.solvers import plan_of
 
 ROADS = ("road-graph", {"n": 30000})
@@ -70,7 +70,7 @@ def test_an_estimate_is_what_a_run_takes_or_up_to_a_fifth_more(name):
 
 def _job(name, instance, parameters):
     solver = algorithm(name)
-    return solver, call_generator(makers(solver.kind), instance[0], instance[1]), solver.parameters(**parameters)
+    return solver, generate(solver.kind, instance[0], **instance[1]), solver.parameters(**parameters)
 
 
 @dataclass(eq=False)

@@ -16,7 +16,7 @@ from hpcsolve.formats.files import open_file
 from hpcsolve.formats.known import GRAPH_FORMATS, TSP_FORMATS
 from hpcsolve.job import load_job
 from hpcsolve.output.reader import read_result
-from hpcsolve.problems.generate import call_generator, makers
+from hpcsolve.problems.generate import generate, makers
 from hpcsolve.problems.geographic import from_places
 from hpcsolve.problems.tsp import from_matrix
 from hpcsolve.runner.ahead import build_for
@@ -144,7 +144,7 @@ def test_a_process_takes_what_was_foreseen(n, symmetric, high, least, hpcsolve, 
     assert abs(taken - foreseen) <= max(0.05 * foreseen, 40 * MIB)
 
 
-GENERATORS = {**makers("tsp"), **makers("graph"), **makers("steiner")}
+GENERATORS = {name: kind for kind in ("tsp", "graph", "steiner") for name in makers(kind)}
 SIZES = {
     "rmat-graph": {"scale": 18}, "grid-graph": {"rows": 900, "columns": 900}, "hub-graph": {"n": 10**6},
     "road-steiner": {"n": 10**6, "terminals": 5}, "power-law-steiner": {"n": 10**6, "edges": 2 * 10**6, "terminals": 5},
@@ -167,7 +167,7 @@ def refused(call, monkeypatch, free=60 * MIB):
 @pytest.mark.parametrize("name", GENERATORS)
 def test_generators_compare_what_they_need(name, monkeypatch):
     keys = SIZES.get(name, {"n": 3000 if name in makers("tsp") else 10**6})
-    said = refused(lambda: call_generator(GENERATORS, name, keys), monkeypatch)
+    said = refused(lambda: generate(GENERATORS[name], name, **keys), monkeypatch)
     assert "and 60 MiB is free; take at most " in said and said.endswith(", or run it where more is free")
 
 
@@ -201,7 +201,7 @@ def test_files_are_compared_by_size_and_format(sample, monkeypatch, tmp_path):
 PEAKS = """
 import numpy as np
 from hpcsolve import memory
-from hpcsolve.problems.generate import generate_graph, generate_tsp
+from hpcsolve.problems.generate import generate
 from hpcsolve.problems.tsp import from_matrix
 needed = []
 import hpcsolve.problems.tsp, hpcsolve.problems.generate.random_integers
@@ -210,12 +210,12 @@ for module in (hpcsolve.problems.tsp, hpcsolve.problems.generate.random_integers
 def field(name):
     return next(int(line.split()[1]) << 10 for line in open("/proc/self/status") if line.startswith(name))
 table = np.random.default_rng(1).integers(1, 9999, (1400, 1400)) / 4
-generate_graph("road-graph", n=50), generate_tsp("uniform-tsp", n=5)  # with their imports
-for make in (lambda: generate_tsp("uniform-tsp", n=2000), lambda: generate_tsp("random-matrix", n=1400),
-             lambda: from_matrix(table), lambda: generate_graph("road-graph", n=40000),
-             lambda: generate_graph("road-network", n=40000),
-             lambda: generate_graph("rmat-graph", scale=13),
-             lambda: generate_graph("grid-graph", rows=300, columns=300)):
+generate("graph", "road-graph", n=50), generate("tsp", "uniform-tsp", n=5)  # with their imports
+for make in (lambda: generate("tsp", "uniform-tsp", n=2000), lambda: generate("tsp", "random-matrix", n=1400),
+             lambda: from_matrix(table), lambda: generate("graph", "road-graph", n=40000),
+             lambda: generate("graph", "road-network", n=40000),
+             lambda: generate("graph", "rmat-graph", scale=13),
+             lambda: generate("graph", "grid-graph", rows=300, columns=300)):
     needed.clear()
     before = memory.resident_memory()
     open("/proc/self/clear_refs", "w").write("5")

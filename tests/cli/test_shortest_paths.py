@@ -17,7 +17,7 @@ from hpcsolve.answers.reductions import middle_of
 from hpcsolve.errors import InputError
 from hpcsolve.formats.dimacs import write_coordinates, write_dimacs
 from hpcsolve.output.reader import read_result
-from hpcsolve.problems.generate import generate_graph
+from hpcsolve.problems.generate import generate
 from hpcsolve.problems.generate.graph import grid_graph, random_graph
 from hpcsolve.problems.generate.plane import road_graph
 from hpcsolve.problems.graph import from_edges
@@ -270,7 +270,7 @@ def test_in_python_beside_scipy():
 
 
 def test_sums_of_floats_and_too_large_sums_are_refused():
-    floats = generate_graph("road-graph", n=30)
+    floats = generate("graph", "road-graph", n=30)
     floats = from_edges(floats.tails(), floats.heads, floats.weights / 3, n=30)
     with pytest.raises(InputError, match='"sum": the weights are floats'):
         package.solve(floats, "shortest-paths", sources="all", reduce=["sum"])

@@ -15,7 +15,7 @@ from hpcsolve.algorithms.shortest_paths.engines.hierarchy import UNLIMITED, Cont
 from hpcsolve.algorithms.shortest_paths.search_graph import first_keys, lay_out
 from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import InputError, ResourceError
-from hpcsolve.problems.generate import generate_graph, generate_tsp, makers
+from hpcsolve.problems.generate import generate, makers
 from hpcsolve.problems.generate.plane import SIDE
 from hpcsolve.problems.libraries import to_scipy
 
@@ -60,14 +60,14 @@ def test_every_kind_is_tested():
 
 @pytest.mark.parametrize("kind", SMALL)
 def test_bytes_are_the_recorded_ones(kind):
-    graph = generate_graph(kind, **SMALL[kind])
-    assert digest(graph) == RECORDED[kind] == digest(generate_graph(kind, **SMALL[kind], seed=1))
-    assert digest(generate_graph(kind, **SMALL[kind], seed=2)) != RECORDED[kind]
+    graph = generate("graph", kind, **SMALL[kind])
+    assert digest(graph) == RECORDED[kind] == digest(generate("graph", kind, **SMALL[kind], seed=1))
+    assert digest(generate("graph", kind, **SMALL[kind], seed=2)) != RECORDED[kind]
 
 
 @pytest.mark.parametrize("kind", SMALL)
 def test_what_all_kinds_promise(kind):
-    graph = generate_graph(kind, **SMALL[kind], seed=7)
+    graph = generate("graph", kind, **SMALL[kind], seed=7)
     assert graph.labels.tolist() == list(range(1, graph.n + 1)) and graph.weights.dtype == np.uint32
     assert graph.weights.min() >= 1 and graph.scale == 1 and not graph.directed
     matrix = to_scipy(graph)
@@ -79,7 +79,7 @@ def test_what_all_kinds_promise(kind):
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 17, 3000, 40_000])
 def test_roads(n):
     """They are connected and sparse with mean degree 2.5, and denser in towns."""
-    graph = generate_graph("road-graph", n=n, seed=3)
+    graph = generate("graph", "road-graph", n=n, seed=3)
     degrees = np.diff(graph.offsets)
     assert (graph.n, components(graph)) == (n, 1)
     if n < 3000:
@@ -93,7 +93,7 @@ def test_roads(n):
 
 def test_road_edges_have_no_detour():
     """They contain every edge of the relative neighbourhood graph, found by brute force, and few others."""
-    graph = generate_graph("road-graph", n=300, seed=5)
+    graph = generate("graph", "road-graph", n=300, seed=5)
     x, y = graph.coordinates.astype(np.int64).T
     squares = (x[:, None] - x) ** 2 + (y[:, None] - y) ** 2
     nearer = np.array([(np.maximum(squares[a], squares) < squares[a][:, None]).any(axis=1) for a in range(300)])
@@ -109,7 +109,7 @@ def test_road_edges_have_no_detour():
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 17, 3000, 20_000])
 def test_road_networks(n):
     """They are connected, and of the roads of road-graph few lead from one half of a region of 2^b to the other."""
-    graph, roads = generate_graph("road-network", n=n, seed=3), generate_graph("road-graph", n=n, seed=3)
+    graph, roads = generate("graph", "road-network", n=n, seed=3), generate("graph", "road-graph", n=n, seed=3)
     assert (graph.n, components(graph)) == (n, 1) and np.array_equal(graph.coordinates, roads.coordinates)
     if n < 3000:
         return
@@ -130,14 +130,14 @@ def test_road_networks(n):
 
 def test_road_networks_have_small_separators():
     """Contraction of 30,000 vertices takes as few steps a vertex and arc as that of real road networks."""
-    graph = generate_graph("road-network", n=30_000)
+    graph = generate("graph", "road-network", n=30_000)
     with HostDevice(1) as host:
         found = contracted(lay_out(graph, first_keys(graph)), UNLIMITED, host)
     assert isinstance(found, Contraction) and found.work < 320 * (graph.n + graph.arcs)
 
 
 def test_shuffled_roads_are_the_same_graph():
-    graph, shuffled = (generate_graph("road-graph", n=400, shuffle=mixed) for mixed in (False, True))
+    graph, shuffled = (generate("graph", "road-graph", n=400, shuffle=mixed) for mixed in (False, True))
     assert shuffled.labels.tolist() == graph.labels.tolist() and digest(shuffled) != digest(graph)
     assert sorted(map(tuple, shuffled.coordinates)) == sorted(map(tuple, graph.coordinates))
     sources = {id(graph): 0, id(shuffled): position(shuffled, graph)}
@@ -152,7 +152,7 @@ def position(shuffled, graph):
 @pytest.mark.parametrize(("n", "degree"), [(1, 12), (2, 12), (50, 0), (50, 1000), (3000, 12), (20_000, 3)])
 def test_geometric_graphs(n, degree):
     """Their edges are exactly the pairs that a k-d tree finds."""
-    graph = generate_graph("geometric-graph", n=n, degree=degree, seed=4)
+    graph = generate("graph", "geometric-graph", n=n, degree=degree, seed=4)
     radius = math.sqrt(int(min(degree / (math.pi * n), 2) * SIDE * SIDE))
     pairs = cKDTree(graph.coordinates).query_pairs(radius)
     mine = zip(graph.tails().tolist(), graph.heads.tolist(), strict=True)
@@ -162,7 +162,7 @@ def test_geometric_graphs(n, degree):
 
 
 def test_grid():
-    graph = generate_graph("grid-graph", rows=20, columns=30, seed=2)
+    graph = generate("graph", "grid-graph", rows=20, columns=30, seed=2)
     assert (graph.n, graph.edges, components(graph)) == (600, 20 * 29 + 19 * 30, 1)
     steps = np.abs(graph.coordinates[graph.tails()] - graph.coordinates[graph.heads])
     assert (steps.sum(axis=1) == 1).all() and set(graph.weights.tolist()) == set(range(1, 101))
@@ -170,7 +170,7 @@ def test_grid():
 
 
 def test_rmat_has_hubs_and_isolated_vertices():
-    graph = generate_graph("rmat-graph", scale=13, seed=2)
+    graph = generate("graph", "rmat-graph", scale=13, seed=2)
     degrees = np.sort(np.diff(graph.offsets))
     assert graph.n == 8192 and 12 * 8192 < graph.edges < 16 * 8192
     assert 0.15 < (degrees == 0).mean() < 0.45 and degrees[-1] > 50 * degrees.mean()
@@ -180,31 +180,31 @@ def test_rmat_has_hubs_and_isolated_vertices():
 
 
 def test_hard_shapes():
-    path, star, hub = (generate_graph(f"{kind}-graph", n=100) for kind in ("path", "star", "hub"))
+    path, star, hub = (generate("graph", f"{kind}-graph", n=100) for kind in ("path", "star", "hub"))
     assert [np.diff(g.offsets).max() for g in (path, star, hub)] == [2, 99, 51]
     assert [components(g) for g in (path, star, hub)] == [1, 1, 1] and path.edges == star.edges == hub.edges == 99
     hops = [dijkstra(to_scipy(g), unweighted=True, indices=0).max() for g in (path, star, hub)]
     assert hops == [99, 1, 50]
-    assert [generate_graph(f"{kind}-graph", n=1).arcs for kind in ("path", "star", "hub")] == [0, 0, 0]
+    assert [generate("graph", f"{kind}-graph", n=1).arcs for kind in ("path", "star", "hub")] == [0, 0, 0]
 
 
 def test_weights_of_every_size():
-    assert set(generate_graph("path-graph", n=9, low=0, high=0).weights.tolist()) == {0}
-    assert set(generate_graph("random-graph", n=99, low=0, high=1).weights.tolist()) == {0, 1}
-    near = generate_graph("star-graph", n=999, low=2**31 - 5, high=2**31 + 5)
+    assert set(generate("graph", "path-graph", n=9, low=0, high=0).weights.tolist()) == {0}
+    assert set(generate("graph", "random-graph", n=99, low=0, high=1).weights.tolist()) == {0, 1}
+    near = generate("graph", "star-graph", n=999, low=2**31 - 5, high=2**31 + 5)
     assert set(near.weights.tolist()) == set(range(2**31 - 5, 2**31 + 6)) and near.weights.dtype == np.uint32
-    huge = generate_graph("grid-graph", rows=20, columns=20, low=2**63, high=2**63 + 2)
+    huge = generate("graph", "grid-graph", rows=20, columns=20, low=2**63, high=2**63 + 2)
     assert set(huge.weights.tolist()) == {2**63, 2**63 + 1, 2**63 + 2} and huge.weights.dtype == np.uint64
 
 
 def test_random_graphs_have_parts_loops_and_parallel_arcs():
-    graph = generate_graph("random-graph", n=60, degree=20, parts=3, seed=5)
+    graph = generate("graph", "random-graph", n=60, degree=20, parts=3, seed=5)
     assert components(graph) == 3 and graph.loops > 5 and graph.parallel_arcs > 50
     assert ((graph.tails().astype(int) - graph.heads) % 3 == 0).all()
-    one_way = generate_graph("random-graph", n=60, degree=5, directed=True)
+    one_way = generate("graph", "random-graph", n=60, degree=5, directed=True)
     assert one_way.directed and one_way.arcs + one_way.loops + one_way.parallel_arcs == 300
-    assert generate_graph("random-graph", n=5, degree=0).arcs == 0
-    assert generate_graph("random-graph", n=5, degree=9, parts=7).loops == 22
+    assert generate("graph", "random-graph", n=5, degree=0).arcs == 0
+    assert generate("graph", "random-graph", n=5, degree=9, parts=7).loops == 22
 
 
 @pytest.mark.parametrize("kind", SMALL)
@@ -214,9 +214,9 @@ def test_too_large_graphs_allocate_nothing(kind, monkeypatch):
     keys = {"grid-graph": {"rows": 2**15, "columns": 2**15}, "rmat-graph": {"scale": 30}}
     begin = time.process_time()
     with pytest.raises(ResourceError, match=r"^generating a graph of .* 1 GiB is free; take at most some .* vertices"):
-        generate_graph(kind, **keys.get(kind, {"n": 2**31 - 1}))
+        generate("graph", kind, **keys.get(kind, {"n": 2**31 - 1}))
     assert time.process_time() - begin < 0.5
-    assert generate_graph(kind, **SMALL[kind]).n > 0
+    assert generate("graph", kind, **SMALL[kind]).n > 0
 
 
 BAD = [
@@ -245,11 +245,11 @@ BAD = [
 @pytest.mark.parametrize(("kind", "keys", "message"), BAD)
 def test_bad_keys(kind, keys, message):
     with pytest.raises(InputError, match=message):
-        generate_graph(kind, **keys)
+        generate("graph", kind, **keys)
 
 
-def test_each_generator_names_the_other():
-    with pytest.raises(InputError, match="road-graph generates a graph"):
-        generate_tsp("road-graph", n=5)
+def test_each_kind_has_its_own():
+    with pytest.raises(InputError, match="unknown generator 'road-graph'"):
+        generate("tsp", "road-graph", n=5)
     with pytest.raises(InputError, match="unknown generator 'uniform-tsp'"):
-        generate_graph("uniform-tsp", n=5)
+        generate("graph", "uniform-tsp", n=5)

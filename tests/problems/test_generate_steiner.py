@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from hpcsolve.errors import InputError
-from hpcsolve.problems.generate import call_generator, makers
+from hpcsolve.problems.generate import generate, makers
 from hpcsolve.problems.generate.graph import power_law_steiner, road_steiner
 from hpcsolve.problems.steiner import require_problem
 
@@ -30,9 +30,9 @@ def test_every_kind_is_tested():
 
 @pytest.mark.parametrize("kind", SMALL)
 def test_bytes_are_the_recorded_ones(kind):
-    graph = require_problem(call_generator(makers("steiner"), kind, SMALL[kind]))
+    graph = require_problem(generate("steiner", kind, **SMALL[kind]))
     assert digest(graph) == RECORDED[kind]
-    other = call_generator(makers("steiner"), kind, {**SMALL[kind], "seed": 2})
+    other = generate("steiner", kind, **SMALL[kind], seed=2)
     assert digest(other) != RECORDED[kind] and set(other.terminals) != set(graph.terminals)
     assert (graph.n, len(np.unique(graph.terminals))) == (300, 20)
     assert all(f"{key}={value}" in graph.comment for key, value in SMALL[kind].items())

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from hpcsolve.errors import InputError, ResourceError
-from hpcsolve.problems.generate import generate_tsp
+from hpcsolve.problems.generate import generate
 from hpcsolve.problems.generate.tsp import clustered_tsp, random_matrix, uniform_tsp
 from hpcsolve.problems.tsp import NO_ARC
 
@@ -80,9 +80,9 @@ def test_matrix_range():
 
 def test_seeds_and_kinds_differ():
     assert digest(uniform_tsp(10, 1)) != digest(uniform_tsp(10, 2))
-    assert digest(generate_tsp("uniform-tsp", n=10, seed=2)) == digest(uniform_tsp(10, 2))
-    assert digest(generate_tsp("clustered-tsp", n=10, seed=2, spread=5)) == digest(clustered_tsp(10, 2, spread=5))
-    assert digest(generate_tsp("random-matrix", n=4, low=0)) == digest(random_matrix(4, 1, 0))
+    assert digest(generate("tsp", "uniform-tsp", n=10, seed=2)) == digest(uniform_tsp(10, 2))
+    assert digest(generate("tsp", "clustered-tsp", n=10, seed=2, spread=5)) == digest(clustered_tsp(10, 2, spread=5))
+    assert digest(generate("tsp", "random-matrix", n=4, low=0)) == digest(random_matrix(4, 1, 0))
     assert uniform_tsp(1).n == 1 and uniform_tsp(3, extent=1).cost[0, 1] == 0
 
 
@@ -112,12 +112,12 @@ BAD = [
 @pytest.mark.parametrize(("kind", "keys", "message"), BAD)
 def test_bad_keys(kind, keys, message):
     with pytest.raises(InputError, match=message):
-        generate_tsp(kind, **keys)
+        generate("tsp", kind, **keys)
 
 
 @pytest.mark.parametrize("kind", ["uniform-tsp", "clustered-tsp", "random-matrix"])
 def test_a_billion_cities_allocate_nothing(kind):
     with pytest.raises(ResourceError, match="1000000000 cities"):
-        generate_tsp(kind, n=10**9)
+        generate("tsp", kind, n=10**9)
     with pytest.raises((ResourceError, InputError)):
-        generate_tsp("clustered-tsp", n=5, clusters=10**9)
+        generate("tsp", "clustered-tsp", n=5, clusters=10**9)

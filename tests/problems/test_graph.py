@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.sparse.csgraph import dijkstra, reverse_cuthill_mckee
 
 from hpcsolve.errors import InputError
-from hpcsolve.problems.generate import generate_graph
+from hpcsolve.problems.generate import generate
 from hpcsolve.problems.graph import (
     from_edges,
     z_order,
@@ -259,12 +259,12 @@ def test_spatial_order():
     assert z_order(places).tolist() == [0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15]
     assert z_order(np.zeros((3, 2))).tolist() == [0, 1, 2]
     assert z_order(places - 1e9).tolist() == z_order(places * 1e-9).tolist() == z_order(places).tolist()
-    path = generate_graph("path-graph", n=50).permuted(np.random.default_rng(1).permutation(50))
+    path = generate("graph", "path-graph", n=50).permuted(np.random.default_rng(1).permutation(50))
     order = path.spatial_order()
     assert order.tolist() == reverse_cuthill_mckee(scipy.sparse.csr_matrix(to_scipy(path)), True).tolist()
     moved = path.permuted(order)
     assert np.abs(moved.tails() - moved.heads).max() == 1
-    assert sorted(generate_graph("random-graph", n=50, directed=True).spatial_order().tolist()) == list(range(50))
+    assert sorted(generate("graph", "random-graph", n=50, directed=True).spatial_order().tolist()) == list(range(50))
 
 
 names = st.sampled_from(["Wien", "Graz", "0", "1", "7", "-3", "007", "1.0", "", " "])

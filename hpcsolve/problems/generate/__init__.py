@@ -19,8 +19,6 @@ from hpcsolve.problems.generate.graph import (
 )
 from hpcsolve.problems.generate.plane import geometric_graph, road_graph, road_network
 from hpcsolve.problems.generate.tsp import clustered_tsp, random_matrix, uniform_tsp
-from hpcsolve.problems.graph import Graph
-from hpcsolve.problems.tsp import Tsp
 from hpcsolve.wording import did_you_mean
 
 Makers = Mapping[str, Callable[..., Any]]
@@ -49,13 +47,13 @@ def makers(kind: str) -> Makers:
     return _MAKERS.get(kind, {})
 
 
-def call_generator(generators: Makers, name: str, keys: Mapping[str, Any]) -> Any:
+def generate(kind: str, name: str, /, **keys: Any) -> Any:
     """Generate the instance that a job file's `{ generate = "uniform-tsp", n = 24, seed = 1 }` describes.
 
     Parameters
     ----------
-    generators
-        As `makers` returns them.
+    kind
+        The kind of problem: "tsp", "graph" or "steiner".
     name, keys
         The value of `generate`, and the other keys of the table.
 
@@ -65,6 +63,7 @@ def call_generator(generators: Makers, name: str, keys: Mapping[str, Any]) -> An
         If there is no such generator or key (with the nearest name), a key is missing, or the generator refuses a
         value.
     """
+    generators = makers(kind)
     if name not in generators:
         hint = did_you_mean(name, generators, f"; the generators are {', '.join(generators)}")
         raise InputError(f"unknown generator {name!r}{hint}")
@@ -77,29 +76,3 @@ def call_generator(generators: Makers, name: str, keys: Mapping[str, Any]) -> An
         if parameter.default is parameter.empty and key not in keys:
             raise InputError(f"{name} needs the key {key}")
     return generators[name](**keys)
-
-
-def generate_graph(name: str, **keys: object) -> Graph:
-    """Generate a graph by the name of a generator of `makers("graph")` and the keys that it has in job files.
-
-    Raises
-    ------
-    InputError
-        As `call_generator`.
-    """
-    graph: Graph = call_generator(makers("graph"), name, keys)
-    return graph
-
-
-def generate_tsp(name: str, **keys: object) -> Tsp:
-    """Generate an instance by the name of a generator of `makers("tsp")` and the keys that it has in job files.
-
-    Raises
-    ------
-    InputError
-        As `call_generator`.
-    """
-    if name in makers("graph"):
-        raise InputError(f"{name} generates a graph, not a travelling salesman problem")
-    tsp: Tsp = call_generator(makers("tsp"), name, keys)
-    return tsp

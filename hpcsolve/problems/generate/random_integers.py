@@ -20,11 +20,6 @@ LARGEST_RANGE = 2**31
 """Largest size of a range of random integers: its product with 32 random bits must fit 63 bits."""
 
 
-def first_words(seed: int, count: int) -> NDArray[np.uint64]:
-    """Return the first raw words of PCG64 for a seed."""
-    return next_words(np.random.PCG64(seed), count)
-
-
 def next_words(stream: np.random.PCG64, count: int) -> NDArray[np.uint64]:
     """Return the next raw words of a stream."""
     result: NDArray[np.uint64] = stream.random_raw(count)

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from hpcsolve.errors import InputError
 from hpcsolve.problems.distances import FUNCTIONS, distance_matrix
-from hpcsolve.problems.generate.random_integers import first_words, integers_below, require_integers, require_truths
+from hpcsolve.problems.generate.random_integers import integers_below, next_words, require_integers, require_truths
 from hpcsolve.problems.rounding import largest_cost
 from hpcsolve.problems.tsp import Tsp, from_costs, require_memory
 
@@ -33,7 +33,7 @@ def uniform_tsp(n: int, seed: int = 1, extent: int = 1000) -> Tsp:
     """
     require_integers(n=(n, 1), seed=(seed, 0), extent=(extent, 1))
     require_memory(n)
-    points = integers_below(first_words(seed, 2 * n), extent).reshape(n, 2)
+    points = integers_below(next_words(np.random.PCG64(seed), 2 * n), extent).reshape(n, 2)
     return _euclidean(points, f"uniform-{n}-seed{seed}", f"uniform-tsp n={n} seed={seed} extent={extent}")
 
 
@@ -53,7 +53,7 @@ def clustered_tsp(n: int, seed: int = 1, extent: int = 1000, clusters: int = 4, 
     require_integers(n=(n, 1), seed=(seed, 0), extent=(extent, 1), clusters=(clusters, 1), spread=(spread, 0))
     assert spread is not None
     require_memory(max(n, clusters))
-    raw = first_words(seed, 2 * clusters + 9 * n)
+    raw = next_words(np.random.PCG64(seed), 2 * clusters + 9 * n)
     centres = integers_below(raw[: 2 * clusters], extent).reshape(clusters, 2)
     chosen = integers_below(raw[2 * clusters : 2 * clusters + n], clusters)
     quarters = integers_below(raw[2 * clusters + n :], spread + 1).reshape(4, n, 2)
@@ -82,7 +82,7 @@ def random_matrix(n: int, seed: int = 1, low: int = 1, high: int = 1000, symmetr
         bounds = f"-{largest_cost(n)} <= low <= high <= {largest_cost(n)}"
         raise InputError(f"low is {low}, high is {high}; {bounds} must hold")
     require_memory(n, BYTES_A_RANDOM_COST)
-    cost = integers_below(first_words(seed, n * n), high - low + 1).reshape(n, n) + low
+    cost = integers_below(next_words(np.random.PCG64(seed), n * n), high - low + 1).reshape(n, n) + low
     if symmetric:
         cost = np.triu(cost, 1) + np.triu(cost, 1).T
     text = f"random-matrix n={n} seed={seed} low={low} high={high} symmetric={str(symmetric).lower()}"

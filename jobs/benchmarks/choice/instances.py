@@ -14,7 +14,7 @@ from scipy.sparse.csgraph import dijkstra
 from hpcsolve.errors import InputError
 from hpcsolve.formats import read, read_graph, write
 from hpcsolve.formats.steinlib import write_steinlib
-from hpcsolve.problems.generate import generate_graph
+from hpcsolve.problems.generate import generate
 from hpcsolve.problems.generate.graph import power_law_steiner, road_steiner
 from hpcsolve.problems.generate.tsp import clustered_tsp, random_matrix, uniform_tsp
 from hpcsolve.problems.graph import Graph
@@ -88,14 +88,14 @@ def _tour(name: str, kind: str, n: int, folder: Path) -> Instance:
 
 def _walk(n: int) -> Tsp:
     """Return the distances between random junctions of a road network."""
-    graph = generate_graph("road-graph", n=5000, seed=2)
+    graph = generate("graph", "road-graph", n=5000, seed=2)
     chosen = np.sort(np.random.default_rng(n).choice(graph.n, n, replace=False))
     return from_costs(dijkstra(to_scipy(graph), indices=chosen)[:, chosen].astype(np.int64), f"walk-{n}")
 
 
 def _grid(n: int, terminals: int) -> Graph:
     side = round(n**0.5)
-    graph = generate_graph("grid-graph", rows=side, columns=side, seed=1)
+    graph = generate("graph", "grid-graph", rows=side, columns=side, seed=1)
     return graph.with_terminals_at(np.sort(np.random.default_rng(n).choice(graph.n, terminals, replace=False)))
 
 

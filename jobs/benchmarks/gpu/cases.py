@@ -16,7 +16,7 @@ from hpcsolve.algorithms.base import NO_STOP, StopCriteria
 from hpcsolve.algorithms.held_karp.bounded.prove import LEVELS
 from hpcsolve.algorithms.held_karp.lattice.split import split_cities
 from hpcsolve.errors import InputError
-from hpcsolve.problems.generate import call_generator, makers
+from hpcsolve.problems.generate import generate
 from hpcsolve.problems.tsp import NO_ARC, TspBatch
 from jobs.benchmarks.ants.instances import read_or_generate
 from jobs.benchmarks.held_karp.peak import min_adds
@@ -146,7 +146,7 @@ def _ants(small: bool) -> dict[str, Case]:
 
 
 def _generated(kind: str, name: str, **keys: Any) -> Callable[[], Any]:
-    return lambda: call_generator(makers(kind), name, keys)
+    return lambda: generate(kind, name, **keys)
 
 
 def _batch(n: int, count: int) -> TspBatch:

@@ -22,7 +22,7 @@ from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import InputError
 from hpcsolve.formats import read_graph
-from hpcsolve.problems.generate import generate_graph
+from hpcsolve.problems.generate import generate
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.libraries import to_scipy
 
@@ -116,7 +116,7 @@ def read_graph_named(name: str) -> Graph:
     if ":" not in name:
         return read_graph(*map(str, _roads(name))).problem
     kind, parameters = _generator(name)
-    return generate_graph(kind, **parameters)
+    return generate("graph", kind, **parameters)
 
 
 def job_instance(name: str) -> str:

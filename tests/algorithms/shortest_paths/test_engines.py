@@ -22,7 +22,7 @@ from hpcsolve.algorithms.shortest_paths.tables import SearchCheckpoints
 from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import InputError
 from hpcsolve.parallel.comm import SerialComm
-from hpcsolve.problems.generate import generate_graph
+from hpcsolve.problems.generate import generate
 from hpcsolve.problems.graph import Graph, from_edges
 from hpcsolve.problems.libraries import to_scipy
 from hpcsolve.problems.questions import Reduction
@@ -133,7 +133,7 @@ def test_any_graph_any_sources(engine, weights, keys, device):
 @every_engine
 def test_what_searches_take_was_foreseen(engine):
     """Nothing is allocated on a device beyond what is foreseen, nor much less."""
-    graph, device = generate_graph("road-graph", n=3000), HostDevice(2)
+    graph, device = generate("graph", "road-graph", n=3000), HostDevice(2)
     request = Request(graph.n, graph.arcs, WORD, 64, np.arange(3), trees=True)
     with engine.prepare(graph, device, request) as ready:
         rows = np.empty((64, 3), np.uint32)
@@ -156,13 +156,13 @@ def test_scipy_ends_where_its_floats_do():
                                   {"sources": [1, 2], "voronoi": True}])
 def test_what_an_engine_does_not_deliver_is_refused(keys):
     with pytest.raises(InputError, match=r'"scipy" only makes tables, not .*; choose "auto"'):
-        hpcsolve.solve(generate_graph("road-graph", n=100), "shortest-paths", engine="scipy", device="cpu", **keys)
+        hpcsolve.solve(generate("graph", "road-graph", n=100), "shortest-paths", engine="scipy", device="cpu", **keys)
 
 
 def test_a_wrong_search_is_found_by_numpy(monkeypatch):
     monkeypatch.setattr("scipy.sparse.csgraph.dijkstra", lambda matrix, indices, limit: np.add(
         dijkstra(matrix, indices=indices, limit=limit), np.arange(matrix.shape[0]) == 5))
-    graph = generate_graph("road-graph", n=100)
+    graph = generate("graph", "road-graph", n=100)
     for targets in (None, [7]):  # whole rows are checked, whatever is kept of them
         parameters = Parameters(sources=[1, 2], targets=targets, engine="scipy")
         outcome = shortest_paths.ALGORITHM.solve(graph, HostDevice(1), SerialComm(), parameters)

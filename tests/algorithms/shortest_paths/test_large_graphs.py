@@ -13,7 +13,7 @@ from hpcsolve.algorithms.shortest_paths.engines import searcher
 from hpcsolve.algorithms.shortest_paths.searches import Want, row_searches
 from hpcsolve.device.host import HostDevice
 from hpcsolve.formats import read_graph
-from hpcsolve.problems.generate import generate_graph
+from hpcsolve.problems.generate import generate
 from hpcsolve.problems.libraries import to_scipy
 from tests.algorithms.shortest_paths.test_shortest_paths import SINGLE
 from tests.road_networks import REFERENCES, splitmix_weights
@@ -85,14 +85,14 @@ def test_road_networks(roads, name):
 
 @pytest.mark.parametrize("kind", GENERATED)
 def test_generated_graphs(kind):
-    graph = generate_graph(kind, **GENERATED[kind])
+    graph = generate("graph", kind, **GENERATED[kind])
     busiest = int(np.argmax(np.diff(graph.offsets)))
     check(graph, sorted({busiest, graph.n // 3}), ENGINES)
 
 
 @pytest.mark.parametrize("engine", BY_ROUNDS)
 def test_bellman_ford(engine):
-    check(generate_graph("grid-graph", rows=300, columns=300), [0], (engine,))
+    check(generate("graph", "grid-graph", rows=300, columns=300), [0], (engine,))
 
 
 def longer(graph):
@@ -107,4 +107,4 @@ def fractional(graph):
 
 @pytest.mark.parametrize("weighted", [longer, fractional])
 def test_long_and_fractional_weights(weighted):
-    check(weighted(generate_graph("geometric-graph", n=50_000)), [0], tuple(SINGLE))
+    check(weighted(generate("graph", "geometric-graph", n=50_000)), [0], tuple(SINGLE))

@@ -30,7 +30,7 @@ from hpcsolve.algorithms.shortest_paths.searches import Want, row_searches
 from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import InputError
 from hpcsolve.formats import read_graph
-from hpcsolve.problems.generate import generate_graph
+from hpcsolve.problems.generate import generate
 from hpcsolve.problems.graph import from_edges
 from hpcsolve.problems.libraries import to_scipy
 from tests.oracles import least_distances
@@ -143,7 +143,7 @@ def test_rows_of_a_few_threads_by_sweeps(threads, device):
 
 def roads(n, directed=False):
     """Return a graph that looks like roads, a tenth of its weights 0, or if it is directed a third."""
-    graph = generate_graph("road-graph", n=n)
+    graph = generate("graph", "road-graph", n=n)
     rng = np.random.default_rng(n)
     if not directed:
         return replace(graph, weights=np.where(graph.weights % 10 == 0, 0, graph.weights).astype(graph.weights.dtype))
@@ -208,7 +208,7 @@ def test_what_does_not_fit_is_cut_and_seen(device):
 
 def test_the_check_finds_wrong_distances(device):
     """A hierarchy with a weight that is too large or too small makes some distance wrong, which the check counts."""
-    graph = generate_graph("road-graph", n=300)
+    graph = generate("graph", "road-graph", n=300)
     given = hierarchy_of(graph, WORD, device.info.kind == "cuda")
     for change in (np.add, np.subtract):
         arcs = given.down_arcs.copy()
@@ -232,7 +232,7 @@ def test_the_order_follows_from_the_topology():
 
 def test_a_hierarchy_is_as_small_as_its_order_allows():
     """No arc that is left is as long as another path: leaving any out makes a distance longer."""
-    graph = generate_graph("road-graph", n=60)
+    graph = generate("graph", "road-graph", n=60)
     given = hierarchy_of(graph, WORD, False)
     everyone, host = np.arange(graph.n), HostDevice(1)
     right = swept(given, host, WORD, everyone, Shape(64, 1)).keys
@@ -245,12 +245,12 @@ def test_a_hierarchy_is_as_small_as_its_order_allows():
 
 def test_contraction_ends_when_it_does_not_pay():
     """In a grid it is seen from the lists of neighbours long before it is too late, in a road network it goes on."""
-    host, grid = HostDevice(1), generate_graph("grid-graph", rows=60, columns=60)
+    host, grid = HostDevice(1), generate("graph", "grid-graph", rows=60, columns=60)
     whole = contracted(lay_out(grid, WORD), UNLIMITED, host)
     assert isinstance(whole, Contraction) and whole.work > 1000 * (grid.n + grid.arcs)
     found = contracted(lay_out(grid, WORD), whole.work // 3, host)
     assert isinstance(found, Refusal) and "no small separators" in found.reason and not found.forever
-    road = generate_graph("road-network", n=3000)
+    road = generate("graph", "road-network", n=3000)
     made = contracted(lay_out(road, WORD), 360 * (road.n + road.arcs), host)
     assert isinstance(made, Contraction) and made.work < 360 * (road.n + road.arcs)
     assert isinstance(contracted(lay_out(road, WORD), made.work // 2, host), Refusal)
@@ -259,7 +259,7 @@ def test_contraction_ends_when_it_does_not_pay():
 def test_lists_of_neighbours_keep_to_their_room(host):
     """A path takes the places that its lists begin with, two entries each. The hub of a star takes more."""
     report, outcomes = np.empty(2, np.uint64), []
-    for graph in (generate_graph("path-graph", n=40), generate_graph("star-graph", n=40)):
+    for graph in (generate("graph", "path-graph", n=40), generate("graph", "star-graph", n=40)):
         arcs = {"n": graph.n, "offsets": graph.offsets.astype(np.uint32), "heads": graph.heads.astype(np.uint32),
                 "in_offsets": None, "tails": None}
         for room in (80, 79, 1000):
@@ -283,7 +283,7 @@ def first_arcs(graph, count):
 ])
 def test_a_hierarchy_is_tried_when_it_may_pay(searches, cores, kept, worth):
     """`worth` in searches of a core."""
-    road = generate_graph("road-network", n=500)
+    road = generate("graph", "road-network", n=500)
     graph = first_arcs(road, 945)
     assert graph.n + graph.arcs == 1445
     tried = worth_trying(graph, searches, cores, kept)
@@ -297,7 +297,7 @@ def test_a_hierarchy_is_tried_when_it_may_pay(searches, cores, kept, worth):
 
 def test_graphs_denser_than_roads_are_tried_for_more_searches():
     """64 searches save 729.6 steps for each vertex and arc, and 720 are needed, or 360 up to 3.5 arcs a vertex."""
-    dense = generate_graph("rmat-graph", scale=8, edge_factor=8)
+    dense = generate("graph", "rmat-graph", scale=8, edge_factor=8)
     graphs = [first_arcs(dense, 7 * dense.n // 2), first_arcs(dense, 7 * dense.n // 2 + 1)]
     tried = [[isinstance(worth_trying(graph, searches), Attempt) for searches in (31, 32, 63, 64)]
              for graph in graphs]
@@ -305,7 +305,7 @@ def test_graphs_denser_than_roads_are_tried_for_more_searches():
 
 
 def test_which_graphs_are_not_tried():
-    road, dense = generate_graph("road-graph", n=500), generate_graph("rmat-graph", scale=8, edge_factor=8)
+    road, dense = generate("graph", "road-graph", n=500), generate("graph", "rmat-graph", scale=8, edge_factor=8)
     reasons = {
         "arcs per vertex": worth_trying(dense, 256),
         "floats": worth_trying(replace(road, weights=road.weights / 3), 256, kept=Kept(9, True)),
@@ -318,7 +318,7 @@ def test_which_graphs_are_not_tried():
 
 
 def test_floats_are_refused_by_name():
-    road = generate_graph("road-graph", n=100)
+    road = generate("graph", "road-graph", n=100)
     with pytest.raises(InputError, match="floats, which a hierarchy would add in another order"):
         hpcsolve.solve(replace(road, weights=road.weights / 3), "shortest-paths", sources=[1], engine="phast")
 

@@ -9,7 +9,7 @@ from hpcsolve.algorithms.shortest_paths import Parameters, choice
 from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import InputError
 from hpcsolve.parallel.comm import SerialComm
-from hpcsolve.problems.generate import generate_graph
+from hpcsolve.problems.generate import generate
 from hpcsolve.problems.graph import from_edges
 from tests.algorithms.shortest_paths.test_phast import roads
 from tests.algorithms.shortest_paths.test_shortest_paths_run import outcomes_of
@@ -66,12 +66,12 @@ def test_distances_widen_when_they_must():
 ])
 def test_the_choice_is_told(keys, words):
     for ranks in (1, 3):
-        assert words in solve(generate_graph("road-graph", n=400), ranks, **keys)[1][0]
+        assert words in solve(generate("graph", "road-graph", n=400), ranks, **keys)[1][0]
 
 
 def test_what_a_hierarchy_is_worth_is_told():
     """The answer is that of Near-Far by name."""
-    grid, keys = generate_graph("grid-graph", rows=90, columns=90), {"sources": list(range(1, 129))}
+    grid, keys = generate("graph", "grid-graph", rows=90, columns=90), {"sources": list(range(1, 129))}
     found, notes = solve(grid, **keys)
     assert "takes more than 730 steps per vertex and arc, which does not pay for 128 searches" in notes[0]
     assert found == solve(grid, engine="near-far", **keys)[0]
@@ -79,12 +79,12 @@ def test_what_a_hierarchy_is_worth_is_told():
 
 def test_a_job_that_names_the_engine_is_refused_in_good_time(monkeypatch):
     """By the memory that its lists would take, or by the work, which memory alone does not bound well enough."""
-    dense = generate_graph("rmat-graph", scale=13)
+    dense = generate("graph", "rmat-graph", scale=13)
     with pytest.raises(InputError, match=r"rmat-13-seed1: .* takes more than 12 list entries per .* arc; choose"):
         solve(dense, sources=[1], engine="phast")
     monkeypatch.setattr(choice, "MOST_STEPS", 300)
     with pytest.raises(InputError, match=r'engine "phast": .* takes more than 300 steps per vertex and arc; choose'):
-        solve(generate_graph("grid-graph", rows=90, columns=90), sources=[1], engine="phast")
+        solve(generate("graph", "grid-graph", rows=90, columns=90), sources=[1], engine="phast")
 
 
 @pytest.mark.parametrize(("keys", "words"), [
@@ -92,14 +92,14 @@ def test_a_job_that_names_the_engine_is_refused_in_good_time(monkeypatch):
 ])
 def test_what_the_engine_cannot_do_is_refused(keys, words):
     with pytest.raises(InputError, match=words):
-        solve(generate_graph("road-graph", n=100), engine="phast", **keys)
+        solve(generate("graph", "road-graph", n=100), engine="phast", **keys)
 
 
 def test_an_estimate_bounds_what_a_run_takes():
     """It counts the most that a hierarchy may take, which is at most some three times as much as it takes."""
     import tracemalloc
 
-    problem, parameters = generate_graph("road-graph", n=3000), Parameters(sources=list(range(1, 300)))
+    problem, parameters = generate("graph", "road-graph", n=3000), Parameters(sources=list(range(1, 300)))
     with HostDevice(2) as device:
         need = plan_of(shortest_paths.ALGORITHM, problem, parameters, 1, device.info)
         shortest_paths.ALGORITHM.solve(problem, device, SerialComm(), parameters)

@@ -12,7 +12,7 @@ from hpcsolve.algorithms.steiner_kmb import Parameters
 from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import InputError
 from hpcsolve.parallel.comm import SerialComm
-from hpcsolve.problems.generate import generate_graph
+from hpcsolve.problems.generate import generate
 from hpcsolve.problems.generate.graph import power_law_steiner
 from tests.solvers import plan_of
 from tests.thread_comm import on_ranks
@@ -20,7 +20,7 @@ from tests.thread_comm import on_ranks
 
 def strip(terminals, rows=3, columns=300, high=100):
     """Return a grid with few rows, which has small separators, and this many random terminals."""
-    graph = generate_graph("grid-graph", rows=rows, columns=columns, seed=3, low=1, high=high)
+    graph = generate("graph", "grid-graph", rows=rows, columns=columns, seed=3, low=1, high=high)
     chosen = np.random.default_rng(5).choice(graph.n, terminals, replace=False)
     return replace(graph, terminals=np.sort(chosen))
 
