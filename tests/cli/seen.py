@@ -1,4 +1,4 @@
-"""What is seen of a run of the command line: its error line, and what it stored."""
+"""Jobs for the command line, and what is seen of their runs: the error line, and what is stored."""
 
 import hashlib
 
@@ -6,6 +6,13 @@ import h5py
 import numpy as np
 
 ANSWER = ("solution", "colonies", "improvements", "prices")
+
+
+def write_job(folder, algorithm, instance, table=""):
+    """Write job.toml, whose output is out.h5, with the lines of the algorithm's table, and return its folder."""
+    text = f'algorithm = "{algorithm}"\ninstance = {instance}\noutput = "out.h5"\n[{algorithm}]\n{table}\n'
+    (folder / "job.toml").write_text(text)
+    return folder
 
 
 def error_line(done):

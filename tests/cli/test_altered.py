@@ -15,7 +15,7 @@ from hpcsolve.output import reader
 from hpcsolve.output.hdf5 import has_seal
 from hpcsolve.output.reader import read_result
 from hpcsolve.replacing import make_folder, replacing
-from tests.cli.seen import error_line, solution
+from tests.cli.seen import error_line, solution, write_job
 
 PAIRS = [(1, 5), (2, 7), (1, 59), (9, 9), (2, 7), (1, 2), (60, 2), (33, 51), (7, 2), (1, 3)]
 RANDOM = '{ generate = "random-graph", n = 60, degree = 5, seed = 3, parts = 2, low = 0, high = 4 }'
@@ -52,12 +52,11 @@ def solved(hpcsolve, tmp_path_factory, test_device):
     folder = tmp_path_factory.mktemp("solved")
 
     def solve(name):
-        path, (algorithm, instance, table) = folder / name, JOBS[name]
+        path = folder / name
         if not path.exists():
             path.mkdir()
             (path / "g.txt").write_text("1 2 1\n2 3 0\n3 4 0\n4 5 9\n")  # two vertices joined by an arc of weight 0
-            text = f'algorithm = "{algorithm}"\ninstance = {instance}\noutput = "out.h5"\n[{algorithm}]\n{table}\n'
-            (path / "job.toml").write_text(text)
+            write_job(path, *JOBS[name])
             done = hpcsolve("run", "job.toml", "--device", test_device, cwd=path, timeout=300)
             assert done.returncode == 0, done.stderr
             (path / "printed").write_text(done.stdout)

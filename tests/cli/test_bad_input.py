@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.cli.seen import error_line
+from tests.cli.seen import error_line, write_job
 
 SECONDS = 2.0
 """CPU time rather than elapsed time, so that a busy machine does not fail a test."""
@@ -173,7 +173,7 @@ def warm(hpcsolve, tmp_path_factory, test_device):
         ("held-karp", '"good.tsp"'): "", ("ant-colony", ANTS): "[stop]\niterations = 2",
         ("shortest-paths", GRID): "sources = [1]", ("steiner-kmb", ROADS): "",
     }.items():
-        (folder / "job.toml").write_text(f'algorithm = "{algorithm}"\ninstance = {instance}\n[{algorithm}]\n{keys}\n')
+        write_job(folder, algorithm, instance, keys)
         run = ("run", "job.toml", "--device", test_device, "--output", f"{algorithm}.h5")
         assert hpcsolve(*run, cwd=folder, timeout=300).returncode == 0
 
@@ -208,8 +208,7 @@ def files(tmp_path_factory):
 
 @pytest.mark.parametrize(("algorithm", "instance", "keys"), [(*of, keys) for of in QUESTIONS for keys in QUESTIONS[of]])
 def test_bad_questions(algorithm, instance, keys, hpcsolve, files, test_device):
-    text = f'algorithm = "{algorithm}"\ninstance = {instance}\noutput = "out.h5"\n[{algorithm}]\n{keys}\n'
-    (files / "job.toml").write_text(text)
+    write_job(files, algorithm, instance, keys)
     line = refused(hpcsolve, files, "run", "job.toml", "--overwrite", "--device", test_device)
     assert QUESTIONS[algorithm, instance][keys] in line
 

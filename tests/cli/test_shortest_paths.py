@@ -23,23 +23,17 @@ from hpcsolve.problems.generate.plane import road_graph
 from hpcsolve.problems.graph import from_edges
 from hpcsolve.problems.libraries import to_networkx, to_scipy
 from hpcsolve.wording import counted
-from tests.cli.seen import error_line, solution
+from tests.cli.seen import error_line, solution, write_job
 from tests.cli.test_altered import PAIRS, RANDOM, other_pairs
 from tests.oracles import query_answers
 
-JOB = 'algorithm = "shortest-paths"\ninstance = {}\noutput = "out.h5"\n\n[shortest-paths]\n{}\n'
 GRID = '{ generate = "grid-graph", rows = 9, columns = 11 }'
 
 
 @pytest.fixture
 def job(tmp_path):
     """Return `job(table, instance)`, which writes a job file."""
-
-    def write(table, instance=GRID):
-        (tmp_path / "job.toml").write_text(JOB.format(instance, table))
-        return tmp_path
-
-    return write
+    return lambda table, instance=GRID: write_job(tmp_path, "shortest-paths", instance, table)
 
 
 def expected(graph, labels):

@@ -14,23 +14,17 @@ from hpcsolve.formats.steinlib import write_steinlib
 from hpcsolve.output.reader import read_result
 from hpcsolve.problems.generate.graph import power_law_steiner, road_steiner
 from hpcsolve.problems.graph import from_edges
-from tests.cli.seen import error_line
+from tests.cli.seen import error_line, write_job
 from tests.oracles import least_distances
 from tests.steiner_oracle import hypercube
 
-JOB = 'algorithm = "steiner-kmb"\ninstance = {}\noutput = "out.h5"\n\n[steiner-kmb]\n{}\n'
 ROAD = '{ generate = "road-steiner", n = 400, terminals = 30 }'
 
 
 @pytest.fixture
 def job(tmp_path):
     """Return `job(table, instance)`, which writes a job file."""
-
-    def write(table="", instance=ROAD):
-        (tmp_path / "job.toml").write_text(JOB.format(instance, table))
-        return tmp_path
-
-    return write
+    return lambda table="", instance=ROAD: write_job(tmp_path, "steiner-kmb", instance, table)
 
 
 def test_the_odd_files(steiner_dir, job, run, test_device):
@@ -100,12 +94,11 @@ def test_from_python_and_a_file_with_decimals(tmp_path, test_device):
     assert (again.cost, again.tree) == (0.875, [(1, 2), (2, 3), (3, 4)])
 
 
-def test_generate_writes_what_run_reads(hpcsolve, tmp_path, test_device):
+def test_generate_writes_what_run_reads(hpcsolve, job, run, tmp_path):
     done = hpcsolve("generate", "power-law-steiner", "--n", "50", "--set", "edges=120", "--set", "terminals=7",
                     "-o", "p.stp", cwd=tmp_path)
     assert done.returncode == 0 and "50 vertices" in done.stdout, done.stderr
-    (tmp_path / "job.toml").write_text(JOB.format('"p.stp"', ""))
-    assert hpcsolve("run", "job.toml", "--device", test_device, cwd=tmp_path).returncode == 0
+    assert run(job("", '"p.stp"')).returncode == 0
 
 
 KEYS = {"n": 150, "edges": 450, "terminals": 25, "low": 0, "high": 4}

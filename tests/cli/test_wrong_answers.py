@@ -8,6 +8,7 @@ import pytest
 from hpcsolve.algorithms.registry import algorithm
 from hpcsolve.cli import main
 from hpcsolve.output.reader import read_result
+from tests.cli.seen import write_job
 
 JOBS = {
     "tour": ("held-karp", '{ generate = "random-matrix", n = 12, seed = 5 }', ""),
@@ -78,10 +79,7 @@ def lying_command(name, *words):
 @pytest.fixture
 def job(tmp_path, request):
     """Return a folder with the job."""
-    algorithm, instance, table = JOBS[LIES[request.getfixturevalue("name")][0]]
-    text = f'algorithm = "{algorithm}"\ninstance = {instance}\noutput = "out.h5"\n[{algorithm}]\n{table}\n'
-    (tmp_path / "job.toml").write_text(text)
-    return tmp_path
+    return write_job(tmp_path, *JOBS[LIES[request.getfixturevalue("name")][0]])
 
 
 def require_found_out(done, name, job):
