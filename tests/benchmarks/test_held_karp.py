@@ -5,7 +5,7 @@ from math import comb
 
 import pytest
 
-from hpcsolve.algorithms.held_karp.lattice.split import share_of, split_cities
+from hpcsolve.algorithms.held_karp.lattice.split import Share, split_cities
 from jobs.benchmarks.held_karp.instructions import Registers, work
 
 RIGHT = """\
@@ -65,7 +65,7 @@ def test_the_counts_for_a_gpu_are_those_of_the_plan(cities):
     """With registers of one value every min-add is useful, and the empty set is left for the depot's sake."""
     split = split_cities(cities)
     from_depot = sum(comb(split.low, inner) * (cities - inner) for inner in range(split.low + 1))
-    expected = share_of(split, 1, 0, symmetric=False, itemsize=2).operations() + 2 * from_depot
+    expected = Share(split, 1, 0, symmetric=False, itemsize=2).operations() + 2 * from_depot
     assert work(split, Registers(itemsize=2, lane_bits=0, together=1)).min_adds == expected
 
 

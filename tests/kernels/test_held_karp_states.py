@@ -9,14 +9,12 @@ from hpcsolve.algorithms.base import silent
 from hpcsolve.algorithms.held_karp.lattice import planes
 from hpcsolve.algorithms.held_karp.lattice.planes import (
     MOST_MEETINGS,
-    HalfBuffers,
     HalfRun,
     Meeting,
     Meetings,
 )
 from hpcsolve.algorithms.held_karp.lattice.reduce import ReducedCosts
-from hpcsolve.algorithms.held_karp.lattice.run import cities_before
-from hpcsolve.algorithms.held_karp.lattice.split import Split, share_of
+from hpcsolve.algorithms.held_karp.lattice.split import Share, Split
 from hpcsolve.algorithms.held_karp.outcome import Statistics
 from hpcsolve.algorithms.held_karp.problem import NO_PATH
 from hpcsolve.parallel.comm import SerialComm
@@ -40,20 +38,21 @@ def middle_layer(reduced, part, device):
     """Return the middle layer after a half run, shape (slices, mid cities, values of a plane)."""
     split = part.split
     buffers = [device.zeros(max(1, split.slices * split.stored(parity)), reduced.dtype) for parity in (0, 1)]
-    half = HalfBuffers(*buffers, device.zeros(part.stream_values(), reduced.dtype))
+    stream = device.zeros(part.stream_values(), reduced.dtype)
     statistics = Statistics([device.timer() for _ in range(split.middle + 1)], [], [0] * (split.middle + 1))
-    HalfRun(part, part.forward, reduced.cost, reduced, device, SerialComm(), half).run(statistics, silent)
+    half = HalfRun(part, part.forward, reduced.cost, reduced, device, SerialComm(), tuple(buffers), stream)
+    half.run(statistics, silent)
     layer = buffers[split.middle % 2].download()[: split.slices * split.mid * split.plane(split.middle)]
     return layer.reshape(split.slices, split.mid, -1)
 
 
 def check_states(reduced, split, device):
     """Assert that every state of the middle layer is that of the textbook's table, or infinity if that is less."""
-    layer = middle_layer(reduced, share_of(split, 1, 0, False, reduced.itemsize), device)
+    layer = middle_layer(reduced, Share(split, 1, 0, False, reduced.itemsize), device)
     table = pull_table(np.where(reduced.cost == reduced.no_path, NO_ARC, reduced.cost))
     assert layer.shape[2] == comb(split.mid - 1, split.middle) << split.low
     for top_set, city, entry in np.ndindex(layer.shape):
-        members = cities_before(Meeting(top_set, city, entry), split)
+        members = Meeting(top_set, city, entry).cities_before(split)
         expected = table[sum(1 << c for c in members), split.low + city]
         assert layer[top_set, city, entry] == min(expected, reduced.no_path), (members, city)
 
@@ -77,7 +76,7 @@ def test_sums_up_to_twice_infinity_do_not_wrap(split, itemsize, device):
 @pytest.mark.parametrize("split", SPLITS[:4], ids=str)
 def test_the_meetings_are_the_least(split, device):
     reduced = random_problem(split.cities, 2, seed=5)
-    part = share_of(split, 1, 0, False, 2)
+    part = Share(split, 1, 0, False, 2)
     meetings = planes.meet(reduced, part, device, SerialComm(), silent, Statistics())
     turned = ReducedCosts(reduced.cost.T.copy(), 2, 1, 0, True, None)
     forward, backward = (middle_layer(r, part, device).astype(np.int64) for r in (reduced, turned))

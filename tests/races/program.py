@@ -27,7 +27,7 @@ from hpcsolve.algorithms.base import silent
 from hpcsolve.algorithms.held_karp import Parameters
 from hpcsolve.algorithms.held_karp.lattice import planes
 from hpcsolve.algorithms.held_karp.lattice.reduce import NO_PATH, ReducedCosts
-from hpcsolve.algorithms.held_karp.lattice.split import Split, share_of
+from hpcsolve.algorithms.held_karp.lattice.split import Share, Split
 from hpcsolve.algorithms.held_karp.outcome import Statistics
 from hpcsolve.algorithms.shortest_paths.engines import ENGINES, row_search, searcher
 from hpcsolve.algorithms.shortest_paths.search_graph import LONG, REAL, WORD, Keys
@@ -99,7 +99,7 @@ def inner_cities(device: Device) -> None:
     for itemsize in (2, 4):
         costs = np.where(cost == NO_ARC, NO_PATH[itemsize], cost)
         reduced = ReducedCosts(np.roll(costs, (-1, -1), (0, 1)), itemsize, 1, 0, True, None)  # the depot is the last
-        part = share_of(Split(8, 1, 1), 1, 0, symmetric=False, itemsize=itemsize)
+        part = Share(Split(8, 1, 1), 1, 0, symmetric=False, itemsize=itemsize)
         found = planes.meet(reduced, part, device, SerialComm(), silent, Statistics())
         assert found.value == optimum(cost), (itemsize, found.value)
 

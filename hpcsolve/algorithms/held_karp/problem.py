@@ -33,12 +33,15 @@ MOST_INNER_CITIES = 121
 """The most cities beside the depot that any method takes: a state of bounds has bits for so many."""
 FREE = -NO_ARC
 """The cost of an arc that is never the dearest: to and from a depot that is no city."""
-NO_PATH = {2: 0x7FFF, 4: 0x7FFFFFFF, 8: 2**62}
+NO_PATH = {2: 2**15 - 1, 4: 2**31 - 1, 8: LARGEST_SUM + 1}
 """Bytes of a state -> the value that means that there is no path. Twice that value still fits."""
 
 
 def tie(order: Sequence[int]) -> tuple[int, ...]:
-    """Return what equally good orders are compared by, and so are ends of orders: the smallest is the answer."""
+    """Return what equally good orders are compared by, and so are ends of orders: the smallest is the answer.
+
+    Orders are found from their last city to their first, so what an end says must not depend on what comes before it.
+    """
     return tuple(order[::-1])
 
 

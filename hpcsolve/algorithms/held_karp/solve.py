@@ -25,9 +25,10 @@ from hpcsolve.algorithms.held_karp.bounded import run as bounded
 from hpcsolve.algorithms.held_karp.lattice import planes
 from hpcsolve.algorithms.held_karp.lattice import run as lattice
 from hpcsolve.algorithms.held_karp.lattice.reduce import reduce_costs
-from hpcsolve.algorithms.held_karp.lattice.split import FEWEST_SPLIT, share_of, split_cities
+from hpcsolve.algorithms.held_karp.lattice.split import FEWEST_SPLIT, Share, split_cities
 from hpcsolve.algorithms.held_karp.orders import run as orders
 from hpcsolve.algorithms.held_karp.outcome import LAYERS, Statistics
+from hpcsolve.algorithms.held_karp.problem import NO_PATH
 from hpcsolve.algorithms.held_karp.statement import FEWEST_BOUNDED, FILES, Parameters, TourStatement, statement
 from hpcsolve.algorithms.trial import Stopwatch, Trial
 from hpcsolve.answers.tour import TOUR, NoTour
@@ -99,7 +100,7 @@ class HeldKarp(Algorithm):
         Costs of symmetric instances are doubled, and a tour must stay below 2^31. An open path adds a depot to the
         cities.
         """
-        return (2**30 - 1) // (n + 1)
+        return NO_PATH[4] // 2 // (n + 1)
 
     def statement(self, problem: Tsp | TspBatch, parameters: Parameters, to_check: bool = False) -> TourStatement:
         """Return the question about an instance, or about each of a batch."""
@@ -273,7 +274,7 @@ def _share_of_rank_0(stated: TourStatement, ranks: int, device: Device) -> float
     """Return the seconds that rank 0 of several works on an instance, without waiting. What it finds means nothing."""
     watch = Stopwatch()
     reduced = reduce_costs(stated.core.cost)
-    share = share_of(split_cities(len(stated.core.cities)), ranks, 0, reduced.symmetric, reduced.itemsize)
+    share = Share(split_cities(len(stated.core.cities)), ranks, 0, reduced.symmetric, reduced.itemsize)
     planes.meet(reduced, share, device, _Undelivered(ranks), silent, Statistics())
     return watch.seconds()
 

@@ -17,7 +17,7 @@ from hpcsolve.algorithms.base import Outcome, silent
 from hpcsolve.algorithms.held_karp import Parameters
 from hpcsolve.algorithms.held_karp.lattice.planes import meet
 from hpcsolve.algorithms.held_karp.lattice.reduce import reduce_costs
-from hpcsolve.algorithms.held_karp.lattice.split import share_of, split_cities
+from hpcsolve.algorithms.held_karp.lattice.split import Share, split_cities
 from hpcsolve.algorithms.held_karp.outcome import Statistics
 from hpcsolve.algorithms.held_karp.problem import core_of
 from hpcsolve.device.base import Device
@@ -243,7 +243,7 @@ def test_device_memory_is_the_estimate(n: int, kind: str) -> None:
     """The half runs take the planned memory to the byte, the whole run no more than estimated, and all is freed."""
     tsp = instance(n, kind)
     reduced = reduce_costs(core_of(tsp, TourQuestion()).cost)
-    part = share_of(split_cities(n - 1), 1, 0, reduced.symmetric, reduced.itemsize)
+    part = Share(split_cities(n - 1), 1, 0, reduced.symmetric, reduced.itemsize)
     with HostDevice(2) as device:
         meet(reduced, part, device, SerialComm(), silent, Statistics())
         assert device.memory_peak == part.device_bytes()

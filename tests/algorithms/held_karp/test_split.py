@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpcsolve.algorithms.held_karp.lattice import split as lattice
-from hpcsolve.algorithms.held_karp.lattice.split import FEWEST_SPLIT, Split, share_of, split_cities
+from hpcsolve.algorithms.held_karp.lattice.split import FEWEST_SPLIT, Share, Split, split_cities
 
 splits = st.builds(Split, st.integers(5, 7), st.sampled_from([1, 3, 5]), st.integers(1, 5))
 ranks = st.integers(1, 9)
@@ -68,15 +68,15 @@ def test_bytes_sent_are_the_formula(split: Split, size: int, symmetric: bool, it
     )
     sets = sum(comb(split.mid, size) for size in range(split.middle + 1)) << split.low
     halves = 1 if symmetric else 2
-    sent = [share_of(split, size, rank, symmetric, itemsize).bytes_sent() for rank in range(size)]
+    sent = [Share(split, size, rank, symmetric, itemsize).bytes_sent() for rank in range(size)]
     assert sum(sent) == edges * sets * halves * itemsize
 
 
 @given(splits)
 def test_work_of_all_slices_is_the_textbook_count(split: Split) -> None:
     m = split.cities
-    assert share_of(split, 1, 0, False, 2).operations() == m * (m - 1) << (m - 2)
-    assert share_of(split, 1, 0, True, 2).operations() == m * (m - 1) << (m - 3)
+    assert Share(split, 1, 0, False, 2).operations() == m * (m - 1) << (m - 2)
+    assert Share(split, 1, 0, True, 2).operations() == m * (m - 1) << (m - 3)
 
 
 def test_chunks_list_every_mid_set_once() -> None:

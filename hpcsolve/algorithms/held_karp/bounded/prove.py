@@ -37,6 +37,7 @@ from hpcsolve.checkpoint.saved import Saved
 from hpcsolve.checkpoint.store import State, part
 from hpcsolve.device.base import Device
 from hpcsolve.parallel.comm import Comm
+from hpcsolve.problems.rounding import LARGEST_SUM
 
 LEVELS = (6, 8, 10, 12)
 """Slots of one level after another."""
@@ -168,7 +169,7 @@ class Prover:
             best.offer(self.colony(0) or improver.from_nothing())
             self.note(f"first order: {best.upper}" if best.order else "no order yet")
         halved = problem.halved() if problem.reversible and problem.cities > 2 else problem
-        self.first_upper = saved.integer("first", -(2**62), best.upper) if saved else best.upper
+        self.first_upper = saved.integer("first", -LARGEST_SUM, best.upper) if saved else best.upper
         relaxation = Relaxation(halved, self.device, scale_for(problem, self.first_upper), self.deal)
         self.bounds = Tightener(halved, relaxation, improver, best, goes_on=self._in_rounds)
         if self.values is not None:
@@ -354,7 +355,7 @@ class Prover:
         best, relaxation = bounds.best, bounds.relaxation
         slots, ordered = saved.integer("slots", FEWEST_SLOTS, max(self.levels)), saved.integer("ordered", most=1)
         of_problem = {  # lengths and values
-            "order": (ordered * m, range(m)), "multiplier": (m, MULTIPLIERS), "wishes": (m * m, range(2**62)),
+            "order": (ordered * m, range(m)), "multiplier": (m, MULTIPLIERS), "wishes": (m * m, range(LARGEST_SUM + 1)),
             "colours": (m, range(slots)), "memory": (m * slots, range(m + 1)),
             "arcs": (-(-relaxation.scaled.size // 8), range(256)),
         }
@@ -362,8 +363,8 @@ class Prover:
                for name, (length, within) in of_problem.items()}
         self.level = saved.integer(LEVEL, most=len(self.levels))
         self.width, self.states = saved.integer("width", 1), saved.integer("states")
-        best.upper = saved.integer("upper", -(2**62), no_incumbent(self.problem).upper)
-        best.lower = saved.integer("lower", -(2**62), best.upper)
+        best.upper = saved.integer("upper", -LARGEST_SUM, no_incumbent(self.problem).upper)
+        best.lower = saved.integer("lower", -LARGEST_SUM, best.upper)
         best.order = few["order"].tolist() if ordered else None
         fits = len(set(few["order"].tolist())) == ordered * m
         fits = fits and (best.order is None or self.problem.value(best.order) == best.upper)
@@ -378,7 +379,7 @@ class Prover:
 
     def _saved_layers(self, saved: Saved, expander: Expander) -> Searched:
         """Return the layers of a checkpoint that this rank owns."""
-        m, any_number = self.problem.cities, range(2**62)
+        m, any_number = self.problem.cities, range(LARGEST_SUM + 1)
         found, layers = Searched(dropped=saved.integer("dropped", most=NO_PATH)), saved.integer("layers", most=m)
         counts = saved.gathered("counts", (), np.int64, range(2 * layers, 2 * layers + 1), any_number).tolist()
         found.kept, found.pruned = counts[:layers], counts[layers:]

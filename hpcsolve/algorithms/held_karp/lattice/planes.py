@@ -29,6 +29,7 @@ from hpcsolve.algorithms.held_karp.lattice.split import (
     STRETCH,
     Message,
     Share,
+    Split,
     StreamSlots,
     chunks,
 )
@@ -67,6 +68,20 @@ class Meeting:
     top_set: int
     city: int
     entry: int
+
+    def cities_before(self, split: Split) -> list[int]:
+        """Return the cities that a tour visits before the city where the halves meet, ascending."""
+        rank, low_set = divmod(self.entry, 1 << split.low)
+        squeezed, size = 0, split.middle
+        for element in range(split.mid - 2, -1, -1):
+            if size and BINOMIAL[element, size] <= rank:
+                squeezed |= 1 << element
+                rank -= int(BINOMIAL[element, size])
+                size -= 1
+        below = (1 << self.city) - 1
+        mid_set = (squeezed & below) | (squeezed & ~below) << 1
+        whole = low_set | mid_set << split.low | self.top_set << (split.low + split.mid)
+        return [c for c in range(split.cities) if whole >> c & 1]
 
 
 @dataclass(frozen=True)
@@ -129,13 +144,12 @@ def _meet_on_device(reduced: ReducedCosts, share: Share, device: Device, comm: C
     for half, (slots, stored, cost) in enumerate(
         zip(share.half_runs(), (forward, backward), (reduced.cost, reduced.cost.T), strict=False)
     ):
-        buffers = HalfBuffers(*((stored, other) if parity == 0 else (other, stored)), stream)
-        memory = buffers.even, buffers.odd
+        memory = (stored, other) if parity == 0 else (other, stored)
         kept.load(half, memory)
         if kept.begin(half) == split.middle:
             continue
         # Not bound to a name, so that this half run's staging is freed before the next one's is allocated.
-        HalfRun(share, slots, cost, reduced, device, comm, buffers, kept.begin(half)).run(
+        HalfRun(share, slots, cost, reduced, device, comm, memory, stream, kept.begin(half)).run(
             statistics, lambda done, base=half: report((base + done) / shares),
             partial(kept.reached, half, memory=memory, forward=forward if half else None),
         )
@@ -182,21 +196,22 @@ def _middle(share: Share, dtype: np.dtype[np.unsignedinteger], device: Device, f
     return Meetings(value, tuple(states[:MOST_MEETINGS]), len(states) <= MOST_MEETINGS)
 
 
-@dataclass(frozen=True)
-class HalfBuffers:
-    """A half run's buffers: the layers with an even and an odd number of mid cities, and the stream."""
-
-    even: Buffer
-    odd: Buffer
-    stream: Buffer
-
-
 class HalfRun:
-    """One wave from the depot to the middle layer."""
+    """One wave from the depot to the middle layer.
+
+    Parameters
+    ----------
+    memory
+        The buffers of the layers with an even and with an odd number of mid cities.
+    stream
+        The buffer of the planes that slices exchange.
+    layer
+        The last layer that the buffers have already.
+    """
 
     def __init__(self, share: Share, slots: StreamSlots, cost: NDArray[np.int64], reduced: ReducedCosts, device: Device,
-                 comm: Comm, buffers: HalfBuffers, layer: int = NO_LAYER) -> None:
-        self.share, self.slots, self.device, self.comm, self.buffers = share, slots, device, comm, buffers
+                 comm: Comm, memory: tuple[Buffer, Buffer], stream: Buffer, layer: int = NO_LAYER) -> None:
+        self.share, self.slots, self.device, self.comm, self.stream = share, slots, device, comm, stream
         self.chunks = later_chunks(share, layer)
         depot = np.full(1 << share.split.low, reduced.no_path, reduced.dtype)
         depot[0] = 0
@@ -205,7 +220,15 @@ class HalfRun:
         self.tables = {name: device.upload(array) for name, array in arrays.items()}
         self.depot = device.upload(depot)
         self.kernel = device.kernel(FILE, f"held_karp_step_u{share.itemsize}")
-        self.arguments = self._arguments()
+        split = share.split
+        self.arguments: dict[str, Argument] = {  # all steps' launches share them
+            "split": {"low": split.low, "mid": split.mid, "top": split.top},
+            "wave": {"lag": share.lag, "chunks": len(self.chunks), "chunk_size": share.chunk_size,
+                     "slots": slots.count},
+            "tables": self.tables,
+            "states": {"even_size": split.stored(0), "odd_size": split.stored(1), "depot": self.depot,
+                       "even": memory[0], "odd": memory[1], "stream": stream},
+        }
         largest = share.chunk_size << share.split.low
         self.staging = [
             {message: device.staging(message.count * largest, reduced.dtype)
@@ -255,18 +278,6 @@ class HalfRun:
         for turn in range(step, step + self.share.lag):
             self._arrive(turn, statistics)
 
-    def _arguments(self) -> dict[str, Argument]:
-        """Return the arguments that all steps' launches share."""
-        share, split, own = self.share, self.share.split, self.buffers
-        return {
-            "split": {"low": split.low, "mid": split.mid, "top": split.top},
-            "wave": {"lag": share.lag, "chunks": len(self.chunks), "chunk_size": share.chunk_size,
-                     "slots": self.slots.count},
-            "tables": self.tables,
-            "states": {"even_size": split.stored(0), "odd_size": split.stored(1), "depot": self.depot,
-                       "even": own.even, "odd": own.odd, "stream": own.stream},
-        }
-
     def _arrive(self, step: int, statistics: Statistics) -> None:
         """Wait for the messages of `lag` steps ago, upload what has arrived, and so free their staging."""
         started = time.perf_counter()
@@ -306,7 +317,7 @@ class HalfRun:
                 sets = int(self.chunks[chunk, 2])
                 slot = step % (share.lag + 1) * self.slots.count + int(self.slots.stage_start[message.stage])
                 start = (slot * share.chunk_size + message.first * sets) << share.split.low
-                yield message, self.buffers.stream.view(start, message.count * sets << share.split.low), chunk
+                yield message, self.stream.view(start, message.count * sets << share.split.low), chunk
 
 
 def later_chunks(share: Share, layer: int) -> NDArray[np.int32]:
@@ -380,8 +391,7 @@ class LayerCheckpoints:
         if self.saved is None or layer == NO_LAYER:
             return
         table, parity = FORWARD if half < self.half else STORED, layer % 2
-        slices = self.share.half_runs()[half].slices
-        for number, view in zip(slices, _rows(self.share, slices, layer, memory[parity]), strict=True):
+        for number, view in self._rows(half, layer, memory[parity]):
             row = self.saved.rows(table, range(number, number + 1), view.shape, view.dtype)
             view.upload(row.reshape(view.shape))
 
@@ -396,26 +406,24 @@ class LayerCheckpoints:
             The middle layer of the forward run, in a backward run.
         """
         def state() -> State:
-            parts = _parts(self.share, STORED, half, layer, memory[layer % 2]) if memory and layer != NO_LAYER else []
+            parts = self._parts(STORED, half, layer, memory[layer % 2]) if memory and layer != NO_LAYER else []
             if forward is not None:
-                parts += _parts(self.share, FORWARD, 0, self.share.split.middle, forward)
+                parts += self._parts(FORWARD, 0, self.share.split.middle, forward)
             done = half * (self.share.split.middle + 1) + layer + 1
             layers = len(self.share.half_runs()) * (self.share.split.middle + 1)
             return State({"half": half, "layer": layer}, parts, f"after {done} of {layers} layers")
 
         self.boundary.reached(state, lambda: state().nbytes)
 
+    def _rows(self, half: int, layer: int, memory: Buffer) -> list[tuple[int, Buffer]]:
+        """Return each slice of a half run with a view of its planes of a layer."""
+        split = self.share.split
+        stride, length = split.stored(layer % 2), split.mid * split.plane(layer)
+        slices = self.share.half_runs()[half].slices
+        return [(number, memory.view(row * stride, length)) for row, number in enumerate(slices)]
 
-def _rows(share: Share, slices: Sequence[int], layer: int, memory: Buffer) -> list[Buffer]:
-    """Return a view of each slice's planes of a layer."""
-    stride, length = share.split.stored(layer % 2), share.split.mid * share.split.plane(layer)
-    return [memory.view(row * stride, length) for row in range(len(slices))]
+    def _parts(self, table: str, half: int, layer: int, memory: Buffer) -> list[Part]:
+        def part_of(number: int, view: Buffer) -> Part:
+            return Part(table, number, (1, *view.shape), view.dtype, lambda: view.download()[None])
 
-
-def _parts(share: Share, table: str, half: int, layer: int, memory: Buffer) -> list[Part]:
-    slices = share.half_runs()[half].slices
-
-    def part_of(number: int, view: Buffer) -> Part:
-        return Part(table, number, (1, *view.shape), view.dtype, lambda: view.download()[None])
-
-    return [part_of(number, view) for number, view in zip(slices, _rows(share, slices, layer, memory), strict=True)]
+        return [part_of(number, view) for number, view in self._rows(half, layer, memory)]

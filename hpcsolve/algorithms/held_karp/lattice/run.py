@@ -18,7 +18,7 @@ from hpcsolve.algorithms.base import WITHOUT_WORK, Outcome, Plan, Report, silent
 from hpcsolve.algorithms.held_karp.lattice import compact
 from hpcsolve.algorithms.held_karp.lattice.planes import Meeting, Meetings, meet
 from hpcsolve.algorithms.held_karp.lattice.reduce import ReducedCosts
-from hpcsolve.algorithms.held_karp.lattice.split import BINOMIAL, FEWEST_SPLIT, Share, Split, share_of, split_cities
+from hpcsolve.algorithms.held_karp.lattice.split import FEWEST_SPLIT, Share, Split, split_cities
 from hpcsolve.algorithms.held_karp.orders import run as orders
 from hpcsolve.algorithms.held_karp.outcome import Statistics, layers_table, outcome, rank_group
 from hpcsolve.algorithms.held_karp.problem import tie
@@ -57,7 +57,7 @@ def plan(stated: TourStatement, ranks: int) -> Plan:
 
 def _plan_planes(m: int, symmetric: bool, itemsize: int, ranks: int, ends: int) -> Plan:
     def parts_of(m: int) -> Iterator[Share]:
-        return (share_of(split_cities(m), ranks, rank, symmetric, itemsize) for rank in range(ranks))
+        return (Share(split_cities(m), ranks, rank, symmetric, itemsize) for rank in range(ranks))
 
     def largest(free: Sequence[int]) -> int:
         # Lazily, since mostly the first rank needs too much already.
@@ -98,7 +98,7 @@ def run(stated: TourStatement, device: Device, comm: Comm, report: Report, check
     order = found[1] if found else None
     if not runs:
         return outcome(core, order, {}, rank_group([begun], 0, stored_bytes=0))
-    part = share_of(split_cities(len(core.cities)), comm.size, comm.rank, reduced.symmetric, reduced.itemsize)
+    part = Share(split_cities(len(core.cities)), comm.size, comm.rank, reduced.symmetric, reduced.itemsize)
     table = layers_table(comm, part.states(), part.itemsize, runs[0].layer_seconds, runs[0].layer_bytes_sent,
                          mid_cities=np.arange(part.split.middle + 1, dtype=np.int32))
     rank = rank_group([begun, *runs], part.operations(), stored_bytes=part.stored_bytes())
@@ -156,7 +156,7 @@ def _least(
         chosen = orders[values.argmin()].tolist()
         return (int(values.min()), lambda: chosen) if values.min() < reduced.no_path else None
     split = split_cities(m)
-    part = share_of(split, comm.size, comm.rank, reduced.symmetric, reduced.itemsize)
+    part = Share(split, comm.size, comm.rank, reduced.symmetric, reduced.itemsize)
     statistics.append(Statistics())
     meetings = meet(reduced, part, device, comm, report, statistics[-1], checkpoints)
     if meetings.value >= reduced.no_path:
@@ -169,7 +169,7 @@ def _order_through(meetings: Meetings, reduced: ReducedCosts, split: Split, devi
     m = split.cities
 
     def through(meeting: Meeting) -> list[int]:
-        first, city = cities_before(meeting, split), split.low + meeting.city
+        first, city = meeting.cities_before(split), split.low + meeting.city
         rest = [c for c in range(m) if c not in first and c != city]
         before_value, before = _half(reduced, first, leave=m, reach=city, device=device)
         after_value, after = _half(reduced, rest, leave=city, reach=m, device=device)
@@ -178,21 +178,6 @@ def _order_through(meetings: Meetings, reduced: ReducedCosts, split: Split, devi
         return [*before, city, *after]
 
     return min(map(through, meetings.states), key=tie)
-
-
-def cities_before(meeting: Meeting, split: Split) -> list[int]:
-    """Return the cities that a tour visits before the meeting's city, ascending."""
-    rank, low_set = divmod(meeting.entry, 1 << split.low)
-    squeezed, size = 0, split.middle
-    for element in range(split.mid - 2, -1, -1):
-        if size and BINOMIAL[element, size] <= rank:
-            squeezed |= 1 << element
-            rank -= int(BINOMIAL[element, size])
-            size -= 1
-    below = (1 << meeting.city) - 1
-    mid_set = (squeezed & below) | (squeezed & ~below) << 1
-    whole = low_set | mid_set << split.low | meeting.top_set << (split.low + split.mid)
-    return [c for c in range(split.cities) if whole >> c & 1]
 
 
 def _half(reduced: ReducedCosts, cities: list[int], leave: int, reach: int, device: Device) -> Found:

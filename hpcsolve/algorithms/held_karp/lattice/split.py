@@ -8,7 +8,7 @@ the load of the ranks is even. Everything here follows from the instance and the
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from math import comb
 
 import numpy as np
@@ -169,18 +169,6 @@ def stream_slots(split: Split, owner: list[int], rank: int) -> StreamSlots:
     return StreamSlots(mine, table, stage_start, count, outgoing, incoming)
 
 
-def chunk_size(split: Split, ranks: int, symmetric: bool) -> int:
-    """Return the number of mid sets in a chunk.
-
-    It is so large that a launch keeps the device busy, and so small that the stream stays in caches. With several ranks
-    it is also so small that the wave has many more chunks than stages.
-    """
-    unit = 2 if symmetric else 1
-    slices = -(-split.slices // (unit * ranks)) * unit
-    size = min(-(-LAUNCH_BLOCKS // slices), comb(split.mid, split.middle))
-    return max(1, size if ranks == 1 else min(size, split.sets() // (16 * split.top)))
-
-
 def chunks(split: Split, size: int) -> NDArray[np.int32]:
     """Return the chunks of a half run in order, int32 of shape (chunks, 3).
 
@@ -196,25 +184,42 @@ def chunks(split: Split, size: int) -> NDArray[np.int32]:
 
 @dataclass(frozen=True)
 class Share:
-    """One rank's share of a distributed run.
-
-    Attributes
-    ----------
-    forward, backward
-        The slots of this rank's slices in the two half runs; the same object if the problem is symmetric.
-    lag
-        Steps that a plane takes from slice to slice: 2 where it may cross ranks, so that messages overlap with work.
-    """
+    """One rank's share of a distributed run."""
 
     split: Split
-    symmetric: bool
-    itemsize: int
     ranks: int
     rank: int
-    forward: StreamSlots
-    backward: StreamSlots
-    chunk_size: int
-    lag: int
+    symmetric: bool
+    itemsize: int
+
+    @cached_property
+    def forward(self) -> StreamSlots:
+        """The slots of this rank's slices in the forward run."""
+        return stream_slots(self.split, owners(self.split, self.ranks, self.symmetric), self.rank)
+
+    @cached_property
+    def backward(self) -> StreamSlots:
+        """The slots of this rank's slices in the backward run; those of the forward one if the problem is symmetric."""
+        if self.symmetric:
+            return self.forward
+        return stream_slots(self.split, owners(self.split, self.ranks, False)[::-1], self.rank)
+
+    @property
+    def lag(self) -> int:
+        """Steps of a plane from slice to slice: 2 where it may cross ranks, so that messages overlap with work."""
+        return 1 if self.ranks == 1 else 2
+
+    @property
+    def chunk_size(self) -> int:
+        """The number of mid sets in a chunk.
+
+        It is so large that a launch keeps the device busy, and so small that the stream stays in caches. With several
+        ranks it is also so small that the wave has many more chunks than stages.
+        """
+        split, unit = self.split, 2 if self.symmetric else 1
+        slices = -(-split.slices // (unit * self.ranks)) * unit
+        size = min(-(-LAUNCH_BLOCKS // slices), comb(split.mid, split.middle))
+        return max(1, size if self.ranks == 1 else min(size, split.sets() // (16 * split.top)))
 
     @property
     def slices(self) -> int:
@@ -246,7 +251,7 @@ class Share:
         cities = self.split.cities - self.split.middle - 1
         if self.rank or cities < FEWEST_SPLIT:
             return self.device_bytes()
-        return max(self.device_bytes(), share_of(split_cities(cities), 1, 0, False, self.itemsize).device_bytes())
+        return max(self.device_bytes(), Share(split_cities(cities), 1, 0, False, self.itemsize).device_bytes())
 
     def states(self) -> list[int]:
         """Return the number of stored states of each layer, of all ranks and half runs."""
@@ -278,15 +283,6 @@ class Share:
     def operations(self) -> int:
         """Return the min-adds of this rank's slices in the half runs: |S| (m - |S|) for every set S."""
         return sum(_slice_operations(self.split, a.bit_count()) for p in self.half_runs() for a in p.slices)
-
-
-def share_of(split: Split, ranks: int, rank: int, symmetric: bool, itemsize: int) -> Share:
-    """Return the share of `rank` among `ranks`."""
-    owner = owners(split, ranks, symmetric)
-    forward = stream_slots(split, owner, rank)
-    backward = forward if symmetric else stream_slots(split, owner[::-1], rank)
-    lag = 1 if ranks == 1 else 2
-    return Share(split, symmetric, itemsize, ranks, rank, forward, backward, chunk_size(split, ranks, symmetric), lag)
 
 
 @cache
