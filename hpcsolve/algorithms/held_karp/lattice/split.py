@@ -199,7 +199,7 @@ class Share:
 
     @cached_property
     def backward(self) -> StreamSlots:
-        """The slots of this rank's slices in the backward run; those of the forward one if the problem is symmetric."""
+        """The slots of this rank's slices in the backward run, the same object if the problem is symmetric."""
         if self.symmetric:
             return self.forward
         return stream_slots(self.split, owners(self.split, self.ranks, False)[::-1], self.rank)
