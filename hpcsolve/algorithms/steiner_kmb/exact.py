@@ -132,22 +132,6 @@ def _by_program(now: SteinerState, work: Work, memory: int | None, run: Setting,
         program.resume(run.saved)
         run.stop.resume(run.saved)
     program.run()
-    return _outcome(program, now, work, run)
-
-
-def without_heavy(now: SteinerState, ascents: list[Cuts], heavy: Mask) -> tuple[SteinerState, list[Cuts]]:
-    """Return what is left without the edges that are in no lighter tree, and the ascents for that graph.
-
-    No terminal is contracted, so the cuts stay the same. The distances of a vertex that stays hold: those in what the
-    ascents left of the weights are the same along the edge that replaces a chain, and no shorter without some edges.
-    """
-    before, now = now.smaller, now.without(heavy, np.empty(0, np.int64), {"lighter": int(heavy.sum())})
-    stays = np.isin(before.graph.labels, now.smaller.graph.labels)
-    return now, [replace(cuts, reach=cuts.reach[stays]) for cuts in ascents]
-
-
-def _outcome(program: Program, now: SteinerState, work: Work, run: Setting) -> Searched:
-    """Return what a program has found at its end. Collective."""
     now = now.raised(program.proven())
     if program.tree is not None:
         now = with_tree(now, program.tree, run)
@@ -160,6 +144,17 @@ def _outcome(program: Program, now: SteinerState, work: Work, run: Setting) -> S
     work = replace(work, relaxed=work.relaxed + sum(states), seconds=work.seconds + program.seconds,
                    history=lighter_and_last(rows))
     return Searched(now, work, "" if program.complete else f"{run.stop.reason} at {program.step()}", (sizes, states))
+
+
+def without_heavy(now: SteinerState, ascents: list[Cuts], heavy: Mask) -> tuple[SteinerState, list[Cuts]]:
+    """Return what is left without the edges that are in no lighter tree, and the ascents for that graph.
+
+    No terminal is contracted, so the cuts stay the same. The distances of a vertex that stays hold: those in what the
+    ascents left of the weights are the same along the edge that replaces a chain, and no shorter without some edges.
+    """
+    before, now = now.smaller, now.without(heavy, np.empty(0, np.int64), {"lighter": int(heavy.sum())})
+    stays = np.isin(before.graph.labels, now.smaller.graph.labels)
+    return now, [replace(cuts, reach=cuts.reach[stays]) for cuts in ascents]
 
 
 def search_again(stated: TreeStatement, contents: Contents) -> Verdict:
