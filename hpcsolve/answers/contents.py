@@ -1,8 +1,8 @@
 """The content of a result: the declaration of its datasets, their values, tables over ranks, and the whole, `Contents`.
 
 A `Dataset` is a declaration: types, dimensions, unit and meaning. A `Column` is a dataset with its values. An answer is
-a dataclass whose fields are `stored`; other groups of the file map names to `Dataset`. Writing,
-the check of a file that is read, and the documentation all follow from these declarations.
+a dataclass whose fields are `stored`; other groups of the file map names to `Dataset`. Writing, the check of a file
+that is read, and the documentation all follow from these declarations.
 
 A `DistanceTable` is a two-dimensional table of `/solution` whose rows are distributed over the ranks.
 """

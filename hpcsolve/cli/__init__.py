@@ -108,6 +108,7 @@ def steps_of(words: Sequence[str]) -> Steps:
 
 
 def _on_all_ranks(command: Command, options: argparse.Namespace) -> Steps:
+    """Print the first line of a command, then import what it needs, and run it on every rank."""
     if command.first_line:
         show_on_rank_0(options.quiet)(command.first_line.format_map(vars(options)))
     steps: Steps = command.function()(options)
@@ -115,6 +116,8 @@ def _on_all_ranks(command: Command, options: argparse.Namespace) -> Steps:
 
 
 def _alone(command: Command, options: argparse.Namespace) -> Steps:
+    """Run a command on rank 0 alone, which imports what it needs, unless it would replace a file unasked."""
+
     def on_rank_0() -> int:
         from hpcsolve.replacing import require_new
 

@@ -18,6 +18,7 @@ from hpcsolve.device.base import DeviceInfo
 from hpcsolve.device.build import source_hash
 from hpcsolve.device.declaration import source_name
 
+PACKAGE = Path(hpcsolve.__file__).resolve().parent
 ENVIRONMENT = (
     "SLURM_JOB_ID", "SLURM_JOB_NAME", "SLURM_JOB_NUM_NODES", "SLURM_STEP_ID", "SLURM_STEP_NUM_TASKS",
     "SLURM_ARRAY_JOB_ID", "SLURM_ARRAY_TASK_ID", "SLURM_RESTART_COUNT", "SLURM_JOB_PARTITION", "SLURM_CLUSTER_NAME",
@@ -56,7 +57,7 @@ def provenance(
     texts = {
         "hpcsolve": hpcsolve.__version__,
         "source_sha256": package_hash(),
-        "git_commit": git_commit(_package().parent),
+        "git_commit": git_commit(PACKAGE.parent),
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
         "mpi": mpi_library,
@@ -94,10 +95,10 @@ def version(distribution: str) -> str:
 @cache  # a program may solve thousands of problems
 def package_hash() -> str:
     """Return the SHA-256 of the package's Python files and their names. It reveals changes that were not committed."""
-    digest, package = hashlib.sha256(), _package()
-    found = (os.path.join(folder, name) for folder, _, names in os.walk(package) for name in names)
+    digest = hashlib.sha256()
+    found = (os.path.join(folder, name) for folder, _, names in os.walk(PACKAGE) for name in names)
     for path in sorted((path for path in found if path.endswith(".py")), key=lambda path: path.split(os.sep)):
-        digest.update(os.path.relpath(path, package).encode() + b"\0")
+        digest.update(os.path.relpath(path, PACKAGE).encode() + b"\0")
         with open(path, "rb") as file:
             digest.update(file.read())
     return digest.hexdigest()
@@ -117,10 +118,6 @@ def git_commit(folder: Path) -> str:
     except OSError:
         return ""
     return next((line.split(" ")[0] for line in packed if line.endswith(f" {name}")), "")
-
-
-def _package() -> Path:
-    return Path(hpcsolve.__file__).resolve().parent
 
 
 def started_as() -> list[str]:
