@@ -92,10 +92,10 @@ def ant_instance(tsp: Tsp) -> AntInstance:
     return AntInstance(order, cost, offset, tsp.symmetric, nearest, max(1, greedy), bound)
 
 
-def nearest_neighbour_tour(cost: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the nearest-neighbour tour from city 0, the first of equally near cities, as int64 of shape (n,)."""
+def nearest_neighbour_tour(cost: NDArray[np.int64], start: int = 0) -> NDArray[np.int64]:
+    """Return the nearest-neighbour tour from a city, the first of equally near cities, as int64 of shape (n,)."""
     n = len(cost)
-    tour, left = np.zeros(n, np.int64), np.ones(n, bool)
+    tour, left = np.full(n, start, np.int64), np.ones(n, bool)
     for step in range(1, n):
         left[tour[step - 1]] = False
         tour[step] = np.where(left, cost[tour[step - 1]], NO_ARC).argmin()

@@ -23,7 +23,6 @@ from hpcsolve.algorithms.ant_colony.instance import (
     Shapes,
     allocated,
     list_width,
-    nbytes,
 )
 from hpcsolve.algorithms.ant_colony.parameters import HEAD, Parameters
 from hpcsolve.device.base import Argument, Buffer, Device, DeviceInfo
@@ -202,29 +201,6 @@ class MaxMin(Search):
         return np.array(converged) & (iteration - self.since.improved > RESTART_AFTER)
 
 
-def threads_for(kind: str, breadth: int, tours: int, info: DeviceInfo) -> int:
-    """Return the threads of a block: more than `TOUR_THREADS` if there are few tours, so that several share an item.
-
-    A CPU has one in any case.
-    """
-    parts = min(MOST_PARTS, info.units * TOURS_A_MULTIPROCESSOR // max(1, tours))
-    return TOUR_THREADS * -(-max(1, parts * ITEMS[kind] * breadth) // TOUR_THREADS) if parts > 1 else TOUR_THREADS
-
-
-def scratch_shapes(count: int, n: int, breadth: int) -> Shapes:
-    """Return the scratch_shapes and types of the scratch for `count` tours of n cities, by name."""
-    return {
-        "near_cost": ((n, min(breadth, n - 1)), np.int32),
-        "position": ((count, n), np.uint16),
-        "awake": ((count, -(-n // 64)), np.uint64),
-    }
-
-
-def scratch_bytes(count: int, n: int, breadth: int) -> int:
-    """Return the bytes of device memory that a `LocalSearch` allocates, exactly."""
-    return nbytes(scratch_shapes(count, n, breadth))
-
-
 @dataclass
 class LocalSearch:
     """A batch of tours that can be improved again and again.
@@ -261,11 +237,29 @@ class LocalSearch:
         """Allocate the scratch, and look up the costs of the arcs to the neighbours."""
         n, stride = self.neighbours.shape
         self.breadth, tours = min(self.breadth, n - 1), math.prod(self.lengths.shape)
-        self.threads = self.threads or threads_for(self.kind, self.breadth, tours, self.device.info)
-        self.buffers = allocated(self.device, scratch_shapes(tours, n, self.breadth))
+        self.threads = self.threads or self.threads_for(self.kind, self.breadth, tours, self.device.info)
+        self.buffers = allocated(self.device, self.shapes(tours, n, self.breadth))
         kernel = self.device.kernel(LOCAL_SEARCH_FILE, "local_search_prepare")
         kernel(n, self.threads, n=n, stride=stride, breadth=self.breadth, cost=self.cost, neighbours=self.neighbours,
                near_cost=self.buffers["near_cost"])
+
+    @staticmethod
+    def shapes(count: int, n: int, breadth: int) -> Shapes:
+        """Return the shapes and types of the scratch for `count` tours of n cities, by name."""
+        return {
+            "near_cost": ((n, min(breadth, n - 1)), np.int32),
+            "position": ((count, n), np.uint16),
+            "awake": ((count, -(-n // 64)), np.uint64),
+        }
+
+    @staticmethod
+    def threads_for(kind: str, breadth: int, tours: int, info: DeviceInfo) -> int:
+        """Return the threads of a block: more than `TOUR_THREADS` if tours are few, so that several share an item.
+
+        A CPU has one in any case.
+        """
+        parts = min(MOST_PARTS, info.units * TOURS_A_MULTIPROCESSOR // max(1, tours))
+        return TOUR_THREADS * -(-max(1, parts * ITEMS[kind] * breadth) // TOUR_THREADS) if parts > 1 else TOUR_THREADS
 
     def improve(self, incumbents: Buffer | None = None) -> None:
         """Improve all tours, and set their lengths.

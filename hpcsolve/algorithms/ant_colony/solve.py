@@ -164,10 +164,11 @@ def device_bytes(parameters: Parameters, n: int, symmetric: bool, count: int) ->
     """Return the bytes of device memory of a rank with so many colonies, exactly."""
     if count == 0:
         return 0
-    ants, scratch = parameters.ants_of(n), 0
+    ants = parameters.ants_of(n)
+    shapes = dict(search_of(parameters).shapes(n, count, ants, parameters))
     if parameters.local_search_of(symmetric) != "none":
-        scratch = max_min.scratch_bytes(count * ants, n, max_min.BREADTH)
-    return nbytes(search_of(parameters).shapes(n, count, ants, parameters)) + scratch
+        shapes |= max_min.LocalSearch.shapes(count * ants, n, max_min.BREADTH)
+    return nbytes(shapes)
 
 
 def host_bytes(parameters: Parameters, n: int, count: int, device_kind: str) -> int:

@@ -189,8 +189,9 @@ class HeldKarp(Algorithm):
         shared = stated.plain and ranks > 1 and parameters.layout == "planes" and small.problem.n > FEWEST_SPLIT
         if shared:
             seconds = _share_of_rank_0(small, ranks, device)
-        own, whole = lattice.plan(small, ranks if shared else 1), lattice.plan(stated, ranks)
-        ratio = _operations_a_rank(whole) / _operations_a_rank(own) if feasible else 0.0
+        own, whole = (max(1, need.operations) / (len(need.device_bytes) - int(need.details[WITHOUT_WORK]))
+                      for need in (lattice.plan(small, ranks if shared else 1), lattice.plan(stated, ranks)))
+        ratio = whole / own if feasible else 0.0  # of the operations of each rank that has work
         return Trial(small, outcome, setup, seconds * ratio, f"{small.problem.n} random cities")
 
     def _trial_of_bounds(self, criteria: StopCriteria, device: Device, seed: int) -> Trial:
@@ -277,8 +278,3 @@ def _share_of_rank_0(stated: TourStatement, ranks: int, device: Device) -> float
     share = Share(split_cities(len(stated.core.cities)), ranks, 0, reduced.symmetric, reduced.itemsize)
     planes.meet(reduced, share, device, _Undelivered(ranks), silent, Statistics())
     return watch.seconds()
-
-
-def _operations_a_rank(need: Plan) -> float:
-    """Return the operations of each rank that has work."""
-    return max(1, need.operations) / (len(need.device_bytes) - int(need.details[WITHOUT_WORK]))

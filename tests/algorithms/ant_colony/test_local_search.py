@@ -13,12 +13,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from hpcsolve.algorithms.ant_colony.instance import nbytes
 from hpcsolve.algorithms.ant_colony.max_min import (
     KINDS,
     TOUR_THREADS,
     LocalSearch,
-    scratch_bytes,
-    threads_for,
 )
 from hpcsolve.device.base import Device, DeviceInfo
 from hpcsolve.device.build import HOST_FLAGS
@@ -279,9 +278,9 @@ def test_blocks_of_real_threads_find_the_same(run_process: Start) -> None:
 
 def test_few_tours_get_more_threads() -> None:
     gpu = DeviceInfo("cuda", "", "", "", units=132)
-    threads = [threads_for(kind, 8, 25, gpu) for kind in ("2-opt", "3-opt", "insertion")]
-    assert threads == [128, 256, 64] and threads_for("3-opt", 5, 1000, gpu) == 96
-    assert threads_for("4-opt", 8, 132 * 32, gpu) == threads_for("4-opt", 8, 4000, gpu) == 32
+    threads = [LocalSearch.threads_for(kind, 8, 25, gpu) for kind in ("2-opt", "3-opt", "insertion")]
+    assert threads == [128, 256, 64] and LocalSearch.threads_for("3-opt", 5, 1000, gpu) == 96
+    assert LocalSearch.threads_for("4-opt", 8, 132 * 32, gpu) == LocalSearch.threads_for("4-opt", 8, 4000, gpu) == 32
 
 
 def test_memory_is_what_was_planned() -> None:
@@ -290,6 +289,6 @@ def test_memory_is_what_was_planned() -> None:
     inputs = [device.upload(a) for a in (cost, lists, random_tours(6, 70), np.zeros(6, np.uint64))]
     before = device.allocated
     search = LocalSearch(device, inputs[0], inputs[1], inputs[2], inputs[3], "3-opt", 8)
-    assert device.allocated - before == scratch_bytes(6, 70, 8)
+    assert device.allocated - before == nbytes(LocalSearch.shapes(6, 70, 8))
     search.close()
     assert device.allocated == before

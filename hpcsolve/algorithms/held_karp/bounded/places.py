@@ -120,10 +120,8 @@ class PlaceCosts:
         return order
 
 
-def place_costs(
-    cost: NDArray[np.int64], before: NDArray[np.bool_] | None = None, places: NDArray[np.bool_] | None = None
-) -> PlaceCosts:
-    """Return a problem without the arcs that precedences and places rule out.
+def place_costs(cost: NDArray[np.int64], before: NDArray[np.bool_] | None = None) -> PlaceCosts:
+    """Return a problem without the arcs that precedences rule out.
 
     Parameters
     ----------
@@ -132,8 +130,6 @@ def place_costs(
         `NO_ARC` stands where there is no arc.
     before
         Shape (m, m): before[i, j] where j comes before i. It need not be transitive.
-    places
-        Shape (m, m): places[i, k] where city i may stand at place k + 1.
     """
     m = len(cost) - 1
     ahead = np.zeros((m, m), bool) if before is None else before.copy()
@@ -143,9 +139,8 @@ def place_costs(
     table[1:m] = cost[1:m, :m, :m]
     table[0, 0], table[m, :, 0] = cost[0, m, :m], cost[m, :m, m]
     table[1:m, np.arange(m), np.arange(m)] = NO_ARC
-    allowed = np.ones((m, m), bool) if places is None else places.copy()
     place = np.arange(m)
-    allowed &= (place >= ahead.sum(axis=1)[:, None]) & (place < m - ahead.sum(axis=0)[:, None])
+    allowed = (place >= ahead.sum(axis=1)[:, None]) & (place < m - ahead.sum(axis=0)[:, None])
     # No city stands between neighbours: i does not lead to j if j is before i, or a third city is between them.
     apart = ahead | ((ahead.T.astype(np.int64) @ ahead.T.astype(np.int64)) > 0)
     table[1:m][:, apart] = NO_ARC

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hpcsolve.algorithms.ant_colony.instance import nearest_neighbour_tour
 from hpcsolve.algorithms.held_karp.problem import NO_PATH
 from hpcsolve.errors import InputError
 from hpcsolve.problems.tsp import NO_ARC
@@ -169,7 +170,7 @@ def quick_tour(cost: NDArray[np.int64]) -> tuple[int, NDArray[np.int64]]:
         tour = np.arange(n)
         return int(_costs(cost, tour[None])[0]), tour
     moves = _moves(n)
-    tours = np.stack([_nearest_neighbour(cost, start) for start in range(n)])
+    tours = np.stack([nearest_neighbour_tour(cost, start) for start in range(n)])
     best = tours[_costs(cost, tours).argmin()]
     value = int(_costs(cost, best[None])[0])
     while True:
@@ -183,17 +184,6 @@ def quick_tour(cost: NDArray[np.int64]) -> tuple[int, NDArray[np.int64]]:
 def _costs(cost: NDArray[np.int64], tours: NDArray[np.int64]) -> NDArray[np.int64]:
     values: NDArray[np.int64] = cost[tours, np.roll(tours, -1, axis=1)].sum(axis=1)
     return values
-
-
-def _nearest_neighbour(cost: NDArray[np.int64], start: int) -> NDArray[np.int64]:
-    left = np.ones(len(cost), bool)
-    tour = [start]
-    left[start] = False
-    while left.any():
-        candidates = np.flatnonzero(left)
-        tour.append(int(candidates[cost[tour[-1], candidates].argmin()]))
-        left[tour[-1]] = False
-    return np.array(tour)
 
 
 def _moves(n: int) -> NDArray[np.intp]:
