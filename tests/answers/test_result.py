@@ -1,6 +1,7 @@
 """`hpcsolve.Result` as a table, as a graph and as a sparse matrix, saved, and as notebooks show it."""
 
 import html.parser
+import importlib.util
 import inspect
 import pydoc
 import sys
@@ -28,6 +29,7 @@ NAMES = list(ROADS)
 COSTS = np.round(np.random.default_rng(5).random((8, 8)) * 9, 2)
 SYMMETRIC = np.maximum(COSTS, COSTS.T)
 HERE = {"device": "cpu", "threads": 1}
+PANDAS = importlib.util.find_spec("pandas") is not None
 VIENNA = from_places([48.2, 48.3, 48.1, 48.25], [16.3, 16.4, 16.5, 16.35], city_names=["A", "B", "C", "D"])
 TOWN = road_graph(12, 1)
 
@@ -108,7 +110,7 @@ def test_a_tour_with_time_windows_says_when_each_city_is_reached_and_left(tmp_pa
 def test_a_tour_as_table_graph_and_matrix(name, results):
     result, costs = results[name], SYMMETRIC if name == "symmetric" else COSTS
     legs = steps(result, name != "open")
-    table = result.to_pandas() if has_pandas() else None
+    table = result.to_pandas() if PANDAS else None
     if table is not None:
         assert table["label"].tolist() == result.tour_labels and table["order"].tolist() == list(range(1, 9))
         assert table["leg"].dropna().tolist() == [costs[leg] for leg in legs]
@@ -122,14 +124,6 @@ def test_a_tour_as_table_graph_and_matrix(name, results):
     assert matrix.nnz == len(legs) and result.n == 8
 
 
-def has_pandas():
-    try:
-        import pandas  # noqa: F401
-    except ModuleNotFoundError:
-        return False
-    return True
-
-
 def test_a_tree_as_table_graph_and_matrix(results):
     tree = results["tree"]
     graph = tree.to_networkx()
@@ -137,7 +131,7 @@ def test_a_tree_as_table_graph_and_matrix(results):
     assert [node for node, there in graph.nodes(data="terminal") if there] == ["Ann", "Cleo"]
     distance = dijkstra(tree.to_csr(), directed=False, indices=0)
     assert distance[NAMES.index("Cleo")] == tree.cost == 3.75
-    if has_pandas():
+    if PANDAS:
         rows = tree.to_pandas()
         assert set(zip(rows["u"], rows["v"], rows["weight"])) == {("Ann", "Bob", 1.5), ("Bob", "Cleo", 2.25)}
 
@@ -185,7 +179,7 @@ def test_tables_of_shortest_paths(results):
 def test_no_tour_has_no_rows(results):
     none = results["none"]
     assert none.to_networkx().number_of_edges() == 0 and none.to_csr().nnz == 0
-    if has_pandas():
+    if PANDAS:
         assert len(none.to_pandas()) == 0
 
 
@@ -193,7 +187,7 @@ def test_one_and_two_cities():
     one, two = hpcsolve.solve([[0]], **HERE), hpcsolve.solve([[0, 2], [3, 0]], **HERE)
     assert one.to_csr().nnz == 0 and list(one.to_networkx()) == [0]
     assert two.to_csr().toarray().tolist() == [[0, 2], [3, 0]]
-    if has_pandas():
+    if PANDAS:
         assert one.to_pandas()["cumulative"].tolist() == [0] and two.to_pandas()["cumulative"].tolist()[-1] == 5
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from hpcsolve.algorithms.held_karp.lattice.split import Share, split_cities
 from jobs.benchmarks.held_karp.instructions import Registers, work
+from tests.markdown import tables
 
 RIGHT = """\
 from functools import cache
@@ -36,22 +37,15 @@ def benchmark(program, tmp_path):
     return start
 
 
-def table(text, heading):
-    """Return the rows of the table under a heading."""
-    lines = [line for line in text.split(heading, 1)[1].split("\n## ", 1)[0].splitlines() if line.startswith("|")]
-    names, _, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
-    return [dict(zip(names, row, strict=True)) for row in rows]
-
-
 def test_tables_and_chart(benchmark):
     done = benchmark(RIGHT, "--sizes", "8", "10")
     assert done.returncode == 0, done.stderr
     assert "All solvers found the same optima: 8 instances" in done.stdout
-    ours = table(done.stdout, "## hpcsolve")
+    ours = tables(done.stdout.split("## hpcsolve", 1)[1])[0]
     assert [row["n"] for row in ours] == ["8"] * 4 + ["10"] * 4
     assert {row["states"] for row in ours} == {"16-bit", "32-bit"}
     assert all(float(row["solve, CPU s"]) >= float(row["kernels, CPU s"]) > 0 for row in ours)
-    rivals = table(done.stdout, "## Rivals")
+    rivals = tables(done.stdout.split("## Rivals", 1)[1])[0]
     assert len(rivals) == 2 * 5
     assert all(float(row["ratio, CPU"]) > 0 for row in rivals if row["solver"] != "hpcsolve")
     assert "python-tsp: skipped, No module named" in done.stdout

@@ -131,9 +131,3 @@ def test_an_instance_belongs_to_one_file(results, hpcsolve):
     assert both.returncode == 2 and "--instance goes with one RESULT.h5" in error_line(both)
     unnamed = hpcsolve("verify", "good.h5", "good2.h5", cwd=results)
     assert unnamed.returncode == 2 and unnamed.stdout.count("if it has moved, give it with --instance") == 2
-
-
-def test_a_tour_is_no_tree(results, hpcsolve):
-    done = hpcsolve("tree", "good.h5", "-o", "tree.txt", cwd=results)
-    assert done.returncode == 2 and not (results / "tree.txt").exists() and done.stdout == ""
-    assert "good.h5: the answer is of kind tour, not a Steiner tree" in error_line(done)

@@ -51,17 +51,14 @@ def uuids(choices):
 
 
 @pytest.mark.parametrize("request_", ["cuda", "auto", "CUDA"])
-@pytest.mark.parametrize(
-    ("hosts", "gpus", "expected"),
-    [
-        ("a", 1, ["00a"]),
-        ("a", 4, ["00a"]),
-        ("aaaa", 4, ["00a", "01a", "02a", "03a"]),
-        ("aabb", 2, ["00a", "01a", "00b", "01b"]),
-        ("abab", 2, ["00a", "00b", "01a", "01b"]),
-        ("ab", 1, ["00a", "00b"]),
-    ],
-)
+@pytest.mark.parametrize(("hosts", "gpus", "expected"), [
+    ("a", 1, ["00a"]),
+    ("a", 4, ["00a"]),
+    ("aaaa", 4, ["00a", "01a", "02a", "03a"]),
+    ("aabb", 2, ["00a", "01a", "00b", "01b"]),
+    ("abab", 2, ["00a", "00b", "01a", "01b"]),
+    ("ab", 1, ["00a", "00b"]),
+])
 def test_each_rank_gets_a_gpu_of_its_host(request_, hosts, gpus, expected):
     assert uuids(select(hosts, request_, lambda comm: [gpu(i, host=comm.host) for i in range(gpus)])) == expected
 
@@ -135,16 +132,13 @@ def refused(results, kind):
     return lines.pop()
 
 
-@pytest.mark.parametrize(
-    ("hosts", "request_", "gpus", "ranks"),
-    [
-        ("aa", "cuda", 1, "ranks 0 and 1 on a"),
-        ("aaa", "cuda", 2, "ranks 0 and 2 on a"),
-        ("abb", "cuda", 1, "ranks 1 and 2 on b"),
-        ("aa", "cuda:1", 2, "ranks 0 and 1 on a"),
-        ("aa", "auto", 1, "ranks 0 and 1 on a"),
-    ],
-)
+@pytest.mark.parametrize(("hosts", "request_", "gpus", "ranks"), [
+    ("aa", "cuda", 1, "ranks 0 and 1 on a"),
+    ("aaa", "cuda", 2, "ranks 0 and 2 on a"),
+    ("abb", "cuda", 1, "ranks 1 and 2 on b"),
+    ("aa", "cuda:1", 2, "ranks 0 and 1 on a"),
+    ("aa", "auto", 1, "ranks 0 and 1 on a"),
+])
 def test_two_ranks_on_one_gpu_are_refused_unless_they_may(hosts, request_, gpus, ranks):
     def see(comm):
         return [gpu(i, host=comm.host) for i in range(gpus)]
@@ -187,19 +181,16 @@ def test_a_request_that_names_no_device_is_bad_input(request_):
     assert isinstance(select("a", request_, lambda comm: [gpu(0)])[0], InputError)
 
 
-@pytest.mark.parametrize(
-    ("masks", "expected"),
-    [
-        ([{0, 1, 2, 3}], [4]),
-        ([{0, 1, 2, 3}] * 2, [2, 2]),
-        ([{0, 1, 2, 3, 4}] * 2, [3, 2]),
-        ([{0, 1}] * 5, [1, 1, 1, 1, 1]),
-        ([{0, 1}, {2, 3}], [2, 2]),
-        ([{0}, {1, 2, 3}], [1, 3]),
-        ([{0, 1}, {0, 1}, {2, 3}, {2, 3}], [1, 1, 1, 1]),
-        ([{0, 1}, {0}], [1, 1]),
-    ],
-)
+@pytest.mark.parametrize(("masks", "expected"), [
+    ([{0, 1, 2, 3}], [4]),
+    ([{0, 1, 2, 3}] * 2, [2, 2]),
+    ([{0, 1, 2, 3, 4}] * 2, [3, 2]),
+    ([{0, 1}] * 5, [1, 1, 1, 1, 1]),
+    ([{0, 1}, {2, 3}], [2, 2]),
+    ([{0}, {1, 2, 3}], [1, 3]),
+    ([{0, 1}, {0, 1}, {2, 3}, {2, 3}], [1, 1, 1, 1]),
+    ([{0, 1}, {0}], [1, 1]),
+])
 def test_equal_masks_are_divided_and_disjoint_ones_used_whole(masks, expected):
     cores = [frozenset(mask) for mask in masks]
     assert [share_of_cores(cores, position) for position in range(len(cores))] == expected

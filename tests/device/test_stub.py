@@ -67,31 +67,25 @@ def test_visible_gpus_are_counted_as_the_driver_does(program):
     assert code == 0 and "GPU-00000002" in output
 
 
-@pytest.mark.parametrize(
-    ("request_", "settings", "words"),
-    [
-        ("cuda", {"gpus": 0}, "the driver shows no GPU"),
-        ("cuda", {"CUDA_VISIBLE_DEVICES": ""}, "CUDA_VISIBLE_DEVICES=''"),
-        ("cuda:2", {"gpus": 2}, "there is no GPU cuda:2; visible are GPU 0 (Stub GPU 0, GPU-00000000-"),
-        ("GPU-0000000", {"gpus": 2}, "GPU-0000000 is the beginning of 2 UUIDs"),
-        ("GPU-77", {"gpus": 2}, "there is no GPU GPU-77"),
-        ("cuda", {"memory": 5000}, "8192 bytes do not fit on GPU 0 (Stub GPU 0"),
-    ],
-)
+@pytest.mark.parametrize(("request_", "settings", "words"), [
+    ("cuda", {"gpus": 0}, "the driver shows no GPU"),
+    ("cuda", {"CUDA_VISIBLE_DEVICES": ""}, "CUDA_VISIBLE_DEVICES=''"),
+    ("cuda:2", {"gpus": 2}, "there is no GPU cuda:2; visible are GPU 0 (Stub GPU 0, GPU-00000000-"),
+    ("GPU-0000000", {"gpus": 2}, "GPU-0000000 is the beginning of 2 UUIDs"),
+    ("GPU-77", {"gpus": 2}, "there is no GPU GPU-77"),
+    ("cuda", {"memory": 5000}, "8192 bytes do not fit on GPU 0 (Stub GPU 0"),
+])
 def test_what_is_not_there_is_refused(program, request_, settings, words):
     code, _, errors = program(request_, **settings)
     assert code == 3 and words in one_line(errors)
 
 
-@pytest.mark.parametrize(
-    ("settings", "words"),
-    [
-        ({"fail_launch": 1}, "kernel minplus_multiply, 4 blocks of 64 threads, failed on GPU 0 (Stub GPU 0"),
-        ({"fail_kernel": 1}, "the last kernel launched was minplus_multiply"),
-        ({"fail_context": 1}, "GPU 0 (Stub GPU 0, GPU-00000000-7374-7562-0000-000000000000) cannot be used"),
-        ({"nvcc": "fails"}, "nvcc could not compile held_karp/minplus.cu"),
-    ],
-)
+@pytest.mark.parametrize(("settings", "words"), [
+    ({"fail_launch": 1}, "kernel minplus_multiply, 4 blocks of 64 threads, failed on GPU 0 (Stub GPU 0"),
+    ({"fail_kernel": 1}, "the last kernel launched was minplus_multiply"),
+    ({"fail_context": 1}, "GPU 0 (Stub GPU 0, GPU-00000000-7374-7562-0000-000000000000) cannot be used"),
+    ({"nvcc": "fails"}, "nvcc could not compile held_karp/minplus.cu"),
+])
 def test_what_fails_is_one_line_that_names_it(program, settings, words):
     code, _, errors = program("cuda", **settings)
     assert code == 4 and words in one_line(errors)

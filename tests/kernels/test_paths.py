@@ -29,18 +29,15 @@ def test_right_distances_pass(device):
     assert found(device, [0, 3, 5, 5, NONE]) == (0, 0)
 
 
-@pytest.mark.parametrize(
-    "distances",
-    [
-        [0, 3, 7, 7, NONE],  # an arc offers less
-        [0, 3, 4, 4, NONE],  # too small: no predecessor fits
-        [0, 2, 5, 5, NONE],
-        [0, 3, 5, 5, 9],  # no arc leads there
-        [1, 4, 6, 6, NONE],  # the seed is not at 0
-        [0, 0, 4, 4, NONE],  # another root
-        [0, 3, NONE, NONE, NONE],  # not searched to the end
-    ],
-)
+@pytest.mark.parametrize("distances", [
+    [0, 3, 7, 7, NONE],  # an arc offers less
+    [0, 3, 4, 4, NONE],  # too small: no predecessor fits
+    [0, 2, 5, 5, NONE],
+    [0, 3, 5, 5, 9],  # no arc leads there
+    [1, 4, 6, 6, NONE],  # the seed is not at 0
+    [0, 0, 4, 4, NONE],  # another root
+    [0, 3, NONE, NONE, NONE],  # not searched to the end
+])
 def test_wrong_distances_are_counted(distances, device):
     assert found(device, distances)[0] > 0
 

@@ -84,14 +84,11 @@ def test_small_tables_are_not_dealt():
     assert on_ranks(2, decide) == [[False, True, True, False, False, True]] * 2
 
 
-@pytest.mark.parametrize(
-    ("record", "first", "said"),
-    [
-        ({"a": "1", "b": "2"}, {"a": "1", "b": "2"}, ""),
-        ({"a": "1", "b": "3"}, {"a": "1", "b": "2"}, "b: 3 instead of 2"),
-        ({"a": "1"}, {"a": "1", "b": "2"}, "b: nothing instead of 2"),
-        ({"a": "1", "b": "2"}, {"a": "1"}, "b: 2 instead of nothing"),
-    ],
-)
+@pytest.mark.parametrize(("record", "first", "said"), [
+    ({"a": "1", "b": "2"}, {"a": "1", "b": "2"}, ""),
+    ({"a": "1", "b": "3"}, {"a": "1", "b": "2"}, "b: 3 instead of 2"),
+    ({"a": "1"}, {"a": "1", "b": "2"}, "b: nothing instead of 2"),
+    ({"a": "1", "b": "2"}, {"a": "1"}, "b: 2 instead of nothing"),
+])
 def test_the_first_difference_is_named(record, first, said):
     assert difference(record, first) == said

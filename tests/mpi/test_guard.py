@@ -22,15 +22,12 @@ def scenario(start_ranks, ranks, name, rank):
 
 
 @pytest.mark.parametrize("rank", ["0", "2"])
-@pytest.mark.parametrize(
-    ("name", "traceback"),
-    [
-        ("exception", "KeyError"),
-        ("sys.exit", "SystemExit"),
-        ("sys.exit-0", "SystemExit"),
-        ("thread", "ZeroDivisionError"),
-    ],
-)
+@pytest.mark.parametrize(("name", "traceback"), [
+    ("exception", "KeyError"),
+    ("sys.exit", "SystemExit"),
+    ("sys.exit-0", "SystemExit"),
+    ("thread", "ZeroDivisionError"),
+])
 def test_an_uncaught_exception_ends_all_ranks(start_ranks, name, traceback, rank):
     done = scenario(start_ranks, 3, name, rank)
     assert done.returncode == 70

@@ -42,15 +42,11 @@ def test_the_launchers_helper_processes_do_not_count(start_ranks):
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize(
-    ("variables", "launcher"),
-    [
-        ({"OMPI_COMM_WORLD_SIZE": "3"}, "Open MPI's mpiexec started 3 processes (OMPI_COMM_WORLD_SIZE=3)"),
-        ({"SLURM_STEP_NUM_TASKS": "4"}, "srun started 4 processes (SLURM_STEP_NUM_TASKS=4)"),
-        ({"MV2_COMM_WORLD_SIZE": "2"}, "MVAPICH's mpiexec started 2 processes"),
-    ],
-    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
-)
+@pytest.mark.parametrize(("variables", "launcher"), [
+    ({"OMPI_COMM_WORLD_SIZE": "3"}, "Open MPI's mpiexec started 3 processes (OMPI_COMM_WORLD_SIZE=3)"),
+    ({"SLURM_STEP_NUM_TASKS": "4"}, "srun started 4 processes (SLURM_STEP_NUM_TASKS=4)"),
+    ({"MV2_COMM_WORLD_SIZE": "2"}, "MVAPICH's mpiexec started 2 processes"),
+], ids=lambda value: next(iter(value)) if isinstance(value, dict) else "")
 def test_a_launcher_of_another_mpi_is_refused(run_process, mpiexec_path, variables, launcher):
     done = alone(run_process, **variables)
     assert done.returncode == 4
