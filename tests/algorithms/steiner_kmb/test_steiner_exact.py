@@ -29,7 +29,7 @@ from hpcsolve.formats import read_graph
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.generate.graph import road_steiner
 from hpcsolve.problems.graph import from_edges
-from tests.steiner_oracle import hypercube, least_weight, tiny_graph
+from tests.steiner_oracle import hardly_shrunk, hypercube, least_weight, tiny_graph
 from tests.thread_comm import on_ranks
 
 GRAPHS = int(os.environ.get("HPCSOLVE_TINY_GRAPHS", "40"))
@@ -173,6 +173,14 @@ def test_a_better_bound_reaches_the_answer_and_ends_the_search(known, monkeypatc
     found = solved(hypercube(6, 13, high=102), StopCriteria(memory=1))
     assert (found.cost, found.answer.lower_bound, found.answer.proof) == (1712, known, "search")
     assert found.ended == ("" if known == 1712 else "memory: 1 bytes reached at the dual ascents")
+
+
+def test_a_better_bound_of_what_the_program_gets_ends_the_search_before_it(monkeypatch):
+    monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.reductions.shrunk", hardly_shrunk)
+    monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.reductions.bounds_of", lambda net, ascents: [1712])
+    found = solved(hypercube(6, 13, high=102))
+    assert (found.cost, found.answer.lower_bound, found.answer.proof) == (1712, 1712, "search")
+    assert len(found.groups["layers"]["size"].values) == 0
 
 
 def test_ranks_and_threads_do_not_matter():
