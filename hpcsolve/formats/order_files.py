@@ -18,15 +18,8 @@ from hpcsolve.errors import InputError
 from hpcsolve.formats.files import InputFile
 from hpcsolve.formats.npy import is_npy, npy_array
 from hpcsolve.formats.tables import listed, rows_of
+from hpcsolve.problems import rounding
 from hpcsolve.problems.questions import Windows
-from hpcsolve.problems.rounding import (
-    LARGEST_SUM,
-    BadNumber,
-    costs_of_table,
-    exact_from_texts,
-    is_number,
-    largest_cost,
-)
 from hpcsolve.problems.tsp import Tsp
 from hpcsolve.wording import shown
 
@@ -51,7 +44,7 @@ def read_windows(file: InputFile, tsp: Tsp) -> Windows:
     if not set(COLUMNS[:3]) <= set(titles) or set(titles) - set(COLUMNS) or len(set(titles)) < len(titles):
         what = f"the columns are {listed(titles)}; they must be city, earliest, latest and optionally service"
         raise file.error(what, rows[0].line)
-    times = {name: np.full(tsp.n, LARGEST_SUM if name == "latest" else 0) for name in COLUMNS[1:]}
+    times = {name: np.full(tsp.n, rounding.LARGEST_SUM if name == "latest" else 0) for name in COLUMNS[1:]}
     seen: dict[int, int] = {}
     for line, row in rows[1:]:
         if len(row) != len(titles):
@@ -78,12 +71,12 @@ def _city(file: InputFile, line: int, tsp: Tsp, cell: str) -> int:
 
 def _scaled(file: InputFile, line: int, cell: str, scale: int) -> int:
     """Return a time in scaled integers, at least 0 and at most `LARGEST_SUM`."""
-    if not is_number(cell):
+    if not rounding.is_number(cell):
         raise file.error(f"expected a time as a number, in the unit of the costs, found {shown(cell)}", line)
-    with suppress(BadNumber):
-        times = exact_from_texts([cell], LARGEST_SUM).at(scale, LARGEST_SUM)
+    with suppress(rounding.BadNumber):
+        times = rounding.exact_from_texts([cell], rounding.LARGEST_SUM).at(scale, rounding.LARGEST_SUM)
         if times is not None and times[0] >= 0:
-            return min(int(times[0]), LARGEST_SUM)
+            return min(int(times[0]), rounding.LARGEST_SUM)
     what = f"{shown(cell)} is not a time of at least 0 with the costs' number of decimals"
     raise file.error(f"{what} (scale {scale})", line)
 
@@ -104,11 +97,11 @@ def read_leg_costs(file: InputFile, tsp: Tsp, legs: int) -> NDArray[np.int64]:
     if table.shape != (legs, tsp.n, tsp.n):
         what = f"has shape {table.shape}; a tour of this instance has {legs} legs among {tsp.n} cities"
         raise file.error(f"{what}, so it must have shape {(legs, tsp.n, tsp.n)}")
-    costs = costs_of_table(table, None, file.name, "leg")
-    values = costs.at(tsp.scale, largest_cost(tsp.n))
+    costs = rounding.costs_of_table(table, None, file.name, "leg")
+    values = costs.at(tsp.scale, rounding.largest_cost(tsp.n))
     if values is not None:
         return values
     if costs.scale > tsp.scale:
         raise file.error(f"a cost has more decimals than the instance's costs (scale {tsp.scale}); round the costs")
-    what = f"a cost is too large: times the instance's scale it may be {largest_cost(tsp.n)} at most"
+    what = f"a cost is too large: times the instance's scale it may be {rounding.largest_cost(tsp.n)} at most"
     raise file.error(what)

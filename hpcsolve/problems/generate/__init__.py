@@ -7,35 +7,26 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from hpcsolve.errors import InputError
-from hpcsolve.problems.generate.graph import (
-    grid_graph,
-    hub_graph,
-    path_graph,
-    power_law_steiner,
-    random_graph,
-    rmat_graph,
-    road_steiner,
-    star_graph,
-)
-from hpcsolve.problems.generate.plane import geometric_graph, road_graph, road_network
-from hpcsolve.problems.generate.tsp import clustered_tsp, random_matrix, uniform_tsp
+from hpcsolve.problems.generate import graph, plane, tsp
 from hpcsolve.wording import did_you_mean
 
 Makers = Mapping[str, Callable[..., Any]]
 _MAKERS: Mapping[str, Makers] = {
-    "tsp": {"uniform-tsp": uniform_tsp, "clustered-tsp": clustered_tsp, "random-matrix": random_matrix},
-    "graph": {
-        "road-graph": road_graph,
-        "road-network": road_network,
-        "grid-graph": grid_graph,
-        "rmat-graph": rmat_graph,
-        "geometric-graph": geometric_graph,
-        "path-graph": path_graph,
-        "star-graph": star_graph,
-        "hub-graph": hub_graph,
-        "random-graph": random_graph,
+    "tsp": {
+        "uniform-tsp": tsp.uniform_tsp, "clustered-tsp": tsp.clustered_tsp, "random-matrix": tsp.random_matrix,
     },
-    "steiner": {"road-steiner": road_steiner, "power-law-steiner": power_law_steiner},
+    "graph": {
+        "road-graph": plane.road_graph,
+        "road-network": plane.road_network,
+        "grid-graph": graph.grid_graph,
+        "rmat-graph": graph.rmat_graph,
+        "geometric-graph": plane.geometric_graph,
+        "path-graph": graph.path_graph,
+        "star-graph": graph.star_graph,
+        "hub-graph": graph.hub_graph,
+        "random-graph": graph.random_graph,
+    },
+    "steiner": {"road-steiner": graph.road_steiner, "power-law-steiner": graph.power_law_steiner},
 }
 
 

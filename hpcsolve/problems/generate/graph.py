@@ -18,16 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.errors import InputError
+from hpcsolve.problems.generate import random_integers
 from hpcsolve.problems.generate.plane import road_graph
-from hpcsolve.problems.generate.random_integers import (
-    LARGEST_RANGE,
-    integers_below,
-    next_words,
-    require_integers,
-    require_memory_of,
-    require_truths,
-    sorted_unique,
-)
 from hpcsolve.problems.graph import Graph, assembled
 from hpcsolve.problems.labels import is_integer
 from hpcsolve.problems.rounding import LARGEST_WEIGHT
@@ -55,7 +47,7 @@ def grid_graph(rows: int, columns: int, seed: int = 1, low: int = 1, high: int =
     high
         Largest weight, included, less than low + 2 ** 31.
     """
-    require_integers(rows=(rows, 1), columns=(columns, 1), seed=(seed, 0))
+    random_integers.require_integers(rows=(rows, 1), columns=(columns, 1), seed=(seed, 0))
     n = _order(rows * columns, 2 * rows * columns)
     numbers = np.arange(n).reshape(rows, columns)
     tails = np.concatenate([numbers[:, :-1].ravel(), numbers[:-1].ravel()])
@@ -77,14 +69,14 @@ def rmat_graph(scale: int, edge_factor: int = 16, seed: int = 1, low: int = 1, h
     edge_factor
         Number of edges drawn per vertex, before loops and parallel edges are dropped.
     """
-    require_integers(scale=(scale, 1), edge_factor=(edge_factor, 1), seed=(seed, 0))
+    random_integers.require_integers(scale=(scale, 1), edge_factor=(edge_factor, 1), seed=(seed, 0))
     n = _order(2 ** min(scale, 31), edge_factor << min(scale, 31))
     stream = np.random.PCG64(seed)
     tails, heads = _rmat_edges(stream, scale, n * edge_factor)
-    order = np.argsort(next_words(stream, n), kind="stable")
+    order = np.argsort(random_integers.next_words(stream, n), kind="stable")
     tails, heads = order[tails], order[heads]
     keys = np.minimum(tails, heads) * n + np.maximum(tails, heads)
-    keys = sorted_unique(keys[tails != heads])
+    keys = random_integers.sorted_unique(keys[tails != heads])
     text = f"rmat-graph scale={scale} edge_factor={edge_factor} seed={seed} low={low} high={high}"
     return _graph(f"rmat-{scale}-seed{seed}", n, (keys // n, keys % n), stream, low, high, text)
 
@@ -97,7 +89,7 @@ def path_graph(n: int, seed: int = 1, low: int = 1, high: int = 100) -> Graph:
     n
         Number of vertices, at least 1.
     """
-    require_integers(n=(n, 1), seed=(seed, 0))
+    random_integers.require_integers(n=(n, 1), seed=(seed, 0))
     _order(n, n)
     first = np.arange(n - 1)
     text = f"path-graph n={n} seed={seed} low={low} high={high}"
@@ -106,7 +98,7 @@ def path_graph(n: int, seed: int = 1, low: int = 1, high: int = 100) -> Graph:
 
 def star_graph(n: int, seed: int = 1, low: int = 1, high: int = 100) -> Graph:
     """Generate a star whose first vertex is joined to all others."""
-    require_integers(n=(n, 1), seed=(seed, 0))
+    random_integers.require_integers(n=(n, 1), seed=(seed, 0))
     leaves = np.arange(1, _order(n, n))
     text = f"star-graph n={n} seed={seed} low={low} high={high}"
     return _graph(f"star-{n}", n, (np.zeros_like(leaves), leaves), seed, low, high, text)
@@ -114,7 +106,7 @@ def star_graph(n: int, seed: int = 1, low: int = 1, high: int = 100) -> Graph:
 
 def hub_graph(n: int, seed: int = 1, low: int = 1, high: int = 100) -> Graph:
     """Generate a path of the first half of the vertices whose last one, the hub, is joined to all other vertices."""
-    require_integers(n=(n, 1), seed=(seed, 0))
+    random_integers.require_integers(n=(n, 1), seed=(seed, 0))
     heads = np.arange(1, _order(n, n))
     hub = max(n // 2 - 1, 0)
     text = f"hub-graph n={n} seed={seed} low={low} high={high}"
@@ -135,15 +127,16 @@ def random_graph(
     directed
         Whether arcs lead one way only.
     """
-    require_integers(n=(n, 1), degree=(degree, 0), seed=(seed, 0), parts=(parts, 1))
-    require_truths(directed=directed)
+    random_integers.require_integers(n=(n, 1), degree=(degree, 0), seed=(seed, 0), parts=(parts, 1))
+    random_integers.require_truths(directed=directed)
     _order(n, n * degree)
     stream = np.random.PCG64(seed)
     count = n * degree if directed else n * degree // 2
-    tails = integers_below(next_words(stream, count), n)
+    tails = random_integers.integers_below(random_integers.next_words(stream, count), n)
     # The number of vertices that the tail may be joined to.
     sizes = (n - 1 - tails % parts) // parts + 1
-    heads = tails % parts + parts * ((next_words(stream, count) >> np.uint64(32)).astype(np.int64) * sizes >> 32)
+    drawn = (random_integers.next_words(stream, count) >> np.uint64(32)).astype(np.int64)
+    heads = tails % parts + parts * (drawn * sizes >> 32)
     text = f"random-graph n={n} degree={degree} seed={seed} low={low} high={high} parts={parts}"
     text += f" directed={str(directed).lower()}"
     return _graph(f"random-{n}-seed{seed}", n, (tails, heads), stream, low, high, text, directed=directed)
@@ -156,7 +149,7 @@ def _rmat_edges(stream: np.random.PCG64, scale: int, count: int) -> Edges:
     heads = np.zeros(count, dtype=np.int64)
     for level in range(scale):
         if level % 4 == 0:
-            raw = next_words(stream, count)
+            raw = random_integers.next_words(stream, count)
         bits = (raw >> np.uint64(16 * (level % 4))).astype(np.uint16)
         tails = tails << 1 | (bits >= ab)
         heads = heads << 1 | ((bits >= a) & (bits < ab)) | (bits >= abc)
@@ -179,7 +172,8 @@ def _graph(
 
 def _weights(stream: np.random.PCG64, count: int, low: int, high: int) -> NDArray[np.uint64]:
     """Return the next random weights of a stream, from `low` to `high`, both included."""
-    return integers_below(next_words(stream, count), high - low + 1).astype(np.uint64) + np.uint64(low)
+    drawn = random_integers.integers_below(random_integers.next_words(stream, count), high - low + 1)
+    return drawn.astype(np.uint64) + np.uint64(low)
 
 
 def require_weights(low: int, high: int) -> None:
@@ -193,15 +187,15 @@ def require_weights(low: int, high: int) -> None:
     for key, value in (("low", low), ("high", high)):
         if not is_integer(value):
             raise InputError(f"{key} is {value!r}; it must be an integer")
-    if not (0 <= low <= high <= LARGEST_WEIGHT and high - low < LARGEST_RANGE):
+    if not (0 <= low <= high <= LARGEST_WEIGHT and high - low < random_integers.LARGEST_RANGE):
         raise InputError(f"low is {low}, high is {high}; 0 <= low <= high < low + 2^31 and high < 2^64 - 1 must hold")
 
 
 def _order(n: int, edges: int) -> int:
     """Return the number of vertices, unless a graph with that many vertices and edges does not fit this machine."""
-    if n >= LARGEST_RANGE:
-        raise InputError(f"{n} vertices are too many; at most {LARGEST_RANGE - 1} are possible")
-    require_memory_of(n, 40, edges)
+    if n >= random_integers.LARGEST_RANGE:
+        raise InputError(f"{n} vertices are too many; at most {random_integers.LARGEST_RANGE - 1} are possible")
+    random_integers.require_memory_of(n, 40, edges)
     return n
 
 
@@ -247,9 +241,9 @@ def power_law_steiner(
         Largest weight, included, less than low + 2 ** 31.
     """
     _require(n, terminals, seed)
-    require_integers(edges=(edges, n - 1))
+    random_integers.require_integers(edges=(edges, n - 1))
     require_weights(low, high)
-    require_memory_of(n, 80, edges)
+    random_integers.require_memory_of(n, 80, edges)
     stream = np.random.PCG64(seed)
     tails, heads = _attached(stream, n, edges if n > 1 else 0)
     weights = _weights(stream, len(tails), low, high)
@@ -268,22 +262,22 @@ def _attached(stream: np.random.PCG64, n: int, edges: int) -> tuple[NDArray[np.i
     """
     first = np.arange(edges) * (n - 1) // max(edges, 1)  # new vertex of each edge, less 1
     before = 1 + 2 * np.searchsorted(first, first)  # number of entries before that vertex was added
-    reference = (next_words(stream, edges) >> np.uint64(32)).astype(np.int64) * before >> 32
+    reference = (random_integers.next_words(stream, edges) >> np.uint64(32)).astype(np.int64) * before >> 32
     ends = np.zeros(1 + 2 * edges, dtype=np.int64)  # a vertex, or -1 - reference
     ends[1::2] = first + 1
     ends[2::2] = -1 - reference
     while (references := np.flatnonzero(ends < 0)).size:
         ends[references] = ends[-1 - ends[references]]
-    order = np.argsort(next_words(stream, n), kind="stable")
+    order = np.argsort(random_integers.next_words(stream, n), kind="stable")
     return order[ends[1::2]], order[ends[2::2]]
 
 
 def _draw_terminals(stream: np.random.PCG64, n: int, terminals: int) -> NDArray[np.int64]:
     """Draw distinct vertices at random and return them in ascending order."""
-    return np.sort(np.argsort(next_words(stream, n), kind="stable")[:terminals])
+    return np.sort(np.argsort(random_integers.next_words(stream, n), kind="stable")[:terminals])
 
 
 def _require(n: int, terminals: int, seed: int) -> None:
-    require_integers(n=(n, 1), terminals=(terminals, 1), seed=(seed, 0))
+    random_integers.require_integers(n=(n, 1), terminals=(terminals, 1), seed=(seed, 0))
     if terminals > n:
         raise InputError(f"terminals is {terminals}; a graph of {n} vertices has at most {n}")

@@ -20,14 +20,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.problems.generate.random_integers import (
-    integers_below,
-    next_words,
-    require_integers,
-    require_memory_of,
-    require_truths,
-    sorted_unique,
-)
+from hpcsolve.problems.generate import random_integers
 from hpcsolve.problems.graph import Graph, assembled, z_order
 
 SIDE = 2**30
@@ -57,19 +50,19 @@ def road_graph(n: int, seed: int = 1, shuffle: bool = False) -> Graph:
     shuffle
         Whether to number the vertices at random, as in a file without spatial order.
     """
-    require_integers(n=(n, 1), seed=(seed, 0))
-    require_truths(shuffle=shuffle)
-    require_memory_of(n, 850)
+    random_integers.require_integers(n=(n, 1), seed=(seed, 0))
+    random_integers.require_truths(shuffle=shuffle)
+    random_integers.require_memory_of(n, 850)
     stream = np.random.PCG64(seed)
     points = road_points(stream, n)
     tails, heads = without_detours(points, *delaunay(points))
-    speed = integers_below(next_words(stream, len(tails)), 100)
+    speed = random_integers.integers_below(random_integers.next_words(stream, len(tails)), 100)
     factors = np.where(speed < 75, 1.0, np.where(speed < 95, 0.7, 0.45))
     text = f"road-graph n={n} seed={seed} shuffle={str(shuffle).lower()}"
     graph = weighted(f"road-{n}-seed{seed}", points, tails, heads, factors, text)
     if not shuffle:
         return graph
-    return graph.permuted(np.argsort(next_words(stream, n), kind="stable"), labels=graph.labels)
+    return graph.permuted(np.argsort(random_integers.next_words(stream, n), kind="stable"), labels=graph.labels)
 
 
 def geometric_graph(n: int, degree: int = 12, seed: int = 1) -> Graph:
@@ -80,8 +73,8 @@ def geometric_graph(n: int, degree: int = 12, seed: int = 1) -> Graph:
     degree
         Mean number of neighbours away from the border. It determines the radius.
     """
-    require_integers(n=(n, 1), degree=(degree, 0), seed=(seed, 0))
-    require_memory_of(n, 200 + 70 * degree)
+    random_integers.require_integers(n=(n, 1), degree=(degree, 0), seed=(seed, 0))
+    random_integers.require_memory_of(n, 200 + 70 * degree)
     points = _points(np.random.PCG64(seed), n)
     points = points[z_order(points.astype(np.float64))]
     tails, heads = _near_pairs(points, int(min(degree / (_PI * n), 2.0) * SIDE * SIDE))
@@ -98,25 +91,26 @@ def road_points(stream: np.random.PCG64, n: int) -> Points:
 
 def _points(stream: np.random.PCG64, count: int) -> Points:
     """Draw uniform points, each from one random word."""
-    raw = next_words(stream, count)
+    raw = random_integers.next_words(stream, count)
     return np.stack([raw >> np.uint64(34), (raw >> np.uint64(4)) & np.uint64(SIDE - 1)], axis=1).astype(np.int64)
 
 
 def _town_points(stream: np.random.PCG64, count: int, towns: int) -> Points:
     """Draw points around the centres of towns, each from three random words for x, y and the town."""
     centres = _points(stream, towns)
-    shares = _pareto(integers_below(next_words(stream, towns), 2**31))
+    shares = _pareto(random_integers.integers_below(random_integers.next_words(stream, towns), 2**31))
     bounds = np.cumsum(shares)
     total = int(bounds[-1])
     spread = (0.012 * np.sqrt(shares.astype(np.float64) * (towns / total)) * SIDE).astype(np.int64)
-    raw = next_words(stream, count)
+    raw = random_integers.next_words(stream, count)
     shift = max(total.bit_length() - 31, 0)
-    town = np.minimum(np.searchsorted(bounds >> shift, integers_below(raw, total >> shift), side="right"), towns - 1)
+    share = random_integers.integers_below(raw, total >> shift)
+    town = np.minimum(np.searchsorted(bounds >> shift, share, side="right"), towns - 1)
     result = np.empty((count, 2), dtype=np.int64)
     for axis in range(2):
         grain = spread[town] // 37837 + 1
         jitter = ((raw >> np.uint64(16 * axis)) & np.uint64(0xFFFF)).astype(np.int64) * grain >> 16
-        offset = _bell(next_words(stream, count)) * spread[town] // 37837 + jitter
+        offset = _bell(random_integers.next_words(stream, count)) * spread[town] // 37837 + jitter
         result[:, axis] = (centres[town, axis] + offset) & (SIDE - 1)
     return result
 
@@ -163,7 +157,7 @@ def delaunay(points: Points) -> tuple[Ends, Ends]:
     # Qhull leaves out points that are too near to a corner; they are joined to that corner.
     pairs = [corners[:, [0, 1]], corners[:, [1, 2]], corners[:, [2, 0]], found.coplanar[:, [0, 2]].astype(np.int64)]
     ends = np.concatenate(pairs)
-    keys = sorted_unique(ends.min(axis=1) * n + ends.max(axis=1))
+    keys = random_integers.sorted_unique(ends.min(axis=1) * n + ends.max(axis=1))
     return keys // n, keys % n
 
 
@@ -250,12 +244,12 @@ def road_network(n: int, seed: int = 1) -> Graph:
     seed
         Seed of the random numbers, at least 0.
     """
-    require_integers(n=(n, 1), seed=(seed, 0))
-    require_memory_of(n, 780)
+    random_integers.require_integers(n=(n, 1), seed=(seed, 0))
+    random_integers.require_memory_of(n, 780)
     points = road_points(np.random.PCG64(seed), n)
     roads = without_detours(points, *delaunay(points))
     chosen = _spanning_tree(points, *roads), _few_between_regions(points, *roads)
-    keys = sorted_unique(np.concatenate([tails * n + heads for tails, heads in chosen]))
+    keys = random_integers.sorted_unique(np.concatenate([tails * n + heads for tails, heads in chosen]))
     tails, heads = np.divmod(keys, n)
     level = _level(tails, heads)
     factors = np.where(level < FAST, 1.0, np.where(level < FASTEST, 0.7, 0.45))
