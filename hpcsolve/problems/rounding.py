@@ -169,11 +169,12 @@ def costs_of_table(table: NDArray[Any], precision: Precision | None, name: str, 
     InputError
         As `costs_of`. The message names the entry.
     """
-    n, flat = table.shape[-1], table.flatten()
-    cities = np.arange(n)
-    flat.reshape(table.shape)[..., cities, cities] = 0 if table.dtype.kind in "iu" else np.inf
+    n, cities = table.shape[-1], np.arange(table.shape[-1])
+    whole = {"i": np.int64, "u": np.uint64}.get(table.dtype.kind)
+    own = table.astype(table.dtype if whole is None else whole, order="C")
+    own[..., cities, cities] = np.inf if whole is None else 0
     try:
-        found = costs_of(flat, n, precision, name)
+        found = costs_of(own.reshape(-1), n, precision, name)
     except BadNumber as problem:
         *number, row, column = np.unravel_index(problem.index, table.shape)
         of = f" of {several} {number[0]}" if number else ""
@@ -190,7 +191,7 @@ def costs_of(numbers: Sequence[str] | NDArray[Any], n: int, precision: Precision
     ----------
     numbers
         Decimal texts, or an array of shape (k,) of integers, floats or Python's numbers. Where there is no arc, a text
-        is `inf` or empty, a float is infinite, and an integer is `NO_ARC`.
+        is `inf` or empty, a float is infinite, and an integer is `NO_ARC`. Integers of 64 bits are not copied.
     precision
         None: only exact costs are returned.
     name
@@ -205,9 +206,11 @@ def costs_of(numbers: Sequence[str] | NDArray[Any], n: int, precision: Precision
     """
     limit = largest_cost(n)
     if isinstance(numbers, np.ndarray) and numbers.dtype.kind in "iu":
-        whole = numbers.astype(np.int64)
-        least = 0 if numbers.dtype == np.uint64 else -limit  # the sign of 2^63 and more has changed
-        beyond = (whole > limit) & (whole != NO_ARC) | (whole < least)
+        unsigned = numbers.dtype.kind == "u"
+        whole = numbers.astype(np.uint64 if unsigned else np.int64, copy=False).view(np.int64)  # 2^63 becomes negative
+        beyond = whole > limit
+        beyond &= whole != NO_ARC
+        beyond |= whole < (0 if unsigned else -limit)
         if beyond.any():
             index = int(np.argmax(beyond))
             raise BadNumber(index, _too_large(str(numbers[index]), limit))

@@ -92,6 +92,7 @@ BAD_MATRICES = [
     (np.ma.masked_array([[0, 1], [1, 0]]), "masked"),
     ([[0, 2**62], [1, 0]], "city 0 to city 1 is too large"),
     (np.array([[0, 2**64 - 1], [1, 0]], dtype=np.uint64), "city 0 to city 1 is too large"),
+    (np.array([[0, 2**64 - 1], [1, 0]], dtype=">u8"), "city 0 to city 1 is too large: 18446744073709551615 exceeds"),
     ([[0, 10**30], [1, 0]], "city 0 to city 1 is too large"),
     ([[0, 1e300], [1, 0]], "city 0 to city 1 is too large"),
     ([[0, -(2**63)], [1, 0]], "city 0 to city 1 is too large"),
