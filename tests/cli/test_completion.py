@@ -44,28 +44,21 @@ def folder(tmp_path_factory, hpcsolve):
     return path
 
 
-def program(name):
-    return shutil.which(name) or pytest.skip(f"no {name} on this machine")
+SHELLS = {  # the command that completes these words, in the folder of the files
+    "bash": lambda folder, words: ["--norc", "-c", BASH, "bash", "hpcsolve.bash", *words],
+    "fish": lambda folder, words: ["--no-config", "-c", FISH, "hpcsolve.fish", *words],
+    "zsh": lambda folder, words: ["-f", "-c", ZSH, "zsh", str(folder), *words],
+}
 
 
+@pytest.mark.parametrize("shell", SHELLS)
 @pytest.mark.parametrize("words", CASES, ids=" ".join)
-def test_bash(words, folder, run_process):
-    command = [program("bash"), "--norc", "-c", BASH, "bash", "hpcsolve.bash", *words]
-    done = run_process(command, timeout=30, cwd=folder)
-    assert CASES[words] in done.stdout.split(), done.stdout + done.stderr
-
-
-@pytest.mark.parametrize("words", CASES, ids=" ".join)
-def test_fish(words, folder, run_process):
-    done = run_process([program("fish"), "--no-config", "-c", FISH, "hpcsolve.fish", *words], timeout=30, cwd=folder)
-    assert CASES[words] in [line.split("\t")[0] for line in done.stdout.splitlines()], done.stdout + done.stderr
-
-
-@pytest.mark.parametrize("words", CASES, ids=" ".join)
-def test_zsh(words, folder, run_process):
-    command = [program("zsh"), "-f", "-c", ZSH, "zsh", str(folder), *words]
-    done = run_process(command, timeout=30, cwd=folder, env={**os.environ, "ZSH": program("zsh")})
-    assert CASES[words] in done.stdout, done.stdout + done.stderr
+def test_a_shell_completes_words(shell, words, folder, run_process):
+    program = shutil.which(shell) or pytest.skip(f"no {shell} on this machine")
+    command = [program, *SHELLS[shell](folder, words)]
+    done = run_process(command, timeout=30, cwd=folder, env={**os.environ, "ZSH": program})
+    found = done.stdout if shell == "zsh" else done.stdout.split()  # which prints all of its screen
+    assert CASES[words] in found, done.stdout + done.stderr
 
 
 def test_another_shell(hpcsolve):

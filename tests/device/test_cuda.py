@@ -35,11 +35,11 @@ def test_the_context_is_current_only_inside_calls_and_gone_after_closing():
     before = primary_context_is_active()  # in a whole run on a GPU the tests' common device holds it
     device = CudaDevice(list_gpus()[0])
     assert current_context() is None and primary_context_is_active()
-    ours, expected = minplus(device, 32)
+    minplus(device, 32)
     device.staging(100, np.uint8)
     with pytest.raises(LaunchError):
         device.kernel("held_karp/minplus", "no_such_kernel")
-    assert np.array_equal(ours, expected) and current_context() is None
+    assert current_context() is None
     device.close()
     assert current_context() is None and primary_context_is_active() == before
 
@@ -47,8 +47,7 @@ def test_the_context_is_current_only_inside_calls_and_gone_after_closing():
 def test_a_context_that_another_holds_outlives_the_device():
     with CudaDevice(list_gpus()[0]) as held:
         test_the_context_is_current_only_inside_calls_and_gone_after_closing()
-        ours, expected = minplus(held, 32)
-    assert np.array_equal(ours, expected)
+        minplus(held, 32)
 
 
 def test_the_driver_tells_how_many_blocks_are_resident():
@@ -60,8 +59,7 @@ def test_the_driver_tells_how_many_blocks_are_resident():
         assert device.resident_blocks(file, name, 2048) == gpu.multiprocessors  # such a launch is refused
         with pytest.raises(EnvironmentFault, match="no_such_kernel: the driver does not tell"):
             device.resident_blocks(file, "no_such_kernel", 64)
-        ours, expected = minplus(device, 32)
-    assert np.array_equal(ours, expected)
+        minplus(device, 32)
 
 
 def test_a_block_that_no_gpu_has_is_refused_and_the_device_works_on():
@@ -70,8 +68,7 @@ def test_a_block_that_no_gpu_has_is_refused_and_the_device_works_on():
         rows, cost, out = (device.zeros(512, dtype) for dtype in (np.uint16, np.uint32, np.uint16))
         with pytest.raises(EnvironmentFault, match="minplus_multiply, 1 blocks of 2048 threads, failed on GPU 0"):
             kernel(1, 2048, sources=1, targets=8, length=64, chunk=64, rows=rows, cost=cost, out=out)
-        ours, expected = minplus(device, 32)
-        assert np.array_equal(ours, expected)
+        minplus(device, 32)
 
 
 def test_freed_and_closed_are_told_apart():

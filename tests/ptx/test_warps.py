@@ -10,18 +10,22 @@ from tests.ptx.snippets import HEAD, kernel, launched
 SEEDS = (1, 2, 3)
 
 
-def run(body, count=32, **settings):
-    """Return what threads store at [%rd9]. %r1 is the thread."""
+def started(body, count=32, **settings):
+    """Return what is said of threads that store at [%rd9], and what they store. %r1 is the thread."""
     out = np.zeros(count, np.uint64)
-    message = launched(kernel(0, ["mov.u32 %r1, %tid.x;", body]), "one", 1, count, out, **settings)
+    return launched(kernel(0, ["mov.u32 %r1, %tid.x;", body]), "one", 1, count, out, **settings), out.tolist()
+
+
+def run(body, count=32, **settings):
+    """Return what threads store."""
+    message, out = started(body, count, **settings)
     assert message == "", message
-    return out.tolist()
+    return out
 
 
 def failure(body, count=32, **settings):
-    """Return what is said of threads that store at [%rd9]."""
-    out = np.zeros(count, np.uint64)
-    return launched(kernel(0, ["mov.u32 %r1, %tid.x;", body]), "one", 1, count, out, **settings)
+    """Return what is said of threads."""
+    return started(body, count, **settings)[0]
 
 
 def source_lane(mode, lane, b, c):
