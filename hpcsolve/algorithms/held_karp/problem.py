@@ -102,7 +102,9 @@ class Core:
         return np.append(weights[list(self.cities)], weights[list(self.last)].sum())
 
     def costs_by_place(self, tsp: Tsp) -> NDArray[np.int64]:
-        """Return the arcs' costs as the question has them, shape (m + 1, m + 1, m + 1), a view if the place is all one.
+        """Return the arcs' costs by place as the question has them, shape (m + 1, m + 1, m + 1).
+
+        It is a view with a stride of 0 where the place does not matter.
 
         Raises
         ------
