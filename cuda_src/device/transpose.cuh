@@ -2,22 +2,34 @@
 //
 //   write_columns<W>(lines, vertex, begin, end, step, values, columns, most, rows)
 //     by one thread: writes `values` rows at the columns begin, begin + step, ... below `end`; what is larger than
-//     `most` becomes all ones. Under g++ `step` is 1, and squares of registers are transposed by shuffles.
+//     `most` becomes all ones. Lines stand on 16-byte boundaries. Under g++ `step` is 1, and squares of registers are
+//     transposed by shuffles.
 #pragma once
 #include "device/line.cuh"
 
-template <int W, class T, class Out>
-DEVICE void write_column(const T *lines, uint32_t vertex, uint32_t column, uint32_t values, size_t columns, T most,
-                         Out *rows) {
-  const T *from = lines + W * (size_t)vertex;
-  for (uint32_t k = 0; k < values; k++) rows[k * columns + column] = from[k] > most ? ~(Out)0 : (Out)from[k];
+template <class Out, class T>
+DEVICE Out entry_of(T value, T most) {
+  return value > most ? ~(Out)0 : (Out)value;
 }
-
 #if defined(__CUDACC__) || defined(HOST_THREADS)
+template <class T>
+struct alignas(16) sixteen_bytes {
+  T value[16 / sizeof(T)];
+};
+// A thread reads a line of its own, so a load of 16 bytes takes half of a sector at once.
 template <int W, class T, class Out>
 DEVICE void write_columns(const T *lines, const uint32_t *vertex, uint32_t begin, uint32_t end, uint32_t step,
                           uint32_t values, size_t columns, T most, Out *rows) {
-  for (uint32_t c = begin; c < end; c += step) write_column<W>(lines, vertex[c], c, values, columns, most, rows);
+  constexpr uint32_t wide = 16 / sizeof(T);
+  for (uint32_t c = begin; c < end; c += step) {
+    const T *from = lines + W * (size_t)vertex[c];
+    Out *to = rows + c;
+    for (uint32_t k = 0; k < values; k += wide) {
+      const sixteen_bytes<T> x = *(const sixteen_bytes<T> *)(from + k);
+      UNROLL for (uint32_t i = 0; i < wide; i++, to += columns)
+        if (k + i < values) *to = entry_of<Out>(x.value[i], most);
+    }
+  }
 }
 #else
 // Exchanges the lanes of `a` with bit D of their index for the lanes of `b` without it.
@@ -56,6 +68,8 @@ DEVICE void write_columns(const T *lines, const uint32_t *vertex, uint32_t begin
         UNROLL for (uint32_t k = 0; k < w; k++) if (r + k < values)
             store(rows + (r + k) * columns + c, lanes<T>{square[k]});
       }
-  for (; c < end; c++) write_column<W>(lines, vertex[c], c, values, columns, most, rows);
+  for (; c < end; c++)
+    for (uint32_t k = 0; k < values; k++)
+      rows[k * columns + c] = entry_of<Out>(lines[W * (size_t)vertex[c] + k], most);
 }
 #endif
