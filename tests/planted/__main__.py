@@ -89,6 +89,10 @@ def check(faults: Sequence[Fault], root: Path, kept: Path) -> Iterator[tuple[Fau
 
 def main(names: Sequence[str]) -> int:
     """Print a line for each fault with one of these names, or for all, and return 1 if one is not found."""
+    unknown = set(names) - {fault.name for fault in FAULTS}
+    if unknown:
+        print(f"planted: no fault is named {', '.join(map(repr, sorted(unknown)))}", file=sys.stderr)
+        return 2
     chosen = [fault for fault in FAULTS if not names or fault.name in names]
     lost = 0
     with tempfile.TemporaryDirectory() as folder:
@@ -103,7 +107,7 @@ def main(names: Sequence[str]) -> int:
             print(f"planted: {reason}", file=sys.stderr)
             return 2
     print(f"{len(chosen) - lost} of {len(chosen)} faults are found")
-    return 1 if lost or not chosen else 0
+    return 1 if lost else 0
 
 
 if __name__ == "__main__":

@@ -31,6 +31,11 @@ def test_a_text_that_is_not_there_once_is_refused(old, repository):
         program.place(SHARES._replace(old=old), repository)
 
 
+def test_a_name_of_no_fault_is_refused(capsys):
+    assert program.main(["a rank's GPU", "--help"]) == 2
+    assert capsys.readouterr().err == "planted: no fault is named '--help'\n"
+
+
 @pytest.mark.slow
 def test_what_is_found_and_what_is_not(tmp_path, repository):
     """Another word in a message breaks nothing, and a test that fails anyway finds nothing."""
