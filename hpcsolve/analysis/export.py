@@ -109,7 +109,7 @@ class Csv(Exporter):
     """A header, then a line for each row. Unreached vertices and missing values are empty, paths are JSON lists."""
 
     def refusal(self, contents: Contents) -> str | None:
-        """Refuse what has no rows."""
+        """Return why the answer has no rows, or None if it has some."""
         return no_tour(contents)
 
     def pieces(self, contents: Contents, number: int | None) -> Iterator[str]:
@@ -135,14 +135,14 @@ class Csv(Exporter):
 Points = NDArray[np.float64]
 """Shape (points, 2): longitudes and latitudes."""
 Features = Iterator[tuple[Points, dict[str, Any]]]
-"""For each feature the points that it leads through, and its properties."""
+"""For each feature the points of its line, or its single point, and its properties."""
 
 
 class GeoJson(Exporter):
     """A collection of features: lines of a tour, tree or paths, and points of cities, terminals or vertices."""
 
     def refusal(self, contents: Contents) -> str | None:
-        """Refuse what cannot be placed on the globe."""
+        """Return why the answer cannot be placed on the globe, or None if it can."""
         kind = require_whole(contents)
         if no_tour(contents):
             return no_tour(contents)
@@ -222,7 +222,7 @@ class TsplibTour(Exporter):
     """A TSPLIB tour. Its nodes count from 1, so labels are replaced by positions + 1 where one is smaller."""
 
     def refusal(self, contents: Contents) -> str | None:
-        """Refuse what is not a closed tour."""
+        """Return why the answer is not a closed tour, or None if it is one."""
         if not len(contents.value("solution", "tour", ())):
             return "the answer is not a tour"
         return "the answer is an open path, and a TSPLIB tour is closed" if TOUR.is_open(contents) else None
@@ -242,7 +242,7 @@ class Pace(Exporter):
     """A Steiner tree as in PACE 2018."""
 
     def refusal(self, contents: Contents) -> str | None:
-        """Refuse what is not a Steiner tree."""
+        """Return why the answer is not a Steiner tree, or None if it is one."""
         kind = answer_in(contents)
         return None if kind is TREE else f"the answer is of kind {kind.name if kind else 'unknown'}, not a Steiner tree"
 
@@ -257,7 +257,7 @@ class Dot(Exporter):
     """A graph for Graphviz, whose nodes have positions as identifiers and names as labels."""
 
     def refusal(self, contents: Contents) -> str | None:
-        """Refuse what has no edges."""
+        """Return why the answer has no edges, or None if it has some."""
         if no_tour(contents):
             return no_tour(contents)
         try:

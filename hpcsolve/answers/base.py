@@ -167,7 +167,7 @@ def distance_tables_of(answer: Any) -> dict[str, DistanceTable]:
 
 
 def judged(check: Callable[P, Verdict]) -> Callable[P, Verdict]:
-    """Return a check that passes its verdict on, and fails with the text of the `ValueError` that it raises."""
+    """Return a check whose `ValueError` becomes a verdict that it failed, with the text of the error."""
 
     @wraps(check)
     def verdict(*arguments: P.args, **options: P.kwargs) -> Verdict:

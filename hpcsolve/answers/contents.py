@@ -113,7 +113,7 @@ def columns(group: Group, values: Mapping[str, Any]) -> dict[str, Column]:
 
 
 def stored(types: str, description: str, dimension: str = "", *, optional: bool = False, **more: Any) -> Any:
-    """Return the field of a record for a `Dataset` with these attributes. An optional one is None by default."""
+    """Return a field of a dataclass that is stored as a `Dataset`. The default of an optional one is None."""
     dataset = Dataset(types, description, dimension, optional=optional, **more)
     return field(default=None if optional else dataclasses.MISSING, metadata={"dataset": dataset})
 

@@ -130,7 +130,7 @@ class ReductionsType(base.AnswerType):
     @base.judged
     def _searched_again(self, graph: Graph, question: PathQuestion, found: Mapping[str, Any], most: int
                         ) -> base.Verdict:
-        """Search on the host from at most so many sources, evenly spaced, the first and the last among them."""
+        """Check the rows of at most so many sources, evenly spaced, the first and the last among them, on the host."""
         assert question.reduction is not None
         count = len(question.sources)
         rows = np.unique(np.linspace(0, count - 1, min(count, most)).astype(np.int64))

@@ -111,8 +111,8 @@ def _check_arcs(
 ) -> None:
     """Check tails, heads and costs of arcs. That there is a tour of each arc's cost is not checked.
 
-    Every known tour, given with its cost, is a witness: no arc of it may cost more than the tour, those of an optimal
-    one, which is the first, exactly as much.
+    Every known tour, given with its cost, is a witness: the value of each of its arcs is at most its cost. The first
+    one is optimal, so the values of its arcs equal its cost.
 
     Raises
     ------
@@ -234,7 +234,7 @@ class TourType(base.AnswerType):
         return bool(contents.keys.get("path") == "open")
 
     def number_of_tours(self, contents: Contents) -> str:
-        """Return `3 optimal tours`, or `` if they were not counted. The largest number is that many or more."""
+        """Return `3 optimal tours`, or `` if they were not counted. The largest number is shown as "at least"."""
         count = contents.value("solution", "optimal_tours")
         if count is None:
             return ""

@@ -193,7 +193,7 @@ class TreeType(base.AnswerType):
         return base.Verdict(True, "; ".join(found))
 
     def _bound_checked(self, contents: Contents, problem: Graph, answer: Tree) -> str:
-        """Return what proves the lower bound. Raises a `ValueError` if nothing does."""
+        """Return how the lower bound was checked, or why it was not. Raises a `ValueError` if it is wrong."""
         assert problem.terminals is not None
         bound = int(answer.lower_bound)
         if bound == closure_bound(int(answer.closure_mst), len(problem.terminals)):
@@ -214,7 +214,7 @@ class TreeType(base.AnswerType):
         return "the prices prove the lower bound"
 
     def _matrix_checked(self, contents: Contents, problem: Graph, rows: base.RowBlocks) -> str:
-        """Return which rows of the distances between the terminals are right. Raises a `ValueError` if one is not."""
+        """Return which rows of the matrix were searched again. Raises a `ValueError` if one is wrong."""
         assert problem.terminals is not None
         k, table = len(problem.terminals), contents.tables.get("matrix")
         if table is None or table.shape != (k, k) or table.none is not None or len(contents.tables) > 1:

@@ -8,7 +8,8 @@ results.py    verify, collect, export, report, tree
 instances.py  new, generate, convert
 sites.py      slurm, build, info, completion
 
-`--help` must answer at once, so the last five, which import numpy, h5py and msgspec, are imported by what they run.
+`--help` must answer at once, so each of the last five, which import numpy, h5py and msgspec, is imported only when one
+of its commands runs.
 """
 
 from __future__ import annotations
@@ -116,7 +117,7 @@ def _on_all_ranks(command: Command, options: argparse.Namespace) -> Steps:
 
 
 def _alone(command: Command, options: argparse.Namespace) -> Steps:
-    """Run a command on rank 0 alone, which imports what it needs, unless it would replace a file unasked."""
+    """Run a command on rank 0 alone. An output that exists is refused without --overwrite."""
 
     def on_rank_0() -> int:
         from hpcsolve.replacing import require_new

@@ -26,10 +26,10 @@ class Command(NamedTuple):
     name
         As it is typed.
     module
-        The module of `hpcsolve.cli` that has `do_NAME`, which takes the options. If the command needs no other rank, it
-        runs on rank 0 alone, even under mpiexec, and returns the exit code. If not, it is a generator: it runs on every
-        rank until it yields what all ranks must have in common, then MPI starts, it is sent the communicator, and
-        returns the exit code.
+        The module of `hpcsolve.cli` that has `do_NAME`, which takes the options. If `alone`, this function runs on rank
+        0, even under mpiexec, and returns the exit code. Otherwise it is a generator, which runs on every rank. It
+        yields once what all ranks must have in common, gets the communicator after MPI has started, and returns the
+        exit code.
     text
         What the command does, for `--help`.
     arguments

@@ -25,7 +25,7 @@ RUN = "import sys; from hpcsolve import cli; sys.exit(cli.main_of_run())"
 
 
 def do_sweep(options: argparse.Namespace) -> cli.Steps:
-    """Solve the runs that are missing, or the one that `--run` names, for which every rank finds the same."""
+    """Solve the missing runs, or the run that `--run` names, on all ranks, each of which expands the sweep."""
     if options.run is None and environment.started_by_launcher(os.environ):
         raise InputError("a sweep starts its runs itself, each as one process: start it without mpiexec or srun")
     if options.run is None:

@@ -336,8 +336,8 @@ def _checksum_file(entry: Path) -> Path:
 def _lock(path: Path, ends: float) -> Iterator[None]:
     """Lock a file while the block runs. Raises `EnvironmentFault` if another process still has the lock at the end.
 
-    Where the file system has no locks (Lustre without `flock`), several processes may compile the same: the last one's
-    result stays, which is whole.
+    Where the file system has no locks (Lustre without `flock`), several processes may compile the same kernel. The
+    result of the last one is kept. Each is written as a whole.
     """
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)

@@ -1,9 +1,9 @@
 """The GPUs that this process sees, and the choice of a rank's device.
 
 All ranks get one kind of device, and if one of them fails, all raise the same error. The ranks of a host choose their
-GPUs in turn, each the nearest to its cores that nobody has yet. It does not matter whether the launcher shows every
-rank all GPUs or each rank its own. Two ranks on one GPU are found by the GPU's UUID. There is no silent fallback: only
-`auto` may choose, and it says why. NVIDIA's libraries are loaded by calls, not by the import.
+GPUs in turn, each the nearest to its cores of those that the fewest others have. It does not matter whether the
+launcher shows every rank all GPUs or each rank its own. Two ranks on one GPU are found by the GPU's UUID. There is no
+silent fallback: only `auto` may choose, and it says why. NVIDIA's libraries are loaded by calls, not by the import.
 """
 
 from __future__ import annotations
@@ -249,9 +249,12 @@ def choose(
 
     Parameters
     ----------
-    survey, distance, host
-        What lists the GPUs that this rank sees, by default `list_gpus`; what tells how far one is from its cores, by
-        default `numa_distance`; the name of its host.
+    survey
+        Lists the GPUs that this rank sees, by default `list_gpus`.
+    distance
+        Returns how far a GPU is from the cores of this rank, by default `numa_distance`.
+    host
+        The name of this rank's host.
     """
     survey, distance = survey or list_gpus, distance or numa_distance
     check_request(request)
@@ -266,10 +269,11 @@ def choose(
     gpus = on_all_ranks(comm, lambda: _asked_for(survey))
     if request.lower() in ("auto", "cuda"):
         sights = comm.allgather((host, [(gpu.uuid, distance(gpu)) for gpu in gpus]))
-        turns = nearest_gpus([sight for name, sight in sights if name == host])
-        gpu, sight = gpus[turns[comm.local_rank]], f"local rank {comm.local_rank}, {len(gpus)} visible"
+        here = [rank for rank, (name, _) in enumerate(sights) if name == host]
+        turns = nearest_gpus([sights[rank][1] for rank in here])
+        gpu, sight = gpus[turns[here.index(comm.rank)]], f"local rank {comm.local_rank}, {len(gpus)} visible"
         if len({far for _, far in sights[comm.rank][1]}) > 1:
-            sight += ", the nearest that is free"
+            sight += ", the nearest of those that fewest ranks have"
     else:
         gpu, sight = on_all_ranks(comm, lambda: named_gpu(request, gpus)), f"named by {request}"
     if not share_gpu:
@@ -314,8 +318,8 @@ def named_gpu(request: str, gpus: list[Gpu]) -> Gpu:
 def nearest_gpus(sights: Sequence[Sequence[tuple[str, int]]]) -> list[int]:
     """Return which of the GPUs that it sees each rank of a host gets, by index.
 
-    The ranks choose in turn: a GPU that the fewest others have, of these the nearest, and of equally near ones that
-    with the number of the rank.
+    The ranks choose in turn: a GPU that the fewest others have, of these the nearest, and of equally near ones the one
+    whose index is the number of the rank on its host, modulo the number of GPUs.
 
     Parameters
     ----------

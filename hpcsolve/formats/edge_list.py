@@ -107,7 +107,7 @@ class FirstLine(NamedTuple):
         return first in TAIL and second in HEAD
 
     def has_titles(self, file: InputFile, line: int, weight: str | None) -> bool:
-        """Return whether the cells are titles. Raises `InputError` if they lack `weight`."""
+        """Return whether the cells are titles. Raises `InputError` if they lack `weight`, or if it cannot be told."""
         cells = self.cells
         if weight is not None and cells.count(weight) != 1:
             which = f"{cells.count(weight)} columns are" if weight in cells else "no column is"
@@ -289,7 +289,7 @@ def _edges_of_cells(file: InputFile, weight: str | None) -> Edges:
     lines = np.array([line for line, _ in body], dtype=np.int64)
     ends = [[cells[column] for _, cells in body] for column in (tail, head)]
     numbers = [sum(records.NUMBER.fullmatch(text) is not None for text in column) for column in ends]
-    if not (titled and first.names_ends) and 0 in numbers and len(body) in numbers:  # coordinates of the others?
+    if not (titled and first.names_ends) and 0 in numbers and len(body) in numbers:  # names and numbers: perhaps places
         cure = f"write titles such as {EXAMPLE} above edges, or name,lat,lon above places"
         raise file.error(f"one end of each line is a name, the other one a number; {cure}", body[0].line)
     names: tuple[str, ...] = ()

@@ -129,7 +129,7 @@ def _listed(file: InputFile, what: tuple[str, ...], nothing: str) -> NamedVertic
         names, numbers = [], []
         for number, whole in lines_of(file.content, _SKIPPED):
             text = whole.strip(_BLANKS)
-            try:  # what the line has separates its names
+            try:  # the separator is found for each line
                 cells = [text] if len(what) == 1 and '"' not in text else cells_of(text, delimiter_of(text))
             except csv.Error as problem:
                 raise file.error(f"not a line of names: {problem}", number) from None

@@ -408,7 +408,7 @@ class FailureKeeper:
         self.attempt(self._raw.flush)
 
     def attempt(self, function: Callable[..., Any], *arguments: Any) -> int:
-        """Call a function, and return its number. After a failure, which is remembered, do nothing and return 0."""
+        """Call a function and return its number, or 0 if it fails. After a failure, which is kept, call nothing."""
         if self._failure:
             return 0
         try:

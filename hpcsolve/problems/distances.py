@@ -73,7 +73,7 @@ def _nint(x: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _apart(a: Points, b: Points) -> list[NDArray[np.float64]]:
-    """Return the differences of coordinates, an array for each axis. What is added of them is added in this order."""
+    """Return the differences of coordinates, an array for each axis. Sums are formed in the order of the axes."""
     return [a[..., axis] - b[..., axis] for axis in range(a.shape[-1])]
 
 
@@ -113,9 +113,9 @@ def _geographical(a: Points, b: Points) -> NDArray[np.float64]:
 
 
 def _diffractometer(a: Points, b: Points, speeds: tuple[float, float, float]) -> NDArray[np.float64]:
-    """Return the time that the slowest of the three motors of an X-ray diffractometer needs, the first the shorter way.
+    """Return 100 times the time of the slowest of the three motors of an X-ray diffractometer, rounded.
 
-    `speeds` are those of the motors.
+    The first motor turns the shorter way. `speeds` are those of the motors, in degrees per unit of time.
     """
     phi, chi, theta = map(np.abs, _apart(a, b))
     turned = (np.minimum(phi, np.abs(phi - 360.0)), chi, theta)

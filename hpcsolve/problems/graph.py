@@ -107,7 +107,7 @@ class Graph:
         return np.repeat(np.arange(self.n, dtype=np.int32), np.diff(self.offsets))
 
     def once(self) -> NDArray[np.int64]:
-        """Return the arcs of a directed graph, and of an undirected one those that stand for one edge each."""
+        """Return the index of one arc of each edge, and of a directed graph those of all arcs."""
         return np.arange(self.arcs) if self.directed else np.flatnonzero(self.tails() <= self.heads)
 
     def arc_keys(self) -> NDArray[np.int64]:

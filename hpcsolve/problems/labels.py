@@ -75,7 +75,7 @@ class Labels:
         return found
 
     def _by_label(self, asked: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the positions of labels. Raises `InputError` for one that is the name of another one."""
+        """Return the positions of labels. Raises `InputError` for no label, or one that is another's name."""
         labels, owner = self.labels, self.owner or "the instance"
         if not len(labels) and asked.size:
             raise InputError(f"{owner} has no {self.many}")

@@ -72,7 +72,7 @@ def one_way_notes(
 
 
 def notes_on(problem: Tsp | TspBatch | Graph) -> Iterator[str]:
-    """Yield the lines of all notes on an instance, of a batch that on the first instance with negative costs."""
+    """Yield the lines of all notes on an instance, or of a batch the note on the first instance with negative costs."""
     if isinstance(problem, TspBatch):
         first = 0
         for costs in problem.costs:

@@ -1,6 +1,6 @@
 """Costs, weights and times become integers with one power of ten as their scale: exactly where they fit, else rounded.
 
-This is the one place where a number of the input becomes an integer, and where it is judged whether integers fit. The
+This is the one place where a cost, weight or time becomes an integer, and where it is judged whether integers fit. The
 parts of this file, in their order:
 
 1. Limits: how large an integer may be, so that sums of so many fit (`largest_cost`).
@@ -15,7 +15,7 @@ Distances between coordinates are whole numbers by definition, and `distances.py
 `largest_cost`. Lengths that graphs have as weights are rounded where they are computed (`geojson.py`: millimetres,
 `generate/plane.py`: whole units). Whether the integers of an instance suit an algorithm is for its own `Statement.fits`
 to say, by the limits that are given here. Weights, windows and costs by leg of an objective make larger sums, which
-`held_karp/problem.py` and `held_karp/question.py` compare with `LARGEST_SUM`, as `steiner.py` compares those of edges.
+`held_karp/problem.py` and `held_karp/statement.py` compare with `LARGEST_SUM`, as `steiner.py` compares those of edges.
 
 Texts and floats have the same way: the value of a float is its shortest decimal form that reads back as the same float
 (`repr`), so that 0.1 is a tenth and not 0.1000000000000000055. Costs whose decimals fit the limit of an algorithm are
@@ -77,7 +77,7 @@ Weights = NDArray[np.uint32] | NDArray[np.uint64] | NDArray[np.float64]
 
 
 def largest_cost(count: int) -> int:
-    """Return the largest magnitude of costs of which this many may be added up: their sum may be `LARGEST_SUM`."""
+    """Return the largest magnitude that a cost may have, so that the sum of this many is at most `LARGEST_SUM`."""
     return LARGEST_SUM // max(count, 1)
 
 
@@ -141,7 +141,7 @@ class Costs(NamedTuple):
         return times(self.values, factor) if factor > 0 and self.largest * factor <= limit else None
 
     def rounded(self, precision: Precision, name: str) -> Costs:
-        """Return exact costs, whose shape ends with the number of cities, rounded to fewer decimals."""
+        """Return these exact costs, of shape (..., n, n) or (..., n), rounded to fewer decimals."""
         flat = self.values.reshape(-1)
         numbers = np.where(flat == NO_ARC, np.inf, flat / self.scale)
         found = precision.rounded_table(numbers, exact_integers(flat, self.scale), self.values.shape[-1], name)
@@ -162,7 +162,7 @@ def costs_of_table(table: NDArray[Any], precision: Precision | None, name: str, 
     table
         Shape (n, n) or (several, n, n): costs from row to column, as in `costs_of`. The diagonals are ignored.
     several
-        What a table of three dimensions has several of, for messages.
+        What the first of three dimensions counts, in the singular, for messages.
 
     Raises
     ------

@@ -219,7 +219,7 @@ def replayed(graph: Graph, root: int, raises: Iterable[tuple[int, int]], most: i
     terminals = set() if graph.terminals is None else set(graph.terminals.tolist())
     if root not in terminals:
         raise ValueError("the root of the lower bound is not a terminal")
-    # Each arc stands in its head's row, where `rest` is what is left of its weight.
+    # A row of an undirected graph is read as the arcs into its vertex. `rest` is what is left of an arc's weight.
     offsets, tails, rest = graph.offsets.tolist(), graph.heads.tolist(), graph.weights.tolist()
     total = steps = 0
     for terminal, amount in raises:

@@ -107,8 +107,9 @@ def unrounded_tour(tsp: Tsp, question: TourQuestion, tour: NDArray[Any]) -> Unro
             dearest = max(values, default=Decimal(0))
             noise = tsp.rounding.error * tsp.scale - Decimal("0.5")
             tie_above = int(question.legs_of(tsp, order).max(initial=0)) + Decimal("0.5")
-            said = not noise or dearest + noise < tie_above  # else noise may have changed which tours count
-            return replace(found, error=found.error if said else None, dearest=own_decimal(dearest, tsp.scale),
+            # Otherwise noise may have changed which legs are dearest, and so among which tours the sum is least.
+            is_bounded = not noise or dearest + noise < tie_above
+            return replace(found, error=found.error if is_bounded else None, dearest=own_decimal(dearest, tsp.scale),
                            dearest_error=tsp.rounding.error)
         slack = slack_of(tsp, question)
         if slack is None or question.windows is None:

@@ -152,7 +152,7 @@ def _distances_answer(result: Result, kind: str) -> Iterator[str]:
 
 
 def bounds_of(result: Result) -> tuple[str, str, str]:
-    """Return the lower and the upper bound on the optimum, and the relative gap at most, rounded up: `3.4 %`.
+    """Return the lower and the upper bound on the optimum, and a bound on the relative gap, rounded up: `3.4 %`.
 
     The upper bound is the cost of the answer. A dash stands for what is not known.
     """

@@ -83,7 +83,7 @@ def _content(path: str) -> bytes | None:
 
 
 class Source(ABC):
-    """A problem whose kind nobody names: it can be read as an instance of one kind or another, each once."""
+    """A problem whose kind is not given. It may be read as an instance of several kinds, and each reading is kept."""
 
     def __init__(self) -> None:
         self._known: dict[str, InstanceOf[Any]] = {}
@@ -131,7 +131,7 @@ class Source(ABC):
             raise error from None
 
     def kind_in_file(self, path: str, options: Mapping[str, Any] | None) -> str:
-        """Return the kind of problem in a file, from which the instance is read.
+        """Return the kind of problem that a file holds, which is tried as cities and as a graph.
 
         Parameters
         ----------
@@ -294,7 +294,7 @@ class _NamedFile(Source):
             f"instance.terminals='[{first}, {last}]'{directed}", self.path)
 
     def _no_cities(self) -> str:
-        """Return why the file cannot be read as costs of cities, in brackets, or "" if it can, or if it is a graph."""
+        """Return why the file cannot be read as costs of cities, in parentheses, or "" if its format is for graphs."""
         try:
             self.instance("tsp")
         except OtherKindError:

@@ -183,7 +183,7 @@ def _existing_result(planned: PlannedRun) -> Contents:
         require_own_hash(contents, planned.output)
         if contents.value("job", "hash") == planned.hash:
             require_kind(contents, planned.job, planned.output)
-            answer_lines(contents, planned.output)  # which will be printed
+            answer_lines(contents, planned.output)  # raises here, not when they are printed
     except DamagedFileError as error:
         raise DamagedFileError(f"the output exists: {error}; {way_out}") from None
     except InputError as error:

@@ -17,7 +17,7 @@ from jobs.benchmarks.gpu.cases import Case, cases, held_karp_floor
 from jobs.benchmarks.gpu.measure import chosen
 from jobs.benchmarks.gpu.parts import parts
 from jobs.benchmarks.gpu.profile import PROFILED
-from jobs.benchmarks.gpu.record import counts, longest, recording
+from jobs.benchmarks.gpu.record import before_longest, counts, recording
 from jobs.benchmarks.gpu.shapes import SWEEPS, Sweep
 from jobs.benchmarks.gpu.steps import Step, recorded, run_part
 from tests.markdown import tables
@@ -131,7 +131,7 @@ def test_a_case_that_launches_other_kernels_is_refused(monkeypatch):
     launches = measure.counted_launches("it", case, None, OneKernel(), SerialComm())
     assert [(launch.kernel, launch.blocks, launch.threads) for launch in launches] == [("step", 8, 32)] * 3
     other = replace(case, kernels=("step", "step_u2"))
-    with pytest.raises(InputError, match="the case it does not launch step_u2"):
+    with pytest.raises(InputError, match="the case it did not launch step_u2"):
         measure.counted_launches("it", other, None, OneKernel(), SerialComm())
 
 
@@ -150,7 +150,7 @@ def test_the_longest_launch_is_found():
     device = OneKernel()
     with recording(device, timed=True) as launches:
         run_thrice(None, None, device, None)
-    assert longest(launches, "step") == 1 and counts(launches) == {"step": 3}
+    assert before_longest(launches, "step") == 1 and counts(launches) == {"step": 3}
 
 
 def test_other_bytes_are_found(monkeypatch, capsys):

@@ -85,7 +85,7 @@ def test_each_rank_gets_the_nearest_gpu_that_is_free(gpus_of_nodes, nodes_of_ran
 
     choices = on_hosts(["a"] * len(nodes_of_ranks), body)
     assert [choice.gpu.index for choice in choices] == expected
-    assert ("the nearest that is free" in choices[0].reason) == (len(set(gpus_of_nodes)) > 1)
+    assert ("the nearest of those" in choices[0].reason) == (len(set(gpus_of_nodes)) > 1)
 
 
 @given(st.lists(st.lists(st.integers(10, 30), min_size=4, max_size=4), min_size=1, max_size=4))

@@ -311,7 +311,7 @@ class ColonyStop:
 
 @dataclass
 class Exploration:
-    """The search of all colonies, of which each rank iterates its own.
+    """A run of all colonies, of which each rank iterates its own.
 
     Attributes
     ----------
@@ -331,7 +331,7 @@ class Exploration:
     iterations: int = 0
 
     def __post_init__(self) -> None:
-        """Say how much a checkpoint takes of this rank, about."""
+        """Tell the stop criterion about how many bytes of a checkpoint are this rank's."""
         search = self.search
         self.stop.nbytes = sum(search.buffers[name].nbytes for name in search.kept) if search else 0
 

@@ -72,12 +72,15 @@ class AntInstance:
 
     @property
     def shift(self) -> int:
-        """What a tour of the instance costs more than by `cost`."""
+        """What is added to the length of a tour by `cost`, to get its cost in the instance."""
         return self.n * self.offset
 
 
 def ant_instance(tsp: Tsp) -> AntInstance:
-    """Renumber an instance that can be searched. Integers alone decide, so it is the same on all ranks."""
+    """Return an instance as the kernels have it, its cities numbered along a nearest-neighbour tour.
+
+    Integers alone are compared, so it is the same on all ranks.
+    """
     order = nearest_neighbour_tour(tsp.cost)
     offset = min(0, int(tsp.cost.min()))
     cost = np.empty((tsp.n, tsp.n), np.int32)

@@ -256,7 +256,7 @@ class LocalSearch:
     def threads_for(kind: str, breadth: int, tours: int, info: DeviceInfo) -> int:
         """Return the threads of a block: more than `TOUR_THREADS` if tours are few, so that several share an item.
 
-        A CPU has one in any case.
+        A CPU runs a block with one thread, whatever this returns.
         """
         parts = min(MOST_PARTS, info.units * TOURS_A_MULTIPROCESSOR // max(1, tours))
         return TOUR_THREADS * -(-max(1, parts * ITEMS[kind] * breadth) // TOUR_THREADS) if parts > 1 else TOUR_THREADS

@@ -38,9 +38,11 @@ NO_PATH = {2: 2**15 - 1, 4: 2**31 - 1, 8: LARGEST_SUM + 1}
 
 
 def tie(order: Sequence[int]) -> tuple[int, ...]:
-    """Return what equally good orders are compared by, and so are ends of orders: the smallest is the answer.
+    """Return the key by which equally good orders, or ends of orders, are compared: the smallest one is the answer.
 
-    Orders are found from their last city to their first, so what an end says must not depend on what comes before it.
+    Every method finds an order from its last city to its first. So the key of an end must be the beginning of the key
+    of each order with this end; a rule that looks at the first cities before would also need tables of paths to the
+    depot.
     """
     return tuple(order[::-1])
 
@@ -130,7 +132,7 @@ class Core:
             raise InputError(f"held-karp.objective: {what}")
         return times(self.cost, np.array(factors, np.int64)[:, None, None])
 
-    def without_dearest(self, table: NDArray[np.int64]) -> NDArray[np.int64]:
+    def with_free_depot(self, table: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return costs by place with `FREE` for the arcs of a depot that is no city."""
         m, free = len(self.cities), table.copy()
         if m == 0 and not (self.before and self.after):
@@ -204,7 +206,7 @@ class OrderProblem:
     by_place: bool = field(init=False)
 
     def __post_init__(self) -> None:
-        """Look whether costs depend on the place, which a copy of the array no longer tells."""
+        """Set `by_place` from the array's stride, which is 0 if all places have the same costs. A copy loses it."""
         object.__setattr__(self, "by_place", self.m > 0 and self.cost.strides[0] != 0)
 
     @property
@@ -260,7 +262,7 @@ def order_problem(tsp: Tsp, question: TourQuestion) -> OrderProblem:
     if not core.possible():
         table = np.broadcast_to(NO_ARC, table.shape)
     if question.objective in ("bottleneck", "lexicographic"):
-        return OrderProblem(core, "max", core.without_dearest(table), core.predecessors())
+        return OrderProblem(core, "max", core.with_free_depot(table), core.predecessors())
     problem = OrderProblem(core, "add", table, core.predecessors())
     if question.objective == "finish":
         return _with_windows(problem)

@@ -125,7 +125,7 @@ class Parameters(Table, frozen=True):
     windows_sha256: str | None = None
 
     def stops(self) -> tuple[str, ...]:
-        """Return the keys of `[stop]`, which the lattice cannot honour."""
+        """Return the keys of `[stop]` that a job may have: none with method "lattice"."""
         return () if self.method == "lattice" else self.STOPS
 
     def can_resume(self) -> bool:

@@ -255,6 +255,8 @@ def agreed_hierarchy(
             return found
         if not attempt.searches:
             raise InputError(f'engine "phast": {found.reason}; choose "{other}"', graph.name)
+        if found.forever:
+            return found
         return replace(found, reason=f"{found.reason}, which does not pay for {attempt.searches} searches")
 
     found = comm.once_per_host(make)

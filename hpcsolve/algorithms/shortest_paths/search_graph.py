@@ -119,7 +119,7 @@ class SearchGraph:
         return found
 
     def renumbered(self, new: NDArray[np.uint32]) -> SearchGraph:
-        """Return the graph with other numbers of its vertices. The arcs of a vertex keep their order.
+        """Return the graph with its vertices renumbered. The arcs of a vertex keep their order.
 
         Parameters
         ----------
@@ -168,7 +168,8 @@ def lay_out(graph: Graph, keys: Keys, order: NDArray[np.int64] | None = None) ->
     incoming = outgoing if back is graph else _rows(back, order, place, keys)
     least, most = (graph.weights.min(), graph.weights.max()) if graph.arcs else (1, 1)
     plateaus = bool(least == 0)
-    if graph.weights.dtype.kind == "f":  # else no distance is so long that a weight is rounded away
+    if graph.weights.dtype.kind == "f":
+        # Only if the lightest arc is so much shorter than a path can it vanish when it is added.
         plateaus = float(least) * 2.0**52 <= float(most) * graph.n
     return SearchGraph(order.astype(np.uint32), *outgoing, *incoming, plateaus)
 

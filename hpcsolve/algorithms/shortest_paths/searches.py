@@ -36,8 +36,8 @@ NOTHING = np.empty(0, np.uint64)
 class Want(IntFlag):
     """What is wanted of searches, as bits, and what an engine delivers.
 
-    With `UNCHECKED` the check may be left out, where nobody reads it. The last two are asked of engines alone: searches
-    from several seeds together, and the counters `wrong` and `cut`.
+    With `UNCHECKED` the check may be left out, where nobody reads it. `SEVERAL_SEEDS` (searches from several seeds
+    together) and `CHECKED` (the counters `wrong` and `cut`) say only what an engine can do.
     """
 
     DISTANCES = 1

@@ -97,7 +97,7 @@ class ShortestPaths(Algorithm):
         a_vertex = (max(map(sum, zip(device, host))) + shared) / max(graph.n, 1)
         table = asked.pairs is None and asked.reduction is None
         smaller = '[shortest-paths] reduce = ["sum"] keeps the sum of each row in place of the table' if table else ""
-        return Plan(device, host, count * graph.arcs, "arc of Dijkstra's", (0,) * ranks, details,
+        return Plan(device, host, count * graph.arcs, "arc of Dijkstra's algorithm", (0,) * ranks, details,
                     lambda free: int(min(free) / max(a_vertex, 1)), shared, smaller=smaller)
 
     def run(

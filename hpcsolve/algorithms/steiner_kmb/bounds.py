@@ -1,10 +1,10 @@
 """Lower bounds on the weight of Steiner trees, and the edges that a dual ascent shows to be in no lighter tree.
 
-A search carries one `LowerBound` in its state (reductions.py), which ends it when it meets the best tree, and which the
-result has. It begins with `certified_bound`, of the graph as it was read, whose proof a result holds: the dual values
-of the best ascent, or the terminal distance graph. It rises where `bounds_of` a reduced graph or the program over sets
-of terminals prove more, which only the search itself proves (`SteinerState.raised`). A new bound is one more value in
-`bounds_of`.
+A search carries one `LowerBound` in its state (reductions.py), and ends when the bound meets the weight of the best
+tree. It begins with `certified_bound`, of the graph as it was read. The result has the proof of that one: the dual
+values of the best ascent, or the terminal distance graph. `SteinerState.raised` raises it where `bounds_of` a reduced
+graph, or the program over sets of terminals, proves more. Of this the search itself is the only proof: mode exact has
+it in the result, mode best the certified bound alone. A new bound is one more value in `bounds_of`.
 
 Ascents are made by cuda_src/host/dual_ascent.cpp. What an ascent leaves of the weights are reduced costs.
 """

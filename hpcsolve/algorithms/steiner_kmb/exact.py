@@ -149,8 +149,8 @@ def _by_program(now: SteinerState, work: Work, memory: int | None, run: Setting,
 def without_heavy(now: SteinerState, ascents: list[Cuts], heavy: Mask) -> tuple[SteinerState, list[Cuts]]:
     """Return what is left without the edges that are in no lighter tree, and the ascents for that graph.
 
-    No terminal is contracted, so the cuts stay the same. The distances of a vertex that stays hold: those in what the
-    ascents left of the weights are the same along the edge that replaces a chain, and no shorter without some edges.
+    No terminal is contracted, so the cuts stay the same. The distances by reduced costs hold for the vertices that
+    stay: an edge that replaces a chain is as long as the chain, and without some edges no path is shorter.
     """
     before, now = now.smaller, now.without(heavy, np.empty(0, np.int64), {"lighter": int(heavy.sum())})
     stays = np.isin(before.graph.labels, now.smaller.graph.labels)

@@ -155,7 +155,7 @@ class Network:
     ) -> Indices:
         """Return the tree after passes of moves, which end when none makes it lighter, or when the search is over.
 
-        Moves of a kind are looked for when there is none of the kinds before it.
+        A kind is tried only where no move of the kinds before it makes the tree lighter.
         """
         while True:
             for kind in kinds:
@@ -178,7 +178,7 @@ class Network:
         room
             The most edges in all moves of a pass. A move that does not fit is left to the next pass.
         budget
-            Of key-vertex elimination.
+            The most work of key-vertex elimination.
         """
         more = {"budget": budget} if kind == VERTICES else {}
         made = self.device.call(MOVES_FILE, f"tree_moves_{kind}", net=self.group(), root=int(self.terminals[0]),
@@ -191,7 +191,7 @@ class Network:
         return sorted(found, key=lambda move: -move.gain)
 
     def after_moves(self, tree: Indices, found: list[Move]) -> Indices | None:
-        """Return a lighter tree, improved, after all moves that share no vertex with one before them.
+        """Return a lighter tree, improved, after all moves that share no vertex with one of greater gain.
 
         If that is no lighter tree, it is the one after the first half, quarter, ... of these moves, or else None.
         """

@@ -289,7 +289,7 @@ class NodeTable:
 
     @staticmethod
     def links_bytes(n: int, terminals: int, width: int, threads: int) -> int:
-        """Return the bytes that the functions take beside it: links of vertices, and a panel for each thread."""
+        """Return what the host's functions take beside the table: links of vertices, a panel for each thread."""
         return (4 + LINKS_A_VERTEX * (4 + width)) * n + threads * PANEL * capacity(terminals) * width
 
     @staticmethod

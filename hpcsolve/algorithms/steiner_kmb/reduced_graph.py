@@ -68,7 +68,7 @@ class Edges:
         return Edges(vertices[self.tails], vertices[self.heads], self.weights)
 
     def kept(self, mask: Mask) -> tuple[Edges, Origin]:
-        """Return the edges that a mask keeps."""
+        """Return the edges that a mask keeps, and where each comes from."""
         which = np.flatnonzero(mask)
         return self.part(which), Origin(np.arange(len(which) + 1), which)
 
@@ -163,7 +163,8 @@ class ReducedGraph:
         counts
             How many edges this removes, by kind, to be added to the counts.
         weightless
-            Whether edges of weight 0 are contracted: then a new vertex is a terminal only if an end was one.
+            Whether edges of weight 0 are contracted. Then a new vertex is a terminal only if one of its vertices was,
+            and the counts begin here.
         """
         graph, n, edges = self.graph, self.graph.n, self.edges
         total = {kind: self.counts.get(kind, 0) + counts.get(kind, 0) for kind in {**self.counts, **counts}}

@@ -140,7 +140,7 @@ class SteinerState:
         return replace(self, bound=replace(self.bound, value=value)) if value > self.bound.value else self
 
     def bounded(self, net: Network, ascents: Iterable[int]) -> SteinerState:
-        """Return the state raised to the greatest of `bounds_of` the reduced graph, given its network."""
+        """Return the state with its bound raised to the greatest of `bounds_of`, given the network of the graph."""
         return self.raised(max(bounds_of(net, ascents)))
 
     def without(self, removed: Mask, contracted: Indices, counts: Mapping[str, int]) -> SteinerState:

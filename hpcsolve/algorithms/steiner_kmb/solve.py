@@ -125,7 +125,7 @@ class SteinerKmb(Algorithm):
         if mode in ("best", "exact"):
             sent = nodes.NodeTable.sent_bytes(reduced_graph.left_of(graph)[0], k, ranks, keys.dtype.itemsize)
         work = graph.arcs * (1 if mode == "fast" else k)
-        return Plan(device, host, work, "arc of Dijkstra's", tuple(sent), details, largest, shared)
+        return Plan(device, host, work, "arc of Dijkstra's algorithm", tuple(sent), details, largest, shared)
 
     def run(
         self, stated: TreeStatement, device: Device, comm: Comm, report: Report = silent,
@@ -268,7 +268,7 @@ def _memory(
     if not fast:
         of_searches, building = terminal_rows.shared_search_bytes(graph, parameters, keys, cores)
         shared += of_searches
-    ascent = 20 * graph.n + 16 * graph.arcs  # what the function holds, beside what it leaves of the weights
+    ascent = 20 * graph.n + 16 * graph.arcs  # what a dual ascent holds beside the reduced costs
     tables = [len(share) * k * width * parameters.matrix for share in even_shares(k, ranks)]
     local, on_device, on_host = searching or parameters.exchange, [], []
     for rank, table in enumerate(nodes.NodeTable.bytes_for(n, k, ranks, width) if searching else tables):

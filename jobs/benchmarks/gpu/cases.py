@@ -29,8 +29,7 @@ SEARCH_SECONDS, GRID_SECONDS = 12e-6, 0.6e-3
 """The least time of a search by Near-Far: on New York beside many others, and on R-MAT 20 alone."""
 SWEEP_LINES = 10.33
 """Lines of 128 bytes a vertex that a sweep from 32 sources, its check and its rows move on New York (phast.py)."""
-VERTICES = 264346
-"""Of New York."""
+NEW_YORK_VERTICES = 264346
 CITIES = {2: (24, 26, 28, 30, 32, 34), 4: (24, 26, 28, 30, 32, 33)}
 BOUND_ROUNDS = {32: 365}
 """Rounds of bounds in a proof, the same on every device: the launches of bounds_price that
@@ -50,7 +49,7 @@ class Case:
     problem
         Reads or generates it.
     kernels
-        The kernels whose time is measured. A run on a GPU must launch all of them.
+        The kernels that the case is made for. A run on a GPU must launch all of them.
     floor
         The least seconds of its kernels, None if not known.
     """
@@ -104,12 +103,12 @@ def _batches(small: bool) -> dict[str, Case]:
 
 
 def _paths(small: bool) -> dict[str, Case]:
-    found, size = {}, 2000 if small else VERTICES
+    found, size = {}, 2000 if small else NEW_YORK_VERTICES
     make = (lambda: read_graph_named("road:2000")) if small else _new_york
     for sources in (6, 24) if small else (264, 528, 1584):
         asked = {"sources": list(range(1, size, size // sources))[:sources]}
         groups = -(-sources // 32)
-        swept = groups * VERTICES * SWEEP_LINES * 128 / MEMORY_RATE
+        swept = groups * NEW_YORK_VERTICES * SWEEP_LINES * 128 / MEMORY_RATE
         climb_and_sweep = ("phast_climb_u4_32", "phast_sweep_u4_32")
         found[f"near-far-{sources}"] = Case("shortest-paths", make, ("near_far_solve_u4",),
                                             {**asked, "engine": "near-far"}, floor=sources * SEARCH_SECONDS)

@@ -93,8 +93,9 @@ def measured(name: str, case: Case, device: Device, comm: Comm, repeats: int) ->
             print(f"{name} is left out: {refusal}", flush=True)
         return
     where = name if comm.size == 1 else f"{name} on {comm.size} ranks"
+    devices = len(set(comm.allgather(device.info.uuid)))
     for what in runs[0] if runs else ():
-        floor = case.floor / comm.size if case.floor and what == "kernels" else None
+        floor = case.floor / devices if case.floor and what == "kernels" else None
         yield Figure(f"{where}, {what}", device.info.name, min(run[what] for run in runs), floor)
     if comm.rank == 0:
         each = ", ".join(f"{kernel} {count}" for kernel, count in counts(launches).items())
@@ -113,9 +114,10 @@ def counted_launches(name: str, case: Case, problem: object, device: Device, com
     """
     with recording(device) as launches:
         timed(case, problem, device, comm)
-    missing = set(case.kernels) - set(counts(launches)) if device.info.kind == "cuda" else set()
+    launched = {kernel for names in comm.allgather(list(counts(launches))) for kernel in names}
+    missing = set(case.kernels) - launched if device.info.kind == "cuda" else set()
     if missing:
-        raise InputError(f"the case {name} does not launch {', '.join(sorted(missing))}: name its kernels in cases.py")
+        raise InputError(f"the case {name} did not launch {', '.join(sorted(missing))}; cases.py names its kernels")
     return launches
 
 

@@ -61,7 +61,7 @@ def sanitizer(small: bool) -> list[Step]:
 def times(small: bool) -> list[Step]:
     """Return the measurements: launches, then each algorithm by itself, then Held-Karp on several ranks.
 
-    The ranks have a GPU each if there are enough, else they share one, which says what their messages cost.
+    The ranks have a GPU each if there are enough, else they share one, and the time shows what their messages cost.
     """
     groups = {"held-karp 16-bit": "held-karp-*-u2", "held-karp 32-bit": "held-karp-*-u4", "bounds": "bounded-*",
               "batches": "batch-*", "near-far": "near-far-*", "phast": "phast-*", "sums": "sums-*", "r-mat": "rmat-*",
@@ -87,7 +87,7 @@ def sweeps(small: bool) -> list[Step]:
 def _module(
     name: str, module: str, seconds: float, *words: str, small: bool, before: tuple[str, ...] = (), needs: str = ""
 ) -> Step:
-    """Return a step that runs a module of this package, small ones once."""
+    """Return a step that runs a module of this package, with one repetition if it is small."""
     once = ("--repeats", "1") if module in ("measure", "shapes") else ()
     options = ("--small", *once) if small else ()
     return Step(name, (*before, PYTHON, "-m", f"jobs.benchmarks.gpu.{module}", *words, *options), seconds, needs=needs)

@@ -2,8 +2,8 @@
 
     python -m jobs.benchmarks.gpu.profile held_karp_step_u2    # or another of PROFILED; by default all
 
-The kernel's launches are timed one by one first, without ncu, so that it is not an early one, whose blocks are nearly
-empty, that is profiled. ncu counts the same launches, since each run makes the same ones.
+The kernel's launches are timed one by one first, without ncu, so that the longest launch is profiled, not an early one
+with nearly empty blocks. ncu counts the same launches, since each run makes the same ones.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hpcsolve.parallel.comm import SerialComm
 from jobs.benchmarks.common.command import end_with, new_parser
 from jobs.benchmarks.gpu.cases import cases
 from jobs.benchmarks.gpu.measure import timed
-from jobs.benchmarks.gpu.record import longest, recording
+from jobs.benchmarks.gpu.record import before_longest, recording
 
 PROFILED = {
     "held_karp_step_u2": ("held-karp-28-u2", "held-karp-12-u2"),
@@ -63,9 +63,12 @@ def _profile(kernel: str, name: str, device: str, small: bool) -> int:
 def launches_before(kernel: str, name: str, device: str, small: bool) -> int:
     """Return how many launches of a kernel come before its longest one in a case."""
     case = cases(small)[name]
-    with open_device(device, SerialComm(), share_gpu=True)[0] as opened, recording(opened, timed=True) as launches:
-        timed(case, case.problem(), opened, SerialComm())
-    return longest(launches, kernel)
+    problem = case.problem()
+    with open_device(device, SerialComm(), share_gpu=True)[0] as opened:
+        timed(case, problem, opened, SerialComm())  # what happens only once would make an early launch look long
+        with recording(opened, timed=True) as launches:
+            timed(case, problem, opened, SerialComm())
+    return before_longest(launches, kernel)
 
 
 if __name__ == "__main__":

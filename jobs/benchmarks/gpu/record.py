@@ -77,7 +77,7 @@ def counts(launches: list[Launch]) -> dict[str, int]:
     return dict(Counter(launch.kernel for launch in launches).most_common())
 
 
-def longest(launches: list[Launch], kernel: str) -> int:
+def before_longest(launches: list[Launch], kernel: str) -> int:
     """Return how many launches of a kernel come before its longest one."""
     own = [launch.seconds for launch in launches if launch.kernel == kernel]
     return own.index(max(own))

@@ -39,13 +39,13 @@ class Sweep:
     case, small
         Names of the cases that are timed, large and small.
     kernel
-        The kernel whose launches have the number; its name without the width, where that is the number.
+        The kernel whose launches show the value; its name without the width, if the width is the value.
     unit
         What the values count.
     shape
         Returns a context manager in which launches have a value.
     reached
-        Returns the value of a launch, given the units of the device.
+        Returns the value that a launch has, given the number of multiprocessors.
     small_values
         Those of the small case; by default the first two.
     """
@@ -153,7 +153,7 @@ def swept(sweep: Sweep, case: Case, device: Device, repeats: int) -> Iterator[tu
     Raises
     ------
     InputError
-        No launch on a GPU has a value, so that the times would say nothing of it.
+        On a GPU, no launch has the value that was set, so that the times would say nothing of it.
     """
     problem, comm = case.problem(), SerialComm()
     for value in sweep.values:

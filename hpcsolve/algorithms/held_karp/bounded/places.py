@@ -81,7 +81,10 @@ class PlaceCosts:
         return ends and not self.before.any() and np.array_equal(inner, inner[::-1].transpose(0, 2, 1))
 
     def halved(self) -> PlaceCosts:
-        """Return the problem with half of a reversible one's orders: of two cities far apart a certain one is first."""
+        """Return the problem with those orders alone that visit the first of two distant cities before the second.
+
+        The other orders of a reversible problem are their reverses.
+        """
         m = self.cities
         cost = np.where(self.cost[1] == NO_ARC, -1, self.cost[1])
         first, second = np.unravel_index(int(cost.argmax()), cost.shape)

@@ -189,7 +189,8 @@ class Prover:
     def _through_levels(self) -> Proof | None:
         """Tighten the bounds level by level. Return a proof if the run ends here."""
         for level in range(self.level, len(self.levels)):
-            if self.best.lower >= self.best.upper and self.best.order is None:  # every order is dearer than any can be
+            # The lower bound meets the value that no order can exceed, and no order was found: there is none.
+            if self.best.lower >= self.best.upper and self.best.order is None:
                 return self._no_order()
             rounds, step = (3 * self.rounds, FIRST_STEP) if level == 0 else (self.rounds, LATER_STEP)
             if self._tighten(self.levels[level], rounds, step, colony=level):

@@ -168,7 +168,7 @@ def _narrowed(expander: Expander, layer: Layer, place: int, width: int, found: S
 
 
 def smallest(words: Sequence[NDArray[np.unsignedinteger]], room: int, comm: Comm) -> NDArray[np.bool_]:
-    """Return which of this rank's rows are among the `room` smallest of all ranks', which have more. Collective.
+    """Return which of this rank's rows are among the `room` smallest of all ranks, which have more rows. Collective.
 
     Parameters
     ----------
@@ -208,7 +208,7 @@ class Tracer:
     def ends(self) -> tuple[int, Keys, NDArray[np.int64]]:
         """Return the least reduced cost of an order, and the keys and values of the last states of such orders.
 
-        The cost is `NO_PATH` if there is no order.
+        Collective. The cost is `NO_PATH` if there is no order.
         """
         last = self.layers[-1]
         total = last.values + self.cost[self.cities, last_cities(last.keys), 0]
@@ -239,7 +239,10 @@ class Tracer:
         return None if reverse is None else min(self.order(), reverse, key=tie)
 
     def _reverse(self) -> list[int] | None:
-        """Return the first by the tie rule of the reverses of the orders of least cost. As `order_or_reverse`."""
+        """Return the first by the tie rule of the reverses of the orders of least cost.
+
+        It is None if too many states are on such orders.
+        """
         _, keys, values = self.ends()
         found, held = [(keys, values)], len(keys)
         for place in range(self.cities, 1, -1):

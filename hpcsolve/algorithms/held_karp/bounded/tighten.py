@@ -178,7 +178,8 @@ class Tightener:
             if not direction.any():
                 break
             gap = max(scale, scale * self.best.upper - value)
-            norm = sum(d * d for d in direction.tolist())  # by step * gap / norm, in exact integers
+            norm = sum(d * d for d in direction.tolist())
+            # Each multiplier moves by step * gap / norm. Python's integers, since the products exceed 64 bits.
             self.multiplier = np.array([m + step * gap * d * UNIT // (norm * STEP) for m, d in zip(
                 self.multiplier.tolist(), direction.tolist(), strict=True)], np.int64)
         self.multiplier = kept

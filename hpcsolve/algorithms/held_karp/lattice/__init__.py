@@ -4,7 +4,7 @@ Two half runs meet in the middle, on all ranks, with states of 16 or 32 bits (ke
 cuda_src/held_karp/held_karp.cu). Begin with planes.py. All other objectives and constraints have one table of their
 own: orders/ beside this folder.
 
-run.py      `plan` and `run` with these tables, and the tour, from where its halves meet
+run.py      the plan and the run with these tables, and how the tour is found from the states where its halves meet
 reduce.py   from costs to 16- or 32-bit states, exactly, with a heuristic tour as upper bound
 split.py    cities into low, mid and top ones; one rank's share: slices, buffers and messages, to the byte
 planes.py   the distributed dynamic program: two half runs that meet, their steps, messages and checkpoints

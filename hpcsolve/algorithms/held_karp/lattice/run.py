@@ -1,4 +1,4 @@
-"""A job's calls, `plan` and `run` with a table of all states, and the tour that a run finds.
+"""The plan and the run of a job with a table of all states, and how the tour is found in it.
 
 The dynamic program keeps its middle layer alone, so the tour is found from two problems of about half the cities, which
 are solved in the same way until they are so small that all orders can be tried.
@@ -118,7 +118,7 @@ def cheapest_order(
     Parameters
     ----------
     statistics
-        To which those of each run of the dynamic program over all ranks are appended.
+        The statistics of each run of the dynamic program over all ranks are appended to it.
     """
     depot = reach = len(reduced.cost) - 1
     least = _least(reduced, device, comm, statistics, report, checkpoints)

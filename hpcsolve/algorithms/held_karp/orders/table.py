@@ -175,7 +175,7 @@ class Slices:
         return total
 
     def shapes(self, state: np.dtype[Any], by_place: bool) -> dict[str, tuple[int | tuple[int, ...], Any]]:
-        """Return the buffers of the rank's table: name -> shape and dtype. `by_place`: whether costs depend on that."""
+        """Return the buffers of the rank's table: name -> shape and dtype. Costs may depend on the place."""
         arrive, leave = self.largest_exchange
         by_top = ((self.slices, self.top), np.int64)
         return {

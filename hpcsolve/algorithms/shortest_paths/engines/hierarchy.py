@@ -63,7 +63,7 @@ class Contraction:
     def rows(
         self, place: NDArray[np.uint32], weights: NDArray[Any], stays: NDArray[np.bool_]
     ) -> tuple[NDArray[np.uint32], NDArray[Any]]:
-        """Return the offsets and arcs that stay, by the place of their lower ends, as (higher end, weight) pairs."""
+        """Return the arcs that stay, by the place of their lower ends: offsets, and (higher end, weight) pairs."""
         before = np.concatenate([[0], np.cumsum(stays)])[self.first]  # arcs kept of all lower ranks
         order = np.empty(len(place), np.int64)  # the rank at each place
         order[place] = np.arange(len(place))

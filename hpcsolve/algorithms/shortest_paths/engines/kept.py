@@ -59,7 +59,7 @@ class Kept:
 
 @dataclass(frozen=True, eq=False)
 class Cache:
-    """The cache of this host, as far as it is about a graph.
+    """What the cache of this host has of a graph.
 
     Attributes
     ----------
@@ -110,7 +110,7 @@ class Cache:
         Parameters
         ----------
         worth
-            As in `contracted`. What is in the cache is taken whatever it has taken.
+            As in `contracted`. A hierarchy in the cache is used whatever work it was.
         threads
             Number of threads of the CPU.
         kept

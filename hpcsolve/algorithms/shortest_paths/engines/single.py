@@ -131,7 +131,7 @@ class Batch:
         cls, device: Device, searches: Searches, wanted: int, keys: Buffer, predecessor: Buffer | None = None,
         path_room: int = 0,
     ) -> Batch:
-        """Bring searches to a device, and make room for their answers.
+        """Return a batch of searches on a device, with room for their answers.
 
         Parameters
         ----------
@@ -232,7 +232,7 @@ class Searcher(Prepared):
             self.launch(self.engine.files[0], min(self.blocks, len(searches)), batch)
             overflowed = batch.out["overflowed"]
             assert overflowed is not None
-            numbers = np.flatnonzero(overflowed.download()).tolist()  # of the blocks' scratch
+            numbers = np.flatnonzero(overflowed.download()).tolist()  # for which the scratch of a block was too small
         for number in numbers:
             self.solve_by_grid(batch, number)
         if reducer is not None:
