@@ -32,9 +32,10 @@ def test_each_fault_has_a_test(rows):
 
 
 def test_each_test_exists(rows, repository):
-    for file, name in {found for tests in rows.values() for found in TEST.findall(tests)}:
-        assert (repository / file).is_file(), file
-        assert not name or name in functions(repository / file), f"{file}::{name}"
+    named = {found for tests in rows.values() for found in TEST.findall(tests)}
+    known = {file: functions(repository / file) for file, _ in named if (repository / file).is_file()}
+    missing = {(file, name) for file, name in named if file not in known or (name and name not in known[file])}
+    assert missing == set()
 
 
 def test_all_tests_of_the_folder_are_in_the_table(rows, repository):
