@@ -248,7 +248,7 @@ def choose(
         kind = source.kind_in_file(path, given.get("instance"))
         method, instance = source.method_and_instance(kind, resources, (), given.get("stop", {}))
     else:
-        method = as_named(name, resources, given.get("stop", {}))
+        method = as_named(name, resources, given.get("stop", {}), given.get(name, {}))
     table = {**_table(method.algorithm, path, given), "stop": dict(method.stop), method.algorithm: dict(method.keys)}
     options = {"algorithm": "--algorithm"} | ({} if "seconds" not in method.stop else {"stop.seconds": "--seconds"})
     options |= dict.fromkeys(apply_overrides(table, overrides), "--set")

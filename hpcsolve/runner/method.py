@@ -2,8 +2,9 @@
 
 `method_for` follows from its arguments alone. Under `hpcsolve solve` every rank calls it before MPI starts, because the
 kernels are built then. So its arguments must not differ between ranks: if there are several, they have no cores and no
-free memory. What the method needs is compared with the free memory before anything is allocated, as for every job.
-`hpcsolve.solve` calls it on rank 0.
+free memory. Their GPUs may differ, since only a number of colonies follows from them, and rank 0's job counts. What the
+method needs is compared with the free memory before anything is allocated, as for every job. `hpcsolve.solve` calls it
+on rank 0.
 """
 
 from __future__ import annotations
@@ -11,14 +12,14 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hpcsolve.algorithms.base import StopCriteria
 from hpcsolve.algorithms.held_karp.statement import FEWEST_BOUNDED, MOST_CITIES
 from hpcsolve.algorithms.held_karp.statement import Parameters as HeldKarp
 from hpcsolve.algorithms.registry import NAMES, algorithm
-from hpcsolve.device.select import list_gpus, requested_threads
+from hpcsolve.device.select import Gpu, list_gpus, requested_threads
 from hpcsolve.errors import HpcsolveError
 from hpcsolve.job.convert import keys_of
 from hpcsolve.memory import available_memory
@@ -52,12 +53,15 @@ class Resources:
         The time limit that the user gives, or None.
     cores
         Cores that each rank may use; 1 where several ranks may have different numbers.
+    gpu
+        The GPU with the fewest multiprocessors that this rank may use, or None without one.
     """
 
     ranks: int = 1
     memory: int | None = None
     seconds: float | None = None
     cores: int = 1
+    gpu: Gpu | None = None
 
     @property
     def limit(self) -> dict[str, Any]:
@@ -98,17 +102,19 @@ def resources_here(
         As in a job.
     """
     ranks = announced_size(os.environ) if ranks is None else ranks
-    if ranks > 1:
-        return Resources(ranks, None, seconds)
-    memories = [available_memory()]
+    gpus: list[Gpu] = []
     if device != "cpu":
         with suppress(HpcsolveError):  # no GPU: if the job asks for one, it is refused when the device is opened
-            memories += [gpu.memory for gpu in list_gpus()]
+            gpus = list_gpus()
+    least = min(gpus, key=lambda gpu: gpu.multiprocessors, default=None)
+    if ranks > 1:
+        return Resources(ranks, None, seconds, gpu=least)
+    memories = [available_memory(), *(gpu.memory for gpu in gpus)]
     cores = len(os.sched_getaffinity(0))
     with suppress(HpcsolveError):  # a mistake in it is refused when the device is opened
         asked, _ = requested_threads(threads if isinstance(threads, int) else None, os.environ)
         cores = min(cores, asked or cores)
-    return Resources(1, min(memories), seconds, cores)
+    return Resources(1, min(memories), seconds, cores, least)
 
 
 def method_for(
@@ -135,10 +141,10 @@ def method_for(
     return _for_cities(problem, resources, stop)
 
 
-def as_named(name: str, resources: Resources, stop: Collection[str] = ()) -> Method:
-    """Return the method with the algorithm that the user of the command line names."""
+def as_named(name: str, resources: Resources, stop: Collection[str] = (), given: Collection[str] = ()) -> Method:
+    """Return the method with the algorithm that the user of the command line names, with the keys that he gives it."""
     if name == "ant-colony":
-        return Method(name, "as asked", *_ants(resources, stop))
+        return _ants("as asked", replace(resources, gpu=None) if given else resources, stop)
     keys: dict[str, Any] = {}
     if name == "steiner-kmb":
         keys = {"mode": "best"} if resources.limit or stop else {"exchange": True}
@@ -170,10 +176,23 @@ def _with_key_of(names: Collection[str], keys: Collection[str], resources: Resou
     return Method(found[0], f"since {found[1]} is a key of {found[0]}", {}, resources.limit)
 
 
-def _ants(resources: Resources, stop: Collection[str]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the keys and the stop criteria of ants: a colony for each rank."""
-    keys = {"colonies": resources.ranks} if resources.ranks > 1 else {}
-    return keys, resources.limit or ({} if stop else {"seconds": SECONDS, "stagnation": STAGNATION})
+def _ants(reason: str, resources: Resources, stop: Collection[str], n: int | None = None) -> Method:
+    """Return the method with ants: a colony for each rank, or as many as fill the ranks' GPUs.
+
+    Parameters
+    ----------
+    n
+        The number of cities, or None if it is not known yet.
+    """
+    colonies = resources.ranks
+    if resources.gpu is not None:
+        from hpcsolve.algorithms.ant_colony.solve import default_colonies
+
+        colonies *= default_colonies(resources.gpu.multiprocessors, resources.gpu.memory, n)
+        reason += f"; {counted(colonies, 'colony')} for {counted(resources.ranks, 'GPU')}"
+    keys = {"colonies": colonies} if colonies > 1 else {}
+    stop_at = resources.limit or ({} if stop else {"seconds": SECONDS, "stagnation": STAGNATION})
+    return Method("ant-colony", reason, keys, stop_at)
 
 
 def _limit(resources: Resources, stop: Collection[str]) -> dict[str, Any]:
@@ -193,7 +212,7 @@ def _for_cities(tsp: Tsp, resources: Resources, stop: Collection[str]) -> Method
         return Method("held-karp", f"since {cities} {are} few enough for a proof of the optimum")
     why = _why_not_held_karp(tsp, resources, stop)
     if why:
-        return Method("ant-colony", f"since {why}", *_ants(resources, stop))
+        return _ants(f"since {why}", resources, stop, tsp.n)
     return Method("held-karp", f"since bounds may prove the optimum of {cities}", {}, limit)
 
 

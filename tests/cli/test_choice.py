@@ -11,12 +11,14 @@ import pytest
 import hpcsolve
 from hpcsolve.algorithms.held_karp.problem import MOST_INNER_CITIES
 from hpcsolve.algorithms.registry import algorithm
+from hpcsolve.device.base import DeviceInfo
+from hpcsolve.device.select import Gpu
 from hpcsolve.errors import InputError, ResourceError
 from hpcsolve.job import job_from_table
 from hpcsolve.problems.generate.graph import road_steiner
 from hpcsolve.problems.generate.tsp import random_matrix, uniform_tsp
 from hpcsolve.problems.tsp import from_costs
-from hpcsolve.runner.method import RATE, SECONDS, STAGNATION, Method, Resources, method_for, resources_here
+from hpcsolve.runner.method import RATE, SECONDS, STAGNATION, Method, Resources, as_named, method_for, resources_here
 from tests.oracles import brute_force
 from tests.solvers import plan_of
 
@@ -41,7 +43,7 @@ def chosen(problem, resources=ALONE, keys=(), stop=()):
 
 def require_true(method, problem, resources, keys, stop):
     """Fail unless the reason is one of those known here, and is true."""
-    reason, memory = method.reason, resources.memory
+    memory, reason = resources.memory, re.sub(r"; \d+ colon(y|ies) for \d+ GPUs?$", "", method.reason)
     if found := re.fullmatch(r"since (\d+) (city is|cities are) few enough for a proof of the optimum", reason):
         assert int(found[1]) == problem.n and (found[2] == "city is") == (problem.n == 1)
         assert memory is None or need(problem, "held-karp", resources.ranks, method="lattice") <= memory
@@ -117,6 +119,26 @@ def test_the_memory_for_the_table_of_all_states_and_for_bounds():
     # Several ranks may have different amounts of memory, so none counts; each has a colony.
     assert chosen(many, Resources(ranks=3)) == ("held-karp", {}, {"seconds": SECONDS})
     assert chosen(uniform_tsp(130, 1), Resources(ranks=3)) == ("ant-colony", {"colonies": 3}, ANTS)
+
+
+def test_ants_have_as_many_colonies_as_fill_the_gpus_and_fit_in_them():
+    """132 multiprocessors improve 132 * 32 tours at a time, and a colony has 25 ants."""
+    few, many, solver = uniform_tsp(130, 1), uniform_tsp(1000, 1), algorithm("ant-colony")
+    gpu = Gpu(0, "", "", "", 80 * 2**30, (9, 0), 132)
+
+    def on_device(colonies):
+        info = DeviceInfo("cuda", "", "", "")
+        return plan_of(solver, many, solver.parameters(colonies=colonies), 1, info).device_bytes[0]
+
+    assert chosen(few, Resources(gpu=gpu)) == ("ant-colony", {"colonies": 169}, ANTS)
+    assert chosen(few, Resources(ranks=3, gpu=gpu)) == ("ant-colony", {"colonies": 507}, ANTS)
+    assert chosen(many, Resources(gpu=replace(gpu, memory=on_device(9)))) == ("ant-colony", {"colonies": 9}, ANTS)
+    assert chosen(many, Resources(gpu=replace(gpu, memory=on_device(9) - 1))) == ("ant-colony", {"colonies": 8}, ANTS)
+    assert chosen(many, Resources(gpu=replace(gpu, memory=1))) == ("ant-colony", {}, ANTS)
+    # Of an algorithm that the user names, the size is not known yet, and keys that he gives may be about the ants.
+    assert as_named("ant-colony", Resources(gpu=gpu)).keys == {"colonies": 169}
+    assert as_named("ant-colony", Resources(gpu=replace(gpu, memory=16 * 2**30))).keys == {}
+    assert as_named("ant-colony", Resources(ranks=3, gpu=gpu), given=("variant",)).keys == {"colonies": 3}
 
 
 def test_the_time_for_the_table_of_all_states():

@@ -13,6 +13,7 @@ from hpcsolve.algorithms.shortest_paths.engines import phast, studies, tile
 
 THREADS = {
     "ant_system": ant_system.CITY_THREADS,
+    "best_tours": ANT_THREADS,
     "head_tail": ANT_THREADS,
     "held_karp": BLOCK_THREADS,
     "local_search": TOUR_THREADS,

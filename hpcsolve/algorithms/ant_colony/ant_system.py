@@ -57,7 +57,6 @@ class AntSystem(Search):
             "pheromone": ((colonies, n, stride), np.uint64),
             "open": ((colonies, ants, -(-n // 32)), np.uint32),
             "tours": ((colonies, ants, n), np.uint16),
-            "lengths": ((colonies, ants), np.uint64),
             "amounts": ((colonies, ants), np.uint64),
             "adjacent": ((colonies, -(-ants // LINE), n, LINE), np.uint32),
         }

@@ -17,7 +17,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.ant_colony.instance import AntInstance, Powers, Shapes, allocated, unit_of
+from hpcsolve.algorithms.ant_colony.instance import (
+    ANT_THREADS,
+    AntInstance,
+    Powers,
+    Shapes,
+    allocated,
+    unit_of,
+)
 from hpcsolve.algorithms.ant_colony.parameters import Parameters
 from hpcsolve.algorithms.base import Outcome, Report, StopCriteria
 from hpcsolve.answers.contents import Column, Dataset, columns
@@ -30,6 +37,9 @@ from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.tsp import Tsp
 from hpcsolve.wording import counted
 
+BEST_FILE = "ants/best_tours"
+CITIES_A_WORD = 4
+"""Cities of a best tour in a 64-bit word (cuda_src/ants/best_tours.cu)."""
 NO_TOUR = 2**62
 """A length above that of any tour."""
 MOST_ROWS = 1024
@@ -84,7 +94,10 @@ class Search(ABC):
     unit
         The unit of pheromone.
     buffers
-        By name; among them `tours`, uint16 (colonies, ants, n), in the numbers of `AntInstance`, and `pheromone`.
+        By name; among them `tours`, uint16 (colonies, ants, n), in the numbers of `AntInstance`, `lengths`, uint64
+        (colonies, ants), and `pheromone`.
+    best
+        The shortest tour of each colony in this iteration, the first of equal ones, uint16 (colonies, n).
     kept
         The names of the buffers from which `remade` makes all others that `learn` leaves for the next iteration. They
         have a row for each colony.
@@ -99,6 +112,11 @@ class Search(ABC):
         depositors = self.ants if parameters.variant == "ant-system" else 1
         self.unit = unit_of(instance.greedy_length, instance.bound, instance.n, depositors, parameters.evaporation)
         self.buffers = allocated(device, self.shapes(instance.n, len(keys), self.ants, parameters))
+        colonies, words = len(keys), -(-instance.n // CITIES_A_WORD)
+        found = self.buffers["found"] = device.empty(*found_shape(instance.n, colonies, self.ants))
+        self.buffers["lengths"] = found.view(0, (colonies, self.ants))
+        self.buffers["best"] = found.view(colonies * self.ants, (colonies, words))
+        self.best = np.zeros((colonies, instance.n), np.uint16)
         self.buffers["cost"].upload(instance.cost)
         self.buffers["keys"].upload(keys)
         first = np.full(self.buffers["pheromone"].shape, self.unit.first_pheromone, np.uint64)
@@ -107,14 +125,25 @@ class Search(ABC):
     @staticmethod
     @abstractmethod
     def shapes(n: int, colonies: int, ants: int, parameters: Parameters) -> Shapes:
-        """Return the shapes and types of all buffers, by name."""
+        """Return the shapes and types of all buffers but those of `found_shape`, by name."""
 
     def construct(self, iteration: int) -> NDArray[np.uint64]:
-        """Construct the tours of all ants, and return their lengths, shape (colonies, ants)."""
+        """Construct the tours of all ants, find each colony's best one, and return all lengths, (colonies, ants)."""
         self.timer.start()
         self.construct_on_device(iteration)
         self.timer.stop()
-        return self.buffers["lengths"].download()
+        return self.found()
+
+    def found(self) -> NDArray[np.uint64]:
+        """Find each colony's best tour on the device, and return all lengths: one copy to the host brings both."""
+        own, (colonies, n), kernel = self.buffers, self.best.shape, self.device.kernel(BEST_FILE, "best_tours")
+        self.timer.start()
+        kernel(colonies, ANT_THREADS, sizes=self.sizes(), lengths=own["lengths"], tours=own["tours"], best=own["best"])
+        self.timer.stop()
+        words = own["found"].download()
+        lengths, tours = words[: colonies * self.ants], words[colonies * self.ants :]
+        self.best = tours.view(np.uint16).reshape(colonies, -1)[:, :n]
+        return lengths.reshape(colonies, self.ants)
 
     @abstractmethod
     def construct_on_device(self, iteration: int) -> None:
@@ -180,9 +209,14 @@ class Incumbents:
         for colony, ant in enumerate(lengths.argmin(axis=1).tolist()):
             if lengths[colony, ant] < self.length[colony]:
                 self.length[colony] = lengths[colony, ant]
-                self.tour[colony] = search.tour(colony, ant).download()
+                self.tour[colony] = search.best[colony]
                 self.iteration[colony] = iteration
                 self.improvements.append((int(self.numbers[colony]), iteration, int(self.length[colony])))
+
+
+def found_shape(n: int, colonies: int, ants: int) -> tuple[tuple[int], type[np.uint64]]:
+    """Return the words that an iteration brings to the host, and their type: lengths, and each colony's best tour."""
+    return (colonies * (ants + -(-n // CITIES_A_WORD)),), np.uint64
 
 
 def no_incumbents(numbers: range, n: int) -> Incumbents:
@@ -343,7 +377,7 @@ class Exploration:
             iteration = self.iterations
             lengths = search.construct(iteration) if search else np.empty((0, 1), np.uint64)
             if migration and iteration and iteration % migration == 0:
-                self._migrate(lengths)
+                lengths = self._migrate(lengths)
             if search:
                 incumbents.note(iteration, lengths, search)
             best = int(incumbents.length.min(initial=NO_TOUR))
@@ -361,8 +395,11 @@ class Exploration:
             if stop.wish != Wish.GO_ON and not ended:
                 stop.checkpoints.save(self._state(), last=not stop.complete)
 
-    def _migrate(self, lengths: NDArray[np.uint64]) -> None:
-        """Put each colony's incumbent in the place of the longest tour of the next colony, in a ring. Collective."""
+    def _migrate(self, lengths: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        """Put each colony's incumbent in the place of the longest tour of the next colony, in a ring. Collective.
+
+        Return the lengths of all tours.
+        """
         waiting, own = time.perf_counter(), self.incumbents
         parts = self.stop.comm.allgather((own.length.copy(), own.tour.copy()))
         self.stop.seconds_wait += time.perf_counter() - waiting
@@ -372,6 +409,10 @@ class Exploration:
             lengths[row, ant] = length[number - 1]
             if self.search:
                 self.search.tour(row, ant).upload(tour[number - 1])
+        if not self.search:
+            return lengths
+        self.search.buffers["lengths"].upload(lengths)
+        return self.search.found()
 
     def _rows(self) -> Mapping[str, NDArray[Any]]:
         """Return the arrays on the host that have a row for each colony."""

@@ -107,7 +107,6 @@ class MaxMin(Search):
             "incumbents": ((colonies, n), np.uint16),
             "open": ((colonies, ants, -(-n // 32)), np.uint32),
             "tours": ((colonies, ants, n), np.uint16),
-            "lengths": ((colonies, ants), np.uint64),
         }
 
     def construct_on_device(self, iteration: int) -> None:
@@ -123,7 +122,7 @@ class MaxMin(Search):
         since, depositing, amounts, bounds = self.since, [], [], []
         stuck = self._stuck(iteration)
         for colony, ant in enumerate(lengths.argmin(axis=1).tolist()):
-            length, tour = int(lengths[colony, ant]), self.tour(colony, ant).download()
+            length, tour = int(lengths[colony, ant]), self.best[colony]
             if length < since.length[colony]:
                 since.length[colony], since.tour[colony], since.improved[colony] = length, tour, iteration
             period = self._period(colony, iteration)

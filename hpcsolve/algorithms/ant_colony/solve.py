@@ -36,7 +36,8 @@ DEFAULT_ITERATIONS = 1000
 """Iterations where the job has no `[stop]` at all."""
 TRIAL_SECONDS = 1.0
 """Seconds that the trial iterates for."""
-KERNEL_FILES = ("ants/head_tail", "ants/roulette", "ants/ant_system", "ants/max_min", max_min.LOCAL_SEARCH_FILE)
+KERNEL_FILES = (colonies.BEST_FILE, "ants/head_tail", "ants/roulette", "ants/ant_system", "ants/max_min",
+                max_min.LOCAL_SEARCH_FILE)
 
 
 class AntColony(Algorithm):
@@ -53,8 +54,9 @@ class AntColony(Algorithm):
     ) -> tuple[str, ...]:
         """Return the kernel files of the variant, and of the way in which it constructs tours."""
         if parameters.variant == "mmas":
-            return ("ants/max_min", max_min.LOCAL_SEARCH_FILE)
-        return ("ants/head_tail" if parameters.strategy == "head-tail" else "ants/roulette", "ants/ant_system")
+            return (colonies.BEST_FILE, "ants/max_min", max_min.LOCAL_SEARCH_FILE)
+        constructing = "ants/head_tail" if parameters.strategy == "head-tail" else "ants/roulette"
+        return (colonies.BEST_FILE, constructing, "ants/ant_system")
 
     def largest_cost(self, n: int, edges: int) -> int:
         """Return the largest difference of two costs, whatever their number."""
@@ -93,9 +95,8 @@ class AntColony(Algorithm):
             return low
 
         if info.kind == "cuda" and parameters.local_search_of(symmetric) != "none":
-            # So many colonies give every GPU as many tours to improve as it can improve at a time. The default stays
-            # one colony, because the same job gives the same bits everywhere.
-            most = ranks * -(-info.units * max_min.TOURS_A_MULTIPROCESSOR // ants)
+            # The default stays one colony, because the same job gives the same bits everywhere.
+            most = ranks * colonies_to_fill(info.units, ants)
             if 2 * parameters.colonies <= most:
                 details[TO_FILL_GPUS] = f"ant-colony.colonies = {most}"
         work = parameters.colonies * ants * tsp.n
@@ -160,12 +161,41 @@ def search_of(parameters: Parameters) -> type[colonies.Search]:
     return AntSystem if parameters.strategy == "head-tail" else Roulette
 
 
+def colonies_to_fill(units: int, ants: int) -> int:
+    """Return the number of colonies that give a GPU as many tours to improve as it can improve at a time.
+
+    Parameters
+    ----------
+    units
+        Multiprocessors of the GPU.
+    ants
+        Ants of a colony.
+    """
+    return -(-units * max_min.TOURS_A_MULTIPROCESSOR // ants)
+
+
+def default_colonies(units: int, memory: int, n: int | None = None) -> int:
+    """Return the number of colonies with default parameters that fill a GPU, as far as they fit in its memory.
+
+    Parameters
+    ----------
+    units, memory
+        Multiprocessors and bytes of the GPU.
+    n
+        The number of cities; None: the most that there may be.
+    """
+    parameters, n = Parameters(), n or MOST_CITIES
+    one, two = (device_bytes(parameters, n, True, count) for count in (1, 2))
+    fitting = 1 + (memory - one) // (two - one)
+    return max(1, min(fitting, colonies_to_fill(units, parameters.ants_of(n))))
+
+
 def device_bytes(parameters: Parameters, n: int, symmetric: bool, count: int) -> int:
     """Return the bytes of device memory of a rank with so many colonies, exactly."""
     if count == 0:
         return 0
     ants = parameters.ants_of(n)
-    shapes = dict(search_of(parameters).shapes(n, count, ants, parameters))
+    shapes = {"found": colonies.found_shape(n, count, ants), **search_of(parameters).shapes(n, count, ants, parameters)}
     if parameters.local_search_of(symmetric) != "none":
         shapes |= max_min.LocalSearch.shapes(count * ants, n, max_min.BREADTH)
     return nbytes(shapes)

@@ -8,7 +8,7 @@ from hpcsolve.algorithms.ant_colony import Parameters
 from hpcsolve.algorithms.ant_colony.colonies import MOST_ROWS, History, random_keys
 from hpcsolve.algorithms.base import TO_FILL_GPUS, StopCriteria, silent
 from hpcsolve.device.base import DeviceInfo
-from hpcsolve.device.host import HostDevice
+from hpcsolve.device.host import HostBuffer, HostDevice, HostKernel
 from hpcsolve.errors import InputError
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.generate.tsp import clustered_tsp, random_matrix, uniform_tsp
@@ -73,6 +73,29 @@ def test_a_colony_does_not_see_the_others(device):
         assert costs[0][:2].tolist() == costs[1].tolist() and costs[0][:1].tolist() == costs[2].tolist()
     assert len({tuple(key) for key in random_keys(1, range(1000)).tolist()}) == 1000
     assert (random_keys(2, range(3)) != random_keys(3, range(3))).all()
+
+
+@pytest.mark.parametrize("variant", ["mmas", "ant-system"])
+def test_colonies_add_no_launches_and_no_copies_to_an_iteration(variant, monkeypatch):
+    """An iteration brings one array to the host: the lengths, and the best tour of each colony."""
+    launches, downloads, uploads = [], [], []
+    called, copied, filled = HostKernel.__call__, HostBuffer.download, HostBuffer.upload
+    monkeypatch.setattr(HostKernel, "__call__", lambda own, *grid, **rest: launches.append(own) or called(
+        own, *grid, **rest))
+    monkeypatch.setattr(HostBuffer, "download", lambda own, *rest: downloads.append(own) or copied(own, *rest))
+    monkeypatch.setattr(HostBuffer, "upload", lambda own, *rest: uploads.append(own) or filled(own, *rest))
+
+    def counts(colonies, iterations):
+        for calls in (launches, downloads, uploads):
+            calls.clear()
+        parameters = Parameters(variant=variant, colonies=colonies, ants=5)
+        stop = StopCriteria(iterations=iterations)
+        ant_colony.ALGORITHM.solve(uniform_tsp(30), HostDevice(), SerialComm(), parameters, silent, stop)
+        return np.array([len(launches), len(downloads), len(uploads)])
+
+    each = [(counts(colonies, 12) - counts(colonies, 2)).tolist() for colonies in (1, 160)]
+    expected = {"mmas": [50, 10, 40], "ant-system": [40, 10, 10]}[variant]
+    assert each == [expected, expected]
 
 
 @pytest.mark.parametrize("name", JOBS)
