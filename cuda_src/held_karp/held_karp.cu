@@ -52,13 +52,14 @@ struct wave_sizes {
   int lag;  // steps that a plane has to travel from slice to slice
   int chunks;  // number of chunks
   int chunk_size;  // mid sets of the largest chunk
-  int slots;  // planes that are sent in one step, each in its slot of the stream
+  int blocks;  // the most blocks that the planes of one step have in the stream
+  int columns;  // of `starts`
 };
 struct layer_tables {
   const int *binomial;  // see `choose`
   const int *chunks;  // for each: mid cities in a set, rank of the first mid set, number of mid sets
-  const int *slices;  // for each slice its top set, then for each top city its plane's slot within the stage
-  const int *stage_start;  // for each stage its first slot
+  const int *slices;  // for each slice its top set, then for each top city its part of the stream, and the place there
+  const int *starts;  // for each step and part of the stream its first block
   const uint32_t *cost;  // (stride, stride)
 };
 // The states of a half run. A layer with an even number of mid cities is stored in `even`, where each slice has
@@ -77,7 +78,7 @@ DEVICE void solve_step(int step, const city_split &split, const wave_sizes &wave
   alignas(64) __shared__ block_problem<T> p;
   const int low = split.low, mid = split.mid, top = split.top;
   const int slice = blockIdx.x / wave.chunk_size, nth = blockIdx.x % wave.chunk_size;
-  const int *row = tables.slices + slice * (top + 1);
+  const int *row = tables.slices + slice * (2 * top + 1);
   const int stage = count(row[0]), chunk = step - wave.lag * stage;
   if (chunk < 0 || chunk >= wave.chunks || nth >= tables.chunks[3 * chunk + 2]) return;
   const int layer = tables.chunks[3 * chunk], sets = tables.chunks[3 * chunk + 2];
@@ -89,18 +90,19 @@ DEVICE void solve_step(int step, const city_split &split, const wave_sizes &wave
     const size_t plane = (size_t)city * choose(tables.binomial, mid - 1, its_layer) + block;
     return (its_layer % 2 ? odd : even) + (plane << low);
   };
-  auto streamed = [&](int sender, int city, int sent) {
-    const size_t slot = (size_t)(sent % (wave.lag + 1)) * wave.slots + tables.stage_start[sender];
-    return states.stream + ((slot * wave.chunk_size + (size_t)row[1 + city - mid] * sets + nth) << low);
+  auto streamed = [&](int city, int sent) {
+    const int *at = row + 1 + 2 * (city - mid);
+    const int block = tables.starts[sent * wave.columns + at[0]] + at[1] * sets + nth;
+    return states.stream + (((size_t)(sent % (wave.lag + 1)) * wave.blocks + block) << low);
   };
   for (int c = threadIdx.x; c < mid + top; c += blockDim.x) {
     const int before = count(outside & ((1ull << c) - 1));
     if (outside >> c & 1) {
-      p.source[before] = c < mid ? stored(c, layer - 1) : streamed(stage - 1, c, step - wave.lag);
+      p.source[before] = c < mid ? stored(c, layer - 1) : streamed(c, step - wave.lag);
       p.source_city[before] = low + c;
       UNROLL for (int k = 0; k < lines_ahead; k++) prefetch(p.source[before] + k * lanes<T>::width);
     } else {
-      p.target[c - before] = c < mid ? stored(c, layer) : streamed(stage, c, step);
+      p.target[c - before] = c < mid ? stored(c, layer) : streamed(c, step);
       p.target_city[c - before] = low + c;
     }
   }

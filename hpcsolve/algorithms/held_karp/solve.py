@@ -25,7 +25,7 @@ from hpcsolve.algorithms.held_karp.bounded import run as bounded
 from hpcsolve.algorithms.held_karp.lattice import planes
 from hpcsolve.algorithms.held_karp.lattice import run as lattice
 from hpcsolve.algorithms.held_karp.lattice.reduce import reduce_costs
-from hpcsolve.algorithms.held_karp.lattice.split import FEWEST_SPLIT, Share, split_cities
+from hpcsolve.algorithms.held_karp.lattice.split import FEWEST_SPLIT
 from hpcsolve.algorithms.held_karp.orders import run as orders
 from hpcsolve.algorithms.held_karp.outcome import LAYERS, Statistics
 from hpcsolve.algorithms.held_karp.problem import NO_PATH
@@ -122,12 +122,12 @@ class HeldKarp(Algorithm):
         if isinstance(tsp, TspBatch):
             return batch.plan(tsp, stated.question, ranks, info)
         if stated.is_bounded(criteria):
-            return _plan_by_bounds(stated, ranks)
-        table = replace(lattice.plan(stated, ranks), method=LATTICE)
+            return _plan_by_bounds(stated, ranks, info)
+        table = replace(lattice.plan(stated, ranks, info.kind), method=LATTICE)
         if not stated.may_be_bounded():
             return table
         note = 'method: bounded, because the table of "lattice" does not fit in the memory'
-        return replace(table, otherwise=replace(_plan_by_bounds(stated, ranks), note=note))
+        return replace(table, otherwise=replace(_plan_by_bounds(stated, ranks, info), note=note))
 
     def run(
         self, stated: TourStatement, device: Device, comm: Comm, report: Report = silent,
@@ -220,11 +220,11 @@ class HeldKarp(Algorithm):
         return Trial(part, outcome, setup, seconds * ratio / ranks, measured_on)
 
 
-def _plan_by_bounds(stated: TourStatement, ranks: int) -> Plan:
+def _plan_by_bounds(stated: TourStatement, ranks: int, info: DeviceInfo) -> Plan:
     def table() -> dict[str, int | str]:
         """Return what the lattice would need, as a line of the estimate."""
         try:
-            need = lattice.plan(stated, ranks)
+            need = lattice.plan(stated, ranks, info.kind)
         except HpcsolveError as error:
             return {"the lattice": str(error)}
         return {"the lattice": f"{max(need.needed):,} bytes per rank, {need.operations:.4g} operations "
@@ -240,7 +240,7 @@ def lattice_fits(stated: TourStatement, device: Device, comm: Comm) -> bool:
 
     def needed() -> tuple[int, ...]:
         try:
-            return lattice.plan(stated, comm.size).needed
+            return lattice.plan(stated, comm.size, device.info.kind).needed
         except HpcsolveError:  # it is refused
             return (2**62,) * comm.size
 
@@ -275,6 +275,7 @@ def _share_of_rank_0(stated: TourStatement, ranks: int, device: Device) -> float
     """Return the seconds that rank 0 of several works on an instance, without waiting. What it finds means nothing."""
     watch = Stopwatch()
     reduced = reduce_costs(stated.core.cost)
-    share = Share(split_cities(len(stated.core.cities)), ranks, 0, reduced.symmetric, reduced.itemsize)
-    planes.meet(reduced, share, device, _Undelivered(ranks), silent, Statistics())
+    undelivered = _Undelivered(ranks)
+    share = lattice.share_of(reduced, device, undelivered)
+    planes.meet(reduced, share, device, undelivered, silent, Statistics())
     return watch.seconds()

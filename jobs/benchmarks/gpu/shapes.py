@@ -105,12 +105,16 @@ def _sources_of_groups(value: int) -> AbstractContextManager[Any]:
     return mock.patch.object(phast, "shape_for", shaped)
 
 
+def _pace(blocks: int) -> AbstractContextManager[Any]:
+    return mock.patch.dict(split.PACE, {kind: own._replace(blocks=blocks) for kind, own in split.PACE.items()})
+
+
 THREADS = (32, 64, 128, 256, 512)
 SWEEPS = {
     "held-karp": Sweep("held-karp-28-u2", "held-karp-12-u2", "held_karp_step_u2", "threads a block", THREADS,
                        _constant(planes, "BLOCK_THREADS"), _threads),
     "held-karp-blocks": Sweep("held-karp-28-u2", "held-karp-12-u2", "held_karp_step_u2", "blocks a launch",
-                              (512, 1024, 2048, 4096, 8192), _constant(split, "LAUNCH_BLOCKS"), _blocks, (8, 16)),
+                              (1024, 2048, 4096, 8192, 16384), _pace, _blocks, (8, 16)),
     "near-far": Sweep("near-far-1584", "near-far-24", "near_far_solve_u4", "threads a block", THREADS,
                       _threads_of(choice, "prepared_on"), _threads),
     "near-far-blocks": Sweep("near-far-1584", "near-far-24", "near_far_solve_u4", "blocks a multiprocessor",

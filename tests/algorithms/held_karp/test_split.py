@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from itertools import permutations
 from math import comb
 
 import numpy as np
@@ -34,30 +36,40 @@ def test_owners_are_even_and_complements_meet(split: Split, size: int, symmetric
 
 
 @given(splits, ranks, st.booleans())
-def test_messages_agree_at_both_ends(split: Split, size: int, symmetric: bool) -> None:
+def test_at_most_one_message_goes_each_way_in_a_step(split: Split, size: int, symmetric: bool) -> None:
+    """In all stages together, and both ends agree on its planes: those of an arc of the lattice by stage."""
     owner = lattice.owners(split, size, symmetric)
-    parts = [lattice.stream_slots(split, owner, rank) for rank in range(size)]
-    for sender in range(size):
-        for receiver in range(size):
-            out = [(m.stage, m.count) for m in parts[sender].outgoing if m.peer == receiver]
-            into = [(m.stage, m.count) for m in parts[receiver].incoming if m.peer == sender]
-            assert out == into
+    streams = [lattice.stream_of(split, owner, rank) for rank in range(size)]
+    for sender, receiver in permutations(range(size), 2):
+        out = [m.parts for m in streams[sender].outgoing if m.peer == receiver]
+        into = [m.parts for m in streams[receiver].incoming if m.peer == sender]
+        crossing = [a.bit_count() for a in range(split.slices) for i in range(split.top)
+                    if not a >> i & 1 and (owner[a], owner[a | 1 << i]) == (sender, receiver)]
+        assert len(out) == len(into) == bool(crossing)
+        for stream, parts in zip((streams[sender], streams[receiver]), (*out, *into)):
+            planes = dict(zip(stream.stages[parts].tolist(), stream.planes[parts].tolist()))
+            assert planes == Counter(crossing) and sorted(planes) == list(planes)
 
 
-@given(splits, ranks, st.booleans())
-def test_a_plane_is_read_where_it_was_written(split: Split, size: int, symmetric: bool) -> None:
-    owner = lattice.owners(split, size, symmetric)
+@given(splits, ranks, st.booleans(), st.integers(1, 3), st.integers(1, 5))
+def test_a_plane_is_read_where_it_was_written(split: Split, size: int, symmetric: bool, lag: int, chunk: int) -> None:
+    """In every step the planes fill the stream's room without gaps, and both slices of a plane agree on its blocks."""
+    owner, sets = lattice.owners(split, size, symmetric), lattice.chunks(split, chunk)[:, 2]
     for rank in range(size):
-        part = lattice.stream_slots(split, owner, rank)
-        written: dict[tuple[int, int], int] = {}
-        for row in part.table:
-            a = int(row[0])
-            for i in range(split.top):
-                stage = a.bit_count() - (a >> i & 1)
-                slot = int(part.stage_start[stage] + row[1 + i])
-                pair = (a & ~(1 << i), i)
-                assert written.setdefault(pair, slot) == slot and 0 <= slot < part.count
-        assert len(set(written.values())) == len(written)
+        stream = lattice.stream_of(split, owner, rank)
+        starts = stream.starts(sets, lag, len(sets) + lag * split.top)
+        for step, first in enumerate(starts.tolist()):
+            written: dict[tuple[int, int], range] = {}
+            for a, *at in stream.table.tolist():
+                for i in range(split.top):
+                    stage = a.bit_count() - (a >> i & 1)
+                    if 0 <= step - lag * stage < len(sets):
+                        count = int(sets[step - lag * stage])
+                        begin = first[at[2 * i]] + at[2 * i + 1] * count
+                        blocks = range(begin, begin + count)
+                        assert written.setdefault((a & ~(1 << i), i), blocks) == blocks
+            assert sorted(b for blocks in written.values() for b in blocks) == list(range(first[-1]))
+            assert first[-1] <= stream.count * chunk
 
 
 @given(splits, ranks, st.booleans(), st.sampled_from([2, 4]))

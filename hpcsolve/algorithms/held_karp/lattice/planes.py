@@ -30,8 +30,7 @@ from hpcsolve.algorithms.held_karp.lattice.split import (
     Message,
     Share,
     Split,
-    StreamSlots,
-    chunks,
+    Stream,
 )
 from hpcsolve.algorithms.held_karp.outcome import Statistics
 from hpcsolve.checkpoint.checkpoints import NONE, Boundary, Checkpoints
@@ -141,7 +140,7 @@ def _meet_on_device(reduced: ReducedCosts, share: Share, device: Device, comm: C
     other = device.empty(share.slices * split.stored(1 - parity), dtype)
     stream = device.empty(share.stream_values(), dtype)
     shares = len(share.half_runs())
-    for half, (slots, stored, cost) in enumerate(
+    for half, (planes, stored, cost) in enumerate(
         zip(share.half_runs(), (forward, backward), (reduced.cost, reduced.cost.T), strict=False)
     ):
         memory = (stored, other) if parity == 0 else (other, stored)
@@ -149,7 +148,7 @@ def _meet_on_device(reduced: ReducedCosts, share: Share, device: Device, comm: C
         if kept.begin(half) == split.middle:
             continue
         # Not bound to a name, so that this half run's staging is freed before the next one's is allocated.
-        HalfRun(share, slots, cost, reduced, device, comm, memory, stream, kept.begin(half)).run(
+        HalfRun(share, planes, cost, reduced, device, comm, memory, stream, kept.begin(half)).run(
             statistics, lambda done, base=half: report((base + done) / shares),
             partial(kept.reached, half, memory=memory, forward=forward if half else None),
         )
@@ -209,14 +208,16 @@ class HalfRun:
         The last layer that the buffers have already.
     """
 
-    def __init__(self, share: Share, slots: StreamSlots, cost: NDArray[np.int64], reduced: ReducedCosts, device: Device,
+    def __init__(self, share: Share, planes: Stream, cost: NDArray[np.int64], reduced: ReducedCosts, device: Device,
                  comm: Comm, memory: tuple[Buffer, Buffer], stream: Buffer, layer: int = NO_LAYER) -> None:
-        self.share, self.slots, self.device, self.comm, self.stream = share, slots, device, comm, stream
+        self.share, self.planes, self.device, self.comm, self.stream = share, planes, device, comm, stream
         self.chunks = later_chunks(share, layer)
+        self.steps = len(self.chunks) + share.lag * share.split.top
+        self.starts = planes.starts(self.chunks[:, 2], share.lag, self.steps)
         depot = np.full(1 << share.split.low, reduced.no_path, reduced.dtype)
         depot[0] = 0
-        arrays = {"binomial": BINOMIAL, "chunks": self.chunks, "slices": slots.table,
-                  "stage_start": slots.stage_start, "cost": cost_patterns(cost, reduced)}
+        arrays = {"binomial": BINOMIAL, "chunks": self.chunks, "slices": planes.table, "starts": self.starts,
+                  "cost": cost_patterns(cost, reduced)}
         self.tables = {name: device.upload(array) for name, array in arrays.items()}
         self.depot = device.upload(depot)
         self.kernel = device.kernel(FILE, f"held_karp_step_u{share.itemsize}")
@@ -224,15 +225,15 @@ class HalfRun:
         self.arguments: dict[str, Argument] = {  # all steps' launches share them
             "split": {"low": split.low, "mid": split.mid, "top": split.top},
             "wave": {"lag": share.lag, "chunks": len(self.chunks), "chunk_size": share.chunk_size,
-                     "slots": slots.count},
+                     "blocks": planes.count * share.chunk_size, "columns": self.starts.shape[1]},
             "tables": self.tables,
             "states": {"even_size": split.stored(0), "odd_size": split.stored(1), "depot": self.depot,
                        "even": memory[0], "odd": memory[1], "stream": stream},
         }
         largest = share.chunk_size << share.split.low
         self.staging = [
-            {message: device.staging(message.count * largest, reduced.dtype)
-             for message in (*slots.outgoing, *slots.incoming)}
+            {message: device.staging(int(planes.planes[message.parts].sum()) * largest, reduced.dtype)
+             for message in (*planes.outgoing, *planes.incoming)}
             for _ in range(share.lag)
         ]
         self.sends: list[list[Request]] = [[] for _ in range(share.lag)]
@@ -246,6 +247,8 @@ class HalfRun:
         reached
             Called with each layer once it is whole.
         """
+        for layer, _, sets in self.chunks.tolist():
+            statistics.layer_bytes_sent[layer] += self.planes.sent * sets * self.depot.nbytes
         reported, whole = time.perf_counter(), whole_layers(self.chunks, self.share.lag, self.share.split.top)
         for step, whole_layer in enumerate(whole):
             self._arrive(step, statistics)
@@ -299,31 +302,27 @@ class HalfRun:
             return
         started = time.perf_counter()
         turn = step % self.share.lag
-        for message, planes, _ in self._under_way(self.slots.incoming, step):
+        for message, planes in self._under_way(self.planes.incoming, step):
             array = self.staging[turn][message][: planes.shape[0]]
             self.receives[turn].append((self.comm.receive(array, message.peer), planes, array))
-        for message, planes, chunk in self._under_way(self.slots.outgoing, step):
+        for message, planes in self._under_way(self.planes.outgoing, step):
             array = planes.download(self.staging[turn][message][: planes.shape[0]])
             self.sends[turn].append(self.comm.send(array, message.peer))
-            statistics.layer_bytes_sent[int(self.chunks[chunk, 0])] += array.nbytes
         statistics.seconds_copy += time.perf_counter() - started
 
-    def _under_way(self, messages: list[Message], step: int) -> Iterator[tuple[Message, Buffer, int]]:
-        """Yield each message that has planes in this step, its part of the stream, and its chunk."""
-        share = self.share
+    def _under_way(self, messages: list[Message], step: int) -> Iterator[tuple[Message, Buffer]]:
+        """Yield each message that has planes in this step, and its part of the stream."""
+        room = step % (self.share.lag + 1) * self.planes.count * self.share.chunk_size
         for message in messages:
-            chunk = step - share.lag * message.stage
-            if 0 <= chunk < len(self.chunks):
-                sets = int(self.chunks[chunk, 2])
-                slot = step % (share.lag + 1) * self.slots.count + int(self.slots.stage_start[message.stage])
-                start = (slot * share.chunk_size + message.first * sets) << share.split.low
-                yield message, self.stream.view(start, message.count * sets << share.split.low), chunk
+            first, end = self.starts[step, [message.parts.start, message.parts.stop]].tolist()
+            if end > first:
+                low = self.share.split.low
+                yield message, self.stream.view((room + first) << low, (end - first) << low)
 
 
 def later_chunks(share: Share, layer: int) -> NDArray[np.int32]:
     """Return the chunks of a half run's layers after this one."""
-    table = chunks(share.split, share.chunk_size)
-    return table[table[:, 0] > layer]
+    return share.chunks[share.chunks[:, 0] > layer]
 
 
 def cost_patterns(cost: NDArray[np.int64], reduced: ReducedCosts) -> NDArray[np.uint32]:

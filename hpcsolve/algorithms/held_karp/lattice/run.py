@@ -33,8 +33,8 @@ Found = tuple[int, list[int]]
 """The cost of the cheapest tours, and the order of the answer."""
 
 
-def plan(stated: TourStatement, ranks: int) -> Plan:
-    """Return what a run on so many ranks will need.
+def plan(stated: TourStatement, ranks: int, kind: str = "cpu") -> Plan:
+    """Return what a run on so many ranks will need, if rank 0 has a device of this kind.
 
     Raises
     ------
@@ -52,12 +52,12 @@ def plan(stated: TourStatement, ranks: int) -> Plan:
         why = f"Held-Karp's memory doubles with every city, so there may be {MOST_LATTICE_CITIES + 1} at most"
         raise ResourceError(f"{n} cities are too many: {why}; use a heuristic or branch and cut")
     orders.require_ranks(ranks)
-    return _plan_planes(m, stated.reduced.symmetric, stated.reduced.itemsize, ranks, n - m)
+    return _plan_planes(m, stated.reduced.symmetric, stated.reduced.itemsize, ranks, n - m, kind)
 
 
-def _plan_planes(m: int, symmetric: bool, itemsize: int, ranks: int, ends: int) -> Plan:
+def _plan_planes(m: int, symmetric: bool, itemsize: int, ranks: int, ends: int, kind: str) -> Plan:
     def parts_of(m: int) -> Iterator[Share]:
-        return (Share(split_cities(m), ranks, rank, symmetric, itemsize) for rank in range(ranks))
+        return (Share(split_cities(m), ranks, rank, symmetric, itemsize, kind) for rank in range(ranks))
 
     def largest(free: Sequence[int]) -> int:
         # Lazily, since mostly the first rank needs too much already.
@@ -98,7 +98,7 @@ def run(stated: TourStatement, device: Device, comm: Comm, report: Report, check
     order = found[1] if found else None
     if not runs:
         return outcome(core, order, {}, rank_group([begun], 0, stored_bytes=0))
-    part = Share(split_cities(len(core.cities)), comm.size, comm.rank, reduced.symmetric, reduced.itemsize)
+    part = share_of(reduced, device, comm)
     table = layers_table(comm, part.states(), part.itemsize, runs[0].layer_seconds, runs[0].layer_bytes_sent,
                          mid_cities=np.arange(part.split.middle + 1, dtype=np.int32))
     rank = rank_group([begun, *runs], part.operations(), stored_bytes=part.stored_bytes())
@@ -155,13 +155,18 @@ def _least(
         values = reduced.cost[path[:, :-1], path[:, 1:]].sum(axis=1)
         chosen = orders[values.argmin()].tolist()
         return (int(values.min()), lambda: chosen) if values.min() < reduced.no_path else None
-    split = split_cities(m)
-    part = Share(split, comm.size, comm.rank, reduced.symmetric, reduced.itemsize)
+    part = share_of(reduced, device, comm)
     statistics.append(Statistics())
     meetings = meet(reduced, part, device, comm, report, statistics[-1], checkpoints)
     if meetings.value >= reduced.no_path:
         return None
-    return meetings.value, partial(_order_through, meetings, reduced, split, device) if meetings.complete else None
+    return meetings.value, partial(_order_through, meetings, reduced, part.split, device) if meetings.complete else None
+
+
+def share_of(reduced: ReducedCosts, device: Device, comm: Comm) -> Share:
+    """Return this rank's share of a run. Collective."""
+    kind = comm.bcast(device.info.kind)
+    return Share(split_cities(len(reduced.cost) - 1), comm.size, comm.rank, reduced.symmetric, reduced.itemsize, kind)
 
 
 def _order_through(meetings: Meetings, reduced: ReducedCosts, split: Split, device: Device) -> list[int]:

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache, cached_property
+from itertools import groupby
 from math import comb
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +20,30 @@ FEWEST_SPLIT = 7
 """5 low cities (2^5 lanes of a warp), 1 mid city and 1 top city. One table in numpy solves smaller problems."""
 MOST_TOP = 8
 """At most 2^8 slices, so at most 2^8 ranks share one problem (half as many if it is symmetric)."""
-LAUNCH_BLOCKS = 1024
-"""Roughly the blocks of one launch."""
+
+
+class Pace(NamedTuple):
+    """How large the steps of a wave are, and how long a plane travels.
+
+    Attributes
+    ----------
+    blocks
+        Roughly the blocks of one launch.
+    chunks
+        With several ranks, at least so many chunks for each stage: slices with more top cities begin later.
+    lag
+        With several ranks, the steps that a plane has to travel from slice to slice.
+    """
+
+    blocks: int
+    chunks: int
+    lag: int
+
+
+PACE = {"cpu": Pace(1024, 16, 2), "cuda": Pace(8192, 8, 4)}
+"""By kind of device. On a CPU the planes on their way should stay in its caches: with 8192 blocks it loses a fifth. A
+GPU holds 1320 blocks (H200), and needs several times as many so that few of them are idle at the end of a launch; and
+each step takes the host some 0.1 ms. There the download of a plane, its message and its upload may take a step each."""
 BINOMIAL = np.array([[comb(a, b) if comb(a, b) < 2**31 else 0 for b in range(32)] for a in range(32)], np.int32)
 COST_STRIDE = 64
 STRETCH = 1 << 15
@@ -92,81 +116,105 @@ def owners(split: Split, ranks: int, symmetric: bool) -> list[int]:
 
 @dataclass(frozen=True)
 class Message:
-    """Planes that slices of one stage send to one rank, or get from it, in one step.
+    """Planes that this rank's slices send to another rank, or get from it, in one step.
 
     Attributes
     ----------
-    first, count
-        The first slot within the stage, and how many.
+    parts
+        The parts of the stream that it is made of, one for each stage whose planes it carries.
     """
 
-    stage: int
     peer: int
-    first: int
-    count: int
+    parts: range
 
 
 @dataclass(frozen=True)
-class StreamSlots:
-    """Where the planes that one rank's slices exchange stand in its stream buffer.
+class Stream:
+    """Where the planes that one rank's slices exchange stand in its stream buffer, which has room for `lag + 1` steps.
 
-    The plane of top city i that slice A sends to A + i has a slot. Slots are grouped by stage, the number of A's
-    cities, and within a stage by the other rank, so that what goes to one rank in one step is one contiguous message.
+    Slice A sends the plane of top city i to slice A + i. A part of the stream is what slices of one stage, the number
+    of A's cities, send to those of one rank. The parts of a step follow one another without gaps, by the other rank and
+    then by stage. So all that goes to one rank in one step is one contiguous message.
 
     Attributes
     ----------
     slices
         This rank's slices, ascending.
     table
-        Shape (slices, 1 + top), int32: the slice, then for each top city its slot within the stage.
-    stage_start
-        Shape (top + 1,), int32: the first slot of each stage.
-    count
-        Number of slots.
+        Shape (slices, 1 + 2 top), int32: the slice, then for each top city its part, and its plane's place there.
+    stages, planes
+        Shape (parts,), int64: of each part the stage, and the number of planes.
     outgoing, incoming
-        The messages of a step, in the order that both ends know.
+        The messages of a step, at most one to each other rank and one from it.
     """
 
     slices: list[int]
     table: NDArray[np.int32]
-    stage_start: NDArray[np.int32]
-    count: int
+    stages: NDArray[np.int64]
+    planes: NDArray[np.int64]
     outgoing: list[Message]
     incoming: list[Message]
 
+    @property
+    def count(self) -> int:
+        """The number of planes of a step."""
+        return int(self.planes.sum())
 
-def stream_slots(split: Split, owner: list[int], rank: int) -> StreamSlots:
-    """Return the slots of the stream buffer of `rank`."""
+    @property
+    def sent(self) -> int:
+        """The number of planes of a step that go to other ranks."""
+        return sum(int(self.planes[message.parts].sum()) for message in self.outgoing)
+
+    @property
+    def crossing(self) -> int:
+        """The number of planes of a step that other ranks send or get."""
+        return self.sent + sum(int(self.planes[message.parts].sum()) for message in self.incoming)
+
+    def starts(self, sets: NDArray[np.int32], lag: int, steps: int) -> NDArray[np.int32]:
+        """Return the first block of each part in each step, and the end of the last part: shape (steps, parts + 1).
+
+        A block is the 2^low values of a mid set in a plane. Blocks are counted from the beginning of the step's room.
+
+        Parameters
+        ----------
+        sets
+            The number of mid sets of each chunk.
+        """
+        chunk = np.arange(steps)[:, None] - lag * self.stages
+        at_work = (chunk >= 0) & (chunk < len(sets))
+        blocks = np.where(at_work, sets[np.clip(chunk, 0, len(sets) - 1)] * self.planes, 0)
+        return np.pad(np.cumsum(blocks, axis=1), ((0, 0), (1, 0))).astype(np.int32)
+
+
+def stream_of(split: Split, owner: list[int], rank: int) -> Stream:
+    """Return the stream of `rank`, where `owner` has the rank of each slice."""
     mine = [a for a in range(split.slices) if owner[a] == rank]
     row = {a: position for position, a in enumerate(mine)}
-    table = np.zeros((len(mine), 1 + split.top), np.int32)
+    table = np.zeros((len(mine), 1 + 2 * split.top), np.int32)
     table[:, 0] = mine
-    stage_start = np.zeros(split.top + 1, np.int32)
-    outgoing: list[Message] = []
-    incoming: list[Message] = []
-    count = 0
-    # By the number of A's cities, (owner of A, owner of A + i, A, i) of all pairs of the rank.
-    stages: list[list[tuple[int, int, int, int]]] = [[] for _ in range(split.top + 1)]
+    sent: dict[tuple[int, int, int], list[tuple[int, int]]] = {}  # (A, i) by sender, receiver and stage
     for a in range(split.slices):
         for i in range(split.top):
             ends = owner[a], owner[a | 1 << i]
             if not a >> i & 1 and rank in ends:
-                stages[a.bit_count()].append((*ends, a, i))
-    for stage, pairs in enumerate(map(sorted, stages)):
-        stage_start[stage] = count
-        count += len(pairs)
-        slots: dict[tuple[int, int], list[int]] = {}
-        for slot, (sender, receiver, a, i) in enumerate(pairs):
-            slots.setdefault((sender, receiver), []).append(slot)
-            if sender == rank:
-                table[row[a], 1 + i] = slot
-            if receiver == rank:
-                table[row[a | 1 << i], 1 + i] = slot
-        for (sender, receiver), own in slots.items():
-            if sender != receiver:
-                peer, messages = (receiver, outgoing) if sender == rank else (sender, incoming)
-                messages.append(Message(stage, peer, own[0], len(own)))
-    return StreamSlots(mine, table, stage_start, count, outgoing, incoming)
+                sent.setdefault((*ends, a.bit_count()), []).append((a, i))
+
+    def kind(part: tuple[int, int, int]) -> int:
+        """Return 0 if the part goes to another rank, 1 if it comes from one, and 2 if it stays on this rank."""
+        return (part[1] == rank) * (1 + (part[0] == rank))
+
+    parts = sorted(sent, key=lambda part: (kind(part), part))
+    for number, part in enumerate(parts):
+        for place, (a, i) in enumerate(sent[part]):
+            for slice_ in {a, a | 1 << i} & row.keys():
+                table[row[slice_], 1 + 2 * i : 3 + 2 * i] = number, place
+    messages: list[list[Message]] = [[], []]
+    for (way, *pair), numbers in groupby(range(len(parts)), lambda number: (kind(parts[number]), *parts[number][:2])):
+        if way < 2:
+            first, *others = numbers
+            messages[way].append(Message(pair[1 - way], range(first, first + 1 + len(others))))
+    stages, planes = np.array([(part[2], len(sent[part])) for part in parts], np.int64).reshape(-1, 2).T
+    return Stream(mine, table, stages, planes, *messages)
 
 
 def chunks(split: Split, size: int) -> NDArray[np.int32]:
@@ -184,42 +232,55 @@ def chunks(split: Split, size: int) -> NDArray[np.int32]:
 
 @dataclass(frozen=True)
 class Share:
-    """One rank's share of a distributed run."""
+    """One rank's share of a distributed run.
+
+    Attributes
+    ----------
+    kind
+        The kind of rank 0's device, whose pace all ranks keep.
+    """
 
     split: Split
     ranks: int
     rank: int
     symmetric: bool
     itemsize: int
+    kind: str = "cpu"
 
     @cached_property
-    def forward(self) -> StreamSlots:
-        """The slots of this rank's slices in the forward run."""
-        return stream_slots(self.split, owners(self.split, self.ranks, self.symmetric), self.rank)
+    def forward(self) -> Stream:
+        """The stream of this rank's slices in the forward run."""
+        return stream_of(self.split, owners(self.split, self.ranks, self.symmetric), self.rank)
 
     @cached_property
-    def backward(self) -> StreamSlots:
-        """The slots of this rank's slices in the backward run, the same object if the problem is symmetric."""
+    def backward(self) -> Stream:
+        """The stream of this rank's slices in the backward run, the same object if the problem is symmetric."""
         if self.symmetric:
             return self.forward
-        return stream_slots(self.split, owners(self.split, self.ranks, False)[::-1], self.rank)
+        return stream_of(self.split, owners(self.split, self.ranks, False)[::-1], self.rank)
 
     @property
     def lag(self) -> int:
-        """Steps of a plane from slice to slice: 2 where it may cross ranks, so that messages overlap with work."""
-        return 1 if self.ranks == 1 else 2
+        """Steps of a plane from slice to slice: more where it may cross ranks, so that messages overlap with work."""
+        return 1 if self.ranks == 1 else PACE[self.kind].lag
 
     @property
     def chunk_size(self) -> int:
-        """The number of mid sets in a chunk.
-
-        It is so large that a launch keeps the device busy, and so small that the stream stays in caches. With several
-        ranks it is also so small that the wave has many more chunks than stages.
-        """
-        split, unit = self.split, 2 if self.symmetric else 1
+        """The number of mid sets in a chunk, which follows from the pace."""
+        split, unit, pace = self.split, 2 if self.symmetric else 1, PACE[self.kind]
         slices = -(-split.slices // (unit * self.ranks)) * unit
-        size = min(-(-LAUNCH_BLOCKS // slices), comb(split.mid, split.middle))
-        return max(1, size if self.ranks == 1 else min(size, split.sets() // (16 * split.top)))
+        size = min(-(-pace.blocks // slices), comb(split.mid, split.middle))
+        return max(1, size if self.ranks == 1 else min(size, split.sets() // (pace.chunks * split.top)))
+
+    @cached_property
+    def chunks(self) -> NDArray[np.int32]:
+        """The chunks of a half run."""
+        return chunks(self.split, self.chunk_size)
+
+    @property
+    def steps(self) -> int:
+        """The number of steps of a half run: the slices with all top cities begin last."""
+        return len(self.chunks) + self.lag * self.split.top
 
     @property
     def slices(self) -> int:
@@ -231,8 +292,8 @@ class Share:
         """Stretches of a plane of the middle layer, each one block of the kernel."""
         return -(-self.split.plane(self.split.middle) // STRETCH)
 
-    def half_runs(self) -> tuple[StreamSlots, ...]:
-        """Return the slots of the half runs that are made: two, or one that serves both halves of a symmetric tour."""
+    def half_runs(self) -> tuple[Stream, ...]:
+        """Return the streams of the half runs: two, or one that serves both halves of a symmetric tour."""
         return (self.forward,) if self.symmetric else (self.forward, self.backward)
 
     def device_bytes(self) -> int:
@@ -240,8 +301,8 @@ class Share:
         if not self.slices:
             return 0
         item = self.itemsize
-        chunk_count = sum(-(-comb(self.split.mid, layer) // self.chunk_size) for layer in range(self.split.middle + 1))
-        tables = self.forward.table.nbytes + self.forward.stage_start.nbytes + BINOMIAL.nbytes + 12 * chunk_count
+        parts = max(len(stream.stages) + 1 for stream in self.half_runs())
+        tables = self.forward.table.nbytes + 4 * self.steps * parts + BINOMIAL.nbytes + self.chunks.nbytes
         tables += COST_STRIDE**2 * 4 + (item << self.split.low)
         best = 4 * self.slices * self.split.mid * self.stretches
         return self.stored_bytes() + max(self.stream_values() * item + tables, best)
@@ -251,7 +312,8 @@ class Share:
         cities = self.split.cities - self.split.middle - 1
         if self.rank or cities < FEWEST_SPLIT:
             return self.device_bytes()
-        return max(self.device_bytes(), Share(split_cities(cities), 1, 0, False, self.itemsize).device_bytes())
+        half = Share(split_cities(cities), 1, 0, False, self.itemsize, self.kind)
+        return max(self.device_bytes(), half.device_bytes())
 
     def states(self) -> list[int]:
         """Return the number of stored states of each layer, of all ranks and half runs."""
@@ -267,17 +329,16 @@ class Share:
 
     def stream_values(self) -> int:
         """Return the number of values in the stream buffer."""
-        slots = max(self.forward.count, self.backward.count)
-        return (self.lag + 1) * slots * self.chunk_size << self.split.low
+        return (self.lag + 1) * max(s.count for s in self.half_runs()) * self.chunk_size << self.split.low
 
     def host_bytes(self) -> int:
         """Return the bytes of host memory that messages pass through, exactly."""
-        planes = max(sum(m.count for m in (*p.outgoing, *p.incoming)) for p in self.half_runs())
+        planes = max(stream.crossing for stream in self.half_runs())
         return (self.lag * planes * self.chunk_size << self.split.low) * self.itemsize
 
     def bytes_sent(self) -> int:
         """Return the bytes that this rank sends in all: the planes that cross ranks, for each set of the half runs."""
-        planes = sum(message.count for p in self.half_runs() for message in p.outgoing)
+        planes = sum(stream.sent for stream in self.half_runs())
         return (planes * self.split.sets() << self.split.low) * self.itemsize
 
     def operations(self) -> int:
