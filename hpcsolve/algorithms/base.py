@@ -244,6 +244,10 @@ class Algorithm(ABC):
         """Return those of `kernel_files` that a run of a job may load, as far as its keys say it."""
         return self.kernel_files
 
+    def little_for_a_gpu(self, parameters: Any) -> str:
+        """Return which jobs compute nearly all on the host's cores, in words, if this is one of them, or ""."""
+        return ""
+
     def largest_cost(self, n: int, edges: int) -> int:
         """Return the largest integer cost with which no sum of costs overflows, whatever the instance.
 

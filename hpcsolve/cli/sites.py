@@ -8,7 +8,7 @@ import sys
 from typing import Any
 
 from hpcsolve import slurm
-from hpcsolve.algorithms.registry import NAMES
+from hpcsolve.algorithms.registry import NAMES, algorithm
 from hpcsolve.analysis import require_installed
 from hpcsolve.cli import Steps, command_parser
 from hpcsolve.cli.run import prepared_job
@@ -67,6 +67,8 @@ def _script(options: argparse.Namespace, found: Forecast, cpus: int) -> str:
     needed = once + per_node * (found.process - once)
     on_gpus = found.job.settings.device.lower() not in ("cpu", "auto")
     gpus = options.gpus_per_node if options.gpus_per_node is not None else per_node * on_gpus
+    if gpus and (little := algorithm(found.job.settings.algorithm).little_for_a_gpu(found.job.parameters)):
+        warn(f"hpcsolve: {little} computes nearly all on the host's cores: leave out the GPUs, and give a rank --cpus")
     total, seconds = found.phases.total, options.time
     if seconds is None:
         if total is None:

@@ -201,7 +201,10 @@ def _parts_line(planned: PlannedRun) -> str:
     files = planned.solver.kernels_of(job.parameters, job.settings.instance, job.settings.stop)
     on_gpu = ", ".join(file for file in files if not for_host(file))
     on_host = ", ".join([*(file for file in files if for_host(file)), "Python"])
-    return f"parts:  on the GPU{', as needed: ' + on_gpu if on_gpu else ' nothing'}; on the host's cores: {on_host}"
+    little = planned.solver.little_for_a_gpu(job.parameters)
+    needless = f"; {little} computes nearly all on the host's cores, and needs no GPU" if little else ""
+    parts = f"on the GPU{', as needed: ' + on_gpu if on_gpu else ' nothing'}; on the host's cores: {on_host}"
+    return f"parts:  {parts}{needless}"
 
 
 def _interrupts(

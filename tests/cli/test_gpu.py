@@ -51,8 +51,11 @@ def test_gpus_give_the_cpus_answer(name, start, tmp_path):
         assert (ranks_of["peak_bytes"].values <= ranks_of["estimated_bytes"].values).all()
     found = [solution(tmp_path / f"{ranks}{device}.h5") for ranks, _, device in runs]
     assert all(other == found[0] for other in found)
+    [parts] = parts_in(done)
+    end = f"; mode {name} computes nearly all on the host's cores, and needs no GPU"
+    assert parts.endswith(end) == (name in ("fast", "best")) and ("needs no GPU" in parts) == parts.endswith(end)
     if more:
-        assert parts_in(done) == ["parts:  on the GPU, as needed: held_karp/held_karp; on the host's cores: Python"]
+        assert [parts] == ["parts:  on the GPU, as needed: held_karp/held_karp; on the host's cores: Python"]
 
 
 @pytest.mark.parametrize(("ranks", "gpus", "arguments", "settings", "message"), [

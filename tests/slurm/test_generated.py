@@ -140,6 +140,17 @@ def test_what_is_refused(hpcsolve, repository, words, reason):
     assert reason in done.stderr.splitlines()[-1]
 
 
+@pytest.mark.parametrize("mode", ["fast", "kmb"])
+def test_no_gpu_is_asked_for_unless_it_is_named_and_a_mode_for_cores_says_so(hpcsolve, tmp_path, mode):
+    (tmp_path / "job.toml").write_text(
+        'algorithm = "steiner-kmb"\ninstance = { generate = "power-law-steiner", n = 90, edges = 250, terminals = 9 }\n'
+        f'[steiner-kmb]\nmode = "{mode}"\n')
+    plain, named = (hpcsolve("slurm", "job.toml", *more, cwd=tmp_path) for more in ([], ["--gpus-per-node", "1"]))
+    assert "gpus-per-node" not in options_of(plain.stdout) and options_of(named.stdout)["gpus-per-node"] == "1"
+    needless = "mode fast computes nearly all on the host's cores: leave out the GPUs"
+    assert [needless in done.stderr for done in (plain, named)] == [False, mode == "fast"]
+
+
 def test_a_job_without_a_foreseeable_end_needs_a_time(hpcsolve, tmp_path):
     (tmp_path / "job.toml").write_text(
         'algorithm = "ant-colony"\ninstance = { generate = "uniform-tsp", n = 20 }\n[stop]\ntarget = 1\n')

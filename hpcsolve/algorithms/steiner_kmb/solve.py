@@ -95,6 +95,10 @@ class SteinerKmb(Algorithm):
         rows = (engines.TILE, engines.PHAST) if parameters.engine == engines.AUTO else () if named is None else (named,)
         return (*HOST_FILES, *engines.kernel_files((*rows, engines.BLOCK, engines.GRID)))
 
+    def little_for_a_gpu(self, parameters: Parameters) -> str:
+        """Return the mode, but for mode kmb: the others search from few vertices, or long after the searches."""
+        return "" if parameters.mode == "kmb" else f"mode {parameters.mode}"
+
     def largest_cost(self, n: int, edges: int) -> int:
         """Return the largest weight with which the sum of all edges stays below 2^62."""
         return largest_cost(edges)
