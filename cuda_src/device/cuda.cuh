@@ -11,6 +11,7 @@
 #define DEVICE __device__ __forceinline__
 #define ROLLED _Pragma("unroll 1")
 #define UNROLL _Pragma("unroll")
+#define UNROLL_ON_GPU UNROLL
 #include "device/warp.cuh"
 
 // 64-bit atomics take `unsigned long long`, which is not the same type as uint64_t.
@@ -58,3 +59,4 @@ DEVICE T *in_global(T *p) {
   return p;
 }
 DEVICE void prefetch(const void *) {}  // other warps hide the latency
+DEVICE void prefetch_write(void *) {}

@@ -14,6 +14,7 @@
 //   NULLABLE                  before a pointer for which a launch may pass None, which is nullptr in the kernel
 //   DEVICE                    a function that kernels call
 //   UNROLL, ROLLED            stand before a loop: with a constant count; that a GPU should not unroll, to save registers
+//   UNROLL_ON_GPU             in the same place: over values that a GPU has in registers, and a CPU, with fewer, in memory
 //   lanes<T>                  this thread's part of a register: +, min, load, store, splat, without, load_mirrored;
 //                             min_add(best, a, b) is min(best, a + b); lanes<T>::width is its number of values
 //   lane_bits<T>()            binary logarithm of the number of lanes of a register
@@ -30,8 +31,9 @@
 //   atomicMin, atomicAdd, atomicOr   for 32 and 64 bits, among all threads; with _block among those of one block
 //   atomicCAS(p, a, b)        replaces *p by b if it is a, and returns what it was; 32 bits, among all threads
 //   in_global(p)              p, which the compiler may take to point to global memory
-//   peek(p), prefetch(p)      read a value that atomics may be changing; announce that *p will be read
+//   peek(p)                   read a value that atomics may be changing
 //   peek_block(p)             read a value that only this block's atomics may be changing
+//   prefetch(p), prefetch_write(p)   announce that *p will be read; that it will be written
 //   bits_as<To>(x)            the bits of x as another type
 #pragma once
 #define NULLABLE

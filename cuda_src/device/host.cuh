@@ -13,6 +13,7 @@
 #define DEVICE static inline __attribute__((always_inline))
 #define ROLLED
 #define UNROLL _Pragma("GCC unroll 16")
+#define UNROLL_ON_GPU _Pragma("GCC unroll 1")
 #define __shared__
 #define __restrict__ __restrict
 
@@ -144,6 +145,7 @@ DEVICE T peek_block(const T *p) {
   return *p;
 }
 DEVICE void prefetch(const void *p) { __builtin_prefetch(p); }
+DEVICE void prefetch_write(void *p) { __builtin_prefetch(p, 1); }
 template <class T>
 DEVICE void lower_to(uint32_t *target, lanes<T> x) {
   T least = x.v[0];

@@ -16,6 +16,7 @@
 #define DEVICE static inline
 #define ROLLED
 #define UNROLL
+#define UNROLL_ON_GPU
 #define __device__
 #define __shared__ static
 #define __restrict__ __restrict
@@ -91,6 +92,7 @@ static inline T atomicOr_block(T *target, T value) {
   return atomicOr(target, value);
 }
 static inline void prefetch(const void *) {}
+static inline void prefetch_write(void *) {}
 static inline int __ffsll(long long x) { return __builtin_ffsll(x); }
 static inline int __popc(uint32_t x) { return __builtin_popcount(x); }
 static inline int __popcll(uint64_t x) { return __builtin_popcountll(x); }

@@ -8,7 +8,7 @@ constexpr int stride = 64;  // of the cost matrix; row 63 is the depot's, and 62
 constexpr int depot_row = stride - 1, no_city = stride - 2;
 constexpr int most_low = 10;  // low cities
 constexpr int most_outside = 38;  // mid and top cities
-constexpr int lines_ahead = 4;  // registers of a plane that are fetched before they are needed: a CPU's cache lines
+constexpr int lines_ahead = 4;  // registers of a plane that a CPU fetches before it reads or writes them: cache lines
 constexpr int first_target = 12, target_columns = 40;  // multiples of 4, so that four costs are read at once
 
 // What the registers of a block share. The mid and top cities in the block's sets are sources, the others targets. In
@@ -27,9 +27,10 @@ template <int N>
 struct constant {
   static constexpr int value = N;
 };
-// Calls f with 0 <= n <= most as a compile-time constant, so that a tile of n results stays in registers.
+// Calls f with 0 <= n <= most as a compile-time constant, so that a tile of n results stays in registers. (f comes by
+// reference, here and below: g++ copies a closure 16 bytes at a time, just after it was written by 8, and waits for that.)
 template <int most, class F>
-DEVICE void with_constant(int n, F f) {
+DEVICE void with_constant(int n, const F &f) {
   if (n == most) return f(constant<most>());
   if constexpr (most > 0) with_constant<most - 1>(n, f);
 }
@@ -57,7 +58,7 @@ DEVICE void extend(lanes<T> (*best)[M], const lanes<T> *path, const uint32_t *co
 // For every city i of S outside the lane cities, calls f(count, k, paths, costs) with the costs from i and g(S - i, i)
 // of `count` registers from number k on: of all for a city outside the low cities, and of one for an inner city.
 template <int K, class T, class F>
-DEVICE void for_each_path(const block_problem<T> &p, const register_sets<K> &sets, F f) {
+DEVICE void for_each_path(const block_problem<T> &p, const register_sets<K> &sets, const F &f) {
   lanes<T> path[K];
   for (int s = 0; s < p.sources; s++) {
     UNROLL for (int k = 0; k < K; k++) path[k] = load(p.source[s] + sets.position[k]);
@@ -145,10 +146,13 @@ DEVICE void solve_outside(const block_problem<T> &p, const register_sets<K> &set
   for_each_path(p, sets, [&](auto count, int from, const lanes<T> *path, const uint32_t *cost) {
     extend<N, decltype(count)::value>(best + from, path, cost + column);
   });
-  UNROLL for (int b = 0; b < n; b++) extend<N, K>(best, after[b], p.cost[b] + column);
+  UNROLL_ON_GPU for (int b = 0; b < n; b++) extend<N, K>(best, after[b], p.cost[b] + column);
   if (lane() * lanes<T>::width >> p.low) return;
-  UNROLL for (int k = 0; k < K; k++) UNROLL for (int t = 0; t < N; t++)
-      store(p.target[first + t] + sets.position[k], best[k][t]);
+  UNROLL for (int k = 0; k < K; k++) UNROLL for (int t = 0; t < N; t++) {
+    T *to = p.target[first + t] + sets.position[k];
+    store(to, best[k][t]);
+    prefetch_write(to + lines_ahead * lanes<T>::width);
+  }
 }
 template <int K, class T>
 DEVICE void solve_registers(block_problem<T> &p, const register_sets<K> &sets) {

@@ -104,6 +104,7 @@ DEVICE void solve_step(int step, const city_split &split, const wave_sizes &wave
     } else {
       p.target[c - before] = c < mid ? stored(c, layer) : streamed(c, step);
       p.target_city[c - before] = low + c;
+      UNROLL for (int k = 0; k < lines_ahead; k++) prefetch_write(p.target[c - before] + k * lanes<T>::width);
     }
   }
   if (threadIdx.x == 0) {

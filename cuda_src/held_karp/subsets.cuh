@@ -38,7 +38,7 @@ DEVICE uint64_t spread(uint64_t set, int element) {
 // have the same sets. If a size has not a multiple of K sets, its last set is repeated. Where a block is one thread,
 // sets come in the order of their numbers instead, which reads memory in order and is a third faster.
 template <int K, class F>
-DEVICE void for_each_subset(int bits, const int *binomial, F f) {
+DEVICE void for_each_subset(int bits, const int *binomial, const F &f) {
   if constexpr (one_thread_blocks) {
     static_assert(K == 1, "neighbouring numbers are not independent sets");
     for (uint64_t set = 0; set < 1ull << bits; set++) {
