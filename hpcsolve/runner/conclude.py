@@ -283,6 +283,21 @@ class _ResultWriter:
         return Contents(attributes, groups, self.tables)
 
 
+def gpu_line(ranks: Mapping[str, Column]) -> str:
+    """Return what the ranks' GPUs did during the run, as shares of its time, or "" if no rank has one.
+
+    A GPU that neither computes nor copies waits for the host or for other ranks. What it copies while it computes does
+    not count.
+    """
+    with_gpu = ranks["uuid"].values != ""
+    run, kernel, copy = (float(ranks[f"seconds_{name}"].values[with_gpu].sum()) for name in ("run", "kernel", "copy"))
+    if not run:
+        return ""
+    computed, copied = (min(100.0, 100 * part / run) for part in (kernel, copy))
+    shares = f"computed {computed:.0f} %, copied {copied:.0f} % and waited {max(0.0, 100 - computed - copied):.0f} %"
+    return f"{'GPUs:' if with_gpu.sum() > 1 else 'GPU: '}   {shares} of the run's time"
+
+
 def rank_table(rows: Sequence[Mapping[str, Any]]) -> dict[str, Column]:
     """Return `/ranks` with one row per rank. Numbers that an algorithm does not give are 0."""
     types = {"text": object, "int64": np.int64, "float64": np.float64}
@@ -332,6 +347,8 @@ def say_answer(planned: PlannedRun, contents: Contents, verdict: Verdict, log: L
     say_checked(planned, contents, verdict, log)
     slowest = [duration(max(contents.value("ranks", f"seconds_{phase}", [0.0]), default=0.0)) for phase in PHASES]
     log.say("time:   read {}, build {}, run {} (kernel {}, copy {}, wait {}), write {}".format(*slowest))
+    if line := gpu_line(contents.groups["ranks"]):
+        log.say(line)
     if file is None:
         return
     if planned.keeps_earlier(contents):

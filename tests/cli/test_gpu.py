@@ -1,5 +1,6 @@
 """GPUs of the stub driver give the CPU's answer on the command line, and refusals are one line."""
 
+import re
 import sys
 
 import pytest
@@ -54,6 +55,7 @@ def test_gpus_give_the_cpus_answer(name, start, tmp_path):
     [parts] = parts_in(done)
     end = f"; mode {name} computes nearly all on the host's cores, and needs no GPU"
     assert parts.endswith(end) == (name in ("fast", "best")) and ("needs no GPU" in parts) == parts.endswith(end)
+    assert re.search(r"^GPUs:   computed \d+ %, copied \d+ % and waited \d+ % of the run's time$", done.stdout, re.M)
     if more:
         assert [parts] == ["parts:  on the GPU, as needed: held_karp/held_karp; on the host's cores: Python"]
 

@@ -20,6 +20,7 @@ from hpcsolve.errors import EnvironmentFault
 from hpcsolve.output import log
 from hpcsolve.output.log import Log, Progress, duration, heartbeat, progress_line
 from hpcsolve.output.provenance import command_line, git_commit, stored_variables
+from hpcsolve.runner.conclude import gpu_line, rank_table
 from hpcsolve.wording import show, size
 from tests.processes import signalled
 
@@ -38,6 +39,19 @@ class Terminal(io.StringIO):
 
     def isatty(self):
         return True
+
+
+def test_a_runs_last_lines_say_what_its_gpus_did():
+    """Ranks count by their seconds, those on CPU cores do not count, and no share is above 100 % or below 0."""
+    def line(*rows):
+        names = ("uuid", "seconds_run", "seconds_kernel", "seconds_copy")
+        return gpu_line(rank_table([dict(zip(names, row)) for row in rows]))
+
+    assert line(("", 9.0, 8.0, 0.0)) == line(("GPU-1", 0.0, 0.0, 0.0)) == ""
+    assert line(("GPU-1", 2.0, 1.24, 0.1)) == "GPU:    computed 62 %, copied 5 % and waited 33 % of the run's time"
+    assert line(("GPU-1", 3.0, 3.0, 0.0), ("GPU-2", 1.0, 0.0, 0.6), ("", 9.0, 0.0, 0.0)) == (
+        "GPUs:   computed 75 %, copied 15 % and waited 10 % of the run's time")
+    assert line(("GPU-1", 1.0, 1.5, 0.0)) == "GPU:    computed 100 %, copied 0 % and waited 0 % of the run's time"
 
 
 def test_a_log_gets_a_line_every_few_seconds_and_no_bar(capsys):
