@@ -289,8 +289,10 @@ def gpu_line(ranks: Mapping[str, Column]) -> str:
     A GPU that neither computes nor copies waits for the host or for other ranks. What it copies while it computes does
     not count.
     """
-    with_gpu = ranks["uuid"].values != ""
-    run, kernel, copy = (float(ranks[f"seconds_{name}"].values[with_gpu].sum()) for name in ("run", "kernel", "copy"))
+    names = ("uuid", "seconds_run", "seconds_kernel", "seconds_copy")
+    uuid, *seconds = (np.asarray(ranks[name].values) for name in names)
+    with_gpu: NDArray[np.bool_] = uuid != ""
+    run, kernel, copy = (float(each[with_gpu].sum()) for each in seconds)
     if not run:
         return ""
     computed, copied = (min(100.0, 100 * part / run) for part in (kernel, copy))
