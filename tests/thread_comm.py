@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import pickle
 import threading
 from collections.abc import Callable
@@ -9,6 +10,7 @@ from dataclasses import dataclass, field
 from queue import Queue
 from typing import Any, TypeVar
 
+import numpy as np
 from numpy.typing import NDArray
 
 T = TypeVar("T")
@@ -22,12 +24,18 @@ class Mailboxes:
     barrier: threading.Barrier = field(init=False)
     board: list[Any] = field(init=False)
     queues: dict[tuple[int, int], Queue[NDArray[Any]]] = field(init=False)
+    prepared: dict[tuple[int, int, int], Queue[NDArray[Any]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Make one queue for each pair of ranks."""
         self.barrier = threading.Barrier(self.size, timeout=60)
         self.board = [None] * self.size
         self.queues = {(a, b): Queue() for a in range(self.size) for b in range(self.size)}
+
+
+    def queue(self, sender: int, receiver: int, tag: int) -> Queue[NDArray[Any]]:
+        """Return the queue of prepared messages with this tag."""
+        return self.prepared.setdefault((sender, receiver, tag), Queue())
 
 
 @dataclass
@@ -52,6 +60,42 @@ class Departure:
 
 
 @dataclass
+class Prepared:
+    """A message that may be started again. What is sent is copied at once."""
+
+    comm: ThreadComm
+    memory: NDArray[Any]
+    peer: int
+    sends: bool
+    tag: int
+    under_way: bool = False
+
+    def start(self) -> None:
+        """Send a copy, or expect a message."""
+        assert not self.under_way
+        if self.sends:
+            self.comm.sent += self.memory.nbytes
+            self.comm.shared.queue(self.comm.rank, self.peer, self.tag).put(self.memory.copy())
+        self.under_way = not self.sends
+
+    def done(self) -> bool:
+        """Fill the memory if a message has arrived. A rank that has failed sends none."""
+        queue = self.comm.shared.queue(self.peer, self.comm.rank, self.tag)
+        if self.under_way and not queue.empty():
+            message = queue.get()
+            assert message.nbytes == self.memory.nbytes
+            self.memory[...] = message
+            self.under_way = False
+        if self.comm.shared.barrier.broken:
+            raise threading.BrokenBarrierError
+        return not self.under_way
+
+    def free(self) -> None:
+        """Do nothing."""
+        assert not self.under_way
+
+
+@dataclass
 class ThreadComm:
     """The communicator of one rank, which counts the bytes that it sends."""
 
@@ -62,6 +106,7 @@ class ThreadComm:
     local_size: int = 1
     host: str = ""
     mpi_library: str = "not started: ranks are threads"
+    takes_gpu_memory: bool = False
 
     @property
     def size(self) -> int:
@@ -104,6 +149,13 @@ class ThreadComm:
     def receive(self, array: NDArray[Any], source: int) -> Arrival:
         """Start to receive the next message from `source`."""
         return Arrival(self.shared.queues[source, self.rank], array)
+
+    def message(self, memory: NDArray[Any] | tuple[int, int], peer: int, sends: bool, tag: int) -> Prepared:
+        """Prepare a message from or to an array, or memory that begins at an address."""
+        if isinstance(memory, tuple):
+            address, nbytes = memory
+            memory = np.ctypeslib.as_array((ctypes.c_ubyte * nbytes).from_address(address))
+        return Prepared(self, memory.reshape(-1).view(np.uint8), peer, sends, tag)
 
 
 def on_ranks(size: int, work: Callable[[ThreadComm], T]) -> list[T]:

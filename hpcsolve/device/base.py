@@ -52,15 +52,38 @@ class Download(Protocol):
         """Return when the copy is complete."""
 
 
+class Mark(Protocol):
+    """A point of the device's queue."""
+
+    def done(self) -> bool:
+        """Return whether all work before it is done."""
+
+
+class Copy(Download, Mark, Protocol):
+    """A copy to or from staging, or another GPU, beside the kernels."""
+
+    def join(self) -> None:
+        """Have the work that is queued from now on wait for the copy."""
+
+
 @dataclass(frozen=True)
 class Done:
-    """A download that was complete when it began, as a CPU's are."""
+    """A copy that was complete when it began, as a CPU's are."""
+
+    def done(self) -> bool:
+        """Return true."""
+        return True
 
     def wait(self) -> None:
         """Return at once."""
 
+    def join(self) -> None:
+        """Do nothing."""
+
 
 DONE = Done()
+HANDLE_BYTES = 72
+"""The driver's handle of an allocation, and the first byte in it as a word of 64 bits."""
 
 
 class Buffer(Protocol):
@@ -104,6 +127,27 @@ class Buffer(Protocol):
 
         Kernels that are launched later may run during the copy. Until `wait` has returned, the array must not be used,
         and the buffer must not be written to. Freeing the buffer waits for the copy.
+        """
+
+    def copy_out(self, into: NDArray[Any], after: Mark) -> Copy:
+        """Begin to copy into staging (same shape and dtype), once the work before a mark is done.
+
+        Beside kernels only into memory from `Device.staging`. Other memory is filled when this returns.
+        """
+
+    def copy_in(self, source: NDArray[Any] | bytes, after: Mark) -> Copy:
+        """Begin to copy from staging, or from the memory of another GPU that this `handle` names.
+
+        As `copy_out`: once the work before a mark is done, and beside kernels.
+        """
+
+    def handle(self) -> bytes:
+        """Return what another process of the host needs for `copy_in` from this memory, `HANDLE_BYTES` bytes.
+
+        Raises
+        ------
+        EnvironmentFault
+            The driver does not share this device's memory.
         """
 
     def fill(self, value: int) -> None:
@@ -218,8 +262,14 @@ class Device(Protocol):
     def timer(self) -> Timer:
         """Return a stopwatch on the device's queue."""
 
+    def mark(self) -> Copy:
+        """Return a mark after all work that has been queued so far."""
+
     def synchronize(self) -> None:
         """Wait until the device has done all its work."""
+
+    def forget_handles(self) -> None:
+        """Give up the memory of other GPUs that `copy_in` has read. Before, no process may free what it shares."""
 
     def close(self) -> None:
         """Free everything."""

@@ -29,12 +29,14 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from hpcsolve.device import base, build
-from hpcsolve.device.cuda_memory import Allocation, CudaBuffer, Downloads
+from hpcsolve.device.cuda_memory import Allocation, CudaBuffer, CudaMark, Downloads, IpcHandle
 from hpcsolve.device.declaration import Declaration, declaration_of
 from hpcsolve.device.select import Gpu, driver_version, load_driver, load_library
 from hpcsolve.errors import EnvironmentFault, LaunchError, ResourceError
 
 PAGE = 4096
+LAZY_PEER = 1
+"""CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS."""
 
 
 @dataclass(eq=False)
@@ -173,6 +175,10 @@ class CudaDevice(base.Device):
         The page-locked arrays by address: their bytes, and the finalizer that unlocks them.
     downloads
         Copies that are under way from the GPU to the host.
+    copies
+        The streams of copies from the GPU and to it that kernels do not wait for, once there are some.
+    peers
+        Addresses here of the memory of other GPUs, by the driver's handle.
 
     Raises
     ------
@@ -196,6 +202,8 @@ class CudaDevice(base.Device):
     allocations: weakref.WeakSet[Allocation] = field(init=False, repr=False, default_factory=weakref.WeakSet)
     pinned: dict[int, tuple[int, weakref.finalize[..., Any]]] = field(init=False, repr=False, default_factory=dict)
     downloads: Downloads = field(init=False, repr=False)
+    copies: list[Any] = field(init=False, repr=False, default_factory=lambda: [None, None])
+    peers: dict[bytes, int] = field(init=False, repr=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         """Retain the primary context and make the stream."""
@@ -292,6 +300,37 @@ class CudaDevice(base.Device):
         """Return a stopwatch on the stream."""
         return CudaTimer(self)
 
+    def mark(self) -> CudaMark:
+        """Return an event on the kernels' stream."""
+        with self.calling("marking"):
+            return CudaMark(self, self.context.mark(self.stream))
+
+    def opened(self, handle: bytes) -> int:
+        """Return the address here of another GPU's memory, which is opened once.
+
+        Raises
+        ------
+        EnvironmentFault
+            The driver refuses: the GPUs cannot reach each other, or the processes not each other's memory.
+        """
+        own, address = handle[:64], ctypes.c_ulonglong()
+        if own not in self.peers:
+            made = IpcHandle.from_buffer_copy(own)
+            with self.calling("opening another GPU's memory"):
+                # PyCUDA closes a handle when its object is deleted, whatever has happened to the context.
+                error = load_library().cuIpcOpenMemHandle_v2(ctypes.byref(address), made, ctypes.c_uint(LAZY_PEER))
+            if error:
+                raise EnvironmentFault(f"{self.gpu} cannot read another GPU's memory (CUDA error {error})")
+            self.peers[own] = address.value
+        return self.peers[own] + int.from_bytes(handle[64:], "little")
+
+    def forget_handles(self) -> None:
+        """Close the memory of other GPUs."""
+        peers, self.peers = self.peers, {}
+        for address in peers.values():
+            with self.calling("closing another GPU's memory"):
+                load_library().cuIpcCloseMemHandle(ctypes.c_ulonglong(address))
+
     def synchronize(self) -> None:
         """Wait until everything that is queued is done."""
         with self.calling("waiting for the GPU"):
@@ -315,13 +354,17 @@ class CudaDevice(base.Device):
         if self.is_open:
             with suppress(EnvironmentFault), self.calling("closing"):
                 self.stream.synchronize()
+                for stream in filter(None, self.copies):
+                    stream.synchronize()
                 self.downloads.clear()
+                self.forget_handles()
                 self._release_all()
                 self.stream = None
                 self.kernels.clear()
                 self.modules.clear()
         self.context.close()
         self.stream = None
+        self.copies = [None, None]
         self.downloads.clear()
         self.kernels.clear()
         self.modules.clear()
@@ -436,7 +479,7 @@ class CudaTimer:
         """Mark the end."""
         self.spans.append((self.started, self._mark()))
         if len(self.spans) >= self.MOST_SPANS:
-            self._sum_up()
+            self._sum_up(self.MOST_SPANS // 2)
 
     @property
     def seconds(self) -> float:
@@ -448,17 +491,19 @@ class CudaTimer:
         with self.device.calling("timing"):
             return self.device.context.mark(self.device.stream)
 
-    def _sum_up(self) -> None:
-        if self.spans:
+    def _sum_up(self, but: int = 0) -> None:
+        """Add the spans but the newest ones, whose end may be far away."""
+        count = max(0, len(self.spans) - but)
+        summed, self.spans = self.spans[:count], self.spans[count:]
+        if summed:
             with self.device.calling("timing"):
-                self.spans[-1][1].synchronize()
-                self.total += sum(end.time_since(start) for start, end in self.spans) / 1e3
-            self._give_back()
+                summed[-1][1].synchronize()
+                self.total += sum(end.time_since(start) for start, end in summed) / 1e3
+            self._give_back(summed)
 
-    def _give_back(self) -> None:
-        self.device.context.spare.extend(event for span in self.spans for event in span)
-        self.spans.clear()
+    def _give_back(self, spans: list[tuple[Any, Any]]) -> None:
+        self.device.context.spare.extend(event for span in spans for event in span)
 
     def __del__(self) -> None:
         """Give the events to other timers."""
-        self._give_back()
+        self._give_back(self.spans)

@@ -9,8 +9,10 @@ GPU fill others. So rows come down while the next searches run.
 
 from __future__ import annotations
 
+import ctypes
 import math
 from collections import deque
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -20,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.device import base
+from hpcsolve.device.select import load_library
 from hpcsolve.errors import EnvironmentFault, HpcsolveError, LaunchError
 
 if TYPE_CHECKING:
@@ -43,6 +46,39 @@ class Allocation:
         """Free the memory when nothing refers to it any more. An error is seen at the next call."""
         with suppress(HpcsolveError):
             self.device.release(self)
+
+
+class IpcHandle(ctypes.Structure):
+    """CUDA's handle of an allocation, for other processes."""
+
+    _fields_ = (("reserved", ctypes.c_ubyte * 64),)
+
+
+@dataclass(eq=False)
+class CudaMark:
+    """An event that has been recorded, after a copy or on the kernels' stream. See `base.Copy`."""
+
+    device: CudaDevice
+    event: Any
+
+    def done(self) -> bool:
+        """Return whether the event has been reached."""
+        with self.device.calling("a copy"):
+            return bool(self.event.query())
+
+    def wait(self) -> None:
+        """Wait for the event, and for nothing that was queued after it."""
+        with self.device.calling("a copy"):
+            self.event.synchronize()
+
+    def join(self) -> None:
+        """Have the kernels' stream wait for the event."""
+        with self.device.calling("a copy"):
+            self.device.stream.wait_for_event(self.event)
+
+    def __del__(self) -> None:
+        """Let the event be used again."""
+        self.device.context.spare.append(self.event)
 
 
 @dataclass(eq=False)
@@ -116,6 +152,45 @@ class CudaBuffer:
                 self.device.stream.synchronize()
         return base.DONE
 
+    def copy_out(self, into: NDArray[Any], after: base.Mark) -> base.Copy:
+        """Queue a copy into page-locked memory on the stream of copies from the GPU."""
+        base.check_host_array(self, into, contiguous=True)
+        if not self.device.is_locked(into):
+            self.download(into)
+            return base.DONE
+        return self._copied(after, OUT, lambda cuda, stream: cuda.memcpy_dtoh_async(into, self.address, stream))
+
+    def copy_in(self, source: NDArray[Any] | bytes, after: base.Mark) -> base.Copy:
+        """Queue a copy from page-locked memory, or from another GPU, on the stream of copies to this GPU."""
+        if isinstance(source, bytes):
+            start = self.device.opened(source)
+            return self._copied(after, IN, lambda cuda, stream: cuda.memcpy_dtod_async(self.address, start, self.nbytes,
+                                                                                       stream))
+        base.check_host_array(self, source, contiguous=True)
+        if not self.device.is_locked(source):
+            self.upload(source)
+            return base.DONE
+        return self._copied(after, IN, lambda cuda, stream: cuda.memcpy_htod_async(self.address, source, stream))
+
+    def _copied(self, after: base.Mark, way: int, queue: Callable[[Any, Any], None]) -> base.Copy:
+        """Queue a copy after a mark on one of the device's streams for copies."""
+        with self.device.calling(f"a copy of {self.nbytes} bytes") as cuda:
+            stream = self.device.copies[way] = self.device.copies[way] or cuda.Stream()
+            if isinstance(after, CudaMark):
+                stream.wait_for_event(after.event)
+            if self.nbytes:
+                queue(cuda, stream)
+            return CudaMark(self.device, self.device.context.mark(stream))
+
+    def handle(self) -> bytes:
+        """Return the driver's handle of the allocation, and this buffer's first byte in it."""
+        made, start = IpcHandle(), ctypes.c_ulonglong(self.allocation.address)
+        with self.device.calling("sharing memory"):
+            error = load_library().cuIpcGetMemHandle(ctypes.byref(made), start)
+        if error:
+            raise EnvironmentFault(f"{self.device.gpu} does not share its memory (CUDA error {error})")
+        return bytes(made.reserved) + self.offset.to_bytes(8, "little")
+
     def fill(self, value: int) -> None:
         """Set every byte to `value`."""
         base.check_writable(self)
@@ -129,6 +204,8 @@ class CudaBuffer:
             self.device.release(self.allocation)
 
 
+OUT, IN = range(2)
+"""The device's streams for copies from it and to it, which may run side by side."""
 PIECE_BYTES = 1 << 22
 MOST_PIECES = 8
 MOST_THREADS = 4

@@ -101,6 +101,21 @@ class HostBuffer:
         self.download(into)
         return base.DONE
 
+    def copy_out(self, into: NDArray[Any], after: base.Mark) -> base.Copy:
+        """Copy into an array."""
+        self.download(into)
+        return base.DONE
+
+    def copy_in(self, source: NDArray[Any] | bytes, after: base.Mark) -> base.Copy:
+        """Copy from an array."""
+        assert not isinstance(source, bytes)
+        self.upload(source)
+        return base.DONE
+
+    def handle(self) -> bytes:
+        """Raise an error: only GPUs read the memory of others."""
+        raise EnvironmentFault("a CPU's memory has no handle")
+
     def fill(self, value: int) -> None:
         """Set every byte to `value`."""
         base.check_writable(self)
@@ -328,6 +343,13 @@ class HostDevice(base.Device):
     def timer(self) -> HostTimer:
         """Return a stopwatch."""
         return HostTimer()
+
+    def mark(self) -> base.Copy:
+        """Return a mark that is reached."""
+        return base.DONE
+
+    def forget_handles(self) -> None:
+        """Do nothing."""
 
     def synchronize(self) -> None:
         """Do nothing, since all work is done when its call returns."""

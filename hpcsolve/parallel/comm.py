@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Callable
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -19,6 +21,19 @@ class Request(Protocol):
         """Wait until the array may be reused (send) or is filled (receive)."""
 
 
+class Message(Protocol):
+    """A message that may be sent, or received, many times, from or to the same memory."""
+
+    def start(self) -> None:
+        """Start to send it, or to receive it. It must not be under way."""
+
+    def done(self) -> bool:
+        """Return whether it is not under way, or no longer."""
+
+    def free(self) -> None:
+        """Give up the message, which is not under way."""
+
+
 class Comm(Protocol):
     """All ranks of a run. Every rank must make the same collective calls in the same order."""
 
@@ -29,6 +44,8 @@ class Comm(Protocol):
     local_size: int
     mpi_library: str
     """Name and version of the MPI library that joins the ranks, or why there is none. It is one line."""
+    takes_gpu_memory: bool
+    """Whether the library says that a message may lie in a GPU's memory."""
 
     def bcast(self, value: T) -> T:
         """Return rank 0's value on every rank.
@@ -59,6 +76,15 @@ class Comm(Protocol):
     def receive(self, array: NDArray[Any], source: int) -> Request:
         """Start to fill a contiguous array with the next message from `source`, whose size must match."""
 
+    def message(self, memory: NDArray[Any] | tuple[int, int], peer: int, sends: bool, tag: int) -> Message:
+        """Prepare a message to or from another rank, which meets one of the same tag and size there.
+
+        Parameters
+        ----------
+        memory
+            A contiguous array, or address and bytes of device memory, which must stay until the message is freed.
+        """
+
 
 class SerialComm:
     """The communicator of a run with a single rank."""
@@ -68,6 +94,7 @@ class SerialComm:
     local_rank = 0
     local_size = 1
     mpi_library = "not started: one process"
+    takes_gpu_memory = False
 
     def bcast(self, value: T) -> T:
         """Return the value."""
@@ -95,6 +122,27 @@ class SerialComm:
     def receive(self, array: NDArray[Any], source: int) -> Request:
         """Raise an error, since there is no other rank."""
         raise AssertionError("a single rank cannot receive")
+
+    def message(self, memory: NDArray[Any] | tuple[int, int], peer: int, sends: bool, tag: int) -> Message:
+        """Raise an error, since there is no other rank."""
+        raise AssertionError("a single rank has no messages")
+
+
+SECONDS_POLLING = 0.001
+"""How long a rank polls without a pause. Afterwards it sleeps between two polls."""
+LONGEST_SLEEP = 0.002
+"""Most seconds of such a sleep. It is short because a large message may need both ranks awake for each of its parts."""
+
+
+def wait_until(ended: Callable[[], bool]) -> None:
+    """Return once `ended` returns true, late by at most an eighth of the time waited, and at most `LONGEST_SLEEP`."""
+    started = time.perf_counter()
+    while not ended():
+        waited = time.perf_counter() - started
+        if waited < SECONDS_POLLING:
+            os.sched_yield()
+        else:
+            time.sleep(min(waited / 8, LONGEST_SLEEP))
 
 
 def agree_minimum(comm: Comm, value: int) -> int:

@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 
 from hpcsolve.errors import HpcsolveError, agree
 from hpcsolve.memory import available_to_host
+from hpcsolve.parallel.comm import wait_until
 
 mpi4py.rc.initialize = False
 mpi4py.rc.finalize = False
@@ -42,10 +43,6 @@ PIECE = 1 << 30
 """Largest MPI message in bytes. Libraries before MPI 4 count in 32-bit integers, and fail at 2^31."""
 SHARED_FROM = 1 << 20
 """Size in bytes from which the ranks of a host share one copy of an array."""
-SECONDS_POLLING = 0.001
-"""How long a rank polls without a pause. Afterwards it sleeps between two polls."""
-LONGEST_SLEEP = 0.002
-"""Most seconds of such a sleep. It is short because a large message may need both ranks awake for each of its parts."""
 SECONDS_TO_PRINT = 0.5
 """Time between a rank's last line and MPI_Abort. By then mpiexec must have passed the line on, or it is lost."""
 BOUNDARY = 64
@@ -92,6 +89,8 @@ class MpiComm:
         Number of this rank and number of ranks, in the run and on this host.
     mpi_library
         Name and version of the MPI library, in one line.
+    takes_gpu_memory
+        Whether the library says so.
     """
 
     def __init__(self, piece: int = PIECE, shared_from: int = SHARED_FROM) -> None:
@@ -99,6 +98,7 @@ class MpiComm:
             call_with_own_heap(_initialize)
         self._world = MPI.COMM_WORLD.Dup()
         self._internal = MPI.COMM_WORLD.Dup()  # for messages that an algorithm's receive must not catch
+        self._messages = MPI.COMM_WORLD.Dup()  # for those that are prepared, which have tags
         self._ends = MPI.COMM_WORLD.Dup()  # for `finish`, which a rank may call while others are in another collective
         host = MPI.COMM_WORLD.Split_type(MPI.COMM_TYPE_SHARED)
         self.rank, self.size = self._world.Get_rank(), self._world.Get_size()
@@ -106,7 +106,7 @@ class MpiComm:
         leaders, hosts_shared = self._world.Split(self.local_rank), max(self.allgather(self.local_size)) > 1
         self._all = BroadcastGroup(self._internal, leaders, hosts_shared)
         self._host = BroadcastGroup(host, MPI.COMM_SELF, self.local_size > 1)
-        self.mpi_library = mpi_library()
+        self.mpi_library, self.takes_gpu_memory = mpi_library(), takes_gpu_memory()
         self._piece, self._shared_from = piece, shared_from
 
     def bcast(self, value: T) -> T:
@@ -158,6 +158,12 @@ class MpiComm:
     def receive(self, array: NDArray[Any], source: int) -> MpiRequest:
         """Start to fill a contiguous array with the next message from `source`, whose size must match."""
         return self._receive(self._world, array, source)
+
+    def message(self, memory: NDArray[Any] | tuple[int, int], peer: int, sends: bool, tag: int) -> MpiMessage:
+        """Prepare a message to or from another rank, which meets one of the same tag and size there."""
+        given = _bytes_of(memory) if isinstance(memory, np.ndarray) else MPI.buffer.fromaddress(*memory)
+        prepare = self._messages.Send_init if sends else self._messages.Recv_init
+        return MpiMessage([prepare(part, peer, tag) for part in self._pieces(given)], given, not sends)
 
     def _broadcast(self, value: Any, group: BroadcastGroup) -> Any:
         """Return the value of the first rank of a group on all its ranks.
@@ -222,16 +228,13 @@ class MpiComm:
             request.wait()
 
     def _send(self, ranks: MPI.Comm, array: NDArray[Any], to: int) -> MpiRequest:
-        return MpiRequest([ranks.Isend(part, dest=to) for part in self._pieces(array)], array, False)
+        return MpiRequest([ranks.Isend(part, dest=to) for part in self._pieces(_bytes_of(array))], array, False)
 
     def _receive(self, ranks: MPI.Comm, array: NDArray[Any], source: int) -> MpiRequest:
-        return MpiRequest([ranks.Irecv(part, source=source) for part in self._pieces(array)], array, True)
+        return MpiRequest([ranks.Irecv(part, source=source) for part in self._pieces(_bytes_of(array))], array, True)
 
-    def _pieces(self, array: NDArray[Any]) -> list[tuple[Bytes, MPI.Datatype]]:
-        """Return the bytes of a contiguous array in pieces, at least one, so that an empty message is sent too."""
-        if not array.flags.c_contiguous:
-            raise ValueError("only contiguous arrays can be sent or received")
-        data = array.reshape(-1).view(np.uint8)
+    def _pieces(self, data: Bytes | MPI.buffer) -> list[tuple[Bytes | MPI.buffer, MPI.Datatype]]:
+        """Return memory in pieces, at least one, so that an empty message is sent too."""
         return [(data[start : start + self._piece], MPI.BYTE) for start in range(0, max(len(data), 1), self._piece)]
 
     def finish(self, code: int, failed: bool, patience: float | None) -> list[tuple[int, bool]] | None:
@@ -305,6 +308,54 @@ def _library() -> ctypes.CDLL:
     return ctypes.CDLL(MPI.__file__)
 
 
+def takes_gpu_memory() -> bool:
+    """Return whether the MPI library says that it takes memory of NVIDIA's GPUs.
+
+    MPICH and Open MPI, and what derives from them, have a function for it, which knows how the library was built, and
+    in MPICH also whether its variables allow it.
+    """
+    try:
+        return bool(_library().MPIX_Query_cuda_support() == 1)
+    except AttributeError:
+        return False
+
+
+def _bytes_of(array: NDArray[Any]) -> Bytes:
+    """Return the bytes of a contiguous array."""
+    if not array.flags.c_contiguous:
+        raise ValueError("only contiguous arrays can be sent or received")
+    return array.reshape(-1).view(np.uint8)
+
+
+class MpiMessage:
+    """A message, in pieces, that may be started again. See `comm.Message`."""
+
+    def __init__(self, requests: Sequence[MPI.Prequest], memory: Bytes | MPI.buffer, receives: bool) -> None:
+        self._requests, self._memory, self._receives = list(requests), memory, receives
+        self._statuses = [MPI.Status() for _ in requests]
+        self._under_way = False
+
+    def start(self) -> None:
+        """Start to send or to receive."""
+        MPI.Prequest.Startall(self._requests)
+        self._under_way = True
+
+    def done(self) -> bool:
+        """Return whether it is not under way, or no longer."""
+        if self._under_way and MPI.Request.Testall(self._requests, self._statuses):
+            self._under_way = False
+            arrived = sum(status.Get_count(MPI.BYTE) for status in self._statuses) if self._receives else 0
+            if self._receives and arrived != len(self._memory):
+                raise RuntimeError(f"received a message of {arrived} bytes instead of {len(self._memory)}")
+        return not self._under_way
+
+    def free(self) -> None:
+        """Give up the message."""
+        for request in self._requests:
+            request.Free()
+        self._requests = []
+
+
 class MpiRequest:
     """A message that is being sent or received in pieces. It keeps the array alive."""
 
@@ -322,17 +373,6 @@ class MpiRequest:
             if arrived != self._array.nbytes:
                 raise RuntimeError(f"received a message of {arrived} bytes instead of {self._array.nbytes}")
         self._requests = []
-
-
-def wait_until(ended: Callable[[], bool]) -> None:
-    """Return once `ended` returns true, late by at most an eighth of the time waited, and at most `LONGEST_SLEEP`."""
-    started = time.perf_counter()
-    while not ended():
-        waited = time.perf_counter() - started
-        if waited < SECONDS_POLLING:
-            os.sched_yield()
-        else:
-            time.sleep(min(waited / 8, LONGEST_SLEEP))
 
 
 def _barrier(ranks: MPI.Comm) -> None:

@@ -110,3 +110,18 @@ def test_downloads_into_locked_memory_pass_through_nothing(own, test_device):
     array, staging = np.arange(3000), own.staging(3000, np.int64)
     assert own.upload(array).download(staging) is staging and np.array_equal(staging, array)
     assert test_device == "cpu" or not own.downloads.pieces
+
+
+def test_copies_beside_kernels_follow_their_mark_and_later_work_follows_them(own):
+    """The copies have streams of their own on a GPU: neither order follows from the kernels' stream."""
+    buffer, other, staging = own.zeros(3000, np.int64), own.zeros(3000, np.int64), own.staging(3000, np.int64)
+    buffer.fill(1)
+    mark = own.mark()
+    down = buffer.copy_out(staging, mark)
+    down.wait()
+    assert mark.done() and down.done() and set(staging.tolist()) == {0x0101010101010101}
+    staging[...] = np.arange(3000)
+    up = other.copy_in(staging, own.mark())
+    up.join()
+    found = other.download(own.staging(3000, np.int64))
+    assert up.done() and np.array_equal(found, np.arange(3000))

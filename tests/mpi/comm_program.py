@@ -4,6 +4,7 @@ import sys
 
 import numpy as np
 
+from hpcsolve.parallel.comm import wait_until
 from hpcsolve.parallel.launch import guard
 from hpcsolve.parallel.mpi import MpiComm
 
@@ -20,6 +21,7 @@ def main(comm):
     if comm.size > 1:
         for piece in (1 << 30, 64, 7):
             ring(MpiComm(piece))
+            again(MpiComm(piece))
         wrong_length(comm)
     sys.stdout.write(f"rank {comm.rank} of {comm.size} ok\n")
     return 0
@@ -53,6 +55,24 @@ def ring(comm):
         request.wait()
     for i, array in enumerate(into):
         assert np.array_equal(array, np.full_like(array, source * 10 + i))
+
+
+def again(comm):
+    """Check that a prepared message brings what its memory holds each time, also from an address, and by its tag."""
+    to, source = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
+    out, into = np.zeros((2, 1000), np.int32), np.zeros((2, 1000), np.int32)
+    sends = [comm.message(out[tag], to, True, tag) for tag in range(2)]
+    receives = [comm.message(into[0], source, False, 0),
+                comm.message((into[1].ctypes.data, into[1].nbytes), source, False, 1)]
+    for turn in range(3):
+        out[0], out[1] = 10 * turn + comm.rank, -turn
+        messages = [*reversed(receives), *sends]
+        for message in messages:
+            message.start()
+        wait_until(lambda: all(message.done() for message in messages))  # noqa: B023
+        assert (into[0] == 10 * turn + source).all() and (into[1] == -turn).all()
+    for message in (*sends, *receives):
+        message.free()
 
 
 def wrong_length(comm):

@@ -48,7 +48,8 @@ def pack(device: Device, factor: int) -> None:
     with Table(encoded, slices, device, SerialComm()) as table:
         table.buffers["table"].upload(np.arange(slices.states).astype(encoded.dtype))
         first, outgoing = slices.leaving(1)
-        packed = table.pack(1, first).download()[: outgoing[-1].first + outgoing[-1].count]
+        table.pack(1, first)
+        packed = table.buffers["leaving"].download()[: outgoing[-1].first + outgoing[-1].count]
         plane = slices.pairs << slices.low
         wanted = [(slices.low + i) * plane for a, i in np.argwhere(first >= 0).tolist() if a == 0]
         assert sorted(packed.tolist())[: len(wanted)] == sorted(wanted), (packed, wanted)

@@ -73,6 +73,7 @@ API cuLaunchKernel(Function *function, unsigned grid, unsigned grid_y, unsigned 
   if (!function) return INVALID_HANDLE;
   bool flat = grid_y == 1 && grid_z == 1 && block_y == 1 && block_z == 1;
   if (!flat || grid < 1 || grid > 0x7fffffffu || block < 1 || block > 1024 || shared > 49152) return INVALID_VALUE;
+  trace("launch", stream, function->name.c_str(), grid);
   size_t number = ++driver().launches;
   if (number == setting("STUB_FAIL_LAUNCH", 0)) return LAUNCH_OUT_OF_RESOURCES;
   bool fails = number == setting("STUB_FAIL_KERNEL", 0);
@@ -92,6 +93,7 @@ API cuStreamCreate(void **stream, unsigned) {
 }
 API cuStreamSynchronize(void *stream) {
   ON_STREAM(stream);
+  trace("wait", stream, "-", 0);
   return device.stream(stream).drain(), device.failure;
 }
 API cuStreamDestroy_v2(void *stream) {

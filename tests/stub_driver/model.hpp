@@ -1,5 +1,9 @@
 // What the stub driver is made of: settings, memory, streams of work, devices. driver.cpp puts CUDA's functions over it.
 #pragma once
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -49,6 +53,21 @@ inline size_t setting(const char *name, size_t otherwise) {
   return value && *value ? strtoull(value, nullptr, 10) : otherwise;
 }
 
+// Writes a line about a call to the file STUB_TRACE.PROCESS, if there is such a setting.
+inline void trace(const char *what, const void *stream, const char *name, size_t bytes) {
+  static FILE *file = [] {
+    const char *prefix = getenv("STUB_TRACE");
+    return prefix ? fopen((std::string(prefix) + "." + std::to_string(getpid())).c_str(), "w") : nullptr;
+  }();
+  if (file) fprintf(file, "%s %p %s %zu\n", what, stream, name, bytes), fflush(file);
+}
+
+// What another process needs to map an allocation.
+struct Shared {
+  int process, file;
+  size_t bytes;
+};
+
 // Device memory: the host's, bounded, poisoned, with a guard on both sides of every allocation.
 class Memory {
  public:
@@ -57,8 +76,12 @@ class Memory {
 
   char *allocate(size_t bytes) {
     if (bytes > total - used) return nullptr;
-    char *block = static_cast<char *>(aligned_alloc(guard, (bytes + 3 * guard - 1) / guard * guard));
+    const size_t whole = (bytes + 3 * guard - 1) / guard * guard;
+    const int file = setting("STUB_IPC", 0) ? memfd_create("gpu", MFD_CLOEXEC) : -1;
+    if (file >= 0 && ftruncate(file, (off_t)whole)) return nullptr;
+    char *block = file < 0 ? static_cast<char *>(aligned_alloc(guard, whole)) : mapped(file, whole);
     if (!block) return nullptr;
+    if (file >= 0) shared[block + guard] = {getpid(), file, whole};
     memset(block, guard_byte, guard);
     memset(block + guard, poison, bytes);
     memset(block + guard + bytes, guard_byte, guard);
@@ -72,16 +95,39 @@ class Memory {
     check_guards(start, block->second);
     memset(start, poison, block->second);
     used -= block->second;
-    free(start - guard);
+    if (shared.count(start)) {
+      munmap(start - guard, shared[start].bytes);
+      close(shared[start].file);
+      shared.erase(start);
+    } else {
+      free(start - guard);
+    }
     blocks.erase(block);
     return true;
   }
   // Whether all of these bytes lie in one allocation.
-  bool holds(const char *start, size_t bytes) const {
-    auto after = blocks.upper_bound(const_cast<char *>(start));
-    if (after == blocks.begin()) return bytes == 0;
-    auto block = std::prev(after);
-    return start + bytes <= block->first + block->second;
+  bool holds(const char *start, size_t bytes) const { return inside(blocks, start, bytes); }
+  // Whether they lie in one of another process that is open here.
+  bool holds_of_others(const char *start, size_t bytes) const { return inside(others, start, bytes); }
+  // What another process needs to open an allocation, or nullptr if it is none, or cannot be shared.
+  const Shared *share(char *start) const {
+    auto found = shared.find(start);
+    return found == shared.end() ? nullptr : &found->second;
+  }
+  char *open_other(const Shared &other) {
+    const std::string path = "/proc/" + std::to_string(other.process) + "/fd/" + std::to_string(other.file);
+    const int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
+    if (file < 0 || other.process == getpid()) return nullptr;  // as the real one: not in the process that shares it
+    char *block = mapped(file, other.bytes);
+    close(file);
+    if (block) others[block + guard] = other.bytes - 2 * guard;
+    return block ? block + guard : nullptr;
+  }
+  bool close_other(char *start) {
+    auto found = others.find(start);
+    if (found == others.end()) return false;
+    munmap(start - guard, found->second + 2 * guard);
+    return others.erase(start);
   }
   // All allocations, by address, as {start, bytes}.
   template <class Region>
@@ -99,8 +145,19 @@ class Memory {
  private:
   static constexpr size_t guard = 256;
   static constexpr int guard_byte = 0xFD, poison = 0xCD;
-  std::map<char *, size_t> blocks;
+  std::map<char *, size_t> blocks, others;  // `others` belong to other processes
+  std::map<char *, Shared> shared;
 
+  static char *mapped(int file, size_t bytes) {
+    void *start = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    return start == MAP_FAILED ? nullptr : static_cast<char *>(start);
+  }
+  static bool inside(const std::map<char *, size_t> &blocks, const char *start, size_t bytes) {
+    auto after = blocks.upper_bound(const_cast<char *>(start));
+    if (after == blocks.begin()) return bytes == 0;
+    auto block = std::prev(after);
+    return start + bytes <= block->first + block->second;
+  }
   static void check_guards(const char *start, size_t bytes) {
     for (size_t i = 0; i < guard; i++)
       if ((start[-1 - (long)i] & 0xFF) != guard_byte || (start[bytes + i] & 0xFF) != guard_byte) {

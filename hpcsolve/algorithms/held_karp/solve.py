@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +37,7 @@ from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
 from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo
 from hpcsolve.device.select import memory_for_rank
 from hpcsolve.errors import HpcsolveError
-from hpcsolve.parallel.comm import Comm, Request, SerialComm
+from hpcsolve.parallel.comm import Comm, SerialComm
 from hpcsolve.parallel.launch import on_rank_0
 from hpcsolve.problems.generate.tsp import random_matrix
 from hpcsolve.problems.tsp import Tsp, TspBatch
@@ -247,28 +247,43 @@ def lattice_fits(stated: TourStatement, device: Device, comm: Comm) -> bool:
     return all(comm.allgather(on_rank_0(comm, needed)[comm.rank] <= memory_for_rank(device, comm)))
 
 
+T = TypeVar("T")
+
+
 class _Undelivered(SerialComm):
     """The communicator of rank 0 alone. It copies messages to and from others as MPI does on one host."""
 
     def __init__(self, ranks: int) -> None:
-        self.size = ranks
+        self.size, self.elsewhere = ranks, np.empty(0, np.uint8)
 
-    def send(self, array: NDArray[Any], to: int) -> Request:
-        """Copy the array, as its sender does."""
-        array.copy()
-        return _Done()
+    def allgather(self, value: T) -> list[T]:
+        """Return the value for each rank."""
+        return [value] * self.size
 
-    def receive(self, array: NDArray[Any], source: int) -> Request:
-        """Fill the array from elsewhere in memory, with zeros."""
-        array[...] = np.zeros_like(array)
-        return _Done()
+    def message(self, memory: NDArray[Any] | tuple[int, int], peer: int, sends: bool, tag: int) -> _Copied:
+        """Return a message that is sent to or comes from elsewhere in memory."""
+        nbytes = memory.nbytes if isinstance(memory, np.ndarray) else memory[1]
+        if nbytes > len(self.elsewhere):
+            self.elsewhere = np.zeros(nbytes, np.uint8)
+        return _Copied(self.elsewhere[:nbytes])
 
 
-class _Done:
-    """A message that has arrived."""
+@dataclass
+class _Copied:
+    """A message that takes a copy in memory."""
 
-    def wait(self) -> None:
-        """Return at once."""
+    content: NDArray[np.uint8]
+
+    def start(self) -> None:
+        """Copy."""
+        self.content.copy()
+
+    def done(self) -> bool:
+        """Return true."""
+        return True
+
+    def free(self) -> None:
+        """Do nothing."""
 
 
 def _share_of_rank_0(stated: TourStatement, ranks: int, device: Device) -> float:

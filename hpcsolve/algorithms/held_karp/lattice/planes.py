@@ -14,7 +14,8 @@ the forward run is kept too.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -38,7 +39,8 @@ from hpcsolve.checkpoint.saved import Saved
 from hpcsolve.checkpoint.store import Part, State
 from hpcsolve.device.base import Argument, Buffer, Device
 from hpcsolve.errors import HpcsolveError
-from hpcsolve.parallel.comm import Comm, Request
+from hpcsolve.parallel.comm import Comm
+from hpcsolve.parallel.transport import Exchange, Transport
 
 FILE = "held_karp/held_karp"
 BLOCK_THREADS = 64
@@ -108,11 +110,18 @@ def meet(
 ) -> Meetings:
     """Run both halves and return where the cheapest tours pass the middle, the same on all ranks. Collective."""
     statistics.begin(device, share.split.middle + 1)
-    kept, mine = LayerCheckpoints(share, Boundary(comm, checkpoints, device.synchronize), checkpoints.saved), None
+    transport, mine = Transport(device, comm, share.turns), None
+
+    def synchronize() -> None:
+        transport.settle()
+        device.synchronize()
+
+    kept = LayerCheckpoints(share, Boundary(comm, checkpoints, synchronize), checkpoints.saved)
     if share.slices:
-        mine = _meet_on_device(reduced, share, device, comm, report, statistics, kept)
+        mine = _meet_on_device(reduced, share, device, transport, report, statistics, kept)
     else:
         _idle(share, kept)
+        transport.close()
     started = time.perf_counter()
     found = [m for m in comm.allgather(mine) if m is not None]
     statistics.seconds_wait += time.perf_counter() - started
@@ -131,7 +140,7 @@ def _idle(share: Share, kept: LayerCheckpoints) -> None:
                 kept.reached(half, layer, (), None)
 
 
-def _meet_on_device(reduced: ReducedCosts, share: Share, device: Device, comm: Comm, report: Report,
+def _meet_on_device(reduced: ReducedCosts, share: Share, device: Device, transport: Transport, report: Report,
                     statistics: Statistics, kept: LayerCheckpoints) -> Meetings:
     """Run both halves, and return the meetings of the cheapest tours on this rank. Collective with `_idle`."""
     split, dtype, parity = share.split, reduced.dtype, share.split.middle % 2
@@ -139,6 +148,7 @@ def _meet_on_device(reduced: ReducedCosts, share: Share, device: Device, comm: C
     backward = forward if share.symmetric else device.empty(forward.shape, dtype)
     other = device.empty(share.slices * split.stored(1 - parity), dtype)
     stream = device.empty(share.stream_values(), dtype)
+    transport.reserve(share.crossing_bytes())
     shares = len(share.half_runs())
     for half, (planes, stored, cost) in enumerate(
         zip(share.half_runs(), (forward, backward), (reduced.cost, reduced.cost.T), strict=False)
@@ -147,11 +157,11 @@ def _meet_on_device(reduced: ReducedCosts, share: Share, device: Device, comm: C
         kept.load(half, memory)
         if kept.begin(half) == split.middle:
             continue
-        # Not bound to a name, so that this half run's staging is freed before the next one's is allocated.
-        HalfRun(share, planes, cost, reduced, device, comm, memory, stream, kept.begin(half)).run(
+        HalfRun(share, planes, cost, reduced, device, transport, memory, stream, kept.begin(half)).run(
             statistics, lambda done, base=half: report((base + done) / shares),
             partial(kept.reached, half, memory=memory, forward=forward if half else None),
         )
+    transport.close()
     other.free()
     stream.free()
     meetings = _middle(share, dtype, device, forward, backward, statistics)
@@ -209,8 +219,9 @@ class HalfRun:
     """
 
     def __init__(self, share: Share, planes: Stream, cost: NDArray[np.int64], reduced: ReducedCosts, device: Device,
-                 comm: Comm, memory: tuple[Buffer, Buffer], stream: Buffer, layer: int = NO_LAYER) -> None:
-        self.share, self.planes, self.device, self.comm, self.stream = share, planes, device, comm, stream
+                 transport: Transport, memory: tuple[Buffer, Buffer], stream: Buffer, layer: int = NO_LAYER) -> None:
+        self.share, self.planes, self.device, self.transport = share, planes, device, transport
+        self.stream = stream
         self.chunks = later_chunks(share, layer)
         self.steps = len(self.chunks) + share.lag * share.split.top
         self.starts = planes.starts(self.chunks[:, 2], share.lag, self.steps)
@@ -221,23 +232,16 @@ class HalfRun:
         self.tables = {name: device.upload(array) for name, array in arrays.items()}
         self.depot = device.upload(depot)
         self.kernel = device.kernel(FILE, f"held_karp_step_u{share.itemsize}")
-        split = share.split
+        split, self.room = share.split, planes.count * share.chunk_size
         self.arguments: dict[str, Argument] = {  # all steps' launches share them
             "split": {"low": split.low, "mid": split.mid, "top": split.top},
             "wave": {"lag": share.lag, "chunks": len(self.chunks), "chunk_size": share.chunk_size,
-                     "blocks": planes.count * share.chunk_size, "columns": self.starts.shape[1]},
+                     "blocks": self.room, "columns": self.starts.shape[1]},
             "tables": self.tables,
             "states": {"even_size": split.stored(0), "odd_size": split.stored(1), "depot": self.depot,
                        "even": memory[0], "odd": memory[1], "stream": stream},
         }
-        largest = share.chunk_size << share.split.low
-        self.staging = [
-            {message: device.staging(int(planes.planes[message.parts].sum()) * largest, reduced.dtype)
-             for message in (*planes.outgoing, *planes.incoming)}
-            for _ in range(share.lag)
-        ]
-        self.sends: list[list[Request]] = [[] for _ in range(share.lag)]
-        self.receives: list[list[tuple[Request, Buffer, NDArray[np.unsignedinteger]]]] = [[] for _ in range(share.lag)]
+        self.prepared: dict[tuple[int, bytes], Exchange] = {}
 
     def run(self, statistics: Statistics, report: Report, reached: Callable[[int], None] = lambda layer: None) -> None:
         """Run all steps. Afterwards the middle layer is complete on this rank.
@@ -250,74 +254,68 @@ class HalfRun:
         for layer, _, sets in self.chunks.tolist():
             statistics.layer_bytes_sent[layer] += self.planes.sent * sets * self.depot.nbytes
         reported, whole = time.perf_counter(), whole_layers(self.chunks, self.share.lag, self.share.split.top)
+        under_way = deque[Exchange]()
         for step, whole_layer in enumerate(whole):
-            self._arrive(step, statistics)
+            if len(under_way) == self.share.lag:
+                self._finish(under_way.popleft(), statistics)
             layer = int(self.chunks[min(step, len(self.chunks) - 1), 0])
             timer = statistics.layer_timers[layer]
             timer.start()
             self.kernel(self.share.slices * self.share.chunk_size, BLOCK_THREADS, step=step, **self.arguments)
             timer.stop()
-            self._depart(step, statistics)
+            started = time.perf_counter()
+            under_way.append(self._exchange(step))
+            under_way[-1].start()
+            statistics.seconds_copy += time.perf_counter() - started
             if time.perf_counter() - reported > REPORT_SECONDS:
-                self.device.synchronize()
+                self.device.mark().wait()
                 report((step + 1) / len(whole))
                 reported = time.perf_counter()
             if whole_layer is not None:
-                self._reached(reached, step, whole_layer, statistics)
-        self._arrive_all(len(whole), statistics)
+                self._reached(reached, whole_layer, under_way, statistics)
+        for exchange in under_way:
+            self._finish(exchange, statistics)
         self.device.synchronize()
         for table in (*self.tables.values(), self.depot):
             table.free()
 
-    def _reached(self, reached: Callable[[int], None], step: int, layer: int, statistics: Statistics) -> None:
+    def _reached(self, reached: Callable[[int], None], layer: int, under_way: Iterable[Exchange],
+                 statistics: Statistics) -> None:
         """Call `reached`. If the run stops there, wait for the messages under way first."""
         try:
             reached(layer)
         except HpcsolveError:
-            self._arrive_all(step + 1, statistics)
+            for exchange in under_way:
+                self._finish(exchange, statistics)
+            self.transport.free()
             raise
 
-    def _arrive_all(self, step: int, statistics: Statistics) -> None:
-        for turn in range(step, step + self.share.lag):
-            self._arrive(turn, statistics)
-
-    def _arrive(self, step: int, statistics: Statistics) -> None:
-        """Wait for the messages of `lag` steps ago, upload what has arrived, and so free their staging."""
+    def _finish(self, exchange: Exchange, statistics: Statistics) -> None:
+        """Wait for the messages of a step, whose planes the next launch reads."""
         started = time.perf_counter()
-        turn = step % self.share.lag
-        for request in self.sends[turn]:
-            request.wait()
-        for request, _, _ in self.receives[turn]:
-            request.wait()
-        waited = time.perf_counter()
-        for _, target, array in self.receives[turn]:
-            target.upload(array)
-        self.sends[turn], self.receives[turn] = [], []
-        statistics.seconds_wait += waited - started
-        statistics.seconds_copy += time.perf_counter() - waited
+        exchange.finish()
+        statistics.seconds_wait += time.perf_counter() - started
 
-    def _depart(self, step: int, statistics: Statistics) -> None:
-        """Start the messages that carry this step's planes, in the order that both ends know."""
-        if not self.staging[0]:
-            return
-        started = time.perf_counter()
-        turn = step % self.share.lag
-        for message, planes in self._under_way(self.planes.incoming, step):
-            array = self.staging[turn][message][: planes.shape[0]]
-            self.receives[turn].append((self.comm.receive(array, message.peer), planes, array))
-        for message, planes in self._under_way(self.planes.outgoing, step):
-            array = planes.download(self.staging[turn][message][: planes.shape[0]])
-            self.sends[turn].append(self.comm.send(array, message.peer))
-        statistics.seconds_copy += time.perf_counter() - started
+    def _exchange(self, step: int) -> Exchange:
+        """Return the messages with a step's planes. They are prepared once for all steps where they stand alike."""
+        turn, first = step % self.share.turns, self.starts[step, : self.planes.crossing_parts + 1]
+        key = turn, first.tobytes()
+        if key not in self.prepared:
+            self.prepared[key] = self.transport.exchange(
+                turn, *(self._parts(messages, turn, first.tolist())
+                        for messages in (self.planes.outgoing, self.planes.incoming)))
+        return self.prepared[key]
 
-    def _under_way(self, messages: list[Message], step: int) -> Iterator[tuple[Message, Buffer]]:
-        """Yield each message that has planes in this step, and its part of the stream."""
-        room = step % (self.share.lag + 1) * self.planes.count * self.share.chunk_size
+    def _parts(self, messages: Sequence[Message], turn: int, first: Sequence[int]) -> list[tuple[Buffer, int]]:
+        """Return of each message that has planes its memory in the stream, and the other rank."""
+        found = []
         for message in messages:
-            first, end = self.starts[step, [message.parts.start, message.parts.stop]].tolist()
-            if end > first:
+            begin, end = first[message.parts.start], first[message.parts.stop]
+            if end > begin:
                 low = self.share.split.low
-                yield message, self.stream.view((room + first) << low, (end - first) << low)
+                view = self.stream.view((turn * self.room + begin) << low, (end - begin) << low)
+                found.append((view, message.peer))
+        return found
 
 
 def later_chunks(share: Share, layer: int) -> NDArray[np.int32]:

@@ -130,7 +130,7 @@ class Message:
 
 @dataclass(frozen=True)
 class Stream:
-    """Where the planes that one rank's slices exchange stand in its stream buffer, which has room for `lag + 1` steps.
+    """Where the planes that one rank's slices exchange stand in its stream buffer, which has room for some steps.
 
     Slice A sends the plane of top city i to slice A + i. A part of the stream is what slices of one stage, the number
     of A's cities, send to those of one rank. The parts of a step follow one another without gaps, by the other rank and
@@ -166,8 +166,13 @@ class Stream:
         return sum(int(self.planes[message.parts].sum()) for message in self.outgoing)
 
     @property
+    def crossing_parts(self) -> int:
+        """The number of parts that go to other ranks or come from them. They are the first ones."""
+        return sum(len(message.parts) for message in (*self.outgoing, *self.incoming))
+
+    @property
     def crossing(self) -> int:
-        """The number of planes of a step that other ranks send or get."""
+        """The number of planes of a step that go to other ranks or come from them."""
         return self.sent + sum(int(self.planes[message.parts].sum()) for message in self.incoming)
 
     def starts(self, sets: NDArray[np.int32], lag: int, steps: int) -> NDArray[np.int32]:
@@ -265,6 +270,11 @@ class Share:
         return 1 if self.ranks == 1 else PACE[self.kind].lag
 
     @property
+    def turns(self) -> int:
+        """The number of steps whose planes the stream has room for: they are read `lag` steps later."""
+        return self.lag + 1
+
+    @property
     def chunk_size(self) -> int:
         """The number of mid sets in a chunk, which follows from the pace."""
         split, unit, pace = self.split, 2 if self.symmetric else 1, PACE[self.kind]
@@ -329,12 +339,16 @@ class Share:
 
     def stream_values(self) -> int:
         """Return the number of values in the stream buffer."""
-        return (self.lag + 1) * max(s.count for s in self.half_runs()) * self.chunk_size << self.split.low
+        return self.turns * max(s.count for s in self.half_runs()) * self.chunk_size << self.split.low
 
     def host_bytes(self) -> int:
-        """Return the bytes of host memory that messages pass through, exactly."""
+        """Return the most bytes of host memory that messages pass through: none on a CPU, where they stay in place."""
+        return 0 if self.kind == "cpu" else self.turns * self.crossing_bytes()
+
+    def crossing_bytes(self) -> int:
+        """Return the most bytes of the messages of a step, those that are sent and those that arrive."""
         planes = max(stream.crossing for stream in self.half_runs())
-        return (self.lag * planes * self.chunk_size << self.split.low) * self.itemsize
+        return (planes * self.chunk_size << self.split.low) * self.itemsize
 
     def bytes_sent(self) -> int:
         """Return the bytes that this rank sends in all: the planes that cross ranks, for each set of the half runs."""

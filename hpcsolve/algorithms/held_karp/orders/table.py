@@ -25,6 +25,7 @@ from hpcsolve.checkpoint.checkpoints import NONE, Boundary, Checkpoints
 from hpcsolve.checkpoint.store import Part, State
 from hpcsolve.device.base import Argument, Buffer, Device
 from hpcsolve.parallel.comm import Comm
+from hpcsolve.parallel.transport import Transport
 
 CHUNK = 128
 """Sets of a block."""
@@ -203,8 +204,10 @@ class Table:
     comm: Comm
 
     def __post_init__(self) -> None:
-        """Allocate all memory of the run."""
+        """Allocate all memory of the run. Collective."""
         e, s, device = self.encoded, self.slices, self.device
+        self.transport = Transport(device, self.comm)
+        self.transport.reserve(sum(s.largest_exchange) * e.itemsize)
         wanted = s.shapes(e.dtype, len(e.cost) > 1)
         self.buffers = {name: device.empty(shape, dtype) for name, (shape, dtype) in wanted.items()}
         given: dict[str, NDArray[Any]] = {"cost": e.cost, "earliest": e.earliest, "latest": e.latest,
@@ -216,8 +219,10 @@ class Table:
         """Return the table."""
         return self
 
-    def __exit__(self, *_: object) -> None:
-        """Free the device's memory."""
+    def __exit__(self, error: object, *_: object) -> None:
+        """Free the device's memory. Collective, unless an error ends the run."""
+        if error is None:
+            self.transport.close()
         for buffer in self.buffers.values():
             buffer.free()
 
@@ -288,32 +293,25 @@ class Table:
         if not incoming and not outgoing:
             return
         started = time.perf_counter()
-        arrays = [self._staging(e) for e in incoming]
-        requests = [self.comm.receive(array, e.peer) for e, array in zip(incoming, arrays)]
-        leaving = self.pack(layer, leave) if outgoing else self.buffers["leaving"]
-        for e in outgoing:
-            packed = leaving.view(e.first, e.count).download(self._staging(e))
-            requests.append(self.comm.send(packed, e.peer))
-            statistics.layer_bytes_sent[layer] += packed.nbytes
+        if outgoing:
+            self.pack(layer, leave)
+        parts = [[(self.buffers[name].view(e.first, e.count), e.peer) for e in exchanges]
+                 for name, exchanges in (("leaving", outgoing), ("arrived", incoming))]
+        statistics.layer_bytes_sent[layer] += sum(view.nbytes for view, _ in parts[0])
+        exchange = self.transport.exchange(0, *parts)
+        exchange.start()
         copied = time.perf_counter()
-        for request in requests:
-            request.wait()
-        waited = time.perf_counter()
-        for e, array in zip(incoming, arrays):
-            self.buffers["arrived"].view(e.first, e.count).upload(array)
-        statistics.seconds_copy += copied - started + time.perf_counter() - waited
-        statistics.seconds_wait += waited - copied
+        exchange.finish()
+        self.transport.settle()
+        statistics.seconds_copy += copied - started
+        statistics.seconds_wait += time.perf_counter() - copied
 
-    def pack(self, layer: int, first: NDArray[np.int64]) -> Buffer:
-        """Copy the values that other ranks need before a layer, as `Slices.leaving` says where, and return them."""
+    def pack(self, layer: int, first: NDArray[np.int64]) -> None:
+        """Copy the values that other ranks need before a layer to `leaving`, as `Slices.leaving` says where."""
         self.buffers["leaving_first"].upload(first)
         kernel = self.device.kernel(FILE, f"orders_pack_{self.encoded.kernel[-2:]}")
         self._launch(kernel, layer - 1, first=self.buffers["leaving_first"], table=self.buffers["table"],
                      out=self.buffers["leaving"])
-        return self.buffers["leaving"]
-
-    def _staging(self, exchange: Exchange) -> NDArray[Any]:
-        return np.empty(exchange.count, self.encoded.dtype)
 
     def plane(self, city: int, pair: int) -> Buffer:
         """Return the part of a city's plane that belongs to one of the rank's pairs of slices, by its place."""

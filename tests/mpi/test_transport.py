@@ -1,0 +1,32 @@
+"""Half runs over several GPUs have the same bits by each way of messages, with the planned bytes and no waiting."""
+
+import re
+import sys
+from unittest import mock
+
+import pytest
+
+from hpcsolve.algorithms.held_karp.lattice import split
+from hpcsolve.device.host import HostDevice
+from hpcsolve.parallel.comm import SerialComm
+from tests.mpi import transport_program as program
+
+SAID = {"staged": r"through page-locked host memory \((\d) of \1\)",
+        "peer": r"from GPU to GPU \(CUDA IPC\) \((\d) of \1\)",
+        "mpi": r"by the MPI library, which takes the memory of GPUs \((\d) of \1\)"}
+
+
+def expected():
+    """Return the SHA-256 of the middle layers by one CPU."""
+    with HostDevice(threads=1) as device, mock.patch.dict(split.PACE, program.PACES):
+        return program.middle_layers(device, SerialComm())
+
+
+@pytest.mark.parametrize("ranks", [2, 4, pytest.param(8, marks=pytest.mark.slow)])
+def test_every_way_has_the_same_bits(stub, start_ranks, tmp_path, ranks):
+    environment = stub.environment(ranks, nvcc="single", ipc=1, trace=tmp_path / "calls")
+    done = start_ranks(ranks, sys.executable, "-m", "tests.mpi.transport_program", timeout=200, env=environment)
+    assert done.returncode == 0 and done.stderr == "", done.stdout + done.stderr
+    lines = [line.split(" ", 2) for line in done.stdout.splitlines()]
+    assert [(way, found) for way, found, _ in lines] == [(way, expected()) for way in SAID]
+    assert all(re.search(SAID[way], notes) for way, _, notes in lines), done.stdout
