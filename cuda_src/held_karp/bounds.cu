@@ -18,6 +18,7 @@
 // Work. A place takes (arcs left) * 2^slots min-adds, half of them if i's own bit is a register's number and not a lane.
 // A block has one city's row of a place, or part of it. The tables of all places stay on the device. The rows of a place
 // may be dealt to ranks: `first` is the first city of this rank.
+#include "device/group.cuh"
 #include "device/masked.cuh"
 
 constexpr uint32_t no_path = 0x7fffffffu;
@@ -74,14 +75,13 @@ DEVICE void relax_registers(const memory_slots &memory, int i, int first, int re
     if (own) store(to + (e[t] | own), splat<uint32_t>(no_path));
   }
 }
-// to[i][e] = min over j of cost[i][j] + from[j][(e & keep) | put]. `parts` blocks share a city's row.
-KERNEL bounds_relax(int place, int first, int parts, memory_slots memory, arc_costs arcs, bound_tables tables) {
+// to[i][e] = min over j of cost[i][j] + from[j][(e & keep) | put], for part number `part` of `parts` of city i's row.
+DEVICE void relax_row(int place, int i, int part, int parts, const memory_slots &memory, const arc_costs &arcs,
+                      const bound_tables &tables, next_cities &next) {
   constexpr int bits = lane_bits<uint32_t>();
-  const int i = first + blockIdx.x / parts, part = blockIdx.x % parts;
   const uint32_t *cost = arcs.cost + place * arcs.place + i * arcs.row, *from = tables.source + place * tables.step;
   uint32_t *to = tables.target + place * tables.step + ((size_t)i << memory.slots);
   const int registers = (1 << memory.slots >> bits) >> (memory.barred[i] >> bits != 0);
-  __shared__ next_cities next;
   if (threadIdx.x == 0) next.count = 0;
   __syncthreads();
   for (int j = threadIdx.x; j < memory.cities; j += blockDim.x) {
@@ -98,14 +98,33 @@ KERNEL bounds_relax(int place, int first, int parts, memory_slots memory, arc_co
       relax_registers<widest_tile>(memory, i, r, registers, next, from, to);
   }
 }
+// The table of a place. `parts` blocks share a city's row.
+KERNEL bounds_relax(int place, int first, int parts, memory_slots memory, arc_costs arcs, bound_tables tables) {
+  __shared__ next_cities next;
+  relax_row(place, first + blockIdx.x / parts, blockIdx.x % parts, parts, memory, arcs, tables, next);
+}
 EXPORT_KERNEL(bounds_relax)
 
+// The tables of all places from `place` down, one from the other, by one block: for tables that take less time than a
+// launch each.
+KERNEL bounds_relax_small(int place, int places, memory_slots memory, arc_costs arcs, bound_tables tables) {
+  __shared__ next_cities next;
+  for (int k = place; k > place - places; k--)
+    for (int i = 0; i < memory.cities; i++) {
+      relax_row(k, i, 0, 1, memory, arcs, tables, next);
+      __syncthreads();
+    }
+}
+EXPORT_KERNEL(bounds_relax_small)
+
 // The row of each city at the last place, or the first one of a search from the depot on: its one arc's cost, and
-// no_path where an entry is barred. A block a city.
+// no_path where an entry is barred. A block a city, or one for all.
 KERNEL bounds_begin(memory_slots memory, int64_t step, const uint32_t *cost, uint32_t *to) {
-  const uint32_t own = cost[blockIdx.x * step], bar = memory.barred[blockIdx.x];
-  for (uint32_t e = threadIdx.x; e < 1u << memory.slots; e += blockDim.x)
-    to[((size_t)blockIdx.x << memory.slots) + e] = e & bar ? no_path : own;
+  for (int i = blockIdx.x; i < memory.cities; i += gridDim.x) {
+    const uint32_t own = cost[i * step], bar = memory.barred[i];
+    for (uint32_t e = threadIdx.x; e < 1u << memory.slots; e += blockDim.x)
+      to[((size_t)i << memory.slots) + e] = e & bar ? no_path : own;
+  }
 }
 EXPORT_KERNEL(bounds_begin)
 
@@ -141,55 +160,65 @@ DEVICE void for_each_pair(int cities, F f) {
 }
 // cost = scaled less the multiplier of the city that is reached, plus the offset of the place, the least that leaves no
 // cost negative; no_path where there is no arc, or more would be. Both tables are (m + 1, m, m): row 0 of place 0 has
-// the arcs from the depot, column 0 of place m those to it, which no multiplier changes. A block a place.
+// the arcs from the depot, column 0 of place m those to it, which no multiplier changes. A block a place, or one for all.
 KERNEL bounds_price(int cities, const int64_t *scaled, const int64_t *multiplier, uint32_t *cost, int64_t *offset) {
   constexpr int64_t bias = INT64_C(1) << 62;
   __shared__ uint64_t least;
-  const int64_t *from = scaled + (size_t)blockIdx.x * cities * cities;
-  uint32_t *to = cost + (size_t)blockIdx.x * cities * cities;
-  const int64_t counts = (int)blockIdx.x < cities;
-  if (threadIdx.x == 0) least = bias;
-  __syncthreads();
-  uint64_t mine = bias;
-  for_each_pair(cities, [&](int i, int j) {
-    const int64_t own = from[i * cities + j], reduced = own - counts * multiplier[j];
-    const uint64_t biased = own == no_arc ? bias : reduced + bias;
-    mine = biased < mine ? biased : mine;
-  });
-  atomicMin_block(&least, mine);
-  __syncthreads();
-  const int64_t lift = bias - (int64_t)least;
-  for_each_pair(cities, [&](int i, int j) {
-    const int64_t own = from[i * cities + j], raised = own - counts * multiplier[j] + lift;
-    to[i * cities + j] = own == no_arc || raised >= no_path ? no_path : (uint32_t)raised;
-  });
-  if (threadIdx.x == 0) offset[blockIdx.x] = lift;
+  for (int place = blockIdx.x; place <= cities; place += gridDim.x) {
+    const int64_t *from = scaled + (size_t)place * cities * cities;
+    uint32_t *to = cost + (size_t)place * cities * cities;
+    const int64_t counts = place < cities;
+    if (threadIdx.x == 0) least = bias;
+    __syncthreads();
+    uint64_t mine = bias;
+    for_each_pair(cities, [&](int i, int j) {
+      const int64_t own = from[i * cities + j], reduced = own - counts * multiplier[j];
+      const uint64_t biased = own == no_arc ? bias : reduced + bias;
+      mine = biased < mine ? biased : mine;
+    });
+    atomicMin_block(&least, mine);
+    __syncthreads();
+    const int64_t lift = bias - (int64_t)least;
+    for_each_pair(cities, [&](int i, int j) {
+      const int64_t own = from[i * cities + j], raised = own - counts * multiplier[j] + lift;
+      to[i * cities + j] = own == no_arc || raised >= no_path ? no_path : (uint32_t)raised;
+    });
+    if (threadIdx.x == 0) offset[place] = lift;
+    __syncthreads();
+  }
 }
 EXPORT_KERNEL(bounds_price)
 
-// Follows a relaxed tour of least cost, at each place to the first city that leads on: path[k - 1] is the city at place
-// k, path[m] the tour's cost. One block, whose first thread does all.
-KERNEL bounds_walk(memory_slots memory, const uint32_t *costs, const uint32_t *bounds, uint32_t *path) {
-  if (threadIdx.x) return;
+// Follows a relaxed tour of least cost, at each place to the first city that leads on: found[k - 1] is the city at place
+// k, found[m] the tour's cost, found[m + 1] the sum of the offsets. One block, whose first warp does all.
+KERNEL bounds_walk(memory_slots memory, const uint32_t *costs, const uint32_t *bounds, const int64_t *offset,
+                   int64_t *found) {
+  if (warp()) return;
   const int m = memory.cities, slots = memory.slots;
   const size_t layer = (size_t)m << slots;
-  uint32_t best = no_path, e = 0;
-  int i = 0;
-  for (int j = 0; j < m; j++) {
-    const uint32_t x = costs[j] + bounds[layer + ((size_t)j << slots)];
-    if (x < best) best = x, i = j;
+  uint64_t lifts = 0, least = (uint64_t)no_path << 32;
+  for (int place = lane(); place <= m; place += warp_size) lifts += (uint64_t)offset[place];
+  for (int j = lane(); j < m; j += warp_size) {
+    const uint64_t x = (uint64_t)(costs[j] + bounds[layer + ((size_t)j << slots)]) << 32 | (uint32_t)j;
+    least = x < least ? x : least;
   }
-  path[m] = best;
+  least = group_min(least), lifts = group_sum(lifts);
+  const uint32_t best = (uint32_t)(least >> 32);
+  int i = (int)(uint32_t)least;
+  uint32_t e = 0;
+  if (group_leader()) found[m] = best, found[m + 1] = (int64_t)lifts;
   for (int k = 1; best < no_path; k++) {
-    path[k - 1] = i;
+    if (group_leader()) found[k - 1] = i;
     if (k == m) break;
     const uint32_t value = bounds[k * layer + ((size_t)i << slots) + e], *cost = costs + ((size_t)k * m + i) * m;
-    for (int j = 0; j < m; j++) {
-      const uint32_t to = (e & memory.keep[i * m + j]) | memory.put[i * m + j];
-      if (cost[j] == no_path || cost[j] + bounds[(k + 1) * layer + ((size_t)j << slots) + to] != value) continue;
-      i = j, e = to;
-      break;
+    const uint32_t *keep = memory.keep + i * m, *put = memory.put + i * m;
+    int next = m;
+    for (int j = lane(); j < m && next == m; j += warp_size) {
+      const uint32_t there = bounds[(k + 1) * layer + ((size_t)j << slots) + ((e & keep[j]) | put[j])];
+      if (cost[j] != no_path && cost[j] + there == value) next = j;
     }
+    next = (int)group_min((uint64_t)next);
+    e = (e & keep[next]) | put[next], i = next;
   }
 }
 EXPORT_KERNEL(bounds_walk)

@@ -61,10 +61,8 @@ DEVICE void for_each_extension(const place_tables &next, const state_key<W> &set
     }
   }
 }
-// Adds the number of candidates to *tally.
 template <int W>
-DEVICE void expand(const place_tables &next, const state_list &states, const state_buckets &out, uint64_t *tally) {
-  uint64_t kept = 0;
+DEVICE void expand(const place_tables &next, const state_list &states, const state_buckets &out) {
   const int64_t step = (int64_t)gridDim.x * blockDim.x;
   for (int64_t s = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; s < states.count; s += step) {
     const state_key<W> key = load_key<W>(states.keys, s), set = visited(key);
@@ -73,13 +71,11 @@ DEVICE void expand(const place_tables &next, const state_list &states, const sta
       const uint64_t bucket = hash(to) >> (64 - out.bits);
       to.word[W - 1] |= (uint64_t)j << last_shift<W>();
       const uint32_t at = atomicAdd(out.sizes + bucket, 1u);
-      kept++;
       if (at >= out.capacity) return;
       store_key(out.keys, bucket * out.capacity + at, to);
       out.values[bucket * out.capacity + at] = cost;
     });
   }
-  atomicAdd(tally, kept);
 }
 // A block a bucket. A slot of the hash table has the number of a candidate plus 1. All threads of a block see a slot
 // filled once and for all, so equal candidates find the same one. `different`: the bucket's number of states.
@@ -135,8 +131,8 @@ DEVICE void bound_states(const place_tables &here, const state_list &states, uin
 }
 
 #define LAYER_KERNELS(name, W)                                                                                 \
-  KERNEL layers_expand_##name(place_tables next, state_list states, state_buckets out, uint64_t *tally) {      \
-    expand<W>(next, states, out, tally);                                                                       \
+  KERNEL layers_expand_##name(place_tables next, state_list states, state_buckets out) {                       \
+    expand<W>(next, states, out);                                                                              \
   }                                                                                                            \
   EXPORT_KERNEL(layers_expand_##name)                                                                          \
   KERNEL layers_merge_##name(state_buckets buckets, uint32_t *different) { merge<W>(buckets, different); }     \

@@ -223,6 +223,9 @@ class Algorithm(ABC):
     kernel_files
         Files of cuda_src that a run loads, without suffix; none if it has no kernels. Those of `host/` have functions
         that run on the host's cores whatever the device.
+    cores
+        Those of them whose kernels run on the host's cores even if the device is a GPU. The value says whether they may
+        run on the GPU, too.
     groups
         The groups that it adds to the result file beside the answer: group name -> its datasets.
     files
@@ -236,6 +239,7 @@ class Algorithm(ABC):
     answers: ClassVar[tuple[AnswerType, ...]]
     parameters: ClassVar[type[Table]]
     kernel_files: ClassVar[tuple[str, ...]] = ()
+    cores: ClassVar[Mapping[str, bool]] = {}
     groups: ClassVar[Mapping[str, Group]] = {}
     files: ClassVar[tuple[str, ...]] = ()
     batches: ClassVar[bool] = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -71,13 +71,20 @@ def _without(folder: str, value: Any) -> Any:
 def build_for(job: Job, say: Say = say_nothing) -> None:
     """Build the kernels that a job may load, for the device that it asks for. Raises as `prepare_run`."""
     solver = algorithm(job.settings.algorithm)
-    build_files(solver.kernels_of(job.parameters, job.settings.instance, job.settings.stop), job.settings.device, say)
+    files = solver.kernels_of(job.parameters, job.settings.instance, job.settings.stop)
+    build_files(files, job.settings.device, solver.cores, say)
 
 
-def build_files(files: Sequence[str], device: str, say: Say = say_nothing) -> None:
-    """Build kernel files for a device, as a job names it, several at a time. Raises as `prepare_run`."""
+def build_files(files: Sequence[str], device: str, cores: Mapping[str, bool], say: Say = say_nothing) -> None:
+    """Build kernel files for a device, as a job names it, several at a time. Raises as `prepare_run`.
+
+    Parameters
+    ----------
+    cores
+        As `Algorithm.cores`.
+    """
     architectures = _architectures(device)
-    codes = tuple(dict.fromkeys(_codes(files, device, architectures)))
+    codes = tuple(dict.fromkeys(_codes(files, device, architectures, cores)))
     missing = [code for code in codes if not code.is_built()]
     done: list[Code] = []
 
@@ -105,11 +112,13 @@ def build_for_target(name: str, is_gpu: bool, say: Say = say_nothing) -> Path:
         return build_target(name, is_gpu, files, done.append)
 
 
-def _codes(files: Sequence[str], device: str, architectures: Sequence[str]) -> Iterator[Code]:
+def _codes(
+    files: Sequence[str], device: str, architectures: Sequence[str], cores: Mapping[str, bool]
+) -> Iterator[Code]:
     """Yield the code that a run may load. The same code may come twice."""
-    yield from (Code(file) for file in files if for_host(file))
+    yield from (Code(file) for file in files if for_host(file) or file in cores)
     kernels = [file for file in files if not for_host(file)]
-    yield from (Code(file, architecture) for file in kernels for architecture in architectures)
+    yield from (Code(file, name) for file in kernels if cores.get(file, True) for name in architectures)
     if device.lower() == "auto" or not architectures:
         yield from map(Code, kernels)  # another rank may see no GPU, and then all ranks take the CPU
 

@@ -199,8 +199,9 @@ def _parts_line(planned: PlannedRun) -> str:
     """Return where the files of cuda_src run that a job may load, if its device is a GPU."""
     job = planned.job
     files = planned.solver.kernels_of(job.parameters, job.settings.instance, job.settings.stop)
-    on_gpu = ", ".join(file for file in files if not for_host(file))
-    on_host = ", ".join([*(file for file in files if for_host(file)), "Python"])
+    cores = planned.solver.cores
+    on_gpu = ", ".join(file for file in files if not for_host(file) and cores.get(file, True))
+    on_host = ", ".join([*(file for file in files if for_host(file) or file in cores), "Python"])
     little = planned.solver.little_for_a_gpu(job.parameters)
     needless = f"; {little} computes nearly all on the host's cores, and needs no GPU" if little else ""
     parts = f"on the GPU{', as needed: ' + on_gpu if on_gpu else ' nothing'}; on the host's cores: {on_host}"

@@ -6,6 +6,7 @@ from itertools import pairwise, permutations
 import numpy as np
 import pytest
 
+from hpcsolve.algorithms.held_karp.bounded.devices import Devices
 from hpcsolve.algorithms.held_karp.bounded.places import place_costs
 from hpcsolve.algorithms.held_karp.bounded.relaxation import (
     NO_PATH,
@@ -66,7 +67,7 @@ def reduced_table(relaxation, multiplier):
 @pytest.mark.parametrize(("m", "count", "seed"), [(7, 5, 0), (8, 6, 1), (9, 5, 2), (6, 6, 3)])
 def test_bounds_equal_the_definition(m, count, seed, device):
     problem = random_problem(m, seed)
-    relaxation, slots = Relaxation(problem, device, 7), slots_of(problem, count)
+    relaxation, slots = Relaxation(problem, Devices(device, device), 7), slots_of(problem, count)
     relaxation.remember(slots)
     multiplier = np.random.default_rng(seed).integers(-40, 40, m)
     found = relaxation.solve(multiplier)
@@ -100,7 +101,7 @@ def all_orders(problem):
 def test_no_arc_of_a_good_order_is_fixed_away(seed, device):
     problem = random_problem(7, seed, precede=0.05)
     best = all_orders(problem)
-    relaxation = Relaxation(problem, device, 3)
+    relaxation = Relaxation(problem, Devices(device, device), 3)
     relaxation.remember(slots_of(problem, 5))
     relaxation.solve(np.random.default_rng(seed).integers(-20, 20, 7))
     upper = min(best.values(), default=0) + 10
@@ -115,7 +116,7 @@ def test_no_arc_of_a_good_order_is_fixed_away(seed, device):
 def test_all_remembered_is_exact(device):
     """With a colour for each city nothing is forgotten, so the relaxed tour is the best order."""
     problem = random_problem(7, 11, precede=0.05)
-    relaxation = Relaxation(problem, device, 1)
+    relaxation = Relaxation(problem, Devices(device, device), 1)
     relaxation.remember(make_slots(problem, first_wishes(problem), np.arange(7), 7))
     found = relaxation.solve(np.zeros(7, np.int64))
     assert found.reduced - found.shift == min(all_orders(problem).values())
@@ -125,7 +126,7 @@ def test_all_remembered_is_exact(device):
 def test_saturated_values_are_not_used(device):
     """A limit at which values saturate proves nothing, and is refused: the first false proof of the prototype."""
     problem = random_problem(7, 5, precede=0)
-    relaxation = Relaxation(problem, device, 1 << 20)
+    relaxation = Relaxation(problem, Devices(device, device), 1 << 20)
     relaxation.remember(slots_of(problem, 5))
     assert relaxation.solve(np.zeros(7, np.int64)).reduced < NO_PATH
     best = (NO_PATH - relaxation.shift) >> 20

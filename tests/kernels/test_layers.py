@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from hpcsolve.algorithms.held_karp.bounded import layers as codes
+from hpcsolve.algorithms.held_karp.bounded.devices import Devices
 from hpcsolve.algorithms.held_karp.bounded.layers import Expander, Scratch
 from hpcsolve.algorithms.held_karp.bounded.places import PlaceCosts
 from hpcsolve.algorithms.held_karp.bounded.relaxation import Relaxation, colours, first_wishes, make_slots
@@ -35,7 +36,7 @@ def random_places(m, seed):
 def relaxed(problem, device):
     wishes = first_wishes(problem)
     slots = make_slots(problem, wishes, colours(wishes, 5, None), 5)
-    relaxation = Relaxation(problem, device, 3)
+    relaxation = Relaxation(problem, Devices(device, device), 3)
     relaxation.remember(slots)
     relaxation.solve(np.zeros(problem.cities, np.int64))
     return relaxation, slots

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hpcsolve.algorithms.held_karp.bounded.devices import Devices
 from hpcsolve.algorithms.held_karp.bounded.places import place_costs
 from hpcsolve.algorithms.held_karp.bounded.relaxation import GROUP, WORK, Deal, Relaxation, first_wishes, make_slots
 from hpcsolve.device.host import HostDevice
@@ -64,7 +65,7 @@ def test_the_bounds_are_the_same_where_ranks_have_no_rows():
 
     def bounds(comm):
         with HostDevice(threads=1) as device:
-            relaxation = Relaxation(problem, device, 4, Deal(comm, 4, work=0))
+            relaxation = Relaxation(problem, Devices(device, device), 4, Deal(comm, 4, work=0))
             relaxation.remember(slots)
             found = relaxation.solve(np.arange(4))
             left = relaxation.fix(found.reduced + 20)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from unittest import mock
+
 import numpy as np
 
+from hpcsolve.algorithms.held_karp.bounded import devices
 from hpcsolve.algorithms.held_karp.bounded.layers import Expander, Scratch, last_cities, visited
 from hpcsolve.algorithms.held_karp.bounded.places import PlaceCosts, place_costs
 from hpcsolve.algorithms.held_karp.bounded.prove import Prover
@@ -24,8 +27,12 @@ def bounded_orders(device: Device) -> None:
     before = np.zeros((m, m), bool)
     before[2, 3] = True
     problem = place_costs(cost, before)
-    proof = Prover(problem, device, SerialComm(), Budget(1000, 1000), levels=(5,), rounds=2).run()
-    assert proof.optimal and proof.order == order[1:-1] and proof.value == m + 1
+    for small in (devices.SMALL, -1):  # a launch for all places, and one for each
+        with mock.patch.object(devices, "SMALL", small):
+            prover = Prover(problem, device, SerialComm(), Budget(1000, 1000), levels=(5,), rounds=2)
+            prover.devices = devices.Devices(device, device)
+            proof = prover.run()
+        assert proof.optimal and proof.order == order[1:-1] and proof.value == m + 1
 
 
 def extended_states(device: Device) -> None:
@@ -35,7 +42,7 @@ def extended_states(device: Device) -> None:
         cost = np.full((m + 1, m, m), NO_ARC)
         cost[0, 0, few], cost[1:m, :, then] = 1, 1
         problem = PlaceCosts(cost, np.zeros((m, m), bool))
-        relaxation = Relaxation(problem, device, 1)
+        relaxation = Relaxation(problem, devices.Devices(device, device), 1)
         relaxation.remember(make_slots(problem, first_wishes(problem), np.arange(m) % 5, 5))
         relaxation.buffers["cost"].upload(np.where(problem.allowed, 1, NO_PATH).astype(np.uint32))
         relaxation.buffers["bounds"].fill(0)

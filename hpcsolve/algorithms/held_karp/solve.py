@@ -44,8 +44,7 @@ from hpcsolve.problems.tsp import Tsp, TspBatch
 
 LATTICE, BOUNDED = "lattice", "bounded"
 """The methods, as in job files."""
-BOUND_FILES = (*bounded.FILES, "ants/max_min", "ants/local_search")
-KERNEL_FILES = (planes.FILE, orders.FILE, batch.FILE, *BOUND_FILES)
+KERNEL_FILES = (planes.FILE, orders.FILE, batch.FILE, *bounded.FILES)
 TRIAL_CITIES = {"planes": 26, "compact": 20, "orders": 18}
 """Layout, or "orders" for other objectives and constraints -> most cities of the instance that is solved.
 
@@ -63,7 +62,7 @@ class HeldKarp(Algorithm):
     """Held-Karp by the table of all states, by bounds, or a block of threads for each instance of a batch."""
 
     name, kind, answers, parameters = "held-karp", "tsp", (TOUR, TOURS), Parameters
-    kernel_files, files, groups, batches = KERNEL_FILES, FILES, {"layers": LAYERS}, True
+    kernel_files, cores, files, groups, batches = KERNEL_FILES, bounded.FILES, FILES, {"layers": LAYERS}, True
 
     def kernels_of(
         self, parameters: Parameters, instance: str | dict[str, Any], criteria: StopCriteria
@@ -90,9 +89,9 @@ class HeldKarp(Algorithm):
         if parameters.method == "lattice" or parameters.why_not_bounded():
             return tables
         if parameters.method == "bounded":
-            return BOUND_FILES if n is not None and n >= FEWEST_BOUNDED else (*tables, *BOUND_FILES)
+            return (*(tables if n is None or n < FEWEST_BOUNDED else ()), *bounded.FILES)
         few = n is not None and n <= parameters.most_in_lattice(precedences=False) and criteria == NO_STOP
-        return tables if few else (*tables, *BOUND_FILES)
+        return tables if few else (*tables, *bounded.FILES)
 
     def largest_cost(self, n: int, edges: int) -> int:
         """Return the largest cost of n cities with which every sum of costs fits a state of 32 bits.
@@ -230,7 +229,7 @@ def _plan_by_bounds(stated: TourStatement, ranks: int, info: DeviceInfo) -> Plan
         return {"the lattice": f"{max(need.needed):,} bytes per rank, {need.operations:.4g} operations "
                                f"({need.operation})"}
 
-    return replace(bounded.plan(stated.problem, stated.orders, ranks, table), method=BOUNDED)
+    return replace(bounded.plan(stated.problem, stated.orders, ranks, info, table), method=BOUNDED)
 
 
 def lattice_fits(stated: TourStatement, device: Device, comm: Comm) -> bool:

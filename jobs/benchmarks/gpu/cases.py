@@ -7,12 +7,15 @@ ones of the same size.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
 from hpcsolve.algorithms.base import NO_STOP, StopCriteria
+from hpcsolve.algorithms.held_karp.bounded import devices
 from hpcsolve.algorithms.held_karp.bounded.prove import LEVELS
 from hpcsolve.algorithms.held_karp.lattice.split import split_cities
 from hpcsolve.errors import InputError
@@ -52,6 +55,8 @@ class Case:
         The kernels that the case is made for. A run on a GPU must launch all of them.
     floor
         The least seconds of its kernels, None if not known.
+    setting
+        Returns a context manager in which a run is timed.
     """
 
     algorithm: str
@@ -60,11 +65,14 @@ class Case:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     stop: StopCriteria = NO_STOP
     floor: float | None = None
+    setting: Callable[[], AbstractContextManager[Any]] = nullcontext
 
 
 def cases(small: bool) -> dict[str, Case]:
     """Return all cases by name. The small ones take a second each on the stub driver."""
-    found = {**_lattices(small), **_bounds(small), **_batches(small), **_paths(small), **_trees(small), **_ants(small)}
+    found: dict[str, Case] = {}
+    for kind in (_lattices, _bounds, _proofs, _batches, _paths, _trees, _ants):
+        found |= kind(small)
     return {name: replace(case, floor=None) for name, case in found.items()} if small else found
 
 
@@ -85,10 +93,19 @@ def held_karp_floor(n: int, width: int) -> float:
 
 
 def _bounds(small: bool) -> dict[str, Case]:
+    """Return the cases of bounds, all of whose tables are on the GPU, though a core is faster with the small ones."""
     kernels = ("bounds_relax", "bounds_price", "bounds_walk", "bounds_through", "layers_expand_w1")
     return {f"bounded-{n}": Case("held-karp", _generated("tsp", "random-matrix", n=n, seed=n, high=1000), kernels,
-                                 {"method": "bounded"}, floor=bounds_floor(n, BOUND_ROUNDS.get(n, 0)))
+                                 {"method": "bounded"}, floor=bounds_floor(n, BOUND_ROUNDS.get(n, 0)),
+                                 setting=lambda: mock.patch.object(devices, "SMALL", -1))
             for n in ((14,) if small else (32,))}
+
+
+def _proofs(small: bool) -> dict[str, Case]:
+    """Return proofs by bounds, whose parts run where hpcsolve has them run."""
+    made = {"14": _generated("tsp", "random-matrix", n=14, seed=14, high=1000)} if small else {
+        "32": _generated("tsp", "random-matrix", n=32, seed=32, high=1000), "eil51": _cities("eil51")}
+    return {f"proof-{name}": Case("held-karp", make, (), {"method": "bounded"}) for name, make in made.items()}
 
 
 def bounds_floor(n: int, rounds: int) -> float:

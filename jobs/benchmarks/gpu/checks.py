@@ -50,7 +50,7 @@ def main() -> int:
 def kernels(options: argparse.Namespace) -> Iterator[str]:
     """Compile all kernels for the device, several at a time, of small ones one file. A failure is raised."""
     files = [file for name in NAMES for file in algorithm(name).kernel_files]
-    build_files([MINPLUS_FILE] if options.small else [MINPLUS_FILE, *dict.fromkeys(files)], options.device, print)
+    build_files([MINPLUS_FILE] if options.small else [MINPLUS_FILE, *dict.fromkeys(files)], options.device, {}, print)
     yield from ()
 
 

@@ -29,7 +29,7 @@ from jobs.benchmarks.common.command import add_repeats, new_parser
 from jobs.benchmarks.common.figures import Figure, milliseconds
 from jobs.benchmarks.common.table import markdown
 from jobs.benchmarks.gpu.cases import Case, cases
-from jobs.benchmarks.gpu.record import Launch, counts, recording
+from jobs.benchmarks.gpu.record import Launch, counting, counts, recording
 
 Times = dict[str, float]
 """Seconds of a run: `kernels`, `copies`, `run`."""
@@ -54,7 +54,9 @@ def _build(options: argparse.Namespace) -> dict[str, str]:
     """Build the kernels of the cases, which must not be done once MPI has started."""
     known = cases(options.small)
     found = [known[name] for name in chosen(options.names, known)]
-    build_files(list(dict.fromkeys(file for case in found for file in kernel_files(case))), options.device)
+    for name in dict.fromkeys(case.algorithm for case in found):
+        files = dict.fromkeys(file for case in found if case.algorithm == name for file in kernel_files(case))
+        build_files(list(files), options.device, algorithm(name).cores)
     return {"cases": " ".join(options.names)}
 
 
@@ -86,7 +88,8 @@ def measured(name: str, case: Case, device: Device, comm: Comm, repeats: int) ->
     """Yield the least times of a case: its kernels, its copies and its whole run. Collective."""
     problem = case.problem()
     try:
-        launches = counted_launches(name, case, problem, device, comm)
+        with counting(device) as calls:
+            launches = counted_launches(name, case, problem, device, comm)
         runs = [timed(case, problem, device, comm) for _ in range(repeats)]
     except ResourceError as refusal:
         if comm.rank == 0:
@@ -99,7 +102,9 @@ def measured(name: str, case: Case, device: Device, comm: Comm, repeats: int) ->
         yield Figure(f"{where}, {what}", device.info.name, min(run[what] for run in runs), floor)
     if comm.rank == 0:
         each = ", ".join(f"{kernel} {count}" for kernel, count in counts(launches).items())
-        print(f"{where}: {len(runs)} runs, each with {len(launches)} launches: {each}", flush=True)
+        others = ", ".join(f"{what} {count}" for what, count in calls.items())
+        print(f"{where}: {len(runs)} runs, each with {len(launches)} launches: {each}{others and '; '}{others}",
+              flush=True)
 
 
 def counted_launches(name: str, case: Case, problem: object, device: Device, comm: Comm) -> list[Launch]:
@@ -134,7 +139,8 @@ def timed(case: Case, problem: object, device: Device, comm: Comm) -> Times:
     plan = solver.plan(stated, comm.size, device.info, case.stop)
     on_all_ranks(comm, lambda: _require_room(plan.device_bytes[comm.rank] + plan.shared_bytes, device))
     started = time.perf_counter()
-    rank = solver.run(stated, device, comm, silent, case.stop).rank
+    with case.setting():
+        rank = solver.run(stated, device, comm, silent, case.stop).rank
     own = {"kernels": rank["seconds_kernel"], "copies": rank.get("seconds_copy", 0.0),
            "run": time.perf_counter() - started}
     every = comm.allgather(own)

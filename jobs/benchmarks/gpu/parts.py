@@ -64,8 +64,9 @@ def times(small: bool) -> list[Step]:
     The ranks have a GPU each if there are enough, else they share one, and the time shows what their messages cost.
     """
     groups = {"held-karp 16-bit": "held-karp-*-u2", "held-karp 32-bit": "held-karp-*-u4", "bounds": "bounded-*",
-              "batches": "batch-*", "near-far": "near-far-*", "phast": "phast-*", "sums": "sums-*", "r-mat": "rmat-*",
-              "steiner trees": "kmb-*", "ant systems": "ant-system-*", "colonies": "max-min-*"}
+              "proofs": "proof-*", "batches": "batch-*", "near-far": "near-far-*", "phast": "phast-*",
+              "sums": "sums-*", "r-mat": "rmat-*", "steiner trees": "kmb-*", "ant systems": "ant-system-*",
+              "colonies": "max-min-*"}
     launches = Step("launches", (PYTHON, "-m", "jobs.benchmarks.gpu.launches", "--device", "cuda"), 60)
     shared = "held-karp-12-u2" if small else "held-karp-32-u2"
     return [launches, *(_module(name, "measure", 150, "--device", "cuda", pattern, small=small)

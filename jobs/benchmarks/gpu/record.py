@@ -1,11 +1,14 @@
-"""Records the launches of a run: which kernels, how many blocks of how many threads, and how long each took."""
+"""Records a run: its launches with their kernels, blocks, threads and times, and its calls to the driver."""
 
 from __future__ import annotations
 
+import importlib
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import reduce
+from typing import Any
 from unittest import mock
 
 from hpcsolve.device.base import Argument, Device, Kernel
@@ -70,6 +73,34 @@ def recording(device: Device, timed: bool = False) -> Iterator[list[Launch]]:
 
     with mock.patch.object(device, "kernel", kernel):
         yield launches
+
+
+CALLS = {"uploads": "memcpy_htod_async", "downloads": "memcpy_dtoh_async", "fills": "memset_d8_async",
+         "allocations": "mem_alloc", "frees": "DeviceAllocation.free", "waits": "Stream.synchronize",
+         "waits for a copy": "Event.synchronize"}
+"""What is counted, and the function of PyCUDA's driver module that does it. Each wait is for a whole stream."""
+
+
+@contextmanager
+def counting(device: Device) -> Iterator[Counter[str]]:
+    """Provide a counter of the calls of `CALLS` in the block, which stays empty on a CPU."""
+    found: Counter[str] = Counter()
+    with ExitStack() as stack:
+        for what, name in CALLS.items() if device.info.kind == "cuda" else ():
+            *owner, function = name.split(".")
+            of = reduce(getattr, owner, importlib.import_module("pycuda.driver"))
+            stack.enter_context(_counted(of, function, found, what))
+        yield found
+
+
+def _counted(owner: Any, name: str, found: Counter[str], what: str) -> AbstractContextManager[Any]:
+    own = getattr(owner, name)
+
+    def counted(*arguments: Any, **keywords: Any) -> Any:
+        found[what] += 1
+        return own(*arguments, **keywords)
+
+    return mock.patch.object(owner, name, counted)
 
 
 def counts(launches: list[Launch]) -> dict[str, int]:

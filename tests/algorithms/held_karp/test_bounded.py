@@ -15,7 +15,9 @@ import pytest
 
 from hpcsolve.algorithms import ant_colony, held_karp
 from hpcsolve.algorithms.base import StopCriteria, silent
+from hpcsolve.algorithms.held_karp.bounded import devices
 from hpcsolve.algorithms.held_karp.bounded import run as bounded
+from hpcsolve.algorithms.held_karp.bounded.devices import Devices
 from hpcsolve.algorithms.held_karp.bounded.places import of_orders, place_costs, potentials
 from hpcsolve.algorithms.held_karp.bounded.prove import Proof, Prover, Watch
 from hpcsolve.algorithms.held_karp.bounded.relaxation import NO_PATH
@@ -34,6 +36,7 @@ from hpcsolve.problems.generate.tsp import random_matrix
 from hpcsolve.problems.questions import TourQuestion, check_tour
 from hpcsolve.problems.tsp import NO_ARC, Tsp, from_costs
 from hpcsolve.runner.memory import RankMemory, that_fits
+from jobs.benchmarks.gpu.record import recording
 from tests.order_oracle import best_order, random_question
 from tests.solvers import plan_of
 from tests.thread_comm import on_ranks
@@ -155,6 +158,44 @@ def test_ranks_and_threads_change_nothing(ranks: int) -> None:
             assert (proof.value, its_tour, proof.states) == (expected.value, tour, expected.states)
 
 
+class Gpu(HostDevice):
+    """CPU cores that say they are a GPU."""
+
+    def __post_init__(self) -> None:
+        """Describe the GPU."""
+        super().__post_init__()
+        self.info = replace(self.info, kind="cuda", units=132)
+
+
+@pytest.mark.parametrize(("small", "words", "most"), [
+    (devices.SMALL, ["the host's cores", "the host's cores"], 0),
+    (3500, ["the host's cores", "the GPU"], 1700),
+    (-1, ["the GPU", "the GPU"], 6000),
+])
+def test_a_gpu_has_the_large_tables_alone(
+    small: int, words: list[str], most: int, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """And launches few kernels, with the same result, also if the other rank has no GPU and chooses otherwise."""
+    monkeypatch.setattr(devices, "SMALL", small)
+    tsp = random_matrix(22, seed=5, symmetric=True)
+    with HostDevice(threads=1) as device:
+        expected, expected_tour = prove(tsp, TourQuestion("cycle"), device, levels=(4, 8))
+
+    def rank(comm: Comm) -> tuple[Proof, list[str], int]:
+        with Gpu(threads=1) if comm.rank == 0 else HostDevice(threads=1) as device, recording(device) as launches:
+            problem, lines = order_problem(tsp, TourQuestion("cycle")), list[str]()
+            prover = Prover(of_orders(problem), device, comm, Budget(10**6, 10**6), levels=(4, 8), note=lines.append)
+            proof = prover.run()
+            assert proof.order is not None and problem.core.tour(proof.order).tolist() == expected_tour
+            return proof, [line[: line.index(":")] for line in lines if " slots" in line], len(launches)
+
+    for ranks in (1, 2):
+        found = on_ranks(ranks, rank)
+        assert all((proof.value, proof.states) == (expected.value, expected.states) for proof, _, _ in found)
+        assert found[0][1] == [f"{count} slots on {where}" for count, where in zip((4, 8), words, strict=True)]
+        assert most * 9 // 10 <= found[0][2] <= most
+
+
 def test_the_memory_of_a_rank_is_its_share() -> None:
     """By the program's own count. The widest layer has 400,000 states, since small buckets have spare room."""
     problem = place_costs(np.random.default_rng(3).integers(1, 1001, (27, 27, 27)))
@@ -273,7 +314,7 @@ def test_ants_find_better_tours_with_the_dual_values_of_asymmetric_costs(device:
     tsp = random_matrix(90, seed=3)
     problem = order_problem(tsp, TourQuestion("cycle"))
     values = potentials(problem)
-    found = good_order(problem, values, device, 1)
+    found = good_order(problem, values, Devices(device), 1)
     assert found is not None and values is not None and values.bound <= found[0]
     stop = StopCriteria(iterations=500)
     plain = ant_colony.ALGORITHM.solve(tsp, device, SerialComm(), ant_colony.Parameters(), silent, stop, 1).answer

@@ -9,13 +9,15 @@ and the width alone, unless the memory limits them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.held_karp.bounded.relaxation import NO_PATH, Relaxation
-from hpcsolve.device.base import Argument, Buffer, Device, Kernel
+from hpcsolve.device.base import Argument, Buffer, Device
 from hpcsolve.parallel.comm import Comm
 
 Keys = NDArray[np.uint64]
@@ -132,7 +134,7 @@ class Layer:
 
 @dataclass
 class Scratch:
-    """Memory on a device that grows with the largest layer so far and is used again. `nbytes`: how much there was."""
+    """Memory on a device that grows with the largest layer so far and is used again. `nbytes`: the most there was."""
 
     device: Device
     buffers: dict[str, Buffer] = field(default_factory=dict)
@@ -147,6 +149,26 @@ class Scratch:
             held = self.buffers[name] = self.device.empty(length + length // 4, dtype)
             self.nbytes = max(self.nbytes, sum(buffer.nbytes for buffer in self.buffers.values()))
         return held.view(0, length)
+
+    def constant(self, name: str, array: NDArray[Any]) -> Buffer:
+        """Return a table that kernels only read, as `Device.constant` does: on a GPU a copy in this memory."""
+        if self.device.info.kind == "cpu":
+            return self.device.constant(array)
+        held = self.take(name, array.size, array.dtype.type)
+        held.upload(array)
+        return held
+
+    def output(self, name: str, array: NDArray[Any]) -> Buffer:
+        """Return memory for results that `download(array)` brings into the array: on a GPU a part of this memory."""
+        if self.device.info.kind == "cpu":
+            return self.device.output(array)
+        return self.take(name, array.size, array.dtype.type)
+
+    def move(self, device: Device) -> None:
+        """Be memory of this device from now on."""
+        if device is not self.device:
+            self.close()
+        self.device = device
 
     def close(self) -> None:
         """Free all of it."""
@@ -178,13 +200,15 @@ class Expander:
 
     def __init__(self, relaxation: Relaxation, limit: int, comm: Comm, scratch: Scratch) -> None:
         self.relaxation, self.limit, self.comm, self.scratch = relaxation, limit, comm, scratch
-        self.device, self.words = relaxation.device, key_words(relaxation.problem.cities)
+        self.device, self.timer, self.words = relaxation.device, relaxation.timer, key_words(relaxation.problem.cities)
+        scratch.move(self.device)
         assert relaxation.slots is not None
         self.memory = self.device.upload(relaxation.slots.memory)
         self.before = self.device.upload(masks_of(relaxation.problem.before, self.words))
         arcs = relaxation.buffers["cost"].download().reshape(-1, relaxation.problem.cities)
         self.open = self.device.upload(masks_of(arcs < NO_PATH, self.words))
         self.growth, self.bytes_sent = 4.0, 0
+        self.gathered: tuple[Layer | None, dict[str, Argument]] = None, {}
 
     def first(self) -> Layer:
         """Return the first layer: the cities that may follow the depot."""
@@ -213,9 +237,9 @@ class Expander:
     def bounds(self, layer: Layer, place: int) -> NDArray[np.uint32]:
         """Return the lower bound of the reduced cost of tours through each state of the layer of `place` cities."""
         bounds = np.empty(len(layer.values), np.uint32)
-        out = self.device.output(bounds)
-        self._kernel("bound")(-(-len(bounds) // STATES_A_BLOCK), THREADS, here=self._tables(place, place),
-                              states=self._states(layer), bounds=out)
+        out, states = self.scratch.output("bounds", bounds), self._states(layer)
+        self._launch("bound", -(-len(bounds) // STATES_A_BLOCK), here=self._tables(place, place), states=states,
+                     bounds=out)
         return out.download(bounds)
 
     def owned(self, keys: Keys, values: NDArray[np.uint32]) -> Layer:
@@ -239,11 +263,22 @@ class Expander:
                 "memory": self.memory, "open": self.open.view(place * m * words, m * words), "before": self.before}
 
     def _states(self, layer: Layer) -> dict[str, Argument]:
-        count, upload = len(layer.values), self.device.constant
-        return {"count": count, "keys": upload(layer.keys.reshape(-1)), "values": upload(layer.values)}
+        """Return the states as the kernels have them. A GPU has the states that it has gathered last already."""
+        if layer is not self.gathered[0]:
+            self._gather(layer, self.scratch.constant)
+        return self.gathered[1]
 
-    def _kernel(self, name: str) -> Kernel:
-        return self.device.kernel(FILE, f"layers_{name}_w{self.words}")
+    def _gather(self, layer: Layer, memory: Callable[[str, NDArray[Any]], Buffer]) -> tuple[Buffer, Buffer]:
+        """Take memory for the states of a layer, which kernels will find there."""
+        keys, values = memory("states' keys", layer.keys.reshape(-1)), memory("states' values", layer.values)
+        self.gathered = layer, {"count": len(layer.values), "keys": keys, "values": values}
+        return keys, values
+
+    def _launch(self, name: str, grid: int, **arguments: Argument) -> None:
+        kernel = self.device.kernel(FILE, f"layers_{name}_w{self.words}")
+        self.timer.start()
+        kernel(grid, THREADS, **arguments)
+        self.timer.stop()
 
     def _expanded(self, layer: Layer, place: int, most: int) -> Buckets | None:
         """Return the buckets with all candidates of this rank, or None if a rank has more than `most`. Collective."""
@@ -252,14 +287,13 @@ class Expander:
         guess = min(most, int(largest * self.growth))
         bits = min(MOST_BITS, max(FEWEST_BITS, (guess // CANDIDATES_A_BUCKET).bit_length()))
         capacity = int(ROOM * guess / (1 << bits)) + 16
-        kernel, tables, given = self._kernel("expand"), self._tables(place, place + 1), self._states(layer)
+        tables, given = self._tables(place, place + 1), self._states(layer)
         while True:
             out = self._buckets(bits, 1 << bits, capacity)
-            tally = self.scratch.take("tally", 1, np.uint64)
             out.sizes.fill(0)
-            tally.fill(0)
-            kernel(-(-states // STATES_A_BLOCK), THREADS, next=tables, states=given, out=out.argument, tally=tally)
-            fullest, count = int(out.sizes.download().max()), int(tally.download()[0])
+            self._launch("expand", -(-states // STATES_A_BLOCK), next=tables, states=given, out=out.argument)
+            sizes = out.sizes.download()
+            fullest, count = int(sizes.max()), int(sizes.sum(dtype=np.int64))
             if fullest <= capacity or count > most:
                 break
             capacity = fullest + fullest // 8
@@ -278,20 +312,17 @@ class Expander:
     def _merged(self, buckets: Buckets, own: range) -> Layer:
         """Return the different states of the buckets of this range, which are the first ones in memory."""
         different = self.scratch.take("different", len(own), np.uint32)
-        self._kernel("merge")(len(own), THREADS, buckets=buckets.argument, different=different)
+        self._launch("merge", len(own), buckets=buckets.argument, different=different)
         begin = np.zeros((1 << buckets.bits) + 1, np.int64)
         begin[own.start + 1 : own.stop + 1] = different.download()
         begin = np.cumsum(begin)
-        keys, values = np.empty((begin[-1], self.words), np.uint64), np.empty(begin[-1], np.uint32)
-        to_keys, to_values = self.device.output(keys.reshape(-1)), self.device.output(values)
-        places = self.device.upload(begin[own.start : own.stop])
-        self._kernel("gather")(len(own), THREADS, buckets=buckets.argument, begin=places, keys=to_keys,
-                               values=to_values)
-        to_keys.download(keys.reshape(-1))
-        to_values.download(values)
-        for buffer in (places, to_keys, to_values):
-            buffer.free()
-        return Layer(keys, values, begin)
+        layer = Layer(np.empty((begin[-1], self.words), np.uint64), np.empty(begin[-1], np.uint32), begin)
+        keys, values = self._gather(layer, self.scratch.output)
+        places = self.scratch.constant("places", begin[own.start : own.stop])
+        self._launch("gather", len(own), buckets=buckets.argument, begin=places, keys=keys, values=values)
+        keys.download(layer.keys.reshape(-1))
+        values.download(layer.values)
+        return layer
 
     def _exchanged(self, made: Layer) -> Layer:
         """Return the merged states of the buckets that this rank owns, from all ranks. Collective."""

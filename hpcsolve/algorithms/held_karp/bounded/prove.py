@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from hpcsolve.algorithms.base import Report, silent
+from hpcsolve.algorithms.held_karp.bounded.devices import Devices
 from hpcsolve.algorithms.held_karp.bounded.layers import Expander, Scratch, are_states
 from hpcsolve.algorithms.held_karp.bounded.places import PlaceCosts, Potentials
 from hpcsolve.algorithms.held_karp.bounded.relaxation import (
@@ -114,6 +115,8 @@ class Prover:
         Levels that are done, the width of the present search, and the states of all searches so far.
     first_upper
         The upper bound at the start, from which the scale follows.
+    devices
+        This rank's GPU, if it has one, and its CPU cores.
     deal
         Which rows of the bounds' tables this rank computes.
     bounds
@@ -139,6 +142,7 @@ class Prover:
     states: int = 0
     first_upper: int = 0
     last: Searched = field(default_factory=Searched)
+    devices: Devices = field(init=False)
     scratch: Scratch = field(init=False)
     deal: Deal = field(init=False)
     before: State | None = None
@@ -147,7 +151,7 @@ class Prover:
 
     def __post_init__(self) -> None:
         """Begin to watch, and deal the rows of the bounds to ranks."""
-        self.scratch = Scratch(self.device)
+        self.devices, self.scratch = Devices(self.device), Scratch(self.device)
         self.deal = Deal(self.comm, self.problem.cities, max(self.comm.allgather(self.device.info.units)))
         self._watch = self.watch or Watch(self.comm)
 
@@ -164,13 +168,13 @@ class Prover:
     def run(self) -> Proof:
         """Return what is proven. Collective."""
         problem, saved = self.problem, self._watch.checkpoints.saved
-        improver, best = Improver(problem, self.device), no_incumbent(problem)
+        improver, best = Improver(problem, self.devices), no_incumbent(problem)
         if saved is None:
             best.offer(self.colony(0) or improver.from_nothing())
             self.note(f"first order: {best.upper}" if best.order else "no order yet")
         halved = problem.halved() if problem.reversible and problem.cities > 2 else problem
         self.first_upper = saved.integer("first", -LARGEST_SUM, best.upper) if saved else best.upper
-        relaxation = Relaxation(halved, self.device, scale_for(problem, self.first_upper), self.deal)
+        relaxation = Relaxation(halved, self.devices, scale_for(problem, self.first_upper), self.deal)
         self.bounds = Tightener(halved, relaxation, improver, best, goes_on=self._in_rounds)
         if self.values is not None:
             self.bounds.multiplier = self.values.multipliers(relaxation.scale)
@@ -183,7 +187,7 @@ class Prover:
                 proof, saved = self._widened(saved), None
             return proof
         finally:
-            for held in (relaxation, improver, self.scratch):
+            for held in (relaxation, improver, self.scratch, self.devices):
                 held.close()
 
     def _through_levels(self) -> Proof | None:
@@ -269,7 +273,8 @@ class Prover:
         self.states += found.states
         self._offer(found)
         left = self.bounds.fix()
-        self.note(f"{count} slots: {self.best.lower} to {self.best.upper}, {left} arcs left")
+        where = self.devices.words(self.bounds.relaxation.device)
+        self.note(f"{count} slots{where}: {self.best.lower} to {self.best.upper}, {left} arcs left")
         return False
 
     def _offer(self, found: Searched) -> None:
@@ -375,7 +380,6 @@ class Prover:
         memory = few["memory"].reshape(m, slots).astype(np.uint8)
         left = np.unpackbits(few["arcs"].astype(np.uint8), count=relaxation.scaled.size).astype(bool)
         relaxation.scaled[~left.reshape(relaxation.scaled.shape)] = NO_SCALED_ARC
-        relaxation.buffers["scaled"].upload(relaxation.scaled)
         relaxation.remember(with_memory(bounds.problem, memory))
 
     def _saved_layers(self, saved: Saved, expander: Expander) -> Searched:

@@ -20,9 +20,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hpcsolve.algorithms.held_karp.bounded.devices import Devices
 from hpcsolve.algorithms.held_karp.bounded.places import PlaceCosts
 from hpcsolve.algorithms.held_karp.problem import NO_PATH as NO_PATHS
-from hpcsolve.device.base import Argument, Buffer, Device
+from hpcsolve.device.base import Argument, Buffer, Device, Timer
 from hpcsolve.parallel.comm import Comm, Request, SerialComm, even_shares
 from hpcsolve.problems.tsp import NO_ARC
 
@@ -251,7 +252,7 @@ class Relaxed:
 
 
 class Relaxation:
-    """The tables of one problem on a device.
+    """The tables of one problem, on the device that serves the present memories.
 
     Attributes
     ----------
@@ -259,31 +260,39 @@ class Relaxation:
         Units of reduced cost in a unit of cost.
     shift
         As in `Relaxed`, for the multipliers of the last `solve`.
+    device, timer, buffers
+        Where the tables are, the stopwatch of kernels there, and the tables: nowhere before the first `remember`.
+    small
+        Whether one block computes the tables of all places in a launch.
     deal, dealt
         How rows are dealt to ranks, and whether they are, with the present memories.
     rows
         The cities whose rows this rank computes.
     """
 
-    def __init__(self, problem: PlaceCosts, device: Device, scale: int, deal: Deal | None = None) -> None:
+    device: Device
+    timer: Timer
+
+    def __init__(self, problem: PlaceCosts, devices: Devices, scale: int, deal: Deal | None = None) -> None:
         m = problem.cities
-        self.problem, self.device, self.scale, self.shift = problem, device, scale, 0
+        self.problem, self.devices, self.scale, self.shift = problem, devices, scale, 0
         self.deal = deal or Deal(SerialComm(), m)
         self.scaled = np.where(problem.allowed, problem.cost, 0) * scale
         self.scaled[~problem.allowed] = NO_SCALED_ARC
-        self.buffers: dict[str, Buffer] = {
-            "scaled": device.upload(self.scaled), "cost": device.empty((m + 1, m, m), np.uint32),
-            "multiplier": device.zeros(m, np.int64), "offset": device.zeros(m + 1, np.int64),
-            "path": device.zeros(m + 1, np.uint32), "floors": device.upload(FLOORS),
-        }
+        self.buffers: dict[str, Buffer] = {}
         self.slots: Slots | None = None
-        self.dealt, self.rows, self.staging = False, range(m), np.empty(0, np.uint32)
+        self.small, self.dealt, self.rows, self.staging = False, False, range(m), np.empty(0, np.uint32)
 
     def remember(self, slots: Slots) -> None:
         """Take these memories. The bounds are undefined until the next `solve`."""
-        m, device = self.problem.cities, self.device
+        m = self.problem.cities
         assert slots.count >= FEWEST_SLOTS
-        resized = self.slots is None or slots.count != self.slots.count
+        arcs = int((self.scaled[1:m] != NO_SCALED_ARC).sum()) // max(1, m - 1)
+        work = arcs << slots.count >> 1
+        self.dealt = self.deal.deals(work)
+        self.small = self.devices.are_small(work) and not self.dealt
+        device = self._settled(self.devices.for_tables(work))
+        resized = self.slots is None or slots.count != self.slots.count or "bounds" not in self.buffers
         for name in ("keep", "put", "barred", "barred_past", "own", *(("bounds",) if resized else ())):
             if name in self.buffers:
                 self.buffers.pop(name).free()
@@ -292,8 +301,6 @@ class Relaxation:
         if resized:
             self.buffers["bounds"] = device.empty((m + 1, m << slots.count), np.uint32)
         self.slots = slots
-        arcs = int((self.scaled[1:m] != NO_SCALED_ARC).sum()) // max(1, m - 1)
-        self.dealt = self.deal.deals(arcs << slots.count >> 1)
         self.rows = self.deal.own if self.dealt else range(m)
         self.staging = device.staging(self.layer if self.dealt else 0, np.uint32)
 
@@ -307,16 +314,18 @@ class Relaxation:
         """
         own, m, layer = self.buffers, self.problem.cities, self.layer
         own["multiplier"].upload(multiplier)
-        price = self.device.kernel(FILE, "bounds_price")
-        price(m + 1, THREADS, cities=m, **{name: own[name] for name in ("scaled", "multiplier", "cost", "offset")})
+        price, walk = (self.device.kernel(FILE, f"bounds_{name}") for name in ("price", "walk"))
+        self.timer.start()
+        price(1 if self.small else m + 1, THREADS, cities=m,
+              **{name: own[name] for name in ("scaled", "multiplier", "cost", "offset")})
         self._begin(own["barred"], own["cost"].view(m * m * m, m * m), m, self.bounds_of(m))
         self._relax(range(m - 1, 0, -1), own["barred"], self._arcs(m, 1), layer, own["bounds"].view(layer, m * layer),
                     own["bounds"])
-        walk = self.device.kernel(FILE, "bounds_walk")
-        walk(1, 32, memory=self._memory(own["barred"]), costs=own["cost"], bounds=own["bounds"], path=own["path"])
-        path = own["path"].download().tolist()
-        self.shift = sum(own["offset"].download().tolist()) - sum(multiplier.tolist())
-        reduced = path.pop()
+        walk(1, 32, memory=self._memory(own["barred"]), costs=own["cost"], bounds=own["bounds"], offset=own["offset"],
+             found=own["found"])
+        self.timer.stop()
+        *path, reduced, offsets = own["found"].download().tolist()
+        self.shift = offsets - sum(multiplier.tolist())
         return Relaxed(reduced, self.shift, path if reduced < NO_PATH else [])
 
     def limit_of(self, cost: int) -> int | None:
@@ -334,6 +343,7 @@ class Relaxation:
         past = [self.device.empty(layer, np.uint32) for _ in range(2)]
         through = self.device.upload(np.full((m + 1, m, m), NO_PATH, np.uint32))
         memory = self._memory(own["barred_past"])
+        self.timer.start()
         self._begin(own["barred_past"], own["cost"].view(0, m * m), 1, past[1])
         meet = self.device.kernel(FILE, "bounds_through")
         for place in range(1, m):
@@ -341,6 +351,7 @@ class Relaxation:
             meet(len(self.rows), THREADS, place=place, first=self.rows.start, memory=memory, own=own["own"],
                  costs=own["cost"], past=here, next=self.bounds_of(place + 1), through=through)
             self._relax(range(place, place + 1), own["barred_past"], self._arcs(1, m), 0, here, there)
+        self.timer.stop()
         gone = through.download()[1:m] > limit
         if self.dealt:
             gone = self.deal.all_of(gone)
@@ -364,21 +375,46 @@ class Relaxation:
         """Free the memory on the device."""
         for buffer in self.buffers.values():
             buffer.free()
+        self.buffers.clear()
+
+    def _settled(self, device: Device) -> Device:
+        """Return the device after tables were made on it, if there are none yet."""
+        if self.buffers and self.device is device:
+            return device
+        self.close()
+        m, self.device, self.timer = self.problem.cities, device, self.devices.timer(device)
+        self.buffers = {
+            "scaled": device.upload(self.scaled), "cost": device.empty((m + 1, m, m), np.uint32),
+            "multiplier": device.zeros(m, np.int64), "offset": device.zeros(m + 1, np.int64),
+            "found": device.zeros(m + 2, np.int64), "floors": device.upload(FLOORS),
+        }
+        return device
 
     def _begin(self, barred: Buffer, cost: Buffer, step: int, to: Buffer) -> None:
         kernel = self.device.kernel(FILE, "bounds_begin")
-        kernel(self.problem.cities, THREADS, memory=self._memory(barred), step=step, cost=cost, to=to)
+        blocks = 1 if self.small else self.problem.cities
+        kernel(blocks, THREADS, memory=self._memory(barred), step=step, cost=cost, to=to)
 
     def _relax(self, places: range, barred: Buffer, arcs: dict[str, Argument], step: int, source: Buffer,
                target: Buffer) -> None:
-        """Compute the tables of some places, one from the other. That of place k begins at element k * step."""
+        """Compute the tables of some places, one from the other. That of place k begins at element k * step.
+
+        The stopwatch runs, but for what ranks send to each other.
+        """
+        given: dict[str, Argument] = {
+            "memory": self._memory(barred), "arcs": arcs, "tables": {"step": step, "source": source, "target": target},
+        }
+        if self.small:
+            relax_all = self.device.kernel(FILE, "bounds_relax_small")
+            relax_all(1, THREADS, place=places.start, places=len(places), **given)
+            return
         relax, parts = self.device.kernel(FILE, "bounds_relax"), self._parts()
-        tables: dict[str, Argument] = {"step": step, "source": source, "target": target}
         for some in (range(place, place + 1) for place in places) if self.dealt else (places,):
-            relax.each("place", some, len(self.rows) * parts, THREADS, first=self.rows.start, parts=parts,
-                       memory=self._memory(barred), arcs=arcs, tables=tables)
+            relax.each("place", some, len(self.rows) * parts, THREADS, first=self.rows.start, parts=parts, **given)
             if self.dealt:
+                self.timer.stop()
                 self.deal.complete(target.view(some.start * step, self.layer), self.staging)
+                self.timer.start()
 
     def _memory(self, barred: Buffer) -> dict[str, Argument]:
         assert self.slots is not None

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from hpcsolve.algorithms import ant_colony
 from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Outcome, Plan, Report, StopCriteria
 from hpcsolve.algorithms.held_karp.bounded.layers import FILE as LAYER_FILE
 from hpcsolve.algorithms.held_karp.bounded.layers import key_words
@@ -21,14 +22,18 @@ from hpcsolve.algorithms.held_karp.outcome import layers_table
 from hpcsolve.algorithms.held_karp.problem import MOST_INNER_CITIES, OrderProblem
 from hpcsolve.answers.tour import NoTour, Tour
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
-from hpcsolve.device.base import Device
+from hpcsolve.device.base import Device, DeviceInfo
 from hpcsolve.device.select import memory_for_rank
 from hpcsolve.errors import ResourceError, Stopped
 from hpcsolve.memory import available_memory
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.tsp import Tsp
 
-FILES = (BOUNDS, LAYER_FILE, DESCENT_FILE)
+FILES = {
+    BOUNDS: True, LAYER_FILE: True, DESCENT_FILE: False,
+    **dict.fromkeys(ant_colony.ALGORITHM.kernels_of(ant_colony.Parameters(), "", NO_STOP), False),
+}
+"""Kernel files, as `Algorithm.cores` has them."""
 ROOM = 4
 """How many times the value of a quick order must fit the values of bounds."""
 SHARE = 0.8
@@ -46,7 +51,9 @@ def fits(problem: OrderProblem) -> bool:
     return value is None or value <= NO_PATH // ROOM
 
 
-def plan(tsp: Tsp, problem: OrderProblem, ranks: int, lattice: Callable[[], Mapping[str, int | str]]) -> Plan:
+def plan(
+    tsp: Tsp, problem: OrderProblem, ranks: int, info: DeviceInfo, lattice: Callable[[], Mapping[str, int | str]],
+) -> Plan:
     """Return what a run on so many ranks needs beside its states, whose number cannot be foreseen.
 
     Parameters
@@ -55,6 +62,11 @@ def plan(tsp: Tsp, problem: OrderProblem, ranks: int, lattice: Callable[[], Mapp
         Returns lines about what the lattice would need.
     """
     m, ends = problem.m, tsp.n - problem.m
+
+    def host_bytes(m: int) -> int:
+        """Beside a GPU with the tables that serve best there or on the host's cores, as far as they are large."""
+        return _host_bytes(m) + (_table_bytes(m) if info.kind == "cuda" else 0)
+
     details: dict[str, int | str] = {
         "method": "bounded: how many states remain cannot be foreseen",
         "states": f"at most what [stop] memory allows on each rank; by default {SHARE:.0%} of the free memory",
@@ -62,10 +74,10 @@ def plan(tsp: Tsp, problem: OrderProblem, ranks: int, lattice: Callable[[], Mapp
     }
 
     def largest(free: Sequence[int]) -> int:
-        most = (m for m in range(MOST_INNER_CITIES, 0, -1) if _table_bytes(m) + _host_bytes(m) <= min(free))
+        most = (m for m in range(MOST_INNER_CITIES, 0, -1) if _table_bytes(m) + host_bytes(m) <= min(free))
         return next(most, 0) + ends
 
-    device, host = (_table_bytes(m),) * ranks, (_host_bytes(m),) * ranks
+    device, host = (_table_bytes(m),) * ranks, (host_bytes(m),) * ranks
     work = m * m * m << (LEVELS[-1] - 1)
     return Plan(device, host, work, "min-add, in one round of bounds", (0,) * ranks, details, largest,
                     beside=lattice)
@@ -99,11 +111,13 @@ def run(
     def colony(number: int) -> tuple[int, list[int]] | None:
         if comm.rank > 0:
             return comm.bcast(None)
-        return comm.bcast(good_order(problem, values, device, seed, number, watch.left(), checkpoints))
+        return comm.bcast(good_order(problem, values, prover.devices, seed, number, watch.left(), checkpoints))
 
     budget = _budget(problem.m, criteria, device, comm)
     prover = Prover(places, device, comm, budget, colony, values, say, report, watch)
     proof = prover.run()
+    if comm.rank == 0 and (note := prover.devices.note()):
+        device.notes.append(note)
     if comm.rank == 0 and not proof.chosen and proof.optimal:
         device.notes.append("other tours are as good, and the lattice may return another one: the states of all do "
                             "not fit in the memory")
@@ -112,10 +126,10 @@ def run(
     if proof.order is None and not proof.optimal:
         why = f"{watch.ended or 'layers are wider than the memory allows'}; allow more in [stop]"
         raise ResourceError(f"no tour was found, and it is not proven that there is none: {why}")
-    return _outcome(problem, proof, prover, watch, time.perf_counter() - started), proof
+    return _outcome(problem, proof, prover, watch), proof
 
 
-def _outcome(problem: OrderProblem, proof: Proof, prover: Prover, watch: Watch, seconds: float) -> Outcome:
+def _outcome(problem: OrderProblem, proof: Proof, prover: Prover, watch: Watch) -> Outcome:
     """Return the outcome, with a table of the last search. Collective."""
     last, tables = proof.last, {}
     if last.layers:
@@ -124,7 +138,7 @@ def _outcome(problem: OrderProblem, proof: Proof, prover: Prover, watch: Watch, 
             cities=np.arange(1, len(last.kept) + 1, dtype=np.int32), pruned=np.array(last.pruned, np.int64))
     rank: dict[str, float | int] = {
         "operations": proof.states, "bytes_sent": prover.deal.bytes_sent + sum(last.bytes_sent),
-        "seconds_kernel": seconds, "stored_bytes": prover.state_bytes,
+        "seconds_kernel": prover.devices.seconds(prover.device), "stored_bytes": prover.state_bytes,
     }
     ended = watch.ended or ("the layers are too wide for the memory" if proof.capped and not proof.optimal else "")
     if proof.order is None or proof.value is None:

@@ -4,7 +4,7 @@ All in integers, so that every rank and every machine has the same bounds. A rou
 value that matters can be saturated (relaxation.py). Where it could be, the multipliers return to the best ones so far,
 and steps are halved.
 
-Good orders come from local search on the device, from relaxed tours, and, where the value of an order is the length of
+Good orders come from local search, from relaxed tours, and, where the value of an order is the length of
 a tour, from ant colonies, which see reduced costs. Each level of the bounds begins with a colony of its own, which ends
 after a number of iterations. So a proof is the same however long it takes, and a search that a time limit ends has
 spent a part of its time on good tours.
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from hpcsolve.algorithms import ant_colony
 from hpcsolve.algorithms.ant_colony.parameters import TourSearch
 from hpcsolve.algorithms.base import StopCriteria, silent
+from hpcsolve.algorithms.held_karp.bounded.devices import Devices
 from hpcsolve.algorithms.held_karp.bounded.layers import masks_of
 from hpcsolve.algorithms.held_karp.bounded.places import PlaceCosts, Potentials, chain_bound, complete_costs
 from hpcsolve.algorithms.held_karp.bounded.relaxation import (
@@ -32,7 +33,6 @@ from hpcsolve.algorithms.held_karp.bounded.relaxation import (
 )
 from hpcsolve.algorithms.held_karp.problem import OrderProblem
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints, without_writer
-from hpcsolve.device.base import Device
 from hpcsolve.errors import InputError
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.tsp import NO_ARC, Tsp
@@ -214,11 +214,11 @@ def no_incumbent(problem: PlaceCosts) -> Incumbent:
 
 
 class Improver:
-    """Improves orders of one problem."""
+    """Improves orders of one problem, on the host's cores."""
 
-    def __init__(self, problem: PlaceCosts, device: Device) -> None:
-        m = problem.cities
-        self.problem, self.device = problem, device
+    def __init__(self, problem: PlaceCosts, devices: Devices) -> None:
+        m, device = problem.cities, devices.host
+        self.problem, self.device, self.timer = problem, device, devices.timer(device)
         lowest = problem.cost.min(axis=(1, 2), keepdims=True)  # so that no cost is negative
         self.costs = np.where(problem.allowed, problem.cost - np.where(lowest == NO_ARC, 0, lowest), PENALTY)
         self.cost = device.upload(self.costs)
@@ -230,9 +230,11 @@ class Improver:
         m = self.problem.cities
         improved, values = self.device.upload(np.array(orders, np.int32)), self.device.empty(len(orders), np.int64)
         kernel = self.device.kernel(DESCENT_FILE, "descent_improve")
+        self.timer.start()
         kernel(len(orders), DESCENT_THREADS, orders=improved, values=values,
                problem={"cities": m, "longest": self.longest, "rounds": rounds, "key": m, "cost": self.cost,
                         "before": self.before})
+        self.timer.stop()
         best = improved.download()[int(values.download().argmin())].tolist()
         improved.free()
         values.free()
@@ -279,10 +281,10 @@ def _cheapest_gap(problem: PlaceCosts, cost: NDArray[np.int64], order: list[int]
 
 
 def good_order(
-    problem: OrderProblem, reduced_by: Potentials | None, device: Device, seed: int, number: int = 0,
+    problem: OrderProblem, reduced_by: Potentials | None, devices: Devices, seed: int, number: int = 0,
     seconds: float | None = None, checkpoints: Checkpoints = NONE,
 ) -> tuple[int, list[int]] | None:
-    """Return the value of a good order and the order, or None where ants cannot search.
+    """Return the value of a good order and the order, or None where ants cannot search. They run on the host's cores.
 
     Parameters
     ----------
@@ -306,7 +308,8 @@ def good_order(
     stop = StopCriteria(seconds, iterations=ITERATIONS << number, stagnation=STAGNATION << number)
     interruptions = replace(without_writer(checkpoints), begun=None)
     seed += number << 63
-    found = ant_colony.ALGORITHM.run(stated, device, SerialComm(), silent, stop, seed, interruptions)
+    found = ant_colony.ALGORITHM.run(stated, devices.host, SerialComm(), silent, stop, seed, interruptions)
+    devices.add_ants(found.rank["seconds_kernel"])
     tour = found.answer.tour.tolist()
     first = tour.index(m)
     order = [*tour[first + 1 :], *tour[:first]]

@@ -1,0 +1,83 @@
+"""Where the parts of a proof by bounds run if the rank has a GPU, and how long kernels took on each of its devices.
+
+The kernels are the same on a GPU and on CPU cores, to the bit, so the choice changes no answer, and each rank makes its
+own.
+
+- The ants and the local search run on the host's cores. A colony has 25 tours and a local search one block for each
+  order, so a GPU would be waiting for the memory in a few of its multiprocessors, and for the host: an iteration of the
+  ants is 4 launches, 4 uploads and 2 downloads. Computed at 6 us a launch and 15 us a copy that is 114 us without any
+  kernel. One core took 170 us for all of an iteration with 32 cities, and bounded-32 has 7,561 iterations.
+- The tables of bounds run where they are ready sooner: see `SMALL`.
+- The layers run where the last tables of bounds are. They are wide only where these are large.
+
+jobs/benchmarks/gpu.md has the counts of launches and copies before and after.
+"""
+
+from __future__ import annotations
+
+from hpcsolve.device.base import Device, Timer
+from hpcsolve.device.host import HostDevice
+
+SMALL = 1 << 17
+"""The most min-adds of a place's table that one core computes, which has the tables of all places in one launch.
+
+A core does 10 min-adds a nanosecond (measured, AVX-512), so it takes 13 us at most. A GPU takes computed 9 us: 6 us for
+the launch, and a share of what a round does once, which are three launches, two copies and the way along the relaxed
+tour. Other threads of the CPU take 20 us to wake up (measured).
+"""
+
+
+class Devices:
+    """A rank's devices.
+
+    Attributes
+    ----------
+    device
+        The rank's device.
+    host
+        Its CPU cores, by default: the same device if it is no GPU.
+    """
+
+    def __init__(self, device: Device, host: Device | None = None) -> None:
+        self.device = device
+        self.host = host or (device if device.info.kind == "cpu" else HostDevice(device.info.threads))
+        self._timers: dict[Device, Timer] = {}
+        self._ants = 0.0
+
+    def are_small(self, work: int) -> bool:
+        """Return whether one core computes tables of bounds whose places take so many min-adds each."""
+        return work <= SMALL
+
+    def for_tables(self, work: int) -> Device:
+        """Return where such tables are computed."""
+        return self.host if self.are_small(work) else self.device
+
+    def words(self, device: Device) -> str:
+        """Return where something runs, for the log, or "" if there is no choice."""
+        if self.device is self.host:
+            return ""
+        return " on the host's cores" if device is self.host else " on the GPU"
+
+    def timer(self, device: Device) -> Timer:
+        """Return the stopwatch of the kernels on one of them."""
+        return self._timers.setdefault(device, device.timer())
+
+    def add_ants(self, seconds: float) -> None:
+        """Count the kernels of the ants, which have a stopwatch of their own."""
+        self._ants += seconds
+
+    def seconds(self, device: Device) -> float:
+        """Return the seconds of all kernels on one of them so far."""
+        return self.timer(device).seconds + (self._ants if device is self.host else 0.0)
+
+    def note(self) -> str:
+        """Return how long each computed, for the log, or "" if there is no choice."""
+        if self.host is self.device:
+            return ""
+        return (f"bounds: kernels took {self.seconds(self.host):.3g} s on the host's cores, where ants, local search "
+                f"and small tables are ready sooner, and {self.seconds(self.device):.3g} s on the GPU")
+
+    def close(self) -> None:
+        """Close the host's cores if they are a device of their own."""
+        if self.host is not self.device:
+            self.host.close()
