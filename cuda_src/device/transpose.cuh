@@ -12,22 +12,18 @@ DEVICE Out entry_of(T value, T most) {
   return value > most ? ~(Out)0 : (Out)value;
 }
 #if defined(__CUDACC__) || defined(HOST_THREADS)
-template <class T>
-struct alignas(16) sixteen_bytes {
-  T value[16 / sizeof(T)];
-};
 // A thread reads a line of its own, so a load of 16 bytes takes half of a sector at once.
 template <int W, class T, class Out>
 DEVICE void write_columns(const T *lines, const uint32_t *vertex, uint32_t begin, uint32_t end, uint32_t step,
                           uint32_t values, size_t columns, T most, Out *rows) {
-  constexpr uint32_t wide = 16 / sizeof(T);
+  constexpr uint32_t wide = sixteen_bytes<T>::values;
   for (uint32_t c = begin; c < end; c += step) {
     const T *from = lines + W * (size_t)vertex[c];
     Out *to = rows + c;
     for (uint32_t k = 0; k < values; k += wide) {
       const sixteen_bytes<T> x = *(const sixteen_bytes<T> *)(from + k);
-      UNROLL for (uint32_t i = 0; i < wide; i++, to += columns)
-        if (k + i < values) *to = entry_of<Out>(x.value[i], most);
+      UNROLL for (uint32_t i = 0; i < wide; i++, to += columns) if (k + i < values) *to =
+          entry_of<Out>(x.value[i], most);
     }
   }
 }
@@ -69,7 +65,6 @@ DEVICE void write_columns(const T *lines, const uint32_t *vertex, uint32_t begin
             store(rows + (r + k) * columns + c, lanes<T>{square[k]});
       }
   for (; c < end; c++)
-    for (uint32_t k = 0; k < values; k++)
-      rows[k * columns + c] = entry_of<Out>(lines[W * (size_t)vertex[c] + k], most);
+    for (uint32_t k = 0; k < values; k++) rows[k * columns + c] = entry_of<Out>(lines[W * (size_t)vertex[c] + k], most);
 }
 #endif

@@ -10,11 +10,14 @@
 //    s, the pairs (s, z) and (z, t) are of this kind again, and have fewer vertices between them; if not, the arc (s, t)
 //    is as long as the distance, and nothing drops it. With weights of 0 two paths could drop each other, so there only
 //    what is strictly longer goes.
-// 3. arrange: numbers the vertices from the top down, so that a vertex comes after the heads of its arcs.
+// 3. arrange: numbers the vertices from the top down, so that a vertex comes after the heads of its arcs; for a GPU in
+//    parts, each of which a block sweeps without waiting for others.
 //
 // Every shortest path is then as long as one that first ascends and then descends (phast.cu). An arc has two weights,
 // `up` from its lower end to its higher one, and `down`; in an undirected graph they are the same array. A weight of
 // `infinite` is no arc, and sums of two never wrap.
+#include <algorithm>
+
 #include "host/function.hpp"
 
 template <class T>
@@ -109,17 +112,42 @@ void prune(const arcs_up &h, bool ties, T *up, T *down, uint8_t *kept) {
 WEIGHTS(uint32_t, u4)
 WEIGHTS(uint64_t, u8)
 
+constexpr uint32_t none = ~0u;
+
+// The arcs that stay, by their higher ends: those that end at u come from tail[first[u]] to tail[first[u + 1] - 1].
+struct arcs_down {
+  vector<uint32_t> first, tail;
+};
+arcs_down turned(const arcs_up &h, const uint8_t *kept) {
+  arcs_down d{vector<uint32_t>(h.n + 1), {}};
+  for (uint32_t a = 0; a < h.first[h.n]; a++)
+    if (kept[a]) d.first[h.head[a]]++;
+  for (uint32_t k = 0; k < h.n; k++) d.first[k + 1] += d.first[k];
+  d.tail.resize(d.first[h.n]);
+  for (uint32_t k = h.n; k-- > 0;)  // the last first: first[u] becomes the first of those below u
+    for (uint32_t a = h.first[k]; a < h.first[k + 1]; a++)
+      if (kept[a]) d.tail[--d.first[h.head[a]]] = k;
+  return d;
+}
+// Fills `parent` with the elimination tree of the arcs that stay (Liu, The Role of Elimination Trees in Sparse
+// Factorization, SIAM Journal on Matrix Analysis and Applications, 1990), `none` for roots: whatever arcs lead to from a
+// vertex, by way of others too, is an ancestor of it.
+void grow_tree(const arcs_down &d, uint32_t n, uint32_t *parent) {
+  vector<uint32_t> above(n, none);  // an ancestor of each vertex, by which later walks are short
+  for (uint32_t v = 0; v < n; v++) {
+    parent[v] = none;
+    for (uint32_t i = d.first[v]; i < d.first[v + 1]; i++)
+      for (uint32_t u = d.tail[i], next; u != v; u = next) {
+        next = above[u], above[u] = v;
+        if (next == none) parent[u] = next = v;
+      }
+  }
+}
 // Numbers the vertices depth first: a vertex comes soon after the last of its heads, which is then in the caches.
-void number_depth_first(const arcs_up &h, const uint8_t *kept, uint32_t *place) {
-  vector<uint32_t> heads(h.n), behind(h.n + 1), below, ready;  // `heads`: how many heads have no number yet
+void number_depth_first(const arcs_up &h, const uint8_t *kept, const arcs_down &d, uint32_t *place) {
+  vector<uint32_t> heads(h.n), ready;  // `heads`: how many heads have no number yet
   for (uint32_t k = 0; k < h.n; k++)
-    for (uint32_t a = h.first[k]; a < h.first[k + 1]; a++)
-      if (kept[a]) heads[k]++, behind[h.head[a]]++;
-  for (uint32_t k = 0; k < h.n; k++) behind[k + 1] += behind[k];
-  below.resize(behind[h.n]);
-  for (uint32_t k = h.n; k-- > 0;)  // the last first: behind[u] becomes the first of those below u
-    for (uint32_t a = h.first[k]; a < h.first[k + 1]; a++)
-      if (kept[a]) below[--behind[h.head[a]]] = k;
+    for (uint32_t a = h.first[k]; a < h.first[k + 1]; a++) heads[k] += kept[a] != 0;
   uint32_t placed = 0;
   for (uint32_t k = 0; k < h.n; k++)
     if (!heads[k]) ready.push_back(k);
@@ -127,27 +155,106 @@ void number_depth_first(const arcs_up &h, const uint8_t *kept, uint32_t *place) 
     const uint32_t u = ready.back();
     ready.pop_back();
     place[u] = placed++;
-    for (uint32_t i = behind[u]; i < behind[u + 1]; i++)
-      if (!--heads[below[i]]) ready.push_back(below[i]);
+    for (uint32_t i = d.first[u]; i < d.first[u + 1]; i++)
+      if (!--heads[d.tail[i]]) ready.push_back(d.tail[i]);
   }
 }
-// Numbers the vertices from the top down: `place` of the k-th vertex. With `in_levels` that is by level, and by rank
-// within it, else depth first. A vertex is a level below the lowest of its heads. `level`: the number of vertices above
-// each level, and of all.
-FUNCTION hierarchy_arrange(arcs_up h, const uint8_t *kept, uint32_t in_levels, uint32_t *place,
-                           result<uint32_t> &level) {
-  vector<uint32_t> tier(h.n);
-  for (uint32_t k = h.n; k-- > 0;) {
-    for (uint32_t a = h.first[k]; a < h.first[k + 1]; a++)
-      if (kept[a] && tier[k] <= tier[h.head[a]]) tier[k] = tier[h.head[a]] + 1;
-    if (level.size() <= tier[k]) level.resize(tier[k] + 1);
-    level[tier[k]]++;
+// Levels of a part that are swept in one launch: `first` to `end` - 1, by the numbers of levels of all parts.
+struct run {
+  uint64_t launch;  // ascending in the order of launches
+  uint32_t first, end;
+  bool wide;
+};
+// Numbers the vertices by part. All vertices with at most `most` descendants, themselves included, are the lowest stage,
+// those with at most 8 `most` the next, and so on, while an eighth of the vertices is above. What is left of the tree in
+// a stage are subtrees, with no arcs between them. Each is a part; of the lowest stage several together are, up to `most`
+// vertices. A vertex is a level below the lowest of its heads in its part. A level of `most` vertices is wide: several
+// blocks should share it. So a part ends before and behind it, and it becomes parts of `most` / 8 vertices.
+void number_in_parts(const arcs_up &h, const uint8_t *kept, const uint32_t *parent, uint32_t most, uint32_t *place,
+                     vector<uint32_t> &level, vector<uint32_t> &part, vector<uint32_t> &launch) {
+  vector<uint32_t> stage(h.n), own(h.n), tier(h.n);  // `own`: part of each vertex
+  {
+    vector<uint32_t> size(h.n, 1);
+    for (uint32_t k = 0; k < h.n; k++) {
+      if (parent[k] != none) size[parent[k]] += size[k];
+      for (uint64_t bound = most; size[k] > bound && 8 * bound <= h.n; bound *= 8) stage[k]++;
+    }
+    uint32_t parts = 0, filling = none, filled = 0;
+    for (uint32_t k = h.n; k-- > 0;) {
+      if (parent[k] != none && stage[parent[k]] == stage[k]) {
+        own[k] = own[parent[k]];
+      } else if (stage[k]) {
+        own[k] = parts++;
+      } else {
+        if (filling == none || filled + size[k] > most) filling = parts++, filled = 0;
+        own[k] = filling, filled += size[k];
+      }
+    }
+    launch.resize(parts);  // the stage of each part, for now
   }
-  uint32_t above = 0;
-  for (uint32_t &number : level) above += number, number = above - number;
-  level.push_back(h.n);
-  if (!in_levels) return number_depth_first(h, kept, place);
-  vector<uint32_t> next(level.begin(), level.end());
-  for (uint32_t k = h.n; k-- > 0;) place[k] = next[tier[k]]++;
+  for (uint32_t k = h.n; k-- > 0;) {
+    launch[own[k]] = stage[k];
+    for (uint32_t a = h.first[k]; a < h.first[k + 1]; a++)
+      if (kept[a] && own[h.head[a]] == own[k] && tier[k] <= tier[h.head[a]]) tier[k] = tier[h.head[a]] + 1;
+  }
+  vector<uint32_t> begin(launch.size() + 1), width;  // the first level of each part, the vertices of each level
+  for (uint32_t k = 0; k < h.n; k++)
+    if (begin[own[k] + 1] <= tier[k]) begin[own[k] + 1] = tier[k] + 1;
+  for (uint32_t p = 0; p < launch.size(); p++) begin[p + 1] += begin[p];
+  width.resize(begin[launch.size()]);
+  for (uint32_t k = 0; k < h.n; k++) width[begin[own[k]] + tier[k]]++;
+  vector<run> runs;
+  for (uint32_t p = 0; p < launch.size(); p++)
+    for (uint32_t i = begin[p], before = 0; i < begin[p + 1]; i++) {
+      const bool wide = width[i] >= most;
+      if (i > begin[p] && !wide && !runs.back().wide)
+        runs.back().end++;
+      else
+        runs.push_back({(uint64_t)(none - launch[p]) << 32 | before++, i, i + 1, wide});
+    }
+  std::sort(runs.begin(), runs.end(),
+            [](const run &x, const run &y) { return x.launch != y.launch ? x.launch < y.launch : x.first < y.first; });
+  launch.clear();
+  uint32_t placed = 0;
+  for (size_t r = 0; r < runs.size(); r++) {
+    if (!r || runs[r].launch != runs[r - 1].launch) launch.push_back(part.size());
+    const uint32_t share = !runs[r].wide ? none : most > 8 ? most / 8 : 1;
+    for (uint32_t i = runs[r].first; i < runs[r].end; i++) {
+      for (uint32_t c = 0; c < width[i]; c += share < width[i] - c ? share : width[i] - c) {
+        if (i == runs[r].first) part.push_back(level.size());
+        level.push_back(placed + c);
+      }
+      const uint32_t vertices = width[i];
+      width[i] = placed;  // where the level begins
+      placed += vertices;
+    }
+  }
+  launch.push_back(part.size()), part.push_back(level.size()), level.push_back(h.n);
+  for (uint32_t k = h.n; k-- > 0;) place[k] = width[begin[own[k]] + tier[k]]++;
+}
+// Numbers the vertices from the top down: `place` of the k-th vertex, depth first if `most` is 0, else by part.
+// `parent`: the elimination tree, by rank. `levels`: the most vertices on a path of arcs that lead up. Launches of a
+// sweep, one after the other, are of parts launch[i] to launch[i + 1] - 1, parts of levels part[p] to part[p + 1] - 1,
+// and levels of vertices level[j] to level[j + 1] - 1.
+FUNCTION hierarchy_arrange(arcs_up h, const uint8_t *kept, uint32_t most, uint32_t *place, uint32_t *parent,
+                           uint32_t *levels, result<uint32_t> &level, result<uint32_t> &part,
+                           result<uint32_t> &launch) {
+  {
+    vector<uint32_t> tier(h.n, 1);
+    for (uint32_t k = h.n; k-- > 0;) {
+      for (uint32_t a = h.first[k]; a < h.first[k + 1]; a++)
+        if (kept[a] && tier[k] <= tier[h.head[a]]) tier[k] = tier[h.head[a]] + 1;
+      if (*levels < tier[k]) *levels = tier[k];
+    }
+  }
+  {
+    const arcs_down d = turned(h, kept);
+    grow_tree(d, h.n, parent);
+    if (!most) {
+      level.assign({0, h.n}), part.assign({0, 1}), launch.assign({0, 1});
+      return number_depth_first(h, kept, d, place);
+    }
+  }
+  number_in_parts(h, kept, parent, most, place, level, part, launch);
 }
 EXPORT_FUNCTION(hierarchy_arrange)

@@ -4,40 +4,52 @@
 // between a vertex and one with a smaller number. The distances of a vertex from the W sources of a group are a line of
 // memory (device/line.cuh).
 //
-// 1. climb: from the sources up. There is no queue: a bitmap has the vertices that are reached, some 1 to 2 % of all,
-//    and they are visited from the bottom to the top. Each lowers the lines of its heads for all sources.
-// 2. sweep: all vertices from the top down, or only those above some targets. A line becomes the minimum over the
+// 1. mark: the ancestors of the sources in the elimination tree of the hierarchy, which are all that can be reached
+//    upwards, some 1 % of all vertices. A bitmap has them, and their lines become infinite. The walk from a source ends
+//    at the first vertex that is marked already.
+// 2. climb: from the sources up. The arcs from an ancestor lower the lines of their heads, the lowest ancestor first. A
+//    warp climbs from one source, up the tree, with its lanes over the arcs of a vertex, and works on the values of its
+//    source alone. So no warp waits for another. Under g++ a thread climbs from all sources of a group at once, and
+//    goes backwards through the bitmap.
+// 3. sweep: all vertices from the top down, or only those above some targets. A line becomes the minimum over the
 //    arcs from above. The bitmap tells which lines hold a value before, so that lines need no initial value, and each
 //    is written once.
-// 3. check: each vertex against the arcs of the graph that enter it. No arc may offer less, and some arc must offer just
+// 4. check: each vertex against the arcs of the graph that enter it. No arc may offer less, and some arc must offer just
 //    the distance, but at the source. The first of those, in the order of the input, is the predecessor. With arcs of
 //    weight 0 plateaus.cu says which arcs lead into a plateau.
-// 4. rows: lines to rows, in the order of the columns that are asked for.
+// 5. rows: lines to rows, in the order of the columns that are asked for.
 //
 // Invariant of climb and sweep: a line is at least the distance, and every shortest path is as long as one that first
 // ascends and then descends (hierarchy.cpp). So after the sweep all distances below infinite() are right; what is
 // farther counts as unreached, as it does in Near-Far, and the check counts the arcs that lead from a reached vertex to
 // an unreached one: then wider keys are needed.
 //
-// Under g++ a block is one thread, and the vertices are in depth-first order, which is an order for any sweep: `levels`
-// is 1. On a GPU a level needs a barrier. Where levels are narrow, one block sweeps through many of them for its group;
-// a wide one is a launch of its own, with several blocks for each group. Blocks are dealt to groups in turn.
+// Under g++ a block is one thread, and the vertices are in depth-first order, which is an order for any sweep: they are
+// one level of one part. On a GPU they are numbered by part (hierarchy.cpp): no arc joins two parts of a launch. A block
+// sweeps the levels of a part for a group, with a barrier behind each. Blocks are dealt to groups in turn.
+//
+// Dependent steps (New York): of a mark at most 310, of a climb 410 vertices of up to two rounds of 32 arcs each, of the
+// four launches of a sweep 170, 68, 53 and 43 levels.
 //
 // Memory traffic of a group: the sweep reads a line for each arc and writes one for each vertex. On New York (3.6 arcs a
-// vertex) these are 4.6 n lines, most of which are in the caches in depth-first order.
+// vertex) these are 4.6 n lines, most of which are in the caches in depth-first order, and by part.
 #include "device/transpose.cuh"
 #include "paths/distances.cuh"
 #include "paths/graph.cuh"
 
 constexpr uint32_t ahead = 12;  // arcs whose lines are prefetched; `down_arcs` has as many arcs more
+// Arcs of a vertex whose lines are read at once. Behind its last arc, the first of them is read again, which changes
+// no minimum.
+constexpr uint32_t together = one_thread_blocks ? 1 : 4;
 
-// The arcs from each vertex up and to each vertex from above, as (other end, weight) pairs; and where levels begin. A
-// sweep may be restricted to some vertices, those of `chosen` in ascending order: then levels and arcs down are theirs.
+// The arcs from each vertex up and to each vertex from above, as (other end, weight) pairs; each vertex's parent in the
+// elimination tree, `none` for roots; and where parts and levels begin. A sweep may be restricted to some vertices, those
+// of `chosen` in ascending order: then parts, levels and arcs down are theirs.
 template <class T>
 struct hierarchy {
-  uint32_t n, levels;
+  uint32_t n;
   NULLABLE const uint32_t *chosen;
-  const uint32_t *level, *up_offsets;
+  const uint32_t *part, *level, *parent, *up_offsets;
   const T *up_arcs;
   const uint32_t *down_offsets;
   const T *down_arcs;
@@ -55,90 +67,101 @@ struct group_lines {
 
 DEVICE uint32_t bit_of(uint32_t v) { return 0x80000000u >> v % 32; }
 DEVICE uint32_t words_of(uint32_t n) { return n / 32 + (n % 32 != 0); }
-// Marks a vertex, and prepares its line if nobody has. The first lane of a group decides for all.
+// Marks the ancestors of the sources, with a thread for each source, and makes their lines infinite.
 template <int W, class T>
-DEVICE void mark(uint32_t *marks, T *lines, uint32_t v) {
-  uint32_t old = 0;
-  if (group_leader()) old = atomicOr_block(&marks[v / 32], bit_of(v));
-  if (!(from_leader(old) & bit_of(v))) store_line(lines + W * (size_t)v, all_of<W>(infinite<T>()));
-}
-// Marks the heads of a vertex, or lowers their lines, or both.
-template <int W, class T>
-DEVICE void climb_from(const hierarchy<T> &h, uint32_t v, bool marking, bool lowering, uint32_t *marks, T *lines) {
-  const line<T, W> here = load_line<W>(lines + W * (size_t)v);
-  for (uint32_t a = h.up_offsets[v]; a < h.up_offsets[v + 1]; a++) {
-    const arc<T> up = arc_at(h.up_arcs, a);
-    if (marking) mark<W>(marks, lines, (uint32_t)up.end);
-    if (lowering) lower_line(lines + W * (size_t)up.end, here, up.weight);
-  }
-}
-// Climbs from the marked vertices of a word of the bitmap between `begin` and `end`, the last one first.
-template <int W, class T>
-DEVICE void climb_from_word(const hierarchy<T> &h, uint32_t word, uint32_t begin, uint32_t end, bool marking,
-                            bool lowering, uint32_t *marks, T *lines) {
-  const uint32_t first = 32 * word, behind = end - first < 32 ? 32 - (end - first) : 0;
-  uint32_t left = ~0u << behind & ~0u >> (begin > first ? begin - first : 0);
-  for (uint32_t bits; (bits = peek(&marks[word]) & left) != 0;) {
-    const int bit = lowest(bits);
-    left = left & ~0u << bit << 1;
-    climb_from<W>(h, first + 31 - bit, marking, lowering, marks, lines);
-  }
-}
-// One thread marks and lowers a vertex after the other. Several mark the heads of a level, and lower them behind a
-// barrier; the next level may be marked at once, but its lines are read behind the next barrier.
-template <int W, class T>
-DEVICE void climb(const hierarchy<T> &h, const uint32_t *source, uint32_t *marks, T *lines) {
+DEVICE void mark(const hierarchy<T> &h, const uint32_t *source, uint32_t *marks, T *lines) {
   for (uint32_t i = threadIdx.x; i < words_of(h.n); i += blockDim.x) marks[i] = 0;
   __syncthreads();
-  for (uint32_t k = warp(); k < W; k += warps()) mark<W>(marks, lines, source[k]);
-  __syncthreads();
-  for (uint32_t k = threadIdx.x; k < W; k += blockDim.x) lines[W * (size_t)source[k] + k] = 0;
-  __syncthreads();
-  for (uint32_t level = h.levels; level-- > 0;) {
-    const uint32_t begin = h.level[level], end = h.level[level + 1], last = (end - 1) / 32;
-    for (int pass = 0; pass < (one_thread_blocks ? 1 : 2); pass++) {
-      for (uint32_t i = warp(); i <= last - begin / 32; i += warps())
-        climb_from_word<W>(h, last - i, begin, end, pass == 0, one_thread_blocks || pass == 1, marks, lines);
-      if (pass == 0) __syncthreads();
+  for (uint32_t k = threadIdx.x; k < W; k += blockDim.x)
+    for (uint32_t v = source[k]; v != none;) {
+      const uint32_t above = h.parent[v];
+      if (atomicOr_block(&marks[v / 32], bit_of(v)) & bit_of(v)) break;
+      fill_line<W>(lines + W * (size_t)v, infinite<T>());
+      v = above;
     }
+}
+// A vertex's parent, and where its arcs up begin and end.
+struct step_up {
+  uint32_t parent, begin, end;
+};
+template <class T>
+DEVICE step_up step_from(const hierarchy<T> &h, uint32_t v) {
+  return {h.parent[v], h.up_offsets[v], h.up_offsets[v + 1]};
+}
+// Climbs from one source, by a warp. `own` has the values of the source, at every W-th place.
+template <int W, class T>
+DEVICE void climb_from(const hierarchy<T> &h, uint32_t source, T *own) {
+  if (group_leader()) own[W * (size_t)source] = 0;
+  group_sync();
+  step_up now = step_from(h, source);
+  for (uint32_t v = source; v != none;) {
+    const step_up next = step_from(h, now.parent != none ? now.parent : v);  // read beside the arcs of v
+    const T here = own[W * (size_t)v];
+    for (uint32_t a = now.begin + lane(); here < infinite<T>() && a < now.end; a += warp_size) {
+      const arc<T> up = arc_at(h.up_arcs, a);
+      T &to = own[W * (size_t)up.end];
+      if (here + up.weight < to) to = here + up.weight;
+    }
+    group_sync();
+    v = now.parent, now = next;
   }
 }
-// Sweeps over the vertices begin, begin + step, ... below `end`, or over those with these numbers in `chosen`. Their
-// lines need none of each other.
+// Climbs from all sources of a group, by one thread.
 template <int W, class T>
-DEVICE void sweep(const hierarchy<T> &h, const uint32_t *marks, T *lines, uint32_t begin, uint32_t end, uint32_t step) {
-  for (uint32_t i = begin; i < end; i += step) {
-    const uint32_t v = h.chosen ? h.chosen[i] : i;
-    line<T, W> best = all_of<W>(infinite<T>());
-    if (marks[v / 32] & bit_of(v)) best = read_line<W>(lines + W * (size_t)v);
-    for (uint32_t a = h.down_offsets[i]; a < h.down_offsets[i + 1]; a++) {
+DEVICE void climb_together(const hierarchy<T> &h, const uint32_t *source, const uint32_t *marks, T *lines) {
+  for (uint32_t k = 0; k < W; k++) lines[W * (size_t)source[k] + k] = 0;
+  for (uint32_t word = words_of(h.n); word-- > 0;)
+    for (uint32_t bits = marks[word]; bits; bits &= bits - 1) {
+      const uint32_t v = 32 * word + 31 - lowest(bits);
+      const line<T, W> here = load_line<W>(lines + W * (size_t)v);
+      for (uint32_t a = h.up_offsets[v]; a < h.up_offsets[v + 1]; a++) {
+        const arc<T> up = arc_at(h.up_arcs, a);
+        lower_line(lines + W * (size_t)up.end, here, up.weight);
+      }
+    }
+}
+// Sweeps over the vertices from `begin` to `end` - 1, or over those with these numbers in `chosen`, by a block. Their
+// lines need none of each other. All groups of a warp share the arcs of a vertex where there are no more vertices than
+// warps: those near the top have up to 60 arcs.
+template <int W, class T>
+DEVICE void sweep(const hierarchy<T> &h, const uint32_t *marks, T *lines, uint32_t begin, uint32_t end) {
+  const uint32_t sharing = end - begin <= (uint32_t)warps() ? groups_a_warp<T, W> : 1,
+                 own = wide_group<T, W>() % sharing;
+  for (uint32_t i = begin + wide_group<T, W>() / sharing; i < end; i += wide_groups<T, W>() / sharing) {
+    const uint32_t v = h.chosen ? h.chosen[i] : i, last = h.down_offsets[i + 1];
+    wide_line<T, W> best = wide_of<W>(infinite<T>());
+    if (!own && (marks[v / 32] & bit_of(v))) best = read_wide<W>(lines + W * (size_t)v);
+    for (uint32_t a = h.down_offsets[i] + own * together; a < last; a += sharing * together) {
       for (uint32_t byte = 0; one_thread_blocks && byte < W * sizeof(T); byte += 64)
         prefetch((const char *)(lines + W * (size_t)h.down_arcs[2 * (size_t)(a + ahead)]) + byte);
-      const arc<T> down = arc_at(h.down_arcs, a);
-      const line<T, W> x = read_line<W>(lines + W * (size_t)down.end);
-      UNROLL for (int k = 0; k < x.parts; k++) {
-        const auto offer = x.part[k] + down.weight;
+      arc<T> down[together];
+      wide_line<T, W> x[together];
+      UNROLL for (uint32_t j = 0; j < together; j++) down[j] = arc_at(h.down_arcs, a + j < last ? a + j : a);
+      UNROLL for (uint32_t j = 0; j < together; j++) x[j] = read_wide<W>(lines + W * (size_t)down[j].end);
+      UNROLL for (uint32_t j = 0; j < together; j++) UNROLL for (int k = 0; k < best.parts; k++) {
+        const auto offer = x[j].part[k] + down[j].weight;
         best.part[k] = offer < best.part[k] ? offer : best.part[k];
       }
     }
-    store_line(lines + W * (size_t)v, best);
+    if (sharing > 1) best = least_of_warp(best);
+    if (!own) store_line(lines + W * (size_t)v, best);
   }
 }
 // What is found wrong, for each source: as in paths.cuh.
 template <class T, int W>
 struct tally {
-  line<T, W> wrong = all_of<W>((T)0), cut = wrong, roots = wrong;
+  wide_line<T, W> wrong = wide_of<W>((T)0), cut = wrong, roots = wrong;
 };
 // Checks a vertex, and returns its predecessors, all ones where there is none. `cutoff` is below infinite().
 template <int W, class T>
-DEVICE line<T, W> check(const graph<T> &net, uint32_t v, T cutoff, const T *lines, tally<T, W> &found) {
-  const line<T, W> here = read_line<W>(lines + W * (size_t)v), nothing = all_of<W>((T)0), one = all_of<W>((T)1);
-  const line<T, W> absent = all_of<W>(no_path<T>());
-  line<T, W> before = absent, least = absent, nearest = absent;
+DEVICE wide_line<T, W> check(const graph<T> &net, uint32_t v, T cutoff, const T *lines, tally<T, W> &found) {
+  const wide_line<T, W> here = read_wide<W>(lines + W * (size_t)v), nothing = wide_of<W>((T)0), one = wide_of<W>((T)1);
+  const wide_line<T, W> absent = wide_of<W>(no_path<T>());
+  wide_line<T, W> before = absent, least = absent, nearest = absent;
   for (uint32_t a = net.in_offsets[v + 1]; a-- > net.in_offsets[v];) {
     const arc<T> in = arc_at(net.in_arcs, a);
-    const line<T, W> x = read_line<W>(lines + W * (size_t)in.end);
-    const line<T, W> name = all_of<W>((T)net.order[in.end]);
+    const wide_line<T, W> x = read_wide<W>(lines + W * (size_t)in.end);
+    const wide_line<T, W> name = wide_of<W>((T)net.order[in.end]);
     UNROLL for (int k = 0; k < x.parts; k++) {
       const auto sum = x.part[k] + in.weight;
       before.part[k] = where((sum == here.part[k]) & (x.part[k] < here.part[k]), name.part[k], before.part[k]);
@@ -162,17 +185,19 @@ DEVICE line<T, W> check(const graph<T> &net, uint32_t v, T cutoff, const T *line
 // arc offers may derive from the vertex itself.
 template <int W, class T>
 DEVICE bool surely_right(const graph<T> &net, uint32_t v, const T *lines) {
-  const line<T, W> here = read_line<W>(lines + W * (size_t)v), nothing = all_of<W>((T)0), one = all_of<W>((T)1);
-  line<T, W> least = all_of<W>(no_path<T>()), suspect;
-  for (uint32_t a = net.in_offsets[v]; a < net.in_offsets[v + 1]; a++) {
-    const arc<T> in = arc_at(net.in_arcs, a);
-    if (!in.weight) return false;
+  const wide_line<T, W> here = read_wide<W>(lines + W * (size_t)v), nothing = wide_of<W>((T)0), one = wide_of<W>((T)1);
+  wide_line<T, W> least = wide_of<W>(no_path<T>()), suspect;
+  for (uint32_t a = net.in_offsets[v], last = net.in_offsets[v + 1]; a < last; a += together) {
     if (one_thread_blocks && a + ahead < net.in_offsets[net.n])
       for (uint32_t byte = 0; byte < W * sizeof(T); byte += 64)
         prefetch((const char *)(lines + W * (size_t)net.in_arcs[2 * (size_t)(a + ahead)]) + byte);
-    const line<T, W> x = read_line<W>(lines + W * (size_t)in.end);
-    UNROLL for (int k = 0; k < x.parts; k++) {
-      const auto sum = x.part[k] + in.weight;
+    arc<T> in[together];
+    wide_line<T, W> x[together];
+    UNROLL for (uint32_t j = 0; j < together; j++) in[j] = arc_at(net.in_arcs, a + j < last ? a + j : a);
+    UNROLL for (uint32_t j = 0; j < together; j++) if (!in[j].weight) return false;
+    UNROLL for (uint32_t j = 0; j < together; j++) x[j] = read_wide<W>(lines + W * (size_t)in[j].end);
+    UNROLL for (uint32_t j = 0; j < together; j++) UNROLL for (int k = 0; k < here.parts; k++) {
+      const auto sum = x[j].part[k] + in[j].weight;
       least.part[k] = sum < least.part[k] ? sum : least.part[k];
     }
   }
@@ -191,16 +216,26 @@ DEVICE void report(const tally<T, W> &found, uint32_t first, uint32_t sources, u
   each_value(found.wrong, add(0)), each_value(found.cut, add(1)), each_value(found.roots, add(2));
 }
 // The kernels. Block b works for group b % groups, and is number b / groups of its blocks.
-// phast_climb_*: one block a group. phast_sweep_*: levels from `top` to `end`, one level if a group has several blocks.
+// phast_mark_*: one block a group. phast_climb_*: sources are dealt to the warps of a group's blocks; under g++ the
+// first of them does it all. phast_sweep_*: a block for each part from `first` on, which is a launch of the hierarchy.
 // phast_check_*: `before` (groups, n, W) becomes the predecessors, as positions in the input. phast_rows_*: what is
 // larger than `most` becomes all ones; `rows` (sources, columns).
 template <int W, class T>
-DEVICE void sweep_levels(const hierarchy<T> &h, const group_lines<T> &all, uint32_t top, uint32_t end) {
+DEVICE void climb_all(const hierarchy<T> &h, const group_lines<T> &all) {
   const uint32_t group = blockIdx.x % all.groups, own = blockIdx.x / all.groups, blocks = gridDim.x / all.groups;
+  const uint32_t *source = all.source + W * (size_t)group;
+  T *lines = all.lines + group * (size_t)h.n * W;
+  if (one_thread_blocks && !own) climb_together<W>(h, source, all.marks + group * (size_t)words_of(h.n), lines);
+  if (one_thread_blocks) return;
+  for (uint32_t k = own * warps() + warp(); k < W; k += blocks * warps()) climb_from<W>(h, source[k], lines + k);
+}
+template <int W, class T>
+DEVICE void sweep_part(const hierarchy<T> &h, const group_lines<T> &all, uint32_t first) {
+  const uint32_t group = blockIdx.x % all.groups, part = first + blockIdx.x / all.groups;
   const uint32_t *marks = all.marks + group * (size_t)words_of(h.n);
   T *lines = all.lines + group * (size_t)h.n * W;
-  for (uint32_t level = top; level < end; level++) {
-    sweep<W>(h, marks, lines, h.level[level] + own * warps() + warp(), h.level[level + 1], blocks * warps());
+  for (uint32_t level = h.part[part]; level < h.part[part + 1]; level++) {
+    sweep<W>(h, marks, lines, h.level[level], h.level[level + 1]);
     __syncthreads();
   }
 }
@@ -210,9 +245,10 @@ DEVICE void check_all(const graph<T> &net, const group_lines<T> &all, uint32_t s
   const uint32_t group = blockIdx.x % all.groups, own = blockIdx.x / all.groups, blocks = gridDim.x / all.groups;
   const size_t first = group * (size_t)net.n * W;
   tally<T, W> found;
-  for (uint32_t v = own * warps() + warp(); v < net.n; v += blocks * warps()) {
+  const uint32_t own_group = own * wide_groups<T, W>() + wide_group<T, W>(), step = blocks * wide_groups<T, W>();
+  for (uint32_t v = own_group; v < net.n; v += step) {
     if (!before && surely_right<W>(net, v, all.lines + first)) continue;
-    const line<T, W> from = check<W>(net, v, cutoff, all.lines + first, found);
+    const wide_line<T, W> from = check<W>(net, v, cutoff, all.lines + first, found);
     if (before) store_line(before + first + W * (size_t)v, from);
   }
   report(found, W * group, sources, counts);
@@ -230,13 +266,15 @@ DEVICE void write_rows(uint32_t n, uint32_t groups, uint32_t sources, uint32_t c
   write_columns<W>(from, vertex, begin + threadIdx.x, end, blockDim.x, here, (size_t)columns, most, to);
 }
 #define PHAST_KERNELS(T, code, W)                                                                                   \
-  KERNEL phast_climb_##code##_##W(hierarchy<T> h, group_lines<T> all) {                                             \
+  KERNEL phast_mark_##code##_##W(hierarchy<T> h, group_lines<T> all) {                                              \
     const size_t group = blockIdx.x;                                                                                \
-    climb<W>(h, all.source + W * group, all.marks + group * words_of(h.n), all.lines + group * h.n * W);            \
+    mark<W>(h, all.source + W * group, all.marks + group * words_of(h.n), all.lines + group * h.n * W);             \
   }                                                                                                                 \
+  EXPORT_KERNEL(phast_mark_##code##_##W)                                                                            \
+  KERNEL phast_climb_##code##_##W(hierarchy<T> h, group_lines<T> all) { climb_all<W>(h, all); }                     \
   EXPORT_KERNEL(phast_climb_##code##_##W)                                                                           \
-  KERNEL phast_sweep_##code##_##W(hierarchy<T> h, group_lines<T> all, uint32_t top, uint32_t end) {                 \
-    sweep_levels<W>(h, all, top, end);                                                                              \
+  KERNEL phast_sweep_##code##_##W(hierarchy<T> h, group_lines<T> all, uint32_t first) {                             \
+    sweep_part<W>(h, all, first);                                                                                   \
   }                                                                                                                 \
   EXPORT_KERNEL(phast_sweep_##code##_##W)                                                                           \
   KERNEL phast_check_##code##_##W(graph<T> net, group_lines<T> all, uint32_t sources, T cutoff, NULLABLE T *before, \

@@ -34,6 +34,9 @@ class DeviceInfo:
     """Number of blocks that run at the same time: threads of a CPU, multiprocessors of a GPU."""
     threads: int = 1
     """CPU threads of the rank, for kernels that run on the CPU whatever the device."""
+    memory: int = 0
+    """Bytes of a GPU that were free when it was opened, the least share of all ranks, so that they plan alike. Of a CPU
+    0, since its memory is divided anew for each run."""
 
 
 ONE_CORE = DeviceInfo("cpu", "", "", "")

@@ -208,10 +208,11 @@ class CudaDevice(base.Device):
     def __post_init__(self) -> None:
         """Retain the primary context and make the stream."""
         gpu, compiler = self.gpu, build.compiler_line(self.gpu.architecture)
-        self.info = base.DeviceInfo("cuda", gpu.name, gpu.uuid, compiler, gpu.multiprocessors, self.threads)
         self.context, self.downloads = CudaContext(self.gpu), Downloads(self)
         with self.calling("making a stream") as cuda:
             self.stream = cuda.Stream()
+        free = self.memory_free()
+        self.info = base.DeviceInfo("cuda", gpu.name, gpu.uuid, compiler, gpu.multiprocessors, self.threads, free)
 
     @property
     def cuda(self) -> Any:

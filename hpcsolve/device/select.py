@@ -16,7 +16,7 @@ import uuid
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -232,7 +232,10 @@ def open_device(
         The device is there but cannot be used. All ranks raise this.
     """
     choice = choose(request, comm, share_gpu=share_gpu, threads=threads)
-    return on_all_ranks(comm, lambda: choice.open(), give_up=lambda device: device.close()), choice.reason
+    device = on_all_ranks(comm, lambda: choice.open(), give_up=lambda device: device.close())
+    if least := least_share(comm.allgather((device.info.uuid, device.info.memory))):
+        device.info = replace(device.info, memory=least if device.info.kind == "cuda" else 0)
+    return device, choice.reason
 
 
 def choose(
@@ -361,6 +364,18 @@ def refuse_sharing(owners: list[tuple[str, Gpu]]) -> None:
                 f"ranks {other} and {rank} on {host} would share {gpu}: "
                 "start one rank per GPU there, or set share-gpu = true"
             )
+
+
+def least_share(owners: Sequence[tuple[str, int]]) -> int:
+    """Return the least memory that a rank has of its GPU, or 0 if none has a GPU.
+
+    Parameters
+    ----------
+    owners
+        For each rank the UUID of its GPU and the bytes free there; "" and 0 without a GPU.
+    """
+    sharers = Counter(uuid for uuid, _ in owners)
+    return min((free // sharers[uuid] for uuid, free in owners if uuid), default=0)
 
 
 def memory_for_rank(device: Device, comm: Ranks) -> int:

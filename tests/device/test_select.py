@@ -11,6 +11,7 @@ from hpcsolve.device.select import (
     Gpu,
     check_request,
     choose,
+    least_share,
     memory_for_rank,
     named_gpu,
     nearest_gpus,
@@ -273,3 +274,11 @@ def test_ranks_that_share_a_device_share_its_memory():
 
     assert on_hosts("aabb", lambda comm: share(comm, uuids[comm.rank])) == [1200, 1200, 600, 600]
     assert on_hosts("aaab", lambda comm: share(comm, "")) == [400, 400, 400, 1200]
+
+
+def test_all_ranks_plan_with_the_least_share_of_a_gpu():
+    """Three ranks share a GPU of 1200 bytes, one has a GPU of 500 alone, and one has none."""
+    shared = [("GPU-a", 1200), ("GPU-a", 1190), ("GPU-a", 1201)]
+    assert least_share([*shared, ("GPU-b", 500), ("", 0)]) == 396
+    assert least_share([*shared[:1], ("GPU-b", 500)]) == 500
+    assert least_share([("", 0), ("", 0)]) == 0

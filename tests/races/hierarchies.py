@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest import mock
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.base import silent
-from hpcsolve.algorithms.shortest_paths.engines import searcher
+from hpcsolve.algorithms.shortest_paths.engines import hierarchy, searcher
 from hpcsolve.algorithms.shortest_paths.engines.hierarchy import (
     UNLIMITED,
     Contraction,
@@ -27,7 +28,7 @@ from hpcsolve.problems.questions import Reduction
 
 
 def hierarchies(device: Device) -> None:
-    """Rows and predecessors by every width, with plateaus, in levels and depth first, are those of Near-Far."""
+    """Rows and predecessors by every width, with plateaus, in parts and depth first, are those of Near-Far."""
     rng = np.random.default_rng(5)
     ends, weights = rng.integers(0, 60, (2, 100)), rng.integers(0, 9, 100)
     for keys, directed in ((WORD, False), (LONG, True)):
@@ -46,9 +47,9 @@ def same_as_near_far(device: Device, graph: Graph, keys: Keys) -> None:
     first = np.empty(shape, keys.dtype), np.empty(shape, np.uint32)
     with searcher(graph, HostDevice(1), keys, searches=len(sources)) as prepared:
         prepared.solve(row_searches(sources, None, prepared.graph.places()), wanted, *first)
-    for in_levels in (True, False) if device.info.kind == "cpu" else (True,):
-        threads = 96 if in_levels else 32  # several warps need a barrier between levels, which depth first has not
-        given = Hierarchy.of(laid_out, contraction, keys, host, in_levels)
+    for in_parts in (True, False) if device.info.kind == "cpu" else (True,):
+        threads = 96 if in_parts else 32  # several warps need a barrier between levels, which depth first has not
+        given = several_parts(laid_out, contraction, keys, host, in_parts)
         for width in WIDTHS[keys.code]:
             found = np.empty(shape, keys.dtype), np.empty(shape, np.uint32)
             with Sweeper(device, given, keys, keys.limit, Shape(width, 2), True, threads) as sweeper:
@@ -57,6 +58,16 @@ def same_as_near_far(device: Device, graph: Graph, keys: Keys) -> None:
             assert all(np.array_equal(mine, other) for mine, other in zip(found, first)), (keys.code, width)
             restricted_to_targets(device, given, keys, Shape(width, 2), sources, first[0], threads)
     same_summaries(device, laid_out, contraction, graph, keys)
+
+
+def several_parts(
+    laid_out: SearchGraph, contraction: Contraction, keys: Keys, host: HostDevice, in_parts: bool
+) -> Hierarchy:
+    """Return a hierarchy with several parts in a launch, and levels that are wide, as larger graphs have them."""
+    with mock.patch.object(hierarchy, "PART", 5):
+        found = Hierarchy.of(laid_out, contraction, keys, host, in_parts)
+    assert not in_parts or 2 < len(found.launch) < len(found.part) - 5
+    return found
 
 
 def restricted_to_targets(
@@ -80,7 +91,7 @@ def same_summaries(device: Device, laid_out: SearchGraph, contraction: Contracti
     with searcher(graph, device, keys, searches=len(seeds)) as prepared:
         expected = solve_summaries(prepared, seeds, targets, reduction, silent, SearchCheckpoints()).keys
     host = device if isinstance(device, HostDevice) else HostDevice(1)
-    given = Hierarchy.of(laid_out, contraction, keys, host, in_levels=True)
+    given = several_parts(laid_out, contraction, keys, host, True)
     for width in WIDTHS[keys.code]:
         with Sweeper(device, given, keys, keys.limit, Shape(width, 2), threads=96) as sweeper:
             found = solve_summaries(sweeper, seeds, targets, reduction, silent, SearchCheckpoints()).keys

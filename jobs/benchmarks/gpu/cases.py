@@ -126,7 +126,7 @@ def _paths(small: bool) -> dict[str, Case]:
         asked = {"sources": list(range(1, size, size // sources))[:sources]}
         groups = -(-sources // 32)
         swept = groups * NEW_YORK_VERTICES * SWEEP_LINES * 128 / MEMORY_RATE
-        climb_and_sweep = ("phast_climb_u4_32", "phast_sweep_u4_32")
+        climb_and_sweep = ("phast_mark_u4_32", "phast_climb_u4_32", "phast_sweep_u4_32")
         found[f"near-far-{sources}"] = Case("shortest-paths", make, ("near_far_solve_u4",),
                                             {**asked, "engine": "near-far"}, floor=sources * SEARCH_SECONDS)
         found[f"phast-{sources}"] = Case("shortest-paths", make, (*climb_and_sweep, "phast_rows_u4_32"),

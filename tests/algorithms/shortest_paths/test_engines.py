@@ -3,6 +3,8 @@
 A new engine is tested by being in the list.
 """
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -13,19 +15,23 @@ import hpcsolve
 from hpcsolve.algorithms import shortest_paths
 from hpcsolve.algorithms.base import silent
 from hpcsolve.algorithms.shortest_paths import Parameters
-from hpcsolve.algorithms.shortest_paths.engines import ENGINES
+from hpcsolve.algorithms.shortest_paths.choice import Way, request_of
+from hpcsolve.algorithms.shortest_paths.engines import BLOCK, ENGINES, PHAST
 from hpcsolve.algorithms.shortest_paths.pairs import solve_pairs
+from hpcsolve.algorithms.shortest_paths.question import PathStatement
 from hpcsolve.algorithms.shortest_paths.reductions import solve_summaries
 from hpcsolve.algorithms.shortest_paths.search_graph import LONG, REAL, WORD
 from hpcsolve.algorithms.shortest_paths.searches import Request, Want, filled_rows, row_searches
+from hpcsolve.algorithms.shortest_paths.solve import memory as memory_of
 from hpcsolve.algorithms.shortest_paths.tables import SearchCheckpoints
+from hpcsolve.device.base import DeviceInfo
 from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import InputError
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.generate import generate
 from hpcsolve.problems.graph import Graph, from_edges
 from hpcsolve.problems.libraries import to_scipy
-from hpcsolve.problems.questions import Reduction
+from hpcsolve.problems.questions import PathQuestion, Reduction
 from tests.algorithms.shortest_paths.test_shortest_paths import graphs, random_graph
 from tests.oracles import least_distances, smallest_predecessors
 
@@ -141,6 +147,26 @@ def test_what_searches_take_was_foreseen(engine):
     foreseen = engine.nbytes(request, device.info)
     assert device.memory_peak <= foreseen + 10_000  # the table of searches, and counters
     assert device.memory_peak > 0.6 * foreseen or engine.study
+
+
+@pytest.mark.parametrize(("n", "memory", "groups", "blocks"), [
+    (264_346, 0, 126, 660), (264_346, 141 * 10**9, 126, 660), (264_346, 8 * 10**9, 59, 660),
+    (24_000_000, 0, 16, 660), (24_000_000, 141 * 10**9, 11, 183), (24_000_000, 80 * 10**9, 6, 104),
+])
+def test_searches_take_what_a_gpu_has(n, memory, groups, blocks):
+    """A job by sweeps needs room for Near-Far too, in case that no hierarchy is made.
+
+    A group of 32 sources takes 384 bytes a vertex with its rows, a block of Near-Far 16, of the road networks of New
+    York and the USA. Where the memory is not known, there is no limit.
+    """
+    graph = SimpleNamespace(n=n, arcs=27 * n // 10, weights=np.ones(1), directed=False)
+    asked = PathQuestion(np.arange(9000), tuple(np.arange(9000)[:, None]), None)
+    stated = PathStatement(graph, Parameters(sources="all"), asked)  # type: ignore[arg-type]
+    info = DeviceInfo("cuda", "", "", "", 132, memory=memory)
+    request = request_of(stated, WORD, 9000)
+    assert PHAST.together(request, info) == 32 * groups and BLOCK.together(request, info) == blocks
+    device, _, shared = memory_of(stated, WORD, Way(PHAST.name), [9000], info)
+    assert not memory or device[0] + shared <= memory
 
 
 def test_scipy_ends_where_its_floats_do():

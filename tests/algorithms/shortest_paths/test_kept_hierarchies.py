@@ -44,8 +44,8 @@ def made(tmp_path, monkeypatch):
     return calls
 
 
-def hierarchy_of(graph, worth=UNLIMITED, keys=WORD, in_levels=False):
-    return Cache(graph, keys, in_levels).hierarchy(worth, 1)
+def hierarchy_of(graph, worth=UNLIMITED, keys=WORD, in_parts=False):
+    return Cache(graph, keys, in_parts).hierarchy(worth, 1)
 
 
 def content(found):
@@ -82,9 +82,9 @@ def test_new_weights_pay_for_customisation_alone(made):
 def test_whatever_differs_is_made_anew(made):
     graph = roads(300)
     hierarchy_of(graph)
-    for keys, in_levels in ((WORD, True), (LONG, False)):
+    for keys, in_parts in ((WORD, True), (LONG, False)):
         del made[:]
-        hierarchy_of(graph, keys=keys, in_levels=in_levels)
+        hierarchy_of(graph, keys=keys, in_parts=in_parts)
         assert made == ["lay_out", "hierarchy"]
     assert graph.coordinates is not None
     others = [roads(301), replace(graph, directed=True), replace(graph, coordinates=None),
@@ -114,8 +114,8 @@ def test_what_is_kept_is_known_without_reading_it(made):
     assert Cache(graph, WORD).look_up() == Kept(int(whole.up_offsets[-1]), True)
     filled = Cache(graph, WORD).contraction(0).head
     heavier = replace(graph, weights=graph.weights + np.uint32(1))
-    for other, keys, in_levels in ((graph, WORD, True), (graph, LONG, False), (heavier, WORD, False)):
-        assert Cache(other, keys, in_levels).look_up() == Kept(len(filled), False)
+    for other, keys, in_parts in ((graph, WORD, True), (graph, LONG, False), (heavier, WORD, False)):
+        assert Cache(other, keys, in_parts).look_up() == Kept(len(filled), False)
     assert Cache(roads(301), WORD).look_up() is None
     for path in array_cache.files():
         path.write_bytes(path.read_bytes()[:30])

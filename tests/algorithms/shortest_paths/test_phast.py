@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 import hpcsolve
 from hpcsolve.algorithms.shortest_paths.choice import Attempt, worth_trying
+from hpcsolve.algorithms.shortest_paths.engines import hierarchy as hierarchies
 from hpcsolve.algorithms.shortest_paths.engines import searcher
 from hpcsolve.algorithms.shortest_paths.engines.hierarchy import (
     AHEAD,
@@ -78,9 +79,9 @@ def swept(given, device, keys, sources, shape, cutoff=None, threads=64):
     return Tables(found, before, solved.wrong, solved.cut)
 
 
-def hierarchy_of(graph, keys, in_levels):
+def hierarchy_of(graph, keys, in_parts):
     """Return the hierarchy of a graph, however much work it takes."""
-    found = build_hierarchy(lay_out(graph, keys), keys, in_levels, 1)
+    found = build_hierarchy(lay_out(graph, keys), keys, in_parts, 1)
     assert isinstance(found, Hierarchy)
     return found
 
@@ -91,8 +92,8 @@ def agree(mine, other, what):
     assert np.array_equal(mine.keys, other.keys) and np.array_equal(mine.before, other.before), what
 
 
-def test_small_graphs_equal_near_far():
-    """From all vertices, perhaps cut off, with keys of 32 or 64 bits, in levels and depth first, and all widths.
+def test_small_graphs_equal_near_far(monkeypatch):
+    """From all vertices, perhaps cut off, with keys of 32 or 64 bits, in parts and depth first, and all widths.
 
     HPCSOLVE_PHAST_GRAPHS=10000 tries so many; it takes 20 minutes.
     """
@@ -102,11 +103,47 @@ def test_small_graphs_equal_near_far():
         keys, cutoff = (WORD, LONG)[seed % 2], int(rng.integers(0, 1500)) if seed % 3 else None
         sources = np.arange(graph.n)
         expected = searched(graph, keys, sources, cutoff)
-        for in_levels in (False, True):
-            given = hierarchy_of(graph, keys, in_levels)
+        for part in (0, 512, 1 + seed % 9):
+            monkeypatch.setattr(hierarchies, "PART", part)
+            given = hierarchy_of(graph, keys, part > 0)
             for width in WIDTHS[keys.code]:
                 mine = swept(given, device, keys, sources, Shape(width, 1 + seed % 3), cutoff)
-                agree(mine, expected, (seed, in_levels, width))
+                agree(mine, expected, (seed, part, width))
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 8, 9, 40, 512])
+def test_no_arc_joins_two_parts_of_a_launch(most, monkeypatch):
+    """Nor two vertices of a level, and every arc leads to an ancestor in the tree, with a smaller number."""
+    monkeypatch.setattr(hierarchies, "PART", most)
+    launches = []
+    for graph in (*(random_graph(seed) for seed in range(GRAPHS)), roads(500), generate("graph", "star-graph", n=300)):
+        given = hierarchy_of(graph, WORD, True)
+        n, place = graph.n, [np.searchsorted(begins[1:], np.arange(begins[-1]), side="right")
+                             for begins in (given.level, given.part, given.launch)]
+        level = place[0]
+        part = place[1][level]
+        launch = place[2][part]
+        assert (given.level[-1], given.part[-1], given.launch[-1]) == (n, len(given.level) - 1, len(given.part) - 1)
+        assert all(np.all(np.diff(begins.astype(int)) > 0) for begins in (given.level, given.part, given.launch))
+        above, ancestors = given.parent.tolist(), [{v} for v in range(n)]
+        for v, own in enumerate(ancestors):
+            while (v := above[v]) < n:
+                own.add(v)
+        for offsets, arcs in ((given.up_offsets, given.up_arcs), (given.down_offsets, given.down_arcs)):
+            lower = np.repeat(np.arange(n), np.diff(offsets.astype(int)))
+            higher = arcs[0 : 2 * len(lower) : 2].astype(int)
+            assert np.all(higher < lower) and np.all(level[higher] < level[lower]), graph.name
+            assert all(high in ancestors[low] for low, high in zip(lower.tolist(), higher.tolist())), graph.name
+            assert np.all((part[higher] == part[lower]) | (launch[higher] < launch[lower])), graph.name
+        assert np.diff(given.level.astype(int)).max() < max(2, most), graph.name
+        launches.append(len(given.launch) - 1)
+    assert (max(launches) == 1) == (most == 512)
+
+
+def test_a_sweep_takes_few_launches():
+    """One for each stage of a road network, whose sizes are 8 times those of the one before. Its levels are many."""
+    given = hierarchy_of(generate("graph", "road-network", n=40_000), WORD, True)
+    assert len(given.launch) - 1 == 3 and given.levels > 60
 
 
 def test_small_graphs_equal_dijkstra_in_pythons_integers():
@@ -119,8 +156,9 @@ def test_small_graphs_equal_dijkstra_in_pythons_integers():
 
 
 @pytest.mark.parametrize(("keys", "directed"), [(WORD, False), (LONG, True)], ids=["32", "64"])
-def test_larger_graphs_on_every_device(keys, directed, device):
-    """Levels are wide enough for several blocks a group, and some weights are 0."""
+def test_larger_graphs_on_every_device(keys, directed, device, monkeypatch):
+    """There are several launches, each with several blocks for a group, and some weights are 0."""
+    monkeypatch.setattr(hierarchies, "PART", 40)
     graph = roads(3000, directed)
     sources = np.arange(0, graph.n, 29)
     expected = searched(graph, keys, sources)
@@ -130,8 +168,9 @@ def test_larger_graphs_on_every_device(keys, directed, device):
 
 
 @pytest.mark.parametrize("threads", [32, 96])
-def test_rows_of_a_few_threads_by_sweeps(threads, device):
+def test_rows_of_a_few_threads_by_sweeps(threads, device, monkeypatch):
     """Where a block is real threads (test_on_stub_driver.py), it has so many."""
+    monkeypatch.setattr(hierarchies, "PART", 5)
     for keys, seed in ((WORD, 3), (LONG, 8), (WORD, 14)):
         graph = random_graph(seed)
         sources = np.arange(min(graph.n, 20))
@@ -162,7 +201,7 @@ def test_only_the_columns_of_targets(device):
     assert not solved.wrong.any()
 
 
-def test_restricted_sweeps_equal_whole_ones(device):
+def test_restricted_sweeps_equal_whole_ones(device, monkeypatch):
     """On small graphs and on roads, with every width.
 
     HPCSOLVE_PHAST_GRAPHS=10000 tries so many, in 7 minutes.
@@ -170,7 +209,8 @@ def test_restricted_sweeps_equal_whole_ones(device):
     for seed in range(GRAPHS):
         graph, rng = random_graph(seed) if seed % 5 else roads(700, bool(seed % 2)), np.random.default_rng(seed)
         keys = (WORD, LONG)[seed % 2]
-        given = hierarchy_of(graph, keys, device.info.kind == "cuda")
+        monkeypatch.setattr(hierarchies, "PART", (512, 4, 60)[seed % 3])
+        given = hierarchy_of(graph, keys, seed % 2 > 0 or device.info.kind == "cuda")
         sources = rng.choice(graph.n, min(graph.n, 40), replace=False)
         targets = rng.integers(0, graph.n, int(rng.integers(1, 4)))
         part = given.above(given.graph.places()[targets], keys)
@@ -339,8 +379,8 @@ def test_published_road_networks(name, data_dir):
     sources = np.random.default_rng(0).choice(graph.n, count, replace=False)
     expected = searched(graph, keys, sources)
     by_scipy = dijkstra(to_scipy(graph).astype(float), indices=sources[:4])
-    for in_levels in (False, True) if GRAPHS >= 1000 else (False,):
-        mine = swept(hierarchy_of(graph, keys, in_levels), HostDevice(2), keys, sources, Shape(16, 2))
-        agree(mine, expected, in_levels)
+    for in_parts in (False, True) if GRAPHS >= 1000 else (False,):
+        mine = swept(hierarchy_of(graph, keys, in_parts), HostDevice(2), keys, sources, Shape(16, 2))
+        agree(mine, expected, in_parts)
         found = np.where(mine.keys[:4] == keys.no_path, np.inf, mine.keys[:4])
         assert np.array_equal(found, by_scipy)

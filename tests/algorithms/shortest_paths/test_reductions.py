@@ -81,10 +81,10 @@ def searched(graph, asked, keys, device):
         return summaries(prepared, asked)
 
 
-def swept(graph, asked, keys, device, shape, in_levels, threads=64):
+def swept(graph, asked, keys, device, shape, in_parts, threads=64):
     """Return the summaries by sweeps, with so many sources a group and groups at a time."""
     limit = keys.limit if asked.cutoff is None else min(keys.limit, asked.cutoff)
-    with Sweeper(device, hierarchy_of(graph, keys, in_levels), keys, limit, shape, False, threads) as prepared:
+    with Sweeper(device, hierarchy_of(graph, keys, in_parts), keys, limit, shape, False, threads) as prepared:
         return summaries(prepared, asked)
 
 

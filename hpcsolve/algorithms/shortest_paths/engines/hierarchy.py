@@ -30,7 +30,9 @@ LEAST_ROOM = 1 << 18
 """The least number of entries, which is enough for any graph of two hundred vertices."""
 AHEAD = 12
 """Number of arcs of padding behind the last one, because a sweep prefetches this far (`ahead` in phast.cu)."""
-NO_MEMBER = np.uint32(2**32 - 1)
+NO_MEMBER = NO_PARENT = np.uint32(2**32 - 1)
+PART = 512
+"""The most vertices of a part in the lowest stage (`number_in_parts` in hierarchy.cpp)."""
 MOST_SWEPT = 0.5
 """A sweep that would still go over more than this part of the hierarchy's arcs is not restricted: it saves little."""
 
@@ -137,19 +139,25 @@ class Hierarchy:
     ----------
     graph
         The graph itself, with the vertices of the hierarchy.
-    level
-        Shape (levels + 1,), uint32: the first vertex of each level; (2,) if the vertices are in depth-first order.
+    launch, part, level
+        uint32, each with one entry more than there are: the first part of each launch of a sweep, the first level of
+        each part, the first vertex of each level. If the vertices are in depth-first order, there is one of each.
+    parent
+        Shape (n,), uint32: the vertex above each one in the elimination tree, `NO_PARENT` for roots.
     up_offsets, up_arcs
         Shapes (n + 1,), uint32, and (2 (arcs + AHEAD),), keys: the arcs from each vertex to higher ones, as
         (head, weight), and `AHEAD` arcs of padding.
     down_offsets, down_arcs
         The arcs to each vertex from higher ones, as (tail, weight); in an undirected graph the same arrays.
     levels
-        Number of levels.
+        The most vertices on a path of arcs that lead up.
     """
 
     graph: SearchGraph
+    launch: NDArray[np.uint32]
+    part: NDArray[np.uint32]
     level: NDArray[np.uint32]
+    parent: NDArray[np.uint32]
     up_offsets: NDArray[np.uint32]
     up_arcs: NDArray[Any]
     down_offsets: NDArray[np.uint32]
@@ -158,7 +166,7 @@ class Hierarchy:
 
     @classmethod
     def of(
-        cls, graph: SearchGraph, contraction: Contraction, keys: Keys, host: HostDevice, in_levels: bool
+        cls, graph: SearchGraph, contraction: Contraction, keys: Keys, host: HostDevice, in_parts: bool
     ) -> Hierarchy:
         """Return the hierarchy of a graph that has been contracted.
 
@@ -166,8 +174,8 @@ class Hierarchy:
         ----------
         host
             The CPU.
-        in_levels
-            Whether vertices are numbered by level, as a GPU wants them, or depth first, which suits caches.
+        in_parts
+            Whether vertices are numbered by part and level, as a GPU wants them, or depth first, which suits caches.
         """
         n, undirected = len(contraction.order), graph.in_arcs is graph.arcs
         arcs: dict[str, Given] = {"n": n, "first": contraction.first, "head": contraction.head}
@@ -178,15 +186,18 @@ class Hierarchy:
             HIERARCHY_FILE, f"hierarchy_weigh_{keys.code}", h=arcs, ties=not graph.plateaus, up=up,
             graph={"offsets": graph.offsets, "arcs": graph.arcs, "rank": contraction.rank()},
             down=None if undirected else down, kept=kept)
-        place = np.empty(n, np.uint32)  # of each rank in the new numbering
-        arranged = host.call(HIERARCHY_FILE, "hierarchy_arrange", h=arcs, kept=kept, in_levels=in_levels, place=place)
-        level = arranged["level"]
+        place, parent, levels = np.empty(n, np.uint32), np.empty(n, np.uint32), np.zeros(1, np.uint32)
+        arranged = host.call(HIERARCHY_FILE, "hierarchy_arrange", h=arcs, kept=kept, most=PART if in_parts else 0,
+                             place=place, parent=parent, levels=levels)  # `place`: of each rank in the new numbering
+        above = np.full(n, NO_PARENT)
+        inner = np.flatnonzero(parent != NO_PARENT)
+        above[place[inner]] = place[parent[inner]]
         rows_up = contraction.rows(place, up, kept & 1 != 0)
         rows_down = rows_up if undirected else contraction.rows(place, down, kept & 2 != 0)
         new = np.empty_like(place)  # the new number of each vertex of the graph
         new[contraction.order] = place
-        begins = level if in_levels else np.array([0, n], np.uint32)
-        return cls(graph.renumbered(new), begins, *rows_up, *rows_down, len(level) - 1)
+        return cls(graph.renumbered(new), arranged["launch"], arranged["part"], arranged["level"], above, *rows_up,
+                   *rows_down, int(levels[0]))
 
     def above(self, targets: NDArray[np.uint32], keys: Keys) -> Restriction | None:
         """Return the part from which targets are reached downwards, or None if the sweep should go over all of it.
@@ -213,8 +224,17 @@ class Hierarchy:
             return None
         arcs = np.zeros((len(arc) + AHEAD, 2), keys.dtype)
         arcs[: len(arc)] = self.down_arcs.reshape(-1, 2)[arc]
-        vertex, level = above.astype(np.uint32), np.searchsorted(above, self.level).astype(np.uint32)
-        return Restriction(vertex, level, offsets.astype(np.uint32), arcs.reshape(-1))
+        part, level = _without_empty(self.part, np.searchsorted(above, self.level))
+        launch, part = _without_empty(self.launch, part)
+        return Restriction(above.astype(np.uint32), np.unique(launch), part, level, offsets.astype(np.uint32),
+                           arcs.reshape(-1))
+
+
+def _without_empty(first: NDArray[Any], begins: NDArray[Any]) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+    """Return where things begin without those that are empty, and where groups of things begin among the rest."""
+    filled = np.diff(begins) > 0
+    left = np.concatenate([[0], np.cumsum(filled)])
+    return left[first].astype(np.uint32), np.append(begins[:-1][filled], begins[-1]).astype(np.uint32)
 
 
 def hierarchy_memory(
@@ -230,21 +250,21 @@ def hierarchy_memory(
         Whether it has the weights.
     """
     filled, width = most_arcs(n, arcs) if kept is None else kept, keys.dtype.itemsize
-    own = (1 + directed) * (4 * (n + 1) + 2 * width * (filled + AHEAD)) + 4 * (n + 1)
+    own = (1 + directed) * (4 * (n + 1) + 2 * width * (filled + AHEAD)) + 16 * (n + 1)
     # Contraction: its lists, the arcs twice, and words for vertices and arcs.
     contracting = 4 * room_for(n, arcs) + 8 * most_arcs(n, arcs) + 4 * (15 * n + 2 * arcs) + 4 * STACKS
-    weighing = filled * (17 + (3 + directed) * width) + 48 * n + own
+    weighing = filled * (17 + (3 + directed) * width) + 96 * n + own
     return own, max(0 if kept is not None else contracting, 0 if weighed else weighing)
 
 
-def build_hierarchy(graph: SearchGraph, keys: Keys, in_levels: bool, threads: int) -> Hierarchy | Refusal:
+def build_hierarchy(graph: SearchGraph, keys: Keys, in_parts: bool, threads: int) -> Hierarchy | Refusal:
     """Return a new hierarchy of a graph, however much work it takes, or a refusal if it takes too much memory.
 
     It is not cached. `kept.cached_hierarchy` takes one that an earlier run has built.
     """
     with HostDevice(threads) as host:
         found = contracted(graph, UNLIMITED, host)
-        return found if isinstance(found, Refusal) else Hierarchy.of(graph, found, keys, host, in_levels)
+        return found if isinstance(found, Refusal) else Hierarchy.of(graph, found, keys, host, in_parts)
 
 
 @dataclass(frozen=True)
@@ -290,13 +310,15 @@ class Restriction:
     ----------
     vertex
         Shape (vertices,), uint32: ascending.
-    level
-        Shape (levels + 1,), uint32: where each level begins in `vertex`.
+    launch, part, level
+        As in `Hierarchy`, of these vertices alone; levels begin in `vertex`.
     down_offsets, down_arcs
         The arcs to each of these vertices, as in `Hierarchy`.
     """
 
     vertex: NDArray[np.uint32]
+    launch: NDArray[np.uint32]
+    part: NDArray[np.uint32]
     level: NDArray[np.uint32]
     down_offsets: NDArray[np.uint32]
     down_arcs: NDArray[Any]
@@ -304,4 +326,4 @@ class Restriction:
 
 def restriction_bytes(n: int, arcs: int, keys: Keys) -> int:
     """Return the most bytes of a restriction of a hierarchy with so many vertices and arcs, and of making it."""
-    return 17 * n + int(MOST_SWEPT * arcs) * (2 * keys.dtype.itemsize + 8)
+    return 25 * n + int(MOST_SWEPT * arcs) * (2 * keys.dtype.itemsize + 8)

@@ -35,7 +35,7 @@ KEPT_FROM = 1 << 16
 _SAME = {"in_offsets": "offsets", "in_arcs": "arcs", "down_offsets": "up_offsets", "down_arcs": "up_arcs"}
 """Arrays of an undirected graph that are the same as others, and so are not saved."""
 _GRAPH = ("order", "offsets", "arcs", "in_offsets", "in_arcs")
-_LEVELS = ("level", "up_offsets", "up_arcs", "down_offsets", "down_arcs")
+_LEVELS = ("launch", "part", "level", "parent", "up_offsets", "up_arcs", "down_offsets", "down_arcs")
 
 
 @dataclass(frozen=True)
@@ -63,13 +63,13 @@ class Cache:
 
     Attributes
     ----------
-    in_levels
+    in_parts
         As in `Hierarchy.of`.
     """
 
     graph: Graph
     keys: Keys
-    in_levels: bool = False
+    in_parts: bool = False
 
     @property
     def beginning(self) -> str:
@@ -90,7 +90,7 @@ class Cache:
     @cached_property
     def name(self) -> str:
         """A name that has a hash of all that the hierarchy follows from."""
-        texts = [self.topology, self.keys.code, f"in levels: {self.in_levels}"]
+        texts = [self.topology, self.keys.code, f"in parts: {self.in_parts}"]
         return self.beginning + array_cache.key_of(texts, [self.graph.weights])
 
     def look_up(self) -> Kept | None:
@@ -127,7 +127,7 @@ class Cache:
             contraction = self._contraction(worth, host)
             if isinstance(contraction, Refusal):
                 return contraction
-            made = Hierarchy.of(*contraction, self.keys, host, self.in_levels)
+            made = Hierarchy.of(*contraction, self.keys, host, self.in_parts)
         arrays = {name: vars(made.graph)[name] for name in _GRAPH} | {name: vars(made)[name] for name in _LEVELS}
         once = {name: array for name, array in arrays.items() if array is not arrays.get(_SAME.get(name, ""))}
         self._save(self.name, {**once, "numbers": np.array([made.levels, made.graph.plateaus], np.uint64)})

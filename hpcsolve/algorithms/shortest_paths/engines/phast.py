@@ -8,13 +8,17 @@ arcs that its order allows (hierarchy.py). Here it is brought to a device, to se
 (cuda_src/paths/phast.cu).
 
 New York (264,346 vertices, 730,100 arcs): contraction 0.3 s of one core, weights and numbering 0.25 s, 265 levels,
-3.57 arcs a vertex. Of these levels 127 have 256 vertices or more. On a GPU a sweep is a launch for each of them, and
-one for each of the 3 runs of narrow levels between, which have 3,082 vertices in all: 130 launches, whatever the number
-of groups. A group of 32 sources has a line of 128 bytes a vertex. Lines that it reads and writes, per vertex: sweep
-4.57, check 3.76, rows 2, together 350 MB, or 10.9 MB a tree. At 4.3 TB/s these take 2.5 microseconds. For 1000 sources,
-which fill an H200, launches take some 0.4 ms and the climb 0.2 ms, or 0.6 microseconds a tree. So a tree with its
-check should take 3.1 microseconds (computed, not measured). The copy of its row to the host takes 21 microseconds at 50
-GB/s beside that: a table that leaves the GPU is bound by the copy, whatever fills it.
+3.57 arcs a vertex. Of these levels 127 have 256 vertices or more, and a launch for each of them would cost more than
+the sweep. So on a GPU vertices are numbered by parts, subtrees of the elimination tree, which blocks sweep without
+waiting for each other (hierarchy.cpp): 4 launches of 1, 17, 101 and 696 parts for each group, with 170, 68, 53 and 43
+levels. 98 % of the vertices are in the last one. A climb from a source visits its ancestors in this tree, on average
+327, at most 430, with 6,200 arcs. So a batch takes 8 launches: mark, climb, 4 of the sweep, check, rows.
+
+A group of 32 sources has a line of 128 bytes a vertex. Lines that it reads and writes, per vertex: sweep 4.57, check
+3.76, rows 2, together 350 MB, or 10.9 MB a tree. Four of them, one written by the sweep, one read by the check, two
+of the rows, must pass the memory: 4.2 MB a tree, a microsecond at 4.3 TB/s. The others are near each other, in the
+second-level cache: 2.0 microseconds at 5.5 TB/s (computed, not measured). The copy of its row to the host takes 21
+microseconds at 50 GB/s beside that: a table that leaves the GPU is bound by the copy, whatever fills it.
 
 The order follows from degree and depth alone. Nested dissection was tried and left out, since it makes everything worse
 on roads: a graph was cut in two again and again. Of 40 straight cuts the one with the smallest separator was taken
@@ -38,6 +42,7 @@ Near-Far.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -49,7 +54,7 @@ from hpcsolve.algorithms.shortest_paths.engines import hierarchy as hierarchies
 from hpcsolve.algorithms.shortest_paths.engines.hierarchy import Hierarchy, Plateaus, Refusal, Restriction
 from hpcsolve.algorithms.shortest_paths.search_graph import Keys, lay_out
 from hpcsolve.algorithms.shortest_paths.searches import Asked, Engine, Prepared, Request, Solved, Want
-from hpcsolve.device.base import Buffer, Device, DeviceInfo, nbytes_of
+from hpcsolve.device.base import Buffer, Device, DeviceInfo, batches_at_once, nbytes_of
 from hpcsolve.errors import InputError
 from hpcsolve.problems.graph import Graph
 
@@ -63,11 +68,14 @@ THREADS = 256
 LINES_BYTES = 1 << 28
 """The most bytes of the lines of a group on a CPU, where a group gets fewer sources if they would not fit."""
 SPACE_BYTES = 1 << 32
-"""The most bytes of the lines of all groups that are searched from at the same time."""
-WIDE = 256
-"""On a GPU, several blocks for each group sweep a level with at least so many vertices."""
-VERTICES_A_BLOCK = 64
-"""On a GPU, number of vertices of a wide level for each block."""
+"""The most bytes of the lines of all groups that are searched from at the same time, but for `GROUPS` groups."""
+GROUPS = 16
+"""On a GPU, the number of groups at a time that may take more than `SPACE_BYTES`. More would not make a sweep faster,
+and the rows of a batch are copied to the host while the next batch is swept."""
+PART_OF_MEMORY = 0.75
+"""Lines and rows take at most this part of a GPU's memory. The graph and its hierarchy take the rest."""
+COLUMNS_A_BLOCK = 512
+"""On a GPU, number of vertices that a block checks, or columns that it writes."""
 
 
 class Shape(NamedTuple):
@@ -87,12 +95,17 @@ def shape_for(n: int, searches: int, info: DeviceInfo, keys: Keys, trees: bool) 
     trees
         Whether predecessors are wanted, which take as much memory as the distances.
     """
-    line = n * keys.dtype.itemsize * (2 if trees else 1)
-    each = -(-searches // info.units) if info.kind == "cpu" else 32
-    fitting = [width for width in WIDTHS[keys.code] if width <= max(16, 4 * each // 3) and width * line <= LINES_BYTES]
-    width = 32 if info.kind == "cuda" else max(fitting, default=16)
-    fitting_groups = SPACE_BYTES // (width * line)
-    most = min(info.units, fitting_groups) if info.kind == "cpu" else fitting_groups
+    line = n * keys.dtype.itemsize * (2 if trees else 1)  # of one source
+    if info.kind == "cuda":
+        width, row = 32, n * (keys.dtype.itemsize + 4 * trees)
+        most = max(GROUPS, SPACE_BYTES // (width * line))
+        if info.memory:
+            most = min(most, int(PART_OF_MEMORY * info.memory) // (width * (line + batches_at_once(info) * row)))
+    else:
+        each = -(-searches // info.units)
+        widths = [width for width in WIDTHS[keys.code] if width <= max(16, 4 * each // 3)]
+        width = max((width for width in widths if width * line <= LINES_BYTES), default=16)
+        most = min(info.units, SPACE_BYTES // (width * line))
     return Shape(width, max(1, min(-(-searches // width), most)))
 
 
@@ -140,13 +153,12 @@ class Sweeper(Prepared):
         super().__init__(device, graph, keys, cutoff, shape.width * shape.groups, beside)
         self.hierarchy, self.shape, self.threads = hierarchy, shape, threads
         self.restricted, self.line_shape, self.part = restriction is not None, shape, restriction or hierarchy
-        names = ("level", "up_offsets", "up_arcs", "down_offsets", "down_arcs")
-        levels = self.constants(hierarchy, *names)
-        self.levels = {"n": graph.n, "levels": len(hierarchy.level) - 1, "chosen": None, **levels}
-        self.swept = self.levels
+        names = ("part", "level", "parent", "up_offsets", "up_arcs", "down_offsets", "down_arcs")
+        self.whole = {"n": graph.n, "chosen": None, **self.constants(hierarchy, *names)}
+        self.swept = self.whole
         if restriction is not None:
-            part = self.constants(restriction, "vertex", "level", "down_offsets", "down_arcs")
-            self.swept = {**self.levels, "chosen": part.pop("vertex"), **part}
+            part = self.constants(restriction, "vertex", "part", "level", "down_offsets", "down_arcs")
+            self.swept = {**self.whole, "chosen": part.pop("vertex"), **part}
         self.plateaus = Plateaus.of(graph)
         members = len(self.plateaus.vertex)
         self.crossings = {"count": members, **self.constants(self.plateaus, "vertex", "offsets", "tail")}
@@ -188,9 +200,11 @@ class Sweeper(Prepared):
         padded[:count] = sources
         source = self.device.upload(padded)
         lines = {"groups": groups, "source": source, "marks": self.work["marks"], "lines": self.work["lines"]}
-        self._kernel("climb")(groups, self.threads, h=self.levels, all=lines)
-        for top, end, blocks in self._launches():
-            self._kernel("sweep")(groups * blocks, self.threads, h=self.swept, all=lines, top=top, end=end)
+        climbing = 1 if self.device.info.kind == "cpu" else -(-width // (self.threads // 32))  # a warp for each source
+        self._kernel("mark")(groups, self.threads, h=self.whole, all=lines)
+        self._kernel("climb")(groups * climbing, self.threads, h=self.whole, all=lines)
+        for first, end in itertools.pairwise(self.part.launch.tolist()):
+            self._kernel("sweep")(groups * (end - first), self.threads, h=self.swept, all=lines, first=first)
         before = self.work["before"] if "predecessor" in out else None
         if not unchecked or before is not None:
             self._check(lines, padded, count, counts, before)
@@ -226,22 +240,7 @@ class Sweeper(Prepared):
     def _blocks(self, groups: int, items: int) -> int:
         """Return the number of blocks for each group, in a launch whose blocks need not wait for each other."""
         info = self.device.info
-        return -(-info.units // groups) if info.kind == "cpu" else -(-items // (8 * VERTICES_A_BLOCK))
-
-    def _launches(self) -> list[tuple[int, int, int]]:
-        """Return (first level, last level + 1, blocks a group) of the launches of a sweep."""
-        widths = np.diff(self.part.level.astype(np.int64))
-        if self.device.info.kind == "cpu":
-            return [(0, len(widths), 1)]
-        found: list[tuple[int, int, int]] = []
-        for level, width in enumerate(widths.tolist()):
-            if width >= WIDE:
-                found.append((level, level + 1, -(-width // VERTICES_A_BLOCK)))
-            elif found and found[-1][2] == 1:
-                found[-1] = (found[-1][0], level + 1, 1)
-            else:
-                found.append((level, level + 1, 1))
-        return found
+        return -(-info.units // groups) if info.kind == "cpu" else -(-items // COLUMNS_A_BLOCK)
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,8 @@ BLOCKS_A_MULTIPROCESSOR = 5
 """The most blocks per multiprocessor that are used: as many as code for sm_90 allows. The driver may allow fewer."""
 OUTPUT_BYTES = 1 << 32
 """The most bytes of rows on a GPU, including rows that are being copied to the host."""
+BLOCKS_PART, ROWS_PART = 0.5, 0.25
+"""The blocks' arrays, and the rows, take at most these parts of a GPU's memory. The graph has the rest."""
 PATIENT = 2**32 - 1
 """More arcs than a round ever relaxes. With this setting buckets always widen, up to the widest."""
 GRID_FILE = "paths/near_far_grid"
@@ -89,8 +91,8 @@ def rows_at_once(n: int, keys: Keys, info: DeviceInfo) -> int:
     """Return the number of searches of a batch: several for each thread of a CPU, one for each block of a GPU."""
     if info.kind == "cpu":
         return 8 * concurrent_blocks(info)
-    most = OUTPUT_BYTES // (batches_at_once(info) * n * (keys.dtype.itemsize + 4))
-    return max(1, min(concurrent_blocks(info), most))
+    most = min(OUTPUT_BYTES, int(ROWS_PART * info.memory)) if info.memory else OUTPUT_BYTES
+    return max(1, min(concurrent_blocks(info), most // (batches_at_once(info) * n * (keys.dtype.itemsize + 4))))
 
 
 def workspace(n: int, blocks: int, room: int, plateaus: bool, keys: Keys) -> dict[str, tuple[Any, Any]]:
@@ -360,8 +362,14 @@ class SingleEngine(Engine):
         return max(1, self.scratch * n)
 
     def together(self, request: Request, info: DeviceInfo) -> int:
-        """Return the number of blocks that search, or 1."""
-        return 1 if self.one_at_a_time else max(1, min(request.searches, concurrent_blocks(info)))
+        """Return the number of blocks that search, or 1. On a GPU their arrays take at most half of its memory."""
+        if self.one_at_a_time:
+            return 1
+        most = concurrent_blocks(info)
+        if info.memory:
+            block = workspace(request.n, 1, self.room(request.n), True, request.keys)
+            most = min(most, int(BLOCKS_PART * info.memory) // nbytes_of(block.values()))
+        return max(1, min(request.searches, most))
 
     def batch(self, request: Request, info: DeviceInfo) -> int:
         """Return the number of searches of a batch."""
