@@ -30,7 +30,8 @@ from hpcsolve.algorithms.held_karp.lattice.reduce import NO_PATH, ReducedCosts
 from hpcsolve.algorithms.held_karp.lattice.split import Share, Split
 from hpcsolve.algorithms.held_karp.outcome import Statistics
 from hpcsolve.algorithms.shortest_paths.engines import ENGINES, row_search, searcher
-from hpcsolve.algorithms.shortest_paths.search_graph import LONG, REAL, WORD, Keys
+from hpcsolve.algorithms.shortest_paths.engines.hierarchy import Hierarchy, build_hierarchy
+from hpcsolve.algorithms.shortest_paths.search_graph import LONG, REAL, WORD, Keys, lay_out
 from hpcsolve.algorithms.shortest_paths.searches import Want, filled_rows, query_searches, row_searches
 from hpcsolve.algorithms.steiner_kmb.network import network
 from hpcsolve.algorithms.steiner_kmb.reduced_graph import reduced
@@ -185,14 +186,14 @@ def rows_of_many(device: Device) -> None:
     graph = power_law_steiner(40, 120, 8, low=0, high=60)
     sources = np.arange(40)
     for kind in (WORD, LONG):
-        answers = []
+        answers, in_parts = [], build_hierarchy(lay_out(graph, kind), kind, True, 1)  # for blocks of several threads
+        assert isinstance(in_parts, Hierarchy)
         for engine in (each.name for each in ENGINES):
             with (
                 searcher(graph, device, kind, engine, cutoff=10**6, searches=40) as prepared,
-                row_search(prepared, graph, engine, 7, None, 40) as search,
+                row_search(prepared, graph, engine, 7, None, 40, in_parts) as search,
             ):
-                # The order of a CPU's hierarchy is for one warp.
-                search.threads = 32 if search.line_shape and device.info.kind == "cpu" else 96
+                search.threads = 96
                 answers += [rows for rows, _ in filled_rows(search, [sources], None)]
         assert len({rows.tobytes() for rows in answers}) == 1
 
