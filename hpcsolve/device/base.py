@@ -242,6 +242,12 @@ class Device(Protocol):
     def staging(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
         """Return a host array (pinned where that helps) that messages pass through."""
 
+    def lock(self, array: NDArray[np.uint8]) -> bool:
+        """Lock the pages of an array, as those of `staging` are. Return whether the system has done it.
+
+        The array begins on a boundary of pages. They are unlocked when it is deleted.
+        """
+
     def kernel(self, file: str, name: str) -> Kernel:
         """Return a kernel of `cuda_src/{file}.cu`, which is built now if no cache has it.
 

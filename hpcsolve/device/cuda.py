@@ -260,15 +260,20 @@ class CudaDevice(base.Device):
     def locked(self, nbytes: int) -> tuple[NDArray[np.uint8], bool]:
         """Return a host array on page boundaries, and whether the system has locked its pages."""
         raw, array = base.aligned_memory(nbytes, PAGE)
-        if not nbytes or not self.is_open:
-            return array, False
+        return array, self.lock(array, raw)
+
+    def lock(self, array: NDArray[np.uint8], owner: object = None) -> bool:
+        """Lock the pages of an array until it, or the owner of its memory, is deleted. Return whether that was done."""
+        address = array.ctypes.data
+        if not array.nbytes or not self.is_open:
+            return False
         with self.calling("page-locking"):
             # PyCUDA 2026.1's register_host_memory drops a reference too many, and crashes.
-            start, size = ctypes.c_void_p(array.ctypes.data), ctypes.c_size_t(nbytes)
+            start, size = ctypes.c_void_p(address), ctypes.c_size_t(array.nbytes)
             if load_library().cuMemHostRegister_v2(start, size, ctypes.c_uint(0)) != 0:
-                return array, False
-        self.pinned[array.ctypes.data] = nbytes, weakref.finalize(raw, self._unlock, array.ctypes.data)
-        return array, True
+                return False
+        self.pinned[address] = array.nbytes, weakref.finalize(array if owner is None else owner, self._unlock, address)
+        return True
 
     def is_locked(self, array: NDArray[Any]) -> bool:
         """Return whether the pages of a contiguous array are locked."""

@@ -286,6 +286,10 @@ class HostDevice(base.Device):
         """Return a plain array."""
         return np.empty(shape, dtype)
 
+    def lock(self, array: NDArray[np.uint8]) -> bool:
+        """Do nothing: a CPU copies from any page."""
+        return False
+
     def kernel(self, file: str, name: str) -> HostKernel:
         """Return a kernel of `cuda_src/{file}.cu`. Raises `LaunchError` if it has none of that name."""
         if (file, name) not in self.kernels:

@@ -2,19 +2,14 @@
 
 A rank waits for others mostly asleep: MPI itself waits by polling, which takes a core that the others may need.
 
-Large arrays in broadcast values lie in memory segments that the processes of a host share. One process fills a segment,
-and the others map it read-only. A segment is a Linux memfd, which has no name in any file system. So nothing is left
-behind however the processes end, it takes no room in /dev/shm, and it is freed with the last array in it. MPI's shared
-windows lack the last two properties: they lie in /dev/shm, which is small in containers (a process that touches a page
-beyond it is killed), and all ranks must free them together before MPI ends.
+Large arrays in broadcast values lie in memory segments that the processes of a host share (segments.py). One process
+fills a segment, and the others map it read-only.
 """
 
 from __future__ import annotations
 
 import ctypes
-import errno
 import math
-import mmap
 import os
 import sys
 import time
@@ -29,8 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.errors import HpcsolveError, agree
-from hpcsolve.memory import available_to_host
 from hpcsolve.parallel.comm import wait_until
+from hpcsolve.parallel.segments import map_for_reading, map_for_writing, or_none, reserve_segment
 
 mpi4py.rc.initialize = False
 mpi4py.rc.finalize = False
@@ -209,9 +204,9 @@ class MpiComm:
         if not lengths or not group.hosts_shared:
             return []
         host, nbytes = self._host.ranks, aligned_bytes(lengths)
-        segment = host.bcast(_or_none(reserve_segment, nbytes) if self.local_rank == 0 else None)
-        reading = _or_none(map_for_reading, segment) if segment else None
-        filling = _or_none(map_for_writing, segment) if segment and self.local_rank == 0 else reading
+        segment = host.bcast(or_none(reserve_segment, nbytes) if self.local_rank == 0 else None)
+        reading = or_none(map_for_reading, segment) if segment else None
+        filling = or_none(map_for_writing, segment) if segment and self.local_rank == 0 else reading
         seen = all(group.ranks.allgather(reading is not None and filling is not None))
         if segment and self.local_rank == 0:
             os.close(segment.descriptor)
@@ -387,64 +382,6 @@ def binomial_tree(rank: int, size: int) -> tuple[int, list[int]]:
     return rank & (rank - 1), [rank + step for step in steps if rank + step < size]
 
 
-def _or_none(function: Callable[[U], T], argument: U) -> T | None:
-    """Return what a function returns, or None where this system does not support it."""
-    try:
-        return function(argument)
-    except (OSError, AttributeError):  # AttributeError: a Python built without memfd
-        return None
-
-
-@dataclass(frozen=True)
-class Segment:
-    """What another process of the host needs to map a segment.
-
-    In another PID namespace the process number may belong to a stranger, which the inode reveals.
-    """
-
-    process: int
-    descriptor: int
-    inode: tuple[int, int]
-    nbytes: int
-
-
-def reserve_segment(nbytes: int) -> Segment:
-    """Make a new segment, whose descriptor stays open until the caller closes it with `os.close`.
-
-    Raises
-    ------
-    OSError
-        If the host has too little memory, or its kernel has no memfd.
-    """
-    if nbytes > available_to_host():
-        raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
-    descriptor = os.memfd_create("hpcsolve", os.MFD_CLOEXEC)
-    os.ftruncate(descriptor, nbytes)
-    return Segment(os.getpid(), descriptor, _inode(descriptor), nbytes)
-
-
-def map_for_writing(segment: Segment) -> NDArray[np.uint8]:
-    """Map a segment for writing, in the process that reserved it."""
-    return np.frombuffer(mmap.mmap(segment.descriptor, segment.nbytes), dtype=np.uint8)
-
-
-def map_for_reading(segment: Segment) -> NDArray[np.uint8]:
-    """Map a segment in any process of the host, protected from writing, by kernels too.
-
-    Raises
-    ------
-    OSError
-        If this process cannot open the segment.
-    """
-    descriptor = os.open(f"/proc/{segment.process}/fd/{segment.descriptor}", os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        if _inode(descriptor) != segment.inode:
-            raise FileNotFoundError("the process number belongs to another process here")
-        return np.frombuffer(mmap.mmap(descriptor, segment.nbytes, prot=mmap.PROT_READ), dtype=np.uint8)
-    finally:
-        os.close(descriptor)
-
-
 def aligned_parts(memory: NDArray[np.uint8], lengths: Sequence[int]) -> list[NDArray[np.uint8]]:
     """Return consecutive parts of the memory with these lengths in bytes, each aligned to `BOUNDARY`."""
     starts = np.cumsum([0, *map(_padded, lengths)])
@@ -458,8 +395,3 @@ def aligned_bytes(lengths: Sequence[int]) -> int:
 
 def _padded(length: int) -> int:
     return -(-length // BOUNDARY) * BOUNDARY
-
-
-def _inode(descriptor: int) -> tuple[int, int]:
-    status = os.fstat(descriptor)
-    return status.st_dev, status.st_ino

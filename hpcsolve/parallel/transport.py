@@ -5,8 +5,9 @@ Each of its messages has a leg at both ends:
 
 - `MessageLeg`: an MPI message. Where MPI takes the device's memory itself, as it does on a CPU, nothing is copied.
   Elsewhere the memory passes through page-locked host memory, copied on streams beside that of the kernels.
-- `PeerOut` and `PeerIn`: the receiving GPU copies from the memory of the sending one, on the same host (CUDA IPC). MPI
-  carries two notes only: that the memory may be read, and that it has been read.
+- `NotedOut` and `NotedIn`, on the same host: the receiving GPU copies from the memory of the sending one (CUDA IPC), or
+  from page-locked memory that both processes share. MPI carries two notes only: that the memory may be read, and that
+  it has been read.
 
 The way to each other rank is chosen once, by what the driver and the MPI library say. The environment variable
 HPCSOLVE_WAYS of rank 0 names those that may be chosen, such as "peer staged". Another way, such as NCCL, would be
@@ -20,7 +21,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -30,9 +31,10 @@ from numpy.typing import NDArray
 from hpcsolve.device.base import DONE, HANDLE_BYTES, Buffer, Copy, Device, Mark
 from hpcsolve.errors import EnvironmentFault, HpcsolveError
 from hpcsolve.parallel.comm import Comm, Message, wait_until
+from hpcsolve.parallel.segments import map_for_reading, map_for_writing, or_none, reserve_segment
 
 WAYS = {"peer": "from GPU to GPU (CUDA IPC)", "mpi": "by the MPI library, which takes the memory of GPUs",
-        "staged": "through page-locked host memory"}
+        "shared": "through page-locked memory that the ranks of a host share", "staged": "through page-locked memory"}
 """The ways of messages between GPUs, the best first, in words for the log. A CPU's memory always takes the second."""
 DATA, READY, TAKEN, KINDS = range(4)
 """What a message carries. It is part of the tag."""
@@ -109,29 +111,36 @@ class MessageLeg:
 
 
 @dataclass
-class PeerOut:
-    """Memory that another GPU of the host reads.
+class NotedOut:
+    """Memory that another rank of the host reads.
 
     Attributes
     ----------
     ready, taken
         The note to that rank, and the one from it.
+    staging
+        The shared memory that is read, or None if it is the device's own.
+    copy
+        The copy to the staging, or the mark after which the device's own memory may be read.
     """
 
+    view: Buffer
     ready: Message
     taken: Message
-    mark: Mark = DONE
+    staging: NDArray[Any] | None
+    copy: Mark = DONE
     owes: bool = False
     ended: bool = True
 
     def begin(self, mark: Mark) -> None:
-        """Expect that the memory will be taken."""
-        self.mark, self.owes, self.ended = mark, True, False
+        """Queue the copy, and expect that the memory will be taken."""
+        self.copy = mark if self.staging is None else self.view.copy_out(self.staging, mark)
+        self.owes, self.ended = True, False
         self.taken.start()
 
     def advance(self) -> None:
         """Say that the memory may be read, once it may."""
-        if self.owes and self.mark.done():
+        if self.owes and self.copy.done():
             self.ready.start()
             self.owes = False
         self.ended = not self.owes and self.ready.done() and self.taken.done()
@@ -140,25 +149,28 @@ class PeerOut:
         """Do nothing: nothing arrives."""
 
     def rest(self) -> None:
-        """Do nothing: nothing is copied."""
+        """Do nothing: the leg has ended with the copy."""
 
 
 @dataclass
-class PeerIn:
-    """Memory that is filled from another GPU of the host.
+class NotedIn:
+    """Memory that is filled from what another rank of the host shares.
 
     Attributes
     ----------
     ready, taken
         The note from that rank, and the one to it.
-    handle
-        What `ready` brings: the handle of the other memory.
+    note
+        What `ready` brings: which memory it is.
+    source
+        Returns what `Buffer.copy_in` takes for a note.
     """
 
     view: Buffer
     ready: Message
     taken: Message
-    handle: NDArray[np.uint8]
+    note: NDArray[np.uint8]
+    source: Callable[[bytes], NDArray[Any] | bytes]
     copy: Copy = DONE
     mark: Mark = DONE
     owes: bool = False
@@ -172,7 +184,7 @@ class PeerIn:
     def advance(self) -> None:
         """Read the other memory once it may be read, and then say so."""
         if not self.ended and self.ready.done():
-            self.copy = self.view.copy_in(bytes(self.handle), self.mark)
+            self.copy = self.view.copy_in(self.source(self.note.tobytes()), self.mark)
             self.ended = self.owes = True
         if self.owes and self.copy.done():
             self.taken.start()
@@ -228,26 +240,43 @@ class Transport:
         How many exchanges may be under way at a time.
     ways
         The way to each rank, a key of `WAYS`.
+    shares
+        Whether the ranks look for memory that a host's ranks can share: some have a GPU.
     under_way
         The last exchange of each turn.
     staging
         For each turn the host memory that its messages pass through.
+    others
+        The staging of other ranks of the host, in one array.
     """
 
     device: Device
     comm: Comm
     turns: int = 1
     ways: list[str] = field(init=False)
+    shares: bool = field(init=False)
     under_way: list[Exchange] = field(init=False)
     staging: list[NDArray[np.uint8]] = field(init=False)
+    others: dict[int, NDArray[np.uint8]] = field(init=False, default_factory=dict)
     messages: list[tuple[Message, object]] = field(init=False, default_factory=list)
+    memory: NDArray[np.uint8] | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
-        """Choose the ways, and say them in the log."""
+        """Choose the ways."""
         nothing = np.empty(0, np.uint8)
         self.under_way = [Exchange(self, turn, ()) for turn in range(self.turns)]
         self.staging = [nothing] * self.turns
-        self.ways = ways_of(self.device, self.comm) if self.comm.size > 1 else ["mpi"]
+        self.ways, self.shares = ways_of(self.device, self.comm) if self.comm.size > 1 else (["mpi"], False)
+
+    def reserve(self, nbytes: int) -> None:
+        """Take host memory for so many bytes of messages in each turn, if some pass through it. Collective.
+
+        Ranks of a host share it where each can map that of the other. The log says which ways are taken.
+        """
+        if self.shares:
+            self._share(nbytes)
+        if "staged" in self.ways and not self.others:
+            self.staging = [self.device.staging(nbytes, np.uint8) for _ in range(self.turns)]
         others = [way for rank, way in enumerate(self.ways) if rank != self.comm.rank]
         if others and self.comm.rank == 0 and self.device.info.kind != "cpu":
             said = ", ".join(f"{words} ({others.count(way)} of {len(others)})" for way, words in WAYS.items()
@@ -255,10 +284,28 @@ class Transport:
             line = f"messages of rank 0: {said}"
             self.device.notes += [line] if line not in self.device.notes else []
 
-    def reserve(self, nbytes: int) -> None:
-        """Take host memory for so many bytes of messages in each turn, if some pass through it."""
-        if "staged" in self.ways:
-            self.staging = [self.device.staging(nbytes, np.uint8) for _ in range(self.turns)]
+    def _share(self, nbytes: int) -> None:
+        """Have the staging in a segment of memory that other ranks of the host map."""
+        comm, host, whole = self.comm, socket.gethostname(), nbytes * self.turns
+        own = or_none(reserve_segment, whole) if "staged" in self.ways and whole else None
+        offered = comm.allgather((host, own))
+        self.others = {}
+        for rank, (place, segment) in enumerate(offered):
+            if own and segment and place == host and rank != comm.rank and self.ways[rank] == "staged":
+                other = or_none(lambda one: map_for_reading(one, protected=False), segment)
+                self.others.update({} if other is None else {rank: other})
+        mapped = comm.allgather(list(self.others))
+        self.others = {rank: other for rank, other in self.others.items() if comm.rank in mapped[rank]}
+        if own is None:
+            return
+        if self.others:
+            memory = map_for_writing(own)
+            self.memory = memory  # whose deletion unlocks the pages
+            for array in (memory, *self.others.values()):
+                self.device.lock(array)
+            self.staging = [memory[turn * nbytes : (turn + 1) * nbytes] for turn in range(self.turns)]
+            self.ways = ["shared" if rank in self.others else way for rank, way in enumerate(self.ways)]
+        os.close(own.descriptor)
 
     def exchange(self, turn: int, outgoing: Sequence[Part], incoming: Sequence[Part]) -> Exchange:
         """Return an exchange of device memory with other ranks, at most one message to each and one from it.
@@ -272,22 +319,33 @@ class Transport:
         legs, used = list[Leg](), 0
         for sends, parts in ((False, incoming), (True, outgoing)):
             for view, peer in parts:
-                if self.ways[peer] == "peer":
-                    legs.append(self._peer_leg(turn, view, peer, sends))
-                    continue
-                staging = None
-                if self.ways[peer] == "staged":
+                way, staging, place = self.ways[peer], None, turn * len(self.staging[turn]) + used
+                if way == "staged" or (way == "shared" and sends):
                     staging = self.staging[turn][used : used + view.nbytes].view(view.dtype).reshape(view.shape)
                     used += view.nbytes
-                message = self._message(turn, DATA, view if staging is None else staging, peer, sends)
-                legs.append(MessageLeg(view, message, sends, staging))
+                if way in {"peer", "shared"}:
+                    legs.append(self._noted(turn, view, peer, sends, staging, place))
+                else:
+                    message = self._message(turn, DATA, view if staging is None else staging, peer, sends)
+                    legs.append(MessageLeg(view, message, sends, staging))
         return Exchange(self, turn, legs)
 
-    def _peer_leg(self, turn: int, view: Buffer, peer: int, sends: bool) -> Leg:
-        handle = np.frombuffer(view.handle() if sends else bytes(HANDLE_BYTES), np.uint8).copy()
-        ready = self._message(turn, READY, handle, peer, sends)
+    def _noted(self, turn: int, view: Buffer, peer: int, sends: bool, staging: NDArray[Any] | None, place: int) -> Leg:
+        """Return a leg of memory that the receiver reads: a GPU's, or from a place in the sender's staging."""
+        note = np.zeros(HANDLE_BYTES, np.uint8)
+        if sends:
+            said = view.handle() if staging is None else place.to_bytes(HANDLE_BYTES, "little")
+            note[:] = np.frombuffer(said, np.uint8)
+        ready = self._message(turn, READY, note, peer, sends)
         taken = self._message(turn, TAKEN, np.zeros(1, np.uint8), peer, not sends)
-        return PeerOut(ready, taken) if sends else PeerIn(view, ready, taken, handle)
+        if sends:
+            return NotedOut(view, ready, taken, staging)
+
+        def shared(note: bytes) -> NDArray[Any]:
+            first = int.from_bytes(note, "little")
+            return self.others[peer][first : first + view.nbytes].view(view.dtype).reshape(view.shape)
+
+        return NotedIn(view, ready, taken, note, shared if self.ways[peer] == "shared" else bytes)
 
     def _message(self, turn: int, what: int, memory: NDArray[Any] | Buffer, peer: int, sends: bool) -> Message:
         given = memory if isinstance(memory, np.ndarray) else (memory.address, memory.nbytes)
@@ -330,13 +388,14 @@ class Transport:
             self.rest(turn)
         for message, _ in self.messages:
             message.free()
-        self.messages, self.staging = [], []
+        self.messages, self.staging, self.others, self.memory = [], [], {}, None
+        self.under_way = [Exchange(self, turn, ()) for turn in range(self.turns)]
         if "peer" in self.ways:
             self.device.forget_handles()
 
 
-def ways_of(device: Device, comm: Comm) -> list[str]:
-    """Return the way of messages to each rank and from it. Collective.
+def ways_of(device: Device, comm: Comm) -> tuple[list[str], bool]:
+    """Return the way of messages to each rank and from it, and whether ranks may share host memory. Collective.
 
     GPUs of a host read each other's memory if both have read, by its handle, what the other has written.
 
@@ -351,13 +410,15 @@ def ways_of(device: Device, comm: Comm) -> list[str]:
         raise EnvironmentFault(f"HPCSOLVE_WAYS: {unknown[0]} is no way of messages; there are {', '.join(WAYS)}")
     own = "mpi" if not gpu or (comm.takes_gpu_memory and "mpi" in allowed) else "staged"
     sample = device.upload(np.array([comm.rank] if gpu else [], np.int64))
-    shared = comm.allgather((host, _handle(sample) if gpu and "peer" in allowed and comm.local_size > 1 else b""))
+    tries = gpu and "peer" in allowed and comm.local_size > 1
+    shown = comm.allgather((host, _handle(sample) if tries else b"", gpu and comm.local_size > 1))
     reads = [gpu and place == host and rank != comm.rank and bool(handle) and _reads(device, handle, rank)
-             for rank, (place, handle) in enumerate(shared)]
+             for rank, (place, handle, _) in enumerate(shown)]
     device.forget_handles()
     all_reads = comm.allgather(reads)
     sample.free()
-    return ["peer" if reads[rank] and all_reads[rank][comm.rank] else own for rank in range(comm.size)]
+    ways = ["peer" if reads[rank] and all_reads[rank][comm.rank] else own for rank in range(comm.size)]
+    return ways, "shared" in allowed and any(neighbours for _, _, neighbours in shown)
 
 
 def _handle(buffer: Buffer) -> bytes:

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from hpcsolve.parallel import segments
 from hpcsolve.parallel.comm import SerialComm
 
 mpi = pytest.importorskip("hpcsolve.parallel.mpi", reason="no mpi4py (extra `local`)")
@@ -80,16 +81,16 @@ def test_a_single_rank_gets_its_own_array():
 
 def test_more_memory_than_the_host_has_is_refused():
     with pytest.raises(OSError):
-        mpi.reserve_segment(1 << 55)
+        segments.reserve_segment(1 << 55)
 
 
 def test_a_segment_of_another_process_is_not_taken_for_ours():
-    segment = mpi.reserve_segment(4096)
-    other = mpi.Segment(segment.process, segment.descriptor, (segment.inode[0], segment.inode[1] + 1), 4096)
+    segment = segments.reserve_segment(4096)
+    other = segments.Segment(segment.process, segment.descriptor, (segment.inode[0], segment.inode[1] + 1), 4096)
     with pytest.raises(FileNotFoundError):
-        mpi.map_for_reading(other)
-    mpi.map_for_writing(segment)[:] = 7
-    read = mpi.map_for_reading(segment)
+        segments.map_for_reading(other)
+    segments.map_for_writing(segment)[:] = 7
+    read = segments.map_for_reading(segment)
     os.close(segment.descriptor)
     assert read.tolist() == [7] * 4096 and not read.flags.writeable
 

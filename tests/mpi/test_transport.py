@@ -11,7 +11,8 @@ from hpcsolve.device.host import HostDevice
 from hpcsolve.parallel.comm import SerialComm
 from tests.mpi import transport_program as program
 
-SAID = {"staged": r"through page-locked host memory \((\d) of \1\)",
+SAID = {"staged": r"through page-locked memory \((\d) of \1\)",
+        "shared": r"through page-locked memory that the ranks of a host share \((\d) of \1\)",
         "peer": r"from GPU to GPU \(CUDA IPC\) \((\d) of \1\)",
         "mpi": r"by the MPI library, which takes the memory of GPUs \((\d) of \1\)"}
 

@@ -28,6 +28,8 @@ from hpcsolve.parallel.launch import guard
 from hpcsolve.wording import show
 
 SPLIT = Split(5, 7, 4)
+HOST = ("staged", "shared")
+"""Ways through the host's memory."""
 PACES = {"cpu": Pace(16, 1, 2), "cuda": Pace(16, 1, 4)}
 
 
@@ -70,13 +72,13 @@ def check_calls(calls: list[tuple[str, str, str, int]], way: str, comm: Comm) ->
             step = calls[first + 1 : last]
             assert not [call for call in step if call[0] == "wait"], "a wait for a stream inside the half run"
             most = max(most, sum(what == "down" for what, *_ in step))
-    assert most == (max(len(stream.outgoing) for stream in share.half_runs()) if way == "staged" else 0) < comm.size
+    assert most == (max(len(stream.outgoing) for stream in share.half_runs()) if way in HOST else 0) < comm.size
     after = calls[launches[0] :]
     moved = {what: sum(nbytes for kind, stream, _, nbytes in after if kind == what and stream != of_kernels)
              for what in ("down", "up", "across")}
     sent, all_sent = share.bytes_sent(), sum(comm.allgather(share.bytes_sent()))
-    assert moved["down"] == (sent if way == "staged" else 0)
-    assert sum(comm.allgather(moved["up"])) == (all_sent if way == "staged" else 0)
+    assert moved["down"] == (sent if way in HOST else 0)
+    assert sum(comm.allgather(moved["up"])) == (all_sent if way in HOST else 0)
     assert sum(comm.allgather(moved["across"])) == (all_sent if way == "peer" else 0)
 
 
@@ -86,7 +88,7 @@ def main(comm: Comm) -> int:
     device, _ = open_device("cuda", comm)
     with device, mock.patch.dict(split.PACE, PACES):
         device.zeros(1, np.uint8).download()  # makes the file
-        for way in ("staged", "peer", "mpi"):
+        for way in ("staged", "shared", "peer", "mpi"):
             os.environ["HPCSOLVE_WAYS"], seen = f"{way} staged", len(trace.read_text().splitlines())
             comm.takes_gpu_memory = way == "mpi"  # as the stub's is: it is the host's
             device.notes.clear()

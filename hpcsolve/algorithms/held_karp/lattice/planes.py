@@ -111,6 +111,7 @@ def meet(
     """Run both halves and return where the cheapest tours pass the middle, the same on all ranks. Collective."""
     statistics.begin(device, share.split.middle + 1)
     transport, mine = Transport(device, comm, share.turns), None
+    transport.reserve(share.crossing_bytes())
 
     def synchronize() -> None:
         transport.settle()
@@ -148,7 +149,6 @@ def _meet_on_device(reduced: ReducedCosts, share: Share, device: Device, transpo
     backward = forward if share.symmetric else device.empty(forward.shape, dtype)
     other = device.empty(share.slices * split.stored(1 - parity), dtype)
     stream = device.empty(share.stream_values(), dtype)
-    transport.reserve(share.crossing_bytes())
     shares = len(share.half_runs())
     for half, (planes, stored, cost) in enumerate(
         zip(share.half_runs(), (forward, backward), (reduced.cost, reduced.cost.T), strict=False)
@@ -263,10 +263,11 @@ class HalfRun:
             timer.start()
             self.kernel(self.share.slices * self.share.chunk_size, BLOCK_THREADS, step=step, **self.arguments)
             timer.stop()
-            started = time.perf_counter()
-            under_way.append(self._exchange(step))
-            under_way[-1].start()
-            statistics.seconds_copy += time.perf_counter() - started
+            if self.planes.crossing:
+                started = time.perf_counter()
+                under_way.append(self._exchange(step))
+                under_way[-1].start()
+                statistics.seconds_copy += time.perf_counter() - started
             if time.perf_counter() - reported > REPORT_SECONDS:
                 self.device.mark().wait()
                 report((step + 1) / len(whole))

@@ -357,11 +357,11 @@ class Share:
 
     def operations(self) -> int:
         """Return the min-adds of this rank's slices in the half runs: |S| (m - |S|) for every set S."""
-        return sum(_slice_operations(self.split, a.bit_count()) for p in self.half_runs() for a in p.slices)
+        return sum(slice_operations(self.split, a.bit_count()) for p in self.half_runs() for a in p.slices)
 
 
 @cache
-def _slice_operations(split: Split, in_top: int) -> int:
+def slice_operations(split: Split, in_top: int) -> int:
     """Return the min-adds of a slice with so many top cities."""
     total = 0
     for in_mid in range(split.middle + 1):
