@@ -45,6 +45,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -164,13 +165,20 @@ class Sweeper(Prepared):
         self.crossings = {"count": members, **self.constants(self.plateaus, "vertex", "offsets", "tail")}
         self.work = self.allocated(sweep_workspace(graph.n, shape, members, trees, keys))
 
+    @cached_property
+    def everyone(self) -> Buffer:
+        """The vertex at each position of the input, brought to the device once for all batches."""
+        self.held.append({"vertex": self.device.constant(self.graph.places())})
+        return self.held[-1]["vertex"]
+
     def search(self, asked: Asked) -> Solved:
         """Run a batch of searches, one source each. Targets must be the same for all. See `Prepared.start`."""
         searches, wanted, predecessor, count = asked.searches, asked.wanted, asked.predecessor, len(asked.searches)
         wanted |= Want.UNCHECKED if self.restricted else 0
         arrays = {"distance": asked.distance.reshape(count, -1), "predecessor": predecessor}
         out = {name: (self.device.output(array), array) for name, array in arrays.items() if array is not None}
-        vertex = self.device.upload(asked.columns(self.graph))
+        some_columns = bool(wanted & Want.TARGETS)
+        vertex = self.device.upload(searches.targets) if some_columns else self.everyone
         counts = self.device.zeros((count, 3), np.uint32)
         self.timer.start()
         for begin in range(0, count, self.at_once):
@@ -182,8 +190,9 @@ class Sweeper(Prepared):
         self.timer.stop()
         arriving = [(buffer, buffer.start_download(array)) for buffer, array in out.values()]
         found = counts.download()
-        for buffer in (vertex, counts):
-            buffer.free()
+        counts.free()
+        if some_columns:
+            vertex.free()
         wrong = found[:, 0].astype(np.int64)
         if not wanted & Want.UNCHECKED or predecessor is not None:
             wrong += np.abs(found[:, 2].astype(np.int64) - 1)  # a root each
