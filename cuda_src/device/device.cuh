@@ -18,9 +18,8 @@
 //   lanes<T>                  this thread's part of a register: +, min, load, store, splat, without, load_mirrored;
 //                             min_add(best, a, b) is min(best, a + b); lanes<T>::width is its number of values
 //   lane_bits<T>()            binary logarithm of the number of lanes of a register
-//   cheap_halves              whether half a register takes half the time: with AVX-512. half_of(x, upper) is such a
-//                             half, splat_as(half, pattern) fills one, and joined(low, high) is the register of two
-//                             (device/halves.cuh)
+//   permutes_lanes            whether the lanes of a register can be permuted in any order as quickly as a minimum is
+//                             taken: with AVX-512; permutes_bytes whether its bytes can (device/permuted.cuh)
 //   one_thread_blocks         whether a block is one thread
 //   warp_size                 number of threads that share a register: 32, on a CPU 1
 //   lane(), warp(), warps()   this thread's lane and warp, and the block's number of warps; on a CPU 0, 0 and 1

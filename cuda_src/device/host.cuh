@@ -34,11 +34,11 @@ DEVICE T *in_global(T *p) {
   return p;
 }
 
-template <class T, int bytes = VECTOR_BYTES>
+template <class T>
 struct lanes {
-  static constexpr int width = bytes / sizeof(T);  // elements of memory that one thread moves
-  typedef T vector __attribute__((vector_size(bytes), may_alias, aligned(sizeof(T))));
-  typedef uint32_t words __attribute__((vector_size(bytes)));
+  static constexpr int width = VECTOR_BYTES / sizeof(T);  // elements of memory that one thread moves
+  typedef T vector __attribute__((vector_size(VECTOR_BYTES), may_alias, aligned(sizeof(T))));
+  typedef uint32_t words __attribute__((vector_size(VECTOR_BYTES)));
   vector v;
 };
 
@@ -46,8 +46,12 @@ constexpr int warp_size = 1;  // threads that share a register
 constexpr int registers_together = 1;  // two took 1.7 times as long in Held-Karp: memory is read out of order
 // Whether a block is one thread, which may then do its work in any order.
 constexpr bool one_thread_blocks = true;
-// Whether half a register takes half the time. CPUs work on 16 bytes no faster than on 32.
-constexpr bool cheap_halves = VECTOR_BYTES == 64;
+constexpr bool permutes_lanes = VECTOR_BYTES == 64;
+#if defined(__AVX512VBMI__)
+constexpr bool permutes_bytes = true;
+#else
+constexpr bool permutes_bytes = false;
+#endif
 
 template <class T>
 constexpr int lane_bits() {
@@ -67,41 +71,37 @@ DEVICE void store(T *p, lanes<T> x) {
 }
 // Returns a register with the same value in every lane. The caller gives a 16-bit value twice in a pattern of 32 bits,
 // because x86 broadcasts 32 bits at the cost of a load, while 16 bits need a shuffle too.
-template <class T, int bytes = VECTOR_BYTES>
-DEVICE lanes<T, bytes> splat(uint32_t pattern) {
-  return {(typename lanes<T, bytes>::vector)(typename lanes<T, bytes>::words{} + pattern)};
-}
-template <class T, int bytes>
-DEVICE lanes<T, bytes> splat_as(lanes<T, bytes>, uint32_t pattern) {
-  return splat<T, bytes>(pattern);
+template <class T>
+DEVICE lanes<T> splat(uint32_t pattern) {
+  return {(typename lanes<T>::vector)(typename lanes<T>::words{} + pattern)};
 }
 // No sum of two values wraps, so nothing is carried from one value of 16 bits to the next, and words can be added:
 // AVX-512 reads a word from memory, repeats it and adds it in one instruction, which it cannot do with 16 bits.
-template <class T, int bytes>
-DEVICE lanes<T, bytes> operator+(lanes<T, bytes> a, lanes<T, bytes> b) {
-  typedef typename lanes<T, bytes>::words words;
-  return {(typename lanes<T, bytes>::vector)((words)a.v + (words)b.v)};
+template <class T>
+DEVICE lanes<T> operator+(lanes<T> a, lanes<T> b) {
+  typedef typename lanes<T>::words words;
+  return {(typename lanes<T>::vector)((words)a.v + (words)b.v)};
 }
-template <class T, int bytes>
-DEVICE lanes<T, bytes> min(lanes<T, bytes> a, lanes<T, bytes> b) {
+template <class T>
+DEVICE lanes<T> min(lanes<T> a, lanes<T> b) {
   return {a.v < b.v ? a.v : b.v};
 }
-template <class T, int bytes>
-DEVICE lanes<T, bytes> min_add(lanes<T, bytes> best, lanes<T, bytes> a, lanes<T, bytes> b) {
+template <class T>
+DEVICE lanes<T> min_add(lanes<T> best, lanes<T> a, lanes<T> b) {
   return min(best, a + b);
 }
-template <int B, class T, int bytes, size_t... S>
-DEVICE lanes<T, bytes> without_bit(lanes<T, bytes> x, std::index_sequence<S...>) {
-  typedef typename lanes<T, bytes>::vector vector;
+template <int B, class T, size_t... S>
+DEVICE lanes<T> without_bit(lanes<T> x, std::index_sequence<S...>) {
+  typedef typename lanes<T>::vector vector;
   constexpr vector partner{(T)(S ^ (1 << B))...}, absent{(T)(S >> B & 1 ? T(0) : (T)((T)~T(0) >> 1))...};
   vector other = __builtin_shuffle(x.v, partner);
   return {other > absent ? other : absent};
 }
 // Lane numbers are sets of bits. Returns at each lane s that has bit b the x of lane s without it, and at the other
 // lanes infinity (the largest value with a clear top bit).
-template <class T, int bytes>
-DEVICE lanes<T, bytes> without(lanes<T, bytes> x, int b) {
-  constexpr int width = lanes<T, bytes>::width, last = __builtin_ctz(width) - 1;
+template <class T>
+DEVICE lanes<T> without(lanes<T> x, int b) {
+  constexpr int width = lanes<T>::width, last = __builtin_ctz(width) - 1;
   auto all = std::make_index_sequence<width>();
   switch (b) {
     case 0: return without_bit<0>(x, all);

@@ -13,7 +13,7 @@ constexpr int warp_size = 32;  // threads that share a register
 constexpr int registers_together = 2;
 // Whether a block is one thread, which may then do its work in any order.
 constexpr bool one_thread_blocks = false;
-constexpr bool cheap_halves = false;
+constexpr bool permutes_lanes = false, permutes_bytes = false;
 
 template <class T>
 constexpr DEVICE int lane_bits() {

@@ -1,7 +1,7 @@
 // What one block of Held-Karp computes: the values of all sets that differ in their low cities alone, register by
 // register. held_karp.cu describes the method and the layout.
 #pragma once
-#include "device/halves.cuh"
+#include "held_karp/lane_cities.cuh"
 #include "held_karp/subsets.cuh"
 
 constexpr int stride = 64;  // of the cost matrix; row 63 is the depot's, and 62 is no city: all its costs are no_path
@@ -9,18 +9,17 @@ constexpr int depot_row = stride - 1, no_city = stride - 2;
 constexpr int most_low = 10;  // low cities
 constexpr int most_outside = 38;  // mid and top cities
 constexpr int lines_ahead = 4;  // registers of a plane that a CPU fetches before it reads or writes them: cache lines
-constexpr int first_target = 12, target_columns = 40;  // multiples of 4, so that four costs are read at once
 
 // What the registers of a block share. The mid and top cities in the block's sets are sources, the others targets. In
 // `cost`, row and column c are low city c; row most_low + s is source s, and column first_target + t is target t.
 template <class T>
-struct block_problem {
+struct block_problem : lane_steps<T> {
   T inner[most_low - lane_bits<T>()][1 << most_low];  // the planes of the inner cities
   int sources, targets, low, low_rows;  // low_rows is low, or the number of lane cities if that is larger
   const T *source[most_outside];  // entry 0 of each plane
   T *target[most_outside];
   int source_city[most_outside], target_city[most_outside];
-  alignas(16) uint32_t cost[most_low + most_outside][first_target + target_columns];  // from row to column
+  cost_row<T> cost[most_low + most_outside];  // from row to column
 };
 
 template <int N>
@@ -36,10 +35,6 @@ DEVICE void with_constant(int n, const F &f) {
 }
 constexpr int widest_tile = 12;
 
-template <class T>
-constexpr DEVICE uint32_t no_path() {
-  return sizeof(T) == 2 ? 0x7fff7fffu : 0x7fffffffu;
-}
 // The sets of K registers that are solved together, so that a cost is read once for all. They have equally many inner
 // cities: those of register k are subset[k]. `to` has the other inner cities, and `position` is the entry of this
 // thread's lane in a plane.
@@ -48,13 +43,6 @@ struct register_sets {
   uint32_t subset[K], to[K];
   int position[K];
 };
-// Lowers best[k][t] to path[k] + cost[t], for N targets of K registers. The costs stand at a multiple of 16 bytes.
-template <int N, int K, int M, class T>
-DEVICE void extend(lanes<T> (*best)[M], const lanes<T> *path, const uint32_t *costs) {
-  const uint32_t *cost = (const uint32_t *)__builtin_assume_aligned(costs, 16);
-  UNROLL for (int t = 0; t < N; t++) UNROLL for (int k = 0; k < K; k++) best[k][t] =
-      min_add(best[k][t], path[k], splat<T>(cost[t]));
-}
 // For every city i of S outside the lane cities, calls f(count, k, paths, costs) with the costs from i and g(S - i, i)
 // of `count` registers from number k on: of all for a city outside the low cities, and of one for an inner city.
 template <int K, class T, class F>
@@ -71,66 +59,28 @@ DEVICE void for_each_path(const block_problem<T> &p, const register_sets<K> &set
     f(constant<1>(), k, path, p.cost[i]);
   }
 }
-// As `settle`, by halves of the register: `low` has the sets without the last lane city, and `high` those with it. A
-// path from that city leads from low to high alone. So 5 lane cities take 104 min-adds of half a register instead of
-// 80 of a whole one.
-template <class T>
-DEVICE void settle_halves(lanes<T> *best, lanes<T> (*after)[1], const block_problem<T> &p) {
-  constexpr int n = lane_bits<T>(), last = n - 1;
-  typedef decltype(half_of(best[0], 0)) half_lanes;
-  half_lanes low[n], high[last], low_after[last], high_after[last];
-  UNROLL for (int a = 0; a < n; a++) low[a] = half_of(best[a], 0);
-  UNROLL for (int a = 0; a < last; a++) high[a] = half_of(best[a], 1);
-  auto lower = [&](half_lanes &to, const half_lanes &path, int from, int city) {
-    to = min_add(to, path, splat_as(path, p.cost[from][city]));
-  };
-  UNROLL for (int sweep = 1; sweep <= n; sweep++) {
-    UNROLL for (int b = 0; b < last; b++) low_after[b] = without(low[b], b), high_after[b] = without(high[b], b);
-    if (sweep == n) break;
-    UNROLL for (int a = 0; a < last; a++) {
-      UNROLL for (int b = 0; b < last; b++) if (a != b && sweep > 1) lower(high[a], high_after[b], b, a);
-      lower(high[a], low[last], last, a);
-    }
-    UNROLL for (int a = sweep < last ? 0 : last; a < n; a++) UNROLL for (int b = 0; b < last; b++) if (a != b)
-        lower(low[a], low_after[b], b, a);
-  }
-  UNROLL for (int b = 0; b < last; b++) after[b][0] = joined(low_after[b], high_after[b]);
-  after[last][0] = joined(splat_as(low[last], no_path<T>()), low[last]);
-}
-// Extends paths from lane cities to lane cities: sweep s makes the values of sets with s lane cities final. Afterwards
-// after[b][k] = g(S - b, b).
-template <int K, int M, class T>
-DEVICE void settle(lanes<T> (*best)[M], lanes<T> (*after)[K], const block_problem<T> &p) {
-  // 4 lane cities are so few that a sweep waits for its results, not for its min-adds.
-  if constexpr (cheap_halves && K == 1 && lane_bits<T>() > 4) return settle_halves(best[0], after, p);
-  constexpr int n = lane_bits<T>();
-  UNROLL for (int sweep = 1; sweep <= n; sweep++) {
-    UNROLL for (int k = 0; k < K; k++) UNROLL for (int b = 0; b < n; b++) after[b][k] = without(best[k][b], b);
-    if (sweep < n)
-      UNROLL for (int a = 0; a < n; a++) UNROLL for (int b = 0; b < n; b++)
-          UNROLL for (int k = 0; k < K; k++) if (a != b) best[k][a] =
-              min_add(best[k][a], after[b][k], splat<T>(p.cost[b][a]));
-  }
-}
 // Solves K registers for the lane cities and their N inner cities.
 template <int N, int K, class T>
 DEVICE void solve_low(block_problem<T> &p, const register_sets<K> &sets, lanes<T> (*after)[K]) {
   constexpr int n = lane_bits<T>();
-  lanes<T> best[K][n + N];
-  int city[K][n + N];
+  lane_paths<K, T> among;
+  clear(among);
+  lanes<T> best[K][N + 1];
+  int city[K][N + 1];
   UNROLL for (int k = 0; k < K; k++) {
     uint32_t to = sets.to[k];
-    UNROLL for (int t = 0; t < n + N; t++) best[k][t] = splat<T>(no_path<T>());
-    UNROLL for (int t = n; t < n + N; t++, to &= to - 1) city[k][t] = lowest(to);
+    UNROLL for (int t = 0; t < N; t++, to &= to - 1) best[k][t] = splat<T>(no_path<T>()), city[k][t] = lowest(to);
   }
-  for_each_path(p, sets, [&](auto count, int first, const lanes<T> *path, const uint32_t *cost) {
-    extend<n, decltype(count)::value>(best + first, path, cost);
-    UNROLL for (int t = n; t < n + N; t++) UNROLL for (int k = 0; k < decltype(count)::value; k++) best[first + k][t] =
-        min_add(best[first + k][t], path[k], splat<T>(cost[city[first + k][t]]));
+  for_each_path(p, sets, [&](auto count, int first, const lanes<T> *path, const cost_row<T> &cost) {
+    constexpr int registers = decltype(count)::value;
+    extend_lanes<registers>(among, first, path, cost);
+    UNROLL for (int t = 0; t < N; t++) UNROLL for (int k = 0; k < registers; k++) best[first + k][t] =
+        min_add(best[first + k][t], path[k], splat<T>(cost.to[city[first + k][t]]));
   });
-  settle<K>(best, after, p);
-  UNROLL for (int k = 0; k < K; k++) UNROLL for (int t = n; t < n + N; t++) {
-    UNROLL for (int b = 0; b < n; b++) best[k][t] = min_add(best[k][t], after[b][k], splat<T>(p.cost[b][city[k][t]]));
+  settle(among, p.cost, p, after);
+  UNROLL for (int k = 0; k < K; k++) UNROLL for (int t = 0; t < N; t++) {
+    UNROLL for (int b = 0; b < n; b++) best[k][t] =
+        min_add(best[k][t], after[b][k], splat<T>(p.cost[b].to[city[k][t]]));
     store(p.inner[city[k][t] - n] + sets.position[k], best[k][t]);
   }
 }
@@ -143,10 +93,10 @@ DEVICE void solve_outside(const block_problem<T> &p, const register_sets<K> &set
   lanes<T> best[K][N + 1];
   const int column = first_target + (first & ~3);  // tells the compiler that it is a multiple of 4
   UNROLL for (int k = 0; k < K; k++) UNROLL for (int t = 0; t < N; t++) best[k][t] = splat<T>(no_path<T>());
-  for_each_path(p, sets, [&](auto count, int from, const lanes<T> *path, const uint32_t *cost) {
-    extend<N, decltype(count)::value>(best + from, path, cost + column);
+  for_each_path(p, sets, [&](auto count, int from, const lanes<T> *path, const cost_row<T> &cost) {
+    extend<N, decltype(count)::value>(best + from, path, cost.to + column);
   });
-  UNROLL_ON_GPU for (int b = 0; b < n; b++) extend<N, K>(best, after[b], p.cost[b] + column);
+  UNROLL_ON_GPU for (int b = 0; b < n; b++) extend<N, K>(best, after[b], p.cost[b].to + column);
   if (lane() * lanes<T>::width >> p.low) return;
   UNROLL for (int k = 0; k < K; k++) UNROLL for (int t = 0; t < N; t++) {
     T *to = p.target[first + t] + sets.position[k];
@@ -175,10 +125,12 @@ DEVICE void copy_costs(block_problem<T> &p, const uint32_t *cost) {
   for (int r = warp(); r < p.low_rows + p.sources; r += warps()) {
     const int s = r - p.low_rows, city = s >= 0 ? p.source_city[s] : r < p.low ? r : no_city;
     const uint32_t *from = cost + stride * city;
-    uint32_t *row = p.cost[s < 0 ? r : most_low + s];
-    for (int k = lane(); k < first_target; k += warp_size) row[k] = from[k];
+    cost_row<T> &row = p.cost[s < 0 ? r : most_low + s];
+    for (int k = lane(); k < first_target; k += warp_size) row.to[k] = from[k];
     if (p.low < p.low_rows)
-      for (int k = lane(); k < p.low_rows; k += warp_size) row[k] = from[k < p.low ? k : no_city];
-    for (int k = lane(); k < p.targets; k += warp_size) row[first_target + k] = from[p.target_city[k]];
+      for (int k = lane(); k < p.low_rows; k += warp_size) row.to[k] = from[k < p.low ? k : no_city];
+    for (int k = lane(); k < p.targets; k += warp_size) row.to[first_target + k] = from[p.target_city[k]];
+    set_lane_costs(row);
   }
+  set_lane_steps(p.cost, p);
 }

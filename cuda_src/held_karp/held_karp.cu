@@ -35,8 +35,8 @@
 //
 // Work. m cities beside the depot take m (m - 1) 2^(m - 2) min-adds. A register with b lane cities, f sources and t
 // targets outside them executes f t + b (f + t) + b (b - 1)^2 of them, of which f t + b (f + t) / 2 + b (b - 1) / 4 are
-// useful: 69 % for b = 4 (16-bit values, AVX2), f = t = 11. With AVX-512 (b = 5) it is 64 %, because the last term is
-// 52 instead of 80 (`settle_halves`). On a GPU (b = 6) it is 46 % for 32 cities, with the sets that are solved twice
+// useful: 69 % for b = 4 (16-bit values, AVX2), f = t = 11. With AVX-512 (b = 5) it is 83 %, because b f + b (b - 1)^2
+// are 3 f + 10 there (`lane_pairs`). On a GPU (b = 6) it is 46 % for 32 cities, with the sets that are solved twice
 // because a size has an odd number of them. A stored value moves twice: 2 mid 2^(m - 1) values in all, at m = 27 and 16
 // bits 2.4 GB for 2.4e10 min-adds, so arithmetic is the limit and not memory.
 // jobs/benchmarks/held_karp/RESULTS.md compares this with the machine's peak of min-adds (min_add.cu).
