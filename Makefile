@@ -21,7 +21,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK ?= 1
 .DEFAULT_GOAL = help
 .PHONY: help run test test-all test-planted test-equal test-faults fuzz test-gpu test-slurm test-oldest lint
 .PHONY: check-cuda gpu-budget check-races
-.PHONY: check-ptx bench docs clean
+.PHONY: check-ptx gpu-clock bench docs clean
 .PHONY: compiler pycuda pycuda-built openmpi
 .PHONY: study-held-karp study-near-far study-ants study-kmb
 
@@ -95,6 +95,10 @@ check-races: compiler $(INSTALLED)  ## every kernel with real threads under Thre
 
 check-ptx: compiler $(INSTALLED) pycuda  ## nvcc's own code for every kernel, interpreted without a GPU, with three seeds
 	@$(BIN)/python -m tests.ptx.check
+
+# CASES='phast-264 rmat-20' for some of the benchmark's cases. WRITE=1 records the counts anew.
+gpu-clock: compiler $(INSTALLED) pycuda  ## what the benchmark's kernels execute, counted, and the times that follow on two GPUs
+	@$(BIN)/python -m tests.gpu_clock $(CASES) $(if $(WRITE),--write)
 
 bench: compiler $(INSTALLED)  ## Held-Karp against its rivals: ratios, a table, a chart
 	@$(BIN)/python -m jobs.benchmarks.held_karp

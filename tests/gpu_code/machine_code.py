@@ -11,6 +11,8 @@ SECTION = re.compile(r"^\.section\s+\.text\.(\w+),", re.MULTILINE)
 LABEL = re.compile(r"^(\.L_x_\d+|\$\S+):$")
 INSTRUCTION = re.compile(r"^/\*[0-9a-f]{4,}\*/\s+(?P<predicate>@\S+\s+)?(?P<name>[A-Z][\w.]*)(?P<operands>[^;]*);")
 TARGET = re.compile(r"\.L_x_\d+")
+PTX_LINE = re.compile(r'^//## File "\.nv_debug_ptx_txt", line (\d+)')
+"""With `nvdisasm -gp`: the line of the PTX that the next instructions were made of."""
 SPIN = re.compile(r"ATOMS?\S*\.(CAS|CAST)\b")
 """An atomic that the hardware does not have: it is tried in a loop until no other thread has come in between."""
 
@@ -27,11 +29,14 @@ class Instruction:
         Whether a predicate may switch it off.
     targets
         The labels that it names.
+    line
+        The line of the PTX that it was made of, 0 if that is not known.
     """
 
     name: str
     guarded: bool
     targets: tuple[str, ...]
+    line: int = 0
 
     @property
     def kind(self) -> str:
@@ -61,6 +66,11 @@ class Kernel:
         if targets and not each.guarded and each.name != "BRA.CONV":
             return targets
         return [*targets, position + 1] if position + 1 < len(self.instructions) else targets
+
+    @property
+    def reached(self) -> tuple[Instruction, ...]:
+        """The instructions that a warp may execute which has not diverged at a shuffle or vote."""
+        return tuple(self.instructions[position] for position in sorted(_reverse_postorder(self)))
 
     @cached_property
     def loops(self) -> tuple[frozenset[int], ...]:
@@ -94,18 +104,21 @@ class Kernel:
 
 
 def kernels(disassembly: str) -> Iterator[Kernel]:
-    """Yield the kernels in what `nvdisasm -c` prints."""
+    """Yield the kernels in what `nvdisasm -c` prints, or `nvdisasm -gp -c`."""
     _, *parts = SECTION.split("\n".join(line.strip() for line in disassembly.splitlines()))
     for name, text in zip(parts[::2], parts[1::2]):
         instructions: list[Instruction] = []
         labels: dict[str, int] = {}
+        made_of = 0
         for line in text.splitlines():
             if label := LABEL.match(line):
                 labels[label[1]] = len(instructions)
             elif found := INSTRUCTION.match(line):
                 targets = tuple(TARGET.findall(found["operands"]))
                 conditional = bool(found["predicate"]) or bool(re.match(r"\s*!?U?P\d", found["operands"]))
-                instructions.append(Instruction(found["name"], conditional, targets))
+                instructions.append(Instruction(found["name"], conditional, targets, made_of))
+            elif named := PTX_LINE.match(line):
+                made_of = int(named[1])
         yield Kernel(name, tuple(instructions), labels)
 
 

@@ -111,11 +111,14 @@ struct Function {
   uint32_t shared_bytes = 0, local_bytes = 0;
 };
 struct Module {
+  std::string text;
   std::map<std::string, std::unique_ptr<Function>> functions;
   std::vector<Note> notes;  // by number of an instruction
   std::map<int, std::string> files;
 };
 
+// What a register holds before it is written.
+constexpr uint64_t undefined_register = 0xDEADBEEFDEADBEEFull;
 // Shared and local memory begin here, so that address 0 is nobody's.
 constexpr uint32_t first_shared = 1024, first_local = 64;
 

@@ -45,7 +45,7 @@ void Parser::registers(const std::string &text) {
   const size_t type = text.find('.', 1), end = text.find_first_of(" \t", type);
   for (const std::string &name : split(trim(text.substr(end)), ',')) {
     const size_t bracket = name.find('<');
-    if (bracket == std::string::npos) names.back()[name] = new_place(undefined);
+    if (bracket == std::string::npos) names.back()[name] = new_place(undefined_register);
     if (bracket != std::string::npos) ranges.insert(name.substr(0, bracket));
   }
 }
@@ -56,7 +56,7 @@ int Parser::named(const std::string &name) {
   }
   if (!ranges.count(name.substr(0, name.find_last_not_of("0123456789") + 1)))
     throw NotUnderstood{name + " is not known here"};
-  return names.front()[name] = new_place(undefined);
+  return names.front()[name] = new_place(undefined_register);
 }
 int Parser::constant(uint64_t value) {
   const auto found = constants.find(value);

@@ -1,11 +1,19 @@
 // The C functions of libptx.so over the parser and the machine.
 #include "interface.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <stdexcept>
 
 #include "machine.hpp"
 
+void *ptx_counter(const uint32_t *clocks, size_t l2_bytes) {
+  ptx::Clocks all;
+  static_assert(PTX_CLOCKS == std::tuple_size<ptx::Clocks>::value, "a number for each kind");
+  std::copy(clocks, clocks + all.size(), all.begin());
+  return new ptx::Counter(all, l2_bytes);
+}
+void ptx_write(const void *counter, const char *path) { static_cast<const ptx::Counter *>(counter)->write(path); }
 void *ptx_load(const char *text, char *message, size_t room) {
   try {
     return new ptx::Module(ptx::parse(text));
@@ -31,7 +39,7 @@ int ptx_launch(void *module, const void *kernel, uint32_t grid, uint32_t block, 
   chosen.blocks = settings->blocks, chosen.races = settings->races != 0;
   try {
     ptx::Machine machine(*static_cast<ptx::Module *>(module), *static_cast<const ptx::Function *>(kernel), chosen,
-                         memory);
+                         memory, static_cast<ptx::Counter *>(settings->counter));
     const ptx::Counts done = machine.launch(grid, block, parameters, bytes);
     *counts = {done.steps, done.meetings, done.barriers};
     return 0;

@@ -13,10 +13,16 @@ struct ptx_region {
 struct ptx_settings {
   uint64_t seed, steps;
   uint32_t blocks, races;
+  void *counter;  // null, or what ptx_counter returned: then warps run in lockstep, and are counted
 };
+enum { PTX_CLOCKS = 10 };
 struct ptx_counts {
   uint64_t steps, meetings, barriers;
 };
+// Returns a counter of launches. `clocks` has PTX_CLOCKS numbers, one for each kind of `Wait` (count.hpp).
+void *ptx_counter(const uint32_t *clocks, size_t l2_bytes);
+// Writes the counts into a file, and the PTX of the kernels into files beside it.
+void ptx_write(const void *counter, const char *path);
 // Returns a module, or null and the reason in `message`.
 void *ptx_load(const char *text, char *message, size_t room);
 // Returns a kernel of a module, or null.

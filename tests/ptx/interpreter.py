@@ -10,6 +10,7 @@ import ctypes
 import struct
 import subprocess
 import tempfile
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -39,7 +40,7 @@ class Settings(ctypes.Structure):
     """`ptx_settings` of interface.hpp."""
 
     _fields_ = [("seed", ctypes.c_uint64), ("steps", ctypes.c_uint64), ("blocks", ctypes.c_uint32),
-                ("races", ctypes.c_uint32)]
+                ("races", ctypes.c_uint32), ("counter", ctypes.c_void_p)]
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,17 @@ class Interpreter:
         return Module(self.libptx, ctypes.c_void_p(handle))
 
 
+    def counter(self, clocks: Iterable[int], l2: int) -> ctypes.c_void_p:
+        """Return a counter of launches (count.hpp): the clocks by kind of `Wait`, and the bytes of the L2 cache."""
+        self.libptx.ptx_counter.restype = ctypes.c_void_p
+        given = list(clocks)
+        return ctypes.c_void_p(self.libptx.ptx_counter((ctypes.c_uint32 * len(given))(*given), ctypes.c_size_t(l2)))
+
+    def write(self, counter: ctypes.c_void_p, path: Path) -> None:
+        """Write the counts into a file."""
+        self.libptx.ptx_write(counter, str(path).encode())
+
+
 @dataclass(frozen=True)
 class Module:
     """A loaded text."""
@@ -67,7 +79,7 @@ class Module:
 
     def launch(
         self, name: str, grid: int, block: int, *arguments: NDArray[Any] | np.generic | int, seed: int = 1,
-        blocks: int = 2, races: bool = True, steps: int = 10**7,
+        blocks: int = 2, races: bool = True, steps: int = 10**7, counter: ctypes.c_void_p | None = None,
     ) -> str:
         """Run a kernel and return what is wrong, or an empty string.
 
@@ -75,6 +87,8 @@ class Module:
         ----------
         arguments
             Arrays, which are the global memory that it may use, numpy scalars, and Python integers for 32-bit ones.
+        counter
+            What `Interpreter.counter` returned: then warps run in lockstep, and are counted.
         """
         self.libptx.ptx_kernel.restype = ctypes.c_void_p
         kernel = self.libptx.ptx_kernel(self.handle, name.encode())
@@ -86,7 +100,7 @@ class Module:
         self.libptx.ptx_launch(
             self.handle, ctypes.c_void_p(kernel), grid, block, given, ctypes.c_size_t(len(given)),
             (Region * len(regions))(*regions), ctypes.c_size_t(len(regions)),
-            ctypes.byref(Settings(seed, steps, blocks, races)), counts, message, ctypes.c_size_t(MESSAGE),
+            ctypes.byref(Settings(seed, steps, blocks, races, counter)), counts, message, ctypes.c_size_t(MESSAGE),
         )
         return message.value.decode()
 

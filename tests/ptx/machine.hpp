@@ -6,11 +6,13 @@
 //   memory.cpp     loads, stores, atomics, and the checks of their addresses
 //   warps.cpp      instructions at which lanes meet
 //   schedule.cpp   blocks, barriers, and the choice of the thread that goes on
+//   lockstep.cpp   the same with warps in lockstep, and what that costs a GPU
 //   fault.cpp      messages
 #pragma once
 #include <string>
 
 #include "code.hpp"
+#include "count.hpp"
 #include "races.hpp"
 
 namespace ptx {
@@ -72,11 +74,15 @@ struct Block {
   std::vector<uint32_t> turns;  // the threads that can go on
   std::vector<char> shared, written;  // written: whether a byte has been
   Shadow shadow;
+  std::unique_ptr<Cache> l1;  // of the counting mode
+  std::vector<Pace> paces;  // of its warps
 };
 
 class Machine {
  public:
-  Machine(const Module &module, const Function &kernel, const Settings &settings, const std::vector<Region> &regions);
+  // With a counter, the launch runs in lockstep and is counted.
+  Machine(const Module &module, const Function &kernel, const Settings &settings, const std::vector<Region> &regions,
+          Counter *counter);
   // Runs all blocks. Throws Fault.
   Counts launch(unsigned grid, unsigned threads, const char *parameters, size_t bytes);
 
@@ -91,6 +97,8 @@ class Machine {
   std::vector<char> arguments;
   uint64_t random_state;
   Counts counts;
+  Counter *const counter;
+  KernelCounts *const tally;
 
   // run.cpp
   void run(Thread &, unsigned budget);
@@ -133,6 +141,21 @@ class Machine {
   void try_barrier(Block &);
   void release_barrier(Block &);
   [[noreturn]] void deadlock(const Block &) const;
+
+  // lockstep.cpp
+  void run_in_lockstep();
+  struct Group {
+    uint8_t lanes[32];
+    unsigned count;
+    uint32_t end;  // where other lanes wait
+  };
+  Group next_group(Block &, size_t warp);
+  void run_warp(Block &, size_t warp);
+  void note_step(Block &, size_t warp, const Instruction &, uint32_t acting, size_t places);
+  Wait note_memory(Block &, size_t warp, const Instruction &, uint32_t acting, Wait, uint64_t &more);
+  Wait note_shared(const Instruction &, uint32_t acting, const uint64_t *addresses, uint32_t bytes, uint64_t &more);
+  Wait note_global(Block &, const Instruction &, uint64_t *addresses, unsigned count, uint32_t bytes, Wait, uint64_t &more);
+  void join_paces(Block &);
 
   // fault.cpp
   [[noreturn]] void fail(Code, const Thread &, const Instruction &, const std::string &what) const;

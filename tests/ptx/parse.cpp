@@ -179,6 +179,7 @@ Module parse(const std::string &text) {
   } catch (const NotUnderstood &error) {
     throw NotUnderstood{"line " + std::to_string(parser.line) + ": " + error.what};
   }
+  parser.made.text = text;
   return std::move(parser.made);
 }
 

@@ -39,7 +39,6 @@ class Parser {
   std::map<uint64_t, int> constants;
   std::vector<std::map<std::string, int>> names;        // registers, by scope
   std::set<std::string> ranges;                         // names that a number follows
-  static constexpr uint64_t undefined = 0xDEADBEEFDEADBEEFull;  // what a register holds before it is written
 
   void skip_scope();
   void directive(const std::string &);

@@ -6,13 +6,15 @@
 namespace ptx {
 
 Machine::Machine(const Module &module, const Function &kernel, const Settings &settings,
-                 const std::vector<Region> &regions)
+                 const std::vector<Region> &regions, Counter *counter)
     : module(module),
-      kernel(kernel),
+      kernel(counter ? counter->compact(kernel) : kernel),
       settings(settings),
       regions(regions),
       last_region(module.notes.size()),
-      random_state(settings.seed * 0x9E3779B97F4A7C15ull | 1) {
+      random_state(settings.seed * 0x9E3779B97F4A7C15ull | 1),
+      counter(counter),
+      tally(counter ? &counter->of(module, kernel) : nullptr) {
   for (const Region &region : regions) shadows.emplace_back(settings.races ? region.bytes : 0);
 }
 
@@ -20,6 +22,7 @@ Counts Machine::launch(unsigned blocks, unsigned block_threads, const char *para
   grid = blocks, threads = block_threads;
   arguments.assign(parameters, parameters + std::min<size_t>(bytes, kernel.entry_bytes));
   arguments.resize(kernel.parameter_bytes);
+  if (counter) return run_in_lockstep(), counts;
   std::vector<std::unique_ptr<Block>> active;
   for (unsigned next = 0; next < grid || !active.empty();) {
     while (next < grid && active.size() < settings.blocks) active.push_back(new_block(next++));
@@ -120,6 +123,7 @@ void Machine::release_barrier(Block &block) {
   }
   block.at_barrier = 0;
   counts.barriers++;
+  if (counter) join_paces(block);
 }
 // Nobody can go on: told of a lane that waits for another, which waits elsewhere or with another mask.
 void Machine::deadlock(const Block &block) const {

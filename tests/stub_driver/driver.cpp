@@ -26,6 +26,7 @@
 // Settings, from the environment of each process:
 //   STUB_GPUS         number of GPUs (1); CUDA_VISIBLE_DEVICES chooses among them as usual
 //   STUB_MEMORY       bytes of each (1 GiB)
+//   STUB_MULTIPROCESSORS of each (2)
 //   STUB_VERSION      version of CUDA that it is for (13000)
 //   STUB_CAPABILITY   compute capability times ten (90)
 //   STUB_RESIDENT     the most blocks of any kernel that a multiprocessor holds (64)
@@ -79,7 +80,7 @@ API cuDeviceGetAttribute(int *value, int attribute, CUdevice) {
     case 1: return *value = 1024, SUCCESS;              // threads a block
     case 8: return *value = 49152, SUCCESS;             // shared memory a block
     case 10: return *value = 32, SUCCESS;               // threads a warp
-    case 16: return *value = 2, SUCCESS;                // multiprocessors
+    case 16: return *value = (int)setting("STUB_MULTIPROCESSORS", 2), SUCCESS;
     case 75: return *value = capability / 10, SUCCESS;  // compute capability, major
     case 76: return *value = capability % 10, SUCCESS;  // minor
     default: return *value = 0, SUCCESS;
