@@ -104,8 +104,8 @@ def _steps(cities: int, width: int) -> int:
 def _bounded() -> Counted:
     case = _other("bounded-32", lambda: generate("tsp", "random-matrix", n=BOUNDED, seed=BOUNDED, high=1000))
     rounds = BOUND_ROUNDS[32] / ROUNDS
-    return Counted(case, rounds * bounds_floor(32, 1) / bounds_floor(BOUNDED, 1), rounds, 4,
-                   "min-adds of a round, rounds, squares of cities")
+    return Counted(case, rounds * bounds_floor(32, 1) / bounds_floor(BOUNDED, 1), rounds * 31 / (BOUNDED - 1), 4,
+                   "min-adds of a round; rounds and their layers; squares of cities")
 
 
 def _batch() -> Any:
