@@ -312,10 +312,17 @@ class Algorithm(ABC):
         """
 
     @abstractmethod
-    def trial(self, statement: Any, criteria: StopCriteria, ranks: int, device: Device, seed: int) -> Trial:
+    def trial(
+        self, statement: Any, criteria: StopCriteria, ranks: int, device: Device, seed: int, method: str = "",
+    ) -> Trial:
         """Do some of a job's work on this rank's device, to learn the time of all of it.
 
         It takes a second or two, or as long as a single piece of the work.
+
+        Parameters
+        ----------
+        method
+            As in `run`.
         """
 
     def again(self, statement: Any, contents: Contents) -> Verdict | None:

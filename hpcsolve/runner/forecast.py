@@ -126,9 +126,13 @@ def forecast(
         plan = planned.solver.plan(planned.statement, ranks, info, job.settings.stop)
         once = plan.shared_bytes
         free = once + max(0, available_memory() - once) // ranks if memory is None else memory
+        if device and info.kind == "cuda" and memory is None:
+            free = min(free, device.memory_free())
+        if plan.otherwise and max(plan.needed) > free:
+            plan = replace(plan.otherwise, details={**plan.otherwise.details, "method": plan.otherwise.note})
         process = process_bytes(plan.needed[0] if info.kind == "cpu" else plan.host_bytes[0] + once)
         process += MPI_BYTES if ranks > 1 else 0
-        phases = with_trial(phases, planned, ranks, device) if device else replace(phases, fault=fault)
+        phases = with_trial(phases, planned, ranks, device, plan.method) if device else replace(phases, fault=fault)
     threads = f"{counted(info.threads, 'thread')} of " if info.kind == "cpu" and device else ""
     name = f"{threads}{info.name or 'one CPU core'}"
     return Forecast(planned.job, planned.instance, plan, free, process, name, phases)
@@ -212,11 +216,11 @@ class Phases:
         return f"{'at most ' if self.trial and self.trial.open_end else ''}about {duration(seconds)}"
 
 
-def with_trial(phases: Phases, planned: PlannedRun, ranks: int, device: Device) -> Phases:
+def with_trial(phases: Phases, planned: PlannedRun, ranks: int, device: Device, method: str = "") -> Phases:
     """Return the phases with the time of solving, checking and writing, from a trial on a rank's device."""
     settings = planned.job.settings
     try:
-        trial = planned.solver.trial(planned.statement, settings.stop, ranks, device, settings.seed)
+        trial = planned.solver.trial(planned.statement, settings.stop, ranks, device, settings.seed, method)
         checking, writing = _afterwards(planned, trial, device)
     except HpcsolveError as error:
         return replace(phases, fault=str(error))

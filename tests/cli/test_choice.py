@@ -121,6 +121,19 @@ def test_the_memory_for_the_table_of_all_states_and_for_bounds():
     assert chosen(uniform_tsp(130, 1), Resources(ranks=3)) == ("ant-colony", {"colonies": 3}, ANTS)
 
 
+def test_a_gpu_has_the_table_of_all_states_as_far_as_its_memory_goes():
+    gpu, info = Gpu(0, "", "", "", 80 * 2**30, (9, 0), 132), DeviceInfo("cuda", "", "", "", 132)
+    tsp, solver = random_matrix(32), algorithm("held-karp")
+    parameters = solver.parameters(method="lattice")
+    for ranks in (1, 2):
+        most = max(plan_of(solver, tsp, parameters, ranks, info).needed)
+        for memory, stop in ((most, {}), (most - 1, {"seconds": SECONDS})):
+            assert chosen(tsp, Resources(ranks, gpu=replace(gpu, memory=memory))) == ("held-karp", {}, stop)
+    assert chosen(tsp, Resources(seconds=0.4, gpu=gpu)) == ("held-karp", {}, {"seconds": 0.4})  # of half a second
+    assert chosen(tsp, Resources(seconds=0.6, gpu=gpu)) == ("held-karp", {}, {})
+    assert chosen(tsp, ALONE) == ("held-karp", {}, {"seconds": SECONDS})
+
+
 def test_ants_have_as_many_colonies_as_fill_the_gpus_and_fit_in_them():
     """132 multiprocessors improve 132 * 32 tours at a time, and a colony has 25 ants."""
     few, many, solver = uniform_tsp(130, 1), uniform_tsp(1000, 1), algorithm("ant-colony")

@@ -133,7 +133,9 @@ class AntColony(Algorithm):
             search.close()
         return own.outcome(rank)
 
-    def trial(self, stated: TourSearch, criteria: StopCriteria, ranks: int, device: Device, seed: int) -> Trial:
+    def trial(
+        self, stated: TourSearch, criteria: StopCriteria, ranks: int, device: Device, seed: int, method: str = "",
+    ) -> Trial:
         """Iterate the colonies of a rank for a second."""
         tsp, parameters = stated.problem, stated.parameters
         if criteria == NO_STOP:

@@ -120,9 +120,14 @@ class HeldKarp(Algorithm):
         tsp = stated.problem
         if isinstance(tsp, TspBatch):
             return batch.plan(tsp, stated.question, ranks, info)
-        if stated.is_bounded(criteria):
+        if stated.is_bounded(criteria, info.kind):
             return _plan_by_bounds(stated, ranks, info)
-        table = replace(lattice.plan(stated, ranks, info.kind), method=LATTICE)
+        try:
+            table = replace(lattice.plan(stated, ranks, info.kind), method=LATTICE)
+        except HpcsolveError:
+            if not stated.is_bounded(criteria):
+                raise
+            return _plan_by_bounds(stated, ranks, info)  # as on a CPU
         if not stated.may_be_bounded():
             return table
         note = 'method: bounded, because the table of "lattice" does not fit in the memory'
@@ -142,7 +147,7 @@ class HeldKarp(Algorithm):
         if saved is not None:
             method = BOUNDED if bounded.LEVEL in saved.numbers else LATTICE
         if not method:
-            method = BOUNDED if stated.is_bounded(criteria) else LATTICE
+            method = _method(stated, criteria, device, comm)
         outcome = None
         if method == BOUNDED:
             outcome, proof = bounded.run(tsp, stated.orders, device, comm, report, criteria, checkpoints, seed)
@@ -157,7 +162,7 @@ class HeldKarp(Algorithm):
         return outcome
 
     def trial(
-        self, stated: TourStatement, criteria: StopCriteria, ranks: int, device: Device, seed: int
+        self, stated: TourStatement, criteria: StopCriteria, ranks: int, device: Device, seed: int, method: str = "",
     ) -> Trial:
         """Solve a random instance with states of the same kind, and as many cities as take a second at most.
 
@@ -167,7 +172,7 @@ class HeldKarp(Algorithm):
         tsp, parameters = stated.problem, stated.parameters
         if isinstance(tsp, TspBatch):
             return self._trial_of_batch(stated, ranks, device)
-        if stated.is_bounded(criteria):
+        if (method or _method(stated, criteria, device, SerialComm())) == BOUNDED:
             return self._trial_of_bounds(criteria, device, seed)
         draw: Callable[..., Tsp] = random_matrix
         if stated.plain:
@@ -230,6 +235,14 @@ def _plan_by_bounds(stated: TourStatement, ranks: int, info: DeviceInfo) -> Plan
                                f"({need.operation})"}
 
     return replace(bounded.plan(stated.problem, stated.orders, ranks, info, table), method=BOUNDED)
+
+
+def _method(stated: TourStatement, criteria: StopCriteria, device: Device, comm: Comm) -> str:
+    """Return the method of a run without a plan. Collective."""
+    if stated.is_bounded(criteria, comm.bcast(device.info.kind)):
+        return BOUNDED
+    as_on_a_cpu = not stated.is_bounded(criteria)
+    return LATTICE if as_on_a_cpu or lattice_fits(stated, device, comm) else BOUNDED
 
 
 def lattice_fits(stated: TourStatement, device: Device, comm: Comm) -> bool:

@@ -30,9 +30,11 @@ LARGEST_WEIGHT = 10**9
 MOST_BEST = 10**4
 """The most tours that `best` may ask for."""
 LATTICE_CITIES, ORDERED_CITIES = 28, 20
-"""The most cities for which `method = "auto"` takes the lattice: for plain sums, and for other questions.
+"""The most cities for which `method = "auto"` takes the lattice on a CPU: for plain sums, and for other questions.
 
-The lattice then takes about a second. For other questions its table takes up to eight times the memory and the work.
+The lattice then takes about a second. For other questions its table takes up to eight times the memory and the work. On
+a GPU a table for plain sums that fits in the memory is filled within a second (computed, jobs/benchmarks/gpu.md), so
+there memory alone is the limit. Nothing was computed for other questions there.
 """
 MOST_CITIES = MOST_INNER_CITIES + 1
 """The most cities of a cycle that any method takes: the first city, and those that a state's key of bounds holds."""
@@ -87,8 +89,9 @@ class Parameters(Table, frozen=True):
     method
         "lattice": the table of all states, whose memory doubles with each city; "bounded": states that a lower bound
         proves useless are dropped, for sums of costs by place alone; "auto": the lattice for up to 28 cities (20 with
-        other objectives and constraints) and where "bounded" is not possible, else "bounded". If one of them does not
-        fit in the memory, the other one takes over. The answer is the same.
+        other objectives and constraints), on GPUs for plain sums of as many cities as fit in their memory, and where
+        "bounded" is not possible, else "bounded". If one of them does not fit in the memory, the other one takes over.
+        The answer is the same.
     costs_sha256
         SHA-256 of the file of `costs`. hpcsolve writes it into the result's job, so that a file that has changed is
         refused when the job is run again.
@@ -136,10 +139,20 @@ class Parameters(Table, frozen=True):
         """Return whether an optimal tour is all that is asked for."""
         return not self.count and self.best == 1 and not self.arcs
 
-    def most_in_lattice(self, precedences: bool) -> int:
-        """Return the most cities for which "auto" takes the lattice. `precedences`: whether the instance has some."""
+    def most_in_lattice(self, precedences: bool, kind: str = "cpu") -> int:
+        """Return the most cities for which "auto" takes the lattice, as far as its table fits in the memory.
+
+        Parameters
+        ----------
+        precedences
+            Whether the instance has some.
+        kind
+            The kind of device, "cpu" or "cuda".
+        """
         plain = self.objective == "sum" and not (self.before or precedences or self.position or self.not_position)
-        return LATTICE_CITIES if plain else ORDERED_CITIES
+        if not plain:
+            return ORDERED_CITIES
+        return LATTICE_CITIES if kind == "cpu" else MOST_LATTICE_CITIES
 
     def why_not_bounded(self) -> str:
         """Return why bounds cannot solve what is asked for, in words, or ""."""
@@ -197,13 +210,15 @@ class TourStatement(Statement):
             return False
         return not isinstance(form, OrderProblem) or not by_bounds or bounded.fits(form)
 
-    def is_bounded(self, criteria: StopCriteria = NO_STOP) -> bool:
-        """Return whether the job is solved by bounds.
+    def is_bounded(self, criteria: StopCriteria = NO_STOP, kind: str = "cpu") -> bool:
+        """Return whether the job is solved by bounds, even if the lattice's table fits in the memory.
 
         Parameters
         ----------
         criteria
             Criteria to stop at, which the lattice cannot honour.
+        kind
+            The kind of device, "cpu" or "cuda".
 
         Raises
         ------
@@ -219,7 +234,7 @@ class TourStatement(Statement):
                 f'stop: only held-karp.method = "bounded" can be stopped early, but {obstacle}; remove [stop]')
         if own.method == "lattice" or obstacle or tsp.n < FEWEST_BOUNDED:
             return False
-        return own.method == "bounded" or stops or tsp.n > own.most_in_lattice(bool(tsp.precedences))
+        return own.method == "bounded" or stops or tsp.n > own.most_in_lattice(bool(tsp.precedences), kind)
 
     def may_be_bounded(self) -> bool:
         """Return whether bounds may solve the job in place of a lattice that does not fit in the memory."""

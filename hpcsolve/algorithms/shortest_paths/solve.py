@@ -139,7 +139,9 @@ class ShortestPaths(Algorithm):
             (keys, way), saved = _next(keys, way), None
         raise InputError("a path is longer than 2^64 - 2; divide the weights by a power of ten", graph.name)
 
-    def trial(self, stated: PathStatement, criteria: StopCriteria, ranks: int, device: Device, seed: int) -> Trial:
+    def trial(
+        self, stated: PathStatement, criteria: StopCriteria, ranks: int, device: Device, seed: int, method: str = "",
+    ) -> Trial:
         """Make some of the job's searches, evenly spaced among all, with the engine that makes all of them."""
         graph, asked, parameters, info = stated.problem, stated.question, stated.parameters, device.info
         total, keys = stated.searches, first_keys(graph)

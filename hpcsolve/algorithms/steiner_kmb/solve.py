@@ -148,7 +148,9 @@ class SteinerKmb(Algorithm):
                 return _searched(smaller, dual, closure_tree, setting)
             return _grown(smaller, dual, closure_tree, setting)
 
-    def trial(self, stated: TreeStatement, criteria: StopCriteria, ranks: int, device: Device, seed: int) -> Trial:
+    def trial(
+        self, stated: TreeStatement, criteria: StopCriteria, ranks: int, device: Device, seed: int, method: str = "",
+    ) -> Trial:
         """Run mode fast (a second for half a million vertices) and, for mode kmb, make some searches."""
         graph, parameters = stated.problem, stated.parameters
         small = TreeStatement(graph, msgspec.structs.replace(parameters, mode="fast", matrix=False, halt="bottleneck"))

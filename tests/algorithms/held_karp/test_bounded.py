@@ -15,6 +15,7 @@ import pytest
 
 from hpcsolve.algorithms import ant_colony, held_karp
 from hpcsolve.algorithms.base import StopCriteria, silent
+from hpcsolve.algorithms.held_karp import solve, statement
 from hpcsolve.algorithms.held_karp.bounded import devices
 from hpcsolve.algorithms.held_karp.bounded import run as bounded
 from hpcsolve.algorithms.held_karp.bounded.devices import Devices
@@ -23,14 +24,16 @@ from hpcsolve.algorithms.held_karp.bounded.prove import Proof, Prover, Watch
 from hpcsolve.algorithms.held_karp.bounded.relaxation import NO_PATH
 from hpcsolve.algorithms.held_karp.bounded.search import Budget, budget_of
 from hpcsolve.algorithms.held_karp.bounded.tighten import Tightener, good_order
+from hpcsolve.algorithms.held_karp.lattice import run as lattice
 from hpcsolve.algorithms.held_karp.orders import run as orders
 from hpcsolve.algorithms.held_karp.problem import order_problem
 from hpcsolve.algorithms.held_karp.statement import TourStatement
 from hpcsolve.answers.tour import Tour
 from hpcsolve.checkpoint.checkpoints import Checkpoints
 from hpcsolve.checkpoint.store import State
-from hpcsolve.device.base import Device
+from hpcsolve.device.base import Device, DeviceInfo
 from hpcsolve.device.host import HostDevice
+from hpcsolve.errors import InputError
 from hpcsolve.parallel.comm import Comm, SerialComm
 from hpcsolve.problems.generate.tsp import random_matrix
 from hpcsolve.problems.questions import TourQuestion, check_tour
@@ -123,6 +126,54 @@ def test_auto_takes_the_lattice_for_few_cities() -> None:
         parameters = held_karp.Parameters(objective=objective)
         few, many = (held_karp.ALGORITHM.statement(random_costs(n, 1), parameters) for n in (most, most + 1))
         assert (few.is_bounded(), many.is_bounded()) == (False, True)
+
+
+ON_A_GPU = DeviceInfo("cuda", "", "", "", 132)
+OF_A_GPU = int(0.97 * 139 * 2**30)
+"""Usable bytes of an H200."""
+
+
+def test_auto_takes_the_lattice_on_a_gpu_as_far_as_its_memory_goes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which is 34 cities, asymmetric. Where the lattice refuses the costs or the cities, bounds solve them."""
+    solver, parameters = held_karp.ALGORITHM, held_karp.Parameters()
+    assert [plan_of(solver, random_matrix(n), parameters, 1, ON_A_GPU).method for n in (29, 46, 47)] == [
+        "lattice", "lattice", "bounded"]
+    for n, method in ((34, "lattice"), (35, "bounded")):
+        memory = RankMemory("host", "cuda", "", 2**50, 2**50, OF_A_GPU)
+        chosen = that_fits(plan_of(solver, random_matrix(n), parameters, 1, ON_A_GPU), [memory])
+        assert chosen.method == method and chosen.note == (
+            "" if n == 34 else 'method: bounded, because the table of "lattice" does not fit in the memory')
+    need = plan_of(solver, random_matrix(30), parameters, 2, ON_A_GPU)
+    for spare, method in ((0, "lattice"), (-1, "bounded")):
+        memories = [RankMemory(host, "cuda", "", 2**50, 2**50, need.device_bytes[rank] + (spare if rank else 0))
+                    for rank, host in enumerate(("a", "b"))]
+        assert that_fits(need, memories).method == method
+    other = held_karp.Parameters(objective="latency")
+    assert [plan_of(solver, random_matrix(n), other, 1, ON_A_GPU).method for n in (20, 21)] == ["lattice", "bounded"]
+    stopped = StopCriteria(seconds=9)
+    assert solver.plan(solver.statement(random_matrix(30), parameters), 1, ON_A_GPU, stopped).method == "bounded"
+
+    def refuse(*_: object) -> None:
+        raise InputError("the costs do not fit")
+
+    monkeypatch.setattr(lattice, "plan", refuse)
+    assert plan_of(solver, random_matrix(29), parameters, 1, ON_A_GPU).method == "bounded"
+    with pytest.raises(InputError, match="do not fit"):
+        plan_of(solver, random_matrix(28), parameters, 1, ON_A_GPU)
+
+
+@pytest.mark.parametrize("symmetric", [False, True])
+def test_both_methods_of_auto_return_the_same_tour(symmetric: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a GPU by the lattice, or if that does not fit by bounds as on a CPU. Many tours are equally good."""
+    monkeypatch.setattr(statement, "LATTICE_CITIES", 12)
+    tsp, found = random_matrix(13, seed=4, high=9, symmetric=symmetric), []
+    for kind, most in ((HostDevice, 2**40), (Gpu, 2**40), (Gpu, 2**10)):
+        monkeypatch.setattr(solve, "memory_for_rank", lambda device, comm, most=most: most)
+        with kind(threads=1) as device:
+            outcome = held_karp.ALGORITHM.solve(tsp, device, SerialComm(), held_karp.Parameters())
+        assert ("mid_cities" in outcome.groups["layers"]) == (kind is Gpu and most > 2**10)
+        found.append((outcome.answer.cost, outcome.answer.tour.tolist(), outcome.answer.optimal))
+    assert found[0] == found[1] == found[2] and found[0][2]
 
 
 @pytest.mark.parametrize("parameters", [held_karp.Parameters(), held_karp.Parameters(objective="latency")])
