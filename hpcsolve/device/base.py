@@ -203,6 +203,8 @@ class Device(Protocol):
     info: DeviceInfo
     notes: list[str]
     """What the log should say about it after a run, a line each."""
+    seconds_copy: float
+    """Seconds that callers have waited for copies so far, without the work that was queued before these."""
 
     def memory_free(self) -> int:
         """Return the bytes that can be allocated now."""

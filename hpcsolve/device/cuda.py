@@ -19,6 +19,7 @@ from __future__ import annotations
 import ctypes
 import math
 import os
+import time
 import weakref
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
@@ -192,6 +193,7 @@ class CudaDevice(base.Device):
     threads: int = 1
     info: base.DeviceInfo = field(init=False)
     notes: list[str] = field(init=False, default_factory=list)
+    seconds_copy: float = 0.0
     allocated: int = 0
     memory_peak: int = 0
     context: CudaContext = field(init=False, repr=False)
@@ -222,6 +224,17 @@ class CudaDevice(base.Device):
     def calling(self, what: str) -> AbstractContextManager[Any]:
         """Give PyCUDA's driver module while this GPU's context is current. See `CudaContext.calling`."""
         return self.context.calling(what)
+
+    @contextmanager
+    def copying(self, nbytes: int, way: str) -> Iterator[Any]:
+        """Yield PyCUDA's driver once what is queued is done, and wait for the copies that are queued in the block."""
+        with self.calling(f"a copy of {nbytes} bytes {way} the GPU") as cuda:
+            self.downloads.advance_until_idle()
+            self.stream.synchronize()
+            started = time.perf_counter()
+            yield cuda
+            self.stream.synchronize()
+            self.seconds_copy += time.perf_counter() - started
 
     @property
     def is_open(self) -> bool:

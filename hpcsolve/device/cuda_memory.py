@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -128,11 +129,9 @@ class CudaBuffer:
         base.check_writable(self)
         base.check_host_array(self, array)
         source = np.asarray(array, order="C")
-        with self.device.calling(f"a copy of {self.nbytes} bytes to the GPU") as cuda:
+        with self.device.copying(self.nbytes, "to") as cuda:
             if self.nbytes:
-                self.device.downloads.advance_until_idle()
                 cuda.memcpy_htod_async(self.address, source, self.device.stream)
-                self.device.stream.synchronize()
 
     def download(self, into: NDArray[Any] | None = None) -> NDArray[Any]:
         """Return a copy, which is `into` (contiguous) if that is given."""
@@ -145,11 +144,9 @@ class CudaBuffer:
         base.check_host_array(self, into, contiguous=True)
         if started := self.device.downloads.start(self, into):
             return started
-        with self.device.calling(f"a copy of {self.nbytes} bytes from the GPU") as cuda:
+        with self.device.copying(self.nbytes, "from") as cuda:
             if self.nbytes:
-                self.device.downloads.advance_until_idle()
                 cuda.memcpy_dtoh_async(into, self.address, self.device.stream)
-                self.device.stream.synchronize()
         return base.DONE
 
     def copy_out(self, into: NDArray[Any], after: base.Mark) -> base.Copy:
@@ -307,8 +304,12 @@ class Downloads:
     def finish(self, download: CudaDownload) -> None:
         """Wait for all of a download."""
         with self.device.calling(_what(len(download.target))):
+            while download.missing and not download.ready.query():
+                self._advance()
+            started = time.perf_counter()
             while download.missing:
                 self._advance()
+            self.device.seconds_copy += time.perf_counter() - started
 
     def finish_from(self, allocation: Allocation) -> None:
         """Wait for all downloads from this memory."""
@@ -365,7 +366,6 @@ class Downloads:
             assert download.buffer is not None
             if not download.requested:
                 self.stream.wait_for_event(download.ready)
-                self.device.context.spare.append(download.ready)
             piece.download, piece.target = download, download.target[download.requested :][: self.piece_bytes]
             memory = piece.memory[: len(piece.target)]
             self.device.cuda.memcpy_dtoh_async(memory, download.buffer.address + download.requested, self.stream)
@@ -383,6 +383,7 @@ class Downloads:
         download.missing -= len(piece.target)
         if not download.missing:
             download.buffer = None
+            self.device.context.spare.append(download.ready)
         piece.target = piece.target[:0]
         self.free.append(piece)
 

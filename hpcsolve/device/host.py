@@ -85,16 +85,20 @@ class HostBuffer:
         """Copy `array` into it."""
         base.check_writable(self)
         base.check_host_array(self, array)
-        np.copyto(self.array, array)
+        self._copy(self.array, array)
 
     def download(self, into: NDArray[Any] | None = None) -> NDArray[Any]:
         """Return a copy, which is `into` if that is given."""
-        if into is None:
-            return self.array.copy()
-        base.check_host_array(self, into, contiguous=True)
-        if into is not self.array:
-            np.copyto(into, self.array)
-        return into
+        target = np.empty(self.shape, self.dtype) if into is None else into
+        base.check_host_array(self, target, contiguous=True)
+        if target is not self.array:
+            self._copy(target, self.array)
+        return target
+
+    def _copy(self, target: NDArray[Any], source: NDArray[Any]) -> None:
+        started = time.perf_counter()
+        np.copyto(target, source)
+        self.device.seconds_copy += time.perf_counter() - started
 
     def start_download(self, into: NDArray[Any]) -> base.Download:
         """Copy into an array."""
@@ -247,6 +251,7 @@ class HostDevice(base.Device):
     memory_peak: int = 0
     info: base.DeviceInfo = field(init=False)
     notes: list[str] = field(default_factory=list)
+    seconds_copy: float = 0.0
     libraries: dict[str, ctypes.CDLL] = field(default_factory=dict)
     kernels: dict[tuple[str, str], HostKernel] = field(repr=False, default_factory=dict)
     functions: dict[tuple[str, str], HostFunction] = field(repr=False, default_factory=dict)

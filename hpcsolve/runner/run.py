@@ -344,4 +344,4 @@ def rank_row(device: Device, reason: str, outcome: Outcome, seconds: Mapping[str
     """Return this rank's row of `/ranks`."""
     own = {"host": socket.gethostname(), "device": f"{device.info.name}: {reason}", "uuid": device.info.uuid}
     peaks = {"peak_bytes": device.memory_peak, "peak_resident_bytes": peak_resident_memory()}
-    return {**own, **peaks, **outcome.rank, **seconds}
+    return {**own, **peaks, "seconds_copy": device.seconds_copy, **outcome.rank, **seconds}

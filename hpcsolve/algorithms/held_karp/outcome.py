@@ -36,7 +36,6 @@ class Statistics:
     layer_timers: list[Timer] = field(default_factory=list)
     middle_timer: list[Timer] = field(default_factory=list)
     layer_bytes_sent: list[int] = field(default_factory=list)
-    seconds_copy: float = 0.0
     seconds_wait: float = 0.0
 
     def begin(self, device: Device, layers: int) -> None:
@@ -56,7 +55,6 @@ def rank_group(runs: Sequence[Statistics], operations: int, **others: int) -> di
         **others,
         "bytes_sent": sum(sum(run.layer_bytes_sent) for run in runs),
         "seconds_kernel": sum(timer.seconds for run in runs for timer in (*run.layer_timers, *run.middle_timer)),
-        "seconds_copy": sum(run.seconds_copy for run in runs),
         "seconds_wait": sum(run.seconds_wait for run in runs),
     }
 

@@ -6,7 +6,6 @@ targets that it looks for. Callers ask an engine what it delivers, and never whi
 
 from __future__ import annotations
 
-import time
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -151,12 +150,10 @@ class Solved:
 
     def wait(self) -> Solved:
         """Return itself when all of it is on the host, and free the buffers."""
-        started = time.perf_counter()
         for buffer, download in self.arriving:
             download.wait()
             buffer.free()
         self.arriving = []
-        (self.prepared.beside or self.prepared).seconds_copy += time.perf_counter() - started
         return self
 
 
@@ -195,8 +192,8 @@ class Prepared(ABC):
         The graph's buffers, by the names of the kernels' fields.
     held
         Groups of arguments whose buffers are freed at the end.
-    timer, seconds_copy
-        The seconds of the kernels, and those that the host waited for results after their searches had ended.
+    timer
+        The seconds of the kernels.
     restricted
         Whether so few vertices are seen that nothing can be checked on the device.
     line_shape
@@ -207,7 +204,6 @@ class Prepared(ABC):
     net: Mapping[str, int | Buffer]
     threads = BLOCK_THREADS
     blocks = 1
-    seconds_copy = 0.0
     restricted = False
     line_shape: tuple[int, int] | None = None
 

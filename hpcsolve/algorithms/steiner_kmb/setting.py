@@ -105,7 +105,7 @@ class TreeStatement(Statement):
 
 @dataclass(frozen=True)
 class Work:
-    """The work of a rank: arcs relaxed, seconds in kernels and in copies, bytes of rows sent, rounds (in mode best).
+    """The work of a rank: arcs relaxed, seconds in kernels, bytes of rows sent, rounds (in mode best).
 
     Attributes
     ----------
@@ -115,20 +115,19 @@ class Work:
 
     relaxed: int
     seconds: float
-    seconds_copy: float = 0.0
     sent: int = 0
     rounds: int = 0
     history: Sequence[tuple[int, float, int]] = ()
 
     def __add__(self, more: Work) -> Work:
         """Return the sum of some work and of what came after it, without a history."""
-        return Work(self.relaxed + more.relaxed, self.seconds + more.seconds, self.seconds_copy + more.seconds_copy,
-                    self.sent + more.sent, self.rounds + more.rounds)
+        return Work(self.relaxed + more.relaxed, self.seconds + more.seconds, self.sent + more.sent,
+                    self.rounds + more.rounds)
 
     def of_rank(self, waited: float = 0.0) -> dict[str, float | int]:
         """Return this rank's share of `/ranks`, given the seconds that it waited."""
         return {"operations": self.relaxed, "bytes_sent": self.sent, "seconds_kernel": self.seconds,
-                "seconds_copy": self.seconds_copy, "seconds_wait": waited}
+                "seconds_wait": waited}
 
 
 @dataclass

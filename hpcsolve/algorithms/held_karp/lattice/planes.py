@@ -264,10 +264,8 @@ class HalfRun:
             self.kernel(self.share.slices * self.share.chunk_size, BLOCK_THREADS, step=step, **self.arguments)
             timer.stop()
             if self.planes.crossing:
-                started = time.perf_counter()
                 under_way.append(self._exchange(step))
                 under_way[-1].start()
-                statistics.seconds_copy += time.perf_counter() - started
             if time.perf_counter() - reported > REPORT_SECONDS:
                 self.device.mark().wait()
                 report((step + 1) / len(whole))

@@ -292,7 +292,6 @@ class Table:
         leave, outgoing = self.slices.leaving(layer)
         if not incoming and not outgoing:
             return
-        started = time.perf_counter()
         if outgoing:
             self.pack(layer, leave)
         parts = [[(self.buffers[name].view(e.first, e.count), e.peer) for e in exchanges]
@@ -300,11 +299,10 @@ class Table:
         statistics.layer_bytes_sent[layer] += sum(view.nbytes for view, _ in parts[0])
         exchange = self.transport.exchange(0, *parts)
         exchange.start()
-        copied = time.perf_counter()
+        started = time.perf_counter()
         exchange.finish()
         self.transport.settle()
-        statistics.seconds_copy += copied - started
-        statistics.seconds_wait += time.perf_counter() - copied
+        statistics.seconds_wait += time.perf_counter() - started
 
     def pack(self, layer: int, first: NDArray[np.int64]) -> None:
         """Copy the values that other ranks need before a layer to `leaving`, as `Slices.leaving` says where."""
