@@ -288,9 +288,14 @@ class Share:
         return chunks(self.split, self.chunk_size)
 
     @property
+    def chunk_count(self) -> int:
+        """The number of `chunks`, without making them: a plan may be for more than there is memory for."""
+        return sum(-(-comb(self.split.mid, layer) // self.chunk_size) for layer in range(self.split.middle + 1))
+
+    @property
     def steps(self) -> int:
         """The number of steps of a half run: the slices with all top cities begin last."""
-        return len(self.chunks) + self.lag * self.split.top
+        return self.chunk_count + self.lag * self.split.top
 
     @property
     def slices(self) -> int:
@@ -312,7 +317,7 @@ class Share:
             return 0
         item = self.itemsize
         parts = max(len(stream.stages) + 1 for stream in self.half_runs())
-        tables = self.forward.table.nbytes + 4 * self.steps * parts + BINOMIAL.nbytes + self.chunks.nbytes
+        tables = self.forward.table.nbytes + 4 * self.steps * parts + BINOMIAL.nbytes + 12 * self.chunk_count
         tables += COST_STRIDE**2 * 4 + (item << self.split.low)
         best = 4 * self.slices * self.split.mid * self.stretches
         return self.stored_bytes() + max(self.stream_values() * item + tables, best)
