@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, TypeVar
 
@@ -275,6 +276,9 @@ class Device(Protocol):
 
     def mark(self) -> Copy:
         """Return a mark after all work that has been queued so far."""
+
+    def current(self) -> AbstractContextManager[Any]:
+        """Give a block in which other libraries of this process find the device, whose memory they are handed."""
 
     def synchronize(self) -> None:
         """Wait until the device has done all its work."""

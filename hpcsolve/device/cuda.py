@@ -324,6 +324,10 @@ class CudaDevice(base.Device):
         with self.calling("marking"):
             return CudaMark(self, self.context.mark(self.stream))
 
+    def current(self) -> AbstractContextManager[Any]:
+        """Give a block in which this GPU's context is current."""
+        return self.calling("a call of another library")
+
     def opened(self, handle: bytes) -> int:
         """Return the address here of another GPU's memory, which is opened once.
 

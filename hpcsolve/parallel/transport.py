@@ -22,6 +22,7 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -40,6 +41,29 @@ DATA, READY, TAKEN, KINDS = range(4)
 """What a message carries. It is part of the tag."""
 Part = tuple[Buffer, int]
 """Device memory, and the rank that it goes to or comes from."""
+
+
+@dataclass
+class DeviceMessage:
+    """A message from or to a device's own memory. MPI's calls for it need the device's context."""
+
+    device: Device
+    message: Message
+
+    def start(self) -> None:
+        """Start to send it, or to receive it."""
+        with self.device.current():
+            self.message.start()
+
+    def done(self) -> bool:
+        """Return whether it is not under way, or no longer."""
+        with self.device.current():
+            return self.message.done()
+
+    def free(self) -> None:
+        """Give up the message."""
+        with self.device.current():
+            self.message.free()
 
 
 class Leg(Protocol):
@@ -348,8 +372,11 @@ class Transport:
         return NotedIn(view, ready, taken, note, shared if self.ways[peer] == "shared" else bytes)
 
     def _message(self, turn: int, what: int, memory: NDArray[Any] | Buffer, peer: int, sends: bool) -> Message:
+        on_gpu, tag = not isinstance(memory, np.ndarray) and self.device.info.kind != "cpu", turn * KINDS + what
         given = memory if isinstance(memory, np.ndarray) else (memory.address, memory.nbytes)
-        message = self.comm.message(given, peer, sends, turn * KINDS + what)
+        with self.device.current() if on_gpu else nullcontext():
+            message = self.comm.message(given, peer, sends, tag)
+        message = DeviceMessage(self.device, message) if on_gpu else message
         self.messages.append((message, memory))  # which must live as long
         return message
 

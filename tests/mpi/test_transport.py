@@ -31,3 +31,25 @@ def test_every_way_has_the_same_bits(stub, start_ranks, tmp_path, ranks):
     lines = [line.split(" ", 2) for line in done.stdout.splitlines()]
     assert [(way, found) for way, found, _ in lines] == [(way, expected()) for way in SAID]
     assert all(re.search(SAID[way], notes) for way, _, notes in lines), done.stdout
+
+
+JOB = """
+algorithm = "held-karp"
+device = "cuda"
+output = "out.h5"
+instance = { generate = "random-matrix", n = 13 }
+[held-karp]
+method = "lattice"
+"""
+
+
+@pytest.mark.parametrize(("settings", "code", "words"), [
+    ({"ipc": 0}, 0, r"messages of rank 0: through page-locked memory that the ranks of a host share \(1 of 1\)"),
+    ({"ipc": 1, "HPCSOLVE_WAYS": "staged"}, 0, r"messages of rank 0: through page-locked memory \(1 of 1\)"),
+    ({"fail_pinned": 1}, 0, "proven optimal"),
+    ({"HPCSOLVE_WAYS": "peer nccl"}, 4, "HPCSOLVE_WAYS: nccl is no way of messages; there are peer, mpi, shared, stag"),
+])
+def test_what_is_refused_has_another_way(stub, mpiexec, tmp_path, settings, code, words):
+    (tmp_path / "job.toml").write_text(JOB)
+    done = mpiexec(2, "run", "job.toml", cwd=tmp_path, env=stub.environment(2, nvcc="single", **settings), timeout=200)
+    assert done.returncode == code and re.search(words, done.stdout + done.stderr), done.stdout + done.stderr
