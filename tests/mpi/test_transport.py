@@ -33,6 +33,16 @@ def test_every_way_has_the_same_bits(stub, start_ranks, tmp_path, ranks):
     assert all(re.search(SAID[way], notes) for way, _, notes in lines), done.stdout
 
 
+@pytest.mark.slow
+def test_a_stopped_run_goes_on_by_another_way_and_on_cpus(stub, start_ranks, tmp_path):
+    environment = stub.environment(2, nvcc="single", ipc=1, trace=tmp_path / "calls")
+    command = (sys.executable, "-m", "tests.mpi.transport_program", tmp_path / "checkpoints")
+    (tmp_path / "checkpoints").mkdir()
+    done = start_ranks(2, *command, timeout=200, env=environment)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert {*SAID, "cpu"} <= set(done.stdout.split())
+
+
 JOB = """
 algorithm = "held-karp"
 device = "cuda"

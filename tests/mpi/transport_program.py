@@ -8,26 +8,36 @@ most one copy for each other rank in a step, and as many bytes as planned.
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import sys
-from itertools import pairwise
+from itertools import count, cycle, pairwise
 from pathlib import Path
 from unittest import mock
 
 import numpy as np
 
+from hpcsolve.algorithms import held_karp
 from hpcsolve.algorithms.base import silent
 from hpcsolve.algorithms.held_karp.lattice import planes, split
 from hpcsolve.algorithms.held_karp.lattice.reduce import ReducedCosts
 from hpcsolve.algorithms.held_karp.lattice.split import Pace, Share, Split
 from hpcsolve.algorithms.held_karp.outcome import Statistics
+from hpcsolve.checkpoint.checkpoints import Checkpoints, Writer
+from hpcsolve.checkpoint.checkpoints import Pace as Pacing
+from hpcsolve.checkpoint.saved import newest
+from hpcsolve.checkpoint.store import take_lease
 from hpcsolve.device.base import Device
+from hpcsolve.device.host import HostDevice
 from hpcsolve.device.select import open_device
-from hpcsolve.parallel.comm import Comm
+from hpcsolve.errors import Stopped
+from hpcsolve.parallel.comm import Comm, SerialComm
 from hpcsolve.parallel.launch import guard
+from hpcsolve.problems.generate.tsp import random_matrix
 from hpcsolve.wording import show
 
 SPLIT = Split(5, 7, 4)
+WAYS = ("staged", "shared", "peer", "mpi")
 HOST = ("staged", "shared")
 """Ways through the host's memory."""
 PACES = {"cpu": Pace(16, 1, 2), "cuda": Pace(16, 1, 4)}
@@ -82,13 +92,39 @@ def check_calls(calls: list[tuple[str, str, str, int]], way: str, comm: Comm) ->
     assert sum(comm.allgather(moved["across"])) == (all_sent if way == "peer" else 0)
 
 
-def main(comm: Comm) -> int:
-    """Try each way, and print the hashes on rank 0."""
+def resumed(comm: Comm, device: Device, folder: Path) -> None:
+    """Run a job that stops again and again and goes on by another way, also on CPUs. Rank 0 prints the ways taken."""
+    tsp, parameters, used = random_matrix(17, seed=4), held_karp.Parameters(method="lattice"), list[str]()
+    with HostDevice(threads=1) as cpu:
+        expected = held_karp.ALGORITHM.solve(tsp, cpu, SerialComm(), parameters).answer.tour.tolist()
+        for patience, way in enumerate(cycle((*WAYS, "cpu")), start=2):
+            os.environ["HPCSOLVE_WAYS"], comm.takes_gpu_memory = "staged" if way == "cpu" else way, way == "mpi"
+            saved, looks = newest(folder, comm, print), count()
+            writer = Writer(folder, comm, take_lease(folder) if comm.rank == 0 else None, "", saved)
+            checkpoints = Checkpoints(lambda: next(looks) + 1 >= patience, saved, writer, Pacing(math.inf))  # noqa: B023
+            used.append(way)
+            try:
+                found = held_karp.ALGORITHM.solve(tsp, cpu if way == "cpu" else device, comm, parameters,
+                                                  checkpoints=checkpoints)
+            except Stopped:
+                continue
+            assert found.answer.tour.tolist() == expected
+            break
+    if comm.rank == 0:
+        show(" ".join(used))
+
+
+def main(comm: Comm, *words: str) -> int:
+    """Try each way, and print the hashes on rank 0; or with a folder for checkpoints, go on by other ways."""
     trace = Path(f"{os.environ['STUB_TRACE']}.{os.getpid()}")
     device, _ = open_device("cuda", comm)
     with device, mock.patch.dict(split.PACE, PACES):
         device.zeros(1, np.uint8).download()  # makes the file
-        for way in ("staged", "shared", "peer", "mpi"):
+        if words:
+            with mock.patch("hpcsolve.checkpoint.checkpoints.SECONDS_BETWEEN", 0.0):  # ranks agree at each boundary
+                resumed(comm, device, Path(words[0]))
+            return 0
+        for way in WAYS:
             os.environ["HPCSOLVE_WAYS"], seen = f"{way} staged", len(trace.read_text().splitlines())
             comm.takes_gpu_memory = way == "mpi"  # as the stub's is: it is the host's
             device.notes.clear()
@@ -101,4 +137,4 @@ def main(comm: Comm) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(guard(main))
+    sys.exit(guard(lambda comm: main(comm, *sys.argv[1:])))

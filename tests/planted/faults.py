@@ -190,4 +190,10 @@ FAULTS = (
     Fault("bands of a table on several ranks", "cli/test_tables.py::test_ranks_and_threads_make_the_same_bytes",
         "max(a, start), min(b, stop)) for rank",
         "a, min(b, stop)) for rank"),
+    Fault("planes that arrive too late", "mpi/test_transport.py::test_every_way_has_the_same_bits",
+        "if not self.sends:\n            self.copy.join()",
+        "if self.sends:\n            self.copy.join()"),
+    Fault("memory that is read before it is ready", "mpi/test_transport.py::test_every_way_has_the_same_bits",
+        "if self.owes and self.copy.done():\n            self.ready.start()",
+        "if self.owes:\n            self.ready.start()"),
 )

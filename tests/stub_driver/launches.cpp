@@ -115,7 +115,7 @@ API cuEventCreate(Event **event, unsigned) {
 API cuEventRecord(Event *event, void *stream) {
   ON_STREAM(stream);
   if (!device.events.count(event)) return INVALID_HANDLE;
-  auto mark = event->mark = std::make_shared<Mark>(Mark{&device.stream(stream), 0, false, {}});
+  auto mark = event->mark = std::make_shared<Mark>(Mark{&device.stream(stream), 0, false, false, {}});
   mark->number = mark->stream->given() + 1;
   mark->stream->add([=] {
     mark->moment = std::chrono::steady_clock::now();
@@ -131,8 +131,8 @@ API cuEventSynchronize(Event *event) {
 API cuEventQuery(Event *event) {
   WITH_EVENT(event);
   if (!event->mark || event->mark->reached) return SUCCESS;
-  event->mark->stream->drain(event->mark->number);  // the next question will be answered
-  return NOT_READY;
+  if (!event->mark->asked) return event->mark->asked = true, NOT_READY;  // nothing is done until it is asked again
+  return event->mark->stream->drain(event->mark->number), device.failure;
 }
 API cuEventElapsedTime_v2(float *milliseconds, Event *start, Event *end) {
   WITH_EVENT(start);

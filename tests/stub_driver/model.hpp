@@ -199,7 +199,7 @@ class Stream {
 struct Mark {
   Stream *stream;
   size_t number;
-  bool reached = false;
+  bool reached = false, asked = false;
   std::chrono::steady_clock::time_point moment;
 };
 
