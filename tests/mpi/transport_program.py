@@ -115,7 +115,7 @@ def resumed(comm: Comm, device: Device, folder: Path) -> None:
 
 
 def main(comm: Comm, *words: str) -> int:
-    """Try each way, and print the hashes on rank 0; or with a folder for checkpoints, go on by other ways."""
+    """Try each way, and print the hashes on rank 0. With a folder for checkpoints, go on by other ways instead."""
     trace = Path(f"{os.environ['STUB_TRACE']}.{os.getpid()}")
     device, _ = open_device("cuda", comm)
     with device, mock.patch.dict(split.PACE, PACES):
