@@ -149,7 +149,7 @@ def numpy_program(tsp: Tsp, question: TourQuestion) -> int | None:
     if question.objective == "lexicographic":
         dearest = numpy_program(tsp, replace(question, objective="bottleneck"))
         allowed = np.where(tsp.cost > (MISSING if dearest is None else dearest), NO_ARC, tsp.cost)
-        return numpy_program(replace(tsp, cost=allowed), replace(question, objective="sum"))
+        return numpy_program(tsp.with_costs(allowed), replace(question, objective="sum"))
     n, sets = tsp.n, np.arange(1 << tsp.n)
     size = sum((sets >> city & 1 for city in range(n)), np.zeros_like(sets))
     first = 0 if question.path == "cycle" and question.start is None else question.start

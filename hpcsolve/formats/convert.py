@@ -95,11 +95,25 @@ def _read(
 
 def _lost_of_tsp(tsp: Tsp, copy: Tsp) -> list[str]:
     """Return what the copy lacks: names, labels, coordinates. Raises `InputError` if it has other costs."""
-    same = tsp.n == copy.n and np.array_equal(tsp.cost == NO_ARC, copy.cost == NO_ARC)
-    arcs = tsp.cost != NO_ARC
-    if not same or not _equal(tsp.cost[arcs], tsp.scale, copy.cost[arcs], copy.scale):
+    if tsp.n != copy.n or not (_same_points(tsp, copy) or _same_costs(tsp, copy)):
         raise InputError("the target's format cannot express its costs; choose another suffix", tsp.name)
     return _lost_labels(tsp, copy, tsp.city_names, copy.city_names, np.arange(tsp.n))
+
+
+def _same_points(tsp: Tsp, copy: Tsp) -> bool:
+    """Return whether the costs are the same distances between the same coordinates."""
+    if not tsp.metric or tsp.metric != copy.metric or tsp.coordinates is None or copy.coordinates is None:
+        return False
+    return np.array_equal(tsp.coordinates, copy.coordinates)
+
+
+def _same_costs(tsp: Tsp, copy: Tsp) -> bool:
+    """Return whether all costs are the same."""
+    for (_, old), (_, new) in zip(tsp.row_blocks(), copy.row_blocks(), strict=True):
+        arcs = old != NO_ARC
+        if not (np.array_equal(arcs, new != NO_ARC) and _equal(old[arcs], tsp.scale, new[arcs], copy.scale)):
+            return False
+    return True
 
 
 def _lost_of_graph(graph: Graph, copy: Graph) -> list[str]:

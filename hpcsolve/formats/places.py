@@ -16,10 +16,10 @@ from hpcsolve.errors import InputError
 from hpcsolve.formats.files import InputFile, decode, write_text
 from hpcsolve.formats.tables import Row, cells_of, delimiter_of, shortest
 from hpcsolve.problems import geographic
-from hpcsolve.problems.distances import distance_matrix, metres
+from hpcsolve.problems.distances import GREAT_CIRCLE
 from hpcsolve.problems.notes import not_used
 from hpcsolve.problems.rounding import Precision, is_number
-from hpcsolve.problems.tsp import NO_ARC, Tsp, require_memory
+from hpcsolve.problems.tsp import Tsp
 from hpcsolve.wording import shown
 
 _HEADER = re.compile(rb"(?:[ \t]*(?:#[^\n]*)?\n)*([^\n]*)")
@@ -67,7 +67,6 @@ def read_places(file: InputFile, precision: Precision | None = None) -> Tsp:
         body.append(Row(line, cells))
     if not body:
         raise file.error("there are no places below the header", title_line)
-    require_memory(len(body))
     labels = None if columns.label is None else _labels(file, body, columns.label, columns.name is not None)
     named = columns.name is not None or labels is None
     latitudes, longitudes = zip(*places)
@@ -141,11 +140,9 @@ def write_places(tsp: Tsp, path: str) -> None:
         The file cannot be written.
     """
     places = tsp.coordinates
-    if places is None or tsp.coordinates_kind != geographic.DEGREES or tsp.scale != 1:
+    if places is None or tsp.coordinates_kind != geographic.DEGREES:
         raise InputError("has no latitudes and longitudes in decimal degrees; write it as .tsp or .npy", tsp.name)
-    cost = distance_matrix(places, metres)
-    np.fill_diagonal(cost, NO_ARC)
-    if not np.array_equal(cost, tsp.cost):
+    if tsp.metric != GREAT_CIRCLE:
         raise InputError("its costs are not its great-circle distances; write it as .tsp or .npy", tsp.name)
     stream = io.StringIO()
     table = csv.writer(stream, lineterminator="\n")

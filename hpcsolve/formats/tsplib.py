@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,11 +23,11 @@ from numpy.typing import NDArray
 
 from hpcsolve.errors import InputError
 from hpcsolve.formats.files import InputFile, decode, words
-from hpcsolve.problems.distances import FUNCTIONS, dimensions, distance_matrix
+from hpcsolve.problems.distances import FUNCTIONS, dimensions
 from hpcsolve.problems.geographic import DEGREES_MINUTES
 from hpcsolve.problems.notes import not_used
-from hpcsolve.problems.rounding import BadNumber, Costs, Precision, Rounding, costs_of, is_number, whole_numbers
-from hpcsolve.problems.tsp import NO_ARC, Tsp, from_costs, require_memory
+from hpcsolve.problems.rounding import NUMBER, BadNumber, Costs, Precision, Rounding, costs_of, is_number, whole_numbers
+from hpcsolve.problems.tsp import NO_ARC, Tsp, from_costs, from_points, require_memory
 from hpcsolve.wording import counted, did_you_mean, nearest, not_solved, shown
 
 KEYS = (
@@ -57,6 +58,12 @@ _KEYWORD = re.compile(rb"(?mi)^[ \t]*(?!(?:inf|infinity|nan)\b)([a-z]\w*)[ \t]*(
 TYPES = ("TSP", "ATSP", "SOP")
 _A_TOUR = "this is a tour, not an instance; give the .tsp or .atsp file that it is a tour of"
 _LINE = re.compile(r"(?m)^CITY (\d{1,18}) (.+)$")
+
+
+@cache
+def _wrong_city(axes: int) -> re.Pattern[bytes]:
+    """Return what finds a line that is neither blank nor a city's number, of at most 15 digits, and its coordinates."""
+    return re.compile(rb"(?m)^(?!(?:[ \t]*\d{1,15}(?:[ \t]+" + NUMBER.encode() + rb"){%d})?[ \t]*$)" % axes)
 
 
 class Listed(NamedTuple):
@@ -214,18 +221,28 @@ class TsplibParts:
         labels, coordinates = self._coordinates(section, n, dimensions(weight_type))
         if weight_type == "GEO":
             self._refuse_decimal_degrees(section, coordinates)
-        require_memory(n)
+        kind = DEGREES_MINUTES if weight_type == "GEO" else ""
         try:
-            cost = distance_matrix(coordinates, FUNCTIONS[weight_type])
+            return from_points(coordinates, weight_type, self.text("NAME"), labels, comment=self.text("COMMENT"),
+                               coordinates_kind=kind)
         except OverflowError:
             message = f"the coordinates are so large that a tour of {n} cities may overflow 62 bits; scale them down"
             raise self.file.error(message, section.line) from None
-        kind = DEGREES_MINUTES if weight_type == "GEO" else ""
-        return from_costs(cost, self.text("NAME"), labels=labels, coordinates=coordinates, comment=self.text("COMMENT"),
-                          coordinates_kind=kind)
 
     def _coordinates(self, section: TsplibSection, n: int, axes: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Return the labels, shape (n,), and coordinates, shape (n, axes), of a section with one city on each line."""
+        text = self.file.content[section.begin : section.end]
+        if text.strip() and not _wrong_city(axes).search(text):
+            table = np.fromstring(text, np.float64, sep=" ").reshape(-1, axes + 1)
+            labels = table[:, 0].astype(np.int64)
+            if len(table) == n and np.isfinite(table).all() and len(np.unique(labels)) == n:
+                return labels, table[:, 1:].copy()
+        return self._coordinates_by_line(section, n, axes)
+
+    def _coordinates_by_line(
+        self, section: TsplibSection, n: int, axes: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Return the same, line by line, which finds the line of a fault."""
         seen: dict[int, int] = {}
         points: list[list[float]] = []
         line = section.line
@@ -428,6 +445,7 @@ def parts_of(file: InputFile) -> TsplibParts:
         A keyword or section is given twice, a section is unknown, or a line is neither a keyword nor in a section.
     """
     keys: dict[str, KeyValue] = {}
+    comments: list[str] = []
     sections: dict[str, TsplibSection] = {}
     for line, found, begin, end in file.parts(_KEYWORD):
         word = found[1].decode().upper() if found else ""
@@ -447,12 +465,15 @@ def parts_of(file: InputFile) -> TsplibParts:
             sections[word] = TsplibSection(word, line, begin, end)
             continue
         if found is not None:
-            value, before = decode(found[3]).strip(), keys.get(word)
-            keys[word] = KeyValue(value, line) if before is None else KeyValue(f"{before.value}\n{value}", before.line)
+            value = decode(found[3]).strip()
+            keys.setdefault(word, KeyValue(value, line))
+            comments += [value] if word == "COMMENT" else []
         stray = re.compile(rb"\S[^\n]*").search(file.content, begin, end)
         if stray is not None:
             message = f"neither a keyword nor in a section: {shown(decode(stray[0]))}"
             raise file.error(message, file.line(stray.start()))
+    if comments:
+        keys["COMMENT"] = replace(keys["COMMENT"], value="\n".join(comments))
     return TsplibParts(file, keys, sections)
 
 
@@ -470,7 +491,7 @@ def integer_of(word: str) -> int | None:
 def with_names(tsp: Tsp) -> Tsp:
     """Return the instance with city names if its comment has a line `CITY LABEL NAME` for each city."""
     found = {int(label): name for label, name in _LINE.findall(tsp.comment)}
-    if tsp.city_names or set(found) != set(tsp.labels.tolist()):
+    if tsp.city_names or len(found) != tsp.n or set(found) != set(tsp.labels.tolist()):
         return tsp
     rest = re.sub(r"(?m)^CITY \d+ .+\n?", "", tsp.comment).strip()
     return replace(tsp, city_names=tuple(found[label].strip() for label in tsp.labels.tolist()), comment=rest)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,15 +10,14 @@ from numpy.typing import ArrayLike, NDArray
 from hpcsolve.errors import InputError
 from hpcsolve.formats.files import write_text
 from hpcsolve.formats.tables import decimal, shortest
-from hpcsolve.problems.distances import FUNCTIONS, distance_matrix
-from hpcsolve.problems.geographic import DEGREES_MINUTES
+from hpcsolve.problems.distances import FUNCTIONS
 from hpcsolve.problems.tsp import NO_ARC, Tsp
 
 
 def write_tsplib(tsp: Tsp, path: str) -> None:
     """Write an instance, completely or not at all, so that `read` returns the same costs.
 
-    It is written as EUC_2D (or GEO) if that gives the same costs from the coordinates, else as EXPLICIT FULL_MATRIX.
+    Costs that are one of TSPLIB's distances are written as coordinates, others as EXPLICIT FULL_MATRIX.
     Cities of a matrix without coordinates are numbered from 1. Names of cities stand in the comment. Decimal costs are
     written as decimals, which TSPLIB itself does not have.
 
@@ -40,17 +38,10 @@ def write_tsplib(tsp: Tsp, path: str) -> None:
 
 def tsplib_text(tsp: Tsp) -> str:
     """Return the text that `write_tsplib` writes."""
-    forbidden = tsp.cost == NO_ARC
-    np.fill_diagonal(forbidden, False)
-    if tsp.precedences:
-        first, second = np.array(tsp.precedences).T
-        forbidden[second, first] = False
-    if forbidden.any():
-        row, column = np.argwhere(forbidden)[0]
-        what = f"{tsp.name} has no arc from city {tsp.labels[row]} to {tsp.labels[column]}"
-        raise InputError(f"{what}, which TSPLIB cannot express; write it as {tsp.name}.npy")
-    weight_type = "GEO" if tsp.coordinates_kind == DEGREES_MINUTES else "EUC_2D"
-    from_coordinates = _is_distance(tsp, weight_type)
+    from_coordinates = tsp.metric in FUNCTIONS and bool(tsp.labels.min() >= 0)
+    first, second = np.array(tsp.precedences, dtype=np.int64).reshape(-1, 2).T
+    if not tsp.metric:
+        _require_arcs(tsp, first, second)
     labels = tsp.labels if from_coordinates or _is_drawable(tsp) else np.arange(1, tsp.n + 1)
     names = [f"CITY {label} {_one_line(name)}" for label, name in zip(labels.tolist(), tsp.city_names)]
     head = [f"NAME : {_one_line(tsp.name)}", *_comments("\n".join([*names, tsp.comment]))]
@@ -60,24 +51,22 @@ def tsplib_text(tsp: Tsp) -> str:
             raise InputError(f"{tsp.name} has negative costs, which a SOP file cannot express beside precedences")
         head[-2], cost = "TYPE : SOP", tsp.cost.copy()
         cost[second, first] = -tsp.scale
-        tsp, from_coordinates = replace(tsp, cost=cost), False
+        tsp = tsp.with_costs(cost)
     body: Iterable[str] = _matrix_lines(tsp)
     if from_coordinates and tsp.coordinates is not None:
-        body = [f"EDGE_WEIGHT_TYPE : {weight_type}", "NODE_COORD_SECTION", *_points(tsp.labels, tsp.coordinates)]
+        body = [f"EDGE_WEIGHT_TYPE : {tsp.metric}", "NODE_COORD_SECTION", *_points(tsp.labels, tsp.coordinates)]
     return "\n".join([*head, *body, "EOF", ""])
 
 
-def _is_distance(tsp: Tsp, weight_type: str) -> bool:
-    """Return whether TSPLIB's distances between the coordinates are the costs."""
-    points = tsp.coordinates
-    if points is None or points.shape[1] != 2 or tsp.scale != 1 or tsp.labels.min() < 0:
-        return False
-    try:
-        cost = distance_matrix(points, FUNCTIONS[weight_type])
-    except OverflowError:
-        return False
-    np.fill_diagonal(cost, NO_ARC)
-    return np.array_equal(cost, tsp.cost)
+def _require_arcs(tsp: Tsp, first: NDArray[np.int64], second: NDArray[np.int64]) -> None:
+    """Refuse a matrix without an arc, unless it leads from a city of `second` to one of `first` that comes before."""
+    forbidden = tsp.cost == NO_ARC
+    np.fill_diagonal(forbidden, False)
+    forbidden[second, first] = False
+    if forbidden.any():
+        row, column = np.argwhere(forbidden)[0]
+        what = f"{tsp.name} has no arc from city {tsp.labels[row]} to {tsp.labels[column]}"
+        raise InputError(f"{what}, which TSPLIB cannot express; write it as {tsp.name}.npy")
 
 
 def _matrix_lines(tsp: Tsp) -> Iterator[str]:

@@ -1,9 +1,9 @@
-"""Distances between points: the functions of TSPLIB 95, for whole matrices, and great circles in metres.
+"""Distances between points: the functions of TSPLIB 95, and great circles in metres.
 
 Source: G. Reinelt, TSPLIB 95 (documentation of the library, section 2), and its list of frequent questions for GEO:
 degrees are truncated, not rounded, and PI is 3.141592. `nint(x)` is floor(x + 1/2); all distances are double precision.
-Each function takes one block of cities and all cities, shapes (b, 1, d) and (1, n, d), and gives float64 (b, n)
-whose values are integers.
+Each function takes points of shapes (..., d), which are broadcast, and gives float64 (...) whose values are integers,
+the same in both directions.
 
 Source of the great circles: R. W. Sinnott, Virtues of the Haversine, Sky and Telescope 68 (1984), page 159. Such a
 distance differs from the distance on the Earth's ellipsoid by at most about 0.6 per cent.
@@ -17,8 +17,6 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.problems.rounding import largest_cost
-
 Points = NDArray[np.float64]
 Distance = Callable[[Points, Points], NDArray[np.float64]]
 
@@ -27,42 +25,6 @@ EARTH_RADIUS = 6_371_008.7714
 
 Source: H. Moritz, Geodetic Reference System 1980, Journal of Geodesy 74 (2000), pages 128 to 133.
 """
-_BLOCK_ENTRIES = 1 << 17
-"""Number of matrix entries that are computed at a time, so that temporary arrays take 1 MiB each."""
-
-
-def distance_matrix(points: Points, distance: Distance) -> NDArray[np.int64]:
-    """Return the distances between all cities.
-
-    Parameters
-    ----------
-    points
-        Shape (n, 2 or 3), finite.
-    distance
-        `metres`, or one of `FUNCTIONS`.
-
-    Returns
-    -------
-    cost
-        Shape (n, n), int64, diagonal included.
-
-    Raises
-    ------
-    OverflowError
-        A distance is above `largest_cost(n)`, as distances in metres never are.
-    """
-    n, largest = len(points), float(largest_cost(len(points)))
-    cost = np.empty((n, n), dtype=np.int64)
-    step = max(_BLOCK_ENTRIES // max(n, 1), 1)
-    with np.errstate(over="ignore", invalid="ignore"):
-        for begin in range(0, n, step):
-            block = distance(points[begin : begin + step, None], points[None])
-            if not (block <= largest).all():
-                raise OverflowError
-            cost[begin : begin + step] = block
-    return cost
-
-
 def dimensions(edge_weight_type: str) -> int:
     """Return the number of coordinates of a city for an EDGE_WEIGHT_TYPE: 2 or 3."""
     return 3 if edge_weight_type.endswith("3D") or edge_weight_type.startswith("XRAY") else 2
@@ -156,3 +118,19 @@ def great_circle(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.f
 def metres(a: Points, b: Points) -> NDArray[np.float64]:
     """Return great-circle distances in whole metres."""
     return np.floor(great_circle(a, b) + 0.5)
+
+
+GREAT_CIRCLE = "GREAT_CIRCLE"
+METRICS: Mapping[str, Distance] = {**FUNCTIONS, GREAT_CIRCLE: metres}
+"""The function of every metric: an EDGE_WEIGHT_TYPE of coordinates, or `GREAT_CIRCLE` of degrees."""
+ON_THE_GLOBE = ("GEO", GREAT_CIRCLE)
+"""The metrics whose functions have sines and cosines, whose last bits differ between machines."""
+
+
+def bounded_distance(points: Points, metric: str) -> float:
+    """Return a number that no distance between the points is above, at most some hundred times the largest one."""
+    if metric in ON_THE_GLOBE:
+        return 4 * EARTH_RADIUS
+    with np.errstate(over="ignore"):
+        extent = float(np.ptp(points, axis=0).sum())
+    return 1.01 * (100 if metric.startswith("XRAY") else 1) * extent + 2

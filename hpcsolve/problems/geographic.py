@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hpcsolve.errors import InputError
-from hpcsolve.problems.distances import distance_matrix, metres
-from hpcsolve.problems.tsp import Tsp, from_costs, require_memory
+from hpcsolve.problems.distances import GREAT_CIRCLE
+from hpcsolve.problems.tsp import Tsp, from_points
 
 DEGREES = "degrees"
 """`coordinates_kind` of latitude and longitude, in this order, in decimal degrees."""
@@ -53,10 +53,9 @@ def from_places(
     numbers = np.arange(1, n + 1) if labels is None else np.asarray(labels, dtype=np.int64)
     if len(city_names) not in (0, n) or numbers.shape != (n,) or len(np.unique(numbers)) < n:
         raise InputError(f"{n} places need {n} city names, or none, and {n} different labels, or none", name)
-    require_memory(n)
-    cost = distance_matrix(places, metres)
-    tsp = from_costs(cost, name, labels=numbers, coordinates=places, city_names=city_names, coordinates_kind=DEGREES)
-    return replace(tsp, notes=notes)
+    return from_points(
+        places, GREAT_CIRCLE, name, numbers, city_names=city_names, coordinates_kind=DEGREES, notes=notes,
+    )
 
 
 def out_of_range(value: float, what: str) -> str | None:

@@ -91,7 +91,7 @@ def notes_on(problem: Tsp | TspBatch | Graph) -> Iterator[str]:
 
 def _negative_costs(tsp: Tsp) -> Iterator[str]:
     """Yield the note on negative costs among positive ones: -1 may mean that there is no arc."""
-    if tsp.cost.min() >= 0 or not ((tsp.cost > 0) & (tsp.cost != NO_ARC)).any():
+    if tsp.metric or tsp.cost.min() >= 0 or not ((tsp.cost > 0) & (tsp.cost != NO_ARC)).any():
         return
     negative = tsp.cost < 0
     row, column = (int(index) for index in np.unravel_index(np.argmax(negative), negative.shape))

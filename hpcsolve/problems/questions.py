@@ -136,7 +136,7 @@ class TourQuestion:
         if missing.any():
             leg = int(np.argmax(missing))
             raise ValueError(f"leg {leg + 1}: no arc from city {tsp.labels[tails[leg]]} to {tsp.labels[heads[leg]]}")
-        taken = set(zip(tails.tolist(), heads.tolist(), strict=True))
+        taken = set(zip(tails.tolist(), heads.tolist(), strict=True)) if self.forbidden else ()
         for a, b in self.forbidden:
             if (a, b) in taken:
                 raise ValueError(f"the tour goes from city {tsp.labels[a]} to {tsp.labels[b]}, which is forbidden")
@@ -190,7 +190,7 @@ class TourQuestion:
         """Return the cost of each leg of a tour, without weights."""
         tails, heads = leg_ends(np.asarray(tour).astype(np.int64), self.path)
         if self.leg_costs is None:
-            return tsp.cost[tails, heads]
+            return tsp.between(tails, heads)
         return self.leg_costs[np.arange(len(tails)), tails, heads]
 
     def departures(self, tsp: Tsp, tour: ArrayLike) -> NDArray[np.int64] | None:
@@ -277,4 +277,4 @@ def check_tour(tsp: Tsp, tour: ArrayLike, path: str = "cycle", start: int | None
 def dearest_leg(tsp: Tsp, tour: ArrayLike, path: str) -> int:
     """Return the cost of a tour's dearest leg, 0 for a single city."""
     tails, heads = leg_ends(np.asarray(tour).astype(np.int64), path)
-    return int(tsp.cost[tails, heads].max()) if len(tails) else 0
+    return int(tsp.between(tails, heads).max()) if len(tails) else 0

@@ -59,7 +59,9 @@ LARGEST_WEIGHT = 2**64 - 2
 EXACT_IN_DOUBLES = 2**53
 """All integers up to this one are exact as doubles."""
 
-_NUMBER = re.compile(r"[+-]?(?=\.?\d)\d*(?:\.\d*)?(?:[eE][+-]?\d{1,5})?", re.ASCII)
+NUMBER = r"[+-]?(?=\.?\d)\d*(?:\.\d*)?(?:[eE][+-]?\d{1,5})?"
+"""The pattern of a finite decimal number."""
+_NUMBER = re.compile(NUMBER, re.ASCII)
 _INFINITY = frozenset(("", "inf", "+inf", "infinity", "+infinity"))
 _NOT_INTEGERS = re.compile(rb"[^\d\s+-]|\d[+-]|[+-](?!\d)|\d{19}")
 """Whatever is not a whole number of at most 18 digits between blanks."""

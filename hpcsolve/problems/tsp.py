@@ -7,7 +7,7 @@ unit of the instance is `cost / scale`.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hpcsolve.errors import InputError
 from hpcsolve.memory import require_free
+from hpcsolve.problems.distances import METRICS, bounded_distance
 from hpcsolve.problems.labels import Labels
 from hpcsolve.problems.rounding import NO_ARC as NO_ARC
 from hpcsolve.problems.rounding import Costs, Precision, Rounding, costs_of_table, largest_cost
@@ -27,10 +28,13 @@ from hpcsolve.wording import counted
 class Tsp:
     """An instance of the (asymmetric) travelling salesman problem.
 
+    Its costs are a matrix, or the distances between its coordinates, which take no memory until they are asked for.
+
     Attributes
     ----------
-    cost
-        Shape (n, n), int64: costs from row to column, `NO_ARC` where there is no arc and on the diagonal.
+    matrix
+        Shape (n, n), int64: costs from row to column, `NO_ARC` where there is no arc and on the diagonal. None if
+        there is a metric.
     labels
         Shape (n,), int64: the numbers of the cities in the input, 1..n in TSPLIB and 0..n-1 in matrices.
     scale
@@ -47,10 +51,13 @@ class Tsp:
         Pairs (a, b) of positions: a comes before b in every tour (sequential ordering problems).
     notes
         What the input has beside the problem, in lines for the log of a run (see `problems.notes`).
+    metric
+        The name of the function in `distances.METRICS` that gives costs from coordinates, "" if there is a matrix. Such
+        costs are symmetric and not negative, and all arcs exist.
     """
 
     name: str
-    cost: NDArray[np.int64]
+    matrix: NDArray[np.int64] | None
     labels: NDArray[np.int64]
     scale: int = 1
     coordinates: NDArray[np.float64] | None = None
@@ -60,16 +67,65 @@ class Tsp:
     rounding: Rounding | None = None
     precedences: tuple[tuple[int, int], ...] = ()
     notes: tuple[str, ...] = ()
+    metric: str = ""
 
     @property
     def n(self) -> int:
         """Number of cities."""
-        return len(self.cost)
+        return len(self.labels)
+
+    @cached_property
+    def cost(self) -> NDArray[np.int64]:
+        """The costs as a matrix, as `matrix` has them. It is made when it is first asked for, and kept.
+
+        Raises
+        ------
+        ResourceError
+            It takes more memory than is free.
+        """
+        if self.matrix is not None:
+            return self.matrix
+        require_memory(self.n)
+        whole = np.empty((self.n, self.n), dtype=np.int64)
+        for rows, costs in self.row_blocks():
+            whole[rows] = costs
+        return whole
+
+    def between(self, tails: ArrayLike, heads: ArrayLike) -> NDArray[np.int64]:
+        """Return the costs from cities to cities without making a matrix.
+
+        Parameters
+        ----------
+        tails, heads
+            Positions, which are broadcast.
+        """
+        known, begin, end = self._known(), np.asarray(tails), np.asarray(heads)
+        if known is not None or self.coordinates is None:
+            costs: NDArray[np.int64] = self.cost[begin, end]
+            return costs
+        distances = METRICS[self.metric](self.coordinates[begin], self.coordinates[end])
+        return np.where(begin == end, NO_ARC, distances.astype(np.int64))
+
+    def row_blocks(self) -> Iterator[tuple[slice, NDArray[np.int64]]]:
+        """Yield the rows of `cost` in their order, some at a time, without making all of it."""
+        known, cities = self._known(), np.arange(self.n)
+        step = max(1, _BLOCK_ENTRIES // self.n)
+        for first in range(0, self.n, step):
+            rows = slice(first, min(first + step, self.n))
+            yield rows, self.between(cities[rows, None], cities) if known is None else known[rows]
+
+    def _known(self) -> NDArray[np.int64] | None:
+        """Return the matrix if there is one already."""
+        return self.__dict__.get("cost", self.matrix)
 
     @cached_property
     def symmetric(self) -> bool:
         """Whether every arc has the same cost in both directions."""
-        return bool(np.array_equal(self.cost, self.cost.T))
+        return bool(self.metric) or bool(np.array_equal(self.cost, self.cost.T))
+
+    def with_costs(self, cost: NDArray[np.int64], **others: Any) -> Tsp:
+        """Return the instance with a matrix in place of its costs, and other values of `others`, by attribute."""
+        return replace(self, matrix=cost, metric="", **others)
 
     def fitted(self, precision: Precision) -> Tsp:
         """Return the instance that an algorithm takes: costs are rounded where they do not fit or the job says so.
@@ -82,13 +138,19 @@ class Tsp:
         if self.rounding or not precision.rounds(self):
             return self
         costs = Costs(self.cost, self.scale).rounded(precision, self.name)
-        return replace(self, cost=costs.values, scale=costs.scale, rounding=costs.rounding)
+        return self.with_costs(costs.values, scale=costs.scale, rounding=costs.rounding)
 
     def positions(self, cities: ArrayLike | Iterable[Any]) -> NDArray[np.int64]:
         """Return the positions (from 0) of cities by label or name, as `Labels.positions`."""
         return Labels(self.labels, self.city_names, self.name, "city", "cities").positions(cities)
 
 
+MOST_PAIRED = 65_535
+"""Cities up to which all their pairs may be gone through, to hash costs or to find one that is too large.
+
+So many could be solved when costs were always a matrix. What was computed from all pairs then is the same now."""
+_BLOCK_ENTRIES = 1 << 17
+"""Number of costs that are computed at a time, so that temporary arrays take 1 MiB each."""
 BYTES_A_COST = 10
 """Bytes for each entry of the cost matrix that making an instance takes at its peak: 8 stay."""
 
@@ -133,6 +195,38 @@ def from_costs(
     names = tuple(city_names) if any(map(str.strip, city_names)) else ()
     numbers = np.arange(len(cost)) if labels is None else np.ascontiguousarray(labels, dtype=np.int64)
     return Tsp(name, cost, numbers, scale, coordinates, comment, names, coordinates_kind, rounding)
+
+
+def from_points(
+    points: NDArray[np.float64], metric: str, name: str, labels: NDArray[np.int64], *, comment: str = "",
+    city_names: Sequence[str] = (), coordinates_kind: str = "", notes: tuple[str, ...] = (),
+) -> Tsp:
+    """Return the instance whose costs are the distances between points, which take no memory until they are asked for.
+
+    Parameters
+    ----------
+    points
+        Shape (n, 2 or 3), finite.
+    metric
+        As in `Tsp`.
+    city_names
+        Dropped if all are blank.
+
+    Raises
+    ------
+    OverflowError
+        A distance is above `largest_cost(n)`, as on the globe none is; or, of more than `MOST_PAIRED` points, may be.
+    """
+    n, limit = len(points), float(largest_cost(len(points)))
+    if bounded_distance(points, metric) > limit:
+        step = max(1, _BLOCK_ENTRIES // n)
+        with np.errstate(over="ignore", invalid="ignore"):
+            blocks = (METRICS[metric](points[first : first + step, None], points) for first in range(0, n, step))
+            if n > MOST_PAIRED or not all((block <= limit).all() for block in blocks):
+                raise OverflowError
+    names = tuple(city_names) if any(map(str.strip, city_names)) else ()
+    numbers = np.ascontiguousarray(labels, dtype=np.int64)
+    return Tsp(name, None, numbers, 1, points, comment, names, coordinates_kind, notes=notes, metric=metric)
 
 
 BYTES_BY_KIND = {"i": BYTES_A_COST, "u": BYTES_A_COST, "f": 40, "O": 100}

@@ -1,6 +1,6 @@
 """Kinds of problems: how an instance is read, named and described. An algorithm names its `kind`.
 
-tsp       the travelling salesman: cities with a matrix of costs
+tsp       the travelling salesman: cities with a matrix of costs, or with coordinates
 graph     a graph with weights, which may have coordinates and terminals
 steiner   a graph with terminals
 batch     many small travelling salesman problems: `instance = { batch = ... }`
@@ -34,7 +34,7 @@ from hpcsolve.problems.libraries import from_data_frame, from_networkx, from_sci
 from hpcsolve.problems.notes import notes_on
 from hpcsolve.problems.rounding import Precision
 from hpcsolve.problems.steiner import require_problem, with_terminals
-from hpcsolve.problems.tsp import Tsp, TspBatch, from_matrix
+from hpcsolve.problems.tsp import MOST_PAIRED, Tsp, TspBatch, from_matrix
 from hpcsolve.wording import counted, did_you_mean
 
 BATCH = "batch"
@@ -110,7 +110,7 @@ class ProblemKind(ABC):
 
 
 class Tours(ProblemKind):
-    """Cities with a matrix of costs."""
+    """Cities with a matrix of costs, or with coordinates."""
 
     size_unit = "cities"
 
@@ -138,10 +138,15 @@ class Tours(ProblemKind):
         formats.write(problem, path)
 
     def content_hash(self, problem: Tsp) -> str:
-        """Return the SHA-256 of costs, labels and precedences."""
+        """Return the SHA-256 of costs, labels and precedences, of many cities without a matrix of their coordinates."""
         digest = hashlib.sha256(f"tsp {problem.n} {problem.scale}".encode())
-        for array in (problem.cost, problem.labels):
-            digest.update(np.ascontiguousarray(array, "<i8").data)
+        if problem.metric and problem.n > MOST_PAIRED:
+            digest.update(problem.metric.encode())
+            digest.update(np.ascontiguousarray(problem.coordinates, "<f8").data)
+        else:
+            for _, costs in problem.row_blocks():
+                digest.update(np.ascontiguousarray(costs, "<i8").data)
+        digest.update(np.ascontiguousarray(problem.labels, "<i8").data)
         if problem.precedences:
             digest.update(f"before {problem.precedences}".encode())
         return digest.hexdigest()

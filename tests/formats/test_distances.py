@@ -1,15 +1,23 @@
-"""Each distance function of TSPLIB equals a scalar one written from the documentation, and values found by hand."""
+"""Each distance function of TSPLIB equals a scalar one written from the documentation, and values found by hand.
 
+Costs between some cities are those of the matrix, in whatever way they are asked for.
+"""
+
+import hashlib
 import math
 import random
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from hpcsolve.errors import InputError
 from hpcsolve.formats import read
-from hpcsolve.problems.distances import FUNCTIONS, dimensions
-from hpcsolve.problems.tsp import NO_ARC
+from hpcsolve.problems.distances import FUNCTIONS, GREAT_CIRCLE, METRICS, dimensions
+from hpcsolve.problems.generate import generate
+from hpcsolve.problems.tsp import NO_ARC, from_points
+from hpcsolve.runner.kinds import KINDS
 
 
 def nint(x):
@@ -140,3 +148,71 @@ def test_a_few_coordinates_with_too_many_minutes_are_read_as_tsplib_has_them(tmp
     points[7] = (33.56, 45.80)
     tsp = read_points(tmp_path, "GEO", points)
     assert tsp.cost[7, 9] == geographical(points[7], points[9])
+
+
+@st.composite
+def points(draw, metric, most=1e7):
+    """Draw some points, with duplicates, ties of rounding (halves and quarters) and large coordinates."""
+    globe = metric in ("GEO", GREAT_CIRCLE)
+    bound = 89.0 if globe else draw(st.sampled_from([3.0, 400.0, most]))
+    number = st.one_of(st.floats(-bound, bound), st.integers(-int(4 * bound), int(4 * bound)).map(lambda x: x / 4))
+    point = st.tuples(*[number] * (2 if globe else dimensions(metric)))
+    return np.array(draw(st.lists(point, min_size=1, max_size=9)))
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@settings(max_examples=30)
+@given(st.data())
+def test_costs_between_cities_are_those_of_the_matrix(metric, data):
+    given = data.draw(points(metric))
+    n, numbers = len(given), np.arange(len(given))
+    whole = METRICS[metric](given[:, None], given[None]).astype(np.int64)
+    np.fill_diagonal(whole, NO_ARC)
+    pairs = np.array(data.draw(st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)), max_size=40)))
+    tails, heads = pairs.reshape(-1, 2).astype(np.int64).T
+    tsp = from_points(given, metric, "some", numbers)
+    assert np.array_equal(tsp.between(tails, heads), whole[tails, heads])
+    assert np.array_equal(tsp.between(tails[:, None], numbers), whole[tails])
+    assert np.array_equal(np.concatenate([costs for _, costs in tsp.row_blocks()]), whole)
+    assert all(tsp.between(a, b) == whole[a, b] for a, b in zip(tails.tolist(), heads.tolist()))
+    assert "cost" not in vars(tsp) and tsp.symmetric
+    assert np.array_equal(tsp.cost, whole) and np.array_equal(whole, whole.T) and whole.min() >= 0
+    assert np.array_equal(tsp.between(tails, heads), whole[tails, heads])
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_costs_do_not_depend_on_how_many_are_asked_for(metric):
+    """Vector instructions take numbers by eights, and what is left in another way."""
+    chance = np.random.default_rng(7)
+    places = chance.uniform(-89, 89, (501, 2 if metric == GREAT_CIRCLE else dimensions(metric))).round(2)
+    tsp = from_points(places, metric, "some", np.arange(501))
+    tails, heads = chance.integers(0, 501, (2, 3001))
+    expected = tsp.with_costs(np.concatenate([costs for _, costs in tsp.row_blocks()])).between(tails, heads)
+    for step in (1, 3, 8, 1000, 3001):
+        parts = [tsp.between(tails[i : i + step], heads[i : i + step]) for i in range(0, 3001, step)]
+        assert np.array_equal(np.concatenate(parts), expected), step
+
+
+def test_the_hash_of_costs_is_that_of_a_matrix():
+    """Results of earlier versions name these instances so."""
+    tsp = generate("tsp", "uniform-tsp", n=60, seed=3)
+    assert KINDS["tsp"].content_hash(tsp) == "0c6698a457ca26bf24a8e7bddfa51f348ba824b7dd84906598ef5ce467a298a5"
+    many = generate("tsp", "uniform-tsp", n=700)
+    found = KINDS["tsp"].content_hash(many)
+    assert "cost" not in vars(many)
+    whole = many.cost.astype("<i8").tobytes() + many.labels.astype("<i8").tobytes()
+    assert found == hashlib.sha256(b"tsp 700 1" + whole).hexdigest() == KINDS["tsp"].content_hash(many)
+
+
+@pytest.mark.parametrize(("metric", "largest"), [("EUC_2D", 2**60), ("MAX_2D", 2**60), ("XRAY1", 2**60 / 100)])
+def test_coordinates_are_refused_where_a_distance_is_too_large(metric, largest):
+    """Not where only their box is: a corner of the triangle is missing."""
+    far = np.zeros((4, dimensions(metric)))
+    far[1, 0], far[2, 1] = 0.99 * largest, 0.1 * largest
+    assert from_points(far, metric, "just", np.arange(4)).cost[0, 1] <= 2**60
+    far[1, 0] = 1.01 * largest
+    with pytest.raises(OverflowError):
+        from_points(far, metric, "too far", np.arange(4))
+    far[1, 0], far[2, 0] = 1.7e308, -1.7e308
+    with pytest.raises(OverflowError):
+        from_points(far, metric, "infinitely far", np.arange(4))

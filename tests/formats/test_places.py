@@ -3,7 +3,6 @@
 import csv
 import io
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -115,4 +114,4 @@ def test_a_table_without_header_names_the_cure(tmp_path):
 def test_other_costs_are_not_written_as_places(tmp_path):
     tsp = from_places([1, 2], [3, 4])
     with pytest.raises(InputError, match="its costs are not its great-circle distances"):
-        write_places(replace(tsp, cost=tsp.cost + 1), str(tmp_path / "t.csv"))
+        write_places(tsp.with_costs(tsp.cost + 1), str(tmp_path / "t.csv"))

@@ -25,7 +25,7 @@ def order_tables(device: Device) -> None:
     for seed, objective, factor in ((1, "latency", 1), (2, "sum", 10**9), (2, "position", 1), (1, "bottleneck", 1),
                                     (3, "finish", 1)):
         tsp, question = random_question(5, seed, objective, ("open", "before"))
-        tsp = replace(tsp, cost=np.where(tsp.cost == NO_ARC, NO_ARC, tsp.cost * factor))
+        tsp = tsp.with_costs(np.where(tsp.cost == NO_ARC, NO_ARC, tsp.cost * factor))
         stated = TourStatement(tsp, Parameters(arcs=objective != "finish"), question)
         answer = orders.run(stated, device, SerialComm(), silent).answer
         best = best_order(tsp, question)
@@ -42,7 +42,7 @@ def order_tables(device: Device) -> None:
 def pack(device: Device, factor: int) -> None:
     """Pack the values that one of two ranks sends before layer 1: the costs from the depot to its top cities."""
     tsp, question = random_question(7, 1, "sum", ("before",))
-    tsp = replace(tsp, cost=np.where(tsp.cost == NO_ARC, NO_ARC, tsp.cost * factor))
+    tsp = tsp.with_costs(np.where(tsp.cost == NO_ARC, NO_ARC, tsp.cost * factor))
     encoded = encode(order_problem(tsp, replace(question, precedences=((0, 1),))))
     slices = Slices(encoded.m, 2, 0)
     with Table(encoded, slices, device, SerialComm()) as table:

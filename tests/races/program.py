@@ -203,7 +203,7 @@ def random_tsp(n: int, high: int, symmetric: bool) -> Tsp:
     cost = np.random.default_rng(n).integers(1, high, (n, n), endpoint=True)
     cost = np.minimum(cost, cost.T) if symmetric else cost
     np.fill_diagonal(cost, NO_ARC)
-    return Tsp(name="random", cost=cost, labels=np.arange(1, n + 1))
+    return Tsp(name="random", matrix=cost, labels=np.arange(1, n + 1))
 
 
 def optimum(cost: NDArray[np.int64]) -> int:

@@ -63,9 +63,11 @@ class AntColony(Algorithm):
         return LARGEST_COST
 
     def statement(self, problem: Tsp, parameters: Parameters, to_check: bool = False) -> TourSearch:
-        """Return the statement. Raises as `TourSearch.require`."""
+        """Return the statement. Raises as `TourSearch.require` and, unless it is only to check, as `Tsp.cost`."""
         stated = TourSearch(problem, parameters)
         stated.require()
+        if not to_check:
+            _ = problem.cost  # made once, to be broadcast: on the globe its bits differ between machines
         return stated
 
     def plan(

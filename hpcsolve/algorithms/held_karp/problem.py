@@ -144,19 +144,22 @@ class Core:
         return free if self.question.places is not None else np.broadcast_to(free[0], free.shape)
 
 
+def parts_of_tour(n: int, question: TourQuestion) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    """Return `before`, `cities` and `after` of the core of an instance of n cities, which its costs do not change."""
+    first = 0 if question.path == "cycle" and question.start is None else question.start
+    before = () if first is None else (first,)
+    after = () if question.end is None else (question.end,)
+    return before, tuple(c for c in range(n) if c not in (*before, *after)), after
+
+
 def core_of(tsp: Tsp, question: TourQuestion, cost: NDArray[np.int64] | None = None) -> Core:
     """Return the core of an instance, with costs of shape (n, n) in place of its own if they are given."""
+    before, cities, after = parts_of_tour(tsp.n, question)
+    m = len(cities)
     whole = tsp.cost if cost is None else cost
     if question.forbidden:
         whole = whole.copy()
         whole[tuple(np.array(question.forbidden).T)] = NO_ARC
-    if question.path == "cycle":
-        before: tuple[int, ...] = (0 if question.start is None else question.start,)
-    else:
-        before = () if question.start is None else (question.start,)
-    after = () if question.end is None else (question.end,)
-    cities = tuple(c for c in range(tsp.n) if c not in (*before, *after))
-    m = len(cities)
     core = Core(question, np.full((m + 1, m + 1), NO_ARC), before, cities, after)
     core.cost[:m, :m] = whole[np.ix_(cities, cities)]
     core.cost[m, :m] = whole[before[0], list(cities)] if before else 0
@@ -249,11 +252,11 @@ def order_problem(tsp: Tsp, question: TourQuestion) -> OrderProblem:
         So many cities that no method takes them.
     """
     question = _with_ends_from_precedence(tsp, question)
-    core = core_of(tsp, question)
-    m = len(core.cities)
-    if m > MOST_INNER_CITIES:  # refused before costs by place take n^3 bytes
+    m = len(parts_of_tour(tsp.n, question)[1])
+    if m > MOST_INNER_CITIES:  # refused before a matrix is made, and before costs by place take n^3 bytes
         what = f"{m} cities beside the depot are too many: a state's key holds {MOST_INNER_CITIES}"
         raise ResourceError(f"{what}; use a heuristic or branch and cut")
+    core = core_of(tsp, question)
     table = core.costs_by_place(tsp)
     if question.places is not None:
         table = table.copy()

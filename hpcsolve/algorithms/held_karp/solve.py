@@ -29,7 +29,14 @@ from hpcsolve.algorithms.held_karp.lattice.split import FEWEST_SPLIT
 from hpcsolve.algorithms.held_karp.orders import run as orders
 from hpcsolve.algorithms.held_karp.outcome import LAYERS, Statistics
 from hpcsolve.algorithms.held_karp.problem import NO_PATH
-from hpcsolve.algorithms.held_karp.statement import FEWEST_BOUNDED, FILES, Parameters, TourStatement, statement
+from hpcsolve.algorithms.held_karp.statement import (
+    FEWEST_BOUNDED,
+    FILES,
+    MOST_CITIES,
+    Parameters,
+    TourStatement,
+    statement,
+)
 from hpcsolve.algorithms.trial import Stopwatch, Trial
 from hpcsolve.answers.tour import TOUR, NoTour
 from hpcsolve.answers.tours import TOURS
@@ -103,6 +110,8 @@ class HeldKarp(Algorithm):
 
     def statement(self, problem: Tsp | TspBatch, parameters: Parameters, to_check: bool = False) -> TourStatement:
         """Return the question about an instance, or about each of a batch."""
+        if not to_check and isinstance(problem, Tsp) and problem.n <= MOST_CITIES:
+            _ = problem.cost  # made once, to be broadcast: on the globe its bits differ between machines
         return statement(problem, parameters)
 
     def plan(

@@ -15,7 +15,14 @@ from hpcsolve.algorithms.base import NO_STOP, Statement, StopCriteria, Table
 from hpcsolve.algorithms.held_karp import batch
 from hpcsolve.algorithms.held_karp.bounded import run as bounded
 from hpcsolve.algorithms.held_karp.lattice.reduce import ReducedCosts, reduce_costs
-from hpcsolve.algorithms.held_karp.problem import MOST_INNER_CITIES, Core, OrderProblem, core_of, order_problem
+from hpcsolve.algorithms.held_karp.problem import (
+    MOST_INNER_CITIES,
+    Core,
+    OrderProblem,
+    core_of,
+    order_problem,
+    parts_of_tour,
+)
 from hpcsolve.errors import InputError
 from hpcsolve.formats.files import InputFile, open_file
 from hpcsolve.formats.order_files import read_leg_costs, read_windows
@@ -182,6 +189,11 @@ class TourStatement(Statement):
         """Whether it is a plain sum, without further answers."""
         return self.question.plain and self.parameters.one_answer()
 
+    @property
+    def cities_in_lattice(self) -> int:
+        """The number of cities beside the depot, known before a matrix is made."""
+        return len(parts_of_tour(self.problem.n, self.question)[1])
+
     @cached_property
     def core(self) -> Core:
         """The cities and the depot, with the instance's own costs."""
@@ -202,7 +214,7 @@ class TourStatement(Statement):
         if isinstance(self.problem, TspBatch):
             return batch.fits(self.problem, self.question)
         by_bounds = self.is_bounded()
-        if not by_bounds and self.question.plain and len(self.core.cities) > MOST_LATTICE_CITIES:
+        if not by_bounds and self.question.plain and self.cities_in_lattice > MOST_LATTICE_CITIES:
             return True  # the plan refuses them with a better message
         try:
             form = self.orders if by_bounds or not self.question.plain else self.reduced

@@ -6,10 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.errors import InputError
-from hpcsolve.problems.distances import FUNCTIONS, distance_matrix
+from hpcsolve.memory import require_free
 from hpcsolve.problems.generate.random_integers import integers_below, next_words, require_integers, require_truths
 from hpcsolve.problems.rounding import largest_cost
-from hpcsolve.problems.tsp import Tsp, from_costs, require_memory
+from hpcsolve.problems.tsp import Tsp, from_costs, from_points, require_memory
+from hpcsolve.wording import counted
 
 BYTES_A_RANDOM_COST = 24
 """As `tsp.BYTES_A_COST`, with the random words from which the costs are computed."""
@@ -32,7 +33,7 @@ def uniform_tsp(n: int, seed: int = 1, extent: int = 1000) -> Tsp:
         Coordinates are 0..extent-1.
     """
     require_integers(n=(n, 1), seed=(seed, 0), extent=(extent, 1))
-    require_memory(n)
+    _require_memory(n, 48)
     points = integers_below(next_words(np.random.PCG64(seed), 2 * n), extent).reshape(n, 2)
     return _euclidean(points, f"uniform-{n}-seed{seed}", f"uniform-tsp n={n} seed={seed} extent={extent}")
 
@@ -52,7 +53,7 @@ def clustered_tsp(n: int, seed: int = 1, extent: int = 1000, clusters: int = 4, 
     spread = max(extent // 10, 1) if spread is None and isinstance(extent, int) else spread
     require_integers(n=(n, 1), seed=(seed, 0), extent=(extent, 1), clusters=(clusters, 1), spread=(spread, 0))
     assert spread is not None
-    require_memory(max(n, clusters))
+    _require_memory(max(n, clusters), 224)
     raw = next_words(np.random.PCG64(seed), 2 * clusters + 9 * n)
     centres = integers_below(raw[: 2 * clusters], extent).reshape(clusters, 2)
     chosen = integers_below(raw[2 * clusters : 2 * clusters + n], clusters)
@@ -89,6 +90,12 @@ def random_matrix(n: int, seed: int = 1, low: int = 1, high: int = 1000, symmetr
     return from_costs(cost, f"random-{n}-seed{seed}", labels=np.arange(1, n + 1), comment=text)
 
 
+def _require_memory(n: int, bytes_a_city: int) -> None:
+    """Refuse to generate more cities than the free memory holds. Raises `ResourceError`."""
+    require_free(bytes_a_city * n, f"generating {counted(n, 'city')}",
+                 lambda free: counted(free // bytes_a_city, "city"))
+
+
 def _reflected(points: NDArray[np.int64], extent: int) -> NDArray[np.int64]:
     """Return the points reflected at the borders of 0..extent-1 until they lie inside."""
     period = max(2 * (extent - 1), 1)
@@ -98,5 +105,4 @@ def _reflected(points: NDArray[np.int64], extent: int) -> NDArray[np.int64]:
 
 def _euclidean(points: NDArray[np.int64], name: str, comment: str) -> Tsp:
     labels, places = np.arange(1, len(points) + 1), points.astype(np.float64)
-    cost = distance_matrix(places, FUNCTIONS["EUC_2D"])
-    return from_costs(cost, name, labels=labels, coordinates=places, comment=comment)
+    return from_points(places, "EUC_2D", name, labels, comment=comment)

@@ -45,7 +45,7 @@ def plan(stated: TourStatement, ranks: int, kind: str = "cpu") -> Plan:
     """
     if not stated.plain:
         return orders.plan(stated, ranks)
-    m, n = len(stated.core.cities), stated.problem.n
+    m, n = stated.cities_in_lattice, stated.problem.n
     if stated.parameters.layout == "compact":
         return compact.plan(m, ranks, n - m)
     if m > MOST_LATTICE_CITIES:
