@@ -110,7 +110,7 @@ class Outcome:
     groups
         Groups of the result file beside it (`layers`, `colonies`, ...): group name -> columns. Filled on rank 0.
     rank
-        This rank's own share of `/ranks`: `operations`, `bytes_sent`, `seconds_kernel`, `seconds_wait`.
+        This rank's own share of `/ranks`: `operations`, `bytes_sent`, `seconds_wait`.
     ended
         Why the search ended, and after how much work, in words for the log; "" if it just came to its end.
     complete

@@ -207,6 +207,10 @@ class Device(Protocol):
     seconds_copy: float
     """Seconds that callers have waited for copies so far, without the work that was queued before these."""
 
+    @property
+    def seconds_kernel(self) -> float:
+        """Seconds of all its kernels so far (and on a CPU of the functions of the host). Reading it waits for a GPU."""
+
     def memory_free(self) -> int:
         """Return the bytes that can be allocated now."""
 

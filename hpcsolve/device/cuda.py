@@ -197,6 +197,7 @@ class CudaDevice(base.Device):
     allocated: int = 0
     memory_peak: int = 0
     context: CudaContext = field(init=False, repr=False)
+    clock: KernelClock = field(init=False, repr=False)
     stream: Any = field(init=False, repr=False, default=None)
     modules: dict[str, Any] = field(init=False, repr=False, default_factory=dict)
     kernels: dict[tuple[str, str], CudaKernel] = field(init=False, repr=False, default_factory=dict)
@@ -210,7 +211,7 @@ class CudaDevice(base.Device):
     def __post_init__(self) -> None:
         """Retain the primary context and make the stream."""
         gpu, compiler = self.gpu, build.compiler_line(self.gpu.architecture)
-        self.context, self.downloads = CudaContext(self.gpu), Downloads(self)
+        self.context, self.clock, self.downloads = CudaContext(self.gpu), KernelClock(self), Downloads(self)
         with self.calling("making a stream") as cuda:
             self.stream = cuda.Stream()
         free = self.memory_free()
@@ -223,6 +224,7 @@ class CudaDevice(base.Device):
 
     def calling(self, what: str) -> AbstractContextManager[Any]:
         """Give PyCUDA's driver module while this GPU's context is current. See `CudaContext.calling`."""
+        self.clock.last = 0.0
         return self.context.calling(what)
 
     @contextmanager
@@ -314,6 +316,11 @@ class CudaDevice(base.Device):
             with self.calling(f"counting the resident blocks of {name}"):
                 self.resident[asked] = self.info.units * max(1, blocks_a_multiprocessor(image, name, threads))
         return self.resident[asked]
+
+    @property
+    def seconds_kernel(self) -> float:
+        """Seconds of all kernels so far."""
+        return self.clock.seconds
 
     def timer(self) -> CudaTimer:
         """Return a stopwatch on the stream."""
@@ -451,9 +458,14 @@ class CudaKernel:
     def _launch(self, grid: int, block: int, calls: Iterable[bytes]) -> None:
         # PyCUDA's prepared calls do the same after packing the arguments, which are packed already.
         launch, stream, blocks, threads = self.function._launch_kernel, self.device.stream, (grid, 1, 1), (block, 1, 1)
+        clock = self.device.clock
+        goes_on = clock.goes_on()
         with self.device.calling(f"kernel {self.declaration.kernel}, {grid} blocks of {block} threads,"):
+            if not goes_on:
+                clock.begin()
             for packed in calls:
                 launch(blocks, threads, packed, 0, stream)
+            clock.end()
         self.device.context.last_kernel = self.declaration.kernel
 
 
@@ -530,3 +542,37 @@ class CudaTimer:
     def __del__(self) -> None:
         """Give the events to other timers."""
         self._give_back(self.spans)
+
+
+@dataclass(eq=False)
+class KernelClock(CudaTimer):
+    """The time of all kernels, by events around each burst of launches.
+
+    A burst is of launches that follow at once, with nothing else asked of the GPU between them.
+
+    Attributes
+    ----------
+    last
+        When the last launch was queued, 0 if anything else was asked of the GPU since.
+    """
+
+    last: float = 0.0
+
+    LONGEST_PAUSE = 2e-5
+    """Seconds between launches of a burst, some more than Python takes for a launch."""
+
+    def goes_on(self) -> bool:
+        """Return whether a launch now belongs to the last burst."""
+        return bool(self.spans) and time.perf_counter() - self.last < self.LONGEST_PAUSE
+
+    def begin(self) -> None:
+        """Begin a burst. The context must be current."""
+        mark, stream = self.device.context.mark, self.device.stream
+        if len(self.spans) >= self.MOST_SPANS:
+            self._sum_up(self.MOST_SPANS // 2)
+        self.spans.append((mark(stream), mark(stream)))
+
+    def end(self) -> None:
+        """Move the end of the burst behind the last launch."""
+        self.spans[-1][1].record(self.device.stream)
+        self.last = time.perf_counter()

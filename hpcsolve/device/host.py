@@ -13,7 +13,7 @@ import platform
 import threading
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -144,13 +144,18 @@ class HostKernel:
         """Run all blocks, each as one thread."""
         packed = self.declaration.packed(arguments, self.device)
         if grid > 0:
-            self.function(grid, block, packed)
+            self._launch(grid, block, (packed,))
 
     def each(self, step: str, steps: range, grid: int, block: int, /, **arguments: base.Argument) -> None:
         """Run all blocks once for every step."""
         if grid > 0:
-            for packed in self.declaration.packed_steps(step, steps, arguments, self.device):
-                self.function(grid, block, packed)
+            self._launch(grid, block, self.declaration.packed_steps(step, steps, arguments, self.device))
+
+    def _launch(self, grid: int, block: int, calls: Iterable[bytes]) -> None:
+        started = time.perf_counter()
+        for packed in calls:
+            self.function(grid, block, packed)
+        self.device.seconds_kernel += time.perf_counter() - started
 
 
 @dataclass
@@ -199,7 +204,9 @@ class HostFunction:
         """Call the function, and return its results. See `HostDevice.call`."""
         buffers = _buffers(self.declaration.parameters, arguments, device)  # they keep copies of strided arrays alive
         made = (ctypes.c_void_p * len(self.declaration.results))()
-        outcome = self._call(self.declaration.packed(buffers, device), made)
+        packed, started = self.declaration.packed(buffers, device), time.perf_counter()
+        outcome = self._call(packed, made)
+        device.seconds_kernel += time.perf_counter() - started
         self.most_held = int(self._most_held())
         device.memory_peak = max(device.memory_peak, device.allocated + self.most_held)
         if outcome == NO_MEMORY:
@@ -252,6 +259,7 @@ class HostDevice(base.Device):
     info: base.DeviceInfo = field(init=False)
     notes: list[str] = field(default_factory=list)
     seconds_copy: float = 0.0
+    seconds_kernel: float = 0.0
     libraries: dict[str, ctypes.CDLL] = field(default_factory=dict)
     kernels: dict[tuple[str, str], HostKernel] = field(repr=False, default_factory=dict)
     functions: dict[tuple[str, str], HostFunction] = field(repr=False, default_factory=dict)

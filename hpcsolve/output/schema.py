@@ -144,7 +144,8 @@ RANKS_GROUP = {
     "seconds_read": Dataset("float64", "Reading and checking the job and its instance", "rank", "s"),
     "seconds_build": Dataset("float64", "Compiling or loading kernels, opening the device", "rank", "s"),
     "seconds_copy": Dataset("float64", "Copies between device and host that the rank waited for", "rank", "s"),
-    "seconds_kernel": Dataset("float64", "Kernels", "rank", "s"),
+    "seconds_kernel": Dataset(
+        "float64", "Kernels on the rank's device, and on a CPU functions of the host", "rank", "s"),
     "seconds_wait": Dataset("float64", "Waiting for other ranks", "rank", "s"),
     "seconds_run": Dataset("float64", "The algorithm with its copies, kernels and waiting", "rank", "s"),
     "seconds_check": Dataset("float64", "Checking the answer", "rank", "s", optional=True),

@@ -343,5 +343,6 @@ def _run_algorithm(
 def rank_row(device: Device, reason: str, outcome: Outcome, seconds: Mapping[str, float]) -> dict[str, Any]:
     """Return this rank's row of `/ranks`."""
     own = {"host": socket.gethostname(), "device": f"{device.info.name}: {reason}", "uuid": device.info.uuid}
+    times = {"seconds_copy": device.seconds_copy, "seconds_kernel": device.seconds_kernel}
     peaks = {"peak_bytes": device.memory_peak, "peak_resident_bytes": peak_resident_memory()}
-    return {**own, **peaks, "seconds_copy": device.seconds_copy, **outcome.rank, **seconds}
+    return {**own, **peaks, **times, **outcome.rank, **seconds}

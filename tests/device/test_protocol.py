@@ -192,6 +192,19 @@ def test_a_timer_adds_up(device):
     assert 0 < sums[0] < sums[1] < sums[2] < time.perf_counter() - began
 
 
+def test_the_time_of_kernels_has_no_pauses_and_no_copies(device):
+    assert device.seconds_kernel == 0
+    began, outside, found = time.perf_counter(), 0.0, [0.0]
+    for pause in (0.05, 0.1, 0.0):
+        minplus(device, 32, launches=300 if pause else 1)
+        found.append(device.seconds_kernel)
+        device.zeros(1 << 20, np.uint8).upload(np.zeros(1 << 20, np.uint8))
+        time.sleep(pause)
+        outside += pause
+    assert 0 < found[1] < found[2] < found[3] < time.perf_counter() - began - outside
+    assert device.seconds_kernel == found[3]
+
+
 def test_memory_is_counted(device):
     assert device.memory_free() > 0 and (device.info.memory > 0) == (device.info.kind == "cuda")
     first, second = device.empty(1000, np.uint8), device.empty((10, 50), np.uint16)

@@ -70,12 +70,10 @@ class AntSystem(Search):
         """Let pheromone evaporate, and let all ants deposit on the arcs of their tours."""
         own = self.buffers
         own["amounts"].upload(self.unit.deposits(lengths))
-        self.timer.start()
         kernel = self.device.kernel("ants/ant_system", "ant_system_adjacent")
         kernel(own["adjacent"].shape[1] * len(self.keys), CITY_THREADS, sizes=self.sizes(), tours=own["tours"],
                adjacent=own["adjacent"])
         self._update(first=False)
-        self.timer.stop()
 
     def remade(self, incumbents: Incumbents) -> bool:
         """Make the tables. A row of pheromone is below 2^65 (`unit_of`), so that its weights are below 2^63."""

@@ -108,7 +108,7 @@ class Search(ABC):
     def __init__(self, device: Device, instance: AntInstance, parameters: Parameters, powers: Powers,
                  keys: NDArray[np.uint32]) -> None:
         self.device, self.instance, self.parameters, self.powers = device, instance, parameters, powers
-        self.keys, self.ants, self.timer = keys, parameters.ants_of(instance.n), device.timer()
+        self.keys, self.ants = keys, parameters.ants_of(instance.n)
         depositors = self.ants if parameters.variant == "ant-system" else 1
         self.unit = unit_of(instance.greedy_length, instance.bound, instance.n, depositors, parameters.evaporation)
         self.buffers = allocated(device, self.shapes(instance.n, len(keys), self.ants, parameters))
@@ -129,17 +129,13 @@ class Search(ABC):
 
     def construct(self, iteration: int) -> NDArray[np.uint64]:
         """Construct the tours of all ants, find each colony's best one, and return all lengths, (colonies, ants)."""
-        self.timer.start()
         self.construct_on_device(iteration)
-        self.timer.stop()
         return self.found()
 
     def found(self) -> NDArray[np.uint64]:
         """Find each colony's best tour on the device, and return all lengths: one copy to the host brings both."""
         own, (colonies, n), kernel = self.buffers, self.best.shape, self.device.kernel(BEST_FILE, "best_tours")
-        self.timer.start()
         kernel(colonies, ANT_THREADS, sizes=self.sizes(), lengths=own["lengths"], tours=own["tours"], best=own["best"])
-        self.timer.stop()
         words = own["found"].download()
         lengths, tours = words[: colonies * self.ants], words[colonies * self.ants :]
         self.best = tours.view(np.uint16).reshape(colonies, -1)[:, :n]

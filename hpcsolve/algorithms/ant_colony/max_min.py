@@ -177,7 +177,6 @@ class MaxMin(Search):
         for name, values in (("depositing", tours), ("amounts", np.array(amounts, np.uint64)),
                              ("bounds", np.array(bounds, np.uint64))):
             own[name].upload(values)
-        self.timer.start()
         kernel = self.device.kernel("ants/max_min", "max_min_adjacent")
         kernel(-(-n * colonies // ROW_THREADS), ROW_THREADS, n=n, colonies=colonies, tours=own["depositing"],
                adjacent=own["adjacent"])
@@ -189,7 +188,6 @@ class MaxMin(Search):
         kernel(-(-n * colonies * 32 // ROW_THREADS), ROW_THREADS, n=n, colonies=colonies, ants=deposits,
                heuristic=own["heuristic"], candidates=self.candidates(), pheromone=own["pheromone"],
                branches=own["branches"])
-        self.timer.stop()
 
     def _stuck(self, iteration: int) -> NDArray[np.bool_]:
         """Return which colonies restart from the upper bound: converged, and for long without a better tour."""

@@ -128,7 +128,6 @@ class AntColony(Algorithm):
         own.run(report)
         rank = {
             "operations": len(mine) * parameters.ants_of(tsp.n) * tsp.n * (own.iterations - begun),
-            "seconds_kernel": search.timer.seconds if search else 0.0,
             "seconds_wait": stop.seconds_wait,
         }
         if search:

@@ -12,7 +12,7 @@ from hpcsolve.algorithms.held_karp.lattice.planes import BLOCK_THREADS
 from hpcsolve.algorithms.held_karp.lattice.split import BINOMIAL
 from hpcsolve.algorithms.held_karp.problem import NO_PATH as NO_PATHS
 from hpcsolve.answers.tours import Tours
-from hpcsolve.device.base import Device, DeviceInfo, Timer
+from hpcsolve.device.base import Device, DeviceInfo
 from hpcsolve.errors import InputError, ResourceError
 from hpcsolve.parallel.comm import Comm, even_shares
 from hpcsolve.problems.questions import TourQuestion
@@ -52,20 +52,19 @@ def plan(batch: TspBatch, question: TourQuestion, ranks: int, info: DeviceInfo) 
 def run(batch: TspBatch, question: TourQuestion, device: Device, comm: Comm, report: Report) -> Outcome:
     """Return the best tour of each instance, with a proof. Collective."""
     share = even_shares(batch.count, comm.size)[comm.rank]
-    closed, timer = question.path == "cycle", device.timer()
+    closed = question.path == "cycle"
     costs = np.zeros(len(share), np.int64)
     found = np.zeros(len(share), bool)
     tours = np.full(int(batch.offset[share.stop] - batch.offset[share.start]), -1, np.int32)
     for number, some in _pieces(batch, share):
-        orders, values = _solved(some, closed, device, timer, number)
+        orders, values = _solved(some, closed, device, number)
         own = slice(number - share.start, number - share.start + len(some))
         begin = int(batch.offset[number] - batch.offset[share.start])
         costs[own], found[own] = values, orders[:, 0] >= 0
         tours[begin : begin + orders.size] = orders.reshape(-1)
         report(own.stop / len(share))
     gathered = comm.gather((costs, found, tours))
-    rank = {"operations": sum(_operations(_cities(int(n), question)) for n in batch.cities[share.start : share.stop]),
-            "seconds_kernel": timer.seconds}
+    rank = {"operations": sum(_operations(_cities(int(n), question)) for n in batch.cities[share.start : share.stop])}
     if gathered is None:
         return Outcome(None, {}, rank)
     all_costs, all_found, all_tours = (np.concatenate(parts) for parts in zip(*gathered, strict=True))
@@ -107,8 +106,8 @@ def _bytes(count: int, m: int, blocks: int) -> int:
     return 4 * (table + count * ((m + 1) ** 2 + m + 1)) + BINOMIAL.nbytes
 
 
-def _solved(costs: NDArray[np.int64], closed: bool, device: Device, timer: Timer,
-            number: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+def _solved(costs: NDArray[np.int64], closed: bool, device: Device, number: int
+            ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """Return the tours of some instances of one size, -1 where there is none, and their costs."""
     core = costs if closed else _with_free_depot(costs)
     count, m = len(core), core.shape[1] - 1
@@ -122,9 +121,7 @@ def _solved(costs: NDArray[np.int64], closed: bool, device: Device, timer: Timer
     buffers = {"binomial": device.upload(BINOMIAL), "costs": device.upload(reduced),
                "tables": device.empty(blocks * m << (m - 1), np.uint32), "orders": device.empty((count, m), np.int32),
                "values": device.empty(count, np.uint32)}
-    timer.start()
     device.kernel(FILE, "batch_solve")(blocks, BLOCK_THREADS, instances=count, cities=m, **buffers)
-    timer.stop()
     orders, values = buffers["orders"].download(), buffers["values"].download().astype(np.int64)
     for buffer in buffers.values():
         buffer.free()

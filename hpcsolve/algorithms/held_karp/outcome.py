@@ -34,7 +34,6 @@ class Statistics:
     """What a rank did, for `/layers` and `/ranks`. Times and bytes are by layer."""
 
     layer_timers: list[Timer] = field(default_factory=list)
-    middle_timer: list[Timer] = field(default_factory=list)
     layer_bytes_sent: list[int] = field(default_factory=list)
     seconds_wait: float = 0.0
 
@@ -54,7 +53,6 @@ def rank_group(runs: Sequence[Statistics], operations: int, **others: int) -> di
         "operations": operations,
         **others,
         "bytes_sent": sum(sum(run.layer_bytes_sent) for run in runs),
-        "seconds_kernel": sum(timer.seconds for run in runs for timer in (*run.layer_timers, *run.middle_timer)),
         "seconds_wait": sum(run.seconds_wait for run in runs),
     }
 

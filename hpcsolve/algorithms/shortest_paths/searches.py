@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.shortest_paths.search_graph import Keys, SearchGraph, lay_out
-from hpcsolve.device.base import Buffer, Device, DeviceInfo, Download, Timer, batches_at_once
+from hpcsolve.device.base import Buffer, Device, DeviceInfo, Download, batches_at_once
 from hpcsolve.problems.graph import Graph
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ class Prepared(ABC):
     threads
         Threads of a block, whole warps; a CPU has one.
     beside
-        Searches of the same graph whose timer is used, and whose buffers of the graph if they are the same.
+        Other searches, whose buffers of the graph are used if it is the same.
     net
         The graph's buffers, by the names of the kernels' fields.
     held
@@ -200,7 +200,6 @@ class Prepared(ABC):
         Sources of a line of distances, and lines, if searches leave lines on the device (reductions.py), else None.
     """
 
-    timer: Timer
     net: Mapping[str, int | Buffer]
     threads = BLOCK_THREADS
     blocks = 1
@@ -212,7 +211,7 @@ class Prepared(ABC):
     ) -> None:
         """Bring the graph to the device unless it is there."""
         self.device, self.graph, self.keys, self.cutoff, self.at_once = device, graph, keys, cutoff, at_once
-        self.beside, self.timer = beside, beside.timer if beside else device.timer()
+        self.beside = beside
         self.held: list[Mapping[str, Buffer]] = []
         if beside is not None and beside.graph is graph:
             self.net = beside.net
@@ -363,7 +362,7 @@ class Engine(ABC):
         Parameters
         ----------
         beside
-            Searches one by one on the same graph, whose memory for the graph and whose timer may be used.
+            Searches one by one on the same graph, whose memory for the graph may be used.
         """
 
     @abstractmethod

@@ -126,11 +126,10 @@ class ShortestPaths(Algorithm):
                 kept = tables.SearchCheckpoints(comm, checkpoints, share.start, saved,
                                                 {"keys": keys.code, "engine": way.engine})
                 work, answer = _found(prepared, stated, share, report, kept)
-                seconds_kernel = prepared.timer.seconds
                 cut = cutoff is None or keys.encode_one(cutoff) > prepared.cutoff
             started = time.perf_counter()
             if not any(comm.allgather(cut and bool(work[:, tables.CUT].any()))):
-                rank = {"operations": int(work[:, tables.RELAXED].sum()), "seconds_kernel": seconds_kernel,
+                rank = {"operations": int(work[:, tables.RELAXED].sum()),
                         "seconds_wait": time.perf_counter() - started}
                 wrong, every = int(work[:, tables.WRONG].sum()), np.concatenate(comm.gather(work) or [work])
                 relaxed, rounds = every.astype(np.int64)[:, [tables.RELAXED, tables.ROUNDS]].T

@@ -8,7 +8,6 @@ They are dealt to the ranks and their threads, and advance in launches. After ea
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
@@ -62,8 +61,8 @@ def _searched(now: SteinerState, run: Setting) -> tuple[SteinerState, Work, Ruin
     """Return the state with the best tree, the work, and the searches unless the run ended early. Collective."""
     first = (0, run.stop.seconds(), now.weight)
     if now.ended_early or now.proven or run.stop.meets_target(now.weight):
-        return now, Work(0, 0.0, history=[first]), None
-    smaller, saved, work = now.smaller, run.saved, Work(0, 0.0)
+        return now, Work(history=[first]), None
+    smaller, saved, work = now.smaller, run.saved, Work()
     net = network(smaller.graph, run.host)
     ruin = Ruin(net, run, smaller)
     if saved is not None and "launches" in saved.numbers:  # written after the rounds of iterated 1-Steiner
@@ -75,10 +74,8 @@ def _searched(now: SteinerState, run: Setting) -> tuple[SteinerState, Work, Ruin
             work = replace(work, history=lighter_and_last([first, *work.history]))
             return with_tree(now, tree, run), work, None
         ruin.begin(tree, work)
-    started = time.perf_counter()
     ruin.run()
-    seconds = work.seconds + time.perf_counter() - started
-    work = replace(work, seconds=seconds, rounds=ruin.number, history=lighter_and_last([first, *ruin.history]))
+    work = replace(work, rounds=ruin.number, history=lighter_and_last([first, *ruin.history]))
     return with_tree(now, ruin.best(), run), work, ruin if ruin.launches == ruin.total else None
 
 

@@ -77,7 +77,7 @@ def searched(now: SteinerState, memory: int | None, run: Setting, rules: Rules =
     report = run.report  # what is under way, but no share of the work done: nobody knows how much there is
     run = replace(run, report=lambda done, message="": report(0.0 if done == 0 else UNKNOWN, message))
     first = replace(run, keeps=False)  # checkpoints are those of the program
-    many, work = len(now.smaller.graph.terminals) > FEW, Work(0, 0.0)  # type: ignore[arg-type]
+    many, work = len(now.smaller.graph.terminals) > FEW, Work()  # type: ignore[arg-type]
     now = shrunk_together(now, first, BEST_EFFORT if many else effort_for(now.smaller), rules)
     if many:
         now, work = polished(now, first)
@@ -141,8 +141,7 @@ def _by_program(now: SteinerState, work: Work, memory: int | None, run: Setting,
     begin = [int(layers.families.begin[layers.first_of(size)]) for size in range(1, len(sizes) + 2)]
     states = np.diff(begin).tolist()
     rows = [*work.history, (work.rounds, run.stop.seconds(), now.weight)]
-    work = replace(work, relaxed=work.relaxed + sum(states), seconds=work.seconds + program.seconds,
-                   history=lighter_and_last(rows))
+    work = replace(work, relaxed=work.relaxed + sum(states), history=lighter_and_last(rows))
     return Searched(now, work, "" if program.complete else f"{run.stop.reason} at {program.step()}", (sizes, states))
 
 

@@ -218,7 +218,7 @@ def kmb_tree(
         ends = np.stack([net.terminals[chosen.first], net.terminals[chosen.second]], axis=1).astype(np.int64)
         edges, more = path_edges(net, single, ends, comm, report, partial(kept.searches, chosen=chosen))
         found = comm.gather(edges)
-        work = Work(relaxed + more, single.timer.seconds)
+        work = Work(relaxed + more)
     return None if found is None else net.spanning_tree(np.unique(np.concatenate(found))), work
 
 

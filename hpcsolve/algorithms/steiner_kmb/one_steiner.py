@@ -85,7 +85,7 @@ def best_tree(
             rounds.shake(run.seed * KEYS_A_SEED + rounds.shakes)
         if rounds.tree is not None and rounds.history[-1][0] < rounds.number:
             rounds.note(rounds.best)
-        work = Work(rounds.relaxed, prepared.timer.seconds, table.sent, rounds.number, rounds.history)
+        work = Work(rounds.relaxed, table.sent, rounds.number, rounds.history)
         return rounds.tree, work
 
 

@@ -105,7 +105,7 @@ class TreeStatement(Statement):
 
 @dataclass(frozen=True)
 class Work:
-    """The work of a rank: arcs relaxed, seconds in kernels, bytes of rows sent, rounds (in mode best).
+    """The work of a rank: arcs relaxed, bytes of rows sent, rounds (in mode best).
 
     Attributes
     ----------
@@ -113,21 +113,18 @@ class Work:
         Of mode best on rank 0: (rounds, seconds, weight) of each better tree, and of the best at the end.
     """
 
-    relaxed: int
-    seconds: float
+    relaxed: int = 0
     sent: int = 0
     rounds: int = 0
     history: Sequence[tuple[int, float, int]] = ()
 
     def __add__(self, more: Work) -> Work:
         """Return the sum of some work and of what came after it, without a history."""
-        return Work(self.relaxed + more.relaxed, self.seconds + more.seconds, self.sent + more.sent,
-                    self.rounds + more.rounds)
+        return Work(self.relaxed + more.relaxed, self.sent + more.sent, self.rounds + more.rounds)
 
     def of_rank(self, waited: float = 0.0) -> dict[str, float | int]:
         """Return this rank's share of `/ranks`, given the seconds that it waited."""
-        return {"operations": self.relaxed, "bytes_sent": self.sent, "seconds_kernel": self.seconds,
-                "seconds_wait": waited}
+        return {"operations": self.relaxed, "bytes_sent": self.sent, "seconds_wait": waited}
 
 
 @dataclass

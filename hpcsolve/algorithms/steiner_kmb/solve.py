@@ -179,13 +179,12 @@ def _grown(
     """Return the outcome of modes fast and kmb. Collective."""
     net, comm = network.network(smaller.graph, run.host), run.comm
     rows = rows_for(run.parameters, smaller, closure_tree, comm)
-    tree, work = np.empty(0, np.int64) if comm.rank == 0 else None, Work(0, 0.0)
+    tree, work = np.empty(0, np.int64) if comm.rank == 0 else None, Work()
     if len(net.terminals) > 1 and run.parameters.mode == "kmb":
         tree, work = kmb.kmb_tree(smaller.graph, net, closure_tree, run, rows)
     elif len(net.terminals) > 1 and comm.rank == 0:
-        started = time.perf_counter()
         tree = net.improved(net.shortest_path_tree())
-        work = Work(smaller.graph.arcs, time.perf_counter() - started)
+        work = Work(smaller.graph.arcs)
     dual = bounds.best_dual(dual, comm)
     found: tuple[Indices, bounds.LowerBound] | None = None
     if tree is not None and dual is not None:

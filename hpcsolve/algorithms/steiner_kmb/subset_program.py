@@ -59,8 +59,6 @@ class Program:
         The edges of the lightest tree, if it is lighter than the first limit.
     floor
         The lower bound on the weight of any tree that the families so far prove, at most `limit`.
-    seconds
-        Seconds of this rank's launches, without waiting for other ranks.
     """
 
     space: Space
@@ -71,7 +69,6 @@ class Program:
     complete: bool = False
     tree: Indices | None = None
     floor: int = 0
-    seconds: float = 0.0
 
     def __post_init__(self) -> None:
         """Begin without families."""
@@ -150,9 +147,7 @@ class Program:
         """
         busy = True
         while True:
-            started = time.perf_counter()
             busy = busy and next(launches, DONE) is None
-            self.seconds += time.perf_counter() - started
             found = self.comm.allgather((busy, held()))
             # When a layer is added, the old and the new arrays of all families exist at the same time, and beside them
             # the layer itself and the cells of its states.

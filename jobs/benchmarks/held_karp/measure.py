@@ -68,8 +68,9 @@ def own_row(tsp: Tsp, kind: str, device: Device, effort: Effort, layout: Layout 
     parameters = held_karp.Parameters(layout=layout, method="lattice")
 
     def solve() -> Outcome:
+        before = device.seconds_kernel
         outcome = held_karp.ALGORITHM.solve(tsp, device, SerialComm(), parameters)
-        by_events = float(outcome.rank["seconds_kernel"]), None
+        by_events = device.seconds_kernel - before, None
         kernels.append(device.kernel_seconds() if isinstance(device, MeasuredDevice) else by_events)
         return outcome
 

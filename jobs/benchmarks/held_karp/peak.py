@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 import numpy as np
 
 from hpcsolve.device.base import Device
-from hpcsolve.device.host import HostDevice, HostTimer
+from hpcsolve.device.host import HostDevice, HostKernel
 
 CHAINS, CHUNK, ROUNDS = 8, 512, 1024
 """Values that depend on each other, positions of a block, and min-adds with each value, of min_add.cu."""
@@ -18,40 +19,33 @@ LAUNCHES = 50
 """Kernel launches in one timed span: the CPU time of running threads is not exact to the microsecond."""
 
 
-@dataclass
-class CpuTimer(HostTimer):
-    """A timer that also adds up the CPU time of all threads."""
+@dataclass(frozen=True)
+class MeasuredKernel(HostKernel):
+    """A kernel whose launches add the CPU time of all threads to its device's."""
 
-    cpu_seconds: float = 0.0
-    cpu_started: float = 0.0
-
-    def start(self) -> None:
-        """Start a timed span."""
-        super().start()
-        self.cpu_started = time.process_time()
-
-    def stop(self) -> None:
-        """Add the wall-clock and CPU time since `start`."""
-        self.cpu_seconds += time.process_time() - self.cpu_started
-        super().stop()
+    def _launch(self, grid: int, block: int, calls: Iterable[bytes]) -> None:
+        assert isinstance(self.device, MeasuredDevice)
+        started = time.process_time()
+        super()._launch(grid, block, calls)
+        self.device.cpu_seconds += time.process_time() - started
 
 
 @dataclass(eq=False)
 class MeasuredDevice(HostDevice):
-    """The host device, which here keeps all its timers."""
+    """The host device, which here also counts the CPU time of its kernels."""
 
-    timers: list[CpuTimer] = field(default_factory=list)
+    cpu_seconds: float = 0.0
+    taken: tuple[float, float] = (0.0, 0.0)
 
-    def timer(self) -> CpuTimer:
-        """Return a new timer, which this device keeps."""
-        self.timers.append(CpuTimer())
-        return self.timers[-1]
+    def kernel(self, file: str, name: str) -> HostKernel:
+        """Return a kernel."""
+        own = super().kernel(file, name)
+        return MeasuredKernel(own.declaration, own.function, self)
 
     def kernel_seconds(self) -> tuple[float, float]:
-        """Return wall-clock and CPU seconds of all kernels since the last call, and forget them."""
-        total = sum(timer.seconds for timer in self.timers), sum(timer.cpu_seconds for timer in self.timers)
-        self.timers.clear()
-        return total
+        """Return wall-clock and CPU seconds of all kernels since the last call."""
+        before, self.taken = self.taken, (self.seconds_kernel, self.cpu_seconds)
+        return self.taken[0] - before[0], self.taken[1] - before[1]
 
 
 def peak_rate(device: Device, repeats: int) -> float:
@@ -65,14 +59,12 @@ def peak_rate(device: Device, repeats: int) -> float:
     out, kernel = device.zeros((CHAINS, length), np.uint16), device.kernel("held_karp/min_add", "min_add_repeat")
     best = np.inf
     for _ in range(4 * repeats):
-        timer = device.timer()
-        timer.start()
+        before, started = device.seconds_kernel, time.process_time()
         for _ in range(LAUNCHES):
             kernel(length // CHUNK, 1 if on_host else 256, length=length, chunk=CHUNK, rounds=ROUNDS, cost=0x10001,
                    values=values, out=out)
-        timer.stop()
         device.synchronize()
-        best = min(best, timer.cpu_seconds if isinstance(timer, CpuTimer) else timer.seconds)
+        best = min(best, time.process_time() - started if on_host else device.seconds_kernel - before)
     for buffer in (values, out):
         buffer.free()
     if isinstance(device, MeasuredDevice):

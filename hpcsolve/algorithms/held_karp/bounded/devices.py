@@ -1,4 +1,4 @@
-"""Where the parts of a proof by bounds run if the rank has a GPU, and how long kernels took on each of its devices.
+"""Where the parts of a proof by bounds run if the rank has a GPU.
 
 The kernels are the same on a GPU and on CPU cores, to the bit, so the choice changes no answer, and each rank makes its
 own.
@@ -15,7 +15,7 @@ jobs/benchmarks/gpu.md has the counts of launches and copies before and after.
 
 from __future__ import annotations
 
-from hpcsolve.device.base import Device, Timer
+from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 
 SMALL = 1 << 17
@@ -41,8 +41,6 @@ class Devices:
     def __init__(self, device: Device, host: Device | None = None) -> None:
         self.device = device
         self.host = host or (device if device.info.kind == "cpu" else HostDevice(device.info.threads))
-        self._timers: dict[Device, Timer] = {}
-        self._ants = 0.0
 
     def are_small(self, work: int) -> bool:
         """Return whether one core computes tables of bounds whose places take so many min-adds each."""
@@ -58,24 +56,12 @@ class Devices:
             return ""
         return " on the host's cores" if device is self.host else " on the GPU"
 
-    def timer(self, device: Device) -> Timer:
-        """Return the stopwatch of the kernels on one of them."""
-        return self._timers.setdefault(device, device.timer())
-
-    def add_ants(self, seconds: float) -> None:
-        """Count the kernels of the ants, which have a stopwatch of their own."""
-        self._ants += seconds
-
-    def seconds(self, device: Device) -> float:
-        """Return the seconds of all kernels on one of them so far."""
-        return self.timer(device).seconds + (self._ants if device is self.host else 0.0)
-
     def note(self) -> str:
         """Return how long each computed, for the log, or "" if there is no choice."""
         if self.host is self.device:
             return ""
-        return (f"bounds: kernels took {self.seconds(self.host):.3g} s on the host's cores, where ants, local search "
-                f"and small tables are ready sooner, and {self.seconds(self.device):.3g} s on the GPU")
+        return (f"bounds: kernels took {self.host.seconds_kernel:.3g} s on the host's cores, where ants, local search "
+                f"and small tables are ready sooner, and {self.device.seconds_kernel:.3g} s on the GPU")
 
     def close(self) -> None:
         """Close the host's cores if they are a device of their own."""

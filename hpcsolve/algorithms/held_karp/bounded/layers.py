@@ -200,7 +200,7 @@ class Expander:
 
     def __init__(self, relaxation: Relaxation, limit: int, comm: Comm, scratch: Scratch) -> None:
         self.relaxation, self.limit, self.comm, self.scratch = relaxation, limit, comm, scratch
-        self.device, self.timer, self.words = relaxation.device, relaxation.timer, key_words(relaxation.problem.cities)
+        self.device, self.words = relaxation.device, key_words(relaxation.problem.cities)
         scratch.move(self.device)
         assert relaxation.slots is not None
         self.memory = self.device.upload(relaxation.slots.memory)
@@ -276,9 +276,7 @@ class Expander:
 
     def _launch(self, name: str, grid: int, **arguments: Argument) -> None:
         kernel = self.device.kernel(FILE, f"layers_{name}_w{self.words}")
-        self.timer.start()
         kernel(grid, THREADS, **arguments)
-        self.timer.stop()
 
     def _expanded(self, layer: Layer, place: int, most: int) -> Buckets | None:
         """Return the buckets with all candidates of this rank, or None if a rank has more than `most`. Collective."""

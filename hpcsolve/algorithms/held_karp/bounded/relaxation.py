@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from hpcsolve.algorithms.held_karp.bounded.devices import Devices
 from hpcsolve.algorithms.held_karp.bounded.places import PlaceCosts
 from hpcsolve.algorithms.held_karp.problem import NO_PATH as NO_PATHS
-from hpcsolve.device.base import Argument, Buffer, Device, Timer
+from hpcsolve.device.base import Argument, Buffer, Device
 from hpcsolve.parallel.comm import Comm, Request, SerialComm, even_shares
 from hpcsolve.problems.tsp import NO_ARC
 
@@ -260,8 +260,8 @@ class Relaxation:
         Units of reduced cost in a unit of cost.
     shift
         As in `Relaxed`, for the multipliers of the last `solve`.
-    device, timer, buffers
-        Where the tables are, the stopwatch of kernels there, and the tables: nowhere before the first `remember`.
+    device, buffers
+        Where the tables are, and the tables: nowhere before the first `remember`.
     small
         Whether one block computes the tables of all places in a launch.
     deal, dealt
@@ -271,7 +271,6 @@ class Relaxation:
     """
 
     device: Device
-    timer: Timer
 
     def __init__(self, problem: PlaceCosts, devices: Devices, scale: int, deal: Deal | None = None) -> None:
         m = problem.cities
@@ -315,7 +314,6 @@ class Relaxation:
         own, m, layer = self.buffers, self.problem.cities, self.layer
         own["multiplier"].upload(multiplier)
         price, walk = (self.device.kernel(FILE, f"bounds_{name}") for name in ("price", "walk"))
-        self.timer.start()
         price(1 if self.small else m + 1, THREADS, cities=m,
               **{name: own[name] for name in ("scaled", "multiplier", "cost", "offset")})
         self._begin(own["barred"], own["cost"].view(m * m * m, m * m), m, self.bounds_of(m))
@@ -323,7 +321,6 @@ class Relaxation:
                     own["bounds"])
         walk(1, 32, memory=self._memory(own["barred"]), costs=own["cost"], bounds=own["bounds"], offset=own["offset"],
              found=own["found"])
-        self.timer.stop()
         *path, reduced, offsets = own["found"].download().tolist()
         self.shift = offsets - sum(multiplier.tolist())
         return Relaxed(reduced, self.shift, path if reduced < NO_PATH else [])
@@ -343,7 +340,6 @@ class Relaxation:
         past = [self.device.empty(layer, np.uint32) for _ in range(2)]
         through = self.device.upload(np.full((m + 1, m, m), NO_PATH, np.uint32))
         memory = self._memory(own["barred_past"])
-        self.timer.start()
         self._begin(own["barred_past"], own["cost"].view(0, m * m), 1, past[1])
         meet = self.device.kernel(FILE, "bounds_through")
         for place in range(1, m):
@@ -351,7 +347,6 @@ class Relaxation:
             meet(len(self.rows), THREADS, place=place, first=self.rows.start, memory=memory, own=own["own"],
                  costs=own["cost"], past=here, next=self.bounds_of(place + 1), through=through)
             self._relax(range(place, place + 1), own["barred_past"], self._arcs(1, m), 0, here, there)
-        self.timer.stop()
         gone = through.download()[1:m] > limit
         if self.dealt:
             gone = self.deal.all_of(gone)
@@ -382,7 +377,7 @@ class Relaxation:
         if self.buffers and self.device is device:
             return device
         self.close()
-        m, self.device, self.timer = self.problem.cities, device, self.devices.timer(device)
+        m, self.device = self.problem.cities, device
         self.buffers = {
             "scaled": device.upload(self.scaled), "cost": device.empty((m + 1, m, m), np.uint32),
             "multiplier": device.zeros(m, np.int64), "offset": device.zeros(m + 1, np.int64),
@@ -412,9 +407,7 @@ class Relaxation:
         for some in (range(place, place + 1) for place in places) if self.dealt else (places,):
             relax.each("place", some, len(self.rows) * parts, THREADS, first=self.rows.start, parts=parts, **given)
             if self.dealt:
-                self.timer.stop()
                 self.deal.complete(target.view(some.start * step, self.layer), self.staging)
-                self.timer.start()
 
     def _memory(self, barred: Buffer) -> dict[str, Argument]:
         assert self.slots is not None

@@ -138,7 +138,7 @@ def _outcome(problem: OrderProblem, proof: Proof, prover: Prover, watch: Watch) 
             cities=np.arange(1, len(last.kept) + 1, dtype=np.int32), pruned=np.array(last.pruned, np.int64))
     rank: dict[str, float | int] = {
         "operations": proof.states, "bytes_sent": prover.deal.bytes_sent + sum(last.bytes_sent),
-        "seconds_kernel": prover.devices.seconds(prover.device), "stored_bytes": prover.state_bytes,
+        "stored_bytes": prover.state_bytes,
     }
     ended = watch.ended or ("the layers are too wide for the memory" if proof.capped and not proof.optimal else "")
     if proof.order is None or proof.value is None:

@@ -218,7 +218,7 @@ class Improver:
 
     def __init__(self, problem: PlaceCosts, devices: Devices) -> None:
         m, device = problem.cities, devices.host
-        self.problem, self.device, self.timer = problem, device, devices.timer(device)
+        self.problem, self.device = problem, device
         lowest = problem.cost.min(axis=(1, 2), keepdims=True)  # so that no cost is negative
         self.costs = np.where(problem.allowed, problem.cost - np.where(lowest == NO_ARC, 0, lowest), PENALTY)
         self.cost = device.upload(self.costs)
@@ -230,11 +230,9 @@ class Improver:
         m = self.problem.cities
         improved, values = self.device.upload(np.array(orders, np.int32)), self.device.empty(len(orders), np.int64)
         kernel = self.device.kernel(DESCENT_FILE, "descent_improve")
-        self.timer.start()
         kernel(len(orders), DESCENT_THREADS, orders=improved, values=values,
                problem={"cities": m, "longest": self.longest, "rounds": rounds, "key": m, "cost": self.cost,
                         "before": self.before})
-        self.timer.stop()
         best = improved.download()[int(values.download().argmin())].tolist()
         improved.free()
         values.free()
@@ -309,7 +307,6 @@ def good_order(
     interruptions = replace(without_writer(checkpoints), begun=None)
     seed += number << 63
     found = ant_colony.ALGORITHM.run(stated, devices.host, SerialComm(), silent, stop, seed, interruptions)
-    devices.add_ants(found.rank["seconds_kernel"])
     tour = found.answer.tour.tolist()
     first = tour.index(m)
     order = [*tour[first + 1 :], *tour[:first]]

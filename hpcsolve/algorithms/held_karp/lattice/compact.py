@@ -19,7 +19,7 @@ from hpcsolve.algorithms.held_karp.lattice.reduce import ReducedCosts
 from hpcsolve.algorithms.held_karp.lattice.split import BINOMIAL, COST_STRIDE
 from hpcsolve.algorithms.held_karp.outcome import outcome
 from hpcsolve.algorithms.held_karp.problem import NO_PATH, Core, tie
-from hpcsolve.device.base import Device, Timer
+from hpcsolve.device.base import Device
 from hpcsolve.errors import InputError
 from hpcsolve.parallel.comm import Comm
 
@@ -55,22 +55,19 @@ def run(core: Core, reduced: ReducedCosts, device: Device, comm: Comm, report: R
     order: list[int] | None = [] if m == 0 and reduced.cost[0, 0] < reduced.no_path else None
     rank: dict[str, float | int] = {}
     if comm.rank == 0 and reduced.feasible and m > 0:
-        timer = device.timer()
-        order = _walk_back(_fill(m, reduced, device, timer, report), reduced)
-        rank = {"operations": m * (m - 1) << max(0, m - 2), "seconds_kernel": timer.seconds}
+        order = _walk_back(_fill(m, reduced, device, report), reduced)
+        rank = {"operations": m * (m - 1) << max(0, m - 2)}
     return outcome(core, comm.bcast(order), {}, rank)
 
 
-def _fill(m: int, reduced: ReducedCosts, device: Device, timer: Timer, report: Report) -> NDArray[np.uint32]:
+def _fill(m: int, reduced: ReducedCosts, device: Device, report: Report) -> NDArray[np.uint32]:
     """Return the states, uint32 of shape (m, 2^(m - 1)): g(S, j) stands at [j, S without bit j]."""
     wide = replace(reduced, itemsize=4, cost=np.where(reduced.cost < reduced.no_path, reduced.cost, NO_PATH[4]))
     kernel = device.kernel(FILE, "held_karp_compact")
     buffers = {"binomial": device.upload(BINOMIAL), "cost": device.upload(cost_patterns(wide.cost, wide)),
                "table": device.empty(m << (m - 1), np.uint32)}
     for layer in range(m):
-        timer.start()
         kernel(GRID, BLOCK_THREADS, cities=m, layer=layer, sets=comb(m - 1, layer), **buffers)
-        timer.stop()
         report((layer + 1) / m)
     table = buffers["table"].download().reshape(m, -1)
     for buffer in buffers.values():

@@ -181,13 +181,9 @@ def _middle(share: Share, dtype: np.dtype[np.unsignedinteger], device: Device, f
     best = device.empty(share.slices * split.mid * stretches, np.uint32)
     best.fill(0xFF)
     kernel = device.kernel(FILE, f"held_karp_meet_u{share.itemsize}")
-    timer = device.timer()
-    timer.start()
     layer = {"slices": share.slices, "mid": split.mid, "stretches": stretches, "stretch": STRETCH, "length": length,
              "slice_size": slice_size}
     kernel(best.shape[0], BLOCK_THREADS, layer=layer, forward=forward, backward=backward, best=best)
-    timer.stop()
-    statistics.middle_timer.append(timer)
     values = best.download()
     best.free()
     value, states = int(values.min()), []

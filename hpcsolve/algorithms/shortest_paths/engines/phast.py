@@ -180,14 +180,12 @@ class Sweeper(Prepared):
         some_columns = bool(wanted & Want.TARGETS)
         vertex = self.device.upload(searches.targets) if some_columns else self.everyone
         counts = self.device.zeros((count, 3), np.uint32)
-        self.timer.start()
         for begin in range(0, count, self.at_once):
             part = slice(begin, min(begin + self.at_once, count))
             rows = {name: buffer.view(begin * buffer.shape[1], (part.stop - begin, buffer.shape[1]))
                     for name, (buffer, _) in out.items()}
             some = counts.view(3 * begin, (part.stop - begin, 3))
             self._solve(searches.seeds[part], bool(wanted & Want.UNCHECKED), some, rows, vertex, asked.reducer)
-        self.timer.stop()
         arriving = [(buffer, buffer.start_download(array)) for buffer, array in out.values()]
         found = counts.download()
         counts.free()

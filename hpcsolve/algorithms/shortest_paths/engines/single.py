@@ -228,7 +228,6 @@ class Searcher(Prepared):
             keys = device.empty(shape, self.keys.dtype)
         batch = Batch.on(device, searches, asked.wanted, keys, arriving[1][0] if before is not None else None,
                          asked.path_room)
-        self.timer.start()
         numbers: Sequence[int] = range(len(searches))
         if not self.engine.one_at_a_time:
             self.launch(self.engine.files[0], min(self.blocks, len(searches)), batch)
@@ -239,7 +238,6 @@ class Searcher(Prepared):
             self.solve_by_grid(batch, number)
         if reducer is not None:
             reducer.reduce_rows(len(searches), keys, result)
-        self.timer.stop()
         downloads = [(buffer, buffer.start_download(array)) for buffer, array in arriving]
         solved = batch.solved(self, downloads)
         if reducer is not None:

@@ -76,7 +76,6 @@ class PPullSearcher(Prepared):
         n, p = keys.shape
         kernel = self.device.kernel(P_PULL_FILE, f"p_pull_sweep_{self.keys.code}")
         changed, launches = self.device.empty(1, np.uint32), 0
-        self.timer.start()
         again = True
         while again:
             changed.fill(0)
@@ -84,7 +83,6 @@ class PPullSearcher(Prepared):
                    changed=changed)
             launches += 1
             again = bool(changed.download()[0])
-        self.timer.stop()
         changed.free()
         return launches * SWEEPS * int(self.graph.offsets[-1])
 

@@ -96,11 +96,9 @@ class TileSearcher(Prepared):
         source, vertex = device.upload(searches.seeds), device.upload(columns)
         work, taken = device.zeros((groups, 2), np.uint64), device.zeros(1, np.uint32)
         out: Argument = {"columns": len(columns), "vertex": vertex, "rows": rows, "work": work}
-        self.timer.start()
         device.kernel(FILE, f"tile_search_{self.keys.code}")(
             min(groups, self.blocks), self.threads, net=self.net, sources=count, source=source, delta=self.delta,
             cutoff=self.cutoff, next=taken, words=self.work["words"], queues=self.work["queues"], out=out)
-        self.timer.stop()
         arriving = [(rows, rows.start_download(asked.distance))]
         relaxed, rounds = work.download().T
         for buffer in (source, vertex, work, taken):
