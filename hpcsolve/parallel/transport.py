@@ -265,7 +265,7 @@ class Transport:
     ways
         The way to each rank, a key of `WAYS`.
     shares
-        Whether the ranks look for memory that a host's ranks can share: some have a GPU.
+        Whether the ranks of a host may share memory: some ranks have a GPU.
     under_way
         The last exchange of each turn.
     staging
@@ -424,7 +424,8 @@ class Transport:
 def ways_of(device: Device, comm: Comm) -> tuple[list[str], bool]:
     """Return the way of messages to each rank and from it, and whether ranks may share host memory. Collective.
 
-    GPUs of a host read each other's memory if both have read, by its handle, what the other has written.
+    GPUs of a host read each other's memory if both have read, by its handle, what the other has written. An MPI library
+    gets the memory of GPUs if it says that it takes it, and has brought what was in it.
 
     Raises
     ------
@@ -435,17 +436,41 @@ def ways_of(device: Device, comm: Comm) -> tuple[list[str], bool]:
     allowed = comm.bcast(os.environ.get("HPCSOLVE_WAYS", " ".join(WAYS)).split())
     if unknown := [way for way in allowed if way not in WAYS]:
         raise EnvironmentFault(f"HPCSOLVE_WAYS: {unknown[0]} is no way of messages; there are {', '.join(WAYS)}")
-    own = "mpi" if not gpu or (comm.takes_gpu_memory and "mpi" in allowed) else "staged"
     sample = device.upload(np.array([comm.rank] if gpu else [], np.int64))
     tries = gpu and "peer" in allowed and comm.local_size > 1
-    shown = comm.allgather((host, _handle(sample) if tries else b"", gpu and comm.local_size > 1))
+    shown = comm.allgather((host, gpu, _handle(sample) if tries else b""))
+    if not any(with_gpu for _, with_gpu, _ in shown):
+        return ["mpi"] * comm.size, False
     reads = [gpu and place == host and rank != comm.rank and bool(handle) and _reads(device, handle, rank)
-             for rank, (place, handle, _) in enumerate(shown)]
+             for rank, (place, _, handle) in enumerate(shown)]
     device.forget_handles()
     all_reads = comm.allgather(reads)
     sample.free()
+    direct = "mpi" in allowed and comm.takes_gpu_memory and all(comm.allgather(_arrives(device, comm)))
+    own = "mpi" if direct or not gpu else "staged"
     ways = ["peer" if reads[rank] and all_reads[rank][comm.rank] else own for rank in range(comm.size)]
-    return ways, "shared" in allowed and any(neighbours for _, _, neighbours in shown)
+    return ways, "shared" in allowed
+
+
+def _arrives(device: Device, comm: Comm) -> bool:
+    """Return whether MPI brings the rank before this one's number from its device's memory to this one's. Collective.
+
+    What a library says of itself may hold for another network than the one it has found.
+    """
+    before, after = (comm.rank - 1) % comm.size, (comm.rank + 1) % comm.size
+    out, into = device.upload(np.array([comm.rank], np.int64)), device.upload(np.array([-1], np.int64))
+    with device.current():
+        messages = [comm.message((buffer.address, buffer.nbytes), peer, sends, DATA)
+                    for buffer, peer, sends in ((into, before, False), (out, after, True))]
+        for message in messages:
+            message.start()
+        for message in messages:
+            wait_until(message.done)
+            message.free()
+    arrived = bool(into.download()[0] == before)
+    for buffer in (out, into):
+        buffer.free()
+    return arrived
 
 
 def _handle(buffer: Buffer) -> bytes:
