@@ -40,7 +40,7 @@ def test_a_stopped_run_goes_on_by_another_way_and_on_cpus(stub, start_ranks, tmp
     (tmp_path / "checkpoints").mkdir()
     done = start_ranks(2, *command, timeout=200, env=environment)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert {*SAID, "cpu"} <= set(done.stdout.split())
+    assert {*SAID, "cpu", "mixed"} <= set(done.stdout.split())
 
 
 JOB = """

@@ -93,19 +93,19 @@ def check_calls(calls: list[tuple[str, str, str, int]], way: str, comm: Comm) ->
 
 
 def resumed(comm: Comm, device: Device, folder: Path) -> None:
-    """Run a job that stops again and again and goes on by another way, also on CPUs. Rank 0 prints the ways taken."""
+    """Run a job that stops again and again and goes on by another way, also with CPUs. Rank 0 prints the ways."""
     tsp, parameters, used = random_matrix(17, seed=4), held_karp.Parameters(method="lattice"), list[str]()
     with HostDevice(threads=1) as cpu:
         expected = held_karp.ALGORITHM.solve(tsp, cpu, SerialComm(), parameters).answer.tour.tolist()
-        for patience, way in enumerate(cycle((*WAYS, "cpu")), start=2):
-            os.environ["HPCSOLVE_WAYS"], comm.takes_gpu_memory = "staged" if way == "cpu" else way, way == "mpi"
+        for patience, way in enumerate(cycle((*WAYS, "cpu", "mixed")), start=2):
+            os.environ["HPCSOLVE_WAYS"], comm.takes_gpu_memory = way if way in WAYS else "", way == "mpi"
             saved, looks = newest(folder, comm, print), count()
             writer = Writer(folder, comm, take_lease(folder) if comm.rank == 0 else None, "", saved)
             checkpoints = Checkpoints(lambda: next(looks) + 1 >= patience, saved, writer, Pacing(math.inf))  # noqa: B023
             used.append(way)
+            here = cpu if way == "cpu" or (way == "mixed" and comm.rank == 1) else device
             try:
-                found = held_karp.ALGORITHM.solve(tsp, cpu if way == "cpu" else device, comm, parameters,
-                                                  checkpoints=checkpoints)
+                found = held_karp.ALGORITHM.solve(tsp, here, comm, parameters, checkpoints=checkpoints)
             except Stopped:
                 continue
             assert found.answer.tour.tolist() == expected
