@@ -12,7 +12,8 @@ DEVICE Out entry_of(T value, T most) {
   return value > most ? ~(Out)0 : (Out)value;
 }
 #if defined(__CUDACC__) || defined(HOST_THREADS)
-// A thread reads a line of its own, so a load of 16 bytes takes half of a sector at once.
+// A thread reads a line of its own, so a load of 16 bytes takes half of a sector at once. A warp's stores are of
+// neighbouring columns, whole sectors; wider ones would need rows that begin on boundaries of 16 bytes.
 template <int W, class T, class Out>
 DEVICE void write_columns(const T *lines, const uint32_t *vertex, uint32_t begin, uint32_t end, uint32_t step,
                           uint32_t values, size_t columns, T most, Out *rows) {

@@ -29,7 +29,7 @@ from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.notes import notes_on
 from hpcsolve.runner.conclude import conclude
 from hpcsolve.runner.kinds import kind_of
-from hpcsolve.runner.memory import process_bytes
+from hpcsolve.runner.memory import free_bytes, memory_of, process_bytes
 from hpcsolve.runner.planned import PlannedRun, read_planned
 from hpcsolve.runner.reading import read_reporting
 from hpcsolve.runner.run import rank_row
@@ -105,7 +105,7 @@ def forecast(
     ----------
     memory
         Bytes free for each rank, including the tables that it shares with others. By default the ranks divide the free
-        memory of this machine.
+        memory of this machine, and each has a GPU like the one that is open.
     seconds_build
         Seconds that this process took to compile kernels, which a run does not need again.
     say
@@ -124,18 +124,26 @@ def forecast(
     with device or nullcontext():
         info = device.info if device else ONE_CORE
         plan = planned.solver.plan(planned.statement, ranks, info, job.settings.stop)
-        once = plan.shared_bytes
-        free = once + max(0, available_memory() - once) // ranks if memory is None else memory
-        if device and info.kind == "cuda" and memory is None:
-            free = min(free, device.memory_free())
+        free = _free_for(plan, ranks, device) if memory is None else memory
         if plan.otherwise and max(plan.needed) > free:
             plan = replace(plan.otherwise, details={**plan.otherwise.details, "method": plan.otherwise.note})
+            free = _free_for(plan, ranks, device) if memory is None else memory
+        once = plan.shared_bytes
         process = process_bytes(plan.needed[0] if info.kind == "cpu" else plan.host_bytes[0] + once)
         process += MPI_BYTES if ranks > 1 else 0
         phases = with_trial(phases, planned, ranks, device, plan.method) if device else replace(phases, fault=fault)
     threads = f"{counted(info.threads, 'thread')} of " if info.kind == "cpu" and device else ""
     name = f"{threads}{info.name or 'one CPU core'}"
     return Forecast(planned.job, planned.instance, plan, free, process, name, phases)
+
+
+def _free_for(plan: Plan, ranks: int, device: Device | None) -> int:
+    """Return the bytes that are free for each rank, counted as `Plan.needed`: of this machine and a GPU like this."""
+    if device is None or device.info.kind == "cpu":
+        once = plan.shared_bytes
+        return once + max(0, available_memory() - once) // ranks
+    own = memory_of(device)
+    return min(free_bytes(plan, [replace(own, device_uuid=str(rank)) for rank in range(ranks)]))
 
 
 def _device_of_a_rank(job: Job, ranks: int) -> tuple[Device | None, str]:

@@ -25,8 +25,8 @@ def start(stub, start_ranks, tmp_path):
     """`start(ranks, gpus, *arguments, **settings of the stub)` runs the job. A block is one thread."""
     (tmp_path / "job.toml").write_text(JOBS["matrix"])
 
-    def run(ranks, gpus, *arguments, **settings):
-        command = (sys.executable, "-m", "hpcsolve", "run", "job.toml", *arguments)
+    def run(ranks, gpus, *arguments, command="run", **settings):
+        command = (sys.executable, "-m", "hpcsolve", command, "job.toml", *arguments)
         environment = stub.environment(gpus, nvcc="single", **settings)
         return start_ranks(ranks, *command, timeout=200, cwd=tmp_path, env=environment)
 
@@ -117,3 +117,16 @@ def test_rows_arrive_with_and_without_page_locked_memory(fail_pinned, start, tmp
     assert contents.value("ranks", "peak_bytes") <= contents.value("ranks", "estimated_bytes")
     slower = "only 0 bytes of host memory could be page-locked, so copies from the GPU are slower"
     assert (slower in runs["cuda"].stdout) == fail_pinned and slower not in runs["cpu"].stdout
+
+
+@pytest.mark.parametrize(("memory", "fits"), [(20 << 20, True), (3 << 20, False)])
+def test_an_estimate_and_a_run_count_the_same_memory(memory, fits, start, tmp_path):
+    """The rows of 400 sources take 24 MB of the host, more than the GPU has, whose memory limits how many are there."""
+    (tmp_path / "job.toml").write_text(ROWS % ", ".join(map(str, range(1, 401))))
+    small = ("--device", "cuda", "--set", "instance.n=15000")  # a hierarchy that is not kept for the second command
+    estimate, run = (start(1, 1, *small, command=name, memory=memory) for name in ("estimate", "run"))
+    line, = (line for line in estimate.stdout.splitlines() if line.startswith("fits"))
+    assert line.split()[1] == ("yes:" if fits else "no:") and run.returncode == (0 if fits else 3), run.stderr
+    if fits:
+        needed = re.search(r"^memory of all ranks     (.*)$", estimate.stdout, re.M)
+        assert needed and f"memory: {needed[1]} per rank" in run.stdout
