@@ -20,7 +20,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK ?= 1
 .SHELLFLAGS = -euc
 .DEFAULT_GOAL = help
 .PHONY: help run test test-all test-planted test-equal test-faults fuzz test-gpu test-slurm test-oldest lint
-.PHONY: check-cuda gpu-budget check-races
+.PHONY: check-cuda gpu-budget check-races check-aarch64
 .PHONY: check-ptx gpu-clock bench docs clean
 .PHONY: compiler pycuda pycuda-built openmpi
 .PHONY: study-held-karp study-near-far study-ants study-kmb
@@ -92,6 +92,9 @@ gpu-budget: $(DEVELOPER)  ## write anew what the kernels may need: tests/gpu_cod
 
 check-races: compiler $(INSTALLED)  ## every kernel with real threads under ThreadSanitizer, AddressSanitizer, UBSan
 	@$(BIN)/python tests/races/check.py
+
+check-aarch64: compiler $(INSTALLED)  ## every kernel for Arm (Grace Hopper) under qemu-user: the same bits as here
+	@$(BIN)/python -m tests.aarch64.check
 
 check-ptx: compiler $(INSTALLED) pycuda  ## nvcc's own code for every kernel, interpreted without a GPU, with three seeds
 	@$(BIN)/python -m tests.ptx.check

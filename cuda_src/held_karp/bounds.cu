@@ -29,7 +29,7 @@ struct memory_slots {
   int cities, slots;  // 2^slots is at least the lanes of a register
   const uint32_t *keep, *put;  // (cities, cities), from row to column
   const uint32_t *barred;  // of each city: the entries without bound
-  const uint32_t *floors;  // (32, 32): no_path where row & column, else 0
+  const uint32_t *floors;  // (33, 32): no_path where row & column and in row 32, else 0
 };
 // The cost of the arc from a table's row i to its column j at place k is cost[k * place + i * row + j * column].
 struct arc_costs {
@@ -70,7 +70,7 @@ DEVICE void relax_registers(const memory_slots &memory, int i, int first, int re
         min_add(best[t], load_masked(from + ((size_t)j << memory.slots), e[t], k, p), splat<uint32_t>(c));
   }
   UNROLL for (int t = 0; t < tile; t++) {
-    const lanes<uint32_t> floor = load(memory.floors + (e[t] & high ? 31 : bar & 31) * 32 + lane());
+    const lanes<uint32_t> floor = load(memory.floors + (e[t] & high ? 32 : bar & 31) * 32 + lane());
     store(to + e[t], min(best[t] + floor, splat<uint32_t>(no_path)));
     if (own) store(to + (e[t] | own), splat<uint32_t>(no_path));
   }

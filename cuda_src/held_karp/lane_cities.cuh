@@ -37,8 +37,8 @@ struct nothing {};
 
 template <int K, class T>
 DEVICE void clear(city_paths<K, T> &x) {
-  UNROLL for (int k = 0; k < K; k++) UNROLL for (int a = 0; a < lane_bits<T>(); a++) x.best[k][a] =
-      splat<T>(no_path<T>());
+  constexpr int n = lane_bits<T>();
+  UNROLL for (int at = 0; at < K * n; at++) x.best[at / n][at % n] = splat<T>(no_path<T>());
 }
 template <int count, int K, class T, class Row>
 DEVICE void extend_lanes(city_paths<K, T> &x, int first, const lanes<T> *path, const Row &row) {

@@ -48,7 +48,8 @@ THREADS = 128
 TILE = 4
 FEWEST_SLOTS = 4
 """A row of bounds fills a register of 16 lanes."""
-FLOORS = np.where(np.arange(32)[:, None] & np.arange(32), NO_PATH, 0).astype(np.uint32)
+FLOORS = np.where(np.arange(33)[:, None] & (32 + np.arange(32)), NO_PATH, 0).astype(np.uint32)
+"""`NO_PATH` where row and column have a bit in common, and in row 32 everywhere; else 0."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,91 @@
+"""`make check-aarch64`: the kernels that g++ makes for Arm (Grace Hopper) give the same bits as those for this CPU.
+
+Calls of every kernel and function of the host are recorded here (record.py), and replayed by a program of
+`aarch64-linux-gnu-g++` under `qemu-aarch64` (replay.cpp). The options are hpcsolve's own, but for the CPU: Neoverse N2
+is the nearest to Grace that g++ 12 knows. Then registers have 16 bytes, as NEON's, and loops may be SVE's. A recording
+in which one byte is another must be reported, or the check itself is broken. Exits with 1 at a difference, and says so
+where a program is missing (Debian, Ubuntu: apt install g++-aarch64-linux-gnu qemu-user).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from hpcsolve.device.build import HOST_FLAGS
+from tests.races.check import KERNELS, REPOSITORY, exported_kernels
+
+COMPILER, EMULATOR, SYSTEM = "aarch64-linux-gnu-g++", "qemu-aarch64", "/usr/aarch64-linux-gnu"
+FLAGS = HOST_FLAGS.replace("-march=native", "-mcpu=neoverse-n2").split()
+HERE = Path(__file__).parent
+
+
+def main() -> int:
+    """Return the exit code. Print what was checked to stdout, and what is wrong to stderr."""
+    if reason := missing():
+        print(f"check-aarch64: skipped: {reason}", file=sys.stderr)
+        return 0
+    with tempfile.TemporaryDirectory() as name:
+        problem = check(Path(name))
+    if problem:
+        print(f"check-aarch64: {problem}", file=sys.stderr)
+    return 1 if problem else 0
+
+
+def missing() -> str:
+    """Return which program is missing, or an empty string."""
+    absent = [name for name in (COMPILER, EMULATOR, "g++") if shutil.which(name) is None]
+    return f"no {', '.join(absent)} (apt install g++-aarch64-linux-gnu qemu-user)" if absent else ""
+
+
+def check(folder: Path) -> str:
+    """Return what differs, or an empty string."""
+    sources = sorted([*KERNELS.rglob("*.cu"), *KERNELS.rglob("*.cpp")])
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        for problem in pool.map(lambda source: _compile(source, folder), sources):
+            if problem:
+                return problem
+    run = [COMPILER, "-std=c++17", "-O1", str(HERE / "replay.cpp"), "-o", str(folder / "replay"), "-ldl"]
+    subprocess.run(run, check=True)
+    recorded = folder / "calls"
+    done = subprocess.run([sys.executable, "-m", "tests.aarch64.record", str(recorded)], cwd=REPOSITORY,
+                          capture_output=True, text=True, check=False)
+    if done.returncode:
+        return done.stderr
+    if forgotten := exported_kernels() - set(done.stdout.split()):
+        return f"tests/races/program.py does not launch {', '.join(sorted(forgotten))}"
+    replayed = replay(folder, recorded)
+    if replayed.returncode:
+        return replayed.stdout + replayed.stderr
+    with recorded.open("r+b") as file:  # the last byte is of the last call's memory after it
+        file.seek(-1, os.SEEK_END)
+        last = file.read(1)[0]
+        file.seek(-1, os.SEEK_END)
+        file.write(bytes([last ^ 1]))
+    altered = replay(folder, recorded)
+    if altered.returncode != 1 or not altered.stdout.endswith(" 1 differ\n"):
+        return f"an altered recording was not reported: the check is blind\n{altered.stdout}{altered.stderr}"
+    print(f"check-aarch64: {len(exported_kernels())} kernels and functions, {replayed.stdout.strip()}")
+    return ""
+
+
+def replay(folder: Path, recorded: Path) -> subprocess.CompletedProcess[str]:
+    """Replay recorded calls with the libraries of a folder."""
+    command = [EMULATOR, "-L", SYSTEM, "-cpu", "max", str(folder / "replay"), str(folder), str(recorded)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def _compile(source: Path, folder: Path) -> str:
+    """Compile a file of cuda_src, and return the compiler's complaints."""
+    name = source.relative_to(KERNELS).with_suffix(".so").as_posix().replace("/", "-")
+    command = [COMPILER, *FLAGS, "-I", str(KERNELS), str(source), "-o", str(folder / name)]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stderr[:2000]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
