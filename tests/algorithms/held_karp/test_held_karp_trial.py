@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,22 +24,29 @@ def test_it_sends_and_receives_what_a_rank_does(
     ranks: int, symmetric: bool, device: Device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tsp = random_matrix(16, symmetric=symmetric)
-    bytes_of: dict[str, int] = {"send": 0, "receive": 0}
+    bytes_of = {"send": 0, "receive": 0}
 
-    class Arrived:
-        def wait(self) -> None:
+    @dataclass
+    class Counted:
+        way: str
+        nbytes: int
+
+        def start(self) -> None:
+            bytes_of[self.way] += self.nbytes
+
+        def done(self) -> bool:
+            return True
+
+        def free(self) -> None:
             pass
 
-    def counted(way: str) -> Any:
-        def message(comm: SerialComm, array: np.ndarray, peer: int) -> Arrived:
-            assert comm.size == ranks and 0 < peer < ranks
-            bytes_of[way] += array.nbytes
-            return Arrived()
-        return message
+    def message(comm: SerialComm, memory: Any, peer: int, sends: bool, tag: int) -> Counted:
+        assert comm.size == ranks and 0 < peer < ranks
+        nbytes = memory.nbytes if isinstance(memory, np.ndarray) else memory[1]
+        return Counted("send" if sends else "receive", nbytes)
 
     module = importlib.import_module("hpcsolve.algorithms.held_karp.solve")  # the package has a function of this name
-    for way in bytes_of:
-        monkeypatch.setattr(module._Undelivered, way, counted(way))
+    monkeypatch.setattr(module._Undelivered, "message", message)
     before = device.allocated  # by tests that share the device
     trial = ALGORITHM.trial(ALGORITHM.statement(tsp, Parameters()), NO_STOP, ranks, device, 1)
     assert bytes_of["send"] == plan_of(held_karp.ALGORITHM, tsp, Parameters(), ranks).bytes_sent[0]
