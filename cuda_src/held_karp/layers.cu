@@ -3,6 +3,7 @@
 //
 //   layers_expand   extends every state of a layer by a city. What may still lead to a tour within the limit is a
 //                   candidate of the next layer, and goes to the bucket that the hash of its visited set says.
+//   layers_fill     puts the states that other ranks have sent into buckets
 //   layers_merge    finds the candidates of a bucket that are the same state, and gives one of them the least value
 //   layers_gather   copies the states of all buckets to consecutive places
 //   layers_bound    computes the bound of every state
@@ -61,6 +62,14 @@ DEVICE void for_each_extension(const place_tables &next, const state_key<W> &set
     }
   }
 }
+// Adds a state to a bucket, unless that is full.
+template <int W>
+DEVICE void put(const state_buckets &out, uint64_t bucket, const state_key<W> &key, uint32_t value) {
+  const uint32_t at = atomicAdd(out.sizes + bucket, 1u);
+  if (at >= out.capacity) return;
+  store_key(out.keys, bucket * out.capacity + at, key);
+  out.values[bucket * out.capacity + at] = value;
+}
 template <int W>
 DEVICE void expand(const place_tables &next, const state_list &states, const state_buckets &out) {
   const int64_t step = (int64_t)gridDim.x * blockDim.x;
@@ -70,11 +79,17 @@ DEVICE void expand(const place_tables &next, const state_list &states, const sta
       state_key<W> to = changed(set, j);
       const uint64_t bucket = hash(to) >> (64 - out.bits);
       to.word[W - 1] |= (uint64_t)j << last_shift<W>();
-      const uint32_t at = atomicAdd(out.sizes + bucket, 1u);
-      if (at >= out.capacity) return;
-      store_key(out.keys, bucket * out.capacity + at, to);
-      out.values[bucket * out.capacity + at] = cost;
+      put(out, bucket, to, cost);
     });
+  }
+}
+// Puts states into the buckets from number `first` on.
+template <int W>
+DEVICE void fill(uint32_t first, const state_list &states, const state_buckets &out) {
+  const int64_t step = (int64_t)gridDim.x * blockDim.x;
+  for (int64_t s = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; s < states.count; s += step) {
+    const state_key<W> key = load_key<W>(states.keys, s);
+    put(out, (hash(visited(key)) >> (64 - out.bits)) - first, key, states.values[s]);
   }
 }
 // A block a bucket. A slot of the hash table has the number of a candidate plus 1. All threads of a block see a slot
@@ -130,20 +145,22 @@ DEVICE void bound_states(const place_tables &here, const state_list &states, uin
   }
 }
 
-#define LAYER_KERNELS(name, W)                                                                                 \
-  KERNEL layers_expand_##name(place_tables next, state_list states, state_buckets out) {                       \
-    expand<W>(next, states, out);                                                                              \
-  }                                                                                                            \
-  EXPORT_KERNEL(layers_expand_##name)                                                                          \
-  KERNEL layers_merge_##name(state_buckets buckets, uint32_t *different) { merge<W>(buckets, different); }     \
-  EXPORT_KERNEL(layers_merge_##name)                                                                           \
-  KERNEL layers_gather_##name(state_buckets buckets, const int64_t *begin, uint64_t *keys, uint32_t *values) { \
-    gather<W>(buckets, begin, keys, values);                                                                   \
-  }                                                                                                            \
-  EXPORT_KERNEL(layers_gather_##name)                                                                          \
-  KERNEL layers_bound_##name(place_tables here, state_list states, uint32_t *bounds) {                         \
-    bound_states<W>(here, states, bounds);                                                                     \
-  }                                                                                                            \
+#define LAYER_KERNELS(name, W)                                                                                     \
+  KERNEL layers_expand_##name(place_tables next, state_list states, state_buckets out) {                           \
+    expand<W>(next, states, out);                                                                                  \
+  }                                                                                                                \
+  EXPORT_KERNEL(layers_expand_##name)                                                                              \
+  KERNEL layers_fill_##name(uint32_t first, state_list states, state_buckets out) { fill<W>(first, states, out); } \
+  EXPORT_KERNEL(layers_fill_##name)                                                                                \
+  KERNEL layers_merge_##name(state_buckets buckets, uint32_t *different) { merge<W>(buckets, different); }         \
+  EXPORT_KERNEL(layers_merge_##name)                                                                               \
+  KERNEL layers_gather_##name(state_buckets buckets, const int64_t *begin, uint64_t *keys, uint32_t *values) {     \
+    gather<W>(buckets, begin, keys, values);                                                                       \
+  }                                                                                                                \
+  EXPORT_KERNEL(layers_gather_##name)                                                                              \
+  KERNEL layers_bound_##name(place_tables here, state_list states, uint32_t *bounds) {                             \
+    bound_states<W>(here, states, bounds);                                                                         \
+  }                                                                                                                \
   EXPORT_KERNEL(layers_bound_##name)
 LAYER_KERNELS(w1, 1)
 LAYER_KERNELS(w2, 2)

@@ -50,6 +50,9 @@ def extended_states(device: Device) -> None:
         layer = expander.first()
         for place in (1, 2):
             layer = expander.next(layer, place, 1000)
+        again = expander._merged(expander._filled(layer.keys, layer.values, layer.bits, range(1 << layer.bits), 8),
+                                 range(1 << layer.bits))
+        assert sorted(again.keys.tolist()) == sorted(layer.keys.tolist())
         found = {(tuple(np.flatnonzero(row).tolist()), last)
                  for row, last in zip(visited(layer.keys, m), last_cities(layer.keys).tolist())}
         assert found == {(tuple(sorted((a, *then))), last) for a in few for last in then}

@@ -220,8 +220,8 @@ class Gpu(HostDevice):
 
 @pytest.mark.parametrize(("small", "words", "most"), [
     (devices.SMALL, ["the host's cores", "the host's cores"], 0),
-    (3500, ["the host's cores", "the GPU"], 1700),
-    (-1, ["the GPU", "the GPU"], 6000),
+    (3500, ["the host's cores", "the GPU"], 1750),
+    (-1, ["the GPU", "the GPU"], 6100),
 ])
 def test_a_gpu_has_the_large_tables_alone(
     small: int, words: list[str], most: int, monkeypatch: pytest.MonkeyPatch,

@@ -138,6 +138,7 @@ class Scratch:
 
     device: Device
     buffers: dict[str, Buffer] = field(default_factory=dict)
+    locked: dict[str, NDArray[Any]] = field(default_factory=dict)
     nbytes: int = 0
 
     def take(self, name: str, length: int, dtype: type[np.generic]) -> Buffer:
@@ -164,6 +165,15 @@ class Scratch:
             return self.device.output(array)
         return self.take(name, array.size, array.dtype.type)
 
+    def staging(self, name: str, length: int, dtype: type[np.generic]) -> NDArray[Any]:
+        """Return host memory that messages pass through. Beside a GPU it is page-locked, and used again."""
+        if self.device.info.kind == "cpu":
+            return np.empty(length, dtype)
+        held = self.locked.get(name)
+        if held is None or len(held) < length:
+            held = self.locked[name] = self.device.staging(length + length // 4, dtype)
+        return held[:length]
+
     def move(self, device: Device) -> None:
         """Be memory of this device from now on."""
         if device is not self.device:
@@ -175,6 +185,7 @@ class Scratch:
         for buffer in self.buffers.values():
             buffer.free()
         self.buffers.clear()
+        self.locked.clear()
 
 
 @dataclass(frozen=True)
@@ -328,36 +339,28 @@ class Expander:
         first = [-(-rank * count // comm.size) for rank in range(comm.size + 1)]
         sizes = comm.allgather(np.diff(made.begin))
         own, requests = range(first[comm.rank], first[comm.rank + 1]), []
-        pieces: list[tuple[Keys, NDArray[np.uint32]]] = []
+        begin = np.cumsum([0, *(int(each[own.start : own.stop].sum()) for each in sizes)])
+        keys = self.scratch.staging("keys", int(begin[-1]) * self.words, np.uint64).reshape(-1, self.words)
+        values = self.scratch.staging("values", int(begin[-1]), np.uint32)
         for rank in range(comm.size):
-            part = slice(made.begin[first[rank]], made.begin[first[rank + 1]])
-            if rank == comm.rank:
-                pieces.append((made.keys[part], made.values[part]))
-                continue
-            for array in (made.keys[part], made.values[part]):
-                requests += [comm.send(np.ascontiguousarray(array), rank)] if array.size else []
+            part, to = slice(made.begin[first[rank]], made.begin[first[rank + 1]]), slice(begin[rank], begin[rank + 1])
+            for array, arrived in ((made.keys[part], keys[to]), (made.values[part], values[to])):
+                if rank == comm.rank:
+                    arrived[...] = array
+                    continue
+                requests += [comm.send(array, rank)] if array.size else []
+                requests += [comm.receive(arrived, rank)] if arrived.size else []
                 self.bytes_sent += array.nbytes
-            length = int(sizes[rank][own.start : own.stop].sum())
-            pieces.append((np.empty((length, self.words), np.uint64), np.empty(length, np.uint32)))
-            requests += [comm.receive(array, rank) for array in pieces[-1] if array.size]
         for request in requests:
             request.wait()
-        sizes = [counts[own.start : own.stop] for counts in sizes]
-        return self._merged(self._filled(pieces, sizes, made.bits), own)
+        capacity = 1 + int(np.sum(sizes, axis=0)[own.start : own.stop].max(initial=0))
+        return self._merged(self._filled(keys, values, made.bits, own, capacity), own)
 
-    def _filled(self, pieces: list[tuple[Keys, NDArray[np.uint32]]], sizes: list[NDArray[np.int64]], bits: int
-                ) -> Buckets:
-        """Return this rank's buckets with the states of all ranks' pieces."""
-        total = np.sum(sizes, axis=0)
-        count, capacity = len(total), int(total.max(initial=0)) + 1
-        keys, values = np.zeros((count, capacity, self.words), np.uint64), np.zeros((count, capacity), np.uint32)
-        filled = np.zeros(count, np.int64)
-        for (its_keys, its_values), own in zip(pieces, sizes, strict=True):
-            bucket = np.repeat(np.arange(count), own)
-            within = np.arange(len(bucket)) - np.repeat(np.cumsum(own) - own, own) + filled[bucket]
-            keys[bucket, within], values[bucket, within] = its_keys, its_values
-            filled += own
-        buckets = self._buckets(bits, count, capacity)
-        for buffer, array in ((buckets.keys, keys), (buckets.values, values), (buckets.sizes, total.astype(np.uint32))):
-            buffer.upload(array.reshape(-1))
+    def _filled(self, keys: Keys, values: NDArray[np.uint32], bits: int, own: range, capacity: int) -> Buckets:
+        """Return these states in the buckets of this range."""
+        buckets, constant = self._buckets(bits, len(own), capacity), self.scratch.constant
+        states: dict[str, Argument] = {"count": len(values), "keys": constant("arrived keys", keys.reshape(-1)),
+                                       "values": constant("arrived values", values)}
+        buckets.sizes.fill(0)
+        self._launch("fill", -(-len(values) // STATES_A_BLOCK), first=own.start, states=states, out=buckets.argument)
         return buckets
