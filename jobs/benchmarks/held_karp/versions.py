@@ -2,9 +2,11 @@
 
     python -m jobs.benchmarks.held_karp.versions /another/checkout/cuda_src
     python -m jobs.benchmarks.held_karp.versions FOLDER FOLDER --sizes 26 --repeats 40
+    python -m jobs.benchmarks.held_karp.versions FOLDER --sizes 26 --textbook
 
 The first column is this checkout. Prints Markdown: min-adds in a CPU second of one core, the best of all runs, and the
-share of the peak (cuda_src/held_karp/min_add.cu).
+share of the peak (cuda_src/held_karp/min_add.cu). With --textbook also how many times as fast each is as the
+straightforward program (full_table.cpp), which runs twice in the same process.
 """
 
 from __future__ import annotations
@@ -21,10 +23,12 @@ from hpcsolve.algorithms import held_karp
 from hpcsolve.algorithms.held_karp.lattice.planes import FILE
 from hpcsolve.device import build
 from hpcsolve.parallel.comm import SerialComm
+from hpcsolve.problems.tsp import NO_ARC
 from jobs.benchmarks.common.table import markdown
-from jobs.benchmarks.common.timing import keep_freed_memory
+from jobs.benchmarks.common.timing import best_of, keep_freed_memory
 from jobs.benchmarks.held_karp.measure import FIRST, random_costs
 from jobs.benchmarks.held_karp.peak import MeasuredDevice, min_adds, peak_rate
+from jobs.benchmarks.held_karp.rivals import all_rivals
 
 
 def main() -> int:
@@ -34,6 +38,7 @@ def main() -> int:
     parser.add_argument("folders", type=Path, nargs="*", metavar="FOLDER", help="cuda_src of other versions")
     parser.add_argument("--sizes", type=int, nargs="+", default=[24, 26], metavar="N", help="cities")
     parser.add_argument("--repeats", type=int, default=20, help="runs of each version (default 20)")
+    parser.add_argument("--textbook", action="store_true", help="also time the straightforward program, up to n = 26")
     options = parser.parse_args()
     keep_freed_memory()
     folders = [build.source_folder(), *options.folders]
@@ -43,6 +48,11 @@ def main() -> int:
             for n, (rates, _) in results.items()]
     print("\n".join(markdown(["n", "this version", *map(str, folders[1:])], rows)))
     print(f"\nPeak: {peak:.2e} min-adds in a CPU second.")
+    for n in results if options.textbook else ():
+        textbook, costs = all_rivals(1)[0][0], random_costs(n, FIRST).cost
+        seconds = best_of(textbook.prepare(costs * (costs != NO_ARC)), 2, 0.0).cpu
+        times = ", ".join(f"{rate * seconds / min_adds(n):.1f}" for rate in results[n][0])
+        print(f"{textbook.name}, n = {n}: {seconds:.3g} CPU s; times as fast: {times}.")
     return int(any(len(optima) > 1 for _, optima in results.values()))
 
 
