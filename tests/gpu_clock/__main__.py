@@ -2,6 +2,9 @@
 
     python -m tests.gpu_clock                     # all cases of the benchmark, compared with counts.csv
     python -m tests.gpu_clock phast-264 --write   # some, and counts.csv written anew
+    python -m tests.gpu_clock --published --write other.csv   # with New York's roads, if HPCSOLVE_DATA has them
+    python -m tests.gpu_clock --recorded          # the last table alone, of what is recorded
+    python -m tests.gpu_clock --recorded --before other.csv   # beside the counts of another state of the sources
 
 Counts are facts of nvcc's code, executed by the interpreter of tests/ptx on the benchmark's problems with fewer
 sources, ants, instances or cities (cases.py). Times are a model (model.py) over published numbers (gpus.py).
@@ -15,7 +18,7 @@ import os
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import astuple, fields
 from pathlib import Path
@@ -41,15 +44,29 @@ COMMENT = """\
 """
 
 
+Record = dict[tuple[str, str, str], Counts]
+"""Counts by case, kernel and architecture."""
+
+
 def main() -> int:
     """Return the exit code."""
     parser = argparse.ArgumentParser(prog="gpu-clock", description=__doc__,
                                      formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("cases", nargs="*", help="cases of the benchmark (default all)")
-    parser.add_argument("--write", action="store_true", help="write the counts as the new record")
+    parser.add_argument("--write", type=Path, nargs="?", const=RECORD, metavar="FILE",
+                        help="write the counts as the new record, or into another file")
+    parser.add_argument("--published", action="store_true",
+                        help="solve the published instances of HPCSOLVE_DATA, not generated ones; compare nothing")
+    parser.add_argument("--recorded", type=Path, nargs="?", const=RECORD, metavar="FILE",
+                        help="run nothing, and show the record, or another one")
+    parser.add_argument("--before", type=Path, metavar="FILE", help="another record, to be shown beside")
     options = parser.parse_args()
     known = counted()
     chosen = options.cases or list(known)
+    before = read_record(options.before) if options.before else {}
+    if options.recorded:
+        print("\n".join(overview(known, read_record(options.recorded), before)))
+        return 0
     with tempfile.TemporaryDirectory() as folder:
         try:
             stub = ptx_stub(Path(folder))
@@ -59,7 +76,7 @@ def main() -> int:
         codes = Codes()
 
         def start(name: str) -> Run:
-            return run(stub, name, Path(folder), int(GPUS["sm_90"].l2 / known[name].space))
+            return run(stub, name, Path(folder), int(GPUS["sm_90"].l2 / known[name].space), options.published)
 
         with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
             found = []
@@ -67,10 +84,13 @@ def main() -> int:
                 own = list(all_counts(name, ran, codes))
                 found += own
                 print("\n".join(report(name, known[name], own, calls)), flush=True)
+    print("\n".join(["", *overview(known, {key_of(each): each for each in found}, before)]))
     recorded = read_record()
     problems = excesses(found, recorded)
     if options.write:
-        write_record([*(each for each in recorded.values() if each.case not in chosen), *found])
+        others = read_record(options.write).values()
+        write_record([*(each for each in others if each.case not in chosen), *found], options.write)
+    if options.write or options.published:
         return 0
     for problem in problems:
         print(f"gpu-clock: {problem}", file=sys.stderr)
@@ -102,16 +122,42 @@ def report(name: str, case: Counted, counts: list[Counts], calls: Counter[str]) 
     return lines
 
 
+def overview(known: Mapping[str, Counted], now: Record, before: Record) -> list[str]:
+    """Return the lines of a table of all kernels at the benchmark's size, each number before and now if they differ."""
+    rows = []
+    for case, kernel in dict.fromkeys((case, kernel) for case, kernel, _ in [*now, *before] if case in known):
+        cells = [[_cell(known[case], record.get((case, kernel, architecture))) for architecture in GPUS]
+                 for record in ((before, now) if before else (now,))]
+        joined = [[" -> ".join(dict.fromkeys(each)) for each in zip(*gpus)] for gpus in zip(*cells)]
+        rows.append([case, kernel, *joined[0], *(each[-1] for each in joined[1:])])
+    return markdown(["case", "kernel", "launches", "instructions", "L2 GB", "DRAM GB",
+                     *(f"{gpu.name} ms, by" for gpu in GPUS.values())], rows)
+
+
+def _cell(case: Counted, each: Counts | None) -> list[str]:
+    """Return launches, instructions, bytes and time of a kernel."""
+    if each is None:
+        return ["none"] * 5
+    times, factor = times_of(each, case), case.by_kernel.get(each.kernel, case.times)
+    numbers = (factor * each.instructions, 32e-9 * factor * each.l2, 32e-9 * factor * (each.dram + each.written))
+    return [f"{times.launches:.0f}", *(f"{one:.2g}" for one in numbers), f"{1e3 * times.longest:.2g} {times.limit}"]
+
+
 def row(each: Times) -> list[str]:
     """Return a kernel's row."""
     return [each.kernel, f"{each.launches:.0f}", *(f"{1e3 * one:.3g}" for one in each.seconds.values()), each.limit]
 
 
-def excesses(found: Iterable[Counts], recorded: dict[tuple[str, str, str], Counts]) -> list[str]:
+def key_of(each: Counts) -> tuple[str, str, str]:
+    """Return by what a kernel's counts are found in a record."""
+    return each.case, each.kernel, each.architecture
+
+
+def excesses(found: Iterable[Counts], recorded: Record) -> list[str]:
     """Return where kernels cost more than the record says."""
     problems = []
     for each in found:
-        key = each.case, each.kernel, each.architecture
+        key = key_of(each)
         if key not in recorded:
             problems.append(f"{each.kernel} of {each.case} for {each.architecture} is not in {RECORD.name}")
             continue
@@ -122,14 +168,14 @@ def excesses(found: Iterable[Counts], recorded: dict[tuple[str, str, str], Count
     return problems
 
 
-def read_record(path: Path = RECORD) -> dict[tuple[str, str, str], Counts]:
+def read_record(path: Path = RECORD) -> Record:
     """Return the recorded counts by case, kernel and architecture."""
     if not path.exists():
         return {}
     rows = csv.DictReader(line for line in path.read_text().splitlines() if not line.startswith("#"))
     words = {field.name for field in fields(Counts) if field.type == "str"}
     every = (Counts(**{name: value if name in words else int(value) for name, value in row.items()}) for row in rows)
-    return {(each.case, each.kernel, each.architecture): each for each in every}
+    return {key_of(each): each for each in every}
 
 
 def write_record(counts: Iterable[Counts], path: Path = RECORD) -> None:

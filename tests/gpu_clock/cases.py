@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hpcsolve.algorithms.base import StopCriteria
-from hpcsolve.algorithms.held_karp.lattice.split import FEWEST_SPLIT, Share, split_cities
+from hpcsolve.algorithms.held_karp.lattice.split import Share, split_cities
 from hpcsolve.problems.generate import generate
 from jobs.benchmarks.gpu.cases import BATCH, BOUND_ROUNDS, Case, bounds_floor, cases
 from jobs.benchmarks.held_karp.instructions import GPU as REGISTERS
@@ -86,7 +86,8 @@ def _other(name: str, problem: Callable[[], Any]) -> Case:
 def _lattice(width: int) -> Counted:
     registers = REGISTERS[width == 4]
     small, large = (work(split_cities(n - 1), registers).min_adds for n in (LATTICE, 32))
-    few, many = (_steps(n - 1, width) for n in (LATTICE, 32))
+    few, many = (sum(_steps(cities, width) for cities in (n - 1, n - 2 - split_cities(n - 1).middle))
+                 for n in (LATTICE, 32))
     case = _other(f"held-karp-32-u{width}", lambda: generate("tsp", "random-matrix", n=LATTICE, seed=LATTICE,
                                                              high=1000 if width == 2 else 10**6))
     return Counted(case, large / small, many / few, 170,
@@ -95,10 +96,8 @@ def _lattice(width: int) -> Counted:
 
 
 def _steps(cities: int, width: int) -> int:
-    """Return the steps of the wave of a half run, and of the one that recovers the longer half of the tour."""
-    share = Share(split_cities(cities), 1, 0, False, width, "cuda")
-    rest = cities - share.split.middle - 1
-    return share.steps + (_steps(rest, width) if rest >= FEWEST_SPLIT else 0)
+    """Return the steps of a half run's wave: of the whole tour, or to recover its longer half."""
+    return Share(split_cities(cities), 1, 0, False, width, "cuda").steps
 
 
 def _bounded() -> Counted:

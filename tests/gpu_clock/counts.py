@@ -136,20 +136,24 @@ class Counts:
     longest: int
 
 
-def environment(stub: Stub, output: Path, l2: int) -> dict[str, str]:
-    """Return the environment in which a process's launches are counted into a file."""
+def environment(stub: Stub, output: Path, l2: int, published: bool) -> dict[str, str]:
+    """Return the environment in which a process's launches are counted into a file.
+
+    Without the published instances it solves generated ones, and counts are the same on every machine.
+    """
+    data = {} if published else {"HPCSOLVE_DATA": ""}
     clocks = ",".join(str(CLOCKS[wait]) for wait in Wait)
     return stub.environment(nvcc="ptx", trace=f"{output}.trace", ptx_counts=output, ptx_clocks=clocks,
                             ptx_l2=l2, ptx_races=0, ptx_blocks=BLOCKS_AT_A_TIME, ptx_steps=10**13, memory=MEMORY,
-                            multiprocessors=GPUS["sm_90"].units)
+                            multiprocessors=GPUS["sm_90"].units, **data)
 
 
-def run(stub: Stub, name: str, folder: Path, l2: int) -> Run:
+def run(stub: Stub, name: str, folder: Path, l2: int, published: bool) -> Run:
     """Run a case, and return what its kernels did, and its copies."""
     output = folder / f"{name}.counts"
     command = [sys.executable, "-m", "tests.gpu_clock.program", name]
-    done = subprocess.run(command, cwd=REPOSITORY, env=environment(stub, output, l2), capture_output=True, text=True,
-                          check=False)
+    done = subprocess.run(command, cwd=REPOSITORY, env=environment(stub, output, l2, published), check=False,
+                          capture_output=True, text=True)
     if done.returncode != 0:
         raise AssertionError(f"{name}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
     (trace,) = folder.glob(f"{name}.counts.trace.*")

@@ -15,7 +15,9 @@ from tests.stub_driver.build import CannotBuild, Stub, build_stub
 
 HERE = Path(__file__).parent
 # -fwrapv: signed integers wrap as on a GPU. -ffp-contract=off: no fused multiply-add that the PTX does not ask for.
-FLAGS = ["-std=c++17", "-O2", "-fPIC", "-fwrapv", "-ffp-contract=off", "-fvisibility=hidden", "-Wall", "-Wextra"]
+# -falign-functions: the loop over instructions is a tenth slower where it begins within a cache line.
+FLAGS = ["-std=c++17", "-O2", "-falign-functions=64", "-fPIC", "-fwrapv", "-ffp-contract=off", "-fvisibility=hidden",
+         "-Wall", "-Wextra"]
 
 
 def interpreter() -> Path:

@@ -24,8 +24,9 @@ Wait wait_of(const std::string &text) {
   if (is({"div", "rem"})) return Wait::DIVISION;
   if (is({"popc", "clz", "bfind", "brev", "rcp", "sqrt", "rsqrt", "ex2", "lg2"})) return Wait::SPECIAL;
   const bool real = words.opcode.find(".f64") != std::string::npos || words.opcode.find(".f32") != std::string::npos;
-  if (name == "cvt" && real) return Wait::SPECIAL;
-  return Wait::ALU;
+  if (name == "cvt") return real ? Wait::SPECIAL : Wait::NONE;
+  // Parts of an address, of which ptxas makes one instruction with the addition that follows.
+  return words.has("wide") || words.opcode == "shl.b64" ? Wait::NONE : Wait::ALU;
 }
 
 // From the first to the last instruction at which a place holds a value that may still be read.
