@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import re
 from collections.abc import Iterator, Sequence
 
@@ -54,25 +55,28 @@ def read_places(file: InputFile, precision: Precision | None = None) -> Tsp:
     except ValueError as problem:
         raise file.error(str(problem), title_line) from None
     naming = columns.label if columns.name is None else columns.name
-    body: list[Row] = []
-    places = []
+    lines: list[int] = []
+    named: list[str] = []
+    ids: list[str] = []
+    places: list[tuple[float, float]] = []
     for line, cells in rows:
         if len(cells) != len(header):
             hint = "; put quotes around a text with commas" if len(cells) > len(header) else ""
             raise file.error(f"{len(cells)} cells under a header of {len(header)}{hint}", line)
         if naming is not None and not cells[naming]:
             raise file.error(f"the {'id' if columns.name is None else 'name'} is missing", line)
-        places.append([_degrees(file, cells[column], what, line)
-                       for column, what in ((columns.latitude, "latitude"), (columns.longitude, "longitude"))])
-        body.append(Row(line, cells))
-    if not body:
+        places.append((_degrees(file, cells[columns.latitude], "latitude", line),
+                       _degrees(file, cells[columns.longitude], "longitude", line)))
+        lines.append(line)
+        named += [] if naming is None else [cells[naming]]
+        ids += [] if columns.label is None else [cells[columns.label]]
+    if not places:
         raise file.error("there are no places below the header", title_line)
-    labels = None if columns.label is None else _labels(file, body, columns.label, columns.name is not None)
-    named = columns.name is not None or labels is None
-    latitudes, longitudes = zip(*places)
+    labels = None if columns.label is None else _labels(file, lines, ids, columns.name is not None)
+    latitudes, longitudes = np.array(places).T
     return geographic.from_places(
         latitudes, longitudes, file.stem or "places", labels=labels, notes=not_used(columns.unused(header)),
-        city_names=[cells[naming] for _, cells in body] if naming is not None and named else (),
+        city_names=named if columns.name is not None or labels is None else (),
     )
 
 
@@ -91,15 +95,16 @@ def _rows(file: InputFile) -> Iterator[Row]:
             raise file.error(f"not a row of a CSV table: {problem}", first) from None
         if cells is None:
             return
-        if any(cell.strip() for cell in cells):
-            yield Row(first, [" ".join(cell.split()) for cell in cells])
+        cells = [" ".join(cell.split()) for cell in cells]
+        if any(cells):
+            yield Row(first, cells)
 
 
 def _degrees(file: InputFile, text: str, what: str, line: int) -> float:
     if not text:
         raise file.error(f"the {what} is missing", line)
     value = float(text) if is_number(text) else float("nan")
-    if not np.isfinite(value):
+    if not math.isfinite(value):
         hint = "write decimals with a point" if re.fullmatch(r"[+-]?\d+,\d+", text) else "give decimal degrees"
         raise file.error(f"the {what} {shown(text)} is not a number; {hint}", line)
     wrong = geographic.out_of_range(value, what)
@@ -108,23 +113,22 @@ def _degrees(file: InputFile, text: str, what: str, line: int) -> float:
     return value
 
 
-def _labels(file: InputFile, rows: Sequence[Row], column: int, named: bool) -> list[int] | None:
-    """Return the ids in a column, or None if one is not a whole number.
+def _labels(file: InputFile, lines: Sequence[int], ids: Sequence[str], named: bool) -> list[int] | None:
+    """Return the ids of the places on these lines, or None if one is not a whole number.
 
     Raises
     ------
     InputError
         Two of them are the same; or only some are whole numbers, although there is a column of names too (`named`).
     """
-    ids = [cells[column] for _, cells in rows]
     whole = [_WHOLE.fullmatch(text) is not None for text in ids]
     if not all(whole):
         if named and any(whole):
-            line = rows[whole.index(False)].line
+            line = lines[whole.index(False)]
             raise file.error("the id is not a whole number, but other ids are; number all places or none", line)
         return None
     seen: dict[int, int] = {}
-    for (line, _), label in zip(rows, map(int, ids)):
+    for line, label in zip(lines, map(int, ids)):
         file.note_once(seen, label, f"id {label}", line)
     return list(seen)
 

@@ -105,8 +105,11 @@ def _equal_places(tsp: Tsp) -> Iterator[str]:
     """Yield the note on the first place that is there twice, with the same name and coordinates."""
     if tsp.coordinates is None or tsp.coordinates_kind != DEGREES:
         return
+    order = np.lexsort(tsp.coordinates.T)
+    same = (np.diff(tsp.coordinates[order], axis=0) == 0).all(axis=1)
     seen: dict[object, int] = {}
-    for city, place in enumerate(map(tuple, tsp.coordinates.tolist())):
+    for city in np.union1d(order[1:][same], order[:-1][same]).tolist():
+        place = tuple(tsp.coordinates[city].tolist())
         other = seen.setdefault((place, *tsp.city_names[city : city + 1]), city)
         if other != city:
             numbers = f"the cities {tsp.labels[other]} and {tsp.labels[city]}"

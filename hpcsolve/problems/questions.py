@@ -142,7 +142,7 @@ class TourQuestion:
                 raise ValueError(f"the tour goes from city {tsp.labels[a]} to {tsp.labels[b]}, which is forbidden")
         self._require_places(tsp, order.astype(np.int64))
         whole = values.tolist()
-        self._require_windows(tsp, order.tolist(), whole)
+        self._require_windows(tsp, order, whole)
         return int(self.value(order, whole))
 
     def _check_permutation(self, tsp: Tsp, cities: NDArray[Any]) -> None:
@@ -167,7 +167,7 @@ class TourQuestion:
                 raise ValueError(f"the tour {word} at position {city}, not at {required}")
 
     def _require_places(self, tsp: Tsp, order: NDArray[np.int64]) -> None:
-        place = np.argsort(order)
+        place = np.argsort(order) if self.precedences else order
         for a, b in self.precedences:
             if place[a] >= place[b]:
                 raise ValueError(f"city {tsp.labels[a]} must come before city {tsp.labels[b]}, and comes after it")
@@ -177,9 +177,10 @@ class TourQuestion:
                 at = int(np.argmax(wrong))
                 raise ValueError(f"city {tsp.labels[order[at]]} stands at place {at + 1}, which is forbidden")
 
-    def _require_windows(self, tsp: Tsp, cities: list[int], values: list[int]) -> None:
+    def _require_windows(self, tsp: Tsp, order: NDArray[Any], values: list[int]) -> None:
         if self.windows is None:
             return
+        cities = order.tolist()
         for place, (city, time) in enumerate(zip([*cities, cities[0]], self.times(cities, values))):
             if time > self.windows.latest[city]:
                 what = "is served" if place < len(cities) else "is reached again"

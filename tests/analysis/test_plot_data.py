@@ -310,6 +310,19 @@ def test_the_crowded_case_is_crowded(pyplot):
     assert len(axes.texts) < 200
 
 
+def test_very_many_cities_are_a_line_in_the_colours_of_their_order(pyplot, monkeypatch):
+    """Each leg is drawn once, and no city has a mark that would cover it."""
+    monkeypatch.setattr("hpcsolve.analysis.plot.tour.MARKED_UP_TO", 999)
+    places = np.random.default_rng(1).uniform(0, 9, (1000, 2))
+    result = changed(tour_of(places[:4]), "instance", x=places[:, 0], y=places[:, 1], label=np.arange(1000))
+    order = np.random.default_rng(2).permutation(1000).astype(np.int32)
+    axes = plot.plot_tour(changed(result, "solution", tour=order))
+    drawn = [np.column_stack(line.get_data()) for line in axes.lines]
+    assert np.array_equal(np.concatenate([drawn[0][:1], *[part[1:] for part in drawn]]), places[[*order, order[0]]])
+    assert not axes.collections and all(line.get_rasterized() for line in axes.lines)
+    assert len({line.get_color() for line in axes.lines}) > 200 and "not marked: the cities" in axes.get_xlabel()
+
+
 def test_many_cities_are_not_named(pyplot):
     result = solved(uniform_tsp(201), "ant-colony", stop={"iterations": 1})
     assert not plot.plot_tour(result).texts and plot.plot_tour(result, names=True).texts

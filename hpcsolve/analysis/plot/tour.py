@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hpcsolve.analysis.plot import canvas
 from hpcsolve.analysis.plot.maps import add_note, finish_map, on_a_ring, places_of, with_names, write_names
@@ -20,6 +22,10 @@ if TYPE_CHECKING:
 
 NAMED_UP_TO = 200
 """Cities up to which names are written if the caller does not say whether."""
+MARKED_UP_TO = 50_000
+"""Cities up to which each has a mark. More marks would cover the tour."""
+COURSE = "not marked: the cities; colours: the tour from its first city (dark) to its last (light)"
+_SHADES = 256
 
 
 def plot_tour(
@@ -51,8 +57,13 @@ def plot_tour(
     closed = not TOUR.is_open(result.contents)
     line, stops = places.points[[*tour, tour[0]] if closed else tour], places.points[tour]
     size, raster = float(np.clip(3000 / len(tour), 2, 16)), len(tour) > canvas.RASTER_FROM
-    axes.plot(*line.T, "-", color=canvas.BLUE, linewidth=1, zorder=1, rasterized=raster)
-    axes.scatter(stops[:, 0], stops[:, 1], s=size, color=canvas.VERMILION, zorder=2, linewidths=0, rasterized=raster)
+    marked = len(tour) <= MARKED_UP_TO
+    if marked:
+        axes.plot(*line.T, "-", color=canvas.BLUE, linewidth=1, zorder=1, rasterized=raster)
+        x, y = stops.T
+        axes.scatter(x, y, s=size, color=canvas.VERMILION, zorder=2, linewidths=0, rasterized=raster)
+    else:
+        _draw_course(axes, line)
     if not closed:
         for end, mark, text in ((stops[0], "s", "first"), (stops[-1], "D", "last")):
             axes.scatter(end[0], end[1], s=36, marker=mark, color=canvas.GREEN, zorder=3, label=text)
@@ -60,9 +71,21 @@ def plot_tour(
     proven = ", proven optimal" if result.optimal else ""
     canvas.set_title(axes, result, f"cost {canvas.number(result.cost)}{proven}, {counted(len(tour), 'city')}")
     finish_map(axes, places)
+    if not marked:
+        add_note(axes, COURSE)
     if with_names(names, len(tour), NAMED_UP_TO):
         write_names(axes, stops, result.tour_labels, stops, line)
     return axes
+
+
+def _draw_course(axes: Axes, line: NDArray[np.float64]) -> None:
+    """Draw a line of many cities as pixels, in parts whose colours tell how far along the line they are."""
+    from matplotlib import colormaps
+
+    cuts = np.linspace(0, len(line) - 1, _SHADES + 1).astype(int).tolist()
+    for (first, last), shade in zip(pairwise(cuts), np.linspace(0, 1, _SHADES)):
+        part, colour = line[first : last + 1], colormaps["viridis"](shade)
+        axes.plot(*part.T, "-", color=colour, linewidth=0.4, zorder=1, rasterized=True)
 
 
 def plot_batch(result: Result, axes: Axes | None = None) -> Axes:
