@@ -26,7 +26,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK ?= 1
 .PHONY: study-held-karp study-near-far study-ants study-kmb
 
 help:  ## this list
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 17
+	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' Makefile | expand -t 17
 
 run: compiler $(INSTALLED)  ## prove the shortest round trip through the EU capitals, on two ranks
 	@$(BIN)/mpiexec -n 2 $(BIN)/hpcsolve run jobs/eu-capitals.toml --device cpu

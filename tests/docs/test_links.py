@@ -61,7 +61,8 @@ def test_targets_of_make_exist():
     for path in documents():
         text = path.read_text(encoding="utf-8")
         spans = CODE.findall(prose(text)) + [line for _, body in FENCE.findall(text) for line in body.splitlines()]
-        calls = [found[1] for span in spans if (found := re.match(r"make ([a-z][\w -]*)", span))]
+        made = re.compile(r"make ([a-z][a-z0-9-]*(?: [a-z][a-z0-9-]*)*)")
+        calls = [found[1] for span in spans if (found := made.match(span))]
         named = {target for call in calls for target in call.split()}
         assert named <= targets, f"{shown(path)}: make {named - targets}"
 
