@@ -36,3 +36,15 @@ def test_messages_that_are_sent_are_those_that_are_planned(start_ranks):
     found = json.loads(done.stdout)
     assert found["bytes"] == found["planned bytes"] > 0
     assert found["messages"] == model.planned_messages(16, 4) > 0
+
+
+def test_runs_of_another_version_are_told_beside_those_here(repository, monkeypatch):
+    """Both are asked for the same job in turn, each from its own folder."""
+    asked = []
+    run = model.subprocess.run
+    monkeypatch.setattr(model.subprocess, "run", lambda command, **rest: asked.append((command, rest["cwd"])) or run(
+        command, **rest))
+    lines = model.beside(12, str(repository), 2)
+    assert [line.split(" of ")[0] for line in lines] == ["n = 12, 1", "n = 12, 2"]
+    assert [folder for _, folder in asked] == [str(repository), None] * 4
+    assert all(command[3:8] == [sys.executable, "-m", "hpcsolve", "run", asked[0][0][7]] for command, _ in asked)

@@ -39,7 +39,7 @@ def middle_layer(reduced, part, device):
     split = part.split
     buffers = [device.zeros(max(1, split.slices * split.stored(parity)), reduced.dtype) for parity in (0, 1)]
     stream = device.zeros(part.stream_values(), reduced.dtype)
-    statistics = Statistics([device.timer() for _ in range(split.middle + 1)], [], [0] * (split.middle + 1))
+    statistics = Statistics([device.timer() for _ in range(split.middle + 1)], [0] * (split.middle + 1))
     half = HalfRun(part, part.forward, reduced.cost, reduced, device, SerialComm(), tuple(buffers), stream)
     half.run(statistics, silent)
     layer = buffers[split.middle % 2].download()[: split.slices * split.mid * split.plane(split.middle)]

@@ -3,6 +3,7 @@
     python -m jobs.benchmarks.gpu.ranks                     # 30 to 40 cities on 1 to 512 H200, all resources
     python -m jobs.benchmarks.gpu.ranks --node 4 --link pcie --port 200
     python -m jobs.benchmarks.gpu.ranks --compare 26 28     # with this machine: 1 and 2 CPU ranks timed, 4 counted
+    python -m jobs.benchmarks.gpu.ranks --compare 28 --other CHECKOUT   # and runs of another version, in turn
 
 Steps, messages and bytes are those of `Share` and `Stream`, which a run uses. What a resource needs for them follows
 from the rates below, which are assumed or measured as they say. The time of all is that of a simulation: a rank's
@@ -15,9 +16,11 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import tempfile
 import time
 from dataclasses import dataclass, replace
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +42,7 @@ from hpcsolve.algorithms.held_karp.outcome import Statistics
 from hpcsolve.algorithms.held_karp.problem import core_of
 from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import EnvironmentFault
+from hpcsolve.output.reader import read_result
 from hpcsolve.parallel.comm import Comm, Message
 from hpcsolve.parallel.launch import guard
 from hpcsolve.problems.generate.tsp import random_matrix
@@ -368,6 +372,46 @@ def compare(n: int, repeats: int) -> list[str]:
     ]
 
 
+JOB = """algorithm = "held-karp"
+instance = {{ generate = "random-matrix", n = {} }}
+threads = 1
+[held-karp]
+method = "lattice"
+"""
+
+
+def beside(n: int, other: str, repeats: int) -> list[str]:
+    """Return the lines of `hpcsolve run` on 1 and 2 CPU ranks, in a checkout of another version and here, in turn."""
+    lines = []
+    with tempfile.TemporaryDirectory() as folder:
+        job = Path(folder) / "job.toml"
+        job.write_text(JOB.format(n))
+        for ranks in (1, 2):
+            runs = [[_once(job, ranks, root) for root in (other, None)] for _ in range(repeats)]
+            there, here = (np.min(found, axis=0) for found in zip(*runs))
+            both = "; ".join(f"{what} {before:.3f} and {now:.3f} s" for what, before, now in zip(PARTS, there, here))
+            lines.append(f"n = {n}, {ranks} of `hpcsolve run`, there and here: {both}")
+    return lines
+
+
+PARTS = {"run": np.max, "kernels of all ranks": np.sum, "copies and waiting of a rank": np.mean}
+"""What is told of a run, and how it follows from the ranks' seconds."""
+
+
+def _once(job: Path, ranks: int, root: str | None) -> list[float]:
+    """Return the seconds of a run: one for each of `PARTS`."""
+    output = job.with_suffix(".h5")
+    command = [mpiexec(), "-n", str(ranks), sys.executable, "-m", "hpcsolve", "run", str(job), "--device", "cpu",
+               "--output", str(output), "--overwrite"]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise EnvironmentFault(f"{' '.join(command)} ended with exit code {done.returncode}: {done.stderr.strip()}")
+    own = read_result(output).groups["ranks"]
+    output.unlink()  # or the next run would find its job done already
+    run, kernel, copy, wait = (np.asarray(own[f"seconds_{name}"].values) for name in ("run", "kernel", "copy", "wait"))
+    return [float(total(each)) for total, each in zip(PARTS.values(), (run, kernel, copy + wait))]
+
+
 def main() -> int:
     """Print the tables, or the comparison, and return the exit code."""
     parser = new_parser("jobs.benchmarks.gpu.ranks", __doc__)
@@ -375,13 +419,17 @@ def main() -> int:
     parser.add_argument("--link", choices=LINKS, default="nvlink", help="what joins them (default nvlink)")
     parser.add_argument("--port", type=float, default=400, help="Gbit/s of a GPU's network port (default 400)")
     parser.add_argument("--compare", type=int, nargs="+", default=[], metavar="N", help="compare with CPU ranks")
+    parser.add_argument("--other", help="with --compare: root of a checkout of another version")
     parser.add_argument("--measure", type=int, metavar="N", help="time N cities on these ranks")
     parser.add_argument("--repeats", type=int, default=3, metavar="N", help="runs; the best counts (default 3)")
     options = parser.parse_args()
     if options.measure:
         return guard(lambda comm: _print_measured(comm, options.measure, options.repeats))
     if options.compare:
-        print("\n".join(line for n in options.compare for line in compare(n, options.repeats)))
+        for n in options.compare:
+            print("\n".join(compare(n, options.repeats)))
+            if options.other:
+                print("\n".join(beside(n, options.other, options.repeats)))
         return 0
     machine = Machine(options.node, LINKS[options.link], options.port * 1e9 / 8)
     print(f"Milliseconds; nodes of {options.node} GPUs, {options.link}, {options.port:.0f} Gbit/s a GPU.\n")
