@@ -1,9 +1,9 @@
-// The shortest tour of each colony in an iteration, so that the host gets it with the lengths in one copy, and not all
-// tours, or one copy for each colony.
+// Finds the shortest tour of each colony in an iteration, so that the host downloads one array with all lengths and these
+// tours, not all tours or one tour after the other.
 #include "ants/construction.cuh"
 
-// best[colony]: its shortest tour, the first of equal ones, four cities to a word. A group (device/group.cuh) is a
-// colony.
+// best[colony]: its shortest tour, the first of equal ones, four cities to a word. A group of threads
+// (device/group.cuh) works on a colony.
 KERNEL best_tours(colony_sizes sizes, const uint64_t *__restrict__ lengths, const uint16_t *__restrict__ tours,
                   uint64_t *__restrict__ best) {
   const int n = sizes.n, words = (n + 3) / 4;

@@ -38,7 +38,7 @@ def write_tsplib(tsp: Tsp, path: str) -> None:
 
 def tsplib_text(tsp: Tsp) -> str:
     """Return the text that `write_tsplib` writes."""
-    from_coordinates = tsp.metric in FUNCTIONS and bool(tsp.labels.min() >= 0)
+    from_coordinates = tsp.metric in FUNCTIONS and not tsp.precedences and bool(tsp.labels.min() >= 0)
     first, second = np.array(tsp.precedences, dtype=np.int64).reshape(-1, 2).T
     if not tsp.metric:
         _require_arcs(tsp, first, second)

@@ -435,7 +435,7 @@ def ways_of(device: Device, comm: Comm) -> tuple[list[str], bool]:
     gpu, host = device.info.kind != "cpu", socket.gethostname()
     allowed = comm.bcast(os.environ.get("HPCSOLVE_WAYS", " ".join(WAYS)).split())
     if unknown := [way for way in allowed if way not in WAYS]:
-        raise EnvironmentFault(f"HPCSOLVE_WAYS: {unknown[0]} is no way of messages; there are {', '.join(WAYS)}")
+        raise EnvironmentFault(f"HPCSOLVE_WAYS: {unknown[0]} is no way to send messages; choose from {', '.join(WAYS)}")
     sample = device.upload(np.array([comm.rank] if gpu else [], np.int64))
     tries = gpu and "peer" in allowed and comm.local_size > 1
     shown = comm.allgather((host, gpu, _handle(sample) if tries else b""))
@@ -446,7 +446,8 @@ def ways_of(device: Device, comm: Comm) -> tuple[list[str], bool]:
     device.forget_handles()
     all_reads = comm.allgather(reads)
     sample.free()
-    direct = "mpi" in allowed and comm.takes_gpu_memory and all(comm.allgather(_arrives(device, comm)))
+    said = all(comm.allgather(comm.takes_gpu_memory))  # or some ranks would try while others do not
+    direct = "mpi" in allowed and said and all(comm.allgather(_arrives(device, comm)))
     own = "mpi" if direct or not gpu else "staged"
     ways = ["peer" if reads[rank] and all_reads[rank][comm.rank] else own for rank in range(comm.size)]
     return ways, "shared" in allowed

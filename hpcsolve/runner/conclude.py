@@ -286,8 +286,8 @@ class _ResultWriter:
 def gpu_line(ranks: Mapping[str, Column]) -> str:
     """Return what the ranks' GPUs did during the run, as shares of its time, or "" if no rank has one.
 
-    A GPU that neither computes nor copies waits for the host or for other ranks. What it copies while it computes does
-    not count.
+    A GPU that neither computes nor copies waits for other ranks or for the host, which may compute meanwhile. Copies
+    that the host waits for count even while later kernels run, so the shares may come to more than the whole.
     """
     names = ("uuid", "seconds_run", "seconds_kernel", "seconds_copy")
     uuid, *seconds = (np.asarray(ranks[name].values) for name in names)

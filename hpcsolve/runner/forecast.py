@@ -126,7 +126,8 @@ def forecast(
         plan = planned.solver.plan(planned.statement, ranks, info, job.settings.stop)
         free = _free_for(plan, ranks, device) if memory is None else memory
         if plan.otherwise and max(plan.needed) > free:
-            plan = replace(plan.otherwise, details={**plan.otherwise.details, "method": plan.otherwise.note})
+            why = plan.otherwise.note.removeprefix("method: ")
+            plan = replace(plan.otherwise, details={**plan.otherwise.details, "method": why})
             free = _free_for(plan, ranks, device) if memory is None else memory
         once = plan.shared_bytes
         process = process_bytes(plan.needed[0] if info.kind == "cpu" else plan.host_bytes[0] + once)

@@ -193,7 +193,7 @@ def _ants(reason: str, resources: Resources, stop: Collection[str], n: int | Non
         from hpcsolve.algorithms.ant_colony.solve import default_colonies
 
         colonies *= default_colonies(resources.gpu.multiprocessors, resources.gpu.memory, n)
-        reason += f"; {counted(colonies, 'colony')} for {counted(resources.ranks, 'GPU')}"
+        reason += f"; {counted(colonies, 'colony')} to fill the GPUs of {counted(resources.ranks, 'rank')}"
     keys = {"colonies": colonies} if colonies > 1 else {}
     stop_at = resources.limit or ({} if stop else {"seconds": SECONDS, "stagnation": STAGNATION})
     return Method("ant-colony", reason, keys, stop_at)

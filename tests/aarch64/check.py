@@ -3,8 +3,9 @@
 Calls of every kernel and function of the host are recorded here (record.py), and replayed by a program of
 `aarch64-linux-gnu-g++` under `qemu-aarch64` (replay.cpp). The options are hpcsolve's own, but for the CPU: Neoverse N2
 is the nearest to Grace that g++ 12 knows. Then registers have 16 bytes, as NEON's, and loops may be SVE's. A recording
-in which one byte is another must be reported, or the check itself is broken. Exits with 1 at a difference, and says so
-where a program is missing (Debian, Ubuntu: apt install g++-aarch64-linux-gnu qemu-user).
+in which one byte is another must be reported, or the check itself is broken. Exits with 1 if anything differs. Where a
+program is missing (Debian, Ubuntu: apt install g++-aarch64-linux-gnu qemu-user), it says which, checks nothing and
+exits with 0.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ def chosen(problem, resources=ALONE, keys=(), stop=()):
 
 def require_true(method, problem, resources, keys, stop):
     """Fail unless the reason is one of those known here, and is true."""
-    memory, reason = resources.memory, re.sub(r"; \d+ colon(y|ies) for \d+ GPUs?$", "", method.reason)
+    memory, reason = resources.memory, re.sub(r"; \d+ colon(y|ies) to fill the GPUs of \d+ ranks?$", "", method.reason)
     if found := re.fullmatch(r"since (\d+) (city is|cities are) few enough for a proof of the optimum", reason):
         assert int(found[1]) == problem.n and (found[2] == "city is") == (problem.n == 1)
         assert memory is None or need(problem, "held-karp", resources.ranks, method="lattice") <= memory
@@ -143,10 +143,14 @@ def test_ants_have_as_many_colonies_as_fill_the_gpus_and_fit_in_them():
         info = DeviceInfo("cuda", "", "", "")
         return plan_of(solver, many, solver.parameters(colonies=colonies), 1, info).device_bytes[0]
 
+    def holding(colonies):
+        """Return the least memory of which four fifths hold so many colonies."""
+        return -(-on_device(colonies) * 5 // 4)
+
     assert chosen(few, Resources(gpu=gpu)) == ("ant-colony", {"colonies": 169}, ANTS)
     assert chosen(few, Resources(ranks=3, gpu=gpu)) == ("ant-colony", {"colonies": 507}, ANTS)
-    assert chosen(many, Resources(gpu=replace(gpu, memory=on_device(9)))) == ("ant-colony", {"colonies": 9}, ANTS)
-    assert chosen(many, Resources(gpu=replace(gpu, memory=on_device(9) - 1))) == ("ant-colony", {"colonies": 8}, ANTS)
+    assert chosen(many, Resources(gpu=replace(gpu, memory=holding(9)))) == ("ant-colony", {"colonies": 9}, ANTS)
+    assert chosen(many, Resources(gpu=replace(gpu, memory=holding(9) - 1))) == ("ant-colony", {"colonies": 8}, ANTS)
     assert chosen(many, Resources(gpu=replace(gpu, memory=1))) == ("ant-colony", {}, ANTS)
     # Of an algorithm that the user names, the size is not known yet, and keys that he gives may be about the ants.
     assert as_named("ant-colony", Resources(gpu=gpu)).keys == {"colonies": 169}

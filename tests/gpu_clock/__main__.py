@@ -140,7 +140,7 @@ def _cell(case: Counted, each: Counts | None) -> list[str]:
         return ["none"] * 5
     times, factor = times_of(each, case), case.by_kernel.get(each.kernel, case.times)
     numbers = (factor * each.instructions, 32e-9 * factor * each.l2, 32e-9 * factor * (each.dram + each.written))
-    return [f"{times.launches:.0f}", *(f"{one:.2g}" for one in numbers), f"{1e3 * times.longest:.2g} {times.limit}"]
+    return [f"{times.launches:.0f}", *(f"{one:.3g}" for one in numbers), f"{1e3 * times.longest:.3g} {times.limit}"]
 
 
 def row(each: Times) -> list[str]:

@@ -72,7 +72,7 @@ def counted() -> dict[str, Counted]:
     case = replace(BENCHMARK["ant-system-pr1002"], parameters={"variant": "ant-system", "ants": ANTS},
                    stop=StopCriteria(iterations=1))
     found["ant-system-pr1002"] = Counted(case, 40 * 1002 / ANTS, 40, 1, "ants and iterations; the tables are the same",
-                                         {"ant_system_update": 40})
+                                         {"ant_system_update": 40, "best_tours": 40})
     case = replace(BENCHMARK["max-min-pcb442-1"], stop=StopCriteria(iterations=2))
     for colonies in (1, 160):
         found[f"max-min-pcb442-{colonies}"] = Counted(case, 20 * colonies, 20, colonies, "colonies and iterations")

@@ -57,7 +57,7 @@ method = "lattice"
     ({"ipc": 0}, 0, r"messages of rank 0: through page-locked memory that the ranks of a host share \(1 of 1\)"),
     ({"ipc": 1, "HPCSOLVE_WAYS": "staged"}, 0, r"messages of rank 0: through page-locked memory \(1 of 1\)"),
     ({"fail_pinned": 1}, 0, "proven optimal"),
-    ({"HPCSOLVE_WAYS": "peer nccl"}, 4, "HPCSOLVE_WAYS: nccl is no way of messages; there are peer, mpi, shared, stag"),
+    ({"HPCSOLVE_WAYS": "peer nccl"}, 4, "HPCSOLVE_WAYS: nccl is no way to send messages; choose from peer, mpi"),
 ])
 def test_what_is_refused_has_another_way(stub, mpiexec, tmp_path, settings, code, words):
     (tmp_path / "job.toml").write_text(JOB)

@@ -189,7 +189,7 @@ def default_colonies(units: int, memory: int, n: int | None = None) -> int:
     """
     parameters, n = Parameters(), n or MOST_CITIES
     one, two = (device_bytes(parameters, n, True, count) for count in (1, 2))
-    fitting = 1 + (memory - one) // (two - one)
+    fitting = 1 + (memory * 4 // 5 - one) // (two - one)  # the rest is for the driver and other processes
     return max(1, min(fitting, colonies_to_fill(units, parameters.ants_of(n))))
 
 

@@ -192,8 +192,6 @@ class Prepared(ABC):
         The graph's buffers, by the names of the kernels' fields.
     held
         Groups of arguments whose buffers are freed at the end.
-    timer
-        The seconds of the kernels.
     restricted
         Whether so few vertices are seen that nothing can be checked on the device.
     line_shape

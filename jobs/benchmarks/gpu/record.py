@@ -78,7 +78,10 @@ def recording(device: Device, timed: bool = False) -> Iterator[list[Launch]]:
 CALLS = {"uploads": "memcpy_htod_async", "downloads": "memcpy_dtoh_async", "fills": "memset_d8_async",
          "allocations": "mem_alloc", "frees": "DeviceAllocation.free", "waits": "Stream.synchronize",
          "waits for a copy": "Event.synchronize"}
-"""What is counted, and the function of PyCUDA's driver module that does it. Each wait is for a whole stream."""
+"""What is counted, and the function of PyCUDA's driver module that does it.
+
+`waits` are for a whole stream, `waits for a copy` for one event.
+"""
 
 
 @contextmanager

@@ -393,10 +393,7 @@ class Relaxation:
 
     def _relax(self, places: range, barred: Buffer, arcs: dict[str, Argument], step: int, source: Buffer,
                target: Buffer) -> None:
-        """Compute the tables of some places, one from the other. That of place k begins at element k * step.
-
-        The stopwatch runs, but for what ranks send to each other.
-        """
+        """Compute the tables of some places, one from the other. That of place k begins at element k * step."""
         given: dict[str, Argument] = {
             "memory": self._memory(barred), "arcs": arcs, "tables": {"step": step, "source": source, "target": target},
         }
