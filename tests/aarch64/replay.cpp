@@ -14,7 +14,7 @@
 #include <vector>
 
 struct head {
-  char library[64], symbol[64];
+  char file[64], symbol[64];
   uint32_t is_function, grid, block, argument_bytes, pointers, memories, results, unused;
 };
 struct pointer {
@@ -70,8 +70,8 @@ int main(int, char **words) {
       char *to = memories[p.memory].begin + p.offset;
       memcpy(arguments.data() + p.place, &to, sizeof to);
     }
-    void *&library = libraries[one.library];
-    const std::string path = std::string(words[1]) + "/" + one.library + ".so", symbol = one.symbol;
+    void *&library = libraries[one.file];
+    const std::string path = std::string(words[1]) + "/" + one.file + ".so", symbol = one.symbol;
     if (!library) library = dlopen(path.c_str(), RTLD_NOW);
     if (!library) return fprintf(stderr, "%s\n", dlerror()), 2;
     bool bad = false;

@@ -59,9 +59,9 @@ RESIDENT = 1320
 LAUNCH = 5e-6
 """Seconds from the end of a launch to the beginning of the next one: assumed."""
 STEP, MESSAGE = 35e-6, 20e-6
-"""Seconds of the host's for a step and for each message: measured on the stub driver, which is no driver."""
+"""Seconds of the host's work for a step and a message: measured with the stub driver. A real one adds its own."""
 LINKS = {"nvlink": 450e9, "pcie": 50e9}
-"""Bytes a second from a GPU to the others of its node, one way; to and from the host it is PCIe. Assumed."""
+"""Bytes a second, one way, from a GPU to the others of its node: assumed. The host is reached by PCIe in any case."""
 HOST_COPY = 10e9
 """Bytes a second that a CPU rank gets from another of its host by MPI: measured, messages of 350 kB, two ranks."""
 HOST_MEMORY = 450e9

@@ -49,7 +49,7 @@ TILE = 4
 FEWEST_SLOTS = 4
 """A row of bounds fills a register of 16 lanes."""
 FLOORS = np.where(np.arange(33)[:, None] & (32 + np.arange(32)), NO_PATH, 0).astype(np.uint32)
-"""`NO_PATH` where row and column have a bit in common, and in row 32 everywhere; else 0."""
+"""`NO_PATH` where row and column share a bit and in all of row 32, which stands for a high bit, and 0 elsewhere."""
 
 
 @dataclass(frozen=True)
