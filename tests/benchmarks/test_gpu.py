@@ -14,6 +14,7 @@ from hpcsolve.parallel.comm import SerialComm
 from jobs.benchmarks.common.figures import Figure, figures_in, milliseconds
 from jobs.benchmarks.gpu import checks, measure, shapes, table
 from jobs.benchmarks.gpu.cases import Case, cases, held_karp_floor
+from jobs.benchmarks.gpu.launches import KERNELS
 from jobs.benchmarks.gpu.measure import chosen
 from jobs.benchmarks.gpu.parts import parts
 from jobs.benchmarks.gpu.profile import PROFILED
@@ -38,7 +39,7 @@ def test_the_times_on_the_stub_driver(stub, tmp_path, run_process, repository):
     assert {f"held-karp-12-u2 on {ranks} ranks, kernels" for ranks in (2, 4)} <= {row["figure"] for row in figures}
     assert all(float(row["ms"]) >= 0 and row["device"] == "Stub GPU 0" for row in figures)
     launches = tables((tmp_path / "times-01-launches.log").read_text())[0]
-    assert [row["arguments"] for row in launches] == ["7", "19", "33"]
+    assert [row["kernel"] for row in launches] == list(KERNELS)
 
 
 @pytest.mark.parametrize(("check", "settings", "words"), [
