@@ -1,337 +1,218 @@
 """Moves device memory from rank to rank, beside the kernels that run meanwhile.
 
 An exchange is what a rank sends and gets at one point of its work. It is prepared once, and may be started many times.
-Each of its messages has a leg at both ends:
+Each of its messages has an end on two ranks, `send` and `receive`. An end is a generator that does its part step by
+step, and yields what it waits for. Whoever waits for anything goes on with all ends of the rank.
 
-- `MessageLeg`: an MPI message. Where MPI takes the device's memory itself, as it does on a CPU, nothing is copied.
-  Elsewhere the memory passes through page-locked host memory, copied on streams beside that of the kernels.
-- `NotedOut` and `NotedIn`, on the same host: the receiving GPU copies from the memory of the sending one (CUDA IPC), or
-  from page-locked memory that both processes share. MPI carries two notes only: that the memory may be read, and that
-  it has been read.
+MPI carries the memory itself where it takes that of the device, as it does on a CPU. Elsewhere it carries host memory
+(`staged`), to and from which the device copies on streams beside that of the kernels. On the same host a GPU may copy
+from the memory of another one (`peer`, by CUDA IPC), or from page-locked memory that both processes share (`shared`).
+Then MPI carries two notes: where the memory may be read, and that it has been read.
 
 The way to each other rank is chosen once, by what the driver and the MPI library say. The environment variable
-HPCSOLVE_WAYS of rank 0 names those that may be chosen, such as "peer staged". Another way, such as NCCL, would be
-another pair of legs.
+HPCSOLVE_WAYS of rank 0 names those that may be chosen, such as "peer". The way that always works, `staged`, need not be
+named. Another way, such as NCCL, would be another end.
 
-Before other collective work a rank settles: what others wait for (a message whose memory is still being copied, a note
-that memory has been read) would not be sent while this rank waits for them.
+Before other collective work a rank calls `flush`. What others wait for (a message whose memory is still being copied, a
+note that memory has been read) would not be sent while this rank waits for them.
 """
 
 from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from enum import Enum, auto
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.device.base import DONE, HANDLE_BYTES, Buffer, Copy, Device, Mark
-from hpcsolve.errors import EnvironmentFault, HpcsolveError
+from hpcsolve.device.base import HANDLE_BYTES, Buffer, Copy, Device, Mark
+from hpcsolve.errors import EnvironmentFault, HpcsolveError, Stopped
 from hpcsolve.parallel.comm import Comm, Message, wait_until
 from hpcsolve.parallel.segments import map_for_reading, map_for_writing, or_none, reserve_segment
+from hpcsolve.wording import counted
 
 WAYS = {"peer": "from GPU to GPU (CUDA IPC)", "mpi": "by the MPI library, which takes the memory of GPUs",
         "shared": "through page-locked memory that the ranks of a host share", "staged": "through page-locked memory"}
 """The ways of messages between GPUs, the best first, in words for the log. A CPU's memory always takes the second."""
-DATA, READY, TAKEN, KINDS = range(4)
-"""What a message carries. It is part of the tag."""
-Part = tuple[Buffer, int]
-"""Device memory, and the rank that it goes to or comes from."""
+FORTH, BACK, TAGS = range(3)
+"""Tags of MPI messages: what the sender of memory says, what the receiver says, and how many tags an exchange has."""
 
 
-@dataclass
-class DeviceMessage:
-    """A message from or to a device's own memory. MPI's calls for it need the device's context."""
+class Waits(Enum):
+    """What an end of a message waits for."""
 
-    device: Device
-    message: Message
-
-    def start(self) -> None:
-        """Start to send it, or to receive it."""
-        with self.device.current():
-            self.message.start()
-
-    def done(self) -> bool:
-        """Return whether it is not under way, or no longer."""
-        with self.device.current():
-            return self.message.done()
-
-    def free(self) -> None:
-        """Give up the message."""
-        with self.device.current():
-            self.message.free()
+    DEVICE = auto()
+    """This rank's device. The other rank may wait for this one."""
+    PEER = auto()
+    """The other rank."""
+    ARRIVED = auto()
+    """This rank's device, as the other rank does, but what arrives is on its way to its place already."""
+    NOTHING = auto()
+    """It has done its part."""
 
 
-class Leg(Protocol):
-    """One message of an exchange, at one of its ends."""
+def send(view: Buffer, staging: NDArray[Any] | None, message: Message, taken: Message | None,
+         after: Mark) -> Iterator[Waits]:
+    """Send memory, once the work before a mark is done. At the end it may be overwritten.
 
-    ended: bool
-    """Whether what is sent may be overwritten, or the copy of what has arrived is queued."""
-    owes: bool
-    """Whether another rank waits for something that this rank will do without waiting for others."""
-
-    def begin(self, mark: Mark) -> None:
-        """Begin, once the work before the mark is done. The leg rests."""
-
-    def advance(self) -> None:
-        """Do what can be done now."""
-
-    def join(self) -> None:
-        """Have the device's later work wait for what has arrived."""
-
-    def rest(self) -> None:
-        """Wait until nothing of this rank's is under way. The leg has ended, and owes nothing."""
-
-
-@dataclass
-class MessageLeg:
-    """A message by MPI.
-
-    Attributes
+    Parameters
     ----------
     staging
-        The host memory that it passes through, or None if MPI takes the device's own.
-    copy
-        The copy to or from the staging, once it is queued.
+        Host memory that it is copied to first, or None.
+    message
+        The memory, or the note where it may be read.
+    taken
+        The note that it has been read, or None if `message` is the memory.
     """
-
-    view: Buffer
-    message: Message
-    sends: bool
-    staging: NDArray[Any] | None
-    copy: Copy = DONE
-    mark: Mark = DONE
-    owes: bool = False
-    ended: bool = True
-
-    def begin(self, mark: Mark) -> None:
-        """Queue the copy of what is sent."""
-        self.mark, self.copy, self.owes, self.ended = mark, DONE, True, False
-        if self.staging is not None and self.sends:
-            self.copy = self.view.copy_out(self.staging, mark)
-
-    def advance(self) -> None:
-        """Start the message once its memory is ready, and queue the copy of what has arrived."""
-        if self.owes and (self.mark if self.staging is None else self.copy).done():
-            self.message.start()
-            self.owes = False
-        if not self.owes and not self.ended and self.message.done():
-            if self.staging is not None and not self.sends:
-                self.copy = self.view.copy_in(self.staging, self.mark)
-            self.ended = True
-
-    def join(self) -> None:
-        """Have the device's later work wait for what has arrived."""
-        if not self.sends:
-            self.copy.join()
-
-    def rest(self) -> None:
-        """Wait for the copy."""
-        self.copy.wait()
+    if taken:
+        taken.start()
+    copy = view.copy_out(staging, after) if staging is not None else after
+    while not copy.done():
+        yield Waits.DEVICE
+    message.start()
+    while not (message.done() and (taken is None or taken.done())):
+        yield Waits.PEER
 
 
-@dataclass
-class NotedOut:
-    """Memory that another rank of the host reads.
+def receive(view: Buffer, source: Callable[[], NDArray[Any] | bytes] | None, message: Message, taken: Message | None,
+            arrived: list[Copy], after: Mark) -> Iterator[Waits]:
+    """Receive memory, once the work before a mark is done.
 
-    Attributes
+    Parameters
     ----------
-    ready, taken
-        The note to that rank, and the one from it.
-    staging
-        The shared memory that is read, or None if it is the device's own.
-    copy
-        The copy to the staging, or the mark after which the device's own memory may be read.
-    """
-
-    view: Buffer
-    ready: Message
-    taken: Message
-    staging: NDArray[Any] | None
-    copy: Mark = DONE
-    owes: bool = False
-    ended: bool = True
-
-    def begin(self, mark: Mark) -> None:
-        """Queue the copy, and expect that the memory will be taken."""
-        self.copy = mark if self.staging is None else self.view.copy_out(self.staging, mark)
-        self.owes, self.ended = True, False
-        self.taken.start()
-
-    def advance(self) -> None:
-        """Say that the memory may be read, once it may."""
-        if self.owes and self.copy.done():
-            self.ready.start()
-            self.owes = False
-        self.ended = not self.owes and self.ready.done() and self.taken.done()
-
-    def join(self) -> None:
-        """Do nothing: nothing arrives."""
-
-    def rest(self) -> None:
-        """Do nothing: the leg has ended with the copy."""
-
-
-@dataclass
-class NotedIn:
-    """Memory that is filled from what another rank of the host shares.
-
-    Attributes
-    ----------
-    ready, taken
-        The note from that rank, and the one to it.
-    note
-        What `ready` brings: which memory it is.
     source
-        Returns what `Buffer.copy_in` takes for a note.
+        Returns what the memory is copied from, as `Buffer.copy_in` takes it, once `message` is here. None if that is
+        the memory itself.
+    message, taken
+        As in `send`.
+    arrived
+        Gets the copy, which may be under way still. Later work of the device has to wait for it.
     """
-
-    view: Buffer
-    ready: Message
-    taken: Message
-    note: NDArray[np.uint8]
-    source: Callable[[bytes], NDArray[Any] | bytes]
-    copy: Copy = DONE
-    mark: Mark = DONE
-    owes: bool = False
-    ended: bool = True
-
-    def begin(self, mark: Mark) -> None:
-        """Expect that the other memory may be read."""
-        self.mark, self.ended = mark, False
-        self.ready.start()
-
-    def advance(self) -> None:
-        """Read the other memory once it may be read, and then say so."""
-        if not self.ended and self.ready.done():
-            self.copy = self.view.copy_in(self.source(self.note.tobytes()), self.mark)
-            self.ended = self.owes = True
-        if self.owes and self.copy.done():
-            self.taken.start()
-            self.owes = False
-
-    def join(self) -> None:
-        """Have the device's later work wait for the copy."""
-        self.copy.join()
-
-    def rest(self) -> None:
-        """Wait until the note is sent, which is a matter of its few bytes."""
-        wait_until(self.taken.done)
+    while source is None and not after.done():
+        yield Waits.DEVICE
+    message.start()
+    while not message.done():
+        yield Waits.PEER
+    if source is not None:
+        copy = view.copy_in(source(), after)
+        arrived.append(copy)
+        if taken:
+            while not copy.done():
+                yield Waits.ARRIVED
+            taken.start()
+            while not taken.done():
+                yield Waits.ARRIVED
 
 
 @dataclass
 class Exchange:
-    """The messages of a rank at one point of its work. `Transport.exchange` prepares it."""
-
-    transport: Transport
-    turn: int
-    legs: Sequence[Leg]
-
-    def start(self) -> None:
-        """Begin. What is sent is read, and what arrives is written, once the work that is queued so far is done."""
-        transport = self.transport
-        if self.legs:
-            transport.rest(self.turn)
-            transport.under_way[self.turn] = self
-            mark = transport.device.mark()
-            for leg in self.legs:
-                leg.begin(mark)
-            transport.advance()
-
-    def finish(self) -> None:
-        """Wait for the messages. What is queued from now on may read what has arrived, and overwrite what was sent."""
-        if not all(leg.ended for leg in self.legs):
-            wait_until(self._ended)
-        for leg in self.legs:
-            leg.join()
-
-    def _ended(self) -> bool:
-        self.transport.advance()
-        return all(leg.ended for leg in self.legs)
-
-
-@dataclass
-class Transport:
-    """The ways of this rank's messages. Constructor, `reserve` and `close` are collective.
+    """The messages of a rank at one point of its work. `Transport.exchange` prepares it.
 
     Attributes
     ----------
-    turns
-        How many exchanges may be under way at a time.
-    ways
-        The way to each rank, a key of `WAYS`.
-    shares
-        Whether the ranks of a host may share memory: some ranks have a GPU.
+    ends
+        Each begins an end of a message, which takes part once the work before a mark is done.
     under_way
-        The last exchange of each turn.
-    staging
-        For each turn the host memory that its messages pass through.
-    others
-        The staging of other ranks of the host, in one array.
+        The ends that have begun, and what they wait for.
+    arrived
+        The copies of what has arrived.
     """
 
-    device: Device
-    comm: Comm
-    turns: int = 1
-    ways: list[str] = field(init=False)
-    shares: bool = field(init=False)
-    under_way: list[Exchange] = field(init=False)
-    staging: list[NDArray[np.uint8]] = field(init=False)
-    others: dict[int, NDArray[np.uint8]] = field(init=False, default_factory=dict)
-    messages: list[tuple[Message, object]] = field(init=False, default_factory=list)
-    memory: NDArray[np.uint8] | None = field(init=False, default=None)
+    transport: Transport
+    turn: int
+    ends: list[Callable[[Mark], Iterator[Waits]]] = field(default_factory=list)
+    under_way: dict[Iterator[Waits], Waits] = field(default_factory=dict)
+    arrived: list[Copy] = field(default_factory=list)
 
-    def __post_init__(self) -> None:
-        """Choose the ways."""
-        nothing = np.empty(0, np.uint8)
-        self.under_way = [Exchange(self, turn, ()) for turn in range(self.turns)]
-        self.staging = [nothing] * self.turns
-        self.ways, self.shares = ways_of(self.device, self.comm) if self.comm.size > 1 else (["mpi"], False)
+    def start(self) -> None:
+        """Begin. What is sent is read, and what arrives is written, once the work that is queued so far is done."""
+        if self.ends:
+            self.transport.latest[self.turn].rest()
+            self.transport.latest[self.turn] = self
+            after = self.transport.device.mark()
+            self.under_way = {end(after): Waits.DEVICE for end in self.ends}
+            self.transport.advance([])
 
-    def reserve(self, nbytes: int) -> None:
-        """Take host memory for so many bytes of messages in each turn, if some pass through it. Collective.
+    def finish(self) -> None:
+        """Wait for the messages. What is queued from now on may read what has arrived, and overwrite what was sent."""
+        self.transport.advance([self], Waits.ARRIVED, Waits.NOTHING)
+        for copy in self.arrived:
+            copy.join()
 
-        Ranks of a host share it where each can map that of the other. The log says which ways are taken.
-        """
-        if self.shares:
-            self._share(nbytes)
-        if "staged" in self.ways and not self.others:
-            self.staging = [self.device.staging(nbytes, np.uint8) for _ in range(self.turns)]
-        others = [way for rank, way in enumerate(self.ways) if rank != self.comm.rank]
-        if others and self.comm.rank == 0 and self.device.info.kind != "cpu":
-            said = ", ".join(f"{words} ({others.count(way)} of {len(others)})" for way, words in WAYS.items()
-                             if way in others)
-            line = f"messages of rank 0: {said}"
-            self.device.notes += [line] if line not in self.device.notes else []
+    def rest(self) -> None:
+        """Wait until nothing of this rank's is under way."""
+        self.transport.advance([self], Waits.NOTHING)
+        while self.arrived:
+            self.arrived.pop().wait()
 
-    def _share(self, nbytes: int) -> None:
-        """Have the staging in a segment of memory that other ranks of the host map."""
-        comm, host, whole = self.comm, socket.gethostname(), nbytes * self.turns
-        own = or_none(reserve_segment, whole) if "staged" in self.ways and whole else None
+
+class Transport:
+    """The messages of this rank's device memory. A context manager, whose constructor and end are collective.
+
+    At the end all messages are given up, and no rank uses the memory of another. The log says which ways they took.
+
+    Parameters
+    ----------
+    nbytes
+        The most bytes of one exchange on this rank, of all messages to it and from it together.
+    turns
+        How many exchanges may be under way at a time.
+
+    Attributes
+    ----------
+    ways
+        The way to each other rank, a key of `WAYS`.
+    staging
+        The host memory that messages pass through, `nbytes` for each turn. Empty if none do.
+    mapped
+        By rank, the staging of other ranks of the host, if messages from them are read there.
+    latest
+        For each turn, the exchange that was started last.
+    """
+
+    def __init__(self, device: Device, comm: Comm, nbytes: int, turns: int = 1) -> None:
+        self.device, self.comm, self.nbytes = device, comm, nbytes
+        self.latest, self.messages = [Exchange(self, turn) for turn in range(turns)], list[Message]()
+        self.staging, self.mapped = np.empty(0, np.uint8), dict[int, NDArray[np.uint8]]()
+        self.ways, shares = ways_of(device, comm)
+        if shares:
+            self._share()
+        if "staged" in self.ways.values() and not self.mapped:
+            self.staging = device.staging(nbytes * turns, np.uint8)
+        if self.ways and comm.rank == 0 and device.info.kind != "cpu":
+            numbers = {way: list(self.ways.values()).count(way) for way in WAYS}
+            said = [f"with {counted(number, 'rank')} {WAYS[way]}" for way, number in numbers.items() if number]
+            line = f"messages of rank 0: {', '.join(said)}"
+            device.notes += [line] if line not in device.notes else []
+
+    def _share(self) -> None:
+        """Have the staging in memory that other ranks of the host map, where each can map that of the other."""
+        comm, host, nbytes = self.comm, socket.gethostname(), self.nbytes * len(self.latest)
+        own = or_none(reserve_segment, nbytes) if "staged" in self.ways.values() and nbytes else None
         offered = comm.allgather((host, own))
-        self.others = {}
-        for rank, (place, segment) in enumerate(offered):
-            if own and segment and place == host and rank != comm.rank and self.ways[rank] == "staged":
+        for rank, way in self.ways.items():
+            place, segment = offered[rank]
+            if own and segment and place == host and way == "staged":
                 other = or_none(lambda one: map_for_reading(one, protected=False), segment)
-                self.others.update({} if other is None else {rank: other})
-        mapped = comm.allgather(list(self.others))
-        self.others = {rank: other for rank, other in self.others.items() if comm.rank in mapped[rank]}
-        if own is None:
-            return
-        if self.others:
-            memory = map_for_writing(own)
-            self.memory = memory  # whose deletion unlocks the pages
-            for array in (memory, *self.others.values()):
+                self.mapped.update({} if other is None else {rank: other})
+        mapped_by = comm.allgather(list(self.mapped))
+        self.mapped = {rank: other for rank, other in self.mapped.items() if comm.rank in mapped_by[rank]}
+        if self.mapped and own:
+            self.staging = map_for_writing(own)
+            for array in (self.staging, *self.mapped.values()):
                 self.device.lock(array)
-            self.staging = [memory[turn * nbytes : (turn + 1) * nbytes] for turn in range(self.turns)]
-            self.ways = ["shared" if rank in self.others else way for rank, way in enumerate(self.ways)]
-        os.close(own.descriptor)
+            self.ways.update(dict.fromkeys(self.mapped, "shared"))
+        if own:
+            os.close(own.descriptor)
 
-    def exchange(self, turn: int, outgoing: Sequence[Part], incoming: Sequence[Part]) -> Exchange:
+    def exchange(self, turn: int, outgoing: Sequence[tuple[Buffer, int]],
+                 incoming: Sequence[tuple[Buffer, int]]) -> Exchange:
         """Return an exchange of device memory with other ranks, at most one message to each and one from it.
 
         Parameters
@@ -339,90 +220,101 @@ class Transport:
         turn
             Its number below `turns`, the same at the other end of each message. At any time only one exchange of each
             number may be under way.
+        outgoing, incoming
+            Of each message the memory, and the rank that it goes to or comes from.
         """
-        legs, used = list[Leg](), 0
-        for sends, parts in ((False, incoming), (True, outgoing)):
-            for view, peer in parts:
-                way, staging, place = self.ways[peer], None, turn * len(self.staging[turn]) + used
-                if way == "staged" or (way == "shared" and sends):
-                    staging = self.staging[turn][used : used + view.nbytes].view(view.dtype).reshape(view.shape)
-                    used += view.nbytes
-                if way in {"peer", "shared"}:
-                    legs.append(self._noted(turn, view, peer, sends, staging, place))
-                else:
-                    message = self._message(turn, DATA, view if staging is None else staging, peer, sends)
-                    legs.append(MessageLeg(view, message, sends, staging))
-        return Exchange(self, turn, legs)
+        made, place = Exchange(self, turn), turn * self.nbytes
+        with self._memory_for_mpi():
+            for view, peer in incoming:
+                made.ends.append(self._receiving(made, place, view, peer))
+                place += view.nbytes
+            for view, peer in outgoing:
+                made.ends.append(self._sending(made, place, view, peer))
+                place += view.nbytes
+        return made
 
-    def _noted(self, turn: int, view: Buffer, peer: int, sends: bool, staging: NDArray[Any] | None, place: int) -> Leg:
-        """Return a leg of memory that the receiver reads: a GPU's, or from a place in the sender's staging."""
-        note = np.zeros(HANDLE_BYTES, np.uint8)
-        if sends:
-            said = view.handle() if staging is None else place.to_bytes(HANDLE_BYTES, "little")
-            note[:] = np.frombuffer(said, np.uint8)
-        ready = self._message(turn, READY, note, peer, sends)
-        taken = self._message(turn, TAKEN, np.zeros(1, np.uint8), peer, not sends)
-        if sends:
-            return NotedOut(view, ready, taken, staging)
+    def _sending(self, exchange: Exchange, place: int, view: Buffer, peer: int) -> Callable[[Mark], Iterator[Waits]]:
+        """Return the end of a message to another rank. It may pass through the staging at a place."""
+        way, message = self.ways[peer], partial(self._message, exchange.turn, peer)
+        staging = part_like(view, self.staging, place) if way in {"staged", "shared"} else None
+        if way in {"mpi", "staged"}:
+            return partial(send, view, staging, message(FORTH, view if staging is None else staging, True), None)
+        where = view.handle() if way == "peer" else place.to_bytes(HANDLE_BYTES, "little")
+        return partial(send, view, staging, message(FORTH, np.frombuffer(where, np.uint8).copy(), True),
+                       message(BACK, np.zeros(1, np.uint8), False))
 
-        def shared(note: bytes) -> NDArray[Any]:
-            first = int.from_bytes(note, "little")
-            return self.others[peer][first : first + view.nbytes].view(view.dtype).reshape(view.shape)
+    def _receiving(self, exchange: Exchange, place: int, view: Buffer, peer: int) -> Callable[[Mark], Iterator[Waits]]:
+        """Return the end of a message from another rank. It may pass through the staging at a place."""
+        way, message = self.ways[peer], partial(self._message, exchange.turn, peer)
+        if way == "mpi":
+            return partial(receive, view, None, message(FORTH, view, False), None, exchange.arrived)
+        if way == "staged":
+            staging = part_like(view, self.staging, place)
+            return partial(receive, view, lambda: staging, message(FORTH, staging, False), None, exchange.arrived)
+        where = np.zeros(HANDLE_BYTES, np.uint8)
 
-        return NotedIn(view, ready, taken, note, shared if self.ways[peer] == "shared" else bytes)
+        def shared() -> NDArray[Any]:
+            return part_like(view, self.mapped[peer], int.from_bytes(where.tobytes(), "little"))
 
-    def _message(self, turn: int, what: int, memory: NDArray[Any] | Buffer, peer: int, sends: bool) -> Message:
-        on_gpu, tag = not isinstance(memory, np.ndarray) and self.device.info.kind != "cpu", turn * KINDS + what
+        return partial(receive, view, where.tobytes if way == "peer" else shared, message(FORTH, where, False),
+                       message(BACK, np.zeros(1, np.uint8), True), exchange.arrived)
+
+    def _message(self, turn: int, peer: int, tag: int, memory: NDArray[Any] | Buffer, sends: bool) -> Message:
         given = memory if isinstance(memory, np.ndarray) else (memory.address, memory.nbytes)
-        with self.device.current() if on_gpu else nullcontext():
-            message = self.comm.message(given, peer, sends, tag)
-        message = DeviceMessage(self.device, message) if on_gpu else message
-        self.messages.append((message, memory))  # which must live as long
-        return message
+        self.messages.append(self.comm.message(given, peer, sends, turn * TAGS + tag))
+        return self.messages[-1]
 
-    def advance(self) -> None:
-        """Do what can be done now for all exchanges under way."""
-        for exchange in self.under_way:
-            for leg in exchange.legs:
-                if leg.owes or not leg.ended:
-                    leg.advance()
+    def _memory_for_mpi(self) -> AbstractContextManager[Any]:
+        """Give a block in which MPI may be handed the device's memory, if it takes that."""
+        return self.device.current() if "mpi" in self.ways.values() else nullcontext()
 
-    def settle(self) -> None:
+    def advance(self, exchanges: Iterable[Exchange], *until: Waits) -> None:
+        """Go on with all ends under way, at least once, until those of these exchanges wait for one of these."""
+
+        def reached() -> bool:
+            with self._memory_for_mpi():
+                for ends in [exchange.under_way for exchange in self.latest]:
+                    for end in ends:
+                        ends[end] = next(end, Waits.NOTHING)
+            return all(waits in until for exchange in exchanges for waits in exchange.under_way.values())
+
+        wait_until(reached)
+
+    def flush(self) -> None:
         """Wait until no other rank waits for this one alone. To be called before other collective work."""
-        wait_until(self._owes_nothing)
+        self.advance(self.latest, Waits.PEER, Waits.NOTHING)
 
-    def _owes_nothing(self) -> bool:
-        self.advance()
-        return not any(leg.owes for exchange in self.under_way for leg in exchange.legs)
+    def forget(self) -> None:
+        """Wait until nothing of this rank's is under way, and give up its messages. Exchanges must be prepared anew."""
+        for exchange in self.latest:
+            exchange.rest()
+        with self._memory_for_mpi():
+            for message in self.messages:
+                message.free()
+        self.latest, self.messages = [Exchange(self, exchange.turn) for exchange in self.latest], []
 
-    def rest(self, turn: int) -> None:
-        """Wait until nothing of a turn, whose exchange is finished, is under way on this rank."""
-        legs = self.under_way[turn].legs
-        if any(leg.owes for leg in legs):
-            self.settle()
-        for leg in legs:
-            leg.rest()
+    def __enter__(self) -> Transport:
+        """Return the transport."""
+        return self
 
-    def close(self) -> None:
-        """Give up all messages. Afterwards no rank uses the memory of another. Collective."""
-        self.free()
-        if self.comm.size > 1:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        """Give up all messages. Collective, unless another error than `Stopped` ends the run."""
+        if error is None or isinstance(error, HpcsolveError):
+            self.forget()
+            self.staging, self.mapped = np.empty(0, np.uint8), {}
+            if "peer" in self.ways.values():
+                self.device.forget_handles()
+        if error is None or isinstance(error, Stopped):  # which all ranks raise
             self.comm.barrier()
 
-    def free(self) -> None:
-        """Give up this rank's messages. All exchanges are finished."""
-        for turn in range(self.turns):
-            self.rest(turn)
-        for message, _ in self.messages:
-            message.free()
-        self.messages, self.staging, self.others, self.memory = [], [], {}, None
-        self.under_way = [Exchange(self, turn, ()) for turn in range(self.turns)]
-        if "peer" in self.ways:
-            self.device.forget_handles()
+
+def part_like(view: Buffer, memory: NDArray[np.uint8], place: int) -> NDArray[Any]:
+    """Return the part of host memory from a place on that is of the shape and type of device memory."""
+    return memory[place : place + view.nbytes].view(view.dtype).reshape(view.shape)
 
 
-def ways_of(device: Device, comm: Comm) -> tuple[list[str], bool]:
-    """Return the way of messages to each rank and from it, and whether ranks may share host memory. Collective.
+def ways_of(device: Device, comm: Comm) -> tuple[dict[int, str], bool]:
+    """Return the way of messages to and from each other rank, and whether ranks may share host memory. Collective.
 
     GPUs of a host read each other's memory if both have read, by its handle, what the other has written. An MPI library
     gets the memory of GPUs if it says that it takes it, and has brought what was in it.
@@ -432,24 +324,24 @@ def ways_of(device: Device, comm: Comm) -> tuple[list[str], bool]:
     EnvironmentFault
         HPCSOLVE_WAYS names an unknown way.
     """
-    gpu, host = device.info.kind != "cpu", socket.gethostname()
     allowed = comm.bcast(os.environ.get("HPCSOLVE_WAYS", " ".join(WAYS)).split())
     if unknown := [way for way in allowed if way not in WAYS]:
         raise EnvironmentFault(f"HPCSOLVE_WAYS: {unknown[0]} is no way to send messages; choose from {', '.join(WAYS)}")
-    sample = device.upload(np.array([comm.rank] if gpu else [], np.int64))
+    gpu, others = device.info.kind != "cpu", [rank for rank in range(comm.size) if rank != comm.rank]
+    if not others or not any(comm.allgather(gpu)):
+        return dict.fromkeys(others, "mpi"), False
+    sample, host = device.upload(np.array([comm.rank], np.int64)), socket.gethostname()
     tries = gpu and "peer" in allowed and comm.local_size > 1
-    shown = comm.allgather((host, gpu, _handle(sample) if tries else b""))
-    if not any(with_gpu for _, with_gpu, _ in shown):
-        return ["mpi"] * comm.size, False
-    reads = [gpu and place == host and rank != comm.rank and bool(handle) and _reads(device, handle, rank)
-             for rank, (place, _, handle) in enumerate(shown)]
+    shown = comm.allgather((host, _handle(sample) if tries else b""))
+    read = [rank for rank, (place, handle) in enumerate(shown)
+            if tries and place == host and rank != comm.rank and handle and _reads(device, handle, rank)]
     device.forget_handles()
-    all_reads = comm.allgather(reads)
+    read_by = comm.allgather(read)
     sample.free()
     said = all(comm.allgather(comm.takes_gpu_memory))  # or some ranks would try while others do not
     direct = "mpi" in allowed and said and all(comm.allgather(_arrives(device, comm)))
-    own = "mpi" if direct or not gpu else "staged"
-    ways = ["peer" if reads[rank] and all_reads[rank][comm.rank] else own for rank in range(comm.size)]
+    otherwise = "mpi" if direct or not gpu else "staged"
+    ways = {rank: "peer" if rank in read and comm.rank in read_by[rank] else otherwise for rank in others}
     return ways, "shared" in allowed
 
 
@@ -461,7 +353,7 @@ def _arrives(device: Device, comm: Comm) -> bool:
     before, after = (comm.rank - 1) % comm.size, (comm.rank + 1) % comm.size
     out, into = device.upload(np.array([comm.rank], np.int64)), device.upload(np.array([-1], np.int64))
     with device.current():
-        messages = [comm.message((buffer.address, buffer.nbytes), peer, sends, DATA)
+        messages = [comm.message((buffer.address, buffer.nbytes), peer, sends, FORTH)
                     for buffer, peer, sends in ((into, before, False), (out, after, True))]
         for message in messages:
             message.start()

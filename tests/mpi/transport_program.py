@@ -11,6 +11,7 @@ import hashlib
 import math
 import os
 import sys
+import time
 from itertools import count, cycle, pairwise
 from pathlib import Path
 from unittest import mock
@@ -92,9 +93,15 @@ def check_calls(calls: list[tuple[str, str, str, int]], way: str, comm: Comm) ->
     assert sum(comm.allgather(moved["across"])) == (all_sent if way == "peer" else 0)
 
 
-def resumed(comm: Comm, device: Device, folder: Path) -> None:
-    """Run a job that stops again and again and goes on by another way, also with CPUs. Rank 0 prints the ways."""
-    tsp, parameters, used = random_matrix(17, seed=4), held_karp.Parameters(method="lattice"), list[str]()
+def resumed(comm: Comm, device: Device, folder: Path, cities: int) -> None:
+    """Run a job that stops again and again and goes on by another way, also with CPUs. Rank 0 prints the ways.
+
+    Rank 1 closes what it has opened late: until then the memory must not be freed, which the stub driver checks.
+    """
+    tsp, parameters, used = random_matrix(cities, seed=4), held_karp.Parameters(method="lattice"), list[str]()
+    forget = device.forget_handles
+    if comm.rank == 1:
+        device.forget_handles = lambda: time.sleep(0.2) or forget()
     with HostDevice(threads=1) as cpu:
         expected = held_karp.ALGORITHM.solve(tsp, cpu, SerialComm(), parameters).answer.tour.tolist()
         for patience, way in enumerate(cycle((*WAYS, "cpu", "mixed")), start=2):
@@ -115,14 +122,14 @@ def resumed(comm: Comm, device: Device, folder: Path) -> None:
 
 
 def main(comm: Comm, *words: str) -> int:
-    """Try each way, and print the hashes on rank 0. With a folder for checkpoints, go on by other ways instead."""
+    """Try each way, and print the hashes on rank 0. With a folder and a number of cities, try the ways of `resumed`."""
     trace = Path(f"{os.environ['STUB_TRACE']}.{os.getpid()}")
     device, _ = open_device("cuda", comm)
     with device, mock.patch.dict(split.PACE, PACES):
         device.zeros(1, np.uint8).download()  # makes the file
         if words:
             with mock.patch("hpcsolve.checkpoint.checkpoints.SECONDS_BETWEEN", 0.0):  # ranks agree at each boundary
-                resumed(comm, device, Path(words[0]))
+                resumed(comm, device, Path(words[0]), int(words[1]))
             return 0
         for way in WAYS:
             os.environ["HPCSOLVE_WAYS"], seen = f"{way} staged", len(trace.read_text().splitlines())
@@ -132,7 +139,7 @@ def main(comm: Comm, *words: str) -> int:
             lines = [line.split() for line in trace.read_text().splitlines()[seen:]]
             check_calls([(what, stream, name, int(nbytes)) for what, stream, name, nbytes in lines], way, comm)
             if comm.rank == 0:
-                show(f"{way} {found} {device.notes}")
+                show(f"{way} {found} {' '.join(device.notes)}")
     return 0
 
 

@@ -191,9 +191,9 @@ FAULTS = (
         "max(a, start), min(b, stop)) for rank",
         "a, min(b, stop)) for rank"),
     Fault("planes that arrive too late", "mpi/test_transport.py::test_every_way_has_the_same_bits",
-        "if not self.sends:\n            self.copy.join()",
-        "if self.sends:\n            self.copy.join()"),
+        "for copy in self.arrived:\n            copy.join()",
+        "self.arrived.clear()"),
     Fault("memory that is read before it is ready", "mpi/test_transport.py::test_every_way_has_the_same_bits",
-        "if self.owes and self.copy.done():\n            self.ready.start()",
-        "if self.owes:\n            self.ready.start()"),
+        "while not copy.done():\n        yield Waits.DEVICE\n    message.start()",
+        "message.start()"),
 )

@@ -21,7 +21,7 @@
 // is not popped stays current. A context that was released for the last time is destroyed, with its streams and events.
 //
 // Memory is bounded, filled with 0xCD before use and after, and has guard bytes on both sides that are checked when it is
-// freed. A copy must lie inside one allocation. A context that goes away with memory allocated or pinned says so on stderr.
+// freed. A copy must lie inside one allocation. Memory that another process has open must not be freed. A context that goes away with memory allocated or pinned says so on stderr.
 //
 // Settings, from the environment of each process:
 //   STUB_GPUS         number of GPUs (1); CUDA_VISIBLE_DEVICES chooses among them as usual

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -78,8 +79,8 @@ class Memory {
     if (bytes > total - used) return nullptr;
     const size_t whole = (bytes + 3 * guard - 1) / guard * guard;
     const int file = setting("STUB_IPC", 0) ? memfd_create("gpu", MFD_CLOEXEC) : -1;
-    if (file >= 0 && ftruncate(file, (off_t)whole)) return nullptr;
-    char *block = file < 0 ? static_cast<char *>(aligned_alloc(guard, whole)) : mapped(file, whole);
+    if (file >= 0 && ftruncate(file, (off_t)(whole + guard))) return nullptr;
+    char *block = file < 0 ? static_cast<char *>(aligned_alloc(guard, whole)) : mapped(file, whole + guard);
     if (!block) return nullptr;
     if (file >= 0) shared[block + guard] = {getpid(), file, whole};
     memset(block, guard_byte, guard);
@@ -96,7 +97,11 @@ class Memory {
     memset(start, poison, block->second);
     used -= block->second;
     if (shared.count(start)) {
-      munmap(start - guard, shared[start].bytes);
+      if (opened(start - guard, shared[start].bytes)) {
+        fprintf(stderr, "stub driver: %zu bytes are freed that another process has open\n", block->second);
+        abort();
+      }
+      munmap(start - guard, shared[start].bytes + guard);
       close(shared[start].file);
       shared.erase(start);
     } else {
@@ -118,15 +123,18 @@ class Memory {
     const std::string path = "/proc/" + std::to_string(other.process) + "/fd/" + std::to_string(other.file);
     const int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
     if (file < 0 || other.process == getpid()) return nullptr;  // as the real one: not in the process that shares it
-    char *block = mapped(file, other.bytes);
+    char *block = mapped(file, other.bytes + guard);
     close(file);
-    if (block) others[block + guard] = other.bytes - 2 * guard;
-    return block ? block + guard : nullptr;
+    if (!block) return nullptr;
+    others[block + guard] = other.bytes - 2 * guard;
+    opened(block, other.bytes)++;
+    return block + guard;
   }
   bool close_other(char *start) {
     auto found = others.find(start);
     if (found == others.end()) return false;
-    munmap(start - guard, found->second + 2 * guard);
+    opened(start - guard, found->second + 2 * guard)--;
+    munmap(start - guard, found->second + 3 * guard);
     return others.erase(start);
   }
   // All allocations, by address, as {start, bytes}.
@@ -151,6 +159,10 @@ class Memory {
   static char *mapped(int file, size_t bytes) {
     void *start = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     return start == MAP_FAILED ? nullptr : static_cast<char *>(start);
+  }
+  // How many processes have opened a shared block. It stands behind the block, in memory that they share too.
+  static std::atomic<int> &opened(char *block, size_t bytes) {
+    return *reinterpret_cast<std::atomic<int> *>(block + bytes);
   }
   static bool inside(const std::map<char *, size_t> &blocks, const char *start, size_t bytes) {
     auto after = blocks.upper_bound(const_cast<char *>(start));

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -38,7 +38,6 @@ from hpcsolve.checkpoint.checkpoints import NONE, Boundary, Checkpoints
 from hpcsolve.checkpoint.saved import Saved
 from hpcsolve.checkpoint.store import Part, State
 from hpcsolve.device.base import Argument, Buffer, Device
-from hpcsolve.errors import HpcsolveError
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.parallel.transport import Exchange, Transport
 
@@ -110,19 +109,18 @@ def meet(
 ) -> Meetings:
     """Run both halves and return where the cheapest tours pass the middle, the same on all ranks. Collective."""
     statistics.begin(device, share.split.middle + 1)
-    transport, mine = Transport(device, comm, share.turns), None
-    transport.reserve(share.crossing_bytes())
+    transport, mine = Transport(device, comm, share.crossing_bytes(), share.turns), None
 
     def synchronize() -> None:
-        transport.settle()
+        transport.flush()
         device.synchronize()
 
     kept = LayerCheckpoints(share, Boundary(comm, checkpoints, synchronize), checkpoints.saved)
     if share.slices:
         mine = _meet_on_device(reduced, share, device, transport, report, statistics, kept)
     else:
-        _idle(share, kept)
-        transport.close()
+        with transport:
+            _idle(share, kept)
     started = time.perf_counter()
     found = [m for m in comm.allgather(mine) if m is not None]
     statistics.seconds_wait += time.perf_counter() - started
@@ -150,18 +148,18 @@ def _meet_on_device(reduced: ReducedCosts, share: Share, device: Device, transpo
     other = device.empty(share.slices * split.stored(1 - parity), dtype)
     stream = device.empty(share.stream_values(), dtype)
     shares = len(share.half_runs())
-    for half, (planes, stored, cost) in enumerate(
-        zip(share.half_runs(), (forward, backward), (reduced.cost, reduced.cost.T), strict=False)
-    ):
-        memory = (stored, other) if parity == 0 else (other, stored)
-        kept.load(half, memory)
-        if kept.begin(half) == split.middle:
-            continue
-        HalfRun(share, planes, cost, reduced, device, transport, memory, stream, kept.begin(half)).run(
-            statistics, lambda done, base=half: report((base + done) / shares),
-            partial(kept.reached, half, memory=memory, forward=forward if half else None),
-        )
-    transport.close()
+    with transport:
+        for half, (planes, stored, cost) in enumerate(
+            zip(share.half_runs(), (forward, backward), (reduced.cost, reduced.cost.T), strict=False)
+        ):
+            memory = (stored, other) if parity == 0 else (other, stored)
+            kept.load(half, memory)
+            if kept.begin(half) == split.middle:
+                continue
+            HalfRun(share, planes, cost, reduced, device, transport, memory, stream, kept.begin(half)).run(
+                statistics, lambda done, base=half: report((base + done) / shares),
+                partial(kept.reached, half, memory=memory, forward=forward if half else None),
+            )
     other.free()
     stream.free()
     meetings = _middle(share, dtype, device, forward, backward, statistics)
@@ -267,23 +265,13 @@ class HalfRun:
                 report((step + 1) / len(whole))
                 reported = time.perf_counter()
             if whole_layer is not None:
-                self._reached(reached, whole_layer, under_way, statistics)
+                reached(whole_layer)
         for exchange in under_way:
             self._finish(exchange, statistics)
+        self.transport.forget()
         self.device.synchronize()
         for table in (*self.tables.values(), self.depot):
             table.free()
-
-    def _reached(self, reached: Callable[[int], None], layer: int, under_way: Iterable[Exchange],
-                 statistics: Statistics) -> None:
-        """Call `reached`. If the run stops there, wait for the messages under way first."""
-        try:
-            reached(layer)
-        except HpcsolveError:
-            for exchange in under_way:
-                self._finish(exchange, statistics)
-            self.transport.free()
-            raise
 
     def _finish(self, exchange: Exchange, statistics: Statistics) -> None:
         """Wait for the messages of a step, whose planes the next launch reads."""

@@ -206,8 +206,7 @@ class Table:
     def __post_init__(self) -> None:
         """Allocate all memory of the run. Collective."""
         e, s, device = self.encoded, self.slices, self.device
-        self.transport = Transport(device, self.comm)
-        self.transport.reserve(sum(s.largest_exchange) * e.itemsize)
+        self.transport = Transport(device, self.comm, sum(s.largest_exchange) * e.itemsize)
         wanted = s.shapes(e.dtype, len(e.cost) > 1)
         self.buffers = {name: device.empty(shape, dtype) for name, (shape, dtype) in wanted.items()}
         given: dict[str, NDArray[Any]] = {"cost": e.cost, "earliest": e.earliest, "latest": e.latest,
@@ -219,10 +218,9 @@ class Table:
         """Return the table."""
         return self
 
-    def __exit__(self, error: object, *_: object) -> None:
-        """Free the device's memory. Collective, unless an error ends the run."""
-        if error is None:
-            self.transport.close()
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        """Free the device's memory. Collective as the end of `Transport` is."""
+        self.transport.__exit__(kind, error, trace)
         for buffer in self.buffers.values():
             buffer.free()
 
@@ -301,7 +299,7 @@ class Table:
         exchange.start()
         started = time.perf_counter()
         exchange.finish()
-        self.transport.settle()
+        self.transport.forget()
         statistics.seconds_wait += time.perf_counter() - started
 
     def pack(self, layer: int, first: NDArray[np.int64]) -> None:
