@@ -43,6 +43,9 @@ class StopCriteria(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rena
         Number of iterations.
     stagnation
         Number of iterations in a row without a better answer.
+    gap
+        Difference between the answer's cost and the proven lower bound that is small enough, as a part of the bound:
+        0.01 is 1 %.
     memory
         Bytes that a rank may take for what grows during the search; by default four fifths of what is free.
     """
@@ -51,6 +54,7 @@ class StopCriteria(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rena
     target: float | None = None
     iterations: Annotated[int, msgspec.Meta(ge=1, le=2**32 - 1)] | None = None
     stagnation: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    gap: Annotated[float, msgspec.Meta(ge=0)] | None = None
     memory: Annotated[int, msgspec.Meta(ge=1)] | None = None
 
     def scaled_target(self, scale: int) -> int | None:
