@@ -1,0 +1,1 @@
+"""What several algorithms of tours share: instances as kernels have them, and lists of near cities."""
