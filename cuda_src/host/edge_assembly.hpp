@@ -14,7 +14,7 @@
 //       result<uint64_t> &removed, result<uint64_t> &added)
 //
 //   // Adds `by` to the counts of these edges. used (1,): the number of keys in the table, before and after. Leaves the
-//   // table as it was, and sets refused (1,) to 1, if it would get more than half full; the caller then makes one of
+//   // counts as they were, and sets refused (1,) to 1, if it would get more than half full; the caller then makes one of
 //   // twice the size from the keys whose count is above 0. An empty table: keys all ~0, counts 0, capacity 2^k.
 //   edge_assembly_count(edge_counts edges, uint64_t count, const uint64_t *changed, int32_t by, uint64_t *used,
 //       uint32_t *refused)
@@ -45,6 +45,9 @@
 //   edge_assembly_join(cities where, near_lists near, uint32_t *tour, uint64_t count, const uint64_t *removed,
 //       const uint64_t *added, int64_t *change, uint32_t *parts)
 #pragma once
+#include <algorithm>
+#include <cmath>
+
 #include "host/function.hpp"
 #include "tours/costs.cuh"
 
@@ -66,4 +69,33 @@ struct edge_counts {
 // How the population of an area is made and merged.
 struct square_rules {
   uint32_t population, children, taken, least_percent, idle, depth, threads;
+};
+
+// ---- edges ----
+
+inline uint64_t edge_key(uint32_t a, uint32_t b) { return a < b ? (uint64_t)a << 32 | b : (uint64_t)b << 32 | a; }
+// Returns the place of a key in the table, or the empty one where it belongs.
+inline uint64_t place_of(const edge_counts &edges, uint64_t key) {
+  const uint64_t mask = edges.capacity - 1;
+  uint64_t i = key * 0x9E3779B97F4A7C15u >> 20 & mask;
+  while (edges.keys[i] != key && edges.keys[i] != ~0ull) i = (i + 1) & mask;
+  return i;
+}
+inline int32_t count_of(const edge_counts &edges, uint64_t key) { return edges.counts[place_of(edges, key)]; }
+
+// ---- random numbers: the same from the same stream (xorshift64*; S. Vigna, ACM TOMS 42, 2016) ----
+
+struct random_numbers {
+  uint64_t state;
+  explicit random_numbers(uint64_t stream) {
+    uint64_t z = stream + 0x9E3779B97F4A7C15u;
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u, z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+    state = (z ^ z >> 31) | 1;
+  }
+  uint32_t next() {
+    state ^= state >> 12, state ^= state << 25, state ^= state >> 27;
+    return (uint32_t)(state * 2685821657736338717u >> 32);
+  }
+  uint32_t below(uint32_t n) { return (uint32_t)((uint64_t)next() * n >> 32); }
+  bool bit() { return next() >> 31; }
 };
