@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, Literal
 import msgspec
 
 from hpcsolve.algorithms.base import Statement, Table
-from hpcsolve.algorithms.tours.costs import costs_fit, require_costs
+from hpcsolve.algorithms.tours.cities import fits, require_costs
 from hpcsolve.errors import InputError
 
 HEAD = 32
@@ -154,4 +154,4 @@ class TourSearch(Statement):
 
     def fits(self) -> bool:
         """Return whether 32 bits suffice for the costs as they are."""
-        return costs_fit(self.problem)
+        return fits(self.problem)

@@ -23,7 +23,7 @@ from hpcsolve.algorithms.base import (
     StopCriteria,
     silent,
 )
-from hpcsolve.algorithms.tours.costs import LARGEST_COST
+from hpcsolve.algorithms.tours.cities import LARGEST_COST
 from hpcsolve.algorithms.tours.stop import SearchStop
 from hpcsolve.algorithms.trial import Stopwatch, Trial
 from hpcsolve.answers.tour import TOUR

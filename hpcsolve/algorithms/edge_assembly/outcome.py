@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hpcsolve.algorithms.base import Outcome
+from hpcsolve.algorithms.edge_assembly.parameters import Assembly
 from hpcsolve.algorithms.edge_assembly.setting import Found, Search, Setting
 from hpcsolve.algorithms.tours.stop import MOST_ROWS, NO_TOUR, History
 from hpcsolve.answers.contents import Column, Dataset, columns
@@ -25,6 +27,17 @@ HISTORY = {
     "mean": Dataset("float64", "Mean of the population, in the instance's own unit", "row"),
 }
 """The group `/history`."""
+
+
+def in_order(stated: Assembly, tour: NDArray[np.int64]) -> NDArray[np.int32]:
+    """Return a tour from its first city. Of two directions it takes the one that begins with the smaller city."""
+    if stated.closed:
+        tour = np.roll(tour, -int((tour == (stated.question.start or 0)).argmax()))
+        if stated.problem.symmetric and (tour[1:2] > tour[-1:]).any():
+            tour = np.append(tour[:1], tour[:0:-1])
+    elif stated.question.start is None and stated.question.end is None and stated.problem.symmetric:
+        tour = tour[::-1] if tour[0] > tour[-1] else tour
+    return tour.astype(np.int32)
 
 
 @dataclass
@@ -106,9 +119,8 @@ class Progress:
         """Return the outcome, whose tables are on rank 0 only. Collective."""
         setting, stop = self.setting, self.setting.stop
         _, nodes = self.search.best_tour()
-        cycle = setting.cycle
-        tour = cycle.tour_of(setting.cities.tour_of(nodes))
-        cost = sum(cycle.question.legs_of(cycle.whole, tour).tolist())
+        tour = in_order(setting.stated, setting.cities.tour_of(nodes)[0])
+        cost = int(setting.stated.question.legs_of(setting.stated.problem, tour).sum())
         tables: dict[str, Mapping[str, Column]] = {}
         if setting.comm.rank == 0:
             rows = self.history.rows

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, ClassVar, Literal
@@ -13,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.base import NO_STOP, Statement, StopCriteria, Table
-from hpcsolve.algorithms.edge_assembly.cycle import FEWEST_NODES, ChainError, Cycle, cycle_for
-from hpcsolve.algorithms.tours.costs import costs_fit, require_costs
+from hpcsolve.algorithms.tours.cities import Cities, chains_of, fits, kernel_cities, require_costs
 from hpcsolve.algorithms.tours.ends import City, ends_of, pairs_of
 from hpcsolve.errors import InputError
 from hpcsolve.formats.files import open_file
@@ -22,6 +20,8 @@ from hpcsolve.formats.order_files import read_order
 from hpcsolve.problems.questions import TourQuestion
 from hpcsolve.problems.tsp import Tsp
 
+FEWEST_CITIES = 5
+"""Of fewer cities, or chains of forced edges, all tours are looked at."""
 MOST_WHOLE = 12_000
 """The most cities whose tours are merged as a whole. Larger instances are divided into areas."""
 AREA = 10_000
@@ -99,23 +99,43 @@ class Assembly(Statement):
     given: NDArray[np.int64] | None = None
 
     @cached_property
-    def cycle(self) -> Cycle:
-        """The cycle that is searched."""
-        return cycle_for(self.problem, self.question)
+    def nodes(self) -> int:
+        """Number of nodes that are searched; of asymmetric costs, of pairs."""
+        tsp, asked = self.problem, self.question
+        chains = chains_of(tsp, self._forced, closed=self.closed, start=asked.start, end=asked.end)
+        ends = 2 if tsp.symmetric else 1
+        return int(tsp.n) + (not self.closed) - sum(len(chain) - ends for chain in chains)
+
+    @property
+    def closed(self) -> bool:
+        """Whether the tour is a cycle."""
+        return self.question.path == "cycle"
+
+    @property
+    def _forced(self) -> list[tuple[int, int]]:
+        """The forced legs, each once; one less if they are a whole cycle, which follows from the others."""
+        tsp, forced = self.problem, self.question.forced
+        found = list(dict.fromkeys((min(pair), max(pair)) if tsp.symmetric else pair for pair in forced))
+        return found[:-1] if self.closed and len(found) == tsp.n else found
+
+    def cities(self) -> Cities:
+        """Return the instance as kernels have it."""
+        asked = self.question
+        return kernel_cities(self.problem, self._forced, closed=self.closed, start=asked.start, end=asked.end)
 
     @property
     def is_few(self) -> bool:
         """Whether all tours are looked at."""
-        return self.cycle.nodes < FEWEST_NODES
+        return self.problem.n < FEWEST_CITIES or self.nodes < FEWEST_CITIES
 
     @property
     def is_large(self) -> bool:
         """Whether there is one tour, which is improved area by area."""
-        return self.cycle.nodes > MOST_WHOLE
+        return bool(self.problem.n > MOST_WHOLE)
 
     def fits(self) -> bool:
         """Return whether 32 bits suffice for the costs as they are."""
-        return costs_fit(self.problem)
+        return fits(self.problem)
 
     def require_costs(self) -> None:
         """Raise `InputError` if arcs are missing, or if 32 bits do not suffice for the costs."""
@@ -125,7 +145,7 @@ class Assembly(Statement):
         """Return the number of tours that are improved together."""
         if self.parameters.population is not None:
             return self.parameters.population
-        n, seconds = self.cycle.nodes, criteria.seconds or SECONDS
+        n, seconds = self.problem.n, criteria.seconds or SECONDS
         if not self.is_large:
             return max(FEWEST_TOURS, min(MOST_TOURS, int(seconds / (SECONDS_A_CITY * n))))
         if criteria.seconds is None:
@@ -158,25 +178,19 @@ def statement(tsp: Tsp, parameters: Parameters, to_check: bool) -> Assembly:
             raise file.error(what)
         given, sha256["tour"] = read_order(file, tsp), file.sha256
     stated = Assembly(tsp, parameters, question, sha256, given)
-    try:
-        _ = stated.cycle
-    except ChainError as error:
-        raise InputError(f"edge-assembly.forced: {_contradiction(tsp, error)}") from None
+    if forced and tsp.n >= FEWEST_CITIES:
+        try:
+            _ = stated.nodes
+        except InputError as error:
+            raise InputError(f"edge-assembly.forced: {error}") from None
     if given is not None:
         _require_given(stated, given)
     return stated
 
 
-def _contradiction(tsp: Tsp, error: ChainError) -> str:
-    if error.city is None:
-        return "these legs and the ends close a cycle that leaves out other cities; remove one of them"
-    one = tsp.labels[error.city] if error.city < tsp.n else "at the free end"
-    return f"city {one} is in more of these legs than a tour has there; remove one of them"
-
-
-def _require_given(stated: Assembly, given: Sequence[int] | NDArray[np.int64]) -> None:
+def _require_given(stated: Assembly, order: NDArray[np.int64]) -> None:
     """Raise `InputError` if the given tour does not answer the question."""
-    asked, order = stated.question, np.asarray(given)
+    asked = stated.question
     if asked.path == "cycle":
         order = np.roll(order, -int((order == (asked.start or 0)).argmax()))
     try:

@@ -228,7 +228,7 @@ class Population:
         ring, n, own = ring_of(setting.seed, self.generation, self.size), self.tours.shape[1], len(self.numbers)
         partners, row_of = self._partners(ring)
         place = np.argsort(ring.order)[self.numbers.start : self.numbers.stop]
-        taken, cities = np.zeros(own, np.uint32), setting.cycle.nodes
+        taken, cities = np.zeros(own, np.uint32), setting.stated.problem.n
         rules = {
             "population": self.size, "stage": self.stage,
             "children": max(setting.parameters.children, setting.parameters.children * cities // CITIES_A_SHARE),

@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.base import Report
-from hpcsolve.algorithms.edge_assembly.cycle import Cycle
-from hpcsolve.algorithms.edge_assembly.parameters import Parameters
-from hpcsolve.algorithms.tours.cities import Cities
+from hpcsolve.algorithms.edge_assembly.parameters import Assembly, Parameters
+from hpcsolve.algorithms.tours.cities import NONE, Cities
 from hpcsolve.algorithms.tours.near import NearLists
 from hpcsolve.algorithms.tours.stop import SearchStop
 from hpcsolve.checkpoint.saved import Saved
@@ -50,8 +49,8 @@ class Setting:
 
     Attributes
     ----------
-    cycle, cities, lists
-        The instance, as the kernels have it, and its candidate lists.
+    stated, cities, lists
+        The statement, the instance as the kernels have it, and its candidate lists.
     host
         The cores of this rank.
     improve
@@ -62,18 +61,22 @@ class Setting:
         The tour to begin with, in nodes, or None.
     """
 
-    cycle: Cycle
+    stated: Assembly
     cities: Cities
     lists: NearLists
     host: HostDevice
     comm: Comm
-    parameters: Parameters
     seed: int
     stop: SearchStop
     report: Report
     improve: Callable[[Tours], NDArray[np.int64]]
     tours_at_once: int
     given: Tours | None = None
+
+    @property
+    def parameters(self) -> Parameters:
+        """The parameters of the job."""
+        return self.stated.parameters
 
     def instance(self) -> dict[str, Given]:
         """Return the functions' arguments `where` and `near`."""
@@ -101,14 +104,14 @@ class Setting:
         if fixed is not None:
             before, after = np.empty(n, np.uint32), np.empty(n, np.uint32)
             before[nodes], after[nodes] = np.roll(nodes, 1), np.roll(nodes, -1)
-            has = fixed < n
+            has = fixed != NONE
             if ((before != fixed) & (after != fixed))[has].any():
                 return False
         return self.length_of(nodes) == length
 
     def length_of(self, nodes: Tours) -> int:
         """Return the length of a tour."""
-        return int(self.cities.costs_of(nodes, np.roll(nodes, -1)).sum())
+        return int(self.cities.costs_of(nodes[None])[0]) - self.cities.shift
 
 
 class Search(Protocol):
