@@ -1,1 +1,1 @@
-"""What several algorithms of tours share. No algorithm of its own."""
+"""What several algorithms of tours share: instances as kernels have them, and lists of near cities."""
