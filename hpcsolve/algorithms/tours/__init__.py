@@ -1,0 +1,1 @@
+"""What several algorithms of tours share. No algorithm of its own."""
