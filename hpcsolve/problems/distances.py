@@ -5,8 +5,10 @@ degrees are truncated, not rounded, and PI is 3.141592. `nint(x)` is floor(x + 1
 Each function takes points of shapes (..., d), which are broadcast, and gives float64 (...) whose values are integers,
 the same in both directions.
 
-Source of the great circles: R. W. Sinnott, Virtues of the Haversine, Sky and Telescope 68 (1984), page 159. Such a
-distance differs from the distance on the Earth's ellipsoid by at most about 0.6 per cent.
+On the globe, places are unit vectors, and half the distance between two of them is the sine of half the angle (`globe`).
+Great-circle distances differ from those on the Earth's ellipsoid by at most about 0.6 per cent. The distances of all
+metrics come from sums, products, quotients and square roots alone, so they are the same on every machine, and kernels
+compute the same ones (cuda_src/tours/costs.cuh).
 """
 
 from __future__ import annotations
@@ -16,6 +18,8 @@ from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
+
+from hpcsolve.problems.globe import angle_between, unit_vectors
 
 Points = NDArray[np.float64]
 Distance = Callable[[Points, Points], NDArray[np.float64]]
@@ -66,12 +70,7 @@ def _pseudo_euclidean(a: Points, b: Points) -> NDArray[np.float64]:
 
 def _geographical(a: Points, b: Points) -> NDArray[np.float64]:
     """Return kilometres on the idealised sphere. By the formula even two cities at the same point are 1 km apart."""
-    a, b = (3.141592 * (np.trunc(points) + 5.0 * (points - np.trunc(points)) / 3.0) / 180.0 for points in (a, b))
-    q1 = np.cos(a[..., 1] - b[..., 1])
-    q2 = np.cos(a[..., 0] - b[..., 0])
-    q3 = np.cos(a[..., 0] + b[..., 0])
-    cosine = np.clip(0.5 * ((1.0 + q1) * q2 - (1.0 - q1) * q3), -1.0, 1.0)
-    return np.trunc(6378.388 * np.arccos(cosine) + 1.0)
+    return np.trunc(6378.388 * angle_between(*(on_the_globe(points, "GEO") for points in (a, b))) + 1.0)
 
 
 def _diffractometer(a: Points, b: Points, speeds: tuple[float, float, float]) -> NDArray[np.float64]:
@@ -101,18 +100,14 @@ FUNCTIONS: Mapping[str, Distance] = {
 
 
 def great_circle(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return great-circle distances in metres, the same in both directions, by the haversine formula.
+    """Return great-circle distances in metres, the same in both directions.
 
     Parameters
     ----------
     a, b
         Shapes (..., 2), which are broadcast: latitudes and longitudes in decimal degrees.
     """
-    (latitude, longitude), (latitude_b, longitude_b) = (np.moveaxis(np.radians(points), -1, 0) for points in (a, b))
-    north, east = np.sin((latitude_b - latitude) / 2) ** 2, np.sin((longitude_b - longitude) / 2) ** 2
-    haversine = north + np.cos(latitude) * np.cos(latitude_b) * east
-    metres: NDArray[np.float64] = 2 * EARTH_RADIUS * np.arcsin(np.sqrt(np.minimum(haversine, 1.0)))
-    return metres
+    return EARTH_RADIUS * angle_between(*(on_the_globe(points, GREAT_CIRCLE) for points in (a, b)))
 
 
 def metres(a: Points, b: Points) -> NDArray[np.float64]:
@@ -124,7 +119,15 @@ GREAT_CIRCLE = "GREAT_CIRCLE"
 METRICS: Mapping[str, Distance] = {**FUNCTIONS, GREAT_CIRCLE: metres}
 """The function of every metric: an EDGE_WEIGHT_TYPE of coordinates, or `GREAT_CIRCLE` of degrees."""
 ON_THE_GLOBE = ("GEO", GREAT_CIRCLE)
-"""The metrics whose functions have sines and cosines, whose last bits differ between machines."""
+"""The metrics of latitudes and longitudes."""
+
+
+def on_the_globe(points: Points, metric: str) -> Points:
+    """Return the unit vectors, shape (..., 3), of latitudes and longitudes as GEO or GREAT_CIRCLE has them."""
+    if metric == "GEO":
+        degrees = np.trunc(points)
+        return unit_vectors(3.141592 * (degrees + 5.0 * (points - degrees) / 3.0) / 180.0)
+    return unit_vectors(points * (np.pi / 180))
 
 
 def bounded_distance(points: Points, metric: str) -> float:
