@@ -49,6 +49,7 @@
 #include <cmath>
 
 #include "host/function.hpp"
+#include "host/random.hpp"
 #include "tours/costs.cuh"
 
 // How pairs are assembled.
@@ -82,20 +83,3 @@ inline uint64_t place_of(const edge_counts &edges, uint64_t key) {
   return i;
 }
 inline int32_t count_of(const edge_counts &edges, uint64_t key) { return edges.counts[place_of(edges, key)]; }
-
-// ---- random numbers: the same from the same stream (xorshift64*; S. Vigna, ACM TOMS 42, 2016) ----
-
-struct random_numbers {
-  uint64_t state;
-  explicit random_numbers(uint64_t stream) {
-    uint64_t z = stream + 0x9E3779B97F4A7C15u;
-    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u, z = (z ^ z >> 27) * 0x94D049BB133111EBu;
-    state = (z ^ z >> 31) | 1;
-  }
-  uint32_t next() {
-    state ^= state >> 12, state ^= state << 25, state ^= state >> 27;
-    return (uint32_t)(state * 2685821657736338717u >> 32);
-  }
-  uint32_t below(uint32_t n) { return (uint32_t)((uint64_t)next() * n >> 32); }
-  bool bit() { return next() >> 31; }
-};
