@@ -179,20 +179,20 @@ def colonies_to_fill(units: int, ants: int) -> int:
     return -(-units * max_min.TOURS_A_MULTIPROCESSOR // ants)
 
 
-def default_colonies(units: int, memory: int, n: int | None = None) -> int:
+def default_colonies(units: int, memory: int) -> int:
     """Return the number of colonies with default parameters that fill a GPU, as far as they fit in its memory.
+
+    They fit whatever the number of cities.
 
     Parameters
     ----------
     units, memory
         Multiprocessors and bytes of the GPU.
-    n
-        The number of cities; None: the most that there may be.
     """
-    parameters, n = Parameters(), n or MOST_CITIES
-    one, two = (device_bytes(parameters, n, True, count) for count in (1, 2))
+    parameters = Parameters()
+    one, two = (device_bytes(parameters, MOST_CITIES, True, count) for count in (1, 2))
     fitting = 1 + (memory * 4 // 5 - one) // (two - one)  # the rest is for the driver and other processes
-    return max(1, min(fitting, colonies_to_fill(units, parameters.ants_of(n))))
+    return max(1, min(fitting, colonies_to_fill(units, parameters.ants_of(MOST_CITIES))))
 
 
 def device_bytes(parameters: Parameters, n: int, symmetric: bool, count: int) -> int:

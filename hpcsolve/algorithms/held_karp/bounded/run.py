@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from hpcsolve.algorithms import ant_colony
+from hpcsolve.algorithms import edge_assembly
 from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Outcome, Plan, Report, StopCriteria
 from hpcsolve.algorithms.held_karp.bounded.layers import FILE as LAYER_FILE
 from hpcsolve.algorithms.held_karp.bounded.layers import key_words
@@ -31,7 +31,7 @@ from hpcsolve.problems.tsp import Tsp
 
 FILES = {
     BOUNDS: True, LAYER_FILE: True, DESCENT_FILE: False,
-    **dict.fromkeys(ant_colony.ALGORITHM.kernels_of(ant_colony.Parameters(), "", NO_STOP), False),
+    **dict.fromkeys(edge_assembly.ALGORITHM.kernel_files, False),
 }
 """Kernel files, as `Algorithm.cores` has them."""
 ROOM = 4
@@ -108,13 +108,13 @@ def run(
     report(0.0)
     values = comm.bcast(potentials(problem) if comm.rank == 0 else None)  # by floats of a library, so on one rank
 
-    def colony(number: int) -> tuple[int, list[int]] | None:
+    def assembled(number: int) -> tuple[int, list[int]] | None:
         if comm.rank > 0:
             return comm.bcast(None)
         return comm.bcast(good_order(problem, values, prover.devices, seed, number, watch.left(), checkpoints))
 
     budget = _budget(problem.m, criteria, device, comm)
-    prover = Prover(places, device, comm, budget, colony, values, say, report, watch)
+    prover = Prover(places, device, comm, budget, assembled, values, say, report, watch)
     proof = prover.run()
     if comm.rank == 0 and (note := prover.devices.note()):
         device.notes.append(note)
