@@ -63,11 +63,12 @@ class Progress:
         while not last:
             for best, words in search.work():
                 stop.nbytes = search.nbytes
-                last = stop.is_last(search.number - 1, best, work=words, ask=True)
-                self.setting.report(stop.done(search.number - 1), words)
+                number = max(0, search.number)
+                last = stop.is_last(number - 1, best, work=words, ask=True)
+                self.setting.report(stop.done(number - 1), words)
                 self._save_if_wished()
                 if last:
-                    self._note(max(search.number, 0), search.cut_short(), last)
+                    self._note(number, search.cut_short(), last)
                     return
             found, number = search.finish(), search.number
             last = stop.is_last(number - 1, found.best, found.ended, "" if number else "the first tours", not number)
