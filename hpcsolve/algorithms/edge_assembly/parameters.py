@@ -102,7 +102,7 @@ class Assembly(Statement):
     def nodes(self) -> int:
         """Number of nodes that are searched; of asymmetric costs, of pairs."""
         tsp, asked = self.problem, self.question
-        chains = chains_of(tsp, self._forced, closed=self.closed, start=asked.start, end=asked.end)
+        chains = chains_of(tsp, asked.forced, closed=self.closed, start=asked.start, end=asked.end)
         ends = 2 if tsp.symmetric else 1
         return int(tsp.n) + (not self.closed) - sum(len(chain) - ends for chain in chains)
 
@@ -111,17 +111,10 @@ class Assembly(Statement):
         """Whether the tour is a cycle."""
         return self.question.path == "cycle"
 
-    @property
-    def _forced(self) -> list[tuple[int, int]]:
-        """The forced legs, each once; one less if they are a whole cycle, which follows from the others."""
-        tsp, forced = self.problem, self.question.forced
-        found = list(dict.fromkeys((min(pair), max(pair)) if tsp.symmetric else pair for pair in forced))
-        return found[:-1] if self.closed and len(found) == tsp.n else found
-
     def cities(self) -> Cities:
         """Return the instance as kernels have it."""
         asked = self.question
-        return kernel_cities(self.problem, self._forced, closed=self.closed, start=asked.start, end=asked.end)
+        return kernel_cities(self.problem, asked.forced, closed=self.closed, start=asked.start, end=asked.end)
 
     @property
     def is_few(self) -> bool:
