@@ -25,16 +25,14 @@ struct whole_one_tree {
   vector<tree_edge> edges;
 };
 
-template <class Trees, class Costs>
 class one_trees {
  public:
-  one_trees(const cities &where, const tour_ends &ask, Trees &trees, const Costs &costs)
-      : where(where), ask(ask), paired(where.metric == of_pairs), trees(trees), costs(costs) {}
+  one_trees(const cities &where, const tour_ends &ask, tree_finder &trees)
+      : where(where), ask(ask), paired(where.metric == of_pairs), trees(trees) {}
 
-  // Returns the lightest 1-tree whose special node is that leaf, of those to be tried, which makes it heaviest.
-  // guess(leaf) is the greater, the earlier a leaf is tried.
-  template <class Guess>
-  whole_one_tree minimum(const multiplied &by, const vector<tree_edge> &seeds, const Guess &guess) {
+  // Returns the lightest 1-tree whose special node is that leaf, of those to be tried, which makes it heaviest: those
+  // first whose edge that closes the tree in the graph is heaviest.
+  whole_one_tree minimum(const multiplied &by, const vector<tree_edge> &seeds, const sparse_one_tree &graph) {
     spanning_tree tree = trees.minimum(by, seeds);
     whole_one_tree made;
     int64_t sum = 0;
@@ -44,59 +42,46 @@ class one_trees {
       const tree_edge ends = ends_of(where, ask, by.of);
       made.value += by.of[ends.u] + by.of[ends.v];
     } else {
-      close(by, tree, guess, made);
+      close(by, graph, tree, made);
     }
     made.edges.swap(tree.edges);
     return made;
-  }
-  // Returns the weight of the lightest edge that closes a tree at a leaf, whose edge leads to `neighbour`.
-  int64_t closing(const multiplied &by, uint32_t leaf, uint32_t neighbour, uint32_t &to) const {
-    int64_t low = heaviest;
-    for (uint32_t v = 0; v < where.n; v += paired ? 2 : 1) {
-      if (v == leaf || v == neighbour) continue;
-      const int64_t weighs = by.weight(costs(leaf, v), leaf, v);
-      if (weighs < low) low = weighs, to = v;
-    }
-    return low;
   }
 
  private:
   const cities where;
   const tour_ends ask;
   const bool paired;
-  Trees &trees;
-  const Costs costs;
+  tree_finder &trees;
 
-  template <class Guess>
-  void close(const multiplied &by, spanning_tree &tree, const Guess &guess, whole_one_tree &made) {
-    vector<uint32_t> degree(where.n, paired), neighbour(where.n, no_node), leaves;
+  void close(const multiplied &by, const sparse_one_tree &graph, spanning_tree &tree, whole_one_tree &made) {
+    vector<uint32_t> degree(where.n, paired), neighbour(where.n, no_node);
     for (const tree_edge e : tree.edges) degree[e.u]++, degree[e.v]++, neighbour[e.u] = e.v, neighbour[e.v] = e.u;
+    vector<uint32_t> leaves;
     for (uint32_t v = paired; v < where.n; v += paired ? 2 : 1)
       if (degree[v] == 1) leaves.push_back(v);
     const size_t tried = where.n <= few_nodes ? leaves.size() : std::min<size_t>(few_leaves, leaves.size());
     std::partial_sort(leaves.begin(), leaves.begin() + tried, leaves.end(), [&](uint32_t a, uint32_t b) {
-      const auto of_a = guess(a), of_b = guess(b);
+      const uint64_t of_a = graph.closing(a), of_b = graph.closing(b);
       return of_a != of_b ? of_a > of_b : a < b;
     });
     int64_t most = -heaviest;
     tree_edge last = {no_node, no_node};
     for (size_t i = 0; i < tried; i++) {
       const uint32_t leaf = leaves[i];
-      uint32_t to = no_node;
-      const int64_t weighs = closing(by, leaf, paired ? leaf - 1 : neighbour[leaf], to);
-      if (to != no_node && weighs > most) most = weighs, last = {leaf, to};
+      const tree_edge found = trees.lightest(by, leaf, paired ? leaf - 1 : neighbour[leaf]);
+      const int64_t weight = by.weight(trees.cost(found.u, found.v), found.u, found.v);
+      if (found.v != leaf && weight > most) most = weight, last = found;
     }
-    if (last.u == no_node) return;
     made.special = last.u, made.value += most;
-    tree.add(last.u, last.v, most);
+    if (last.u != no_node) tree.edges.push_back(last);
   }
 };
 
-template <class Trees, class Costs>
 class bound_search {
  public:
-  bound_search(const cities &where, const near_lists &near, const tour_ends &ask, Trees &trees, const Costs &costs)
-      : where(where), near(near), trees(where, ask, trees, costs), costs(costs), graph(where, ask) {}
+  bound_search(const cities &where, const near_lists &near, const tour_ends &ask, tree_finder &finder)
+      : where(where), near(near), finder(finder), trees(where, ask, finder), graph(where, ask) {}
 
   // Finds multipliers in so many steps, and their scale. Returns the 1-tree of the best ones.
   whole_one_tree run(uint32_t steps, int64_t *multipliers, int64_t &scale_of) {
@@ -114,7 +99,7 @@ class bound_search {
       vector<tree_edge> seeds;
       seeds.reserve(n);
       graph.minimum(at.data(), nullptr, &seeds);
-      whole_one_tree found = trees.minimum({scale, all.data()}, seeds, [&](uint32_t v) { return graph.closing(v); });
+      whole_one_tree found = trees.minimum({scale, all.data()}, seeds, graph);
       const bool was_complete = !graph.add(listed(found.edges));
       if (found.value > best.value) best = std::move(found), std::copy(all.begin(), all.end(), multipliers);
       if (was_complete) break;
@@ -126,15 +111,15 @@ class bound_search {
  private:
   const cities where;
   const near_lists near;
-  one_trees<Trees, Costs> trees;
-  const Costs costs;
+  tree_finder &finder;
+  one_trees trees;
   sparse_one_tree graph;
   int64_t scale = finest_scale;
 
   // Lists the candidates, those of the lists and a minimum spanning tree, so that they are connected. Multiplies the
   // multipliers by the scale, and returns the 1-tree that they begin with.
   whole_one_tree begin(int64_t *multipliers) {
-    whole_one_tree first = trees.minimum({1, multipliers}, {}, [](uint32_t) { return 0; });
+    whole_one_tree first = trees.minimum({1, multipliers}, {}, graph);
     vector<tree_edge> some(first.edges);
     for (uint32_t u = 0; u < where.n; u++)
       for (uint32_t i = 0; i < near.width; i++) {
@@ -142,7 +127,7 @@ class bound_search {
         if (v != u && (u < v || !lists(v, u))) some.push_back({u, v});
       }
     int64_t most = 1;
-    for (const tree_edge e : some) most = std::max<int64_t>(most, costs(e.u, e.v));
+    for (const tree_edge e : some) most = std::max<int64_t>(most, finder.cost(e.u, e.v));
     for (uint32_t v = 0; v < where.n; v++) most = std::max(most, 4 * std::abs(multipliers[v]));
     while (scale > 1 && scale * most > heaviest_candidate) scale /= 2;
     for (uint32_t v = 0; v < where.n; v++) multipliers[v] *= scale;
@@ -158,7 +143,7 @@ class bound_search {
     vector<candidate> made;
     made.reserve(some.size());
     for (const tree_edge e : some) {
-      const int64_t weight = scale * costs(e.u, e.v);
+      const int64_t weight = scale * finder.cost(e.u, e.v);
       made.push_back({std::min(e.u, e.v), std::max(e.u, e.v), (int32_t)std::min<int64_t>(weight, heaviest_candidate)});
     }
     return made;
@@ -169,12 +154,11 @@ class bound_search {
 // scale, the special node (-1 of a path), and the value: no tour costs less than value / scale.
 FUNCTION one_tree_ascend(cities where, near_lists near, tour_ends ask, uint32_t steps, int64_t *multipliers,
                          result<int64_t> &found) {
-  with_trees(where, [&](auto trees, const auto &costs) {
-    int64_t scale = 1;
-    const whole_one_tree best = bound_search(where, near, ask, trees, costs).run(steps, multipliers, scale);
-    found.push_back(scale), found.push_back(best.special == no_node ? -1 : (int64_t)best.special);
-    found.push_back(best.value);
-  });
+  const std::unique_ptr<tree_finder> trees = finder_of(where, where.n);
+  int64_t scale = 1;
+  const whole_one_tree best = bound_search(where, near, ask, *trees).run(steps, multipliers, scale);
+  found.push_back(scale), found.push_back(best.special == no_node ? -1 : (int64_t)best.special);
+  found.push_back(best.value);
 }
 EXPORT_FUNCTION(one_tree_ascend)
 // Returns in `value` what multipliers prove of a tour between points, as above: a spanning tree without the special node
@@ -182,16 +166,17 @@ EXPORT_FUNCTION(one_tree_ascend)
 FUNCTION one_tree_value(cities where, tour_ends ask, int64_t scale, const int64_t *multipliers, uint32_t special,
                         result<int64_t> &value) {
   const multiplied by = {scale, multipliers};
-  with_point_trees(where, ask.open ? where.n : special, [&](auto trees, const auto &costs) {
-    int64_t found = trees.minimum(by, {}).weight, one = heaviest, two = heaviest;
-    for (uint32_t v = 0; v < where.n; v++) {
-      found -= 2 * multipliers[v];
-      if (ask.open || v == special) continue;
-      const int64_t weighs = by.weight(costs(special, v), special, v);
-      two = std::min(two, std::max(one, weighs)), one = std::min(one, weighs);
-    }
-    const tree_edge ends = ask.open ? ends_of(where, ask, multipliers) : tree_edge{0, 0};
-    value.push_back(found + (ask.open ? multipliers[ends.u] + multipliers[ends.v] : one + two));
-  });
+  const std::unique_ptr<tree_finder> trees = finder_of(where, ask.open ? where.n : special);
+  int64_t found = trees->minimum(by, {}).weight;
+  for (uint32_t v = 0; v < where.n; v++) found -= 2 * multipliers[v];
+  if (ask.open) {
+    const tree_edge ends = ends_of(where, ask, multipliers);
+    found += multipliers[ends.u] + multipliers[ends.v];
+  }
+  for (uint32_t i = 0, but = special; !ask.open && i < 2; i++) {
+    const tree_edge e = trees->lightest(by, special, but);
+    found += by.weight(trees->cost(e.u, e.v), e.u, e.v), but = e.v;
+  }
+  value.push_back(found);
 }
 EXPORT_FUNCTION(one_tree_value)

@@ -13,6 +13,7 @@
 // Weights are exact in 64 bits, so the least weight of a tree is the same number by either way. Equal weights can make
 // no cycle: an edge whose ends are joined already is left out, which is one of a cycle of equal ones.
 #pragma once
+#include <memory>
 #include <numeric>
 
 #include "host/kd_tree.hpp"
@@ -35,6 +36,26 @@ struct spanning_tree {
   void add(uint32_t u, uint32_t v, int64_t weighs) { edges.push_back({u, v}), weight += weighs; }
 };
 
+// What finds trees of an instance.
+struct tree_finder {
+  virtual ~tree_finder() = default;
+  virtual spanning_tree minimum(const multiplied &by, const vector<tree_edge> &seeds) = 0;
+  virtual int32_t cost(uint32_t u, uint32_t v) const = 0;
+  // Returns the lightest edge of a node but for those to itself and to another node, {u, u} without one.
+  virtual tree_edge lightest(const multiplied &by, uint32_t u, uint32_t but) const = 0;
+};
+template <class Costs>
+tree_edge lightest_edge(const Costs &costs, const multiplied &by, uint32_t n, uint32_t step, uint32_t u, uint32_t but) {
+  int64_t low = heaviest;
+  tree_edge found = {u, u};
+  for (uint32_t v = 0; v < n; v += step) {
+    if (v == u || v == but) continue;
+    const int64_t weight = by.weight(costs(u, v), u, v);
+    if (weight < low) low = weight, found.v = v;
+  }
+  return found;
+}
+
 struct union_find {
   vector<uint32_t> above;
 
@@ -54,7 +75,7 @@ struct union_find {
 // ---- points ----
 
 template <int D, class Costs, class Bounds>
-class point_trees {
+class point_trees final : public tree_finder {
  public:
   // Of all cities but one, or of all if that is where.n.
   point_trees(const cities &where, const Costs &costs, const Bounds &bounds, uint32_t but)
@@ -67,7 +88,11 @@ class point_trees {
         component(n),
         best(n) {}
 
-  spanning_tree minimum(const multiplied &by, const vector<tree_edge> &seeds) {
+  int32_t cost(uint32_t u, uint32_t v) const override { return costs(u, v); }
+  tree_edge lightest(const multiplied &by, uint32_t u, uint32_t but) const override {
+    return lightest_edge(costs, by, n, 1, u, but);
+  }
+  spanning_tree minimum(const multiplied &by, const vector<tree_edge> &seeds) override {
     spanning_tree made;
     made.edges.reserve(n);
     note_least(by);
@@ -205,11 +230,15 @@ void prim(uint32_t n, const WeighRow &weigh_row, const Add &add) {
     u = next;
   }
 }
-class matrix_trees {
+class matrix_trees final : public tree_finder {
  public:
   explicit matrix_trees(const cities &where) : where(where) {}
 
-  spanning_tree minimum(const multiplied &by, const vector<tree_edge> &) const {
+  int32_t cost(uint32_t u, uint32_t v) const override { return matrix_costs(where)(u, v); }
+  tree_edge lightest(const multiplied &by, uint32_t u, uint32_t but) const override {
+    return lightest_edge(matrix_costs(where), by, where.n, 1, u, but);
+  }
+  spanning_tree minimum(const multiplied &by, const vector<tree_edge> &) override {
     spanning_tree made;
     made.edges.reserve(where.n);
     const auto weigh = [&](uint32_t u, int64_t *to) {
@@ -224,12 +253,17 @@ class matrix_trees {
  private:
   const cities where;
 };
-class paired_trees {
+class paired_trees final : public tree_finder {
  public:
   explicit paired_trees(const cities &where) : where(where), n(where.n / 2) {}
 
+  int32_t cost(uint32_t u, uint32_t v) const override { return paired_costs(where)(u, v); }
+  // Of an exit.
+  tree_edge lightest(const multiplied &by, uint32_t u, uint32_t but) const override {
+    return lightest_edge(paired_costs(where), by, where.n, 2, u, but);
+  }
   // The edges lead from exits to entries.
-  spanning_tree minimum(const multiplied &by, const vector<tree_edge> &) const {
+  spanning_tree minimum(const multiplied &by, const vector<tree_edge> &) override {
     spanning_tree made;
     made.edges.reserve(n);
     const auto arc = [&](uint32_t i, uint32_t j) {
@@ -250,17 +284,14 @@ class paired_trees {
   const uint32_t n;
 };
 
-// Calls f(trees, costs) with what finds trees of points, of all but one as above, and their costs.
-template <class F>
-void with_point_trees(const cities &where, uint32_t but, const F &f) {
-  with_points(where, [&](const auto &costs, const auto &bounds, auto axes) {
-    f(point_trees<axes, std::decay_t<decltype(costs)>, std::decay_t<decltype(bounds)>>(where, costs, bounds, but), costs);
-  });
-}
-// The same for an instance of any metric and all nodes.
-template <class F>
-void with_trees(const cities &where, const F &f) {
-  if (where.metric == of_matrix) return f(matrix_trees(where), matrix_costs(where));
-  if (where.metric == of_pairs) return f(paired_trees(where), paired_costs(where));
-  with_point_trees(where, where.n, f);
+// Returns what finds trees of all nodes; of points perhaps of all but one, which is where.n for none.
+inline std::unique_ptr<tree_finder> finder_of(const cities &where, uint32_t but) {
+  std::unique_ptr<tree_finder> made;
+  if (where.metric == of_matrix) made.reset(new matrix_trees(where));
+  else if (where.metric == of_pairs) made.reset(new paired_trees(where));
+  else
+    with_points(where, [&](const auto &costs, const auto &bounds, auto axes) {
+      made.reset(new point_trees<axes, std::decay_t<decltype(costs)>, std::decay_t<decltype(bounds)>>(where, costs, bounds, but));
+    });
+  return made;
 }

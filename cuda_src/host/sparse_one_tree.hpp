@@ -88,7 +88,10 @@ class sparse_one_tree {
     return close() ? weight : -heaviest;
   }
   // The weight of the lightest edge that may close the tree at a leaf.
-  uint64_t closing(uint32_t leaf) const { return where.metric == of_pairs ? first[leaf] : second[leaf]; }
+  uint64_t closing(uint32_t leaf) const {
+    const vector<uint64_t> &keys = where.metric == of_pairs ? first : second;
+    return keys.empty() ? 0 : keys[leaf];
+  }
   bool is_leaf(uint32_t v) const { return degree[v] == 1 && (where.metric != of_pairs || v & 1); }
 
  private:

@@ -24,11 +24,12 @@ from hpcsolve.problems.tsp import NO_ARC, Tsp
 ONE_TREE_FILE, ASSIGNMENT_FILE, NEAR_FILE = "host/one_tree", "host/assignment", "host/near_cities"
 FILES = (ONE_TREE_FILE, ASSIGNMENT_FILE, NEAR_FILE)
 """The files with the host's functions that a bound needs."""
-WIDTH = 8
-"""Length of the candidate lists, with the nearest of each quadrant."""
+WIDTH, WIDTH_OF_MANY = 10, 8
+"""Length of the candidate lists, with the nearest of each quadrant, and that from `MANY` cities on."""
+MANY = 10_000
 MOST_ASSIGNED = 5000
 """Cities up to which the assignment problem is solved, in seconds."""
-STEPS = ((500, 1000), (10_000, 300), (500_000, 100))
+STEPS = ((500, 1000), (MANY, 300), (500_000, 100))
 """Up to so many cities, exclusively, an ascent takes so many steps; `FEWEST_STEPS` of more cities."""
 FEWEST_STEPS = 60
 
@@ -63,7 +64,7 @@ def tour_bound(
     starts = [np.zeros(cities.nodes, np.int64)]
     if cities.paired and len(cities.order) <= MOST_ASSIGNED:
         starts.append(_assignment_duals(host, cities))
-    where, lists = cities.arguments(), near_lists(host, cities, WIDTH, 1)
+    where, lists = cities.arguments(), near_lists(host, cities, WIDTH if len(cities.order) < MANY else WIDTH_OF_MANY, 1)
     best: TourBound | None = None
     for multipliers in starts:
         scale, special, value = host.call(
