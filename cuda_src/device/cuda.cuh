@@ -9,6 +9,7 @@
 #define REGISTERS(most)
 #endif
 #define DEVICE __device__ __forceinline__
+#define MEMBER __device__ __forceinline__
 #define ROLLED _Pragma("unroll 1")
 #define UNROLL _Pragma("unroll")
 #define UNROLL_ON_GPU UNROLL

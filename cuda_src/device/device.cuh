@@ -12,7 +12,7 @@
 //   REGISTERS(most)           between KERNEL and the name: the most registers of a thread, so that more blocks fit a GPU
 //   ANY_REGISTERS             in the same place: as many as the compiler likes
 //   NULLABLE                  before a pointer for which a launch may pass None, which is nullptr in the kernel
-//   DEVICE                    a function that kernels call
+//   DEVICE, MEMBER            a function that kernels call; a member function of a struct
 //   UNROLL, ROLLED            stand before a loop: with a constant count; that a GPU should not unroll, to save registers
 //   UNROLL_ON_GPU             in the same place: over values that a GPU has in registers, and a CPU, with fewer, in memory
 //   lanes<T>                  this thread's part of a register: +, min, load, store, splat, without, load_mirrored;

@@ -11,6 +11,7 @@
 #define ANY_REGISTERS
 #define REGISTERS(most)
 #define DEVICE static inline __attribute__((always_inline))
+#define MEMBER inline __attribute__((always_inline))
 #define ROLLED
 #define UNROLL _Pragma("GCC unroll 16")
 #define UNROLL_ON_GPU _Pragma("GCC unroll 1")

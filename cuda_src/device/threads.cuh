@@ -14,6 +14,7 @@
 #define ANY_REGISTERS
 #define REGISTERS(most)
 #define DEVICE static inline
+#define MEMBER inline
 #define ROLLED
 #define UNROLL
 #define UNROLL_ON_GPU

@@ -19,6 +19,7 @@
 
 #define FUNCTION static void
 #define DEVICE inline  // before functions of headers that kernels include too
+#define MEMBER inline  // before their member functions
 #define NULLABLE  // before a pointer for which a call may pass None
 
 // ---- memory: vectors count what they hold, for the job's estimate to be compared with ----

@@ -77,14 +77,14 @@ DEVICE double arc_sine(double x) {
 struct matrix_costs {
   const int32_t *matrix;
   uint32_t n;
-  explicit DEVICE matrix_costs(const cities &c) : matrix(c.matrix), n(c.n) {}
-  DEVICE int32_t operator()(uint32_t a, uint32_t b) const { return matrix[(size_t)a * n + b]; }
+  explicit MEMBER matrix_costs(const cities &c) : matrix(c.matrix), n(c.n) {}
+  MEMBER int32_t operator()(uint32_t a, uint32_t b) const { return matrix[(size_t)a * n + b]; }
 };
 struct paired_costs {
   const int32_t *matrix;
   uint32_t n;
-  explicit DEVICE paired_costs(const cities &c) : matrix(c.matrix), n(c.n / 2) {}
-  DEVICE int32_t operator()(uint32_t a, uint32_t b) const {
+  explicit MEMBER paired_costs(const cities &c) : matrix(c.matrix), n(c.n / 2) {}
+  MEMBER int32_t operator()(uint32_t a, uint32_t b) const {
     if (!((a ^ b) & 1)) return forbidden;
     const uint32_t leaves = a & 1 ? a : b, enters = a & 1 ? b : a;
     return leaves >> 1 == enters >> 1 ? 0 : matrix[(size_t)(leaves >> 1) * n + (enters >> 1)];
@@ -92,9 +92,9 @@ struct paired_costs {
 };
 struct euclidean_costs {
   const double *points;
-  explicit DEVICE euclidean_costs(const cities &c) : points(c.points) {}
-  static DEVICE int32_t apart(double x, double y) { return (int32_t)(sqrt(x * x + y * y) + 0.5); }
-  DEVICE int32_t operator()(uint32_t a, uint32_t b) const {
+  explicit MEMBER euclidean_costs(const cities &c) : points(c.points) {}
+  static MEMBER int32_t apart(double x, double y) { return (int32_t)(sqrt(x * x + y * y) + 0.5); }
+  MEMBER int32_t operator()(uint32_t a, uint32_t b) const {
     const double *p = points + 2 * (size_t)a, *q = points + 2 * (size_t)b;
     return apart(p[0] - q[0], p[1] - q[1]);
   }
@@ -103,21 +103,21 @@ struct euclidean_costs {
 struct any_costs {
   const double *points;
   uint32_t metric;
-  explicit DEVICE any_costs(const cities &c) : points(c.points), metric(c.metric) {}
-  static DEVICE uint32_t dimensions(uint32_t metric) {
+  explicit MEMBER any_costs(const cities &c) : points(c.points), metric(c.metric) {}
+  static MEMBER uint32_t dimensions(uint32_t metric) {
     return metric == ceiling_2d || metric == pseudo_euclidean || metric == manhattan_2d || metric == maximum_2d ||
                    metric == euclidean_2d
                ? 2
                : 3;
   }
-  static DEVICE double larger(double x, double y) { return x > y ? x : y; }
-  static DEVICE double rounded(double x) { return (double)(int64_t)(x + 0.5); }  // of x >= 0
+  static MEMBER double larger(double x, double y) { return x > y ? x : y; }
+  static MEMBER double rounded(double x) { return (double)(int64_t)(x + 0.5); }  // of x >= 0
   // The way by which a motor turns x degrees: the shorter one.
-  static DEVICE double around(double x) { return x <= 180.0 ? x : x < 360.0 ? 360.0 - x : x - 360.0; }
-  static DEVICE double turned(double x, double y, double z, double first, double second, double third) {
+  static MEMBER double around(double x) { return x <= 180.0 ? x : x < 360.0 ? 360.0 - x : x - 360.0; }
+  static MEMBER double turned(double x, double y, double z, double first, double second, double third) {
     return 100.0 * larger(larger(around(x) / first, y / second), z / third);
   }
-  static DEVICE int32_t apart(uint32_t metric, double x, double y, double z) {
+  static MEMBER int32_t apart(uint32_t metric, double x, double y, double z) {
     switch (metric) {
       case ceiling_2d: {
         const double root = sqrt(x * x + y * y), below = (double)(int64_t)root;
@@ -141,8 +141,8 @@ struct any_costs {
       }
     }
   }
-  static DEVICE double between(double x, double y) { return x < y ? y - x : x - y; }
-  DEVICE int32_t operator()(uint32_t a, uint32_t b) const {
+  static MEMBER double between(double x, double y) { return x < y ? y - x : x - y; }
+  MEMBER int32_t operator()(uint32_t a, uint32_t b) const {
     if (dimensions(metric) == 2) {
       const double *p = points + 2 * (size_t)a, *q = points + 2 * (size_t)b;
       return apart(metric, between(p[0], q[0]), between(p[1], q[1]), 0.0);

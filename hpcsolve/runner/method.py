@@ -158,7 +158,8 @@ def as_named(name: str, resources: Resources, stop: Collection[str] = (), given:
 def stop_in_words(stop: StopCriteria) -> str:
     """Return when a search ends, in words, empty if nothing ends it early."""
     texts = {"seconds": "after {:g} s", "target": "at cost {:g}", "iterations": "after {} iterations",
-             "stagnation": "after {} iterations without a better answer", "memory": "at {} bytes per rank"}
+             "stagnation": "after {} iterations without a better answer",
+             "gap": "at a gap of {:g} to the lower bound", "memory": "at {} bytes per rank"}
     found = [text.format(getattr(stop, key)) for key, text in texts.items() if getattr(stop, key) is not None]
     return f"; it stops {' or '.join(found)}" if found else ""
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.ant_colony.colonies import NO_TOUR, Incumbents, Search
+from hpcsolve.algorithms.ant_colony.colonies import Incumbents, Search
 from hpcsolve.algorithms.ant_colony.instance import (
     ANT_THREADS,
     AntInstance,
@@ -25,6 +25,7 @@ from hpcsolve.algorithms.ant_colony.instance import (
     list_width,
 )
 from hpcsolve.algorithms.ant_colony.parameters import HEAD, Parameters
+from hpcsolve.algorithms.tours.stop import NO_TOUR
 from hpcsolve.device.base import Argument, Buffer, Device, DeviceInfo
 
 ROW_THREADS = 128

@@ -9,15 +9,13 @@ from typing import Annotated, ClassVar, Literal
 import msgspec
 
 from hpcsolve.algorithms.base import Statement, Table
+from hpcsolve.algorithms.tours.cities import fits, require_costs
 from hpcsolve.errors import InputError
-from hpcsolve.problems.tsp import NO_ARC
 
 HEAD = 32
 """Cities in the head of a row (cuda_src/ants/head_tail_tables.cuh), and the most candidates."""
 FEWEST_CITIES = 4
 MOST_CITIES = 65535
-LARGEST_COST = 1 << 30
-"""Largest difference of two costs: they are 32-bit integers on the device, and sums of a few of them must fit too."""
 MOST_BETA = 64.0
 MMAS_ANTS = 25
 
@@ -152,22 +150,8 @@ class TourSearch(Statement):
 
     def require_costs(self) -> None:
         """Raise `InputError` if arcs are missing, or if 32 bits do not suffice for the costs."""
-        tsp = self.problem
-        missing = tsp.cost == NO_ARC
-        if int(missing.sum()) > tsp.n:
-            row, column = next((int(i), int(j)) for i, j in zip(*missing.nonzero()) if i != j)
-            what = f"there is no arc from city {tsp.labels[row]} to city {tsp.labels[column]}"
-            raise InputError(f"{what}; ant-colony needs one between any two cities: give it a large cost", tsp.name)
-        if not self.fits():
-            low, high = self._cost_range()
-            what = f"costs range from {low} to {high} in units of 1/{tsp.scale}"
-            raise InputError(f"{what}; ant-colony takes a range up to {LARGEST_COST}: round or scale them", tsp.name)
+        require_costs(self.problem, "ant-colony")
 
     def fits(self) -> bool:
         """Return whether 32 bits suffice for the costs as they are."""
-        low, high = self._cost_range()
-        return high - min(low, 0) <= LARGEST_COST
-
-    def _cost_range(self) -> tuple[int, int]:
-        cost = self.problem.cost
-        return int(cost.min()), int(cost.max(where=cost != NO_ARC, initial=-NO_ARC))
+        return fits(self.problem)

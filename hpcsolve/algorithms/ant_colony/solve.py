@@ -10,7 +10,7 @@ import msgspec
 from hpcsolve.algorithms.ant_colony import colonies, max_min
 from hpcsolve.algorithms.ant_colony.ant_system import RECORD, AntSystem
 from hpcsolve.algorithms.ant_colony.instance import ROWS_AT_ONCE, ant_instance, list_width, nbytes, powers
-from hpcsolve.algorithms.ant_colony.parameters import LARGEST_COST, MOST_CITIES, Parameters, TourSearch
+from hpcsolve.algorithms.ant_colony.parameters import MOST_CITIES, Parameters, TourSearch
 from hpcsolve.algorithms.ant_colony.roulette import Roulette
 from hpcsolve.algorithms.base import (
     NO_STOP,
@@ -23,6 +23,8 @@ from hpcsolve.algorithms.base import (
     StopCriteria,
     silent,
 )
+from hpcsolve.algorithms.tours.cities import LARGEST_COST
+from hpcsolve.algorithms.tours.stop import SearchStop
 from hpcsolve.algorithms.trial import Stopwatch, Trial
 from hpcsolve.answers.tour import TOUR
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
@@ -112,9 +114,9 @@ class AntColony(Algorithm):
         tsp, parameters = stated.problem, stated.parameters
         if criteria == NO_STOP:
             criteria = StopCriteria(iterations=DEFAULT_ITERATIONS)
-        instance, target = ant_instance(tsp), criteria.scaled_target(tsp.scale)
-        stop = colonies.ColonyStop(comm, criteria, None if target is None else target - instance.shift, checkpoints,
-                                   started=checkpoints.clock())
+        instance = ant_instance(tsp)
+        stop = SearchStop(comm, criteria, instance.shift, tsp.scale, checkpoints=checkpoints,
+                          started=checkpoints.clock())
         made = comm.bcast(powers(instance, parameters) if comm.rank == 0 else None)
         assert made is not None
         mine = even_shares(parameters.colonies, comm.size)[comm.rank]

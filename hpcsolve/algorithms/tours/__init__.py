@@ -1,1 +1,2 @@
-"""What several algorithms of tours share: instances as kernels have them, and lists of near cities."""
+"""What several algorithms of tours share: instances as kernels have them, lists of near cities, k-exchanges, and when a
+search ends."""

@@ -245,11 +245,7 @@ def kernel_cities(
     ResourceError
         A matrix that is needed does not fit in memory.
     """
-    depot, edges = tsp.n, [(int(a), int(b)) for a, b in fixed_edges]
-    if not closed:
-        edges += [(depot, start)] if start is not None else []
-        edges += [(end, depot)] if end is not None else []
-    chains = _chains(tsp, edges)
+    depot, chains = tsp.n, chains_of(tsp, fixed_edges, closed=closed, start=start, end=end)
     is_node = np.ones(tsp.n + 1, bool)
     is_node[depot] = not closed
     for chain in chains:
@@ -287,8 +283,18 @@ def kernel_cities(
     return Cities(tsp, order, metric, points, matrix, offset, shift, fixed, inner, closed, start, end)
 
 
-def _chains(tsp: Tsp, edges: Sequence[tuple[int, int]]) -> list[NDArray[np.int64]]:
-    """Return the chains of forced edges, in the order of their first edges. Arcs run from the first city to the last."""
+def chains_of(
+    tsp: Tsp, fixed_edges: Iterable[tuple[int, int]], *, closed: bool = True, start: int | None = None,
+    end: int | None = None,
+) -> list[NDArray[np.int64]]:
+    """Return the chains of forced edges, in the order of their first edges. Arcs run from the first city to the last.
+
+    Parameters and errors are those of `kernel_cities`.
+    """
+    depot, edges = tsp.n, [(int(a), int(b)) for a, b in fixed_edges]
+    if not closed:
+        edges += [(depot, start)] if start is not None else []
+        edges += [(end, depot)] if end is not None else []
     beside: dict[int, list[int]] = {}
     for a, b in edges:
         beside.setdefault(a, []).append(b)

@@ -1,0 +1,126 @@
+"""Local search by sequential k-exchanges on a device, for ant colonies and edge assembly (cuda_src/tours/k_opt.cu)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from hpcsolve.device.base import Argument, Buffer, Device, DeviceInfo
+
+K_OPT_FILE = "tours/k_opt"
+MOST_EDGES, MOST_CANDIDATES, MOST_LISTED = 6, 12, 5
+"""Of an exchange, of a node, and of a step (`most_edges`, `most_items` / 2, `most_listed` in cuda_src/tours/k_opt.cuh)."""
+WARP, MOST_WARPS = 32, 4
+"""Threads of a warp, which tries one node, and the warps of a block that try nodes at the same time."""
+TOURS_A_MULTIPROCESSOR = 32
+"""Blocks of a warp that a multiprocessor holds at a time, as the machine code has it."""
+Shapes = Mapping[str, tuple[tuple[int, ...], DTypeLike]]
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How deep the search goes, and how broad.
+
+    Attributes
+    ----------
+    depth
+        The most edges of an exchange.
+    breadth
+        With how many items an exchange of one edge, of two edges, .. goes on.
+    """
+
+    depth: int = MOST_EDGES
+    breadth: tuple[int, ...] = (5, 5, 3, 2)
+
+    def arguments(self) -> dict[str, Argument]:
+        """Return the kernels' argument `rules`."""
+        return {"depth": self.depth, "breadth": sum(width << 4 * count for count, width in enumerate(self.breadth, 1))}
+
+
+class KOpt:
+    """The search of an instance's tours on a device.
+
+    Attributes
+    ----------
+    where, near
+        The kernels' arguments `cities` and `near_lists` (cuda_src/tours/costs.cuh), whose arrays are on the device.
+    word
+        The type of a tour's entries: uint32 for nodes; uint16 for cities, which are two nodes each in a paired instance.
+    blocks
+        How many tours are searched at a time.
+    threads
+        Threads of a block. The tours do not depend on it.
+    """
+
+    def __init__(
+        self, device: Device, where: Mapping[str, Argument], near: Mapping[str, Argument], word: DTypeLike,
+        blocks: int, rules: Rules = Rules(), threads: int = 0,
+    ) -> None:
+        self.device, self.where, self.near, self.rules, self.blocks = device, where, near, rules, blocks
+        self.word, self.threads = np.dtype(word), threads or threads_for(blocks, device.info)
+        self.nodes = _number(where["n"])
+        assert _number(near["width"]) <= MOST_CANDIDATES and rules.depth <= MOST_EDGES
+        assert all(width <= MOST_LISTED for width in rules.breadth)
+        shape, dtype = self.shapes(blocks, self.nodes)["scratch"]
+        self.scratch = device.empty(shape, dtype)
+
+    @staticmethod
+    def shapes(blocks: int, nodes: int) -> Shapes:
+        """Return the shapes and types of the scratch, by name."""
+        return {"scratch": ((blocks, 4 * nodes + 2), np.uint32)}
+
+    def improve(self, tours: Buffer, lengths: Buffer, incumbents: Buffer | None = None) -> None:
+        """Improve tours in place, and set their lengths.
+
+        Parameters
+        ----------
+        tours
+            Shape (..., entries), of type `word`.
+        lengths
+            uint64, one for each tour.
+        incumbents
+            Shape (groups, entries), of type `word`: for each of as many groups of tours, in their order and of equal
+            size, a tour that has been improved already. The search then begins at the ends of the edges that are not in
+            it.
+        """
+        count, groups = math.prod(lengths.shape), incumbents.shape[0] if incumbents else 0
+        kernel = self.device.kernel(K_OPT_FILE, f"k_opt_{metric_name(_number(self.where['metric']))}_{self.word.str[1:]}")
+        kernel(min(count, self.blocks), self.threads, tours=count, groups=groups, where=self.where, near=self.near,
+               rules=self.rules.arguments(), incumbents=incumbents, all=tours, scratch=self.scratch, lengths=lengths)
+
+    def improved(self, tours: NDArray[Any]) -> NDArray[np.int64]:
+        """Improve tours of the host in place, and return their lengths."""
+        buffers = self.device.upload(tours), self.device.empty(len(tours), np.uint64)
+        self.improve(*buffers)
+        buffers[0].download(tours)
+        lengths = buffers[1].download().astype(np.int64)
+        for buffer in buffers:
+            buffer.free()
+        return lengths
+
+    def close(self) -> None:
+        """Free the scratch."""
+        self.scratch.free()
+
+
+def metric_name(code: int) -> str:
+    """Return the part of a kernel's name that says how costs are found, for a `metric_code` (cuda_src/tours/costs.cuh)."""
+    return ("matrix", "paired", "euclidean")[code] if code < 3 else "any"
+
+
+def threads_for(blocks: int, info: DeviceInfo) -> int:
+    """Return the threads of a block: if tours are few, more warps than one try nodes of each.
+
+    A CPU runs a block with one thread, whatever this returns.
+    """
+    return WARP * max(1, min(MOST_WARPS, info.units * TOURS_A_MULTIPROCESSOR // max(1, blocks)))
+
+
+def _number(value: Argument) -> int:
+    assert isinstance(value, int)
+    return value
