@@ -7,7 +7,7 @@ bound is below that of the assignment problem.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,11 @@ from numpy.typing import NDArray
 
 from hpcsolve.algorithms.tours.cities import NONE, OF_PAIRS, Cities, fits, kernel_cities
 from hpcsolve.algorithms.tours.near import near_lists
-from hpcsolve.device.host import HostDevice
+from hpcsolve.answers.multipliers import PROOF
+from hpcsolve.answers.tour import Tour
+from hpcsolve.device.base import Device
+from hpcsolve.device.host import HostDevice, on_host
+from hpcsolve.errors import ResourceError
 from hpcsolve.problems.distances import METRICS
 from hpcsolve.problems.one_tree import Multipliers, has_bound, require_proof, rounded_up
 from hpcsolve.problems.questions import TourQuestion
@@ -40,6 +44,25 @@ class TourBound:
 
     value: int
     proof: Multipliers
+
+
+def bound_beside(tsp: Tsp, device: Device, question: TourQuestion | None = None, cities: Cities | None = None
+                 ) -> TourBound | None:
+    """Return `tour_bound` by the CPU cores beside a device, or None with a note in the log if there is no memory for it."""
+    try:
+        with on_host(device) as host:
+            return tour_bound(tsp, host, question, cities)
+    except ResourceError as error:
+        device.notes.append(f"no lower bound: {error}")
+        return None
+
+
+def with_bound(tour: Tour, bound: int | None) -> Tour:
+    """Return a tour with a lower bound that multipliers prove, or as optimal where the bound is the tour's cost."""
+    if bound is None:
+        return tour
+    optimal = tour.cost <= bound
+    return replace(tour, optimal=optimal, lower_bound=None if optimal else bound, proof=PROOF)
 
 
 def tour_bound(
