@@ -237,7 +237,7 @@ class TourType(base.AnswerType):
     def _bound_checked(self, contents: Contents, answer: Tour, problem: Tsp, question: TourQuestion | None) -> str:
         """Return how the lower bound was checked, or why it was not. Raises a `ValueError` if it is wrong."""
         if problem.n > MOST_CITIES:
-            return f"the lower bound of more than {MOST_CITIES} cities was not checked in plain numpy"
+            return f"the lower bound was not checked in plain numpy, since there are more than {MOST_CITIES} cities"
         proof = proof_of(contents, answer)
         require_claim(answer, proven_bound(problem, question or TourQuestion(), proof))
         return "the multipliers prove the lower bound"
