@@ -62,6 +62,8 @@ DESCENT_ROUNDS = 4
 """Kicks of each of these orders, each followed by local search."""
 LONGEST = 3
 """The longest segment that a move takes elsewhere if the costs of all places are proportional."""
+ANTS = ant_colony.Parameters(bound=False)
+"""The ants that look for good orders."""
 ITERATIONS, STAGNATION = 2000, 500
 """Iterations of the first colony, and those without a better tour after which it ends. Later ones have more."""
 
@@ -295,12 +297,12 @@ def good_order(
     checkpoints
         Tells when the run is interrupted. Nothing is saved here.
     """
-    m, cost, parameters = problem.m, complete_costs(problem), ant_colony.Parameters()
+    m, cost = problem.m, complete_costs(problem)
     if cost is None:
         return None
     seen = [cost] if reduced_by is None else [reduced_by.reduced(cost), cost]
     cities = (Tsp("", one, np.arange(m + 1)) for one in seen)
-    stated = next((one for one in (TourSearch(tsp, parameters) for tsp in cities) if one.fits()), None)
+    stated = next((one for one in (TourSearch(tsp, ANTS) for tsp in cities) if one.fits()), None)
     if stated is None:
         return None
     stop = StopCriteria(seconds, iterations=ITERATIONS << number, stagnation=STAGNATION << number)
