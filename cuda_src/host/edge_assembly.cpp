@@ -2,6 +2,7 @@
 // population's edges. edge_assembly.hpp says what each function takes and returns.
 #include "host/edge_assembly.hpp"
 
+#include "host/edge_table.hpp"
 #include "host/pairs.hpp"
 #include "host/share.hpp"
 
@@ -28,17 +29,7 @@ FUNCTION edge_assembly_generation(cities where, near_lists near, assembly_rules 
 }
 FUNCTION edge_assembly_count(edge_counts edges, uint64_t count, const uint64_t *changed, int32_t by, uint64_t *used,
                              uint32_t *refused) {
-  *refused = 0;
-  for (uint64_t i = 0; i < count && !*refused; i++) {
-    const uint64_t place = place_of(edges, changed[i]);
-    if (edges.keys[place] == ~0ull && 2 * (*used + 1) > edges.capacity) {
-      *refused = 1;
-      while (i-- > 0) edges.counts[place_of(edges, changed[i])] -= by;
-      break;
-    }
-    if (edges.keys[place] == ~0ull) edges.keys[place] = changed[i], ++*used;
-    edges.counts[place] += by;
-  }
+  *refused = !add_to_counts(edges, changed, count, by, *used);
 }
 FUNCTION edge_assembly_keys(uint32_t n, uint32_t count, const uint32_t *tours, result<uint64_t> &found) {
   found.reserve((size_t)n * count);

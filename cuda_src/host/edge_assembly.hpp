@@ -36,9 +36,9 @@
 //   // Merges a population in each of `areas` areas (members, starts as above; any part of them), whose first member is
 //   // the tour inside the area, with the tour outside held. streams, gains (areas,). The edges that leave and come,
 //   // disjoint over areas; all areas together may leave several tours.
-//   edge_assembly_squares(cities where, near_lists near, square_rules rules, const uint32_t *tour, uint32_t areas,
-//       const uint64_t *starts, const uint32_t *members, const uint64_t *streams, int64_t *gains,
-//       result<uint64_t> &removed, result<uint64_t> &added)
+//   edge_assembly_squares(cities where, near_lists near, square_rules rules, const int64_t *entropy,
+//       const uint32_t *tour, uint32_t areas, const uint64_t *starts, const uint32_t *members, const uint64_t *streams,
+//       int64_t *gains, result<uint64_t> &removed, result<uint64_t> &added)
 //
 //   // Replaces edges of `tour` (n,), and joins the tours that this leaves, the smallest first, by the cheapest
 //   // 2-exchange. change (1,): what the whole adds to the length. parts (1,): the number of tours before joining.

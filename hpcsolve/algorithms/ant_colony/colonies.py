@@ -27,8 +27,10 @@ from hpcsolve.algorithms.ant_colony.instance import (
 )
 from hpcsolve.algorithms.ant_colony.parameters import Parameters
 from hpcsolve.algorithms.base import Outcome, Report
+from hpcsolve.algorithms.tours.one_tree import TourBound, with_bound
 from hpcsolve.algorithms.tours.stop import MOST_ROWS, NO_TOUR, History, SearchStop, merged
 from hpcsolve.answers.contents import Column, Dataset, columns
+from hpcsolve.answers.multipliers import multipliers_group
 from hpcsolve.answers.tour import Tour
 from hpcsolve.checkpoint.checkpoints import Wish
 from hpcsolve.checkpoint.saved import ANY_COUNT, Saved
@@ -232,6 +234,8 @@ class Exploration:
     ----------
     search
         The colonies of this rank, None if it has none.
+    bound
+        On rank 0 the lower bound of every tour, if there is one.
     iterations
         The iterations so far.
     """
@@ -242,6 +246,7 @@ class Exploration:
     search: Search | None
     incumbents: Incumbents
     stop: SearchStop
+    bound: TourBound | None = None
     history: History = field(default_factory=History)
     iterations: int = 0
 
@@ -384,8 +389,10 @@ class Exploration:
                 "best": (least + self.instance.shift) / scale,
                 "mean": (np.array([row[2] / tours for row in rows]) + self.instance.shift) / scale,
             })
+        if self.bound is not None:
+            tables |= multipliers_group(self.bound.proof)
         answer = Tour(int(best.length[row]) + self.instance.shift, tour.astype(np.int32), False)
-        return Outcome(answer, tables, rank, stop.reason, stop.complete)
+        return Outcome(with_bound(answer, stop.bound), tables, rank, stop.reason, stop.complete)
 
 
 def _are_tours(tours: NDArray[Any], lengths: NDArray[np.int64], cost: NDArray[np.int32]) -> bool:

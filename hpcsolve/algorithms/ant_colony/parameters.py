@@ -43,6 +43,9 @@ class Parameters(Table, frozen=True):
         Of mmas: how every tour is improved. "auto" is "4-opt", or "insertion" where costs are asymmetric.
     migration
         Number of iterations after which each colony's best tour is copied to the next colony; 0: never.
+    bound
+        Whether a lower bound of every tour is computed first, so that the result says how far its tour is at most above the
+        optimum. The search ends where a tour costs as much as the bound, and is optimal.
     optimum
         The cheapest tour's cost, if it is known, in the instance's own unit: gaps are counted from it.
 
@@ -65,7 +68,7 @@ class Parameters(Table, frozen=True):
         Of st-group: threads of a block; of st-dynamic: those at the beginning of a tour.
     """
 
-    STOPS: ClassVar[tuple[str, ...]] = ("seconds", "target", "iterations", "stagnation")
+    STOPS: ClassVar[tuple[str, ...]] = ("seconds", "target", "iterations", "stagnation", "gap")
 
     variant: Literal["mmas", "ant-system"] = "mmas"
     colonies: Annotated[int, msgspec.Meta(ge=1, le=1 << 20)] = 1
@@ -81,6 +84,7 @@ class Parameters(Table, frozen=True):
     candidates: Annotated[int, msgspec.Meta(ge=1, le=HEAD)] = 20
     local_search: Literal["auto", "none", "2-opt", "3-opt", "4-opt", "insertion"] = "auto"
     migration: Annotated[int, msgspec.Meta(ge=0)] = 0
+    bound: bool = True
     optimum: float | None = None
 
     def can_resume(self) -> bool:

@@ -24,8 +24,10 @@ from hpcsolve.algorithms.base import (
     silent,
 )
 from hpcsolve.algorithms.tours.cities import LARGEST_COST
+from hpcsolve.algorithms.tours import one_tree
 from hpcsolve.algorithms.tours.stop import SearchStop
 from hpcsolve.algorithms.trial import Stopwatch, Trial
+from hpcsolve.answers.multipliers import MULTIPLIERS
 from hpcsolve.answers.tour import TOUR
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
 from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo
@@ -39,7 +41,7 @@ DEFAULT_ITERATIONS = 1000
 TRIAL_SECONDS = 1.0
 """Seconds that the trial iterates for."""
 KERNEL_FILES = (colonies.BEST_FILE, "ants/head_tail", "ants/roulette", "ants/ant_system", "ants/max_min",
-                max_min.LOCAL_SEARCH_FILE)
+                max_min.LOCAL_SEARCH_FILE, *one_tree.FILES)
 
 
 class AntColony(Algorithm):
@@ -49,16 +51,18 @@ class AntColony(Algorithm):
     kernel_files = KERNEL_FILES
     groups: ClassVar = {
         "colonies": colonies.COLONIES, "improvements": colonies.IMPROVEMENTS, "history": colonies.HISTORY,
+        "multipliers": MULTIPLIERS,
     }
 
     def kernels_of(
         self, parameters: Parameters, instance: str | dict[str, Any], criteria: StopCriteria
     ) -> tuple[str, ...]:
-        """Return the kernel files of the variant, and of the way in which it constructs tours."""
+        """Return the files of the variant, of the way in which it constructs tours, and of the lower bound."""
+        bounding = one_tree.FILES if parameters.bound else ()
         if parameters.variant == "mmas":
-            return (colonies.BEST_FILE, "ants/max_min", max_min.LOCAL_SEARCH_FILE)
+            return (colonies.BEST_FILE, "ants/max_min", max_min.LOCAL_SEARCH_FILE, *bounding)
         constructing = "ants/head_tail" if parameters.strategy == "head-tail" else "ants/roulette"
-        return (colonies.BEST_FILE, constructing, "ants/ant_system")
+        return (colonies.BEST_FILE, constructing, "ants/ant_system", *bounding)
 
     def largest_cost(self, n: int, edges: int) -> int:
         """Return the largest difference of two costs, whatever their number."""
@@ -69,7 +73,7 @@ class AntColony(Algorithm):
         stated = TourSearch(problem, parameters)
         stated.require()
         if not to_check:
-            _ = problem.cost  # made once, to be broadcast: on the globe its bits differ between machines
+            _ = problem.cost  # made once, and broadcast: the ranks of a host share its memory
         return stated
 
     def plan(
@@ -116,13 +120,16 @@ class AntColony(Algorithm):
             criteria = StopCriteria(iterations=DEFAULT_ITERATIONS)
         instance = ant_instance(tsp)
         stop = SearchStop(comm, criteria, instance.shift, tsp.scale, checkpoints=checkpoints,
-                          started=checkpoints.clock())
+                          started=checkpoints.clock(), has_bound=parameters.bound)
         made = comm.bcast(powers(instance, parameters) if comm.rank == 0 else None)
         assert made is not None
+        bound = one_tree.bound_beside(tsp, device) if parameters.bound and comm.rank == 0 else None  # others go on
+        if bound is not None:
+            stop.bound = bound.value
         mine = even_shares(parameters.colonies, comm.size)[comm.rank]
         keys = colonies.random_keys(seed, mine)
         search = search_of(parameters)(device, instance, parameters, made, keys) if mine else None
-        own = colonies.Exploration(tsp, parameters, instance, search, colonies.no_incumbents(mine, tsp.n), stop)
+        own = colonies.Exploration(tsp, parameters, instance, search, colonies.no_incumbents(mine, tsp.n), stop, bound)
         report(0.0)
         if (saved := checkpoints.saved) is not None:
             on_all_ranks(comm, lambda: own.resume(saved))

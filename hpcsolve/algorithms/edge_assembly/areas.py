@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.edge_assembly.parameters import AREA, LEAST_PERCENT, TAKEN
-from hpcsolve.algorithms.edge_assembly.population import first_tours, stream_words
+from hpcsolve.algorithms.edge_assembly.population import entropy_table, first_tours, stream_words
 from hpcsolve.algorithms.edge_assembly.setting import Found, Keys, Setting, Tours
 from hpcsolve.algorithms.tours.stop import NO_TOUR
 from hpcsolve.checkpoint.saved import ANY_COUNT, Saved
@@ -55,6 +55,8 @@ class Areas:
         Rounds so far, -1 before the first tour is complete.
     done
         The areas that all ranks have done in this round.
+    entropy
+        As `population.entropy_table`.
     removed, added
         The edges that leave and come in those that this rank has done.
     """
@@ -67,7 +69,13 @@ class Areas:
     done: set[int] = field(default_factory=set)
     removed: list[Keys] = field(default_factory=list)
     added: list[Keys] = field(default_factory=list)
+    entropy: NDArray[np.int64] = field(init=False)
     unit = "round"
+
+    def __post_init__(self) -> None:
+        """Make the table of entropy. Collective."""
+        comm = self.setting.comm
+        self.entropy = comm.bcast(entropy_table(self.size) if comm.rank == 0 else np.empty(0, np.int64))
 
     @property
     def number(self) -> int:
@@ -98,7 +106,7 @@ class Areas:
         """Make the first tour, or put the areas of a round together. Collective."""
         if self.round < 0:
             self._begin()
-            return Found(self.length, self.length)
+            return Found(self.length, self.length * self.size)
         before = self.length
         found = self.cut_short()
         self.round, self.done, self.removed, self.added = self.round + 1, set(), [], []
@@ -117,7 +125,7 @@ class Areas:
                 removed=leave, added=come, change=change, parts=parts)
             if change[0] < 0:
                 self.tour, self.length = tour, self.length + int(change[0])
-        return Found(self.length, self.length)
+        return Found(self.length, self.length * self.size)
 
     def best_tour(self) -> tuple[int, Tours]:
         """Return the tour and its length."""
@@ -155,7 +163,8 @@ class Areas:
             "least_percent": LEAST_PERCENT, "idle": IDLE, "depth": DEPTH, "threads": setting.host.info.threads,
         }
         found = setting.host.call(
-            SQUARES_FILE, "edge_assembly_squares", **setting.instance(), rules=rules, tour=self.tour, areas=len(areas),
+            SQUARES_FILE, "edge_assembly_squares", **setting.instance(), rules=rules, entropy=self.entropy, tour=self.tour,
+            areas=len(areas),
             starts=np.cumsum([0, *map(len, bounds)], dtype=np.uint64), members=members,
             streams=division.streams[areas], gains=np.zeros(len(areas), np.int64))
         self.removed.append(found["removed"])

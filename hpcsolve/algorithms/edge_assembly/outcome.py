@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 from hpcsolve.algorithms.base import Outcome
 from hpcsolve.algorithms.edge_assembly.parameters import Assembly
 from hpcsolve.algorithms.edge_assembly.setting import Found, Search, Setting
+from hpcsolve.algorithms.tours.one_tree import TourBound, with_bound
 from hpcsolve.algorithms.tours.stop import MOST_ROWS, NO_TOUR, History
 from hpcsolve.answers.contents import Column, Dataset, columns
+from hpcsolve.answers.multipliers import multipliers_group
 from hpcsolve.answers.tour import Tour
 from hpcsolve.checkpoint.checkpoints import Wish
 from hpcsolve.checkpoint.saved import Saved
@@ -63,11 +65,12 @@ class Progress:
         while not last:
             for best, words in search.work():
                 stop.nbytes = search.nbytes
-                last = stop.is_last(search.number - 1, best, work=words, ask=True)
-                self.setting.report(stop.done(search.number - 1), words)
+                number = max(0, search.number)
+                last = stop.is_last(number - 1, best, work=words, ask=True)
+                self.setting.report(stop.done(number - 1), words)
                 self._save_if_wished()
                 if last:
-                    self._note(max(search.number, 0), search.cut_short(), last)
+                    self._note(number, search.cut_short(), last)
                     return
             found, number = search.finish(), search.number
             last = stop.is_last(number - 1, found.best, found.ended, "" if number else "the first tours", not number)
@@ -115,8 +118,14 @@ class Progress:
         self.history.rows = [(number, at, best, total) for (number, best, total), at in zip(table, times)
                              if number % self.history.step == 0 and number <= self.begun]
 
-    def outcome(self, rank: Mapping[str, float | int]) -> Outcome:
-        """Return the outcome, whose tables are on rank 0 only. Collective."""
+    def outcome(self, rank: Mapping[str, float | int], bound: TourBound | None) -> Outcome:
+        """Return the outcome, whose tables are on rank 0 only. Collective.
+
+        Parameters
+        ----------
+        bound
+            On rank 0, the lower bound, if there is one. `SearchStop.bound` has its value.
+        """
         setting, stop = self.setting, self.setting.stop
         _, nodes = self.search.best_tour()
         tour = in_order(setting.stated, setting.cities.tour_of(nodes)[0])
@@ -130,4 +139,6 @@ class Progress:
                 "best": np.array([stop.own_unit(row[2]) for row in rows]),
                 "mean": np.array([stop.own_unit(row[3] / self.search.size) for row in rows]),
             })
-        return Outcome(Tour(cost, tour, False), tables, rank, stop.reason, stop.complete)
+        if bound is not None:
+            tables |= multipliers_group(bound.proof)
+        return Outcome(with_bound(Tour(cost, tour, False), stop.bound), tables, rank, stop.reason, stop.complete)

@@ -59,6 +59,10 @@ class Parameters(Table, frozen=True):
         Pairs [[a, b], ...] of cities: a leg leads from a to b or, where costs are symmetric, from b to a.
     tour
         A file with a tour to begin with: a TSPLIB tour, or a list with a city on each line.
+    bound
+        Whether a lower bound of every tour is computed, so that the result says how far its tour is at most above the
+        optimum. The search ends where a tour costs as much as the bound, and is optimal. Of more than 12,000 cities the
+        bound is computed after the search and beyond its time limit, unless [stop] has `gap`.
     optimum
         The cheapest tour's cost, if it is known, in the instance's own unit: the gap is counted from it.
     tour_sha256
@@ -66,7 +70,7 @@ class Parameters(Table, frozen=True):
         refused when the job is run again.
     """
 
-    STOPS: ClassVar[tuple[str, ...]] = ("seconds", "target", "iterations", "stagnation")
+    STOPS: ClassVar[tuple[str, ...]] = ("seconds", "target", "iterations", "stagnation", "gap")
 
     population: Annotated[int, msgspec.Meta(ge=2, le=1 << 16)] | None = None
     children: Annotated[int, msgspec.Meta(ge=1, le=1 << 16)] = 30
@@ -75,6 +79,7 @@ class Parameters(Table, frozen=True):
     end: City | None = None
     forced: list[tuple[City, City]] = msgspec.field(default_factory=list)
     tour: str | None = None
+    bound: bool = True
     optimum: float | None = None
     tour_sha256: str | None = None
 
@@ -102,7 +107,7 @@ class Assembly(Statement):
     def nodes(self) -> int:
         """Number of nodes that are searched; of asymmetric costs, of pairs."""
         tsp, asked = self.problem, self.question
-        chains = chains_of(tsp, self._forced, closed=self.closed, start=asked.start, end=asked.end)
+        chains = chains_of(tsp, asked.forced, closed=self.closed, start=asked.start, end=asked.end)
         ends = 2 if tsp.symmetric else 1
         return int(tsp.n) + (not self.closed) - sum(len(chain) - ends for chain in chains)
 
@@ -111,17 +116,10 @@ class Assembly(Statement):
         """Whether the tour is a cycle."""
         return self.question.path == "cycle"
 
-    @property
-    def _forced(self) -> list[tuple[int, int]]:
-        """The forced legs, each once; one less if they are a whole cycle, which follows from the others."""
-        tsp, forced = self.problem, self.question.forced
-        found = list(dict.fromkeys((min(pair), max(pair)) if tsp.symmetric else pair for pair in forced))
-        return found[:-1] if self.closed and len(found) == tsp.n else found
-
     def cities(self) -> Cities:
         """Return the instance as kernels have it."""
         asked = self.question
-        return kernel_cities(self.problem, self._forced, closed=self.closed, start=asked.start, end=asked.end)
+        return kernel_cities(self.problem, asked.forced, closed=self.closed, start=asked.start, end=asked.end)
 
     @property
     def is_few(self) -> bool:

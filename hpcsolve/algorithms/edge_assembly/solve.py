@@ -27,11 +27,14 @@ from hpcsolve.algorithms.edge_assembly.outcome import HISTORY, Progress
 from hpcsolve.algorithms.edge_assembly.parameters import Assembly, Parameters, statement
 from hpcsolve.algorithms.edge_assembly.population import ASSEMBLY_FILE, FIRST_TOUR_FILE, Population
 from hpcsolve.algorithms.edge_assembly.setting import Search, Setting, Tours
+from hpcsolve.algorithms.tours import one_tree
 from hpcsolve.algorithms.tours.cities import LARGEST_COST, Cities
 from hpcsolve.algorithms.tours.k_opt import K_OPT_FILE, KOpt
-from hpcsolve.algorithms.tours.near import NEAR_FILE, NearLists, near_lists
+from hpcsolve.algorithms.tours.near import NearLists, near_lists
+from hpcsolve.algorithms.tours.one_tree import TourBound
 from hpcsolve.algorithms.tours.stop import SearchStop
 from hpcsolve.algorithms.trial import Stopwatch, Trial
+from hpcsolve.answers.multipliers import MULTIPLIERS
 from hpcsolve.answers.tour import TOUR
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
 from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo
@@ -53,10 +56,16 @@ class EdgeAssembly(Algorithm):
     """A population of tours, split over the ranks, or one tour whose areas are."""
 
     name, kind, answers, parameters = "edge-assembly", "tsp", (TOUR,), Parameters
-    kernel_files = (K_OPT_FILE, NEAR_FILE, FIRST_TOUR_FILE, ASSEMBLY_FILE)
-    cores: ClassVar = {NEAR_FILE: False, FIRST_TOUR_FILE: False, ASSEMBLY_FILE: False, SQUARES_FILE: False}
-    groups: ClassVar = {"history": HISTORY}
+    kernel_files = (K_OPT_FILE, FIRST_TOUR_FILE, ASSEMBLY_FILE, SQUARES_FILE, *one_tree.FILES)
+    groups: ClassVar = {"history": HISTORY, "multipliers": MULTIPLIERS}
     files = ("tour",)
+
+    def kernels_of(
+        self, parameters: Parameters, instance: str | dict[str, Any], criteria: StopCriteria
+    ) -> tuple[str, ...]:
+        """Return the files of the search, and of the lower bound."""
+        bounding = one_tree.FILES if parameters.bound else (one_tree.NEAR_FILE,)
+        return (K_OPT_FILE, FIRST_TOUR_FILE, ASSEMBLY_FILE, SQUARES_FILE, *bounding)
 
     def little_for_a_gpu(self, parameters: Parameters) -> str:
         """Return that edge assembly runs on the host's cores."""
@@ -110,10 +119,13 @@ class EdgeAssembly(Algorithm):
         """Return the best tour: the same outcome on all ranks but for `rank`."""
         if stated.is_few:
             return Outcome(on_rank_0(comm, lambda: best_of_few(stated)))
+        parameters, early = stated.parameters, not stated.is_large or criteria.gap is not None
         stop = SearchStop(comm, criteria, scale=stated.problem.scale, checkpoints=checkpoints,
-                          started=checkpoints.clock())
+                          started=checkpoints.clock(), has_bound=parameters.bound and early)
         with on_host(device) as host:
             cities = comm.once_per_host(stated.cities)
+            bound = self._bound(stated, cities, device, comm) if stop.has_bound else None
+            stop.bound = None if bound is None else bound.value
             lists = comm.once_per_host(lambda: near_lists(host, cities, NEAR, A_QUADRANT))
             stop.shift = cities.shift
             size = stated.population(criteria)
@@ -130,9 +142,18 @@ class EdgeAssembly(Algorithm):
                 on_all_ranks(comm, partial(progress.resume, saved))
             progress.run()
             improver.close()
+            if parameters.bound and not early and stop.complete:
+                bound = self._bound(stated, cities, device, comm)
+                stop.bound = comm.bcast(None if bound is None else bound.value)
             iterations = max(0, search.number - progress.begun)
             rank = {"operations": own * stated.problem.n * iterations, "seconds_wait": stop.seconds_wait}
-            return progress.outcome(rank)
+            return progress.outcome(rank, bound)
+
+    def _bound(self, stated: Assembly, cities: Cities, device: Device, comm: Comm) -> TourBound | None:
+        """Return the lower bound on rank 0."""
+        if comm.rank:
+            return None
+        return one_tree.bound_beside(stated.problem, device, stated.question, cities)
 
     def trial(
         self, stated: Assembly, criteria: StopCriteria, ranks: int, device: Device, seed: int, method: str = "",
@@ -141,7 +162,7 @@ class EdgeAssembly(Algorithm):
         watch, size = Stopwatch(), stated.population(criteria)
         part = StopCriteria(seconds=TRIAL_SECONDS)
         share = size if stated.is_large else max(2, len(even_shares(size, ranks)[0]))
-        given = msgspec.structs.replace(stated.parameters, population=share)
+        given = msgspec.structs.replace(stated.parameters, population=share, bound=False)
         small = statement(stated.problem, given, to_check=True)
         found = self.run(small, device, SerialComm(), watch, part, seed)
         limit = criteria.seconds
@@ -163,10 +184,7 @@ class Improver:
         self.blocks = blocks_at_once(device.info, own)
         cpu = device.info.kind == "cpu"
         self.tours_at_once = min(max(1, own), self.blocks * (max(1, CITIES_AT_ONCE // cities.nodes) if cpu else 1))
-        where, near = ({name: device.constant(value) if isinstance(value, np.ndarray) else value
-                        for name, value in group.items()} for group in (cities.arguments(), lists.arguments()))
-        self.buffers = [value for group in (where, near) for value in group.values() if hasattr(value, "free")]
-        self.search = KOpt(device, where, near, np.uint32, self.blocks)
+        self.search = KOpt.of_nodes(device, cities, lists, self.blocks)
 
     def improve(self, tours: Tours) -> NDArray[np.int64]:
         """Improve tours in place, and return their lengths."""
@@ -175,8 +193,6 @@ class Improver:
     def close(self) -> None:
         """Give the device's memory back."""
         self.search.close()
-        for buffer in self.buffers:
-            buffer.free()
 
 
 def blocks_at_once(info: DeviceInfo, own: int) -> int:

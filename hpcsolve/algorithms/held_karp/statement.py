@@ -112,7 +112,7 @@ class Parameters(Table, frozen=True):
         `best` and `arcs` alone.
     """
 
-    STOPS: ClassVar[tuple[str, ...]] = ("memory", "seconds", "target")
+    STOPS: ClassVar[tuple[str, ...]] = ("memory", "seconds", "target", "gap")
 
     path: Literal["cycle", "open"] = "cycle"
     start: City | None = None

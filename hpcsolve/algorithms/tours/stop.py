@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 
 from hpcsolve.algorithms.base import StopCriteria
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints, Wish, agreed, next_agreement
@@ -66,8 +65,9 @@ class SearchStop:
         What all ranks do after this iteration.
     best, improved
         The best length of all ranks that this rank knows of, and its iteration.
-    bound
-        A proven lower bound on the cost of every tour, or None.
+    has_bound, bound
+        Whether rank 0 computes a lower bound of every tour's cost; and that bound, which the other ranks learn when they
+        first agree. None until then, and where there is none.
     reason, complete
         Why the search ended, in words; False if an interruption ended it.
     agreement
@@ -86,6 +86,7 @@ class SearchStop:
     wish: Wish = Wish.GO_ON
     best: int = NO_TOUR
     improved: int = 0
+    has_bound: bool = False
     bound: int | None = None
     reason: str = ""
     complete: bool = True
@@ -116,13 +117,14 @@ class SearchStop:
             Whether the ranks agree now, whatever the criteria.
         """
         criteria, seconds, self.wish = self.criteria, self.seconds(), Wish.GO_ON
-        always = any(one is not None for one in (criteria.seconds, criteria.target, criteria.stagnation, criteria.gap))
-        if always or ask or iteration >= self.agreement:
+        always = any(one is not None for one in (criteria.seconds, criteria.target, criteria.stagnation))
+        if always or self.has_bound or ask or iteration >= self.agreement:
             waiting = time.perf_counter()
-            all_ranks = self.comm.allgather((best, seconds, self.checkpoints.wish(self.nbytes)))
+            all_ranks = self.comm.allgather((best, seconds, self.checkpoints.wish(self.nbytes), self.bound))
             self.seconds_wait += time.perf_counter() - waiting
-            best, seconds = min(one for one, _, _ in all_ranks), all_ranks[0][1]
-            self.wish = agreed([one for _, _, one in all_ranks])
+            _, seconds, _, self.bound = all_ranks[0]
+            best = min(one for one, *_ in all_ranks)
+            self.wish = agreed([one for _, _, one, _ in all_ranks])
             self.agreement = next_agreement(iteration, seconds)
         if best < self.best:
             self.best, self.improved = best, iteration
@@ -136,6 +138,8 @@ class SearchStop:
     def _criterion(self, iteration: int, best: int, seconds: float, work: str) -> str:
         """Return the criterion that is met after this iteration and so much work (`12 iterations`), or ""."""
         criteria, cost = self.criteria, best + self.shift
+        if self.bound is not None and cost <= self.bound:
+            return f"the lower bound is reached, so the tour is optimal, after {work}"
         if criteria.iterations is not None and iteration + 1 >= criteria.iterations:
             return f"{work} done after {seconds:.3g} s"
         if criteria.seconds is not None and seconds >= criteria.seconds:
@@ -143,8 +147,8 @@ class SearchStop:
         target = criteria.scaled_target(self.scale)
         if target is not None and cost <= target:
             return f"target {criteria.target:.10g} reached after {work}"
-        if criteria.gap is not None and self.bound is not None and cost <= with_gap(self.bound, criteria.gap):
-            return f"a gap of {100 * criteria.gap:g} % to the lower bound reached after {work}"
+        if criteria.gap is not None and self.bound is not None and cost <= criteria.good_enough(self.bound):
+            return f"gap {criteria.gap:g} reached after {work}"
         if criteria.stagnation is not None and iteration - self.improved >= criteria.stagnation:
             return f"no better tour in {counted(criteria.stagnation, self.unit)}, after {work}"
         return ""
@@ -158,7 +162,3 @@ class SearchStop:
             parts.append(self.seconds() / self.criteria.seconds)
         return min(1.0, max(parts))
 
-
-def with_gap(bound: int, gap: float) -> Fraction:
-    """Return the largest cost that is above a lower bound by at most this part of it, exactly."""
-    return bound + abs(bound) * Fraction(gap)

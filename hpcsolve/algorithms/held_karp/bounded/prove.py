@@ -252,10 +252,12 @@ class Prover:
         """Report the progress of the bounds, and return whether they go on."""
         rounds = self.rounds * (len(self.levels) + 2)
         self.report(min(1.0, self.bounds.rounds / rounds), f"bounds {self.best.lower} to {self.best.upper}")
+        self._watch.lower = self.best.lower
         return self._watch.goes_on_inside(self.best.value, self.before)
 
     def _goes_on(self, found: Searched | None = None) -> bool:
         nbytes = sum(layer.nbytes for layer in found.layers) if found else 0
+        self._watch.lower = self.best.lower
         return self._watch.goes_on(self.best.value, lambda: self._state(found), lambda: nbytes)
 
     def _tighten(self, count: int, rounds: int, step: int, population: int = 0) -> bool:
@@ -408,6 +410,10 @@ class Watch:
         Time limit since the start, or None.
     target
         A value, in scaled integers, that is good enough, or None.
+    good_enough
+        Returns the largest value that is near enough to a lower bound, both in scaled integers, or None.
+    lower
+        The greatest lower bound so far.
     ended
         Why the proof ends early, in words, or "".
     complete
@@ -418,6 +424,8 @@ class Watch:
     checkpoints: Checkpoints = NONE
     seconds: float | None = None
     target: int | None = None
+    good_enough: Callable[[int], int] | None = None
+    lower: int = -LARGEST_SUM
     ended: str = ""
     complete: bool = True
     started: float = field(default_factory=time.perf_counter)
@@ -477,4 +485,6 @@ class Watch:
             return f"[stop] seconds = {self.seconds:g}"
         if self.target is not None and upper is not None and upper <= self.target:
             return "[stop] target is reached"
+        if self.good_enough is not None and upper is not None and upper <= self.good_enough(self.lower):
+            return "[stop] gap is reached"
         return ""

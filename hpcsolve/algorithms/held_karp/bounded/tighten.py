@@ -297,7 +297,7 @@ def good_order(
     m, cost = problem.m, complete_costs(problem)
     if cost is None:
         return None
-    parameters = edge_assembly.Parameters(population=POPULATION << number)
+    parameters = edge_assembly.Parameters(population=POPULATION << number, bound=False)
     seen = [cost] if reduced_by is None else [reduced_by.reduced(cost), cost]
     cities = (Tsp("", one, np.arange(m + 1)) for one in seen)
     searches = (edge_assembly.ALGORITHM.statement(tsp, parameters) for tsp in cities)

@@ -1,0 +1,91 @@
+// A population of tours that is made and merged within one call, on one thread.
+#pragma once
+#include "host/edge_table.hpp"
+#include "host/first_tour.hpp"
+#include "host/pairs.hpp"
+#include "tours/k_opt.cuh"
+
+template <class Costs>
+class population {
+ public:
+  vector<uint32_t> tours;  // (rules.population, n)
+  vector<int64_t> lengths;
+
+  // The first member is `given`.
+  population(const cities &where, const near_lists &near, const Costs &costs, const square_rules &rules,
+             const int64_t *entropy, const vector<uint32_t> &given, uint64_t stream)
+      : tours((size_t)rules.population * where.n), lengths(rules.population), where_(where), near_(near), costs_(costs),
+        rules_(rules), entropy_(entropy),
+        random_(stream) {
+    std::copy(given.begin(), given.end(), tours.begin());
+    make_tours();
+    vector<uint64_t> keys;
+    for (uint32_t p = 0; p < rules.population; p++) lengths[p] = length_of(tour(p)), add_keys(tour(p), keys);
+    edges_.add(keys, 1);
+  }
+  const uint32_t *tour(uint32_t p) const { return tours.data() + (size_t)p * where_.n; }
+  uint32_t best() const { return (uint32_t)(std::min_element(lengths.begin(), lengths.end()) - lengths.begin()); }
+
+  // Generations until the tours are the same, or sets of AB-cycles do not help any more.
+  void merge() {
+    const uint32_t size = rules_.population;
+    assembly_rules rules{size, 0, rules_.children, rules_.taken, rules_.least_percent, 1};
+    vector<uint32_t> ring(size), before;
+    for (; rules.stage < 2; rules.stage++) {
+      pair_worker<Costs> worker(where_, near_, costs_, rules);
+      for (uint32_t idle = 0; idle < rules_.idle && !are_equal(); idle++) {
+        const int64_t best_before = lengths[best()];
+        for (uint32_t i = 0; i < size; i++) ring[i] = i;
+        for (uint32_t i = size; i > 1; i--) std::swap(ring[i - 1], ring[random_.below(i)]);
+        before = tours;
+        uint32_t taken = 0;
+        for (uint32_t i = 0; i < size; i++)
+          taken += worker.assemble(edges_.view(), entropy_, tours.data() + (size_t)ring[i] * where_.n,
+                                   before.data() + (size_t)ring[i + 1 == size ? 0 : i + 1] * where_.n, random_.next(),
+                                   lengths[ring[i]]);
+        edges_.add(worker.removed, -1), edges_.add(worker.added, 1);
+        worker.removed.clear(), worker.added.clear();
+        if (lengths[best()] < best_before) idle = 0;
+        if (!taken) break;
+      }
+    }
+  }
+
+ private:
+  const cities &where_;
+  const near_lists &near_;
+  const Costs costs_;
+  const square_rules rules_;
+  const int64_t *entropy_;
+  random_numbers random_;
+  edge_table edges_;
+
+  bool are_equal() const {
+    for (uint32_t p = 1; p < rules_.population; p++)
+      if (lengths[p] != lengths[0]) return false;
+    return true;
+  }
+  int64_t length_of(const uint32_t *order) const {
+    int64_t length = costs_(order[where_.n - 1], order[0]);
+    for (uint32_t i = 1; i < where_.n; i++) length += costs_(order[i - 1], order[i]);
+    return length;
+  }
+  void add_keys(const uint32_t *order, vector<uint64_t> &keys) const {
+    for (uint32_t i = 0; i < where_.n; i++) keys.push_back(edge_key(order[i], order[i + 1 == where_.n ? 0 : i + 1]));
+  }
+  // Makes all tours but the first by quick Boruvka, and searches them.
+  void make_tours() {
+    const k_opt_problem<Costs> problem{costs_, where_, near_, {rules_.depth, 5 << 4 | 5 << 8 | 3 << 12 | 2 << 16}};
+    const k_opt_alone alone;
+    vector<uint32_t> words(k_opt_words(where_.n));
+    const k_opt_tour t = k_opt_tour_in(words.data(), where_.n);
+    k_opt_shared<k_opt_alone> shared;
+    first_tour first(where_, near_);
+    for (uint32_t p = 1; p < rules_.population; p++) {
+      first.construct(random_, t.order);
+      k_opt_begin(t, shared, [](uint32_t) { return true; }, alone);
+      k_opt_search(problem, t, shared, alone);
+      std::copy(t.order, t.order + where_.n, tours.begin() + (size_t)p * where_.n);
+    }
+  }
+};
