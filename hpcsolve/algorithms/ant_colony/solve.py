@@ -68,7 +68,7 @@ class AntColony(Algorithm):
         stated = TourSearch(problem, parameters)
         stated.require()
         if not to_check:
-            _ = problem.cost  # made once, to be broadcast: on the globe its bits differ between machines
+            _ = problem.cost  # made once, and broadcast: the ranks of a host share its memory
         return stated
 
     def plan(
