@@ -7,6 +7,7 @@ import pytest
 
 from hpcsolve.algorithms.shortest_paths.engines import tile
 from hpcsolve.algorithms.shortest_paths.engines.single import BLOCKS_A_MULTIPROCESSOR
+from hpcsolve.algorithms.tours.k_opt import TOURS_A_MULTIPROCESSOR
 from hpcsolve.device.compiler import cuda_compiler
 from tests.gpu_code.check import budget_problems, excesses, own_problems, read_budget, write_budget
 from tests.gpu_code.compiled import (

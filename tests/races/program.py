@@ -50,6 +50,7 @@ from tests.races.bounded import bounded_orders, extended_states
 from tests.races.hierarchies import hierarchies
 from tests.races.near_nodes import near_nodes
 from tests.races.orders import order_tables
+from tests.races.tours import tours_of_nodes
 from tests.steiner_oracle import hypercube, least_weight
 
 
@@ -240,6 +241,7 @@ CASES: dict[str, Callable[[Device], None]] = {
     "hierarchies": hierarchies,
     "ants": ants,
     "near nodes": near_nodes,
+    "tours": tours_of_nodes,
     "orders": order_tables,
 }
 """What is run, by name. Together they launch every kernel."""
