@@ -71,11 +71,11 @@ DEVICE void improve_tours(uint32_t tours, uint32_t groups, const k_opt_problem<C
       const uint32_t ahead = around(t, t.position[t.order[j]] + n - t.position[t.order[i]]);
       return ahead != 1 && ahead != n - 1;
     };
-    k_opt_begin(t, s, [&](uint32_t i) { return !groups || is_new(i, around(t, i + 1)) || is_new(around(t, i + n - 1), i); }, crew);
+    k_opt_begin(p, t, s, [&](uint32_t i) { return !groups || is_new(i, around(t, i + 1)) || is_new(around(t, i + n - 1), i); }, crew);
     k_opt_search(p, t, s, crew);
     write_back(t, own);
     uint64_t length = 0;
-    for (uint32_t i = threadIdx.x; i < n; i += blockDim.x) length += p.cost(t.order[i], t.order[i + 1]);
+    for (uint32_t i = threadIdx.x; i < n; i += blockDim.x) length += t.leg[i];
     if (threadIdx.x == 0) lengths[one] = 0;
     __syncthreads();
     add_to(&lengths[one], length);

@@ -94,7 +94,7 @@ class KOpt:
     @staticmethod
     def shapes(blocks: int, nodes: int) -> Shapes:
         """Return the shapes and types of the scratch, by name."""
-        return {"scratch": ((blocks, 4 * nodes + 2), np.uint32)}
+        return {"scratch": ((blocks, 6 * nodes + 2), np.uint32)}
 
     def improve(self, tours: Buffer, lengths: Buffer, incumbents: Buffer | None = None) -> None:
         """Improve tours in place, and set their lengths.
