@@ -1,4 +1,4 @@
-"""Lists of near nodes, which run on the CPU, whatever the device: of points, some of them equal, and of both matrices."""
+"""Lists of near nodes, which run on the CPU, whatever the device: of points, some of them equal, and of matrices."""
 
 from __future__ import annotations
 
