@@ -19,7 +19,7 @@ from hpcsolve.problems.generate import generate
 from hpcsolve.problems.tsp import NO_ARC, from_matrix, from_points
 
 OCTAVES = (3.0, 400.0, 1e6)
-BYTES_A_CITY = 130
+BYTES_A_CITY = 112
 """Coordinates, lists of 8 near nodes, order, and the tree of their search."""
 
 
