@@ -230,10 +230,12 @@ def settled(device: Device, instance: Instance, tours: Tours, rules: Rules) -> T
 
 @pytest.mark.parametrize("paired", [False, True], ids=["undirected", "directed"])
 @pytest.mark.parametrize(("n", "high", "depth", "width"), [
-    (5, 9, 6, 2), (9, 1000, 5, 2), (16, 1000, 4, 2), (24, 5, 3, 2), (40, 10**6, 4, 2), (40, 1000, 2, 8), (30, 1000, 3, 2),
+    (5, 9, 6, 2), (9, 1000, 5, 2), (16, 1000, 4, 2), (24, 5, 3, 2), (40, 10**6, 4, 2), (40, 1000, 2, 8),
 ])
-def test_no_improving_exchange_is_left(n: int, high: int, depth: int, width: int, paired: bool, device: Device) -> None:
-    """With lists of 2 a step has at most as many items as it goes on with; exchanges of 2 edges are always all tried."""
+def test_no_improving_exchange_is_left(
+    n: int, high: int, depth: int, width: int, paired: bool, device: Device
+) -> None:
+    """With lists of 2 a step has at most as many items as it goes on with. Exchanges of 2 edges are all tried."""
     instance, rules = Instance(random_costs(n, not paired, high), paired, width), Rules(depth, ALL.breadth)
     tours = settled(device, instance, random_tours(3, n), rules)
     assert [Exchanges(instance, tour, depth).improving() for tour in tours] == [None] * 3
