@@ -169,8 +169,8 @@ struct k_opt_step {
 };
 // Returns an item. What closes it is looked at only if that gains more than `least`.
 template <class Costs>
-DEVICE k_opt_item item_of(const k_opt_problem<Costs> &p, const k_opt_tour &t, const uint32_t *edges, const k_opt_step &s,
-                          uint32_t item, int64_t least) {
+DEVICE k_opt_item item_of(const k_opt_problem<Costs> &p, const k_opt_tour &t, const uint32_t *edges,
+                          const k_opt_step &s, uint32_t item, int64_t least) {
   const uint32_t c = s.near[item / 2];
   if (c == s.after || c == s.before || c == s.from) return {0, 0, 0};
   const uint32_t edge = edge_at(t, t.position[c], item & 1), d = other_node_of(t, edge);
@@ -239,7 +239,8 @@ DEVICE bool find_exchange(const k_opt_problem<Costs> &p, const k_opt_tour &t, k_
   for (bool there = false;;) {
     const uint32_t *place = t.order + t.position[from];
     const size_t row = (size_t)from * p.near.width;
-    const k_opt_step s = {count, ports, start, from, gain, place[1], *(place - 1), p.near.near + row, p.near.cost + row};
+    const k_opt_step s = {
+        count, ports, start, from, gain, place[1], *(place - 1), p.near.near + row, p.near.cost + row};
     const uint32_t breadth = count + 1 < p.rules.depth ? p.rules.breadth >> 4 * count & 15 : 0;
     k_opt_item best;
     const uint32_t own = try_items(p, t, e, s, breadth, best, crew);
@@ -319,13 +320,16 @@ template <class Crew>
 DEVICE void k_opt_wake(const k_opt_tour &t, k_opt_shared<Crew> &s, uint32_t node) {
   if (t.behind[node] != not_waiting) return;
   t.behind[node] = last_waiting;
-  if (s.head == last_waiting) s.head = node;
-  else t.behind[s.tail] = node;
+  if (s.head == last_waiting)
+    s.head = node;
+  else
+    t.behind[s.tail] = node;
   s.tail = node;
 }
 // Makes the exchange that a group has found.
 template <class Costs, class Crew>
-DEVICE void make_exchange(const k_opt_problem<Costs> &p, const k_opt_tour &t, k_opt_shared<Crew> &s, const k_opt_exchange &e, const Crew &crew) {
+DEVICE void make_exchange(const k_opt_problem<Costs> &p, const k_opt_tour &t, k_opt_shared<Crew> &s,
+                          const k_opt_exchange &e, const Crew &crew) {
   if (crew.thread() == 0) {
     find_segments(t, e, s.segments);
     for (uint32_t k = 0; k < e.count; k++)
@@ -340,7 +344,8 @@ DEVICE void make_exchange(const k_opt_problem<Costs> &p, const k_opt_tour &t, k_
 // Begins a search of the tour in `order`. The nodes for whose indices `wakes` returns true wait, in the order of the
 // tour. `wakes` may read `position`, which is filled after that.
 template <class Costs, class Crew, class Wakes>
-DEVICE void k_opt_begin(const k_opt_problem<Costs> &p, const k_opt_tour &t, k_opt_shared<Crew> &s, const Wakes &wakes, const Crew &crew) {
+DEVICE void k_opt_begin(const k_opt_problem<Costs> &p, const k_opt_tour &t, k_opt_shared<Crew> &s, const Wakes &wakes,
+                        const Crew &crew) {
   const uint32_t share = (t.n + crew.threads() - 1) / crew.threads();
   for (uint32_t i = crew.thread(); i < t.n; i += crew.threads()) t.behind[i] = not_waiting;
   if (crew.thread() == 0) s.head = last_waiting;
@@ -349,8 +354,10 @@ DEVICE void k_opt_begin(const k_opt_problem<Costs> &p, const k_opt_tour &t, k_op
   for (uint32_t i = crew.thread() * share; i < t.n && i < (crew.thread() + 1) * share; i++) {
     if (!wakes(i)) continue;
     const uint32_t node = t.order[i];
-    if (last == last_waiting) first = node;
-    else t.behind[last] = node;
+    if (last == last_waiting)
+      first = node;
+    else
+      t.behind[last] = node;
     last = node;
   }
   s.first_of_thread[crew.thread()] = first;
@@ -370,7 +377,8 @@ DEVICE void k_opt_begin(const k_opt_problem<Costs> &p, const k_opt_tour &t, k_op
 }
 // Improves a tour until no node waits, and returns what it gains.
 template <class Costs, class Crew>
-DEVICE int64_t k_opt_search(const k_opt_problem<Costs> &p, const k_opt_tour &t, k_opt_shared<Crew> &s, const Crew &crew) {
+DEVICE int64_t k_opt_search(const k_opt_problem<Costs> &p, const k_opt_tour &t, k_opt_shared<Crew> &s,
+                            const Crew &crew) {
   for (int64_t gain = 0;;) {
     uint32_t node = s.head, found = 0;
     if (node == last_waiting) return gain;

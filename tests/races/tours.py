@@ -13,7 +13,9 @@ from hpcsolve.device.host import HostDevice
 from hpcsolve.problems.tsp import from_matrix, from_points
 
 
-def first_tours(host: HostDevice, cities: Cities, lists: NearLists, streams: list[int], threads: int = 2) -> NDArray[np.uint32]:
+def first_tours(
+    host: HostDevice, cities: Cities, lists: NearLists, streams: list[int], threads: int = 2
+) -> NDArray[np.uint32]:
     """Return first tours of nodes, shape (streams, nodes)."""
     tours = np.empty((len(streams), cities.nodes), np.uint32)
     host.call("host/first_tour", "first_tour_construct", where=cities.arguments(), near=lists.arguments(),
