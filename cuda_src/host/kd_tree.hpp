@@ -115,8 +115,10 @@ struct box_bounds {
     if (euclidean) return euclidean_costs::apart(gap[0], gap[1]);
     if (metric == xray_1 || metric == xray_2) {  // an angle's way is longest at 180 degrees, and 0 at 360
       const double most = std::max(high[0] - other_low[0], other_high[0] - low[0]);
-      if (gap[0] <= 360.0 && most >= 360.0) gap[0] = 0.0;
-      else if (any_costs::around(most) < any_costs::around(gap[0])) gap[0] = most;
+      if (gap[0] <= 360.0 && most >= 360.0)
+        gap[0] = 0.0;
+      else if (any_costs::around(most) < any_costs::around(gap[0]))
+        gap[0] = most;
     }
     if (metric == geographical || metric == great_circle)  // the arc sine's last bit may fall
       for (double &one : gap) one *= 1.0 - 0x1p-48;
@@ -148,8 +150,8 @@ constexpr uint64_t no_key = ~0ull;
 // Returns the key (cost, number) of the nearest other city of the tree, of those for which takes(city) holds, or no_key.
 // A box is left out, if has_any(box number) says that it has none of them.
 template <int D, class Costs, class Bounds, class Takes, class HasAny>
-uint64_t nearest_city(const kd_tree<D> &tree, const Costs &costs, const Bounds &bounds, uint32_t city, const Takes &takes,
-                      const HasAny &has_any) {
+uint64_t nearest_city(const kd_tree<D> &tree, const Costs &costs, const Bounds &bounds, uint32_t city,
+                      const Takes &takes, const HasAny &has_any) {
   uint64_t best = no_key;
   tree.search([&](uint32_t b) { return key_of(bounds(tree.point(city), tree.boxes[b]), tree.boxes[b].least); },
               [&](uint64_t key, uint32_t b) { return key < best && has_any(b); },

@@ -102,8 +102,8 @@ class point_lists {
   }
   // Returns the set of quadrants, a bit each, in which a box may have points.
   static uint32_t quadrants_of(axes two, const double *here, const box<D> &there) {
-    const uint32_t first = (there.high[two.first] >= here[two.first] ? 0b0101 : 0) |
-                           (there.low[two.first] < here[two.first] ? 0b1010 : 0);
+    const uint32_t first =
+        (there.high[two.first] >= here[two.first] ? 0b0101 : 0) | (there.low[two.first] < here[two.first] ? 0b1010 : 0);
     const uint32_t second = (there.high[two.second] >= here[two.second] ? 0b0011 : 0) |
                             (there.low[two.second] < here[two.second] ? 0b1100 : 0);
     return first & second;
@@ -128,16 +128,15 @@ template <class Find>
 static void find_lists(const uint32_t *order, uint32_t n, const found_keys &empty, uint32_t threads, const Find &find,
                        uint32_t *near, int32_t *cost) {
   const uint32_t width = empty.all.most, a_quadrant = empty.of[0].most;
-  share(
-      (n + nodes_at_once - 1) / nodes_at_once, threads, [&] { return found_keys(width, a_quadrant); },
-      [&](found_keys &found, uint64_t part) {
-        const uint32_t first = (uint32_t)part * nodes_at_once;
-        for (uint32_t i = first; i < n && i < first + nodes_at_once; i++) {
-          const uint32_t node = order ? order[i] : i;
-          find(node, found);
-          write_list(found.all, node, width, near, cost);
-        }
-      });
+  share((n + nodes_at_once - 1) / nodes_at_once, threads, [&] { return found_keys(width, a_quadrant); },
+        [&](found_keys &found, uint64_t part) {
+          const uint32_t first = (uint32_t)part * nodes_at_once;
+          for (uint32_t i = first; i < n && i < first + nodes_at_once; i++) {
+            const uint32_t node = order ? order[i] : i;
+            find(node, found);
+            write_list(found.all, node, width, near, cost);
+          }
+        });
 }
 
 // Writes the `width` nearest nodes of each node by (cost, number), and the costs: shape (n, width) each. Between points,
@@ -148,14 +147,17 @@ FUNCTION near_cities_list(cities where, uint32_t width, uint32_t a_quadrant, uin
                           int32_t *cost) {
   if (where.metric == of_matrix || where.metric == of_pairs) {
     const auto rows = [&](const auto &costs) {
-      find_lists(nullptr, where.n, found_keys(width, 0), threads, [&](uint32_t node, found_keys &found) {
-        found.clear();
-        for (uint32_t other = 0; other < where.n; other++) {
-          if (other == node || is_fixed(where, node, other)) continue;
-          const int32_t between = costs(node, other);
-          if (between < forbidden) found.all.offer(key_of(between, other));
-        }
-      }, near, cost);
+      find_lists(
+          nullptr, where.n, found_keys(width, 0), threads,
+          [&](uint32_t node, found_keys &found) {
+            found.clear();
+            for (uint32_t other = 0; other < where.n; other++) {
+              if (other == node || is_fixed(where, node, other)) continue;
+              const int32_t between = costs(node, other);
+              if (between < forbidden) found.all.offer(key_of(between, other));
+            }
+          },
+          near, cost);
     };
     if (where.metric == of_matrix) return rows(matrix_costs(where));
     return rows(paired_costs(where));
@@ -165,8 +167,9 @@ FUNCTION near_cities_list(cities where, uint32_t width, uint32_t a_quadrant, uin
     for (uint32_t i = 0; i < where.n; i++) all[i] = i;
     const kd_tree<axes> tree(where.points, std::move(all));
     const point_lists lists(where, costs, bounds, tree);
-    find_lists(tree.order.data(), where.n, found_keys(width, a_quadrant), threads,
-               [&](uint32_t node, found_keys &found) { lists.find(node, found); }, near, cost);
+    find_lists(
+        tree.order.data(), where.n, found_keys(width, a_quadrant), threads,
+        [&](uint32_t node, found_keys &found) { lists.find(node, found); }, near, cost);
   });
 }
 EXPORT_FUNCTION(near_cities_list)

@@ -6,7 +6,7 @@ import numpy as np
 
 from hpcsolve.algorithms import ant_colony
 from hpcsolve.algorithms.ant_colony.instance import ant_instance, powers
-from hpcsolve.algorithms.ant_colony.max_min import KINDS
+from hpcsolve.algorithms.ant_colony.max_min import EDGES
 from hpcsolve.algorithms.ant_colony.solve import search_of
 from hpcsolve.algorithms.base import StopCriteria, silent
 from hpcsolve.device.base import Device
@@ -26,8 +26,10 @@ def ant_colonies(device: Device, tsp: Tsp, directed: Tsp) -> None:
     roulette = [run(tsp, variant="ant-system", strategy=name, block_threads=64, tiled=tiled)
                 for name in ("st-group", "st-dynamic") for tiled in (True, False)]
     assert len(set(roulette)) == 1
-    for kind in ("none", *KINDS):
-        run(directed if kind == "insertion" else tsp, local_search=kind)
+    for kind in ("none", *EDGES):
+        run(tsp, local_search=kind)
+    for kind in ("k-opt", "insertion"):
+        run(directed, local_search=kind)
 
 
 def ant_samplers(device: Device, tsp: Tsp) -> None:

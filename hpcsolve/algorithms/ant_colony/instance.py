@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from hpcsolve.algorithms.ant_colony.parameters import HEAD, Parameters
+from hpcsolve.algorithms.tours.cities import nearest_neighbour_tour
 from hpcsolve.device.base import Buffer, Device
 from hpcsolve.problems.tsp import NO_ARC, Tsp
 
@@ -93,16 +94,6 @@ def ant_instance(tsp: Tsp) -> AntInstance:
     arcs = np.take_along_axis(cost, nearest[:, : 2 if tsp.symmetric else 1].astype(np.int64), axis=1)
     bound = max(1, int(arcs.sum(dtype=np.int64)) // int(arcs.shape[1]))
     return AntInstance(order, cost, offset, tsp.symmetric, nearest, max(1, greedy), bound)
-
-
-def nearest_neighbour_tour(cost: NDArray[np.int64], start: int = 0) -> NDArray[np.int64]:
-    """Return the nearest-neighbour tour from a city, the first of equally near cities, as int64 of shape (n,)."""
-    n = len(cost)
-    tour, left = np.full(n, start, np.int64), np.ones(n, bool)
-    for step in range(1, n):
-        left[tour[step - 1]] = False
-        tour[step] = np.where(left, cost[tour[step - 1]], NO_ARC).argmin()
-    return tour
 
 
 def list_width(n: int) -> int:

@@ -23,6 +23,7 @@ from hpcsolve.algorithms.base import (
     StopCriteria,
     silent,
 )
+from hpcsolve.algorithms.tours.k_opt import K_OPT_FILE, TOURS_A_MULTIPROCESSOR
 from hpcsolve.algorithms.trial import Stopwatch, Trial
 from hpcsolve.answers.tour import TOUR
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
@@ -37,7 +38,7 @@ DEFAULT_ITERATIONS = 1000
 TRIAL_SECONDS = 1.0
 """Seconds that the trial iterates for."""
 KERNEL_FILES = (colonies.BEST_FILE, "ants/head_tail", "ants/roulette", "ants/ant_system", "ants/max_min",
-                max_min.LOCAL_SEARCH_FILE)
+                K_OPT_FILE)
 
 
 class AntColony(Algorithm):
@@ -54,7 +55,7 @@ class AntColony(Algorithm):
     ) -> tuple[str, ...]:
         """Return the kernel files of the variant, and of the way in which it constructs tours."""
         if parameters.variant == "mmas":
-            return (colonies.BEST_FILE, "ants/max_min", max_min.LOCAL_SEARCH_FILE)
+            return (colonies.BEST_FILE, "ants/max_min", K_OPT_FILE)
         constructing = "ants/head_tail" if parameters.strategy == "head-tail" else "ants/roulette"
         return (colonies.BEST_FILE, constructing, "ants/ant_system")
 
@@ -67,7 +68,7 @@ class AntColony(Algorithm):
         stated = TourSearch(problem, parameters)
         stated.require()
         if not to_check:
-            _ = problem.cost  # made once, to be broadcast: on the globe its bits differ between machines
+            _ = problem.cost  # made once, and broadcast: the ranks of a host share its memory
         return stated
 
     def plan(
@@ -174,7 +175,7 @@ def colonies_to_fill(units: int, ants: int) -> int:
     ants
         Ants of a colony.
     """
-    return -(-units * max_min.TOURS_A_MULTIPROCESSOR // ants)
+    return -(-units * TOURS_A_MULTIPROCESSOR // ants)
 
 
 def default_colonies(units: int, memory: int, n: int | None = None) -> int:
@@ -199,8 +200,8 @@ def device_bytes(parameters: Parameters, n: int, symmetric: bool, count: int) ->
         return 0
     ants = parameters.ants_of(n)
     shapes = {"found": colonies.found_shape(n, count, ants), **search_of(parameters).shapes(n, count, ants, parameters)}
-    if parameters.local_search_of(symmetric) != "none":
-        shapes |= max_min.LocalSearch.shapes(count * ants, n, max_min.BREADTH)
+    if parameters.variant == "mmas":
+        shapes |= max_min.local_search_shapes(parameters.local_search_of(symmetric), symmetric, count * ants, n)
     return nbytes(shapes)
 
 

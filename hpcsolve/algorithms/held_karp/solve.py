@@ -111,7 +111,7 @@ class HeldKarp(Algorithm):
     def statement(self, problem: Tsp | TspBatch, parameters: Parameters, to_check: bool = False) -> TourStatement:
         """Return the question about an instance, or about each of a batch."""
         if not to_check and isinstance(problem, Tsp) and problem.n <= MOST_CITIES:
-            _ = problem.cost  # made once, to be broadcast: on the globe its bits differ between machines
+            _ = problem.cost  # made once, and broadcast: the ranks of a host share its memory
         return statement(problem, parameters)
 
     def plan(

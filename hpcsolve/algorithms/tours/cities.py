@@ -1,17 +1,17 @@
 """An instance as kernels of tours have it: its nodes, renumbered, with costs from coordinates or a matrix.
 
-The kernels (cuda_src/tours/costs.cuh) search closed tours of nodes that keep all fixed edges. What else a job may ask for
-becomes such tours:
+The kernels (cuda_src/tours/costs.cuh) search closed tours of nodes that keep all fixed edges. What else a job may ask
+for becomes such tours:
 
 - *Renumbering.* Nodes are numbered along a Hilbert curve (D. Hilbert, Mathematische Annalen 38, 1891; computed as by
-  J. Skilling, AIP Conference Proceedings 707, 2004) of the coordinates, those of a matrix along a nearest-neighbour tour,
-  so that what is near is near in memory.
+  J. Skilling, AIP Conference Proceedings 707, 2004) of the coordinates, those of a matrix along a nearest-neighbour
+  tour, so that what is near is near in memory.
 - *Asymmetric costs.* Each city is two nodes, its entry and its exit, which a fixed edge joins (`Cities.paired`).
 - *Forced edges.* Those that follow one another are a chain. Its inner cities are no nodes, and a fixed edge joins its
   ends. Of asymmetric costs a chain is one city: its entry is that of its first city, its exit that of its last one.
-- *Open paths.* They are closed tours with one more city, the depot, that costs nothing to and from all others. Edges from
-  it are forced to a given first and last city. Where both are given, the depot is within a chain, and no node. Else
-  costs must be a matrix, since no coordinates have such a city.
+- *Open paths.* They are closed tours with one more city, the depot, that costs nothing to and from all others. Edges
+  from it are forced to a given first and last city. Where both are given, the depot is within a chain, and no node.
+  Else costs must be a matrix, since no coordinates have such a city.
 
 So a tour of the nodes costs the same as the tour in the instance, but for `Cities.shift`.
 """
@@ -19,7 +19,7 @@ So a tour of the nodes costs the same as the tour in the instance, but for `Citi
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -58,15 +58,15 @@ class Cities:
     tsp
         The instance.
     order
-        Shape (nodes,), of a paired instance (nodes / 2,): the position in the instance of each node or pair; of a chain of
-        forced edges that of its end, or, of a pair, of its first city. The depot of an open path is `tsp.n`.
+        Shape (nodes,), of a paired instance (nodes / 2,): the position in the instance of each node or pair; of a pair
+        that is a chain, that of its first city. The depot of an open path has `tsp.n`.
     metric
         The number of the function that has the costs, one of `CODES`, `OF_MATRIX` or `OF_PAIRS`.
     points
         Shape (nodes, 2 or 3), float64: coordinates, on the globe unit vectors; None with a matrix.
     matrix
-        Shape (nodes, nodes), of a paired instance (nodes / 2, nodes / 2), int32: costs from row to column, less the offset,
-        0 on the diagonal.
+        Shape (nodes, nodes), of a paired instance (nodes / 2, nodes / 2), int32: costs from row to column, less the
+        offset, 0 on the diagonal. None with coordinates.
     offset
         The least cost if that is negative, else 0.
     shift
@@ -75,8 +75,8 @@ class Cities:
         Shape (nodes,), uint32: the node at the other end of a node's fixed edge, or `NONE`; None if there are no fixed
         edges.
     chains
-        The positions of each chain of forced edges that has inner cities, by the node or pair where it begins: that of the
-        node first. A chain whose ends are two nodes is there for both.
+        The inner positions of chains of forced edges, by the node where a tour enters the chain, in the order from
+        there. Of a pair, by its number, all positions but the first.
     closed
         Whether tours in the instance are closed. Those of nodes always are.
     start, end
@@ -113,7 +113,8 @@ class Cities:
 
     def arguments(self) -> dict[str, Any]:
         """Return the fields of the struct `cities`."""
-        return {"n": self.nodes, "metric": self.metric, "points": self.points, "matrix": self.matrix, "fixed": self.fixed}
+        return {"n": self.nodes, "metric": self.metric, "points": self.points, "matrix": self.matrix,
+                "fixed": self.fixed}
 
     def tour_of(self, nodes: NDArray[np.uint32]) -> NDArray[np.int64]:
         """Return tours of nodes as tours of positions, shape (tours, cities of the instance).
@@ -138,19 +139,16 @@ class Cities:
         if not self.closed:
             whole = np.concatenate([whole, np.full((len(whole), 1), self.tsp.n)], axis=1)
         numbers = self._numbers[whole]
-        numbers = numbers[numbers != NONE].reshape(len(whole), -1)
-        if not self.paired:
-            return numbers
-        return np.stack([2 * numbers, 2 * numbers + 1], axis=-1).reshape(len(whole), -1)
+        nodes: NDArray[np.uint32] = numbers[numbers != NONE]
+        if self.paired:
+            nodes = np.stack([2 * nodes, 2 * nodes + 1], axis=-1)
+        return nodes.reshape(len(whole), -1)
 
     def costs_of(self, nodes: NDArray[np.uint32]) -> NDArray[np.int64]:
         """Return the costs in the instance of tours of nodes, shape (tours,), from the instance's own costs."""
         tours = self.tour_of(nodes)
         legs = tours.shape[1] if self.closed else tours.shape[1] - 1
-        costs = np.empty(len(tours), np.int64)
-        for tour in range(len(tours)):
-            costs[tour] = self.tsp.between(tours[tour], np.roll(tours[tour], -1))[:legs].sum()
-        return costs
+        return np.array([self.tsp.between(tour[:legs], np.roll(tour, -1)[:legs]).sum() for tour in tours], np.int64)
 
     def _expanded(self, tour: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return a tour of nodes or pairs with the inner cities of its chains."""
@@ -159,14 +157,14 @@ class Cities:
             begins &= self.fixed[tour] == np.roll(tour, -1)
             begins[1:] &= len(tour) > 2
         at = np.flatnonzero(begins)
-        inner = [self.chains[int(tour[place])][1 : None if self.paired else -1] for place in at]
+        inner = [self.chains[node] for node in tour[at].tolist()]
         return np.insert(self.order[tour], np.repeat(at + 1, [len(chain) for chain in inner]), np.concatenate(inner))
 
     def _opened(self, tour: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the path that a closed tour of positions and the depot is without the depot."""
         path = np.roll(tour, -int(np.argmax(tour == self.tsp.n)))[1:]
-        backwards = (self.start is not None and path[0] != self.start) or (self.end is not None and path[-1] != self.end)
-        return path[::-1] if backwards else path
+        begins = self.start is None or path[0] == self.start
+        return path if begins and (self.end is None or path[-1] == self.end) else path[::-1]
 
     @cached_property
     def _numbers(self) -> NDArray[np.uint32]:
@@ -179,7 +177,7 @@ class Cities:
 def _entries(tours: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the entries of tours of pairs, in the order in which the tours take them when they run to exits."""
     forwards = (tours[:, 1] == tours[:, 0] ^ 1) == (tours[:, 0] & 1 == 0)
-    entries = tours[tours & 1 == 0].reshape(len(tours), -1)
+    entries: NDArray[np.int64] = tours[tours & 1 == 0].reshape(len(tours), -1)
     return np.where(forwards[:, None], entries, entries[:, ::-1])
 
 
@@ -249,51 +247,60 @@ def kernel_cities(
     if not closed:
         edges += [(depot, start)] if start is not None else []
         edges += [(end, depot)] if end is not None else []
-    chains = _chains(tsp, edges)
+    chains = _chains(tsp, edges, tsp.n if closed else tsp.n + 1)
     is_node = np.ones(tsp.n + 1, bool)
     is_node[depot] = not closed
     for chain in chains:
         is_node[chain[1 : -1 if tsp.symmetric else None]] = False
-    positions = np.flatnonzero(is_node)
-    points = matrix = None
-    offset = 0
+    points, matrix, offset = None, None, 0
     if tsp.metric and tsp.coordinates is not None and not is_node[depot]:
-        metric, points, order = CODES[tsp.metric], *_along_a_curve(tsp.coordinates, tsp.metric, positions)
+        metric = CODES[tsp.metric]
+        points, order = _along_a_curve(tsp.coordinates, tsp.metric, np.flatnonzero(is_node))
     else:
-        offset = min(0, int(tsp.cost.min()))
+        metric, offset = OF_MATRIX if tsp.symmetric else OF_PAIRS, min(0, int(tsp.cost.min()))
         tour = np.append(nearest_neighbour_tour(tsp.cost), depot)
         order = tour[is_node[tour]]
         exits = np.arange(tsp.n + 1)
         if not tsp.symmetric:
             exits[[chain[0] for chain in chains]] = [chain[-1] for chain in chains]
-        metric, matrix = OF_MATRIX if tsp.symmetric else OF_PAIRS, _matrix(tsp, exits[order], order, offset)
-    number = {int(order[node]): node for node in np.flatnonzero(np.isin(order, [end for chain in chains for end in (
-        chain[0], chain[-1])]))}
-    fixed = None if tsp.symmetric else np.arange(2 * len(order), dtype=np.uint32) ^ 1
-    inner: dict[int, NDArray[np.int64]] = {}
-    shift = offset * len(order)
+        matrix = _matrix(tsp, exits[order], order, offset)
+    made = Cities(tsp, order, metric, points, matrix, offset, offset * len(order), None, {}, closed, start, end)
+    return _with_chains(made, chains)
+
+
+def _with_chains(cities: Cities, chains: Sequence[NDArray[np.int64]]) -> Cities:
+    """Return the instance with the fixed edges and inner cities of its chains, and its shift."""
+    tsp, shift, inner = cities.tsp, cities.shift, {}
+    fixed = np.full(cities.nodes, NONE, np.uint32)
+    if cities.paired:
+        fixed = np.arange(cities.nodes, dtype=np.uint32) ^ np.uint32(1)
+    ends = {int(place) for chain in chains for place in (chain[0], chain[-1])}
+    number = {place: node for node, place in enumerate(cities.order.tolist()) if place in ends} if ends else {}
     for chain in chains:
+        first, last = number[int(chain[0])], number.get(int(chain[-1]))
         shift += int(_between(tsp, chain[:-1], chain[1:]).sum())
-        inner[number[int(chain[0])]] = chain
-        if tsp.symmetric:
-            if fixed is None:
-                fixed = np.full(len(order), NONE, np.uint32)
-            first, last = number[int(chain[0])], number[int(chain[-1])]
-            fixed[[first, last]] = last, first
-            shift -= int(_between(tsp, chain[:1], chain[-1:])[0])
-            inner[last] = chain[::-1]
-    if tsp.symmetric:
-        inner = {node: chain for node, chain in inner.items() if len(chain) > 2}
-    return Cities(tsp, order, metric, points, matrix, offset, shift, fixed, inner, closed, start, end)
+        if last is None:  # a pair
+            inner[first] = chain[1:]
+            continue
+        shift -= int(_between(tsp, chain[:1], chain[-1:])[0])
+        fixed[first], fixed[last] = last, first
+        if len(chain) > 2:
+            inner[first], inner[last] = chain[1:-1], chain[-2:0:-1]
+    return replace(cities, shift=shift, chains=inner, fixed=fixed if chains or cities.paired else None)
 
 
-def _chains(tsp: Tsp, edges: Sequence[tuple[int, int]]) -> list[NDArray[np.int64]]:
-    """Return the chains of forced edges, in the order of their first edges. Arcs run from the first city to the last."""
+def _chains(tsp: Tsp, edges: Sequence[tuple[int, int]], cities: int) -> list[NDArray[np.int64]]:
+    """Return the chains of forced edges. Arcs run from the first city to the last.
+
+    Of edges that are a tour of all cities, the last one is left out.
+    """
     beside: dict[int, list[int]] = {}
+    if tsp.symmetric:
+        edges = sorted({(min(edge), max(edge)) for edge in edges})
     for a, b in edges:
         beside.setdefault(a, []).append(b)
         beside.setdefault(b, []).append(a)
-    leaving, entering = ({edge[end] for edge in edges} for end in (0, 1))
+    leaving, entering = {tail for tail, _ in edges}, {head for _, head in edges}
     if not tsp.symmetric and min(len(leaving), len(entering)) < len(edges):
         raise InputError("two forced arcs leave, or enter, the same city: no tour has both", tsp.name)
     for city, others in beside.items():
@@ -309,6 +316,8 @@ def _chains(tsp: Tsp, edges: Sequence[tuple[int, int]]) -> list[NDArray[np.int64
             chain.append(following[0])
         seen.update(chain)
         chains.append(np.array(chain, np.int64))
+    if not seen and len(edges) == cities == len(beside):
+        return _chains(tsp, edges[:-1], cities)
     if len(seen) < len(beside):
         raise InputError("forced edges close a cycle: no tour has all of them", tsp.name)
     return chains
@@ -367,8 +376,8 @@ def hilbert_places(points: NDArray[np.float64]) -> NDArray[np.uint64]:
     Parameters
     ----------
     points
-        Shape (n, 2 or 3). Points in the same cell of a grid, of 2 ** `HILBERT_BITS` cells along each axis, have the same
-        place.
+        Shape (n, 2 or 3). Points in the same cell of a grid, of 2 ** `HILBERT_BITS` cells along each axis, have the
+        same place.
     """
     low = points.min(axis=0)
     extent, largest = float(np.ptp(points, axis=0).max()), (1 << HILBERT_BITS) - 1

@@ -10,9 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from hpcsolve.algorithms.tours.cities import CODES, OF_MATRIX, OF_PAIRS, Cities
+from hpcsolve.algorithms.tours.near import NearLists
 from hpcsolve.device.base import Argument, Buffer, Device, DeviceInfo
 
 K_OPT_FILE = "tours/k_opt"
+KERNELS = {OF_MATRIX: "matrix", OF_PAIRS: "paired", CODES["EUC_2D"]: "euclidean"}
+"""Of metrics that have kernels of their own, the part of these kernels' names. All others share those of "any"."""
 MOST_EDGES, MOST_CANDIDATES, MOST_LISTED = 6, 12, 5
 """Of an exchange, of a node, and of a step (`most_edges`, `most_items` / 2, `most_listed` in cuda_src/tours/k_opt.cuh)."""
 WARP, MOST_WARPS = 32, 4
@@ -48,7 +52,7 @@ class KOpt:
     Attributes
     ----------
     where, near
-        The kernels' arguments `cities` and `near_lists` (cuda_src/tours/costs.cuh), whose arrays are on the device.
+        The kernels' arguments `where` and `near` (cuda_src/tours/costs.cuh), whose arrays are on the device.
     word
         The type of a tour's entries: uint32 for nodes; uint16 for cities, which are two nodes each in a paired instance.
     blocks
@@ -68,11 +72,29 @@ class KOpt:
         assert all(width <= MOST_LISTED for width in rules.breadth)
         shape, dtype = self.shapes(blocks, self.nodes)["scratch"]
         self.scratch = device.empty(shape, dtype)
+        self.buffers = [self.scratch]
+
+    @classmethod
+    def of_nodes(cls, device: Device, cities: Cities, lists: NearLists, blocks: int, rules: Rules = Rules()) -> KOpt:
+        """Return the search of an instance's tours of nodes. A GPU gets a copy of the instance's arrays."""
+        constants: list[Buffer] = []
+
+        def on_device(value: Any) -> Argument:
+            if not isinstance(value, np.ndarray):
+                return value  # type: ignore[no-any-return]
+            constants.append(device.constant(value))
+            return constants[-1]
+
+        where, near = ({name: on_device(value) for name, value in arguments.items()}
+                       for arguments in (cities.arguments(), lists.arguments()))
+        made = cls(device, where, near, np.uint32, blocks, rules)
+        made.buffers += constants
+        return made
 
     @staticmethod
     def shapes(blocks: int, nodes: int) -> Shapes:
         """Return the shapes and types of the scratch, by name."""
-        return {"scratch": ((blocks, 4 * nodes + 2), np.uint32)}
+        return {"scratch": ((blocks, 6 * nodes + 2), np.uint32)}
 
     def improve(self, tours: Buffer, lengths: Buffer, incumbents: Buffer | None = None) -> None:
         """Improve tours in place, and set their lengths.
@@ -89,7 +111,8 @@ class KOpt:
             it.
         """
         count, groups = math.prod(lengths.shape), incumbents.shape[0] if incumbents else 0
-        kernel = self.device.kernel(K_OPT_FILE, f"k_opt_{metric_name(_number(self.where['metric']))}_{self.word.str[1:]}")
+        costs = KERNELS.get(_number(self.where["metric"]), "any")
+        kernel = self.device.kernel(K_OPT_FILE, f"k_opt_{costs}_{self.word.str[1:]}")
         kernel(min(count, self.blocks), self.threads, tours=count, groups=groups, where=self.where, near=self.near,
                rules=self.rules.arguments(), incumbents=incumbents, all=tours, scratch=self.scratch, lengths=lengths)
 
@@ -104,13 +127,9 @@ class KOpt:
         return lengths
 
     def close(self) -> None:
-        """Free the scratch."""
-        self.scratch.free()
-
-
-def metric_name(code: int) -> str:
-    """Return the part of a kernel's name that says how costs are found, for a `metric_code` (cuda_src/tours/costs.cuh)."""
-    return ("matrix", "paired", "euclidean")[code] if code < 3 else "any"
+        """Free the scratch, and what `of_nodes` has allocated."""
+        for buffer in self.buffers:
+            buffer.free()
 
 
 def threads_for(blocks: int, info: DeviceInfo) -> int:

@@ -1,4 +1,7 @@
-"""Candidate lists: of each node the nearest nodes, which local search and crossovers try. See cuda_src/host/near_cities.cpp."""
+"""Candidate lists: of each node the nearest nodes, which local search and crossovers try.
+
+cuda_src/host/near_cities.cpp finds them.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,7 @@ class NearLists:
     @property
     def width(self) -> int:
         """Length of the lists."""
-        return self.near.shape[1]
+        return int(self.near.shape[1])
 
     def arguments(self) -> dict[str, Any]:
         """Return the fields of the struct `near_lists`."""

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.ant_colony.instance import nearest_neighbour_tour
 from hpcsolve.algorithms.held_karp.problem import NO_PATH
+from hpcsolve.algorithms.tours.cities import nearest_neighbour_tour
 from hpcsolve.errors import InputError
 from hpcsolve.problems.tsp import NO_ARC
 
