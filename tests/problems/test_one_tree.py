@@ -96,7 +96,8 @@ def test_what_is_no_proof_is_refused():
     for tsp, question, proof, what in (
         (square, CYCLE, Multipliers(1, 4, pi), "special"), (square, PATH, Multipliers(1, 0, pi), "special"),
         (square, CYCLE, Multipliers(0, 0, pi), "scale"), (square, CYCLE, Multipliers(1, 0, pi[:3]), "one multiplier"),
-        (square, CYCLE, Multipliers(1, 0, pi, pi), "nothing"), (square, CYCLE, Multipliers(1, 0, pi + 2**50), "too large"),
+        (square, CYCLE, Multipliers(1, 0, pi, pi), "nothing"),
+        (square, CYCLE, Multipliers(1, 0, pi + 2**50), "too large"),
         (square, TourQuestion(objective="latency"), Multipliers(1, 0, pi), "nothing"),
         (missing, CYCLE, Multipliers(1, 0, pi), "missing"),
     ):

@@ -90,7 +90,8 @@ def test_the_tree_in_a_k_d_tree_weighs_what_prims_weighs(host, metric, few_place
     if metric.startswith("XRAY"):
         points[:, 0] *= 4  # the first angle may go round
     tsp = from_points(points, metric, metric, np.arange(len(points)))
-    pi = np.rint(random.normal(0, 300 * np.median(tsp.between(np.arange(699), np.arange(1, 700))) ** 0.5, 700)).astype(np.int64)
+    typical = np.median(tsp.between(np.arange(699), np.arange(1, 700)))
+    pi = np.rint(random.normal(0, 300 * typical**0.5, 700)).astype(np.int64)
     for proof, question in ((Multipliers(128, 5, pi), CYCLE), (Multipliers(128, -1, pi), TourQuestion(path="open"))):
         assert value_by_kernel(tsp, host, question, proof) == proven_bound(tsp, question, proof)
 
@@ -122,11 +123,11 @@ def test_dual_values_of_the_assignment_problem(host):
             assert tsp.symmetric or tour_bound(tsp, host).value >= rows.sum() + columns.sum()
 
 
-def test_two_groups_with_one_cheap_way_between_them(host):
+def test_two_groups_with_one_cheap_way_between_them(host):  # whose cheap arcs alone say nothing of the other way
     random = np.random.default_rng(9)
     cost = random.integers(1, 9, (30, 30))
     cost[15:, :15] += 5000  # every tour goes back once
-    assert 5000 < tour_bound(from_matrix(cost), host).value
+    assert tour_bound(from_matrix(cost), host).value > 5000
 
 
 def test_clusters_move_as_a_whole(host):
@@ -151,10 +152,10 @@ def test_what_has_no_bound(host):
 def test_gaps_of_published_instances(host):
     gaps = {}
     for row in csv.DictReader((DATA / "optima.csv").open()):
-        path = next((path for path in (DATA / f"{row['name']}.tsp", DATA / f"{row['name']}.atsp") if path.exists()), None)
-        if path is None:
+        paths = [path for path in (DATA / f"{row['name']}.tsp", DATA / f"{row['name']}.atsp") if path.exists()]
+        if not paths:
             continue
-        tsp, optimum = read(path).problem, int(row["optimum"])
+        tsp, optimum = read(paths[0]).problem, int(row["optimum"])
         bound = tour_bound(tsp, host)
         assert bound.value == proven_bound(tsp, CYCLE, bound.proof) <= optimum, row
         gaps[row["name"]] = 1 - bound.value / optimum
