@@ -115,9 +115,10 @@ def proof_of(contents: Contents) -> Multipliers:
 
 def require_claim(contents: Contents, proven: int) -> None:
     """Raise a `ValueError` unless a tour's lower bound, or its cost if it is said to be optimal, is what is proven."""
-    name = "cost" if contents.value("solution", "optimal") else "lower_bound"
-    claim = contents.value("solution", name)
-    require(claim == proven, f"{'the optimal ' if name == 'cost' else ''}{name} is {claim}, the multipliers prove {proven}")
+    optimal = bool(contents.value("solution", "optimal"))
+    claim = contents.value("solution", "cost" if optimal else "lower_bound")
+    require(claim == proven,
+            f"{'the optimal cost' if optimal else 'lower_bound'} is {claim}, the multipliers prove {proven}")
 
 
 @dataclass(frozen=True)

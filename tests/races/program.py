@@ -49,6 +49,7 @@ from tests.races.ants import ant_colonies, ant_samplers
 from tests.races.bounded import bounded_orders, extended_states
 from tests.races.hierarchies import hierarchies
 from tests.races.orders import order_tables
+from tests.races.tour_bounds import tour_bounds
 from tests.steiner_oracle import hypercube, least_weight
 
 
@@ -239,6 +240,7 @@ CASES: dict[str, Callable[[Device], None]] = {
     "hierarchies": hierarchies,
     "ants": ants,
     "orders": order_tables,
+    "tour-bounds": tour_bounds,
 }
 """What is run, by name. Together they launch every kernel."""
 
