@@ -45,8 +45,8 @@ class Parameters(Table, frozen=True):
     migration
         Number of iterations after which each colony's best tour is copied to the next colony; 0: never.
     bound
-        Whether a lower bound of every tour is computed first, so that the result says how far its tour is at most above the
-        optimum. The search ends where a tour costs as much as the bound, and is optimal.
+        Whether a lower bound of every tour is computed first, so that the result says how far its tour is at most above
+        the optimum. The search ends where a tour costs as much as the bound, and is optimal.
     optimum
         The cheapest tour's cost, if it is known, in the instance's own unit: gaps are counted from it.
 

@@ -88,7 +88,8 @@ def plan(
 
 def run(
     tsp: Tsp, problem: OrderProblem, device: Device, comm: Comm, report: Report,
-    criteria: StopCriteria = NO_STOP, checkpoints: Checkpoints = NONE, seed: int = 1, question: TourQuestion | None = None,
+    criteria: StopCriteria = NO_STOP, checkpoints: Checkpoints = NONE, seed: int = 1,
+    question: TourQuestion | None = None,
 ) -> tuple[Outcome, Proof]:
     """Return the best order that is found, with its proof or a lower bound, and the proof. Collective.
 
@@ -155,7 +156,8 @@ def run(
 def _outcome(
     problem: OrderProblem, proof: Proof, prover: Prover, watch: Watch, bound: one_tree.TourBound | None
 ) -> Outcome:
-    """Return the outcome, with a table of the last search, and a lower bound by 1-trees if it is greater. Collective."""
+    """Return the outcome with a table of the last search, and a lower bound by 1-trees if that is greater. Collective.
+    """
     last, tables = proof.last, {}
     if last.layers:
         tables["layers"] = layers_table(
