@@ -23,8 +23,8 @@ from hpcsolve.algorithms.base import (
     StopCriteria,
     silent,
 )
-from hpcsolve.algorithms.tours.cities import LARGEST_COST
 from hpcsolve.algorithms.tours import one_tree
+from hpcsolve.algorithms.tours.cities import LARGEST_COST
 from hpcsolve.algorithms.tours.stop import SearchStop
 from hpcsolve.algorithms.trial import Stopwatch, Trial
 from hpcsolve.answers.multipliers import MULTIPLIERS
