@@ -90,7 +90,8 @@ class TourQuestion:
     @property
     def constrained(self) -> bool:
         """Whether not every order with these ends may be taken."""
-        return bool(self.precedences or self.forbidden or self.forced) or self.places is not None or self.windows is not None
+        pairs = self.precedences or self.forbidden or self.forced
+        return bool(pairs) or self.places is not None or self.windows is not None
 
     def value(self, tour: ArrayLike, values: Sequence[Any]) -> Any:
         """Return the value of a tour whose legs have these costs, integers or decimals in the unit of the windows."""

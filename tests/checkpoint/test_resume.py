@@ -136,6 +136,6 @@ def small_batches(monkeypatch):
     monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.engines.phast.shape_for", lambda *_: Shape(16, 1))
     monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.pairs.SOURCES_A_BATCH", 4)
     monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.engines.tile.batch_of", lambda *_: 8)
-    monkeypatch.setattr("hpcsolve.algorithms.edge_assembly.solve.CITIES_AT_ONCE", 1)
+    monkeypatch.setattr("hpcsolve.algorithms.edge_assembly.memory.CITIES_AT_ONCE", 1)
     monkeypatch.setattr("hpcsolve.algorithms.edge_assembly.parameters.MOST_WHOLE", 100)
     monkeypatch.setattr("hpcsolve.algorithms.edge_assembly.areas.AREA", 80)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.edge_assembly.parameters import AREA, LEAST_PERCENT, TAKEN
+from hpcsolve.algorithms.edge_assembly.parameters import AREA, CITIES_A_SHARE, LEAST_PERCENT, TAKEN
 from hpcsolve.algorithms.edge_assembly.population import entropy_table, first_tours, stream_words
 from hpcsolve.algorithms.edge_assembly.setting import Found, Keys, Setting, Tours
 from hpcsolve.algorithms.tours.stop import NO_TOUR
@@ -158,15 +158,15 @@ class Areas:
         """Merge a population in each of some areas."""
         setting, bounds = self.setting, [range(*map(int, division.starts[area : area + 2])) for area in areas]
         members = np.concatenate([division.members[one.start : one.stop] for one in bounds])
+        shares = AREA // CITIES_A_SHARE
         rules = {
-            "population": self.size, "children": setting.parameters.children * AREA // 3000, "taken": TAKEN * AREA // 3000,
+            "population": self.size, "children": setting.parameters.children * shares, "taken": TAKEN * shares,
             "least_percent": LEAST_PERCENT, "idle": IDLE, "depth": DEPTH, "threads": setting.host.info.threads,
         }
         found = setting.host.call(
-            SQUARES_FILE, "edge_assembly_squares", **setting.instance(), rules=rules, entropy=self.entropy, tour=self.tour,
-            areas=len(areas),
-            starts=np.cumsum([0, *map(len, bounds)], dtype=np.uint64), members=members,
-            streams=division.streams[areas], gains=np.zeros(len(areas), np.int64))
+            SQUARES_FILE, "edge_assembly_squares", **setting.instance(), rules=rules, entropy=self.entropy,
+            tour=self.tour, areas=len(areas), starts=np.cumsum([0, *map(len, bounds)], dtype=np.uint64),
+            members=members, streams=division.streams[areas], gains=np.zeros(len(areas), np.int64))
         self.removed.append(found["removed"])
         self.added.append(found["added"])
 
@@ -200,8 +200,8 @@ class Areas:
 def _are_changes(tour: Tours, leave: Keys, come: Keys) -> bool:
     """Return whether edges of a tour leave, and as many come, all different, at the same nodes."""
     low, high = np.uint64(32), np.uint64(2**32 - 1)
-    ends = [np.concatenate([keys >> low, keys & high]) for keys in (leave, come)]
-    if any(len(np.unique(keys)) < len(keys) for keys in (leave, come)) or not np.array_equal(*map(np.sort, ends)):
+    left, entered = (np.sort(np.concatenate([keys >> low, keys & high])) for keys in (leave, come))
+    if any(len(np.unique(keys)) < len(keys) for keys in (leave, come)) or not np.array_equal(left, entered):
         return False
     beside = np.roll(tour, -1)
     edges = np.minimum(tour, beside).astype(np.uint64) << low | np.maximum(tour, beside)

@@ -76,8 +76,8 @@ class Progress:
             last = stop.is_last(number - 1, found.best, found.ended, "" if number else "the first tours", not number)
             self._note(number, found, last)
             pace = (number - self.begun) / max(1e-9, time.perf_counter() - started)
-            best, mean = (stop.own_unit(length) for length in (found.best, found.total / search.size))
-            words = f"best {best:.10g}, mean {mean:.10g}, {pace:.3g} {search.unit}s a second"
+            own = [stop.own_unit(length) for length in (found.best, found.total / search.size)]
+            words = f"best {own[0]:.10g}, mean {own[1]:.10g}, {pace:.3g} {search.unit}s a second"
             self.setting.report(stop.done(number - 1), words)
             stop.nbytes = search.nbytes
             self._save_if_wished()
@@ -100,10 +100,10 @@ class Progress:
         parts: list[Part] = search.parts()
         if self.setting.comm.rank == 0:
             rows = self.history.rows
-            parts += [part("history", 0, np.array([(row[0], row[2], row[3]) for row in rows], np.int64).reshape(-1, 3)),
-                      part("seconds", 0, np.array([row[1] for row in rows], np.float64))]
-        words = "while the first tours are made" if search.number < 0 else f"after {counted(search.number, search.unit)}"
-        return State(numbers, parts, words)
+            table = np.array([(row[0], row[2], row[3]) for row in rows], np.int64).reshape(-1, 3)
+            parts += [part("history", 0, table), part("seconds", 0, np.array([row[1] for row in rows], np.float64))]
+        work = f"after {counted(search.number, search.unit)}"
+        return State(numbers, parts, "while the first tours are made" if search.number < 0 else work)
 
     def resume(self, saved: Saved) -> None:
         """Go on from a checkpoint."""

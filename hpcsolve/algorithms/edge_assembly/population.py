@@ -39,8 +39,8 @@ ENTROPY_BITS = 20
 SINGLE, SETS = 0, 1
 """Stages."""
 EMPTY = np.uint64(2**64 - 1)
-CAPACITY_OF_CITY, TOURS_COUNTED = 2, 8
-"""The first table of counts has `CAPACITY_OF_CITY` places for each edge of up to `TOURS_COUNTED` tours. It grows."""
+PLACES_OF_NODE = 6
+"""The first table of counts has so many places for each node, twice as many as tours usually have edges. It grows."""
 
 
 def stream_words(words: str, count: int) -> NDArray[np.uint64]:
@@ -68,7 +68,7 @@ def entropy_table(population: int) -> NDArray[np.int64]:
 
 def first_capacity(nodes: int, population: int) -> int:
     """Return the places of the first table of counts, a power of two."""
-    return 1 << (CAPACITY_OF_CITY * nodes * min(population, TOURS_COUNTED) - 1).bit_length()
+    return 1 << (nodes * min(PLACES_OF_NODE, 2 * population) - 1).bit_length()
 
 
 class EdgeCounts:
@@ -225,7 +225,7 @@ class Population:
         """Change all tours by their partners, and return how many of this rank have changed. Collective."""
         setting, counts = self.setting, self.counts
         assert counts is not None
-        ring, n, own = ring_of(setting.seed, self.generation, self.size), self.tours.shape[1], len(self.numbers)
+        ring, own = ring_of(setting.seed, self.generation, self.size), len(self.numbers)
         partners, row_of = self._partners(ring)
         place = np.argsort(ring.order)[self.numbers.start : self.numbers.stop]
         taken, cities = np.zeros(own, np.uint32), setting.stated.problem.n

@@ -45,10 +45,8 @@ from hpcsolve.parallel.launch import on_rank_0
 from hpcsolve.problems.tsp import Tsp
 from hpcsolve.wording import counted
 
-NEAR, A_QUADRANT = 8, 2
-"""Length of the candidate lists, and how many of each quadrant come first."""
-CITIES_AT_ONCE = 20_000
-"""Cities of the first tours that a thread improves before the ranks agree on whether to go on: about 0.2 s of work."""
+A_QUADRANT = 2
+"""How many near cities of each quadrant come first in a candidate list."""
 TRIAL_SECONDS = 1.0
 
 
@@ -88,20 +86,15 @@ class EdgeAssembly(Algorithm):
         size = stated.population(criteria)
         shares = [len(share) for share in even_shares(1 if stated.is_large else size, ranks)]
         kind = memory.kind_of(stated)
-        needs = [memory.needed(kind, tsp.n, size, share, info) for share in shares]
-        device, host = (tuple(need[place] for need in needs) for place in (0, 1))
-        shared = memory.shared_bytes(kind, tsp.n)
+        needs = [memory.need_of(kind, tsp.n, size, share, info) for share in shares]
         what = "tours in each area" if stated.is_large else "tours"
         details: dict[str, int | str] = {what: size, WITHOUT_WORK: 0 if stated.is_large else shares.count(0)}
-        if stated.is_large:
-            sent = 0
-        else:
-            sent = 4 * tsp.n * max(shares) if ranks > 1 else 0
+        sent = 4 * tsp.n * max(shares) if ranks > 1 and not stated.is_large else 0
 
         def largest(free: Sequence[int]) -> int:
             def holds(n: int) -> bool:
-                return all(sum(memory.needed(kind, n, size, share, info)) + memory.shared_bytes(kind, n) <= most
-                           for share, most in zip(shares, free))
+                own = [memory.need_of(kind, n, size, share, info) for share in shares]
+                return all(one.device + one.host + one.shared <= most for one, most in zip(own, free))
 
             low, high = 0, 1 << 31
             while high - low > 1:
@@ -109,8 +102,10 @@ class EdgeAssembly(Algorithm):
                 low, high = (middle, high) if holds(middle) else (low, middle)
             return low
 
-        return Plan(device, host, size * tsp.n, "city of a tour, in one generation", (sent,) * ranks, details, largest,
-                    shared)
+        device, host = tuple(one.device for one in needs), tuple(one.host for one in needs)
+        work = (1 if stated.is_large else size) * tsp.n
+        return Plan(device, host, work, "city of a tour, in one generation", (sent,) * ranks, details, largest,
+                    needs[0].shared)
 
     def run(
         self, stated: Assembly, device: Device, comm: Comm, report: Report = silent,
@@ -126,7 +121,7 @@ class EdgeAssembly(Algorithm):
             cities = comm.once_per_host(stated.cities)
             bound = self._bound(stated, cities, device, comm) if stop.has_bound else None
             stop.bound = None if bound is None else bound.value
-            lists = comm.once_per_host(lambda: near_lists(host, cities, NEAR, A_QUADRANT))
+            lists = comm.once_per_host(lambda: near_lists(host, cities, memory.NEAR, A_QUADRANT))
             stop.shift = cities.shift
             size = stated.population(criteria)
             given = None if stated.given is None else cities.nodes_of(stated.given[None])[0]
@@ -181,10 +176,9 @@ class Improver:
     """
 
     def __init__(self, device: Device, cities: Cities, lists: NearLists, own: int) -> None:
-        self.blocks = blocks_at_once(device.info, own)
-        cpu = device.info.kind == "cpu"
-        self.tours_at_once = min(max(1, own), self.blocks * (max(1, CITIES_AT_ONCE // cities.nodes) if cpu else 1))
-        self.search = KOpt.of_nodes(device, cities, lists, self.blocks)
+        self.tours_at_once = memory.tours_at_once(device.info, own, cities.nodes)
+        blocks = memory.blocks_at_once(device.info, own)
+        self.search = KOpt.of_nodes(device, cities, lists, blocks)
 
     def improve(self, tours: Tours) -> NDArray[np.int64]:
         """Improve tours in place, and return their lengths."""
@@ -193,8 +187,3 @@ class Improver:
     def close(self) -> None:
         """Give the device's memory back."""
         self.search.close()
-
-
-def blocks_at_once(info: DeviceInfo, own: int) -> int:
-    """Return how many tours are searched at a time: on a CPU one a thread, on a GPU all of this rank's."""
-    return max(1, min(info.threads, own) if info.kind == "cpu" else own)

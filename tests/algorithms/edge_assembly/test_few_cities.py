@@ -1,4 +1,4 @@
-"""Up to 8 cities, with ends, free ends, forced legs and costs that depend on the direction: brute force over all orders."""
+"""Up to 8 cities, their ends, forced legs, costs that depend on the direction: brute force over all orders."""
 
 from itertools import permutations
 
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from hpcsolve.algorithms.base import StopCriteria, silent
+from hpcsolve.algorithms.base import NO_STOP, silent
 from hpcsolve.algorithms.edge_assembly import ALGORITHM, Parameters
 from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import InputError
@@ -64,7 +64,7 @@ def least(tsp, question):
     return int(costs[:, : tsp.n - (question.path == "open")].sum(axis=1).min())
 
 
-def solved(tsp, parameters, criteria=StopCriteria(), seed=1, threads=2):
+def solved(tsp, parameters, criteria=NO_STOP, seed=1, threads=2):
     """Return the outcome of a run on this process."""
     with HostDevice(threads) as device:
         return ALGORITHM.solve(tsp, device, SerialComm(), parameters, silent, criteria, seed)
