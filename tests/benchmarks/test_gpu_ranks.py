@@ -28,6 +28,9 @@ def test_no_resource_is_faster_than_its_bytes():
     assert total >= max(needs.values()) > 0 and set(needs) == set(model.RESOURCES)
     assert model.seconds(34, 8, model.replace(machine, staged=False))[0] < total
     assert model.seconds(30, 1, machine)[1]["kernels"] >= model.seconds_alone(30)
+    slower = model.replace(machine, kernels=2.0)
+    assert model.seconds(34, 1, slower)[0] > 1.8 * model.seconds(34, 1, machine)[0]
+    assert model.seconds(34, 8, slower)[0] >= total  # which its copies take
 
 
 def test_messages_that_are_sent_are_those_that_are_planned(start_ranks):
