@@ -4,6 +4,7 @@ import json
 import sys
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -12,8 +13,9 @@ from hpcsolve.errors import EnvironmentFault
 from hpcsolve.formats import read
 from hpcsolve.problems.questions import check_tour
 from jobs.benchmarks.common.answers import WrongAnswerError
+from jobs.benchmarks.edge_assembly import bounds
 from jobs.benchmarks.edge_assembly.instances import instance_named
-from jobs.benchmarks.edge_assembly.processes import watch
+from jobs.benchmarks.edge_assembly.processes import Watched, watch
 from jobs.benchmarks.edge_assembly.runs import Ask, Run, Series
 from jobs.benchmarks.edge_assembly.solvers import SOLVERS, GaEax, Hpcsolve
 from jobs.benchmarks.edge_assembly.tables import Found, compared, gaps
@@ -55,6 +57,7 @@ int main(int count, char **words) {
     if (word == "DIMENSION") file >> word >> n;
   std::vector<double> x(n), y(n);
   for (int i = 0; i < n; i++) file >> word >> x[i] >> y[i];
+  auto far = [&](int a, int b) { return std::hypot(x[a] - x[b], y[a] - y[b]); };
   std::vector<int> order{0};
   std::vector<bool> seen(n);
   seen[0] = true;
@@ -62,12 +65,12 @@ int main(int count, char **words) {
   for (int i = 1; i <= n; i++) {  // the nearest unvisited city, which is beside on a circle
     int last = order.back(), next = i < n ? -1 : 0;
     for (int j = 0; i < n && j < n; j++)
-      if (!seen[j] && (next < 0 || std::hypot(x[j] - x[last], y[j] - y[last]) < std::hypot(x[next] - x[last], y[next] - y[last])))
-        next = j;
-    cost += int(std::hypot(x[next] - x[last], y[next] - y[last]) + 0.5);
+      if (!seen[j] && (next < 0 || far(j, last) < far(next, last))) next = j;
+    cost += int(far(next, last) + 0.5);
     if (i < n) order.push_back(next), seen[next] = true;
   }
-  std::printf("0: %d %d.000000\n1: %d %d.500000\nn = 0 val = %d Gen = 1 Time = 0 0\n", cost + 5, cost + 9, cost, cost, cost);
+  std::printf("0: %d %d.000000\n1: %d %d.500000\n", cost + 5, cost + 9, cost, cost);
+  std::printf("n = 0 val = %d Gen = 1 Time = 0 0\n", cost);
   std::ofstream log("words.txt");
   for (int i = 0; i < count; i++) log << words[i] << "\n";
   std::FILE *best = std::fopen((std::string(words[2]) + "_BestSol").c_str(), "a");
@@ -110,10 +113,53 @@ def benchmark(program, rivals):
 def test_what_is_launched_of_hpcsolve(ring, tmp_path):
     words = Hpcsolve().command(Ask("ring", "hpcsolve", 4, 2.5), ring, tmp_path / "out.h5")
     assert words[:4] == ["-m", "jobs.benchmarks.edge_assembly.own", "solve", str(ring.path)]
-    options = list(zip(words[4::1], words[5::1]))
+    options = set(pairwise(words))
     for pair in (("--algorithm", "edge-assembly"), ("--seconds", "2.5"), ("--device", "cpu"), ("--set", "threads=1"),
                  ("--set", "seed=4"), ("--set", "edge-assembly.bound=false"), ("--set", f"stop.target={ring.optimum}")):
         assert pair in options
+
+
+def test_hpcsolve(benchmark, ring):
+    done = benchmark("files", "--instances", "ring", "--solvers", "hpcsolve", "--seconds", "1", "2", "--seeds", "1")
+    assert done.returncode == 0, done.stderr
+    (row,) = tables(done.stdout)[0]
+    assert (row["solver"], row["best run"], row["reached"]) == ("hpcsolve", "0.000", "1/1 in 1 s")
+    assert 0 < float(row["median s"]) < 60 and float(row["peak MiB"]) > 20
+    assert done.stderr.count("ring, hpcsolve, seed 1, limit ") == 2
+
+
+def test_asymmetric(benchmark):
+    done = benchmark("asymmetric", "--instances", "asymmetric:8", "--solvers", "hpcsolve", "fast-tsp", "--seconds", "1",
+                     "--seeds", "1")
+    assert done.returncode == 0, done.stderr
+    (row,) = tables(done.stdout)[0]
+    assert (row["solver"], row["best run"], row["reached"]) == ("hpcsolve", "0.000", "1/1 in 1 s")
+    assert "- fast-tsp is left out for asymmetric:8: it takes symmetric costs only" in done.stdout
+    assert "- asymmetric:8: gaps are counted from the least cost of all runs, " in done.stdout
+
+
+def test_ranks(benchmark, mpiexec_path):
+    done = benchmark("ranks", "--instances", "ring", "--population", "4", "--iterations", "2", "--repeats", "1")
+    assert done.returncode == 0, done.stderr
+    (walls,) = tables(done.stdout)
+    assert [row["wall-clock s"] for row in walls] == ["search, 2 ranks", "search, 2 threads", "command, 2 ranks",
+                                                      "command, 2 threads"]
+    assert all(float(row["efficiency"]) > 0 and float(row["times as fast"]) > 0 for row in walls)
+
+
+def test_bounds(benchmark, ring):
+    done = benchmark("files", "--bound", "--instances", "ring", "--repeats", "1")
+    assert done.returncode == 0, done.stderr
+    (row,) = tables(done.stdout)[0]
+    assert row["instance"] == "ring" and row["cities"] == str(N) and 0 < int(row["bound"]) <= ring.optimum
+    assert float(row["below the optimum, %"]) < 1 and 0 < float(row["CPU s"]) < float(row["whole process, CPU s"])
+
+
+def test_a_bound_above_the_optimum_is_refused(ring, monkeypatch):
+    high = Watched(((0.5, f"bound {ring.optimum + 1} 0.1 0.2"),), 0.6, 50.0, False)
+    monkeypatch.setattr(bounds, "watch", lambda command, seconds: high)
+    with pytest.raises(WrongAnswerError, match="is above the optimum"):
+        bounds.table([ring], 1)
 
 
 def test_rivals(benchmark, rivals, ring):
@@ -126,8 +172,8 @@ def test_rivals(benchmark, rivals, ring):
     assert rows["LKH"]["2 s"] == rows["GA-EAX"]["2 s"] == "0.000" and rows["fast-tsp"]["2 s"].startswith("0.000 (")
     assert all(float(row["median s"]) > 0 and float(row["peak MiB"]) > 1 for row in rows.values())
     n, kind, cost, seconds, threads = json.loads((rivals / "fast.json").read_text())
-    assert (n, kind, threads) == (N, "uint16", 1) and 0 < seconds
-    assert cost > 0
+    assert (n, kind, threads) == (N, "uint16", 1) and seconds > 0
+    assert cost == 157  # hypot of (1000, 0) and (988, 156)
     keys = dict(line.split(" = ") for line in (rivals / "lkh.txt").read_text().splitlines())
     assert keys == {"RUNS": "1", "TRACE_LEVEL": "1", "SEED": "2", "TOTAL_TIME_LIMIT": "7", "OPTIMUM": str(ring.optimum),
                     "STOP_AT_OPTIMUM": "YES", "PROBLEM_FILE": ":stdin:"}
@@ -248,14 +294,14 @@ def test_the_tables(ring):
             "GA-EAX": [run_of("GA-EAX", seed, 300, ((2.5, 1008), (8.8, 1000))) for seed in (1, 2)]}
     found = Found(instance, (1.0, 3.0), runs, frozenset({"hpcsolve", "fast-tsp"}))
     rows = {row["solver"]: row for row in tables("\n".join(gaps([found])))[0]}
-    assert (rows["hpcsolve"]["1 s"], rows["hpcsolve"]["3 s"]) == ("2.000", "0.000")  # 1.1 s is after the mark
+    assert (rows["hpcsolve"]["1 s"], rows["hpcsolve"]["3 s"]) == ("0.500 (1.0)", "0.000 (2.2)")
     assert (rows["hpcsolve"]["reached"], rows["hpcsolve"]["median s"]) == ("2/2 in 3 s", "2.2")
     assert (rows["fast-tsp"]["1 s"], rows["fast-tsp"]["3 s"]) == ("4.000 (1.1)", "1.300 (3.1)")
     assert (rows["LKH"]["1 s"], rows["LKH"]["3 s"], rows["LKH"]["reached"]) == ("-", "-", "1/2")
     assert rows["LKH"]["median s"] == "-" and rows["GA-EAX"]["3 s"] == "0.800"
     text = compared([found])
     (ratios,) = tables("\n".join(text))
-    assert ratios == [{"instance": "some", "hpcsolve": "2.2", "LKH": "- (-)", "GA-EAX": "8.8 (4)"}]
+    assert ratios == [{"instance": "some", "hpcsolve": "2.2", "LKH": "-", "GA-EAX": "8.8 (4)"}]
     assert text[-1].endswith("after 3 s: hpcsolve 0.000, fast-tsp 1.300.")
 
 

@@ -94,7 +94,7 @@ def _ranks(options: argparse.Namespace, folder: Path) -> list[str]:
 
 def _bounds(options: argparse.Namespace, folder: Path) -> list[str]:
     instances = [one for part in TOURS if part in options.parts for one in _instances(options, part, folder)]
-    return bounds.table(instances, options.repeats, folder)
+    return bounds.table(instances, options.repeats)
 
 
 def _instances(options: argparse.Namespace, part: str, folder: Path) -> list[Instance]:

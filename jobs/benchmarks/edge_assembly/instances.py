@@ -25,7 +25,7 @@ FEWEST = 318
 EXTENT = 1_000_000
 """Generated cities have coordinates below it, generated costs are at most it."""
 UNIFORM = 0.7124
-"""An optimal tour of n uniform cities in a square of area A is about this times sqrt(nA), times 1 + 0.33 / n."""
+"""An optimal tour of n uniform cities in a square of area A tends to this times sqrt(nA), from above."""
 HOW_TO_NAME = "a file of HPCSOLVE_DATA/tsplib, such as pr2392 or ry48p, or uniform:N, clustered:N or asymmetric:N"
 
 
@@ -60,8 +60,8 @@ class Instance:
 
     @property
     def expected(self) -> float | None:
-        """The expected cost of an optimal tour of uniform cities, None of other instances."""
-        return UNIFORM * EXTENT * math.sqrt(self.n) * (1 + 0.33 / self.n) if self.kind == "uniform" else None
+        """The cost that an optimal tour of many uniform cities has, .7124 sqrt(nA), None of other instances."""
+        return UNIFORM * EXTENT * math.sqrt(self.n) if self.kind == "uniform" else None
 
     def in_order(self, seed: int, folder: Path) -> tuple[Path, NDArray[np.int64]]:
         """Return a file with the cities in another order for each seed, and the position here of each of its cities.

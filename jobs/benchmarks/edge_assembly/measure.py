@@ -70,10 +70,12 @@ class Measure:
         return Found(instance, marks, runs, frozenset(solver.name for solver in takers if solver.limited))
 
     def _perform(self, asked: Ask, solver: Solver, instance: Instance) -> Run:
-        """Run a solver. hpcsolve's kernels are compiled before a run is timed."""
-        if not solver.package and instance.metric not in self._warm:
-            self._warm.add(instance.metric)
-            solver.run(Ask(instance.name, solver.name, 1, 1.0), instance, self.folder)
+        """Run a solver. Before hpcsolve's first run on an instance it runs for a second, and before that to compile."""
+        if not solver.package:
+            for what in (instance.metric, instance.name):
+                if what not in self._warm:
+                    solver.run(Ask(instance.name, solver.name, 1, 1.0), instance, self.folder)
+                self._warm.add(what)
         run = solver.run(asked, instance, self.folder)
         last = f"{run.cost} after {run.curve[-1][0]:.2f} s" if run.curve else "no tour"
         print(f"{asked.instance}, {asked.solver}, seed {asked.seed}, limit {asked.limit:g} s: {last}; "

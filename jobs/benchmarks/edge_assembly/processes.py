@@ -22,6 +22,8 @@ from hpcsolve.errors import EnvironmentFault
 
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "RAYON_NUM_THREADS": "1"}
 """Variables of the environment with which libraries start no threads."""
+UNWANTED = ("PYTHONDONTWRITEBYTECODE",)
+"""Variables that a process does not inherit: with this one it would compile hpcsolve's modules anew."""
 _POLL = 0.05
 """Seconds between two looks at the CPU time of a process that writes nothing."""
 
@@ -62,12 +64,13 @@ def watch(command: Sequence[str | Path], seconds: float, folder: Path | None = N
         The command cannot be started, or fails; the message quotes the end of what it printed.
     """
     words = [str(word) for word in command]
+    environment = {name: text for name, text in os.environ.items() if name not in UNWANTED}
     leader, follower = pty.openpty()
     tty.setraw(follower)
     with tempfile.TemporaryFile() as errors, os.fdopen(leader, "rb", buffering=0) as output:
         try:
             process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=follower, stderr=errors, cwd=folder,
-                                       env={**os.environ, **ONE_THREAD})
+                                       env={**environment, **ONE_THREAD})
         except OSError as error:
             raise EnvironmentFault(f"{words[0]} cannot be started: {error}") from error
         finally:

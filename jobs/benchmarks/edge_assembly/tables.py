@@ -68,11 +68,10 @@ class Found:
     def mean_gap(self, solver: str, mark: float) -> float:
         """Return the mean gap after a mark, infinite if a run had no tour then.
 
-        fast-tsp's tour counts for the mark that was its limit, which it keeps to within some hundredths of a second.
+        The last tour of a run whose limit was the mark counts, even if the process ended a little later.
         """
-        runs = self.of_mark(solver, mark)
-        costs = [float(run.cost or math.inf) if len(run.curve) == 1 and solver in self.limited else run.cost_after(mark)
-                 for run in runs]
+        costs = [(math.inf if run.cost is None else run.cost) if solver in self.limited else run.cost_after(mark)
+                 for run in self.of_mark(solver, mark)]
         return float(np.mean([self.gap(cost) for cost in costs])) if costs else math.nan
 
     def to_target(self, solver: str) -> tuple[int, int, float, float]:
@@ -113,7 +112,7 @@ def _row(found: Found, solver: str) -> list[str]:
     cells = []
     for mark in found.marks:
         cell = _percent(found.mean_gap(solver, mark))
-        if solver in found.limited and solver != "hpcsolve":  # its limit is not of CPU time
+        if solver in found.limited:
             used = float(np.median([run.cpu for run in found.of_mark(solver, mark)]))
             cell += f" ({used:.1f})"
         cells.append(cell)
@@ -127,14 +126,14 @@ def _notes(all_found: Sequence[Found]) -> list[str]:
         name = found.instance.name
         if found.instance.optimum is None:
             expected = found.instance.expected
-            what = f"the expected optimum, {expected:.0f}" if expected else f"the least cost of all runs, {found.least}"
+            what = f".7124 sqrt(nA), {expected:.0f}" if expected else f"the least cost of all runs, {found.least}"
             lines.append(f"- {name}: gaps are counted from {what}.")
         for solver, runs in found.runs.items():
             notes = dict.fromkeys(run.note for run in runs if run.note)
             lines += [f"- {name}, {solver}: {note}." for note in notes]
             if ended := sum(not run.checked for run in runs):
-                lines.append(f"- {name}, {solver}: {ended} of {len(runs)} runs were ended at their limit, with the costs "
-                             "that it had printed.")
+                lines.append(f"- {name}, {solver}: {ended} of {len(runs)} runs were ended at their limit, and have the "
+                             "costs that it had printed.")
     return lines
 
 
@@ -146,9 +145,12 @@ def compared(all_found: Sequence[Found]) -> list[str]:
         if found.target is None or "hpcsolve" not in found.runs:
             continue
         own = found.to_target("hpcsolve")[2]
-        others = [(name, found.to_target(name)[2] if name in found.runs else math.nan) for name in ("LKH", "GA-EAX")]
-        rows.append([found.instance.name, _number(own), *(f"{_number(time)} ({_number(time / own)})" if time == time
-                                                          else "" for _, time in others)])
+        cells = []
+        for name in ("LKH", "GA-EAX"):
+            time = found.to_target(name)[2] if name in found.runs else math.nan
+            ratio = f" ({_number(time / own)})" if math.isfinite(time) and math.isfinite(own) else ""
+            cells.append(f"{_number(time)}{ratio}")
+        rows.append([found.instance.name, _number(own), *cells])
     if rows:
         text = "Median seconds to the optimum; in brackets the ratio to hpcsolve's."
         lines += [text, "", *markdown(["instance", "hpcsolve", "LKH", "GA-EAX"], rows), ""]
@@ -168,7 +170,5 @@ def _percent(gap: float) -> str:
 
 
 def _number(seconds: float) -> str:
-    """Return seconds or a ratio with two significant digits or more, "-" if they are infinite."""
-    if math.isnan(seconds):
-        return "-"
-    return "-" if math.isinf(seconds) else f"{seconds:.0f}" if seconds >= 100 else f"{seconds:.3g}"
+    """Return seconds or a ratio with three significant digits or all before the point, "-" if they are infinite."""
+    return "-" if not math.isfinite(seconds) else f"{seconds:.0f}" if seconds >= 100 else f"{seconds:.3g}"
