@@ -104,8 +104,8 @@ class Hpcsolve(Solver):
 
     def command(self, asked: Ask, instance: Instance, output: Path) -> list[str]:
         """Return the command, after the interpreter's name."""
-        step = 0.1 if asked.limit < 10 else 1.0  # so that seeds hardly differ in their population
-        seconds = max(0.1, step * ((asked.limit - self._over.get(instance.name, 0.0)) // step))
+        left = asked.limit - self._over.get(instance.name, 0.0)
+        seconds = max(0.1, round(left, 1 if asked.limit < 10 else 0))  # so that seeds hardly differ in their population
         keys = [f"seed={asked.seed}", "threads=1", "edge-assembly.bound=false"]
         keys += [f"stop.target={instance.optimum}"] if instance.optimum is not None else []
         return ["-m", f"{__package__}.own", "solve", str(instance.path), "--algorithm", "edge-assembly",
