@@ -103,7 +103,7 @@ class _Reader:
         self.cpu = self.peak = 0.0
 
     def read(self, seconds: float) -> bool:
-        """Read until the output ends, and return False; or return True after so many CPU seconds of the process."""
+        """Read until the output ends or the process has used so many CPU seconds, and return whether it has."""
         while self.cpu < seconds:
             ready, _, _ = select.select([self._output], [], [], _POLL)
             self.cpu = _cpu_seconds(self._pid, self.cpu)

@@ -42,7 +42,7 @@ class Found:
 
     @property
     def target(self) -> int | None:
-        """The optimum; of asymmetric generated costs, whose optimum is not known, the least cost of all runs."""
+        """The optimum, or the least cost of all runs of asymmetric costs whose optimum is not known."""
         if self.instance.optimum is not None or self.instance.symmetric:
             return self.instance.optimum
         return self.least

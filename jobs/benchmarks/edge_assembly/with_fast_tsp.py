@@ -1,4 +1,4 @@
-"""Runs fast-tsp on a file of cities with coordinates. Started by `solvers.py`; needs nothing of hpcsolve.
+"""Runs fast-tsp on a file of cities with coordinates. Started by `solvers.py`. It needs nothing of hpcsolve.
 
     python -m jobs.benchmarks.edge_assembly.with_fast_tsp cities.tsp SECONDS STRETCH TOUR
 

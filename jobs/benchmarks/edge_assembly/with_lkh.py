@@ -1,4 +1,4 @@
-"""Runs LKH, as elkai has it, on a TSPLIB file. Started by `solvers.py`; needs nothing of hpcsolve.
+"""Runs LKH, as elkai has it, on a TSPLIB file. Started by `solvers.py`. It needs nothing of hpcsolve.
 
     python -m jobs.benchmarks.edge_assembly.with_lkh cities.tsp TOUR KEY=VALUE...
 
