@@ -24,6 +24,7 @@ JOBS = {
     "tour": ("held-karp", '{ generate = "random-matrix", n = 9, seed = 5 }', ""),
     "ants": ("ant-colony", '{ generate = "clustered-tsp", n = 70, seed = 3 }',
              "ants = 5\ncolonies = 2\n[stop]\niterations = 6"),
+    "population": ("edge-assembly", '{ generate = "clustered-tsp", n = 70, seed = 3 }', "population = 5"),
     "tree": ("steiner-kmb", '{ generate = "road-steiner", n = 400, terminals = 30 }', ""),
     "matrix": ("steiner-kmb", '{ generate = "power-law-steiner", n = 120, edges = 300, terminals = 40, high = 3 }',
                'mode = "kmb"\nmatrix = true'),
@@ -39,6 +40,7 @@ JOBS = {
 SLOW = {"tree": pytest.mark.slow, "reductions": pytest.mark.slow}
 CHECKED = {  # what verify says of each before it is altered
     "tour": "every city once", "ants": "the multipliers prove the lower bound",
+    "population": "the multipliers prove the lower bound",
     "tree": "the prices prove the lower bound", "matrix": "every row of the matrix",
     "queries": "every path added up, every distance and path", "rows": "in every row", "tied rows": "in every row",
     "targets": "every distance found again by a search on the host", "nearest": "",

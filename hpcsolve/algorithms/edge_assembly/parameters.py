@@ -105,7 +105,7 @@ class Assembly(Statement):
 
     @cached_property
     def nodes(self) -> int:
-        """Number of nodes that are searched; of asymmetric costs, of pairs."""
+        """Number of nodes that are searched, or of pairs of them where costs are asymmetric."""
         tsp, asked = self.problem, self.question
         chains = chains_of(tsp, asked.forced, closed=self.closed, start=asked.start, end=asked.end)
         ends = 2 if tsp.symmetric else 1
