@@ -11,7 +11,15 @@
 class assignment {
  public:
   assignment(uint32_t n, const int32_t *matrix, int64_t *rows, int64_t *columns)
-      : n(n), matrix(matrix), u(rows), v(columns), row_of(n, free), column_of(n, free), distance(n), before(n), done(n) {}
+      : n(n),
+        matrix(matrix),
+        u(rows),
+        v(columns),
+        row_of(n, free),
+        column_of(n, free),
+        distance(n),
+        before(n),
+        done(n) {}
 
   void solve() {
     reduce_columns();
@@ -60,8 +68,10 @@ class assignment {
         if (distance[j] < low) low = distance[j], next = j;
       }
       done[next] = 1;
-      if (row_of[next] == free) last = next;
-      else reached.push_back(next), i = row_of[next];
+      if (row_of[next] == free)
+        last = next;
+      else
+        reached.push_back(next), i = row_of[next];
     }
     u[row] += low;
     for (const uint32_t j : reached) u[row_of[j]] += low - distance[j], v[j] -= low - distance[j];

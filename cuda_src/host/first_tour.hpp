@@ -47,7 +47,8 @@ class first_tour {
 
   bool is_free(uint32_t node) const { return beside[2 * (size_t)node + 1] == no_node; }
   bool may_join(uint32_t one, uint32_t other) const {
-    return one != other && is_free(other) && other_end[one] != other && (where.metric != of_pairs || ((one ^ other) & 1));
+    return one != other && is_free(other) && other_end[one] != other &&
+           (where.metric != of_pairs || ((one ^ other) & 1));
   }
   void join(uint32_t one, uint32_t other) {
     const uint32_t first = other_end[one], last = other_end[other];

@@ -1,10 +1,11 @@
-// Lower bounds of tours by 1-trees: multipliers, one for each node, for which a lightest 1-tree over all edges is heavy.
+// Lower bounds of tours by 1-trees: multipliers, one for each node, for which a lightest 1-tree over all edges is
+// heavy.
 //
 // The ascent runs on few edges, the nearest nodes of each and a minimum spanning tree (sparse_one_tree.hpp). What it
-// proves there is no bound, since an edge may be missing. So then a tree over all edges is found (spanning_tree.hpp), its
-// edges join the others, and the ascent goes on for a while from where it was (pricing), until no edge is missing or this
-// was done some times. The best multipliers over all edges are the result. Whatever they are, they prove what the tree
-// over all edges weighs: hpcsolve/problems/one_tree.py computes that again.
+// proves there is no bound, since an edge may be missing. So then a tree over all edges is found (spanning_tree.hpp),
+// its edges join the others, and the ascent goes on for a while from where it was (pricing), until no edge is missing
+// or this was done some times. The best multipliers over all edges are the result. Whatever they are, they prove what
+// the tree over all edges weighs: hpcsolve/problems/one_tree.py computes that again.
 //
 // one_tree_ascend: finds multipliers. one_tree_value: what multipliers prove.
 //
@@ -84,17 +85,20 @@ class bound_search {
       : where(where), near(near), finder(finder), trees(where, ask, finder), graph(where, ask) {}
 
   // Finds multipliers in so many steps, and their scale. Returns the 1-tree of the best ones.
-  whole_one_tree run(uint32_t steps, int64_t *multipliers, int64_t &scale_of) {
+  whole_one_tree run(uint32_t steps, bool both_ways, int64_t *multipliers, int64_t &scale_of) {
     const uint32_t n = where.n;
     whole_one_tree best = begin(multipliers);
     vector<int32_t> at(n);
     vector<int64_t> all(n);
     for (uint32_t v = 0; v < n; v++)
       at[v] = (int32_t)std::max<int64_t>(-largest_multiplier, std::min<int64_t>(multipliers[v], largest_multiplier));
-    ascent up(where, graph, scale);
+    ascent up(where, graph, scale, both_ways);
+    graph.add(listed(up.parts.arcs));
     for (uint32_t round = 0; round < pricing_rounds; round++) {
-      if (round) up.climb(at, steps / 4, later_step, later_halvings);
-      else up.climb(at, steps, longest_step, halvings);
+      if (round)
+        up.climb(at, steps / 4, later_step, later_halvings);
+      else
+        up.climb(at, steps, longest_step, halvings);
       std::copy(at.begin(), at.end(), all.begin());
       vector<tree_edge> seeds;
       seeds.reserve(n);
@@ -150,19 +154,20 @@ class bound_search {
   }
 };
 
-// Finds multipliers, (n,), to be divided by a scale, in so many steps from those that are given, at scale 1. `found`: the
-// scale, the special node (-1 of a path), and the value: no tour costs less than value / scale.
-FUNCTION one_tree_ascend(cities where, near_lists near, tour_ends ask, uint32_t steps, int64_t *multipliers,
-                         result<int64_t> &found) {
+// Finds multipliers, (n,), to be divided by a scale, in so many steps from those that are given, at scale 1.
+// `both_ways`: as in `hierarchy`. `found`: the scale, the special node (-1 of a path), and the value: no tour costs
+// less than value / scale.
+FUNCTION one_tree_ascend(cities where, near_lists near, tour_ends ask, uint32_t steps, uint32_t both_ways,
+                         int64_t *multipliers, result<int64_t> &found) {
   const std::unique_ptr<tree_finder> trees = finder_of(where, where.n);
   int64_t scale = 1;
-  const whole_one_tree best = bound_search(where, near, ask, *trees).run(steps, multipliers, scale);
+  const whole_one_tree best = bound_search(where, near, ask, *trees).run(steps, both_ways, multipliers, scale);
   found.push_back(scale), found.push_back(best.special == no_node ? -1 : (int64_t)best.special);
   found.push_back(best.value);
 }
 EXPORT_FUNCTION(one_tree_ascend)
-// Returns in `value` what multipliers prove of a tour between points, as above: a spanning tree without the special node
-// and two edges at it, or that of a path.
+// Returns in `value` what multipliers prove of a tour between points, as above: a spanning tree without the special
+// node and two edges at it, or that of a path.
 FUNCTION one_tree_value(cities where, tour_ends ask, int64_t scale, const int64_t *multipliers, uint32_t special,
                         result<int64_t> &value) {
   const multiplied by = {scale, multipliers};

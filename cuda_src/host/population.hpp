@@ -83,7 +83,7 @@ class population {
     first_tour first(where_, near_);
     for (uint32_t p = 1; p < rules_.population; p++) {
       first.construct(random_, t.order);
-      k_opt_begin(t, shared, [](uint32_t) { return true; }, alone);
+      k_opt_begin(problem, t, shared, [](uint32_t) { return true; }, alone);
       k_opt_search(problem, t, shared, alone);
       std::copy(t.order, t.order + where_.n, tours.begin() + (size_t)p * where_.n);
     }

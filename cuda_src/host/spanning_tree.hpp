@@ -1,14 +1,14 @@
-// Minimum spanning trees over all edges of an instance whose costs multipliers change: the edge between two nodes weighs
-// scale * cost + multiplier of one + multiplier of the other.
+// Minimum spanning trees over all edges of an instance whose costs multipliers change: the edge between two nodes
+// weighs scale * cost + multiplier of one + multiplier of the other.
 //
 // Between points: Boruvka's algorithm (each component takes its lightest edge, round by round) with searches in a k-d
 // tree. In a round, each bucket of the tree looks for edges that are lighter than what its cities' components have so
-// far, and leaves out boxes that cannot have one: by the least cost between two boxes and the least multiplier in a box,
-// or because all of a box is in the same component. Edges that are known to be light (seeds) save most of the searches,
-// and change nothing else but which of equally heavy edges is taken.
+// far, and leaves out boxes that cannot have one: by the least cost between two boxes and the least multiplier in a
+// box, or because all of a box is in the same component. Edges that are known to be light (seeds) save most of the
+// searches, and change nothing else but which of equally heavy edges is taken.
 //
-// In a matrix: Prim's algorithm, row by row. Of a paired instance a city is one vertex, since its fixed edge is in every
-// tree; between two cities counts the lighter one of the two arcs.
+// In a matrix: Prim's algorithm, row by row. Of a paired instance a city is one vertex, since its fixed edge is in
+// every tree; between two cities counts the lighter one of the two arcs.
 //
 // Weights are exact in 64 bits, so the least weight of a tree is the same number by either way. Equal weights can make
 // no cycle: an edge whose ends are joined already is left out, which is one of a cycle of equal ones.
@@ -136,7 +136,8 @@ class point_trees final : public tree_finder {
     for (size_t b = tree.boxes.size(); b--;) {
       const box<D> &one = tree.boxes[b];
       int64_t low = heaviest;
-      if (!one.is_bucket()) low = std::min(least[b + 1], least[one.second]);
+      if (!one.is_bucket())
+        low = std::min(least[b + 1], least[one.second]);
       else
         for (uint32_t i = one.begin; i < one.end; i++) low = std::min(low, by.of[tree.order[i]]);
       least[b] = low;
@@ -209,8 +210,8 @@ class point_trees final : public tree_finder {
 
 // ---- matrices ----
 
-// Returns the tree of n vertices by Prim's algorithm. weigh_row(u, weights) writes the weights of the edges from u to all
-// vertices; what it writes at u does not matter.
+// Returns the tree of n vertices by Prim's algorithm. weigh_row(u, weights) writes the weights of the edges from u to
+// all vertices; what it writes at u does not matter.
 template <class WeighRow, class Add>
 void prim(uint32_t n, const WeighRow &weigh_row, const Add &add) {
   vector<int64_t> row(n), key(n, heaviest), closed(n);
@@ -287,11 +288,14 @@ class paired_trees final : public tree_finder {
 // Returns what finds trees of all nodes; of points perhaps of all but one, which is where.n for none.
 inline std::unique_ptr<tree_finder> finder_of(const cities &where, uint32_t but) {
   std::unique_ptr<tree_finder> made;
-  if (where.metric == of_matrix) made.reset(new matrix_trees(where));
-  else if (where.metric == of_pairs) made.reset(new paired_trees(where));
+  if (where.metric == of_matrix)
+    made.reset(new matrix_trees(where));
+  else if (where.metric == of_pairs)
+    made.reset(new paired_trees(where));
   else
     with_points(where, [&](const auto &costs, const auto &bounds, auto axes) {
-      made.reset(new point_trees<axes, std::decay_t<decltype(costs)>, std::decay_t<decltype(bounds)>>(where, costs, bounds, but));
+      made.reset(new point_trees<axes, std::decay_t<decltype(costs)>, std::decay_t<decltype(bounds)>>(where, costs,
+                                                                                                      bounds, but));
     });
   return made;
 }

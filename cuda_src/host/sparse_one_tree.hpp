@@ -1,18 +1,20 @@
 // Minimum 1-trees of few edges, and their ascent by steps at all scales.
 //
-// A multiplier is added to the costs of all edges at a node. That changes all tours by the same amount, twice the sum of
-// the multipliers, and so a lightest 1-tree less that amount is a lower bound of every tour (M. Held, R. Karp, Operations
-// Research 18, 1970, page 1138). It grows if nodes of degree above 2 get higher multipliers, and leaves lower ones.
+// A multiplier is added to the costs of all edges at a node. That changes all tours by the same amount, twice the sum
+// of the multipliers, and so a lightest 1-tree less that amount is a lower bound of every tour (M. Held, R. Karp,
+// Operations Research 18, 1970, page 1138). It grows if nodes of degree above 2 get higher multipliers, and leaves
+// lower ones.
 //
-// Steps at all scales: rounds of Boruvka's algorithm, at multipliers 0, make a hierarchy of components. A component whose
-// nodes have 2 ends too many together moves as a whole, by the length of the edge that joins it to others: so clusters
-// that lie far apart move by what lies between them, which single nodes would need thousands of steps for. Large sums of
-// ends are cut to 2, else the largest components throw all others about. Steps are damped by the direction so far, and
-// their length falls to a hundredth.
+// Steps at all scales: rounds of Boruvka's algorithm, at multipliers 0, make a hierarchy of components. A component
+// whose nodes have 2 ends too many together moves as a whole, by the length of the edge that joins it to others: so
+// clusters that lie far apart move by what lies between them, which single nodes would need thousands of steps for.
+// Large sums of ends are cut to 2, else the largest components throw all others about. Steps are damped by the
+// direction so far, and their length falls to a hundredth.
 //
 // All is in integers, and the length of steps in doubles by products and square roots alone, so that the bits are the
-// same everywhere. Weights are cut to 30 bits and multipliers to 29: the ascent may lead anywhere, since its multipliers
-// are judged by a tree over all edges (spanning_tree.hpp). Keys (weight, number of the edge) differ, so the tree is one.
+// same everywhere. Weights are cut to 30 bits and multipliers to 29: the ascent may lead anywhere, since its
+// multipliers are judged by a tree over all edges (spanning_tree.hpp). Keys (weight, number of the edge) differ, so the
+// tree is one.
 //
 // Memory: 28 bytes for each edge, and 8 for its first round; 80 for each node. A step reads all edges once and those
 // between components in each of some 10 rounds: 110 ns for a node with 5 edges.
@@ -27,8 +29,8 @@ struct candidate {
   int32_t weight;  // without multipliers
 };
 
-// What is asked of a tour: a cycle, or a path, which is a cycle through one more city at no cost. First and last node of
-// a path, no_node where any will do. Of a paired instance the first node is an entry, the last one an exit.
+// What is asked of a tour: a cycle, or a path, which is a cycle through one more city at no cost. First and last node
+// of a path, no_node where any will do. Of a paired instance the first node is an entry, the last one an exit.
 struct tour_ends {
   uint32_t open, first, last;
 };
@@ -76,9 +78,8 @@ class sparse_one_tree {
     find_first(multiplier);
     while (components > 1)
       if (!join(levels, tree)) return -heaviest;
-    const uint32_t v = where.n;
     int64_t sum = 0;
-    for (uint32_t i = 0; i < v; i++) sum += multiplier[i];
+    for (uint32_t v = 0; v < where.n; v++) sum += multiplier[v];
     weight -= where.metric == of_pairs ? sum : 2 * sum;
     if (ask.open) {
       const tree_edge ends = ends_of(where, ask, multiplier);
@@ -140,9 +141,12 @@ class sparse_one_tree {
     for (uint32_t c = 0; pairs && c < components; c++) above[c] = c & ~1u;
     for (size_t e = 0; !pairs && e < left; e++) {  // an edge that is best at both ends joins only once
       const uint32_t u = tail[e], v = head[e];
-      if (best[u] == key[e]) above[u] = v;
-      else if (best[v] == key[e]) above[v] = u;
-      else continue;
+      if (best[u] == key[e])
+        above[u] = v;
+      else if (best[v] == key[e])
+        above[v] = u;
+      else
+        continue;
       take(key[e], tree);
     }
     uint32_t next = 0;
@@ -158,7 +162,8 @@ class sparse_one_tree {
       levels->push_back({vector<uint32_t>(components), vector<int32_t>(components)});
       for (uint32_t c = 0; c < components; c++) {
         levels->back().above[c] = number[above[c]];
-        levels->back().length[c] = (int32_t)std::max<int64_t>(0, std::min<int64_t>(weight_of(best[c]), heaviest_candidate));
+        levels->back().length[c] =
+            (int32_t)std::max<int64_t>(0, std::min<int64_t>(weight_of(best[c]), heaviest_candidate));
       }
     }
     drop_inner(next);
@@ -201,8 +206,8 @@ inline double halved(double most, double halvings, uint32_t part, uint32_t whole
 // The components of a graph, from single nodes to large ones, and how far each moves.
 //
 // Of a paired instance a component has cities, and its entries and its exits move each for itself: entries by the
-// cheapest arc that enters it, exits by the cheapest that leaves it. So of two groups of cities between which only one way
-// is cheap, the other way is found, too.
+// cheapest arc that enters it, exits by the cheapest that leaves it. So of two groups of cities between which only one
+// way is cheap, the other way is found, too.
 class hierarchy {
  public:
   struct level {
@@ -211,12 +216,17 @@ class hierarchy {
     vector<int64_t> move;
   };
   vector<level> levels;
+  vector<tree_edge> arcs;  // of a paired instance: the cheapest into and out of components
   const uint32_t sides;
 
-  // Equally long edges would be taken in the order of their numbers, and make long chains one component at once. So each
-  // node has some noise.
-  hierarchy(const cities &where, sparse_one_tree &graph, int64_t scale)
+  // `both_ways`: of a paired instance, whether components are those between which both ways are cheap, or those of the
+  // graph.
+  //
+  // Equally long edges would be taken in the order of their numbers, and make long chains one component at once. So
+  // each node has some noise.
+  hierarchy(const cities &where, sparse_one_tree &graph, int64_t scale, bool both_ways)
       : sides(where.metric == of_pairs ? 2 : 1), where(where), scale(scale) {
+    const bool is_small = where.n <= most_measured;
     vector<int32_t> noise(where.n);
     const int64_t mean = std::max<int64_t>(0, graph.minimum(noise.data()) / where.n);
     for (uint32_t v = 0; v < where.n; v++) noise[v] = (int32_t)((v * 2654435761u >> 8) % (uint64_t)(1 + mean / 32));
@@ -228,7 +238,8 @@ class hierarchy {
       for (size_t c = 0; c < made.length.size(); c++) made.length[c] = one.length[c / sides];
       made.move.resize(made.length.size());
     }
-    if (sides == 2 && where.n <= most_measured) measure_arcs();
+    if (both_ways && is_small) join_cities();
+    if (sides == 2 && is_small) measure_arcs();
     for (level &one : levels)
       for (int64_t &length : one.length) length = std::max(length, mean / 100);
   }
@@ -239,38 +250,66 @@ class hierarchy {
   const cities where;
   const int64_t scale;
 
-  // Sets the lengths to those of the cheapest arcs into and out of each component.
-  void measure_arcs() {
-    uint32_t m = where.n / 2;
-    vector<int32_t> cheapest;  // (m, m): from component to component
-    const int32_t *from_to = where.matrix;
-    for (level &one : levels) {
-      uint32_t next = 0;
-      for (const uint32_t above : one.above) next = std::max(next, above + 1);
-      vector<int32_t> joined((size_t)next * next, forbidden);
-      std::fill(one.length.begin(), one.length.end(), forbidden);
-      for (uint32_t a = 0; a < m; a++)
-        for (uint32_t b = 0; b < m; b++) {
-          if (a == b) continue;
-          const int32_t cost = from_to[(size_t)a * m + b];
-          one.length[2 * a + 1] = std::min<int64_t>(one.length[2 * a + 1], cost);
-          one.length[2 * b] = std::min<int64_t>(one.length[2 * b], cost);
-          int32_t &both = joined[(size_t)one.above[a] * next + one.above[b]];
-          both = std::min(both, cost);
+  // Makes the components of a paired instance from its matrix. Cities belong together if both ways between them are
+  // cheap.
+  void join_cities() {
+    const uint32_t m = where.n / 2;
+    vector<uint32_t> of(m);  // the component of each city
+    std::iota(of.begin(), of.end(), 0u);
+    levels.clear();
+    for (uint32_t count = m, next = 0; count > 1; count = next, next = 0) {
+      level made = {vector<uint32_t>(count), vector<int64_t>(2 * count), vector<int64_t>(2 * count)};
+      vector<uint64_t> nearest(count, no_key);
+      vector<uint32_t> other(count), number(count);
+      for (uint32_t i = 0; i < m; i++)
+        for (uint32_t j = 0; j < m; j++) {
+          if (of[i] == of[j]) continue;
+          const int32_t apart = std::max(where.matrix[(size_t)i * m + j], where.matrix[(size_t)j * m + i]);
+          const uint64_t key = key_of(apart, std::min(i, j) * 2654435761u ^ std::max(i, j) * 2246822519u);
+          if (key < nearest[of[i]]) nearest[of[i]] = key, other[of[i]] = of[j];
         }
+      union_find sets(count);
+      for (uint32_t a = 0; a < count; a++) sets.join(a, other[a]);
+      for (uint32_t a = 0; a < count; a++)
+        if (sets.find(a) == a) number[a] = next++;
+      for (uint32_t a = 0; a < count; a++) made.above[a] = number[sets.find(a)];
+      for (uint32_t &one : of) one = made.above[one];
+      levels.push_back(std::move(made));
+    }
+  }
+  // Sets the lengths to the costs of the cheapest arcs into and out of each component, and notes the arcs.
+  void measure_arcs() {
+    const uint32_t m = where.n / 2;
+    vector<uint32_t> of(m);
+    std::iota(of.begin(), of.end(), 0u);
+    for (level &one : levels) {
+      std::fill(one.length.begin(), one.length.end(), forbidden);
+      vector<tree_edge> cheapest(one.length.size());
+      const auto note = [&](size_t side, int32_t cost, uint32_t i, uint32_t j) {
+        if (cost < one.length[side]) one.length[side] = cost, cheapest[side] = {2 * i + 1, 2 * j};
+      };
+      for (uint32_t i = 0; i < m; i++)
+        for (uint32_t j = 0; j < m; j++) {
+          if (of[i] == of[j]) continue;
+          const int32_t cost = where.matrix[(size_t)i * m + j];
+          note(2 * of[i] + 1, cost, i, j), note(2 * of[j], cost, i, j);
+        }
+      for (uint32_t &component : of) component = one.above[component];
       for (int64_t &length : one.length) length = std::min<int64_t>(scale * length, heaviest_candidate);
-      cheapest.swap(joined), from_to = cheapest.data(), m = next;
+      arcs.insert(arcs.end(), cheapest.begin(), cheapest.end());
     }
   }
 };
 
 class ascent {
  public:
-  ascent(const cities &where, sparse_one_tree &graph, int64_t scale)
-      : n(where.n), graph(graph), parts(where, graph, scale), direction(n) {}
+  hierarchy parts;
 
-  // Raises the bound in so many steps, whose lengths fall from `longest` by so many halvings. Returns the greatest one, and
-  // leaves its multipliers.
+  ascent(const cities &where, sparse_one_tree &graph, int64_t scale, bool both_ways)
+      : parts(where, graph, scale, both_ways), n(where.n), graph(graph), direction(n) {}
+
+  // Raises the bound in so many steps, whose lengths fall from `longest` by so many halvings. Returns the greatest one,
+  // and leaves its multipliers.
   int64_t climb(vector<int32_t> &multiplier, uint32_t steps, double longest, double halvings) {
     vector<int32_t> at(multiplier);
     int64_t top = -heaviest;
@@ -289,7 +328,6 @@ class ascent {
   static constexpr int64_t of_nodes = 5, of_components = 3, most_of_nodes = 64, most_of_components = 2;
   const uint32_t n;
   sparse_one_tree &graph;
-  hierarchy parts;
   vector<int64_t> direction;
 
   bool is_tour() const {

@@ -63,7 +63,8 @@ DEVICE void improve_tours(uint32_t tours, uint32_t groups, const k_opt_problem<C
   const k_opt_tour t = k_opt_tour_in(scratch + blockIdx.x * k_opt_words(n), n);
   for (uint32_t one = blockIdx.x; one < tours; one += gridDim.x) {
     const given_tour<Word, of_pairs> own{all + (size_t)one * words};
-    const given_tour<const Word, of_pairs> known{groups ? incumbents + (size_t)(one / (tours / groups)) * words : own.words};
+    const given_tour<const Word, of_pairs> known{groups ? incumbents + (size_t)(one / (tours / groups)) * words
+                                                        : own.words};
     for (uint32_t i = threadIdx.x; i < n; i += blockDim.x) t.order[i] = own.node(i), t.position[known.node(i)] = i;
     __syncthreads();
     close_order(t, crew);
@@ -71,23 +72,25 @@ DEVICE void improve_tours(uint32_t tours, uint32_t groups, const k_opt_problem<C
       const uint32_t ahead = around(t, t.position[t.order[j]] + n - t.position[t.order[i]]);
       return ahead != 1 && ahead != n - 1;
     };
-    k_opt_begin(t, s, [&](uint32_t i) { return !groups || is_new(i, around(t, i + 1)) || is_new(around(t, i + n - 1), i); }, crew);
+    k_opt_begin(
+        p, t, s, [&](uint32_t i) { return !groups || is_new(i, around(t, i + 1)) || is_new(around(t, i + n - 1), i); },
+        crew);
     k_opt_search(p, t, s, crew);
     write_back(t, own);
     uint64_t length = 0;
-    for (uint32_t i = threadIdx.x; i < n; i += blockDim.x) length += p.cost(t.order[i], t.order[i + 1]);
+    for (uint32_t i = threadIdx.x; i < n; i += blockDim.x) length += t.leg[i];
     if (threadIdx.x == 0) lengths[one] = 0;
     __syncthreads();
     add_to(&lengths[one], length);
     __syncthreads();
   }
 }
-#define SEARCH_KERNEL(name, Costs, Word, of_pairs)                                                                     \
-  KERNEL k_opt_##name(uint32_t tours, uint32_t groups, cities where, near_lists near, k_opt_rules rules,               \
-                      NULLABLE const Word *incumbents, Word *all, uint32_t *scratch, uint64_t *lengths) {              \
-    const k_opt_problem<Costs> p{Costs(where), where, near, rules};                                                    \
-    improve_tours<Costs, Word, of_pairs>(tours, groups, p, incumbents, all, scratch, lengths);                         \
-  }                                                                                                                    \
+#define SEARCH_KERNEL(name, Costs, Word, of_pairs)                                                        \
+  KERNEL k_opt_##name(uint32_t tours, uint32_t groups, cities where, near_lists near, k_opt_rules rules,  \
+                      NULLABLE const Word *incumbents, Word *all, uint32_t *scratch, uint64_t *lengths) { \
+    const k_opt_problem<Costs> p{Costs(where), where, near, rules};                                       \
+    improve_tours<Costs, Word, of_pairs>(tours, groups, p, incumbents, all, scratch, lengths);            \
+  }                                                                                                       \
   EXPORT_KERNEL(k_opt_##name)
 SEARCH_KERNEL(matrix_u2, matrix_costs, uint16_t, false)
 SEARCH_KERNEL(paired_u2, paired_costs, uint16_t, true)

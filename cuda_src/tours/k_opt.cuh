@@ -44,14 +44,17 @@ struct k_opt_tour {
   uint32_t n;
   uint32_t *order;  // order[0] to order[n - 1]: the nodes; order[-1] is the last one again, order[n] the first one
   uint32_t *position;  // the index of each node in `order`
+  int32_t *leg;  // leg[i]: the cost of the edge from order[i] to order[i + 1]
   uint32_t *moved;  // (n,): segments while they are rewritten
+  int32_t *moved_leg;  // (n,): their legs
   uint32_t *behind;  // the node behind each in the queue, last_waiting or not_waiting
 };
-DEVICE size_t k_opt_words(uint32_t n) { return 4 * (size_t)n + 2; }
+DEVICE size_t k_opt_words(uint32_t n) { return 6 * (size_t)n + 2; }
 // A tour in memory of k_opt_words(n) words.
 DEVICE k_opt_tour k_opt_tour_in(uint32_t *words, uint32_t n) {
-  uint32_t *position = words + n + 2;
-  return {n, words + 1, position, position + n, position + 2 * (size_t)n};
+  uint32_t *p = words + n + 2;
+  const size_t size = n;
+  return {n, words + 1, p, (int32_t *)p + size, p + 2 * size, (int32_t *)p + 3 * size, p + 4 * size};
 }
 
 // How one thread works alone, as functions of the host do. Kernels have a crew of their own (tours/k_opt.cu).
@@ -166,15 +169,15 @@ struct k_opt_step {
 };
 // Returns an item. What closes it is looked at only if that gains more than `least`.
 template <class Costs>
-DEVICE k_opt_item item_of(const k_opt_problem<Costs> &p, const k_opt_tour &t, const uint32_t *edges, const k_opt_step &s,
-                          uint32_t item, int64_t least) {
+DEVICE k_opt_item item_of(const k_opt_problem<Costs> &p, const k_opt_tour &t, const uint32_t *edges,
+                          const k_opt_step &s, uint32_t item, int64_t least) {
   const uint32_t c = s.near[item / 2];
   if (c == s.after || c == s.before || c == s.from) return {0, 0, 0};
   const uint32_t edge = edge_at(t, t.position[c], item & 1), d = other_node_of(t, edge);
   bool there = d == s.start || is_fixed(p.where, c, d);
   const uint32_t ports = with_port(edges, s.count, s.ports, edge, there);
   if (there) return {0, 0, 0};
-  const int64_t sum = s.gain - s.price[item / 2] + p.cost(c, d), closed = sum - p.cost(s.start, d);
+  const int64_t sum = s.gain - s.price[item / 2] + t.leg[edge >> 1], closed = sum - p.cost(s.start, d);
   return {sum, closed > least && leaves_one_tour(ports, s.count + 1) ? closed : 0, edge};
 }
 // Fills the list of a step with the `breadth` items of the largest sums, and returns their number. `best` becomes the
@@ -231,12 +234,13 @@ DEVICE bool find_exchange(const k_opt_problem<Costs> &p, const k_opt_tour &t, k_
   uint32_t edge = edge_at(t, t.position[start], side), ports = edge & 1, count = 1;
   uint32_t from = other_node_of(t, edge), listed = 0, taken = 0;  // listed, taken: 4 bits for each number of edges
   if (is_fixed(p.where, start, from)) return false;
-  int64_t gain = p.cost(start, from);
+  int64_t gain = t.leg[edge >> 1];
   remove_edge(e, 0, ports, edge, crew);
   for (bool there = false;;) {
     const uint32_t *place = t.order + t.position[from];
     const size_t row = (size_t)from * p.near.width;
-    const k_opt_step s = {count, ports, start, from, gain, place[1], *(place - 1), p.near.near + row, p.near.cost + row};
+    const k_opt_step s = {
+        count, ports, start, from, gain, place[1], *(place - 1), p.near.near + row, p.near.cost + row};
     const uint32_t breadth = count + 1 < p.rules.depth ? p.rules.breadth >> 4 * count & 15 : 0;
     k_opt_item best;
     const uint32_t own = try_items(p, t, e, s, breadth, best, crew);
@@ -282,53 +286,66 @@ DEVICE void close_order(const k_opt_tour &t, const Crew &crew) {
   crew.sync();
 }
 // Puts the segments in the order of the new tour, behind the longest one, which keeps its place and direction.
-template <class Crew>
-DEVICE void rewrite(const k_opt_tour &t, const k_opt_segments &s, const Crew &crew) {
+template <class Costs, class Crew>
+DEVICE void rewrite(const k_opt_problem<Costs> &p, const k_opt_tour &t, const k_opt_segments &s, const Crew &crew) {
   const bool backwards = s.turned >> s.longest & 1;
   uint32_t moved = 0;
   for (uint32_t k = 1; k < s.count; k++) {
     const uint32_t own = (s.longest + (backwards ? s.count - k : k)) % s.count, from = s.from[own], size = s.size[own];
     const bool turned = (s.turned >> own & 1) != backwards;
-    for (uint32_t i = crew.thread(); i < size; i += crew.threads())
-      t.moved[moved + i] = t.order[around(t, from + (turned ? size - 1 - i : i))];
+    for (uint32_t i = crew.thread(); i < size; i += crew.threads()) {
+      const uint32_t index = around(t, from + (turned ? size - 1 - i : i));
+      t.moved[moved + i] = t.order[index];
+      t.moved_leg[moved + i] = t.leg[turned ? (index ? index : t.n) - 1 : index];  // of the last one below
+    }
     moved += size;
   }
   const uint32_t first = around(t, s.from[s.longest] + s.size[s.longest]);
   crew.sync();
   for (uint32_t i = crew.thread(); i < moved; i += crew.threads()) {
     const uint32_t index = around(t, first + i), node = t.moved[i];
-    t.order[index] = node, t.position[node] = index;
+    t.order[index] = node, t.position[node] = index, t.leg[index] = t.moved_leg[i];
   }
   crew.sync();
   close_order(t, crew);
+  uint32_t last = first ? first - 1 : t.n - 1;
+  for (uint32_t k = 0; k < s.count; k++) {
+    if (k) last = around(t, last + s.size[(s.longest + (backwards ? s.count - k : k)) % s.count]);
+    if (crew.thread() == k % crew.threads()) t.leg[last] = p.cost(t.order[last], t.order[(size_t)last + 1]);
+  }
+  crew.sync();
 }
 // Puts a node into the queue, unless it waits already. It is one thread's work.
 template <class Crew>
 DEVICE void k_opt_wake(const k_opt_tour &t, k_opt_shared<Crew> &s, uint32_t node) {
   if (t.behind[node] != not_waiting) return;
   t.behind[node] = last_waiting;
-  if (s.head == last_waiting) s.head = node;
-  else t.behind[s.tail] = node;
+  if (s.head == last_waiting)
+    s.head = node;
+  else
+    t.behind[s.tail] = node;
   s.tail = node;
 }
 // Makes the exchange that a group has found.
-template <class Crew>
-DEVICE void make_exchange(const k_opt_tour &t, k_opt_shared<Crew> &s, const k_opt_exchange &e, const Crew &crew) {
+template <class Costs, class Crew>
+DEVICE void make_exchange(const k_opt_problem<Costs> &p, const k_opt_tour &t, k_opt_shared<Crew> &s,
+                          const k_opt_exchange &e, const Crew &crew) {
   if (crew.thread() == 0) {
     find_segments(t, e, s.segments);
     for (uint32_t k = 0; k < e.count; k++)
       k_opt_wake(t, s, node_of(t, e.edges[k])), k_opt_wake(t, s, other_node_of(t, e.edges[k]));
   }
   crew.sync();
-  rewrite(t, s.segments, crew);
+  rewrite(p, t, s.segments, crew);
 }
 
 // ---- searches ----
 
 // Begins a search of the tour in `order`. The nodes for whose indices `wakes` returns true wait, in the order of the
 // tour. `wakes` may read `position`, which is filled after that.
-template <class Crew, class Wakes>
-DEVICE void k_opt_begin(const k_opt_tour &t, k_opt_shared<Crew> &s, const Wakes &wakes, const Crew &crew) {
+template <class Costs, class Crew, class Wakes>
+DEVICE void k_opt_begin(const k_opt_problem<Costs> &p, const k_opt_tour &t, k_opt_shared<Crew> &s, const Wakes &wakes,
+                        const Crew &crew) {
   const uint32_t share = (t.n + crew.threads() - 1) / crew.threads();
   for (uint32_t i = crew.thread(); i < t.n; i += crew.threads()) t.behind[i] = not_waiting;
   if (crew.thread() == 0) s.head = last_waiting;
@@ -337,8 +354,10 @@ DEVICE void k_opt_begin(const k_opt_tour &t, k_opt_shared<Crew> &s, const Wakes 
   for (uint32_t i = crew.thread() * share; i < t.n && i < (crew.thread() + 1) * share; i++) {
     if (!wakes(i)) continue;
     const uint32_t node = t.order[i];
-    if (last == last_waiting) first = node;
-    else t.behind[last] = node;
+    if (last == last_waiting)
+      first = node;
+    else
+      t.behind[last] = node;
     last = node;
   }
   s.first_of_thread[crew.thread()] = first;
@@ -351,12 +370,15 @@ DEVICE void k_opt_begin(const k_opt_tour &t, k_opt_shared<Crew> &s, const Wakes 
     for (other = 0; other < crew.thread() && s.first_of_thread[other] == last_waiting;) other++;
     if (other == crew.thread()) s.head = first;
   }
-  for (uint32_t i = crew.thread(); i < t.n; i += crew.threads()) t.position[t.order[i]] = i;
   close_order(t, crew);
+  for (uint32_t i = crew.thread(); i < t.n; i += crew.threads())
+    t.position[t.order[i]] = i, t.leg[i] = p.cost(t.order[i], t.order[i + 1]);
+  crew.sync();
 }
 // Improves a tour until no node waits, and returns what it gains.
 template <class Costs, class Crew>
-DEVICE int64_t k_opt_search(const k_opt_problem<Costs> &p, const k_opt_tour &t, k_opt_shared<Crew> &s, const Crew &crew) {
+DEVICE int64_t k_opt_search(const k_opt_problem<Costs> &p, const k_opt_tour &t, k_opt_shared<Crew> &s,
+                            const Crew &crew) {
   for (int64_t gain = 0;;) {
     uint32_t node = s.head, found = 0;
     if (node == last_waiting) return gain;
@@ -376,6 +398,6 @@ DEVICE int64_t k_opt_search(const k_opt_problem<Costs> &p, const k_opt_tour &t, 
         s.head = t.behind[one], t.behind[one] = not_waiting;
       }
     crew.sync();
-    if (found < crew.groups()) gain += s.of_group[found].gain, make_exchange(t, s, s.of_group[found], crew);
+    if (found < crew.groups()) gain += s.of_group[found].gain, make_exchange(p, t, s, s.of_group[found], crew);
   }
 }

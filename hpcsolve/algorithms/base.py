@@ -46,8 +46,8 @@ class StopCriteria(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rena
     stagnation
         Number of iterations in a row without a better answer.
     gap
-        A proven gap that is small enough: (cost - lower bound) / lower bound, 0.01 for 1 %. A search that has a lower bound
-        ends at it in any case.
+        A proven gap that is small enough: (cost - lower bound) / lower bound, 0.01 for 1 %. A search that has a lower
+        bound ends at it in any case.
     memory
         Bytes that a rank may take for what grows during the search; by default four fifths of what is free.
     """

@@ -12,12 +12,14 @@ from hpcsolve.answers.contents import Column, Contents, Dataset, columns
 from hpcsolve.problems.one_tree import Multipliers
 
 _EACH = "Multiplier of each city, in units of 1 / scale of a scaled cost, added to the cost of"
+_ARCS = "where costs are asymmetric, of arcs that"
 MULTIPLIERS = {
     "scale": Dataset("int64", "The divisor of the multipliers, which are integers"),
-    "special": Dataset("int64", "Position of the special city, which is joined to the spanning tree of the others; -1 of "
-                       "an open path, which has none"),
-    "entering": Dataset("int32|int64", f"{_EACH} all edges at it; where costs are asymmetric, of arcs that enter it", "city"),
-    "leaving": Dataset("int32|int64", f"Where costs are asymmetric: the same, of arcs that leave it", "city", optional=True),
+    "special": Dataset("int64", "Position of the special city, which is joined to the spanning tree of the others; -1 "
+                       "of an open path, which has none"),
+    "entering": Dataset("int32|int64", f"{_EACH} all edges at it; {_ARCS} enter it", "city"),
+    "leaving": Dataset("int32|int64", f"The same, {_ARCS} leave it; missing where they are symmetric", "city",
+                       optional=True),
 }
 """The group `/multipliers`."""
 PROOF = "multipliers"
@@ -36,8 +38,8 @@ def multipliers_in(contents: Contents) -> Multipliers | None:
     scale, special, entering, leaving = (contents.value("multipliers", name) for name in MULTIPLIERS)
     if scale is None or special is None or entering is None:
         return None
-    parts = [None if part is None else np.asarray(part, np.int64) for part in (entering, leaving)]
-    return Multipliers(int(scale), int(special), *parts)
+    return Multipliers(int(scale), int(special), np.asarray(entering, np.int64),
+                       None if leaving is None else np.asarray(leaving, np.int64))
 
 
 def _narrow(values: NDArray[np.int64]) -> NDArray[np.int32] | NDArray[np.int64]:

@@ -26,8 +26,8 @@ from hpcsolve.problems.tsp import Tsp
 from hpcsolve.problems.unrounded import Unrounded, slack_of, unrounded_costs, unrounded_tour
 from hpcsolve.wording import counted
 
-_PROOF = ("Method that proves the lower bound, or that the tour is the best: multipliers (/multipliers prove it). Missing if "
-          "there is no such proof, or the search itself is the proof, which has no short certificate")
+_PROOF = ("Method that proves the lower bound, or that the tour is the best: multipliers (/multipliers prove it). "
+          "Missing without a proof, and if the search itself is the proof, which has no short certificate")
 LONGEST_TOUR = 200
 """Cities up to which a tour is printed in full."""
 _LEG = "Cost from each city of the tour to the next; of a cycle, the last leg leads back to the first city"
@@ -104,19 +104,21 @@ class Tour:
         return list(zip(costs.tolist(), orders))
 
 
-def proof_of(contents: Contents, tour: Tour) -> Multipliers:
+def proof_of(contents: Contents) -> Multipliers:
     """Return the multipliers that prove a tour's lower bound. Raises a `ValueError` if they are not there."""
-    proof = multipliers_in(contents)
-    if tour.proof != PROOF or proof is None:
-        raise ValueError(f"/solution/proof is {tour.proof!r}, and /multipliers "
-                         f"{'are there' if proof else 'are missing or incomplete'}: nothing proves the lower bound")
+    how, proof = contents.value("solution", "proof"), multipliers_in(contents)
+    if how != PROOF or proof is None:
+        missing = f"{how!r} is no method that is known" if how != PROOF else "/multipliers is missing or incomplete"
+        raise ValueError(f"{missing}: nothing proves the lower bound")
     return proof
 
 
-def require_claim(tour: Tour, proven: int) -> None:
+def require_claim(contents: Contents, proven: int) -> None:
     """Raise a `ValueError` unless a tour's lower bound, or its cost if it is said to be optimal, is what is proven."""
-    claim, what = (tour.cost, "the optimal cost") if tour.optimal else (tour.lower_bound, "lower_bound")
-    require(claim == proven, f"{what} is {claim}, the multipliers prove {proven}")
+    optimal = bool(contents.value("solution", "optimal"))
+    claim = contents.value("solution", "cost" if optimal else "lower_bound")
+    require(claim == proven,
+            f"{'the optimal cost' if optimal else 'lower_bound'} is {claim}, the multipliers prove {proven}")
 
 
 @dataclass(frozen=True)
@@ -232,14 +234,13 @@ class TourType(base.AnswerType):
         verdict = answer.check(problem, question)
         if not verdict.passed or answer.proof is None:
             return verdict
-        return base.Verdict(True, f"{verdict.reason}; {self._bound_checked(contents, answer, problem, question)}")
+        return base.Verdict(True, f"{verdict.reason}; {self._bound_checked(contents, problem, question)}")
 
-    def _bound_checked(self, contents: Contents, answer: Tour, problem: Tsp, question: TourQuestion | None) -> str:
+    def _bound_checked(self, contents: Contents, problem: Tsp, question: TourQuestion | None) -> str:
         """Return how the lower bound was checked, or why it was not. Raises a `ValueError` if it is wrong."""
         if problem.n > MOST_CITIES:
             return f"the lower bound was not checked in plain numpy, since there are more than {MOST_CITIES} cities"
-        proof = proof_of(contents, answer)
-        require_claim(answer, proven_bound(problem, question or TourQuestion(), proof))
+        require_claim(contents, proven_bound(problem, question or TourQuestion(), proof_of(contents)))
         return "the multipliers prove the lower bound"
 
     def beside(

@@ -1,16 +1,16 @@
 """What multipliers prove of every tour: the check of a lower bound by minimum 1-trees, with nothing of a solver.
 
 Each city has a multiplier, which is added to the costs of all edges at the city. That changes every tour by the same
-amount, twice the sum of all multipliers. A tour without a city, the *special* one, is a spanning tree of the others, and
-two edges lead to the city. So no tour costs less than the minimum spanning tree without the special city and the two
-cheapest edges at it, in the changed costs, less that amount (M. Held, R. Karp, Operations Research 18, 1970, page 1138).
-This holds whatever the multipliers are: they only decide how high the bound is.
+amount, twice the sum of all multipliers. A tour without a city, the *special* one, is a spanning tree of the others,
+and two edges lead to the city. So no tour costs less than the minimum spanning tree without the special city and the
+two cheapest edges at it, in the changed costs, less that amount (M. Held, R. Karp, Operations Research 18, 1970, page
+1138). This holds whatever the multipliers are: they only decide how high the bound is.
 
-- *Asymmetric costs.* A city has a multiplier for arcs that enter it and one for arcs that leave it, each of which counts
-  once in a tour. A tour without the arc that leaves the special city is a spanning tree with no arc that leaves it. The
-  tree is that of the cheaper arcs between any two cities.
-- *Open paths.* A path is a spanning tree. Its first and its last city have one edge less, so their multipliers are added
-  again: those of the given ends, or the least ones.
+- *Asymmetric costs.* A city has a multiplier for arcs that enter it and one for arcs that leave it, each of which
+  counts once in a tour. A tour without the arc that leaves the special city is a spanning tree with no arc that leaves
+  it. The tree is that of the cheaper arcs between any two cities.
+- *Open paths.* A path is a spanning tree. Its first and its last city have one edge less, so their multipliers are
+  added again: those of the given ends, or the least ones.
 
 The minimum spanning tree is found by Prim's algorithm (R. Prim, Bell System Technical Journal 36, 1957), with a row of
 costs at a time, so that no matrix is made of coordinates.
@@ -103,14 +103,21 @@ def _value(tsp: Tsp, question: TourQuestion, proof: Multipliers) -> int:
 
     def arcs_to(heads: NDArray[np.int64]) -> Callable[[int], NDArray[np.int64]]:
         prices, row = entering[heads], costs(heads, False)
-        return lambda tail: scale * row(tail) + (prices + leaving[tail])
+
+        def changed(tail: int) -> NDArray[np.int64]:
+            costs_now: NDArray[np.int64] = scale * row(tail) + (prices + leaving[tail])
+            return costs_now
+
+        return changed
 
     def cheaper_arcs(others: NDArray[np.int64]) -> Callable[[int], NDArray[np.int64]]:
         prices, column, forth = np.where(others == special, _FAR, leaving[others]), costs(others, True), arcs_to(others)
 
         def cheaper(city: int) -> NDArray[np.int64]:
-            back = scale * column(city) + (prices + entering[city])
-            return back if city == special else np.minimum(back, forth(city))
+            back: NDArray[np.int64] = scale * column(city) + (prices + entering[city])
+            if city != special:
+                np.minimum(back, forth(city), out=back)
+            return back
 
         return cheaper
 

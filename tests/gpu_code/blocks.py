@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from hpcsolve.algorithms.ant_colony import Parameters, ant_system, max_min
 from hpcsolve.algorithms.ant_colony.instance import ANT_THREADS
-from hpcsolve.algorithms.ant_colony.max_min import TOUR_THREADS
 from hpcsolve.algorithms.held_karp.bounded import layers, relaxation
 from hpcsolve.algorithms.held_karp.bounded.tighten import DESCENT_THREADS
 from hpcsolve.algorithms.held_karp.lattice.planes import BLOCK_THREADS
 from hpcsolve.algorithms.shortest_paths import reductions, searches
 from hpcsolve.algorithms.shortest_paths.engines import phast, studies, tile
+from hpcsolve.algorithms.tours.k_opt import WARP
 
 THREADS = {
     "ant_system": ant_system.CITY_THREADS,
     "best_tours": ANT_THREADS,
     "head_tail": ANT_THREADS,
     "held_karp": BLOCK_THREADS,
-    "local_search": TOUR_THREADS,
+    "k_opt": WARP,
     "max_min_construct": ANT_THREADS,
     "max_min_sample": ANT_THREADS,
     "max_min": max_min.ROW_THREADS,

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from hpcsolve.algorithms.ant_colony.max_min import KINDS, TOURS_A_MULTIPROCESSOR
 from hpcsolve.algorithms.shortest_paths.engines import tile
 from hpcsolve.algorithms.shortest_paths.engines.single import BLOCKS_A_MULTIPROCESSOR
+from hpcsolve.algorithms.tours.k_opt import TOURS_A_MULTIPROCESSOR
 from hpcsolve.device.compiler import cuda_compiler
 from tests.gpu_code.check import budget_problems, excesses, own_problems, read_budget, write_budget
 from tests.gpu_code.compiled import (
@@ -113,8 +113,7 @@ def test_as_many_blocks_are_resident_as_the_algorithms_count_on():
 
     assert resident("near_far_solve_u4") == BLOCKS_A_MULTIPROCESSOR
     assert min(resident("tile_search_u4"), resident("tile_search_u8")) == tile.BLOCKS_A_MULTIPROCESSOR
-    assert {resident(f"local_search_{kind}") for kind in KINDS.values()} == {
-        TOURS_A_MULTIPROCESSOR}
+    assert {resident(f"k_opt_{costs}_u2") for costs in ("matrix", "paired")} == {TOURS_A_MULTIPROCESSOR}
 
 
 def test_a_real_kernel_is_checked(tmp_path):

@@ -18,6 +18,7 @@ from hpcsolve.algorithms.held_karp.lattice.split import Share, Split
 from hpcsolve.algorithms.held_karp.outcome import Statistics
 from hpcsolve.algorithms.held_karp.problem import NO_PATH
 from hpcsolve.parallel.comm import SerialComm
+from hpcsolve.parallel.transport import Transport
 from hpcsolve.problems.tsp import NO_ARC
 from tests.oracles import pull_table
 
@@ -40,8 +41,9 @@ def middle_layer(reduced, part, device):
     buffers = [device.zeros(max(1, split.slices * split.stored(parity)), reduced.dtype) for parity in (0, 1)]
     stream = device.zeros(part.stream_values(), reduced.dtype)
     statistics = Statistics([device.timer() for _ in range(split.middle + 1)], [0] * (split.middle + 1))
-    half = HalfRun(part, part.forward, reduced.cost, reduced, device, SerialComm(), tuple(buffers), stream)
-    half.run(statistics, silent)
+    with Transport(device, SerialComm(), part.crossing_bytes(), part.turns) as transport:
+        half = HalfRun(part, part.forward, reduced.cost, reduced, device, transport, tuple(buffers), stream)
+        half.run(statistics, silent)
     layer = buffers[split.middle % 2].download()[: split.slices * split.mid * split.plane(split.middle)]
     return layer.reshape(split.slices, split.mid, -1)
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from hpcsolve.algorithms import ant_colony
 from hpcsolve.algorithms.ant_colony.instance import ant_instance, powers
-from hpcsolve.algorithms.ant_colony.max_min import KINDS
+from hpcsolve.algorithms.ant_colony.max_min import EDGES
 from hpcsolve.algorithms.ant_colony.solve import search_of
 from hpcsolve.algorithms.base import StopCriteria, silent
 from hpcsolve.device.base import Device
@@ -18,7 +18,7 @@ def ant_colonies(device: Device, tsp: Tsp, directed: Tsp) -> None:
     """Run every way to construct tours and to learn. Roulette's tours are the same for all launches."""
 
     def run(on: Tsp, **parameters: object) -> int | None:
-        chosen = ant_colony.Parameters(ants=3, colonies=2, **parameters)  # type: ignore[arg-type]
+        chosen = ant_colony.Parameters(ants=3, colonies=2, bound=False, **parameters)  # type: ignore[arg-type]
         return ant_colony.ALGORITHM.solve(on, device, SerialComm(), chosen, silent, StopCriteria(iterations=3)).cost
 
     run(tsp, variant="ant-system", migration=2)
@@ -26,8 +26,10 @@ def ant_colonies(device: Device, tsp: Tsp, directed: Tsp) -> None:
     roulette = [run(tsp, variant="ant-system", strategy=name, block_threads=64, tiled=tiled)
                 for name in ("st-group", "st-dynamic") for tiled in (True, False)]
     assert len(set(roulette)) == 1
-    for kind in ("none", *KINDS):
-        run(directed if kind == "insertion" else tsp, local_search=kind)
+    for kind in ("none", *EDGES):
+        run(tsp, local_search=kind)
+    for kind in ("k-opt", "insertion"):
+        run(directed, local_search=kind)
 
 
 def ant_samplers(device: Device, tsp: Tsp) -> None:

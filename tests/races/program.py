@@ -48,7 +48,10 @@ from hpcsolve.problems.tsp import NO_ARC, Tsp
 from tests.races.ants import ant_colonies, ant_samplers
 from tests.races.bounded import bounded_orders, extended_states
 from tests.races.hierarchies import hierarchies
+from tests.races.near_nodes import near_nodes
 from tests.races.orders import order_tables
+from tests.races.tours import tours_of_nodes
+from tests.races.tour_bounds import tour_bounds
 from tests.steiner_oracle import hypercube, least_weight
 
 
@@ -238,7 +241,10 @@ CASES: dict[str, Callable[[Device], None]] = {
     "rows": rows_of_many,
     "hierarchies": hierarchies,
     "ants": ants,
+    "near nodes": near_nodes,
+    "tours": tours_of_nodes,
     "orders": order_tables,
+    "tour-bounds": tour_bounds,
 }
 """What is run, by name. Together they launch every kernel."""
 

@@ -1,14 +1,13 @@
 """MAX-MIN Ant System on a device: candidate lists, bounded pheromone, deposits by one tour per colony, restarts.
 
 The rules are those of Stuetzle and Hoos (2000), with the schedule and the constants of Stuetzle's ACOTSP. Every tour
-is improved by local search, in place (kernels: cuda_src/ants/max_min.cu, local_search.cu).
+is improved by local search, in place (kernels: cuda_src/ants/max_min.cu, cuda_src/tours/k_opt.cu).
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -21,12 +20,14 @@ from hpcsolve.algorithms.ant_colony.instance import (
     AntInstance,
     Powers,
     Shapes,
-    allocated,
     list_width,
+    nearest_cities,
 )
 from hpcsolve.algorithms.ant_colony.parameters import HEAD, Parameters
+from hpcsolve.algorithms.tours.cities import OF_MATRIX, OF_PAIRS
+from hpcsolve.algorithms.tours.k_opt import MOST_EDGES, KOpt, Rules
 from hpcsolve.algorithms.tours.stop import NO_TOUR
-from hpcsolve.device.base import Argument, Buffer, Device, DeviceInfo
+from hpcsolve.device.base import Argument, Buffer, Device
 
 ROW_THREADS = 128
 BEST_OF_RESTART = ((25, 25), (75, 5), (125, 3), (250, 2))
@@ -37,19 +38,12 @@ CHECK_EVERY, RESTART_AFTER = 100, 250
 """Iterations between tests for a restart, and iterations without a better tour that a restart requires."""
 BRANCHING = Fraction(200002, 100000)
 """A colony has converged if its cities' mean branching factor is below this. A single tour has 2."""
-LOCAL_SEARCH_FILE = "ants/local_search"
-KINDS = {"2-opt": "two_opt", "3-opt": "three_opt", "4-opt": "four_opt", "insertion": "insertion"}
-"""Kinds of search and their kernels. "insertion" reverses no segment, so it is for asymmetric costs too."""
-BREADTH = 8
-"""Neighbours of a city that local search tries."""
-TOUR_THREADS = 32
-"""Threads of a block, which improves one tour, where there are tours enough for the whole device."""
-ITEMS = {"2-opt": 2, "3-opt": 4, "4-opt": 4, "insertion": 1}
-"""Items of work for each neighbour of a city, by kind."""
-MOST_PARTS = 8
-"""The most threads that share an item."""
-TOURS_A_MULTIPROCESSOR = 32
-"""Blocks that a multiprocessor holds at a time, as the machine code has it."""
+CANDIDATES = 8
+"""Candidates of a city that local search tries."""
+BREADTH = (5, 2, 1)
+"""With how many items its exchanges go on (`Rules.breadth`): few, since many tours are better than a few good ones."""
+EDGES = {"2-opt": 2, "3-opt": 3, "4-opt": 4, "k-opt": MOST_EDGES, "insertion": 3}
+"""Kinds of local search: the most edges of an exchange. "insertion" reverses no path of cities."""
 
 
 @dataclass
@@ -84,8 +78,7 @@ class MaxMin(Search):
         zeros = np.zeros(colonies, np.int64)
         self.since = Restarts(zeros, zeros.copy(), np.full(colonies, NO_TOUR), np.zeros((colonies, n), np.uint16))
         kind = parameters.local_search_of(instance.symmetric)
-        self.local = None if kind == "none" else LocalSearch(
-            device, own["cost"], own["nearest"], own["tours"], own["lengths"], kind, BREADTH)
+        self.local = None if kind == "none" else local_search(kind, instance, own, device, colonies * self.ants)
         self._update(np.tile(np.arange(n, dtype=np.uint16), (colonies, 1)), [0] * colonies,
                      [(self.unit.first_pheromone, self.unit.first_pheromone)] * colonies)
 
@@ -116,7 +109,7 @@ class MaxMin(Search):
         kernel(len(self.keys) * self.ants, ANT_THREADS, candidates=self.candidates(), cost=own["cost"],
                **self.construction(iteration))
         if self.local:
-            self.local.improve(own["incumbents"] if iteration else None)
+            self.local.improve(own["tours"], own["lengths"], own["incumbents"] if iteration else None)
 
     def learn(self, iteration: int, lengths: NDArray[np.uint64], incumbents: Incumbents) -> None:
         """Let one tour of each colony deposit: the iteration's best, the restart's best, or the incumbent."""
@@ -199,86 +192,52 @@ class MaxMin(Search):
         return np.array(converged) & (iteration - self.since.improved > RESTART_AFTER)
 
 
-@dataclass
-class LocalSearch:
-    """A batch of tours that can be improved again and again.
+# ---- local search ----
 
-    Attributes
-    ----------
-    cost
-        int32 (n, n), at least 0, from row to column; the diagonal is never read.
-    neighbours
-        uint16 (n, stride): the nearest cities of each, nearest first.
-    tours
-        uint16 (..., n), improved in place.
-    lengths
-        uint64, one for each tour: its cost.
-    kind
-        One of `KINDS`.
-    breadth
-        How many neighbours of each city are tried; at most n - 1 and `stride`.
-    threads
-        Threads of a block, by default as many as serve best. The tours do not depend on it.
+
+def is_paired(kind: str, symmetric: bool) -> bool:
+    """Return whether a kind of local search makes two nodes of each city, so that no path of cities is reversed."""
+    return kind == "insertion" or not symmetric
+
+
+def local_search_shapes(kind: str, symmetric: bool, tours: int, n: int) -> Shapes:
+    """Return the shapes and types of the buffers of a local search for so many tours of n cities, by name."""
+    if kind == "none":
+        return {}
+    paired = is_paired(kind, symmetric)
+    nodes, width = n * (1 + paired), min(CANDIDATES, n - 1)
+    fixed: Shapes = {"fixed": ((nodes,), np.uint32)} if paired else {}
+    return {"near": ((nodes, width), np.uint32), "near_cost": ((nodes, width), np.int32), **fixed,
+            **KOpt.shapes(tours, nodes)}
+
+
+def local_search(kind: str, instance: AntInstance, buffers: dict[str, Buffer], device: Device, tours: int) -> KOpt:
+    """Return the local search of a colony's tours, whose arrays are added to `buffers`."""
+    paired = is_paired(kind, instance.symmetric)
+    near, cost = node_lists(instance, min(CANDIDATES, instance.n - 1), paired)
+    buffers |= {"near": device.upload(near), "near_cost": device.upload(cost)}
+    if paired:
+        buffers["fixed"] = device.upload(np.arange(len(near), dtype=np.uint32) ^ 1)
+    where = {"n": len(near), "metric": OF_PAIRS if paired else OF_MATRIX, "points": None, "matrix": buffers["cost"],
+             "fixed": buffers.get("fixed")}
+    lists = {"width": near.shape[1], "near": buffers["near"], "cost": buffers["near_cost"]}
+    return KOpt(device, where, lists, np.uint16, tours, Rules(EDGES[kind], BREADTH))
+
+
+def node_lists(instance: AntInstance, width: int, paired: bool) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
+    """Return the `width` nearest nodes of each node, and the costs of the edges to them: shape (nodes, width).
+
+    The nodes of city i are i itself, or in a paired instance (cuda_src/tours/costs.cuh) its entry 2 i and exit 2 i + 1.
     """
-
-    device: Device
-    cost: Buffer
-    neighbours: Buffer
-    tours: Buffer
-    lengths: Buffer
-    kind: str
-    breadth: int
-    threads: int = 0
-    buffers: dict[str, Buffer] = field(init=False)
-
-    def __post_init__(self) -> None:
-        """Allocate the scratch, and look up the costs of the arcs to the neighbours."""
-        n, stride = self.neighbours.shape
-        self.breadth, tours = min(self.breadth, n - 1), math.prod(self.lengths.shape)
-        self.threads = self.threads or self.threads_for(self.kind, self.breadth, tours, self.device.info)
-        self.buffers = allocated(self.device, self.shapes(tours, n, self.breadth))
-        kernel = self.device.kernel(LOCAL_SEARCH_FILE, "local_search_prepare")
-        kernel(n, self.threads, n=n, stride=stride, breadth=self.breadth, cost=self.cost, neighbours=self.neighbours,
-               near_cost=self.buffers["near_cost"])
-
-    @staticmethod
-    def shapes(count: int, n: int, breadth: int) -> Shapes:
-        """Return the shapes and types of the scratch for `count` tours of n cities, by name."""
-        return {
-            "near_cost": ((n, min(breadth, n - 1)), np.int32),
-            "position": ((count, n), np.uint16),
-            "awake": ((count, -(-n // 64)), np.uint64),
-        }
-
-    @staticmethod
-    def threads_for(kind: str, breadth: int, tours: int, info: DeviceInfo) -> int:
-        """Return the threads of a block: more than `TOUR_THREADS` if tours are few, so that several share an item.
-
-        A CPU runs a block with one thread, whatever this returns.
-        """
-        parts = min(MOST_PARTS, info.units * TOURS_A_MULTIPROCESSOR // max(1, tours))
-        return TOUR_THREADS * -(-max(1, parts * ITEMS[kind] * breadth) // TOUR_THREADS) if parts > 1 else TOUR_THREADS
-
-    def improve(self, incumbents: Buffer | None = None) -> None:
-        """Improve all tours, and set their lengths.
-
-        Parameters
-        ----------
-        incumbents
-            uint16 (groups, n): for each of as many groups of tours, in their order and of equal size, a tour that has
-            been improved already. The search then begins at the cities with an edge that is not in it.
-        """
-        n, stride = self.neighbours.shape
-        count, groups = math.prod(self.lengths.shape), incumbents.shape[0] if incumbents else 0
-        kernel = self.device.kernel(LOCAL_SEARCH_FILE, f"local_search_{KINDS[self.kind]}")
-        own: dict[str, Argument] = {
-            "n": n, "stride": stride, "breadth": self.breadth, "cost": self.cost, "neighbours": self.neighbours,
-            "order": self.tours, **self.buffers,
-        }
-        kernel(count, self.threads, tours=count, groups=groups, all=own, incumbents=incumbents or self.tours,
-               lengths=self.lengths)
-
-    def close(self) -> None:
-        """Free the scratch."""
-        for buffer in self.buffers.values():
-            buffer.free()
+    after = instance.nearest[:, :width].astype(np.uint32)
+    cost = np.take_along_axis(instance.cost, after.astype(np.int64), axis=1)
+    if not paired:
+        return after, cost
+    before = after
+    if not instance.symmetric:
+        before = nearest_cities(np.ascontiguousarray(instance.cost.T))[:, :width].astype(np.uint32)
+    near, costs = np.empty((2 * instance.n, width), np.uint32), np.empty((2 * instance.n, width), np.int32)
+    near[0::2], near[1::2] = 2 * before + 1, 2 * after
+    costs[0::2] = np.take_along_axis(instance.cost.T, before.astype(np.int64), axis=1)
+    costs[1::2] = cost
+    return near, costs

@@ -40,12 +40,13 @@ class Parameters(Table, frozen=True):
     candidates
         Of mmas: length of the candidate lists, the nearest cities that an ant prefers while one of them is unvisited.
     local_search
-        Of mmas: how every tour is improved. "auto" is "4-opt", or "insertion" where costs are asymmetric.
+        Of mmas: how every tour is improved: by exchanges of up to 6 edges ("k-opt", which "auto" is), or of fewer;
+        "insertion" moves segments and reverses none.
     migration
         Number of iterations after which each colony's best tour is copied to the next colony; 0: never.
     bound
-        Whether a lower bound of every tour is computed first, so that the result says how far its tour is at most above the
-        optimum. The search ends where a tour costs as much as the bound, and is optimal.
+        Whether a lower bound of every tour is computed first, so that the result says how far its tour is at most above
+        the optimum. The search ends where a tour costs as much as the bound, and is optimal.
     optimum
         The cheapest tour's cost, if it is known, in the instance's own unit: gaps are counted from it.
 
@@ -82,7 +83,7 @@ class Parameters(Table, frozen=True):
     tiled: bool = True
     block_threads: Annotated[int, msgspec.Meta(ge=1, le=1024)] = 128
     candidates: Annotated[int, msgspec.Meta(ge=1, le=HEAD)] = 20
-    local_search: Literal["auto", "none", "2-opt", "3-opt", "4-opt", "insertion"] = "auto"
+    local_search: Literal["auto", "none", "2-opt", "3-opt", "4-opt", "k-opt", "insertion"] = "auto"
     migration: Annotated[int, msgspec.Meta(ge=0)] = 0
     bound: bool = True
     optimum: float | None = None
@@ -118,10 +119,10 @@ class Parameters(Table, frozen=True):
                 raise InputError(f"ant-colony.local-search: ant-system has none, {kind!r} is for mmas; remove it")
             return "none"
         if kind == "auto":
-            return "4-opt" if symmetric else "insertion"
-        if kind not in ("none", "insertion") and not symmetric:
+            return "k-opt"
+        if kind not in ("none", "insertion", "k-opt") and not symmetric:
             why = "reverses segments of a tour, and the costs of this instance are asymmetric"
-            raise InputError(f'ant-colony.local-search: {kind!r} {why}; use "insertion"')
+            raise InputError(f'ant-colony.local-search: {kind!r} {why}; use "k-opt"')
         return kind
 
 

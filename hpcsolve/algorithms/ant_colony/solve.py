@@ -25,6 +25,7 @@ from hpcsolve.algorithms.base import (
 )
 from hpcsolve.algorithms.tours import one_tree
 from hpcsolve.algorithms.tours.cities import LARGEST_COST
+from hpcsolve.algorithms.tours.k_opt import K_OPT_FILE, TOURS_A_MULTIPROCESSOR
 from hpcsolve.algorithms.tours.stop import SearchStop
 from hpcsolve.algorithms.trial import Stopwatch, Trial
 from hpcsolve.answers.multipliers import MULTIPLIERS
@@ -41,7 +42,7 @@ DEFAULT_ITERATIONS = 1000
 TRIAL_SECONDS = 1.0
 """Seconds that the trial iterates for."""
 KERNEL_FILES = (colonies.BEST_FILE, "ants/head_tail", "ants/roulette", "ants/ant_system", "ants/max_min",
-                max_min.LOCAL_SEARCH_FILE, *one_tree.FILES)
+                K_OPT_FILE, *one_tree.FILES)
 
 
 class AntColony(Algorithm):
@@ -60,7 +61,7 @@ class AntColony(Algorithm):
         """Return the files of the variant, of the way in which it constructs tours, and of the lower bound."""
         bounding = one_tree.FILES if parameters.bound else ()
         if parameters.variant == "mmas":
-            return (colonies.BEST_FILE, "ants/max_min", max_min.LOCAL_SEARCH_FILE, *bounding)
+            return (colonies.BEST_FILE, "ants/max_min", K_OPT_FILE, *bounding)
         constructing = "ants/head_tail" if parameters.strategy == "head-tail" else "ants/roulette"
         return (colonies.BEST_FILE, constructing, "ants/ant_system", *bounding)
 
@@ -183,23 +184,23 @@ def colonies_to_fill(units: int, ants: int) -> int:
     ants
         Ants of a colony.
     """
-    return -(-units * max_min.TOURS_A_MULTIPROCESSOR // ants)
+    return -(-units * TOURS_A_MULTIPROCESSOR // ants)
 
 
-def default_colonies(units: int, memory: int, n: int | None = None) -> int:
+def default_colonies(units: int, memory: int) -> int:
     """Return the number of colonies with default parameters that fill a GPU, as far as they fit in its memory.
+
+    They fit whatever the number of cities.
 
     Parameters
     ----------
     units, memory
         Multiprocessors and bytes of the GPU.
-    n
-        The number of cities; None: the most that there may be.
     """
-    parameters, n = Parameters(), n or MOST_CITIES
-    one, two = (device_bytes(parameters, n, True, count) for count in (1, 2))
+    parameters = Parameters()
+    one, two = (device_bytes(parameters, MOST_CITIES, True, count) for count in (1, 2))
     fitting = 1 + (memory * 4 // 5 - one) // (two - one)  # the rest is for the driver and other processes
-    return max(1, min(fitting, colonies_to_fill(units, parameters.ants_of(n))))
+    return max(1, min(fitting, colonies_to_fill(units, parameters.ants_of(MOST_CITIES))))
 
 
 def device_bytes(parameters: Parameters, n: int, symmetric: bool, count: int) -> int:
@@ -208,8 +209,8 @@ def device_bytes(parameters: Parameters, n: int, symmetric: bool, count: int) ->
         return 0
     ants = parameters.ants_of(n)
     shapes = {"found": colonies.found_shape(n, count, ants), **search_of(parameters).shapes(n, count, ants, parameters)}
-    if parameters.local_search_of(symmetric) != "none":
-        shapes |= max_min.LocalSearch.shapes(count * ants, n, max_min.BREADTH)
+    if parameters.variant == "mmas":
+        shapes |= max_min.local_search_shapes(parameters.local_search_of(symmetric), symmetric, count * ants, n)
     return nbytes(shapes)
 
 

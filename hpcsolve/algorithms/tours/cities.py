@@ -204,9 +204,9 @@ def fits(tsp: Tsp) -> bool:
 
 
 def cost_range(tsp: Tsp) -> tuple[int, int]:
-    """Return the least and the largest cost; of coordinates 0, and what no cost is above if that is small enough.
+    """Return the least and the largest cost, or 0 and a number that no distance between coordinates is above.
 
-    Of more than `MOST_PAIRED` cities it is always that.
+    It is such a number where that is small enough, and of more than `MOST_PAIRED` cities.
     """
     if tsp.metric and tsp.coordinates is not None:
         bound = bounded_distance(tsp.coordinates, tsp.metric)

@@ -14,7 +14,11 @@ from numpy.typing import NDArray
 from hpcsolve.algorithms.tours.cities import Cities
 from hpcsolve.device.host import HostDevice
 
-NEAR_FILE = "host/near_cities"
+NEAR_FILE, CLUSTERS_FILE = "host/near_cities", "host/near_clusters"
+BETWEEN_CLUSTERS = 4
+"""Candidates that lists are made longer by where there are clusters."""
+CLUSTERED = 20
+"""An instance has clusters if one node in so many is in one that stands apart."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,3 +64,15 @@ def near_lists(host: HostDevice, cities: Cities, width: int, a_quadrant: int) ->
     host.call(NEAR_FILE, "near_cities_list", where=cities.arguments(), width=width,
               a_quadrant=min(a_quadrant, width // 4), threads=host.threads, near=near, cost=cost)
     return NearLists(near, cost)
+
+
+def with_clusters(host: HostDevice, cities: Cities, lists: NearLists) -> NearLists:
+    """Return lists with candidates between clusters as well, or these lists if the instance has no clusters.
+
+    See cuda_src/host/near_clusters.cpp.
+    """
+    shape, apart = (cities.nodes, lists.width + BETWEEN_CLUSTERS), np.zeros(1, np.uint64)
+    near, cost, least = np.empty(shape, np.uint32), np.empty(shape, np.int32), -(-cities.nodes // CLUSTERED)
+    host.call(CLUSTERS_FILE, "near_clusters_list", where=cities.arguments(), near=lists.arguments(),
+              extra=BETWEEN_CLUSTERS, least_apart=least, threads=host.threads, wider=near, cost=cost, apart=apart)
+    return NearLists(near, cost) if apart[0] >= least else lists

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from hpcsolve.algorithms.tours.cities import NONE, OF_PAIRS, Cities, fits, kernel_cities
 from hpcsolve.algorithms.tours.near import near_lists
-from hpcsolve.answers.multipliers import PROOF
 from hpcsolve.answers.base import Verdict
-from hpcsolve.answers.contents import Contents, datasets
+from hpcsolve.answers.contents import Contents
+from hpcsolve.answers.multipliers import PROOF
 from hpcsolve.answers.tour import Tour, proof_of, require_claim
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice, on_host
@@ -48,9 +48,10 @@ class TourBound:
     proof: Multipliers
 
 
-def bound_beside(tsp: Tsp, device: Device, question: TourQuestion | None = None, cities: Cities | None = None
-                 ) -> TourBound | None:
-    """Return `tour_bound` by the CPU cores beside a device, or None with a note in the log if there is no memory for it."""
+def bound_beside(
+    tsp: Tsp, device: Device, question: TourQuestion | None = None, cities: Cities | None = None
+) -> TourBound | None:
+    """Return `tour_bound` by the CPU cores beside a device, or None and a note if there is no memory for it."""
     try:
         with on_host(device) as host:
             return tour_bound(tsp, host, question, cities)
@@ -84,17 +85,17 @@ def tour_bound(
     asked = question or TourQuestion()
     if not can_bound(tsp, asked):
         return None
-    if cities is None or cities.chains or len(cities.order) != tsp.n or (cities.fixed is not None and not cities.paired):
+    if cities is None or not cities.closed or (cities.fixed is not None and not cities.paired) or cities.chains:
         cities = kernel_cities(tsp)
-    starts = [np.zeros(cities.nodes, np.int64)]
+    starts = [(True, np.zeros(cities.nodes, np.int64))]
     if cities.paired and len(cities.order) <= MOST_ASSIGNED:
-        starts.append(_assignment_duals(host, cities))
+        starts.append((False, _assignment_duals(host, cities)))
     where, lists = cities.arguments(), near_lists(host, cities, WIDTH if len(cities.order) < MANY else WIDTH_OF_MANY, 1)
     best: TourBound | None = None
-    for multipliers in starts:
+    for both_ways, multipliers in starts:
         scale, special, value = host.call(
             ONE_TREE_FILE, "one_tree_ascend", where=where, near=lists.arguments(), ask=_ends(cities, asked),
-            steps=steps_for(len(cities.order)), multipliers=multipliers,
+            steps=steps_for(len(cities.order)), both_ways=both_ways and cities.paired, multipliers=multipliers,
         )["found"].tolist()
         # A tour of n legs costs n times the offset more in the instance, and a path one time less.
         legs = len(cities.order) - (asked.path == "open")
@@ -142,12 +143,10 @@ def bound_again(contents: Contents, problem: Any, question: TourQuestion | None)
     """
     if contents.value("solution", "proof") != PROOF or not isinstance(problem, Tsp) or problem.n <= MOST_CITIES:
         return None
-    names = datasets(Tour).keys() & contents.names
-    tour = Tour(**{name: np.asarray(contents.value("solution", name))[()] for name in names})
     try:
         with HostDevice(1) as host:
-            proven = value_by_kernel(problem, host, question or TourQuestion(), proof_of(contents, tour))
-        require_claim(tour, proven)
+            proven = value_by_kernel(problem, host, question or TourQuestion(), proof_of(contents))
+        require_claim(contents, proven)
     except ValueError as error:
         return Verdict(False, str(error))
     return Verdict(True, "the multipliers prove it, by the host's function one_tree_value")

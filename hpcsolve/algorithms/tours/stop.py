@@ -66,8 +66,8 @@ class SearchStop:
     best, improved
         The best length of all ranks that this rank knows of, and its iteration.
     has_bound, bound
-        Whether rank 0 computes a lower bound of every tour's cost; and that bound, which other ranks learn when they
-        first agree. None until then, and where there is none.
+        Whether rank 0 computes a lower bound of every tour's cost; and that bound, which the other ranks learn when
+        they first agree. None until then, and where there is none.
     reason, complete
         Why the search ended, in words; False if an interruption ended it.
     agreement

@@ -156,7 +156,7 @@ def _ants(small: bool) -> dict[str, Case]:
                                            {"variant": "ant-system"}, stop)
     name = "small40" if small else "pcb442"
     for colonies in COLONIES[: 2 if small else None]:
-        kernels = ("max_min_construct", "local_search_four_opt", "max_min_update")
+        kernels = ("max_min_construct", "k_opt_matrix_u2", "max_min_update")
         found[f"max-min-{name}-{colonies}"] = Case("ant-colony", _cities(name), kernels, {"colonies": colonies}, stop)
     return found
 

@@ -28,7 +28,7 @@ PROFILED = {
     "phast_sweep_u4_32": ("phast-264", "phast-24"),
     "tile_search_u4": ("kmb-G103", "kmb-small"),
     "head_tail_construct": ("ant-system-pr2392", "ant-system-small40"),
-    "local_search_four_opt": ("max-min-pcb442-160", "max-min-small40-32"),
+    "k_opt_matrix_u2": ("max-min-pcb442-160", "max-min-small40-32"),
 }
 """Kernels -> the cases that launch them, large and small."""
 SECTIONS = ("--set", "basic", "--section", "SpeedOfLight", "--section", "Occupancy", "--section",

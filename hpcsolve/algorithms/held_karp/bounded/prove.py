@@ -100,9 +100,9 @@ class Prover:
 
     Attributes
     ----------
-    colony
-        Returns an order that the ant colony of this number finds, or None where ants cannot search. Called on every
-        rank before each level, with the level's number.
+    assembled
+        Returns the order that edge assembly finds with the population of this number, or None where it cannot search.
+        Called on every rank before each level, with the level's number.
     values
         Values of the cities, with which the bounds begin, or None.
     note, report
@@ -130,7 +130,7 @@ class Prover:
     device: Device
     comm: Comm
     budget: Budget
-    colony: Callable[[int], Found | None] = lambda number: None
+    assembled: Callable[[int], Found | None] = lambda number: None
     values: Potentials | None = None
     note: Callable[[str], None] = lambda line: None
     report: Report = silent
@@ -170,7 +170,7 @@ class Prover:
         problem, saved = self.problem, self._watch.checkpoints.saved
         improver, best = Improver(problem, self.devices), no_incumbent(problem)
         if saved is None:
-            best.offer(self.colony(0) or improver.from_nothing())
+            best.offer(self.assembled(0) or improver.from_nothing())
             self.note(f"first order: {best.upper}" if best.order else "no order yet")
         halved = problem.halved() if problem.reversible and problem.cities > 2 else problem
         self.first_upper = saved.integer("first", -LARGEST_SUM, best.upper) if saved else best.upper
@@ -197,7 +197,7 @@ class Prover:
             if self.best.lower >= self.best.upper and self.best.order is None:
                 return self._no_order()
             rounds, step = (3 * self.rounds, FIRST_STEP) if level == 0 else (self.rounds, LATER_STEP)
-            if self._tighten(self.levels[level], rounds, step, colony=level):
+            if self._tighten(self.levels[level], rounds, step, population=level):
                 return self._no_order()
             self.level = level + 1
             if not self._goes_on():
@@ -260,14 +260,14 @@ class Prover:
         self._watch.lower = self.best.lower
         return self._watch.goes_on(self.best.value, lambda: self._state(found), lambda: nbytes)
 
-    def _tighten(self, count: int, rounds: int, step: int, colony: int = 0) -> bool:
+    def _tighten(self, count: int, rounds: int, step: int, population: int = 0) -> bool:
         """Improve the bounds, search narrowly and remove arcs. Return whether it is proven that there is no order.
 
-        Before that, the ant colony of this number looks for a better order. Number 0 has done so already.
+        Before that, the population of this number looks for a better order. Number 0 has done so already.
         """
         self.before = None if self.bounds.colours is None else self._state()
-        if colony:
-            self.best.offer(self.colony(colony))
+        if population:
+            self.best.offer(self.assembled(population))
         self.bounds.level(count, rounds, step)
         if self.bounds.infeasible or self._watch.ended:
             return self.bounds.infeasible

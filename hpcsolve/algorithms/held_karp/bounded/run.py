@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from hpcsolve.algorithms import ant_colony
+from hpcsolve.algorithms import edge_assembly
 from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Outcome, Plan, Report, StopCriteria
 from hpcsolve.algorithms.held_karp.bounded.layers import FILE as LAYER_FILE
 from hpcsolve.algorithms.held_karp.bounded.layers import key_words
@@ -17,7 +17,7 @@ from hpcsolve.algorithms.held_karp.bounded.prove import LEVELS, Proof, Prover, W
 from hpcsolve.algorithms.held_karp.bounded.relaxation import FILE as BOUNDS
 from hpcsolve.algorithms.held_karp.bounded.relaxation import NO_PATH
 from hpcsolve.algorithms.held_karp.bounded.search import STATE_BYTES, Budget, budget_of
-from hpcsolve.algorithms.held_karp.bounded.tighten import ANTS, DESCENT_FILE, PENALTY, good_order
+from hpcsolve.algorithms.held_karp.bounded.tighten import DESCENT_FILE, PENALTY, good_order
 from hpcsolve.algorithms.held_karp.outcome import layers_table
 from hpcsolve.algorithms.held_karp.problem import MOST_INNER_CITIES, OrderProblem
 from hpcsolve.algorithms.tours import one_tree
@@ -33,8 +33,8 @@ from hpcsolve.problems.questions import TourQuestion
 from hpcsolve.problems.tsp import Tsp
 
 FILES = {
-    BOUNDS: True, LAYER_FILE: True, DESCENT_FILE: False, **dict.fromkeys(one_tree.FILES, False),
-    **dict.fromkeys(ant_colony.ALGORITHM.kernels_of(ANTS, "", NO_STOP), False),
+    BOUNDS: True, LAYER_FILE: True, DESCENT_FILE: False,
+    **dict.fromkeys(edge_assembly.ALGORITHM.kernel_files, False),
 }
 """Kernel files, as `Algorithm.cores` has them."""
 ROOM = 4
@@ -88,7 +88,8 @@ def plan(
 
 def run(
     tsp: Tsp, problem: OrderProblem, device: Device, comm: Comm, report: Report,
-    criteria: StopCriteria = NO_STOP, checkpoints: Checkpoints = NONE, seed: int = 1, question: TourQuestion | None = None,
+    criteria: StopCriteria = NO_STOP, checkpoints: Checkpoints = NONE, seed: int = 1,
+    question: TourQuestion | None = None,
 ) -> tuple[Outcome, Proof]:
     """Return the best order that is found, with its proof or a lower bound, and the proof. Collective.
 
@@ -129,13 +130,13 @@ def run(
     report(0.0)
     values = comm.bcast(potentials(problem) if comm.rank == 0 else None)  # by floats of a library, so on one rank
 
-    def colony(number: int) -> tuple[int, list[int]] | None:
+    def assembled(number: int) -> tuple[int, list[int]] | None:
         if comm.rank > 0:
             return comm.bcast(None)
         return comm.bcast(good_order(problem, values, prover.devices, seed, number, watch.left(), checkpoints))
 
     budget = _budget(problem.m, criteria, device, comm)
-    prover = Prover(places, device, comm, budget, colony, values, say, report, watch)
+    prover = Prover(places, device, comm, budget, assembled, values, say, report, watch)
     proof = prover.run()
     if comm.rank == 0 and (note := prover.devices.note()):
         device.notes.append(note)
@@ -155,7 +156,8 @@ def run(
 def _outcome(
     problem: OrderProblem, proof: Proof, prover: Prover, watch: Watch, bound: one_tree.TourBound | None
 ) -> Outcome:
-    """Return the outcome, with a table of the last search, and a lower bound by 1-trees if it is greater. Collective."""
+    """Return the outcome with a table of the last search, and a lower bound by 1-trees if that is greater. Collective.
+    """
     last, tables = proof.last, {}
     if last.layers:
         tables["layers"] = layers_table(
