@@ -10,6 +10,7 @@ import pytest
 from hpcsolve.problems.generate.tsp import uniform_tsp
 from hpcsolve.problems.questions import check_tour
 from jobs.benchmarks.ants.reference import RULES, DoubleColony, load_reference
+from tests.conftest import REPOSITORY
 from tests.markdown import tables
 
 RIVAL = """\
@@ -92,6 +93,14 @@ def test_ranks(benchmark, mpiexec_path):
     (walls,) = tables(done.stdout)
     assert [row["wall-clock s"] for row in walls] == ["search", "command"]
     assert all(float(row["efficiency"]) > 0 for row in walls)
+
+
+def test_versions(benchmark):
+    """This checkout beside itself: runs with the same seeds, which all find the optimum."""
+    done = benchmark("versions", str(REPOSITORY), "--instances", "ring", "--seconds", "2", "--seeds", "2")
+    assert done.returncode == 0, done.stderr
+    (rows,) = tables(done.stdout)
+    assert [(row["gap"], row["optimal"], row["other: gap"]) for row in rows] == [("0.000 %", "2 of 2", "0.000 %")]
 
 
 def test_charts(benchmark, tmp_path):

@@ -28,6 +28,7 @@ from tests.conftest import Start
 
 Cost = NDArray[np.int32]
 Tours = NDArray[Any]
+DEEPEST = Rules()
 ALL = Rules(breadth=(MOST_LISTED,) * 5)
 
 
@@ -55,7 +56,9 @@ class Instance:
     def near(self) -> tuple[NDArray[np.uint32], Cost]:
         """Return the lists of all nodes, and the costs of the edges."""
         after, before = nearest(self.cost, self.width), nearest(self.cost.T, self.width)
-        rows = [row for i in range(len(self.cost)) for row in ([2 * before[i] + 1, 2 * after[i]])] if self.paired else after
+        rows = list(after)
+        if self.paired:
+            rows = [row for i in range(len(self.cost)) for row in (2 * before[i] + 1, 2 * after[i])]
         near = np.array(rows, np.uint32)
         costs = np.array([[self.between(i, int(j)) for j in row] for i, row in enumerate(near)], np.int32)
         return near, costs
@@ -82,14 +85,14 @@ def nearest(cost: NDArray[Any], width: int) -> NDArray[np.int64]:
 
 
 def improved(
-    device: Device, instance: Instance, tours: Tours, rules: Rules = Rules(), incumbents: Tours | None = None,
+    device: Device, instance: Instance, tours: Tours, rules: Rules = DEEPEST, incumbents: Tours | None = None,
     threads: int = 0, blocks: int = 3, fixed: NDArray[np.uint32] | None = None,
 ) -> tuple[Tours, NDArray[np.uint64]]:
     """Return tours and lengths after one call of the search."""
     near, costs = instance.near()
     fixed = instance.fixed() if fixed is None else fixed
-    arrays = [near, costs, instance.cost, tours, *([] if fixed is None else [fixed]), *([] if incumbents is None else [incumbents])]
-    buffers = [device.upload(np.ascontiguousarray(array)) for array in arrays]
+    arrays = (near, costs, instance.cost, tours, fixed, incumbents)
+    buffers = [device.upload(np.ascontiguousarray(array)) for array in arrays if array is not None]
     lengths = device.zeros(len(tours), np.uint64)
     where = {"n": instance.nodes, "metric": OF_PAIRS if instance.paired else OF_MATRIX, "points": None,
              "matrix": buffers[2], "fixed": None if fixed is None else buffers[4]}
@@ -143,7 +146,8 @@ UNDIRECTED = {
     "large": random_costs(30, True, 2**30 - 1),
     "triangle inequality broken": random_costs(50, True, 10**6),
 }
-INSTANCES = {name: Instance(cost, name in DIRECTED, min(8, len(cost) - 1)) for name, cost in {**DIRECTED, **UNDIRECTED}.items()}
+INSTANCES = {name: Instance(cost, name in DIRECTED, min(8, len(cost) - 1))
+             for name, cost in {**DIRECTED, **UNDIRECTED}.items()}
 
 
 @pytest.mark.parametrize("name", INSTANCES)
@@ -161,7 +165,7 @@ def test_tours_are_valid_with_their_length_and_never_worse(name: str, depth: int
 class Exchanges:
     """Every exchange that a tour's lists allow, each tried by following the tour that it gives.
 
-    An exchange is a tuple of nodes: the edges (0, 1), (2, 3), .. are removed, (1, 2), (3, 4), .. and (last, 0) are added.
+    An exchange is a tuple of nodes: the edges (0, 1), (2, 3), .. are removed, (1, 2), (3, 4), .. and (last, 0) added.
     """
 
     def __init__(self, instance: Instance, tour: NDArray[Any], depth: int) -> None:

@@ -10,7 +10,7 @@ parameters.py  what the user asks for, and the statement of a job, with what an 
 instance.py    an instance as the kernels have it, pheromone as integers, named buffers
 ant_system.py  Ant System on a device (kernels: cuda_src/ants/head_tail.cu, ant_system.cu)
 roulette.py    Ant System with tours constructed as published, for study (kernel: cuda_src/ants/roulette.cu)
-max_min.py     MAX-MIN Ant System with local search on a device (kernels: cuda_src/ants/max_min.cu, cuda_src/tours/k_opt.cu)
+max_min.py     MAX-MIN Ant System with local search on a device (kernels: cuda_src/ants/max_min.cu, tours/k_opt.cu)
 colonies.py    colonies over ranks: iterations, incumbents, stop criteria, checkpoints
 solve.py       the plan of a job, its run, and a trial of its time
 """

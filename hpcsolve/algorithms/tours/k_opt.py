@@ -18,7 +18,7 @@ K_OPT_FILE = "tours/k_opt"
 KERNELS = {OF_MATRIX: "matrix", OF_PAIRS: "paired", CODES["EUC_2D"]: "euclidean"}
 """Of metrics that have kernels of their own, the part of these kernels' names. All others share those of "any"."""
 MOST_EDGES, MOST_CANDIDATES, MOST_LISTED = 6, 12, 5
-"""Of an exchange, of a node, and of a step (`most_edges`, `most_items` / 2, `most_listed` in cuda_src/tours/k_opt.cuh)."""
+"""Of an exchange, a node, a step (`most_edges`, half of `most_items`, `most_listed` in cuda_src/tours/k_opt.cuh)."""
 WARP, MOST_WARPS = 32, 4
 """Threads of a warp, which tries one node, and the warps of a block that try nodes at the same time."""
 TOURS_A_MULTIPROCESSOR = 32
@@ -54,7 +54,7 @@ class KOpt:
     where, near
         The kernels' arguments `where` and `near` (cuda_src/tours/costs.cuh), whose arrays are on the device.
     word
-        The type of a tour's entries: uint32 for nodes; uint16 for cities, which are two nodes each in a paired instance.
+        The type of a tour's entries: uint32 for nodes; uint16 for cities, two nodes each in a paired instance.
     blocks
         How many tours are searched at a time.
     threads

@@ -6,6 +6,7 @@
     python -m jobs.benchmarks.ants lengths                      # head-tail and st-group on the same pheromone
     python -m jobs.benchmarks.ants tours --charts charts        # MAX-MIN with local search, fast-tsp, LKH
     python -m jobs.benchmarks.ants ranks                        # eight colonies on one rank and on two
+    python -m jobs.benchmarks.ants versions /another/checkout   # MAX-MIN with local search, before and now
 
 Prints Markdown. Times are CPU seconds of one core, because others may share the machine; those of `ranks` are
 wall-clock seconds.
@@ -21,7 +22,7 @@ from pathlib import Path
 os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
 
 from hpcsolve.device.host import HostDevice
-from jobs.benchmarks.ants import lengths, published, quality, ranks, speed, tours
+from jobs.benchmarks.ants import lengths, published, quality, ranks, speed, tours, versions
 from jobs.benchmarks.ants.instances import read_instances
 from jobs.benchmarks.common.charts import require_matplotlib
 from jobs.benchmarks.common.command import add_charts, add_repeats, end_with, new_parser
@@ -78,6 +79,10 @@ def _ranks(options: argparse.Namespace) -> list[str]:
             for line in [*ranks.ranks(instance, options.iterations, options.repeats), ""]]
 
 
+def _versions(options: argparse.Namespace) -> list[str]:
+    return versions.compared(options.instances, options.other, options.seconds, options.seeds)
+
+
 def _options() -> argparse.Namespace:
     parser = new_parser(__package__, __doc__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
@@ -102,6 +107,11 @@ def _options() -> argparse.Namespace:
     command = add("ranks", _ranks, ["pcb442"], f"{ranks.COLONIES} colonies on one rank and on two")
     command.add_argument("--iterations", type=int, default=100, metavar="N", help="(default 100)")
     add_repeats(command, 5)
+    command = add("versions", _versions, ["lin318", "pcb442", "rat783", "pr1002", "nrw1379", "pr2392", "p43", "ry48p"],
+                  "MAX-MIN with local search beside another version")
+    command.add_argument("other", type=Path, metavar="FOLDER", help="a checkout of the other version")
+    command.add_argument("--seconds", type=float, default=3.0, metavar="S", help="CPU seconds of a run (default 3)")
+    command.add_argument("--seeds", type=int, default=3, metavar="N", help="runs of each version (default 3)")
     return parser.parse_args()
 
 
