@@ -100,7 +100,7 @@ check-ptx: compiler $(INSTALLED) pycuda  ## nvcc's own code for every kernel, in
 	@$(BIN)/python -m tests.ptx.check
 
 # CASES='phast-264 rmat-20' for some of the benchmark's cases. WRITE=1 records the counts anew.
-gpu-clock: compiler $(INSTALLED) pycuda  ## what the benchmark's kernels execute, counted, and the times that follow on two GPUs
+gpu-clock: compiler $(DEVELOPER) pycuda  ## what the benchmark's kernels execute, counted, and the times that follow on two GPUs
 	@$(BIN)/python -m tests.gpu_clock $(CASES) $(if $(WRITE),--write)
 
 bench: compiler $(INSTALLED)  ## Held-Karp against its rivals: ratios, a table, a chart

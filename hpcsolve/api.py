@@ -92,10 +92,9 @@ def solve(
         By default this process solves alone. Under mpiexec every rank calls `solve`, with what `hpcsolve.join()` gives,
         after an earlier run has compiled the kernels (docs/python.md).
     algorithm
-        By default it follows from the problem: for cities held-karp if it can take that many, else ant-colony; for
+        By default it follows from the problem: for cities held-karp if it may prove so many, else edge-assembly; for
         graphs steiner-kmb if there are terminals, else shortest-paths; or the one whose keys are given. If neither
-        algorithm nor keys nor `stop` are given, a search that can be stopped ends after 60 s with its best answer;
-        ant-colony also ends after 2000 iterations without a better tour.
+        algorithm nor keys nor `stop` are given, a search that can be stopped ends after 60 s with its best answer.
     device, threads, share_gpu, seed, exact, round, stop
         As in a job file: `stop={"seconds": 60.0}`.
     output, checkpoints

@@ -84,6 +84,7 @@ struct paired_costs {
   const int32_t *matrix;
   uint32_t n;
   explicit MEMBER paired_costs(const cities &c) : matrix(c.matrix), n(c.n / 2) {}
+  MEMBER paired_costs(const int32_t *matrix, uint32_t cities) : matrix(matrix), n(cities) {}
   MEMBER int32_t operator()(uint32_t a, uint32_t b) const {
     if (!((a ^ b) & 1)) return forbidden;
     const uint32_t leaves = a & 1 ? a : b, enters = a & 1 ? b : a;
@@ -152,13 +153,23 @@ struct any_costs {
   }
 };
 
-// Calls f(costs) with the costs of the instance's metric.
+// Those of any instance, chosen at run time.
+struct chosen_costs {
+  any_costs of_points;
+  const int32_t *matrix;
+  uint32_t n;
+  explicit MEMBER chosen_costs(const cities &c) : of_points(c), matrix(c.matrix), n(c.n) {}
+  MEMBER int32_t operator()(uint32_t a, uint32_t b) const {
+    if (!matrix) return of_points(a, b);
+    if (of_points.metric == of_matrix) return matrix[(size_t)a * n + b];
+    return paired_costs(matrix, n / 2)(a, b);
+  }
+};
+
+// Calls f(costs) with the costs of the instance. There are but two texts of f, so that functions of the host, of which
+// costs are a small part, are compiled sooner.
 template <class F>
 DEVICE void with_costs(const cities &c, const F &f) {
-  switch (c.metric) {
-    case of_matrix: return f(matrix_costs(c));
-    case of_pairs: return f(paired_costs(c));
-    case euclidean_2d: return f(euclidean_costs(c));
-    default: return f(any_costs(c));
-  }
+  if (c.metric == euclidean_2d) return f(euclidean_costs(c));
+  f(chosen_costs(c));
 }

@@ -5,6 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
+from math import floor
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol
 
 import msgspec
@@ -43,6 +45,9 @@ class StopCriteria(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rena
         Number of iterations.
     stagnation
         Number of iterations in a row without a better answer.
+    gap
+        A proven gap that is small enough: (cost - lower bound) / lower bound, 0.01 for 1 %. A search that has a lower
+        bound ends at it in any case.
     memory
         Bytes that a rank may take for what grows during the search; by default four fifths of what is free.
     """
@@ -51,7 +56,15 @@ class StopCriteria(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rena
     target: float | None = None
     iterations: Annotated[int, msgspec.Meta(ge=1, le=2**32 - 1)] | None = None
     stagnation: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    gap: Annotated[float, msgspec.Meta(ge=0, lt=1e9)] | None = None
     memory: Annotated[int, msgspec.Meta(ge=1)] | None = None
+
+    def good_enough(self, lower_bound: int) -> int:
+        """Return the largest cost whose gap to a lower bound is small enough, both in scaled integers.
+
+        That is the lower bound itself if no gap is given, or the bound is not above 0.
+        """
+        return lower_bound + floor(max(0, lower_bound) * Fraction(repr(self.gap or 0.0)))
 
     def scaled_target(self, scale: int) -> int | None:
         """Return the largest cost that meets the target, in units of 1 / `scale`, or None without a target."""

@@ -8,12 +8,13 @@ from hpcsolve.algorithms.base import Algorithm
 from hpcsolve.errors import InputError
 from hpcsolve.wording import did_you_mean
 
-NAMES = ("held-karp", "ant-colony", "shortest-paths", "steiner-kmb")
+NAMES = ("held-karp", "edge-assembly", "ant-colony", "shortest-paths", "steiner-kmb")
 """As in job files. The package `hpcsolve.algorithms.held_karp` has the record `ALGORITHM` of "held-karp"."""
 
 OTHER_NAMES = {
     "held-karp": "tsp atsp sop exact optimal dp dynamic-programming branch-and-bound",
-    "ant-colony": "aco ants mmas ant-system max-min heuristic 2-opt lkh",
+    "edge-assembly": "eax genetic crossover memetic merged-tours heuristic k-opt lin-kernighan lkh 2-opt large",
+    "ant-colony": "aco ants mmas ant-system max-min",
     "shortest-paths": "dijkstra sssp apsp bellman-ford a-star astar floyd-warshall delta-stepping near-far phast",
     "steiner-kmb": "steiner-tree kmb stp mehlhorn dreyfus-wagner",
 }

@@ -15,15 +15,19 @@ from numpy.typing import NDArray
 
 from hpcsolve.answers import base, rounding
 from hpcsolve.answers.contents import Column, Contents, Dataset, columns, own_unit, stored
+from hpcsolve.answers.multipliers import PROOF, multipliers_in
 from hpcsolve.answers.rounding import Worth
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.parallel.launch import on_rank_0
 from hpcsolve.problems.check_distances import require
+from hpcsolve.problems.one_tree import MOST_CITIES, Multipliers, proven_bound
 from hpcsolve.problems.questions import VALUES, TourQuestion, dearest_leg, leg_ends
 from hpcsolve.problems.tsp import Tsp
 from hpcsolve.problems.unrounded import Unrounded, slack_of, unrounded_costs, unrounded_tour
 from hpcsolve.wording import counted
 
+_PROOF = ("Method that proves the lower bound, or that the tour is the best: multipliers (/multipliers prove it). "
+          "Missing without a proof, and if the search itself is the proof, which has no short certificate")
 LONGEST_TOUR = 200
 """Cities up to which a tour is printed in full."""
 _LEG = "Cost from each city of the tour to the next; of a cycle, the last leg leads back to the first city"
@@ -49,6 +53,7 @@ class Tour:
     lower_bound: int | None = stored(
         "int64", "Proven lower bound of every tour's cost, where the tour is not proven to be the best", scaled=True,
         optional=True)
+    proof: str | None = stored("text", _PROOF, optional=True)
     optimal_tours: int | None = stored(
         "uint64", "Number of optimal tours; 2^64 - 1 stands for that many or more", optional=True)
     best_costs: NDArray[np.int64] | None = stored(
@@ -97,6 +102,23 @@ class Tour:
                 raise ValueError(f"best tour {number}: {error}") from None
             require(found == cost, f"best tour {number} costs {found}, not {cost}")
         return list(zip(costs.tolist(), orders))
+
+
+def proof_of(contents: Contents) -> Multipliers:
+    """Return the multipliers that prove a tour's lower bound. Raises a `ValueError` if they are not there."""
+    how, proof = contents.value("solution", "proof"), multipliers_in(contents)
+    if how != PROOF or proof is None:
+        missing = f"{how!r} is no method that is known" if how != PROOF else "/multipliers is missing or incomplete"
+        raise ValueError(f"{missing}: nothing proves the lower bound")
+    return proof
+
+
+def require_claim(contents: Contents, proven: int) -> None:
+    """Raise a `ValueError` unless a tour's lower bound, or its cost if it is said to be optimal, is what is proven."""
+    optimal = bool(contents.value("solution", "optimal"))
+    claim = contents.value("solution", "cost" if optimal else "lower_bound")
+    require(claim == proven,
+            f"{'the optimal cost' if optimal else 'lower_bound'} is {claim}, the multipliers prove {proven}")
 
 
 @dataclass(frozen=True)
@@ -209,7 +231,17 @@ class TourType(base.AnswerType):
             return NOT_CHECKED
         require(attribute == own_unit(answer.cost, scale),
                 f"the attribute cost is {attribute}, /solution/cost is {answer.cost} at scale {scale}")
-        return answer.check(problem, question)
+        verdict = answer.check(problem, question)
+        if not verdict.passed or answer.proof is None:
+            return verdict
+        return base.Verdict(True, f"{verdict.reason}; {self._bound_checked(contents, problem, question)}")
+
+    def _bound_checked(self, contents: Contents, problem: Tsp, question: TourQuestion | None) -> str:
+        """Return how the lower bound was checked, or why it was not. Raises a `ValueError` if it is wrong."""
+        if problem.n > MOST_CITIES:
+            return f"the lower bound was not checked in plain numpy, since there are more than {MOST_CITIES} cities"
+        require_claim(contents, proven_bound(problem, question or TourQuestion(), proof_of(contents)))
+        return "the multipliers prove the lower bound"
 
     def beside(
         self, problem: Tsp, question: TourQuestion | None, answer: Tour | NoTour

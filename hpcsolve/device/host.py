@@ -13,8 +13,8 @@ import platform
 import threading
 import time
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -391,6 +391,16 @@ class HostDevice(base.Device):
         self.allocated += nbytes
         self.memory_peak = max(self.memory_peak, self.allocated)
         return memory.view(dtype).reshape(shape)
+
+
+@contextmanager
+def on_host(device: base.Device) -> Iterator[HostDevice]:
+    """Yield the job's device if it is the CPU, else the CPU cores that the rank has beside it."""
+    if isinstance(device, HostDevice):
+        yield device
+        return
+    with HostDevice(device.info.threads) as host:
+        yield host
 
 
 def open_library(path: Path, threads: int) -> ctypes.CDLL:

@@ -1,9 +1,9 @@
-"""Files that a question about the order of cities names: time windows, and costs that depend on the leg of a tour.
+"""Files that a job about the order of cities names: time windows, costs that depend on the leg of a tour, and a tour.
 
 Windows are a CSV table, with a line for each city: `city,earliest,latest`, optionally `service`. A city is its label or
 name in the instance. An empty `earliest` is 0, an empty `latest` has no limit, an empty or missing `service` is 0.
 Cities without a line may be served at any time. Times are in the unit of the costs. Costs by leg are a `.npy` array of
-shape (legs, n, n), in that unit too.
+shape (legs, n, n), in that unit too. A tour is a TSPLIB tour, or a list with a city on each line, by label or name.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from hpcsolve.errors import InputError
 from hpcsolve.formats.files import InputFile
 from hpcsolve.formats.npy import is_npy, npy_array
 from hpcsolve.formats.tables import listed, rows_of
+from hpcsolve.formats.tsplib import read_tour_text
 from hpcsolve.problems import rounding
 from hpcsolve.problems.questions import Windows
 from hpcsolve.problems.tsp import Tsp
@@ -105,3 +106,30 @@ def read_leg_costs(file: InputFile, tsp: Tsp, legs: int) -> NDArray[np.int64]:
         raise file.error(f"a cost has more decimals than the instance's costs (scale {tsp.scale}); round the costs")
     what = f"a cost is too large: times the instance's scale it may be {rounding.largest_cost(tsp.n)} at most"
     raise file.error(what)
+
+
+def read_order(file: InputFile, tsp: Tsp) -> NDArray[np.int64]:
+    """Return the positions of the cities in the order of a file, shape (n,).
+
+    Raises
+    ------
+    InputError
+        The file has no such order: a city is unknown, missing or there twice.
+    """
+    file = file.as_text()
+    if b"TOUR_SECTION" in file.content:
+        asked: NDArray[np.int64] | list[int | str] = read_tour_text(file)
+    else:
+        lines = (line.strip() for line in file.content.decode(errors="replace").splitlines())
+        cells = [cell for cell in lines if cell and not cell.startswith("#")]
+        asked = [int(cell) if cell.lstrip("-").isdigit() and len(cell) < 19 else cell for cell in cells]
+    try:
+        order = tsp.positions(asked)
+    except InputError as error:
+        raise file.error(str(error)) from None
+    visits = np.bincount(order, minlength=tsp.n)
+    if len(order) != tsp.n or (visits != 1).any():
+        times = "is missing" if visits.min() == 0 else "is there twice"
+        city = tsp.labels[int(np.argmax(visits == 0 if visits.min() == 0 else visits > 1))]
+        raise file.error(f"city {city} {times}; a tour has every city once")
+    return order

@@ -1,6 +1,6 @@
 """The layout of the result file: its format versions, the datasets of its groups, and whether a content complies.
 
-`/job`, `/instance` and `/ranks` are declared here, `/provenance` in provenance.py, `/solution` and `/prices` in
+`/job`, `/instance` and `/ranks` are declared here, `/provenance` in provenance.py, `/solution`, `/prices` and `/multipliers` in
 `hpcsolve.answers`, and other groups in the record of the algorithm that adds them. `hpcsolve.reference` lists all of
 them. The checks of types, dimensions and completeness follow from these declarations, which are used for writing.
 
@@ -52,6 +52,7 @@ GROUPS = {
     "improvements": "One row per tour that was better than all before in its colony",
     "searches": "One row per search",
     "prices": "A dual solution that proves the lower bound: one row per price",
+    "multipliers": "Multipliers of the cities, which prove the lower bound of tours",
     "reductions": "What was removed from the graph before the search",
     "ranks": "One row per MPI rank",
     "provenance": "Versions, sources, compiler and launch that produced this file",

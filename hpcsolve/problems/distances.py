@@ -70,7 +70,12 @@ def _pseudo_euclidean(a: Points, b: Points) -> NDArray[np.float64]:
 
 def _geographical(a: Points, b: Points) -> NDArray[np.float64]:
     """Return kilometres on the idealised sphere. By the formula even two cities at the same point are 1 km apart."""
-    return np.trunc(6378.388 * angle_between(*(on_the_globe(points, "GEO") for points in (a, b))) + 1.0)
+    return _kilometres(*(on_the_globe(points, "GEO") for points in (a, b)))
+
+
+def _kilometres(a: Points, b: Points) -> NDArray[np.float64]:
+    """Return the same between unit vectors."""
+    return np.trunc(6378.388 * angle_between(a, b) + 1.0)
 
 
 def _diffractometer(a: Points, b: Points, speeds: tuple[float, float, float]) -> NDArray[np.float64]:
@@ -112,7 +117,12 @@ def great_circle(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.f
 
 def metres(a: Points, b: Points) -> NDArray[np.float64]:
     """Return great-circle distances in whole metres."""
-    return np.floor(great_circle(a, b) + 0.5)
+    return _metres(*(on_the_globe(points, GREAT_CIRCLE) for points in (a, b)))
+
+
+def _metres(a: Points, b: Points) -> NDArray[np.float64]:
+    """Return the same between unit vectors."""
+    return _nint(EARTH_RADIUS * angle_between(a, b))
 
 
 GREAT_CIRCLE = "GREAT_CIRCLE"
@@ -128,6 +138,16 @@ def on_the_globe(points: Points, metric: str) -> Points:
         degrees = np.trunc(points)
         return unit_vectors(3.141592 * (degrees + 5.0 * (points - degrees) / 3.0) / 180.0)
     return unit_vectors(points * (np.pi / 180))
+
+
+def prepared(points: Points, metric: str) -> tuple[Points, Distance]:
+    """Return points from which a function gives distances, and that function: of the globe unit vectors, else as given.
+
+    So distances from one point to many take no sines and cosines again.
+    """
+    if metric not in ON_THE_GLOBE:
+        return points, METRICS[metric]
+    return on_the_globe(points, metric), _kilometres if metric == "GEO" else _metres
 
 
 def bounded_distance(points: Points, metric: str) -> float:

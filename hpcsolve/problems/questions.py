@@ -63,6 +63,8 @@ class TourQuestion:
         anywhere.
     forbidden
         Pairs (a, b): no leg leads from a to b.
+    forced
+        Pairs (a, b): a leg leads from a to b or, where costs are symmetric, from b to a.
     """
 
     path: str = "cycle"
@@ -75,19 +77,21 @@ class TourQuestion:
     precedences: tuple[tuple[int, int], ...] = ()
     places: NDArray[np.bool_] | None = None
     forbidden: tuple[tuple[int, int], ...] = ()
+    forced: tuple[tuple[int, int], ...] = ()
 
     @property
     def plain(self) -> bool:
-        """Whether a tour's value is the sum of its legs' costs and no constraint is about places.
+        """Whether a tour's value is the sum of its legs' costs and no constraint is about places or forces a leg.
 
         Forbidden legs are allowed: they are arcs that do not exist.
         """
-        return self.objective == "sum" and not self.precedences and self.places is None
+        return self.objective == "sum" and not self.precedences and self.places is None and not self.forced
 
     @property
     def constrained(self) -> bool:
         """Whether not every order with these ends may be taken."""
-        return bool(self.precedences or self.forbidden) or self.places is not None or self.windows is not None
+        pairs = self.precedences or self.forbidden or self.forced
+        return bool(pairs) or self.places is not None or self.windows is not None
 
     def value(self, tour: ArrayLike, values: Sequence[Any]) -> Any:
         """Return the value of a tour whose legs have these costs, integers or decimals in the unit of the windows."""
@@ -126,7 +130,8 @@ class TourQuestion:
         ------
         ValueError
             It is not an order of all cities with the right ends; or a leg has no arc or is forbidden, a city stands
-            at a forbidden place or before one that must precede it, or a window is missed.
+            at a forbidden place or before one that must precede it, a leg is missing that is forced, or a window is
+            missed.
         """
         order = np.asarray(tour)
         self._check_permutation(tsp, order)
@@ -141,6 +146,7 @@ class TourQuestion:
             if (a, b) in taken:
                 raise ValueError(f"the tour goes from city {tsp.labels[a]} to {tsp.labels[b]}, which is forbidden")
         self._require_places(tsp, order.astype(np.int64))
+        self._require_forced(tsp, order.astype(np.int64))
         whole = values.tolist()
         self._require_windows(tsp, order, whole)
         return int(self.value(order, whole))
@@ -176,6 +182,19 @@ class TourQuestion:
             if wrong.any():
                 at = int(np.argmax(wrong))
                 raise ValueError(f"city {tsp.labels[order[at]]} stands at place {at + 1}, which is forbidden")
+
+    def _require_forced(self, tsp: Tsp, order: NDArray[np.int64]) -> None:
+        if not self.forced:
+            return
+        place, (tails, heads) = np.argsort(order), np.array(self.forced, np.int64).T
+        apart = place[heads] - place[tails]
+        if self.path == "cycle":
+            apart %= len(order)
+        back = (len(order) - 1 if self.path == "cycle" else -1) if tsp.symmetric else 1
+        missing = (apart != 1) & (apart != back)
+        if missing.any():
+            a, b = self.forced[int(np.argmax(missing))]
+            raise ValueError(f"no leg leads from city {tsp.labels[a]} to city {tsp.labels[b]}, which is forced")
 
     def _require_windows(self, tsp: Tsp, order: NDArray[Any], values: list[int]) -> None:
         if self.windows is None:

@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import Any
 
-from hpcsolve.algorithms.held_karp.statement import MOST_CITIES
 from hpcsolve.algorithms.registry import NAMES
 from hpcsolve.errors import InputError
 from hpcsolve.formats import InstanceOf, OtherKindError
@@ -28,7 +27,16 @@ from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.rounding import Precision
 from hpcsolve.problems.tsp import Tsp
 from hpcsolve.replacing import require_replaceable
-from hpcsolve.runner.method import Method, Resources, as_named, method_for, owner_of, resources_here, stop_in_words
+from hpcsolve.runner.method import (
+    MOST_PROVEN,
+    Method,
+    Resources,
+    as_named,
+    method_for,
+    owner_of,
+    resources_here,
+    stop_in_words,
+)
 from hpcsolve.runner.reading import Judge, read_instance
 from hpcsolve.wording import counted
 
@@ -114,10 +122,10 @@ class Source(ABC):
 
     def _cities(self) -> InstanceOf[Any]:
         """Return the instance as cities, with the precision of the algorithm that is taken for so many."""
-        few, many = (Judge(self.plain_job(name)).precision() for name in ("held-karp", "ant-colony"))
+        few, many = (Judge(self.plain_job(name)).precision() for name in ("held-karp", "edge-assembly"))
 
         def of(n: int) -> Precision:
-            return few if n <= MOST_CITIES else many
+            return few if n <= MOST_PROVEN else many
 
         own = replace(few, algorithm="hpcsolve", fits=lambda tsp: of(tsp.n).fits(tsp),
                       largest_cost=lambda n, arcs: of(n).largest_cost(n, arcs))
@@ -126,8 +134,8 @@ class Source(ABC):
         except OtherKindError:
             raise
         except InputError as error:
-            with suppress(InputError):  # ants may take costs that are farther apart
-                return self._read_once("ant-colony", None)
+            with suppress(InputError):  # edge assembly may take costs that are farther apart
+                return self._read_once("edge-assembly", None)
             raise error from None
 
     def kind_in_file(self, path: str, options: Mapping[str, Any] | None) -> str:
@@ -195,7 +203,7 @@ class Source(ABC):
             raise self.nothing_asked(problem)
         method = method_for(problem, resources, keys, stop)
         if isinstance(problem, Tsp):
-            usual = "held-karp" if problem.n <= MOST_CITIES else "ant-colony"
+            usual = "held-karp" if problem.n <= MOST_PROVEN else "edge-assembly"
             whole = problem.scale == 1 and problem.rounding is None
             as_the_job_reads_it = whole or (method.algorithm == usual and not keys)
         elif isinstance(problem, Graph):

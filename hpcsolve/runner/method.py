@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hpcsolve.algorithms.base import StopCriteria
-from hpcsolve.algorithms.held_karp.statement import FEWEST_BOUNDED, MOST_CITIES
+from hpcsolve.algorithms.held_karp.statement import FEWEST_BOUNDED
 from hpcsolve.algorithms.held_karp.statement import Parameters as HeldKarp
 from hpcsolve.algorithms.registry import NAMES, algorithm
 from hpcsolve.device.base import ONE_CORE, DeviceInfo
@@ -33,6 +33,8 @@ SECONDS = 60.0
 """Time limit of a search that can be stopped, if none is given."""
 STAGNATION = 2000
 """Iterations without a better tour after which ants stop, if no time limit is given."""
+MOST_PROVEN = 79
+"""Cities up to which bounds are tried. Of the larger ones in jobs/benchmarks/choice, they proved 1 of 9 in 10 s."""
 SEARCH_KEYS = ("shakes", "starts")
 """Keys of steiner-kmb that do not tell which mode to choose. They are passed on to the mode that is chosen."""
 RATE = 1.25e9
@@ -139,7 +141,7 @@ def method_for(
         return Method("held-karp", "since a batch is solved by tables")
     if isinstance(problem, Graph):
         return _for_graph(problem, resources, keys, stop)
-    named = _with_key_of(("held-karp", "ant-colony"), keys, resources)
+    named = _with_key_of(("held-karp", "edge-assembly", "ant-colony"), keys, resources)
     if named is not None:
         return named
     return _for_cities(problem, resources, stop)
@@ -148,7 +150,9 @@ def method_for(
 def as_named(name: str, resources: Resources, stop: Collection[str] = (), given: Collection[str] = ()) -> Method:
     """Return the method with the algorithm that the user of the command line names, with the keys that he gives it."""
     if name == "ant-colony":
-        return _ants("as asked", replace(resources, gpu=None) if given else resources, stop)
+        return _ants(replace(resources, gpu=None) if given else resources, stop)
+    if name == "edge-assembly":
+        return Method(name, "as asked", {}, _limit(resources, stop))
     keys: dict[str, Any] = {}
     if name == "steiner-kmb":
         keys = {"mode": "best"} if resources.limit or stop else {"exchange": True}
@@ -158,7 +162,8 @@ def as_named(name: str, resources: Resources, stop: Collection[str] = (), given:
 def stop_in_words(stop: StopCriteria) -> str:
     """Return when a search ends, in words, empty if nothing ends it early."""
     texts = {"seconds": "after {:g} s", "target": "at cost {:g}", "iterations": "after {} iterations",
-             "stagnation": "after {} iterations without a better answer", "memory": "at {} bytes per rank"}
+             "stagnation": "after {} iterations without a better answer",
+             "gap": "at a gap of {:g} to the lower bound", "memory": "at {} bytes per rank"}
     found = [text.format(getattr(stop, key)) for key, text in texts.items() if getattr(stop, key) is not None]
     return f"; it stops {' or '.join(found)}" if found else ""
 
@@ -180,23 +185,16 @@ def _with_key_of(names: Collection[str], keys: Collection[str], resources: Resou
     return Method(found[0], f"since {found[1]} is a key of {found[0]}", {}, resources.limit)
 
 
-def _ants(reason: str, resources: Resources, stop: Collection[str], n: int | None = None) -> Method:
-    """Return the method with ants: a colony for each rank, or as many as fill the ranks' GPUs.
-
-    Parameters
-    ----------
-    n
-        The number of cities, or None if it is not known yet.
-    """
-    colonies = resources.ranks
+def _ants(resources: Resources, stop: Collection[str]) -> Method:
+    """Return the method with ants: a colony for each rank, or as many as fill the ranks' GPUs."""
+    colonies, reason = resources.ranks, "as asked"
     if resources.gpu is not None:
         from hpcsolve.algorithms.ant_colony.solve import default_colonies
 
-        colonies *= default_colonies(resources.gpu.multiprocessors, resources.gpu.memory, n)
+        colonies *= default_colonies(resources.gpu.multiprocessors, resources.gpu.memory)
         reason += f"; {counted(colonies, 'colony')} to fill the GPUs of {counted(resources.ranks, 'rank')}"
-    keys = {"colonies": colonies} if colonies > 1 else {}
     stop_at = resources.limit or ({} if stop else {"seconds": SECONDS, "stagnation": STAGNATION})
-    return Method("ant-colony", reason, keys, stop_at)
+    return Method("ant-colony", reason, {"colonies": colonies} if colonies > 1 else {}, stop_at)
 
 
 def _limit(resources: Resources, stop: Collection[str]) -> dict[str, Any]:
@@ -216,7 +214,7 @@ def _for_cities(tsp: Tsp, resources: Resources, stop: Collection[str]) -> Method
         return Method("held-karp", f"since {cities} {are} few enough for a proof of the optimum")
     why = _why_not_held_karp(tsp, resources, stop)
     if why:
-        return _ants(f"since {why}", resources, stop, tsp.n)
+        return Method("edge-assembly", f"since {why}", {}, limit)
     return Method("held-karp", f"since bounds may prove the optimum of {cities}", {}, limit)
 
 
@@ -245,8 +243,8 @@ def _is_sure(tsp: Tsp, keys: Mapping[str, Any], resources: Resources, stop: Coll
 def _why_not_held_karp(tsp: Tsp, resources: Resources, stop: Collection[str]) -> str:
     """Return why held-karp by bounds does not solve a problem, in words, or ""."""
     solver = algorithm("held-karp")
-    if tsp.n > MOST_CITIES:
-        return f"{tsp.n} cities are more than the {MOST_CITIES} for which held-karp can try a proof"
+    if tsp.n > MOST_PROVEN:
+        return f"bounds rarely prove the optimum of more than {MOST_PROVEN} cities"
     if other := [key for key in stop if key not in solver.parameters.STOPS]:
         return f"held-karp has no {other[0]} to stop at"
     stated = solver.statement(tsp, solver.parameters(method="bounded"))

@@ -11,6 +11,7 @@ import numpy as np
 
 from hpcsolve.algorithms.base import Algorithm, Statement
 from hpcsolve.algorithms.registry import algorithm
+from hpcsolve.algorithms.tours.one_tree import bound_again
 from hpcsolve.answers.base import AnswerType, Verdict
 from hpcsolve.answers.contents import Column, Contents, datasets
 from hpcsolve.errors import DamagedFileError, InputError
@@ -65,6 +66,8 @@ def verify_file(path: str, instance: str | None = None, again: bool = False) -> 
         raise InputError(f"{path}: {where} {what}")
     statement = algorithm(job.settings.algorithm).statement(found.problem, job.parameters, to_check=True)
     verdict = verdict_on(job, path, contents, found, statement)
+    if verdict.passed and (more := bound_again(contents, found.problem, statement.question)) is not None:
+        verdict = Verdict(more.passed, f"{verdict.reason}; {more.reason}")
     if again and verdict.passed is not False:
         second = algorithm(job.settings.algorithm).again(statement, contents)
         if second is None:

@@ -33,6 +33,12 @@ JOBS = {
     "many cities": ("ant-colony", ("uniform-tsp", {"n": 1500}), {"local_search": "none"}),
     "ant system": ("ant-colony", ("uniform-tsp", {"n": 400}), {"variant": "ant-system"}),
     "ant systems": ("ant-colony", ("uniform-tsp", {"n": 200}), {"variant": "ant-system", "colonies": 6}),
+    "tours": ("edge-assembly", ("uniform-tsp", {"n": 4000}), {"population": 20, "bound": False}),
+    "many tours": ("edge-assembly", ("uniform-tsp", {"n": 1500}), {"population": 300, "bound": False}),
+    "tours and a bound": ("edge-assembly", ("clustered-tsp", {"n": 5000}), {"population": 10}),
+    "paired tours": ("edge-assembly", ("random-matrix", {"n": 500}), {"population": 40, "bound": False}),
+    "areas": ("edge-assembly", ("uniform-tsp", {"n": 30000}), {"population": 6, "bound": False}),
+    "areas and a bound": ("edge-assembly", ("uniform-tsp", {"n": 20000}), {"population": 3}),
     "rows": ("shortest-paths", ROADS, {**MANY}),
     "predecessors": ("shortest-paths", ROADS, {**MANY, "predecessors": True}),
     "a power law, one source": ("shortest-paths", POWER, {"sources": [1]}),
@@ -88,7 +94,8 @@ class CountingDevice(HostDevice):
 
 def _peak(solver, problem, parameters):
     """Return the bytes that the arrays of a run take at their peak, and those of its device."""
-    stop = StopCriteria(iterations=3) if solver.name == "ant-colony" else StopCriteria()
+    stops = {"ant-colony": StopCriteria(iterations=3), "edge-assembly": StopCriteria(iterations=1 if problem.n > 12000 else 12)}
+    stop = stops.get(solver.name, StopCriteria())
     tracemalloc.start()
     with CountingDevice(2) as device:
         outcome = solver.solve(problem, device, SerialComm(), parameters, silent, stop)

@@ -1,7 +1,9 @@
 """The model of several GPUs counts the steps, messages and bytes of the run."""
 
 import json
+import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -28,6 +30,9 @@ def test_no_resource_is_faster_than_its_bytes():
     assert total >= max(needs.values()) > 0 and set(needs) == set(model.RESOURCES)
     assert model.seconds(34, 8, model.replace(machine, staged=False))[0] < total
     assert model.seconds(30, 1, machine)[1]["kernels"] >= model.seconds_alone(30)
+    slower = model.replace(machine, kernels=2.0)
+    assert model.seconds(34, 1, slower)[0] > 1.8 * model.seconds(34, 1, machine)[0]
+    assert model.seconds(34, 8, slower)[0] >= total  # which its copies take
 
 
 def test_messages_that_are_sent_are_those_that_are_planned(start_ranks):
@@ -41,9 +46,13 @@ def test_messages_that_are_sent_are_those_that_are_planned(start_ranks):
 def test_runs_of_another_version_are_told_beside_those_here(repository, monkeypatch):
     """Both are asked for the same job in turn, each from its own folder."""
     asked = []
-    run = model.subprocess.run
-    monkeypatch.setattr(model.subprocess, "run", lambda command, **rest: asked.append((command, rest["cwd"])) or run(
-        command, **rest))
+    run = subprocess.run
+
+    def noted(command, **rest):
+        asked.append((command, rest["cwd"]))
+        return run(command, **rest)
+
+    monkeypatch.setattr(model, "subprocess", SimpleNamespace(run=noted))  # not that of h5py, which asks for the machine
     lines = model.beside(12, str(repository), 2)
     assert [line.split(" of ")[0] for line in lines] == ["n = 12, 1", "n = 12, 2"]
     assert [folder for _, folder in asked] == [str(repository), None] * 4

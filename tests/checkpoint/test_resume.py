@@ -59,6 +59,9 @@ JOBS = {
                       (2,)),
     "stagnation": Job("ant-colony", uniform_tsp(40, seed=2), {"colonies": 2, "ants": 4, "local_search": "none"},
                       StopCriteria(stagnation=9), (2,)),  # better tours come after 1, 5, 9 and 12 iterations
+    "tours": Job("edge-assembly", uniform_tsp(80, seed=1), {"population": 7}, StopCriteria(iterations=9), (1, 4)),
+    "paired tours": Job("edge-assembly", random_matrix(30), {"population": 5}, patience=(2,)),
+    "areas": Job("edge-assembly", uniform_tsp(700, seed=2), {"population": 4}, StopCriteria(iterations=3), (1, 2)),
     "symmetric": Job("held-karp", uniform_tsp(22, seed=3), {}, patience=(1, 9)),
     "asymmetric": Job("held-karp", random_matrix(21), {}, patience=(3, 30)),
     "latency": Job("held-karp", random_matrix(13), {"objective": "latency"}, patience=(2, 5)),
@@ -133,3 +136,6 @@ def small_batches(monkeypatch):
     monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.engines.phast.shape_for", lambda *_: Shape(16, 1))
     monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.pairs.SOURCES_A_BATCH", 4)
     monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.engines.tile.batch_of", lambda *_: 8)
+    monkeypatch.setattr("hpcsolve.algorithms.edge_assembly.memory.CITIES_AT_ONCE", 1)
+    monkeypatch.setattr("hpcsolve.algorithms.edge_assembly.parameters.MOST_WHOLE", 100)
+    monkeypatch.setattr("hpcsolve.algorithms.edge_assembly.areas.AREA", 80)

@@ -24,6 +24,7 @@ JOBS = {
     "tour": ("held-karp", '{ generate = "random-matrix", n = 9, seed = 5 }', ""),
     "ants": ("ant-colony", '{ generate = "clustered-tsp", n = 70, seed = 3 }',
              "ants = 5\ncolonies = 2\n[stop]\niterations = 6"),
+    "population": ("edge-assembly", '{ generate = "clustered-tsp", n = 70, seed = 3 }', "population = 5"),
     "tree": ("steiner-kmb", '{ generate = "road-steiner", n = 400, terminals = 30 }', ""),
     "matrix": ("steiner-kmb", '{ generate = "power-law-steiner", n = 120, edges = 300, terminals = 40, high = 3 }',
                'mode = "kmb"\nmatrix = true'),
@@ -38,7 +39,8 @@ JOBS = {
 }
 SLOW = {"tree": pytest.mark.slow, "reductions": pytest.mark.slow}
 CHECKED = {  # what verify says of each before it is altered
-    "tour": "every city once", "ants": "every city once",
+    "tour": "every city once", "ants": "the multipliers prove the lower bound",
+    "population": "the multipliers prove the lower bound",
     "tree": "the prices prove the lower bound", "matrix": "every row of the matrix",
     "queries": "every path added up, every distance and path", "rows": "in every row", "tied rows": "in every row",
     "targets": "every distance found again by a search on the host", "nearest": "",
@@ -178,6 +180,16 @@ WRONG = {  # the same for answers that fail their check, with exit code 1
         "labels": (edit("instance/label", 0, 10), "/instance/label"),
         "scale": (put("instance/scale", 2), "scale"),
         "huge cost": (put("solution/cost", np.uint64(2**64 - 1)), ""),
+    },
+    "ants": {
+        "the bound": (edit("solution/lower_bound", (), more), "the multipliers prove"),
+        "said to be optimal": (all_of(without("solution/lower_bound"), put("solution/optimal", 1)), "the optimal cost is"),
+        "a multiplier": (edit("multipliers/entering", 7, lambda value: value + 300), "the multipliers prove"),
+        "the special city": (edit("multipliers/special", (), 70), "the special city is 70"),
+        "the scale": (edit("multipliers/scale", (), 0), "the scale of multipliers is 0"),
+        "few multipliers": (put("multipliers/entering", np.arange(7)), ""),
+        "no multipliers": (without("multipliers"), "/multipliers is missing or incomplete"),
+        "another method": (put("solution/proof", "magic"), "'magic' is no method that is known"),
     },
     "tree": {
         "an edge's end": (edit("solution/u", 3, 0), "no edge"),

@@ -158,6 +158,15 @@ QUESTIONS = {  # algorithm, instance: keys -> what the line must say, for files 
         "[stop]\niterations = 0": "iterations: expected integer >= 1",
         "alpha = 0.5": "alpha: only 1 is possible, since",
     },
+    ("edge-assembly", ANTS): {
+        "population = 1": "population: expected integer >= 2", "children = 0": "children: expected integer >= 1",
+        "optimum = nan": "optimum: expected a finite number", "end = 3": "edge-assembly.end: a cycle ends where it starts",
+        "path = 'open'\nstart = 1\nend = 1": "edge-assembly.end: an open path cannot end in the city where it starts",
+        "start = 99999": "edge-assembly.start: ", "forced = [[1, 1]]": "edge-assembly.forced: [1, 1] names one city twice",
+        "forced = [[1, 2], [1, 3], [1, 4]]": "edge-assembly.forced: ",
+        "forced = [[1, 2], [2, 3], [3, 1]]": "edge-assembly.forced: ",
+        "tour = 'nowhere.tour'": "nowhere.tour", "tour = 'edges.txt'": "edges.txt", "[stop]\ngap = -1": "gap: expected",
+    },
     ("ant-colony", '{ generate = "clustered-tsp", n = 3 }'): {"": "3 cities; ant-colony takes 4 to 65535"},
     ("ant-colony", '{ generate = "random-matrix", n = 9 }'): {
         "local-search = '2-opt'": "'2-opt' reverses segments of a tour"},
@@ -171,6 +180,7 @@ def warm(hpcsolve, tmp_path_factory, test_device):
     (folder / "good.tsp").write_text(POINTS)
     for (algorithm, instance), keys in {
         ("held-karp", '"good.tsp"'): "", ("ant-colony", ANTS): "[stop]\niterations = 2",
+        ("edge-assembly", ANTS): "population = 4",
         ("shortest-paths", GRID): "sources = [1]", ("steiner-kmb", ROADS): "",
     }.items():
         write_job(folder, algorithm, instance, keys)

@@ -9,16 +9,29 @@ import numpy as np
 import pytest
 
 import hpcsolve
+from hpcsolve.algorithms.ant_colony.parameters import MOST_CITIES
+from hpcsolve.algorithms.ant_colony.solve import device_bytes
 from hpcsolve.algorithms.held_karp.problem import MOST_INNER_CITIES
 from hpcsolve.algorithms.registry import algorithm
 from hpcsolve.device.base import DeviceInfo
 from hpcsolve.device.select import Gpu
-from hpcsolve.errors import InputError, ResourceError
+from hpcsolve.errors import InputError
 from hpcsolve.job import job_from_table
 from hpcsolve.problems.generate.graph import road_steiner
 from hpcsolve.problems.generate.tsp import random_matrix, uniform_tsp
 from hpcsolve.problems.tsp import from_costs
-from hpcsolve.runner.method import RATE, SECONDS, STAGNATION, Method, Resources, as_named, method_for, resources_here
+from hpcsolve.runner.method import (
+    MOST_PROVEN,
+    RATE,
+    SECONDS,
+    STAGNATION,
+    Method,
+    Resources,
+    as_named,
+    method_for,
+    resources_here,
+)
+from hpcsolve.wording import counted
 from tests.oracles import brute_force
 from tests.solvers import plan_of
 
@@ -43,17 +56,15 @@ def chosen(problem, resources=ALONE, keys=(), stop=()):
 
 def require_true(method, problem, resources, keys, stop):
     """Fail unless the reason is one of those known here, and is true."""
-    memory, reason = resources.memory, re.sub(r"; \d+ colon(y|ies) to fill the GPUs of \d+ ranks?$", "", method.reason)
+    memory, reason = resources.memory, method.reason
     if found := re.fullmatch(r"since (\d+) (city is|cities are) few enough for a proof of the optimum", reason):
         assert int(found[1]) == problem.n and (found[2] == "city is") == (problem.n == 1)
         assert memory is None or need(problem, "held-karp", resources.ranks, method="lattice") <= memory
     elif found := re.fullmatch(r"since bounds may prove the optimum of (\d+) cities", reason):
         assert int(found[1]) == problem.n and problem.n - 1 <= MOST_INNER_CITIES
         assert memory is None or need(problem, "held-karp", method="bounded") <= memory
-    elif found := re.fullmatch(r"since (\d+) cities are more than the (\d+) for which held-karp .* proof", reason):
-        assert int(found[1]) == problem.n > int(found[2]) == MOST_INNER_CITIES + 1
-        with pytest.raises(ResourceError, match="are too many"):
-            plan_of(algorithm("held-karp"), problem, algorithm("held-karp").parameters())
+    elif found := re.fullmatch(r"since bounds rarely prove the optimum of more than (\d+) cities", reason):
+        assert problem.n > int(found[1]) == MOST_PROVEN  # jobs/benchmarks/choice
     elif found := re.fullmatch(r"since held-karp has no (\w+) to stop at", reason):
         assert found[1] in stop
         with pytest.raises(InputError, match=f"held-karp has no {found[1]} to stop at"):
@@ -78,16 +89,13 @@ def require_true(method, problem, resources, keys, stop):
         raise AssertionError(reason)
 
 
-ANTS = {"seconds": SECONDS, "stagnation": STAGNATION}
-
-
 LIMIT = {"seconds": SECONDS}
 
 
 @pytest.mark.parametrize(("n", "expected"), [
     (1, ("held-karp", {}, {})), (2, ("held-karp", {}, {})), (9, ("held-karp", {}, {})), (28, ("held-karp", {}, {})),
-    (29, ("held-karp", {}, LIMIT)), (122, ("held-karp", {}, LIMIT)), (123, ("ant-colony", {}, ANTS)),
-    (200, ("ant-colony", {}, ANTS)),
+    (29, ("held-karp", {}, LIMIT)), (79, ("held-karp", {}, LIMIT)), (80, ("edge-assembly", {}, LIMIT)),
+    (200, ("edge-assembly", {}, LIMIT)),
 ])
 def test_the_number_of_cities(n, expected):
     assert chosen(uniform_tsp(n, 1)) == expected
@@ -115,10 +123,9 @@ def test_the_memory_for_the_table_of_all_states_and_for_bounds():
     assert chosen(few, Resources(memory=lattice)) == ("held-karp", {}, {})
     assert chosen(few, Resources(memory=lattice - 1)) == ("held-karp", {}, {"seconds": SECONDS})
     assert chosen(many, Resources(memory=bounds)) == ("held-karp", {}, {"seconds": SECONDS})
-    assert chosen(many, Resources(memory=bounds - 1)) == ("ant-colony", {}, ANTS)
-    # Several ranks may have different amounts of memory, so none counts; each has a colony.
+    assert chosen(many, Resources(memory=bounds - 1)) == ("edge-assembly", {}, LIMIT)
+    # Several ranks may have different amounts of memory, so none counts.
     assert chosen(many, Resources(ranks=3)) == ("held-karp", {}, {"seconds": SECONDS})
-    assert chosen(uniform_tsp(130, 1), Resources(ranks=3)) == ("ant-colony", {"colonies": 3}, ANTS)
 
 
 def test_a_gpu_has_the_table_of_all_states_as_far_as_its_memory_goes():
@@ -136,25 +143,18 @@ def test_a_gpu_has_the_table_of_all_states_as_far_as_its_memory_goes():
 
 def test_ants_have_as_many_colonies_as_fill_the_gpus_and_fit_in_them():
     """132 multiprocessors improve 132 * 32 tours at a time, and a colony has 25 ants."""
-    few, many, solver = uniform_tsp(130, 1), uniform_tsp(1000, 1), algorithm("ant-colony")
     gpu = Gpu(0, "", "", "", 80 * 2**30, (9, 0), 132)
 
-    def on_device(colonies):
-        info = DeviceInfo("cuda", "", "", "")
-        return plan_of(solver, many, solver.parameters(colonies=colonies), 1, info).device_bytes[0]
-
     def holding(colonies):
-        """Return the least memory of which four fifths hold so many colonies."""
-        return -(-on_device(colonies) * 5 // 4)
+        """Return the least memory of which four fifths hold so many colonies of the most cities."""
+        return -(-device_bytes(algorithm("ant-colony").parameters(), MOST_CITIES, True, colonies) * 5 // 4)
 
-    assert chosen(few, Resources(gpu=gpu)) == ("ant-colony", {"colonies": 169}, ANTS)
-    assert chosen(few, Resources(ranks=3, gpu=gpu)) == ("ant-colony", {"colonies": 507}, ANTS)
-    assert chosen(many, Resources(gpu=replace(gpu, memory=holding(9)))) == ("ant-colony", {"colonies": 9}, ANTS)
-    assert chosen(many, Resources(gpu=replace(gpu, memory=holding(9) - 1))) == ("ant-colony", {"colonies": 8}, ANTS)
-    assert chosen(many, Resources(gpu=replace(gpu, memory=1))) == ("ant-colony", {}, ANTS)
-    # Of an algorithm that the user names, the size is not known yet, and keys that he gives may be about the ants.
-    assert as_named("ant-colony", Resources(gpu=gpu)).keys == {"colonies": 169}
-    assert as_named("ant-colony", Resources(gpu=replace(gpu, memory=16 * 2**30))).keys == {}
+    for ranks, memory, colonies in ((1, 80 * 2**30, 169), (3, 80 * 2**30, 507), (1, holding(9), 9), (1, holding(9) - 1, 8)):
+        named = as_named("ant-colony", Resources(ranks, gpu=replace(gpu, memory=memory)))
+        assert named.keys == {"colonies": colonies} and named.stop == {"seconds": SECONDS, "stagnation": STAGNATION}
+        assert named.reason == f"as asked; {colonies} colonies to fill the GPUs of {counted(ranks, 'rank')}"
+    assert as_named("ant-colony", Resources(gpu=replace(gpu, memory=1))).keys == {}
+    # Keys that the user gives may be about the ants.
     assert as_named("ant-colony", Resources(ranks=3, gpu=gpu), given=("variant",)).keys == {"colonies": 3}
 
 
@@ -170,27 +170,28 @@ def test_the_time_for_the_table_of_all_states():
     less = 0.999 * seconds
     assert chosen(tsp, Resources(memory=1 << 40, seconds=less)) == ("held-karp", {}, {"seconds": less})
     assert chosen(uniform_tsp(9, 1), Resources(memory=1 << 40, seconds=1e-9)) == ("held-karp", {}, {})
-    assert chosen(uniform_tsp(300, 1), Resources(seconds=5.0)) == ("ant-colony", {}, {"seconds": 5.0})
+    assert chosen(uniform_tsp(300, 1), Resources(seconds=5.0)) == ("edge-assembly", {}, {"seconds": 5.0})
 
 
 def test_criteria_that_are_given_are_the_only_ones():
     tsp = uniform_tsp(40, 1)
-    assert chosen(tsp, stop=("iterations",)) == ("ant-colony", {}, {})
+    assert chosen(tsp, stop=("iterations",)) == ("edge-assembly", {}, {})
     assert chosen(tsp, stop=("target",)) == ("held-karp", {}, {})
     assert chosen(tsp, Resources(seconds=5.0), stop=("target",)) == ("held-karp", {}, {"seconds": 5.0})
-    assert chosen(uniform_tsp(200, 1), stop=("target",)) == ("ant-colony", {}, {})
+    assert chosen(uniform_tsp(200, 1), stop=("target",)) == ("edge-assembly", {}, {})
 
 
 def test_costs_too_far_apart_for_bounds():
     cost = np.random.default_rng(1).integers(1, 1000, (40, 40))
     assert chosen(from_costs(cost * 10**4, "some"))[0] == "held-karp"
-    assert chosen(from_costs(cost * 2 * 10**7, "some"))[0] == "ant-colony"
+    assert chosen(from_costs(cost * 2 * 10**7, "some"))[0] == "edge-assembly"
 
 
 def test_a_key_belongs_to_an_algorithm():
     tsp, graph = uniform_tsp(40, 1), road_steiner(200, 5)
     assert chosen(tsp, keys=("objective",)) == ("held-karp", {}, {})
     assert chosen(tsp, keys=("local-search",)) == ("ant-colony", {}, {})
+    assert chosen(tsp, keys=("population",)) == ("edge-assembly", {}, {})
     assert chosen(graph, keys=("sources",)) == ("shortest-paths", {}, {})
     assert chosen(graph, keys=("exchange",)) == ("steiner-kmb", {}, {})
     assert chosen(graph, keys=("shakes", "engine")) == ("steiner-kmb", {"mode": "exact"}, {"seconds": SECONDS})
@@ -234,15 +235,15 @@ def test_python_chooses_by_what_is_given():
 
 def test_many_cities_are_no_error_about_keys():
     found = hpcsolve.solve(uniform_tsp(200, 1), stop={"iterations": 2}, device="cpu")
-    assert found.algorithm == "ant-colony" and sorted(found.tour) == list(range(200))
+    assert found.algorithm == "edge-assembly" and sorted(found.tour) == list(range(200))
 
 
 def test_decimals_are_rounded_as_the_chosen_algorithm_takes_them():
     """The instance is read once, before the number of cities is known. A second run by name has the same costs."""
     rng = np.random.default_rng(1)
-    for n, name in ((30, "held-karp"), (130, "ant-colony")):
+    for n, name in ((30, "held-karp"), (130, "edge-assembly")):
         cost = rng.uniform(1, 1000, (n, n))
-        stop = {"iterations": 1} if n > 122 else {"target": 1e9}
+        stop = {"iterations": 1} if n > MOST_PROVEN else {"target": 1e9}
         free, named = (hpcsolve.solve(cost, which, stop=stop, device="cpu") for which in (None, name))
         assert free.algorithm == name and free.cost == named.cost
         assert free.contents.value("instance", "scale") == named.contents.value("instance", "scale")

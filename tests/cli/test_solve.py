@@ -13,7 +13,7 @@ from hpcsolve.algorithms.steiner_kmb import subset_states
 from hpcsolve.cli import main
 from hpcsolve.errors import InputError, ResourceError
 from hpcsolve.runner.choose import choose
-from hpcsolve.runner.method import SECONDS, STAGNATION
+from hpcsolve.runner.method import SECONDS
 from tests.cli.seen import error_line
 
 CITIES = "TYPE : TSP\nDIMENSION : {n}\nEDGE_WEIGHT_TYPE : EUC_2D\nNODE_COORD_SECTION\n{rows}\nEOF\n"
@@ -71,7 +71,7 @@ def test_ranks_have_a_colony_each(files, mpiexec, test_device):
     options = ("--set", "stop.iterations=5", "--set", "share-gpu=true")
     done = mpiexec(2, "solve", "sixty.tsp", *options, "--device", test_device)
     assert done.returncode == 0, done.stderr
-    line = "choice: ant-colony, since held-karp has no iterations to stop at; it stops after 5 iterations"
+    line = "choice: edge-assembly, since held-karp has no iterations to stop at; it stops after 5 iterations"
     assert line in done.stdout.splitlines() and done.stdout.count("choice:") == 1
     assert "colonies: 2:" in done.stdout
 
@@ -94,9 +94,9 @@ def test_the_choice_follows_from_the_instance(files):
     assert table("sixty.tsp") == {**bounds, "stop": {"seconds": SECONDS}}
     assert table("sixty.tsp", seconds=5.0) == {**bounds, "stop": {"seconds": 5.0}}
     assert table("nine.tsp", seconds=5.0)["stop"] == {}
-    many = {"algorithm": "ant-colony", "instance": "many.tsp", "output": "results/many.h5", "ant-colony": {}}
-    write_cities(files / "many.tsp", 123)
-    assert table("many.tsp") == {**many, "stop": {"seconds": SECONDS, "stagnation": STAGNATION}}
+    many = {"algorithm": "edge-assembly", "instance": "many.tsp", "output": "results/many.h5", "edge-assembly": {}}
+    write_cities(files / "many.tsp", 80)
+    assert table("many.tsp") == {**many, "stop": {"seconds": SECONDS}}
     assert table("many.tsp", seconds=5.0) == {**many, "stop": {"seconds": 5.0}}
     tree = {"algorithm": "steiner-kmb", "instance": "tree.stp", "output": "results/tree.h5"}
     for seconds in (None, 5.0):

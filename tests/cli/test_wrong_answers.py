@@ -3,6 +3,7 @@
 import sys
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from hpcsolve.algorithms.registry import algorithm
@@ -12,6 +13,8 @@ from tests.cli.seen import write_job
 
 JOBS = {
     "tour": ("held-karp", '{ generate = "random-matrix", n = 12, seed = 5 }', ""),
+    "forced": ("edge-assembly", '{ generate = "clustered-tsp", n = 40, seed = 3 }',
+               "population = 4\nforced = [[1, 30], [30, 7]]"),
     "tree": ("steiner-kmb", '{ generate = "power-law-steiner", n = 150, edges = 450, terminals = 25, high = 4 }', ""),
     "queries": ("shortest-paths", '{ generate = "random-graph", n = 60, degree = 5, parts = 2, high = 4, seed = 3 }',
                 "queries = [[1, 5], [2, 7], [9, 9], [2, 7], [1, 2], [60, 2], [33, 51], [7, 2], [1, 3], [1, 3]]"),
@@ -43,6 +46,8 @@ def wrong(outcome):
 
 LIES = {  # job, what a wrong solver would do to its outcome on rank 0, and what finds it
     "a cost": ("tour", other(cost=lambda cost: 1), "the tour costs"),
+    "a tour's cost": ("forced", other(cost=lambda cost: cost + 1), "the tour costs"),
+    "a leg that is forced": ("forced", other(tour=lambda tour: np.sort(tour)), "which is forced"),
     "no edge": ("tree", at("u", 2, lambda vertex: 0), "has no edge"),
     "a weight": ("tree", at("weight", 0), "weighs"),
     "a bound": ("tree", other(lower_bound=lambda bound: bound + 10**6), "ratio is"),

@@ -42,6 +42,8 @@ FORGED = {
     "colonies": JOBS["colonies"].replace("n = 5", "n = 12").replace("= 60", "= 5"),
     "ant system": JOBS["colonies"].replace("n = 5", "n = 12").replace("ants = 1", "ants = 2\nvariant = 'ant-system'")
                   .replace("= 60", "= 5"),
+    "tours": 'algorithm = "edge-assembly"\ninstance = { generate = "uniform-tsp", n = 12 }\n[edge-assembly]\n'
+             "population = 4\n[stop]\niterations = 5\n",
     "distances": 'algorithm = "shortest-paths"\ninstance = { generate = "road-graph", n = 55 }\n[shortest-paths]\n'
                  'sources = "all"\npredecessors = true\n',
     "paths": 'algorithm = "shortest-paths"\ninstance = { generate = "road-graph", n = 55 }\n[shortest-paths]\n'

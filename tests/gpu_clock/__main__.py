@@ -28,6 +28,7 @@ from tests.gpu_clock.cases import BENCHMARK, Counted, counted
 from tests.gpu_clock.counts import Codes, Counts, Run, all_counts, run
 from tests.gpu_clock.gpus import GPUS
 from tests.gpu_clock.model import Times, times_of
+from tests.gpu_code.compiled import NVDISASM, find_disassembler
 from tests.ptx.build import ptx_stub
 from tests.stub_driver.build import CannotBuild
 
@@ -67,6 +68,10 @@ def main() -> int:
     if options.recorded:
         print("\n".join(overview(known, read_record(options.recorded), before)))
         return 0
+    if find_disassembler() is None:
+        print(f"gpu-clock: there is no nvdisasm, which comes with the CUDA toolkit and with pip install {NVDISASM}",
+              file=sys.stderr)
+        return 1
     with tempfile.TemporaryDirectory() as folder:
         try:
             stub = ptx_stub(Path(folder))

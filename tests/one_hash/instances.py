@@ -48,6 +48,11 @@ def _ants(iterations: int, rest: str = "") -> str:
     return f"[ant-colony]\ncolonies = 5\n{rest}\n[stop]\niterations = {iterations}"
 
 
+def _tours(population: int, iterations: int | None = None) -> str:
+    stop = "" if iterations is None else f"[stop]\niterations = {iterations}"
+    return f"[edge-assembly]\npopulation = {population}\n{stop}"
+
+
 def _bounded(objective: str) -> str:
     return f'[held-karp]\nmethod = "bounded"\nobjective = "{objective}"'
 
@@ -67,6 +72,9 @@ INSTANCES = [
     Instance("ants", "ant-colony", '{ generate = "uniform-tsp", n = 150, seed = 1 }', _ants(300)),
     Instance("ants, asymmetric", "ant-colony", '{ generate = "random-matrix", n = 80, seed = 2 }',
              _ants(300, 'variant = "ant-system"')),
+    Instance("tours", "edge-assembly", '{ generate = "clustered-tsp", n = 1200, seed = 1 }', _tours(30, 25)),
+    Instance("tours, asymmetric", "edge-assembly", '{ generate = "random-matrix", n = 200, seed = 2 }', _tours(30)),
+    Instance("areas", "edge-assembly", '{ generate = "uniform-tsp", n = 40000, seed = 3 }', _tours(4, 2)),
     Instance("held-karp", "held-karp", '{ generate = "uniform-tsp", n = 25, seed = 3 }'),
     Instance("held-karp, asymmetric", "held-karp", '{ generate = "random-matrix", n = 24, seed = 1 }'),
     Instance("distances", "shortest-paths", '{ generate = "road-graph", n = 20000, seed = 1 }',
@@ -86,6 +94,7 @@ INSTANCES = [
     Instance("fast", "steiner-kmb", '{ generate = "road-steiner", n = 30000, terminals = 3000, seed = 4 }',
              _steiner("fast"), keeps=False),
     Instance("lin318", "ant-colony", "tsplib/lin318.tsp", _ants(100)),
+    Instance("pr1002", "edge-assembly", "tsplib/pr1002.tsp", _tours(60)),
     Instance("ry48p", "ant-colony", "tsplib/ry48p.atsp", _ants(500)),
     Instance("fri26", "held-karp", "tsplib/fri26.tsp"),
     Instance("gr24", "held-karp", "tsplib/gr24.tsp"),

@@ -18,7 +18,7 @@ def ant_colonies(device: Device, tsp: Tsp, directed: Tsp) -> None:
     """Run every way to construct tours and to learn. Roulette's tours are the same for all launches."""
 
     def run(on: Tsp, **parameters: object) -> int | None:
-        chosen = ant_colony.Parameters(ants=3, colonies=2, **parameters)  # type: ignore[arg-type]
+        chosen = ant_colony.Parameters(ants=3, colonies=2, bound=False, **parameters)  # type: ignore[arg-type]
         return ant_colony.ALGORITHM.solve(on, device, SerialComm(), chosen, silent, StopCriteria(iterations=3)).cost
 
     run(tsp, variant="ant-system", migration=2)

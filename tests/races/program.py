@@ -52,6 +52,7 @@ from tests.races.hierarchies import hierarchies
 from tests.races.near_nodes import near_nodes
 from tests.races.orders import order_tables
 from tests.races.tours import tours_of_nodes
+from tests.races.tour_bounds import tour_bounds
 from tests.steiner_oracle import hypercube, least_weight
 
 
@@ -245,6 +246,7 @@ CASES: dict[str, Callable[[Device], None]] = {
     "edge assembly": edge_assembly,
     "tours": tours_of_nodes,
     "orders": order_tables,
+    "tour-bounds": tour_bounds,
 }
 """What is run, by name. Together they launch every kernel."""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,24 +26,22 @@ from hpcsolve.algorithms.ant_colony.instance import (
     unit_of,
 )
 from hpcsolve.algorithms.ant_colony.parameters import Parameters
-from hpcsolve.algorithms.base import Outcome, Report, StopCriteria
+from hpcsolve.algorithms.base import Outcome, Report
+from hpcsolve.algorithms.tours.one_tree import TourBound, with_bound
+from hpcsolve.algorithms.tours.stop import MOST_ROWS, NO_TOUR, History, SearchStop, merged
 from hpcsolve.answers.contents import Column, Dataset, columns
+from hpcsolve.answers.multipliers import multipliers_group
 from hpcsolve.answers.tour import Tour
-from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints, Wish, agreed, next_agreement
+from hpcsolve.checkpoint.checkpoints import Wish
 from hpcsolve.checkpoint.saved import ANY_COUNT, Saved
 from hpcsolve.checkpoint.store import Part, State, part
 from hpcsolve.device.base import Argument, Buffer, Device
-from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.tsp import Tsp
 from hpcsolve.wording import counted
 
 BEST_FILE = "ants/best_tours"
 CITIES_A_WORD = 4
 """Cities of a best tour in a 64-bit word (cuda_src/ants/best_tours.cu)."""
-NO_TOUR = 2**62
-"""A length above that of any tour."""
-MOST_ROWS = 1024
-"""Rows of the history above which every other one is dropped."""
 MOST_ITERATIONS = 2**32 - 1
 """The random numbers of the kernels count iterations in 32 bits."""
 
@@ -229,117 +227,6 @@ def random_keys(seed: int, numbers: range) -> NDArray[np.uint32]:
 
 
 @dataclass
-class History:
-    """The best length and the sum of all lengths of every `step`-th iteration, so that there are never many rows.
-
-    Attributes
-    ----------
-    rows
-        (iteration, seconds, best so far, sum of the iteration's lengths).
-    """
-
-    step: int = 1
-    rows: list[tuple[int, float, int, int]] = field(default_factory=list)
-
-    def note(self, iteration: int, seconds: float, best: int, total: int, last: bool) -> None:
-        """Add a row if it is its turn, or if it is the last."""
-        if iteration % self.step and not last:
-            return
-        self.rows.append((iteration, seconds, best, total))
-        if len(self.rows) > MOST_ROWS and not last:
-            self.step *= 2
-            self.rows = [row for row in self.rows if row[0] % self.step == 0]
-
-
-def merged(histories: Sequence[History]) -> tuple[list[tuple[int, int, int]], list[float]]:
-    """Return all ranks' rows together, (iteration, best so far, sum of lengths), and the seconds of the first rank."""
-    rows = [(at[0][0], min(row[2] for row in at), sum(row[3] for row in at))
-            for at in zip(*(history.rows for history in histories))]
-    return rows, [row[1] for row in histories[0].rows]
-
-
-@dataclass
-class ColonyStop:
-    """The decision when the search ends, on which all ranks agree.
-
-    Attributes
-    ----------
-    target
-        In lengths of `AntInstance`.
-    checkpoints, nbytes
-        Whether this rank was asked to end the run, or whether it is time to save so many bytes.
-    wish
-        What all ranks do after this iteration.
-    best, improved
-        The best length of all colonies that this rank knows of, and its iteration.
-    reason, complete
-        Why the search ended, in words; False if an interruption ended it.
-    agreement
-        The next iteration after which the ranks agree, if no criterion makes them agree after each.
-    """
-
-    comm: Comm
-    criteria: StopCriteria
-    target: int | None
-    checkpoints: Checkpoints = NONE
-    nbytes: int = 0
-    started: float = field(default_factory=lambda: time.perf_counter())  # looked up when called: benchmarks replace it
-    seconds_wait: float = 0.0
-    wish: Wish = Wish.GO_ON
-    best: int = NO_TOUR
-    improved: int = 0
-    reason: str = ""
-    complete: bool = True
-    agreement: int = 0
-
-    def seconds(self) -> float:
-        """Return the seconds since the start."""
-        return time.perf_counter() - self.started
-
-    def is_last(self, iteration: int, best: int) -> bool:
-        """Return whether the search ends with this iteration. `best` is that of this rank's colonies. Collective."""
-        criteria, seconds, self.wish = self.criteria, self.seconds(), Wish.GO_ON
-        always = any(one is not None for one in (criteria.seconds, criteria.target, criteria.stagnation))
-        if always or iteration >= self.agreement:
-            waiting = time.perf_counter()
-            all_ranks = self.comm.allgather((best, seconds, self.checkpoints.wish(self.nbytes)))
-            self.seconds_wait += time.perf_counter() - waiting
-            best, seconds = min(one for one, _, _ in all_ranks), all_ranks[0][1]
-            self.wish = agreed([one for _, _, one in all_ranks])
-            self.agreement = next_agreement(iteration, seconds)
-        if best < self.best:
-            self.best, self.improved = best, iteration
-        asked = self.wish == Wish.STOP
-        work = counted(iteration + 1, "iteration")
-        met = self._criterion(iteration, best, seconds, work)
-        self.complete = bool(met) or not asked
-        self.reason = met or (f"interrupted after {work}, {seconds:.3g} s" if asked else "")
-        return bool(self.reason)
-
-    def _criterion(self, iteration: int, best: int, seconds: float, work: str) -> str:
-        """Return the criterion that is met after this iteration and so much work (`12 iterations`), or ""."""
-        criteria = self.criteria
-        if criteria.iterations is not None and iteration + 1 >= criteria.iterations:
-            return f"{work} done after {seconds:.3g} s"
-        if criteria.seconds is not None and seconds >= criteria.seconds:
-            return f"{criteria.seconds:g} s reached after {work}"
-        if self.target is not None and best <= self.target:
-            return f"target {criteria.target:.10g} reached after {work}"
-        if criteria.stagnation is not None and iteration - self.improved >= criteria.stagnation:
-            return f"no better tour in {counted(criteria.stagnation, 'iteration')}, after {work}"
-        return ""
-
-    def done(self, iteration: int) -> float:
-        """Return the fraction of all iterations, or of the time, that is done."""
-        parts = [0.0]
-        if self.criteria.iterations:
-            parts.append((iteration + 1) / self.criteria.iterations)
-        if self.criteria.seconds:
-            parts.append(self.seconds() / self.criteria.seconds)
-        return min(1.0, max(parts))
-
-
-@dataclass
 class Exploration:
     """A run of all colonies, of which each rank iterates its own.
 
@@ -347,6 +234,8 @@ class Exploration:
     ----------
     search
         The colonies of this rank, None if it has none.
+    bound
+        On rank 0 the lower bound of every tour, if there is one.
     iterations
         The iterations so far.
     """
@@ -356,7 +245,8 @@ class Exploration:
     instance: AntInstance
     search: Search | None
     incumbents: Incumbents
-    stop: ColonyStop
+    stop: SearchStop
+    bound: TourBound | None = None
     history: History = field(default_factory=History)
     iterations: int = 0
 
@@ -499,8 +389,10 @@ class Exploration:
                 "best": (least + self.instance.shift) / scale,
                 "mean": (np.array([row[2] / tours for row in rows]) + self.instance.shift) / scale,
             })
+        if self.bound is not None:
+            tables |= multipliers_group(self.bound.proof)
         answer = Tour(int(best.length[row]) + self.instance.shift, tour.astype(np.int32), False)
-        return Outcome(answer, tables, rank, stop.reason, stop.complete)
+        return Outcome(with_bound(answer, stop.bound), tables, rank, stop.reason, stop.complete)
 
 
 def _are_tours(tours: NDArray[Any], lengths: NDArray[np.int64], cost: NDArray[np.int32]) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.ant_colony.colonies import NO_TOUR, Incumbents, Search
+from hpcsolve.algorithms.ant_colony.colonies import Incumbents, Search
 from hpcsolve.algorithms.ant_colony.instance import (
     ANT_THREADS,
     AntInstance,
@@ -26,6 +26,7 @@ from hpcsolve.algorithms.ant_colony.instance import (
 from hpcsolve.algorithms.ant_colony.parameters import HEAD, Parameters
 from hpcsolve.algorithms.tours.cities import OF_MATRIX, OF_PAIRS
 from hpcsolve.algorithms.tours.k_opt import MOST_EDGES, KOpt, Rules
+from hpcsolve.algorithms.tours.stop import NO_TOUR
 from hpcsolve.device.base import Argument, Buffer, Device
 
 ROW_THREADS = 128

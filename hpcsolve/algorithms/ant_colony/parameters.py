@@ -9,15 +9,13 @@ from typing import Annotated, ClassVar, Literal
 import msgspec
 
 from hpcsolve.algorithms.base import Statement, Table
+from hpcsolve.algorithms.tours.cities import fits, require_costs
 from hpcsolve.errors import InputError
-from hpcsolve.problems.tsp import NO_ARC
 
 HEAD = 32
 """Cities in the head of a row (cuda_src/ants/head_tail_tables.cuh), and the most candidates."""
 FEWEST_CITIES = 4
 MOST_CITIES = 65535
-LARGEST_COST = 1 << 30
-"""Largest difference of two costs: they are 32-bit integers on the device, and sums of a few of them must fit too."""
 MOST_BETA = 64.0
 MMAS_ANTS = 25
 
@@ -46,6 +44,9 @@ class Parameters(Table, frozen=True):
         "insertion" moves segments and reverses none.
     migration
         Number of iterations after which each colony's best tour is copied to the next colony; 0: never.
+    bound
+        Whether a lower bound of every tour is computed first, so that the result says how far its tour is at most above
+        the optimum. The search ends where a tour costs as much as the bound, and is optimal.
     optimum
         The cheapest tour's cost, if it is known, in the instance's own unit: gaps are counted from it.
 
@@ -68,7 +69,7 @@ class Parameters(Table, frozen=True):
         Of st-group: threads of a block; of st-dynamic: those at the beginning of a tour.
     """
 
-    STOPS: ClassVar[tuple[str, ...]] = ("seconds", "target", "iterations", "stagnation")
+    STOPS: ClassVar[tuple[str, ...]] = ("seconds", "target", "iterations", "stagnation", "gap")
 
     variant: Literal["mmas", "ant-system"] = "mmas"
     colonies: Annotated[int, msgspec.Meta(ge=1, le=1 << 20)] = 1
@@ -84,6 +85,7 @@ class Parameters(Table, frozen=True):
     candidates: Annotated[int, msgspec.Meta(ge=1, le=HEAD)] = 20
     local_search: Literal["auto", "none", "2-opt", "3-opt", "4-opt", "k-opt", "insertion"] = "auto"
     migration: Annotated[int, msgspec.Meta(ge=0)] = 0
+    bound: bool = True
     optimum: float | None = None
 
     def can_resume(self) -> bool:
@@ -153,22 +155,8 @@ class TourSearch(Statement):
 
     def require_costs(self) -> None:
         """Raise `InputError` if arcs are missing, or if 32 bits do not suffice for the costs."""
-        tsp = self.problem
-        missing = tsp.cost == NO_ARC
-        if int(missing.sum()) > tsp.n:
-            row, column = next((int(i), int(j)) for i, j in zip(*missing.nonzero()) if i != j)
-            what = f"there is no arc from city {tsp.labels[row]} to city {tsp.labels[column]}"
-            raise InputError(f"{what}; ant-colony needs one between any two cities: give it a large cost", tsp.name)
-        if not self.fits():
-            low, high = self._cost_range()
-            what = f"costs range from {low} to {high} in units of 1/{tsp.scale}"
-            raise InputError(f"{what}; ant-colony takes a range up to {LARGEST_COST}: round or scale them", tsp.name)
+        require_costs(self.problem, "ant-colony")
 
     def fits(self) -> bool:
         """Return whether 32 bits suffice for the costs as they are."""
-        low, high = self._cost_range()
-        return high - min(low, 0) <= LARGEST_COST
-
-    def _cost_range(self) -> tuple[int, int]:
-        cost = self.problem.cost
-        return int(cost.min()), int(cost.max(where=cost != NO_ARC, initial=-NO_ARC))
+        return fits(self.problem)

@@ -10,7 +10,7 @@ import msgspec
 from hpcsolve.algorithms.ant_colony import colonies, max_min
 from hpcsolve.algorithms.ant_colony.ant_system import RECORD, AntSystem
 from hpcsolve.algorithms.ant_colony.instance import ROWS_AT_ONCE, ant_instance, list_width, nbytes, powers
-from hpcsolve.algorithms.ant_colony.parameters import LARGEST_COST, MOST_CITIES, Parameters, TourSearch
+from hpcsolve.algorithms.ant_colony.parameters import MOST_CITIES, Parameters, TourSearch
 from hpcsolve.algorithms.ant_colony.roulette import Roulette
 from hpcsolve.algorithms.base import (
     NO_STOP,
@@ -23,8 +23,12 @@ from hpcsolve.algorithms.base import (
     StopCriteria,
     silent,
 )
+from hpcsolve.algorithms.tours import one_tree
+from hpcsolve.algorithms.tours.cities import LARGEST_COST
 from hpcsolve.algorithms.tours.k_opt import K_OPT_FILE, TOURS_A_MULTIPROCESSOR
+from hpcsolve.algorithms.tours.stop import SearchStop
 from hpcsolve.algorithms.trial import Stopwatch, Trial
+from hpcsolve.answers.multipliers import MULTIPLIERS
 from hpcsolve.answers.tour import TOUR
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
 from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo
@@ -38,7 +42,7 @@ DEFAULT_ITERATIONS = 1000
 TRIAL_SECONDS = 1.0
 """Seconds that the trial iterates for."""
 KERNEL_FILES = (colonies.BEST_FILE, "ants/head_tail", "ants/roulette", "ants/ant_system", "ants/max_min",
-                K_OPT_FILE)
+                K_OPT_FILE, *one_tree.FILES)
 
 
 class AntColony(Algorithm):
@@ -48,16 +52,18 @@ class AntColony(Algorithm):
     kernel_files = KERNEL_FILES
     groups: ClassVar = {
         "colonies": colonies.COLONIES, "improvements": colonies.IMPROVEMENTS, "history": colonies.HISTORY,
+        "multipliers": MULTIPLIERS,
     }
 
     def kernels_of(
         self, parameters: Parameters, instance: str | dict[str, Any], criteria: StopCriteria
     ) -> tuple[str, ...]:
-        """Return the kernel files of the variant, and of the way in which it constructs tours."""
+        """Return the files of the variant, of the way in which it constructs tours, and of the lower bound."""
+        bounding = one_tree.FILES if parameters.bound else ()
         if parameters.variant == "mmas":
-            return (colonies.BEST_FILE, "ants/max_min", K_OPT_FILE)
+            return (colonies.BEST_FILE, "ants/max_min", K_OPT_FILE, *bounding)
         constructing = "ants/head_tail" if parameters.strategy == "head-tail" else "ants/roulette"
-        return (colonies.BEST_FILE, constructing, "ants/ant_system")
+        return (colonies.BEST_FILE, constructing, "ants/ant_system", *bounding)
 
     def largest_cost(self, n: int, edges: int) -> int:
         """Return the largest difference of two costs, whatever their number."""
@@ -113,15 +119,18 @@ class AntColony(Algorithm):
         tsp, parameters = stated.problem, stated.parameters
         if criteria == NO_STOP:
             criteria = StopCriteria(iterations=DEFAULT_ITERATIONS)
-        instance, target = ant_instance(tsp), criteria.scaled_target(tsp.scale)
-        stop = colonies.ColonyStop(comm, criteria, None if target is None else target - instance.shift, checkpoints,
-                                   started=checkpoints.clock())
+        instance = ant_instance(tsp)
+        stop = SearchStop(comm, criteria, instance.shift, tsp.scale, checkpoints=checkpoints,
+                          started=checkpoints.clock(), has_bound=parameters.bound)
         made = comm.bcast(powers(instance, parameters) if comm.rank == 0 else None)
         assert made is not None
+        bound = one_tree.bound_beside(tsp, device) if parameters.bound and comm.rank == 0 else None  # others go on
+        if bound is not None:
+            stop.bound = bound.value
         mine = even_shares(parameters.colonies, comm.size)[comm.rank]
         keys = colonies.random_keys(seed, mine)
         search = search_of(parameters)(device, instance, parameters, made, keys) if mine else None
-        own = colonies.Exploration(tsp, parameters, instance, search, colonies.no_incumbents(mine, tsp.n), stop)
+        own = colonies.Exploration(tsp, parameters, instance, search, colonies.no_incumbents(mine, tsp.n), stop, bound)
         report(0.0)
         if (saved := checkpoints.saved) is not None:
             on_all_ranks(comm, lambda: own.resume(saved))
@@ -178,20 +187,20 @@ def colonies_to_fill(units: int, ants: int) -> int:
     return -(-units * TOURS_A_MULTIPROCESSOR // ants)
 
 
-def default_colonies(units: int, memory: int, n: int | None = None) -> int:
+def default_colonies(units: int, memory: int) -> int:
     """Return the number of colonies with default parameters that fill a GPU, as far as they fit in its memory.
+
+    They fit whatever the number of cities.
 
     Parameters
     ----------
     units, memory
         Multiprocessors and bytes of the GPU.
-    n
-        The number of cities; None: the most that there may be.
     """
-    parameters, n = Parameters(), n or MOST_CITIES
-    one, two = (device_bytes(parameters, n, True, count) for count in (1, 2))
+    parameters = Parameters()
+    one, two = (device_bytes(parameters, MOST_CITIES, True, count) for count in (1, 2))
     fitting = 1 + (memory * 4 // 5 - one) // (two - one)  # the rest is for the driver and other processes
-    return max(1, min(fitting, colonies_to_fill(units, parameters.ants_of(n))))
+    return max(1, min(fitting, colonies_to_fill(units, parameters.ants_of(MOST_CITIES))))
 
 
 def device_bytes(parameters: Parameters, n: int, symmetric: bool, count: int) -> int:

@@ -38,6 +38,7 @@ from hpcsolve.algorithms.held_karp.statement import (
     statement,
 )
 from hpcsolve.algorithms.trial import Stopwatch, Trial
+from hpcsolve.answers.multipliers import MULTIPLIERS
 from hpcsolve.answers.tour import TOUR, NoTour
 from hpcsolve.answers.tours import TOURS
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
@@ -49,6 +50,7 @@ from hpcsolve.parallel.launch import on_rank_0
 from hpcsolve.problems.generate.tsp import random_matrix
 from hpcsolve.problems.tsp import Tsp, TspBatch
 
+GROUPS = {"layers": LAYERS, "multipliers": MULTIPLIERS}
 LATTICE, BOUNDED = "lattice", "bounded"
 """The methods, as in job files."""
 KERNEL_FILES = (planes.FILE, orders.FILE, batch.FILE, *bounded.FILES)
@@ -69,7 +71,7 @@ class HeldKarp(Algorithm):
     """Held-Karp by the table of all states, by bounds, or a block of threads for each instance of a batch."""
 
     name, kind, answers, parameters = "held-karp", "tsp", (TOUR, TOURS), Parameters
-    kernel_files, cores, files, groups, batches = KERNEL_FILES, bounded.FILES, FILES, {"layers": LAYERS}, True
+    kernel_files, cores, files, groups, batches = KERNEL_FILES, bounded.FILES, FILES, GROUPS, True
 
     def kernels_of(
         self, parameters: Parameters, instance: str | dict[str, Any], criteria: StopCriteria
@@ -159,7 +161,8 @@ class HeldKarp(Algorithm):
             method = _method(stated, criteria, device, comm)
         outcome = None
         if method == BOUNDED:
-            outcome, proof = bounded.run(tsp, stated.orders, device, comm, report, criteria, checkpoints, seed)
+            outcome, proof = bounded.run(tsp, stated.orders, device, comm, report, criteria, checkpoints, seed,
+                                         stated.question)
             if proof.capped and not proof.optimal and lattice_fits(stated, device, comm):
                 if comm.rank == 0:
                     device.notes.append('method: lattice, because the states of "bounded" do not fit in the memory')

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Annotated, ClassVar, Literal
 
 import msgspec
@@ -23,6 +23,7 @@ from hpcsolve.algorithms.held_karp.problem import (
     order_problem,
     parts_of_tour,
 )
+from hpcsolve.algorithms.tours.ends import City, ends_of, pairs_of, position_of
 from hpcsolve.errors import InputError
 from hpcsolve.formats.files import InputFile, open_file
 from hpcsolve.formats.order_files import read_leg_costs, read_windows
@@ -30,8 +31,6 @@ from hpcsolve.problems.questions import Objective, TourQuestion, Windows, legs
 from hpcsolve.problems.rounding import LARGEST_SUM
 from hpcsolve.problems.tsp import NO_ARC, Tsp, TspBatch
 
-City = int | str
-"""A city by its label or name."""
 Place = Annotated[int, msgspec.Meta(ge=1)]
 LARGEST_WEIGHT = 10**9
 MOST_BEST = 10**4
@@ -113,7 +112,7 @@ class Parameters(Table, frozen=True):
         `best` and `arcs` alone.
     """
 
-    STOPS: ClassVar[tuple[str, ...]] = ("memory", "seconds", "target")
+    STOPS: ClassVar[tuple[str, ...]] = ("memory", "seconds", "target", "gap")
 
     path: Literal["cycle", "open"] = "cycle"
     start: City | None = None
@@ -290,28 +289,9 @@ def _of_batch(parameters: Parameters) -> TourQuestion:
 
 def _asked(tsp: Tsp, parameters: Parameters, files: Mapping[str, InputFile]) -> TourQuestion:
     """Return the question that the parameters put to an instance. Raises as `statement`."""
-    def position(city: City, key: str) -> int:
-        """Return the position of a city in the instance, from 0."""
-        try:
-            return int(tsp.positions([city])[0])
-        except InputError as error:
-            raise InputError(f"held-karp.{key}: {error}") from None
-
-    def pairs(key: str, given: Sequence[tuple[City, City]]) -> tuple[tuple[int, int], ...]:
-        found = tuple((position(a, key), position(b, key)) for a, b in given)
-        for (a, b), pair in zip(found, given):
-            if a == b:
-                raise InputError(f"held-karp.{key}: {list(pair)} names one city twice")
-        return found
-
-    start = None if parameters.start is None else position(parameters.start, "start")
-    end = None if parameters.end is None else position(parameters.end, "end")
-    if parameters.path == "cycle" and end is not None:
-        raise InputError('held-karp.end: a cycle ends where it starts; remove it or set path = "open"')
-    if start is not None and start == end:
-        if tsp.n > 1:
-            raise InputError("held-karp.end: an open path cannot end in the city where it starts")
-        end = None  # one city is both ends
+    position = partial(position_of, tsp)
+    pairs = partial(pairs_of, tsp)
+    start, end = ends_of(tsp, parameters, "held-karp")
     _refuse_combinations(tsp, parameters)
     count, weights, objective = legs(tsp.n, parameters.path), None, parameters.objective
     if parameters.weights is not None:
@@ -325,7 +305,7 @@ def _asked(tsp: Tsp, parameters: Parameters, files: Mapping[str, InputFile]) -> 
     if tsp.precedences and parameters.path == "cycle" and parameters.start is None:
         raise InputError('held-karp.path: the instance says which cities come before others, so a cycle needs a first '
                          'city; set start, or path = "open"')
-    precedences = tuple(dict.fromkeys((*tsp.precedences, *pairs("before", parameters.before))))
+    precedences = tuple(dict.fromkeys((*tsp.precedences, *pairs(parameters.before, "held-karp.before"))))
     places: NDArray[np.bool_] | None = None
     if parameters.position or parameters.not_position:
         places = np.ones((tsp.n, tsp.n), bool)
@@ -334,8 +314,8 @@ def _asked(tsp: Tsp, parameters: Parameters, files: Mapping[str, InputFile]) -> 
                 if place > tsp.n:
                     what = f"place {place} of a tour of {tsp.n} cities; places are 1 to {tsp.n}"
                     raise InputError(f"held-karp.{key}: {what}")
-                places[position(city, key)] &= (np.arange(1, tsp.n + 1) == place) == (key == "position")
-    forbidden = pairs("forbidden", parameters.forbidden)
+                places[position(city, f"held-karp.{key}")] &= (np.arange(1, tsp.n + 1) == place) == (key == "position")
+    forbidden = pairs(parameters.forbidden, "held-karp.forbidden")
     return TourQuestion(parameters.path, start, end, objective, weights, costs, windows, precedences, places, forbidden)
 
 

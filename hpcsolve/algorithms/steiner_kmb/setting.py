@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal
 
@@ -258,13 +257,3 @@ class Setting:
     def saved(self) -> Saved | None:
         """The checkpoint that the search goes on from, if there is one."""
         return self.stop.checkpoints.saved if self.keeps else None
-
-
-@contextmanager
-def on_host(device: Device) -> Iterator[HostDevice]:
-    """Yield the job's device if it is the CPU, else the CPU cores that the rank has beside it."""
-    if isinstance(device, HostDevice):
-        yield device
-        return
-    with HostDevice(device.info.threads) as host:
-        yield host

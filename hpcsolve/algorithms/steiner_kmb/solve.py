@@ -23,7 +23,7 @@ from hpcsolve.algorithms.steiner_kmb import best, bounds, exact, kmb, network, n
 from hpcsolve.algorithms.steiner_kmb.network import ClosureTree, Network
 from hpcsolve.algorithms.steiner_kmb.reduced_graph import Indices, ReducedGraph
 from hpcsolve.algorithms.steiner_kmb.reductions import SteinerState, shrunk_together
-from hpcsolve.algorithms.steiner_kmb.setting import Parameters, RoundStop, Setting, TreeStatement, Work, on_host
+from hpcsolve.algorithms.steiner_kmb.setting import Parameters, RoundStop, Setting, TreeStatement, Work
 from hpcsolve.algorithms.steiner_kmb.study import Matrix, cutoff_of, rows_for
 from hpcsolve.algorithms.steiner_kmb.subset_program import PROGRAM_FILE, pair_bytes
 from hpcsolve.algorithms.trial import Stopwatch, Trial
@@ -32,6 +32,7 @@ from hpcsolve.answers.contents import Column, Contents, Dataset, DistanceTable, 
 from hpcsolve.answers.tree import TREE, Prices, Tree, TreeQuestion, tree_from_edges
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
 from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo
+from hpcsolve.device.host import on_host
 from hpcsolve.errors import InputError
 from hpcsolve.parallel.comm import Comm, SerialComm, even_shares
 from hpcsolve.problems.graph import Graph

@@ -289,12 +289,15 @@ def chains_of(
     tsp: Tsp, fixed_edges: Iterable[tuple[int, int]], *, closed: bool = True, start: int | None = None,
     end: int | None = None,
 ) -> list[NDArray[np.int64]]:
-    """Return the chains of forced edges. Parameters and errors are those of `kernel_cities`."""
-    edges = [(int(a), int(b)) for a, b in fixed_edges]
+    """Return the chains of forced edges. Arcs run from the first city to the last.
+
+    Parameters and errors are those of `kernel_cities`.
+    """
+    depot, edges = tsp.n, list(dict.fromkeys((int(a), int(b)) for a, b in fixed_edges))
     if not closed:
-        edges += [(tsp.n, start)] if start is not None else []
-        edges += [(end, tsp.n)] if end is not None else []
-    return _chains(tsp, edges, tsp.n if closed else tsp.n + 1)
+        edges += [(depot, start)] if start is not None else []
+        edges += [(end, depot)] if end is not None else []
+    return _chains(tsp, edges, depot if closed else depot + 1)
 
 
 def _chains(tsp: Tsp, edges: Sequence[tuple[int, int]], cities: int) -> list[NDArray[np.int64]]:

@@ -1,4 +1,4 @@
-"""Compile the rivals that are written in C++ and load them with ctypes."""
+"""Compile the rivals that are written in C++, as a library that ctypes loads or as a program."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import ctypes
 import os
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +23,25 @@ def compile_library(source: Path, flags: str) -> ctypes.CDLL:
     EnvironmentFault
         If the file does not compile; the message is the compiler's.
     """
-    compiler = os.environ.get("HPCSOLVE_CXX", "g++")
     with tempfile.TemporaryDirectory() as folder:
-        target = Path(folder) / "rival.so"
-        command = [compiler, *flags.split(), str(source), "-o", str(target)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            raise EnvironmentFault(f"{compiler} could not compile {source.name}: {done.stderr.strip()}")
-        return ctypes.CDLL(str(target))
+        return ctypes.CDLL(str(compile_program([source], flags, "", Path(folder) / "rival.so")))
+
+
+def compile_program(sources: Sequence[Path], flags: str, libraries: str, target: Path) -> Path:
+    """Compile C++ files with the compiler of hpcsolve's kernels and return the path of the program, which is `target`.
+
+    Raises
+    ------
+    EnvironmentFault
+        If they do not compile; the message is the compiler's.
+    """
+    compiler = os.environ.get("HPCSOLVE_CXX", "g++")
+    command = [compiler, *flags.split(), *map(str, sources), "-o", str(target), *libraries.split()]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        names = ", ".join(source.name for source in sources)
+        raise EnvironmentFault(f"{compiler} could not compile {names}: {done.stderr.strip()}")
+    return target
 
 
 def pointer(array: NDArray[Any]) -> ctypes.c_void_p:

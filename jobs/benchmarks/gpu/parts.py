@@ -43,7 +43,8 @@ def tests(small: bool) -> list[Step]:
     few = {"devices and kernels": "-k minplus tests/device tests/kernels",
            "algorithms": "-k near-far-block tests/algorithms/shortest_paths/test_arriving_rows.py"}
     whole = {"devices and kernels": "tests/device tests/kernels", "algorithms": "tests/algorithms"}
-    make = ("make", "-C", str(JOBS.parent), "test-gpu", f"BIN={Path(PYTHON).parent}")
+    alone = ("PROCESSES=0",) if small else ()  # eight processes would take longer to start than these few tests
+    make = ("make", "-C", str(JOBS.parent), "test-gpu", f"BIN={Path(PYTHON).parent}", *alone)
     return [Step(name, (*make, f"TESTS={chosen}"), 280) for name, chosen in (few if small else whole).items()]
 
 

@@ -2,6 +2,7 @@
 
     python -m jobs.benchmarks.gpu.ranks                     # 30 to 40 cities on 1 to 512 H200, all resources
     python -m jobs.benchmarks.gpu.ranks --node 4 --link pcie --port 200
+    python -m jobs.benchmarks.gpu.ranks --kernels 2.3       # kernels as `make gpu-clock` has them
     python -m jobs.benchmarks.gpu.ranks --compare 26 28     # with this machine: 1 and 2 CPU ranks timed, 4 counted
     python -m jobs.benchmarks.gpu.ranks --compare 28 --other CHECKOUT   # and runs of another version, in turn
 
@@ -87,6 +88,8 @@ class Machine:
         Whether all messages pass through the host's memory, which the ranks of a node share.
     serial
         Whether a rank computes and copies with the same core.
+    kernels
+        How many times as long as by `seconds_alone` the kernels take.
     """
 
     node: int = 8
@@ -94,6 +97,7 @@ class Machine:
     port: float = 50e9
     staged: bool = True
     serial: bool = False
+    kernels: float = 1.0
 
 
 @cache
@@ -222,7 +226,7 @@ def _simulate(half: Steps, spans: dict[str, NDArray[np.float64]], lag: int) -> f
 
 
 def seconds_alone(n: int) -> float:
-    """Return the seconds of all kernels of n cities on one H200, asymmetric, 16-bit states (instructions.py)."""
+    """Return the least seconds of all kernels of n cities on one H200, asymmetric, 16-bit states (instructions.py)."""
     split, clocks = split_cities(n - 1), MULTIPROCESSORS * CLOCK
     done, moved = work(split, GPU[0]), 4 * (split.mid + split.top) << (n - 2)
     return max(done.min_adds / MIN_ADDS_A_CLOCK / clocks, (done.words + done.loads) / clocks, moved / BYTES_A_SECOND)
@@ -235,11 +239,11 @@ def seconds(n: int, ranks: int, machine: Machine) -> tuple[float, dict[str, floa
     cities.
     """
     share = Share(split_cities(n - 1), ranks, 0, False, 2, "cuda")
-    total, needs = simulated(share, seconds_alone(n), machine)
+    total, needs = simulated(share, machine.kernels * seconds_alone(n), machine)
     rest = n - share.split.middle - 1
     again = Share(split_cities(rest - 1), 1, 0, False, 2, "cuda")
     met = 2 * share.stored_bytes() / BYTES_A_SECOND
-    return total + met + simulated(again, seconds_alone(rest), machine)[0], needs
+    return total + met + simulated(again, machine.kernels * seconds_alone(rest), machine)[0], needs
 
 
 def largest(ranks: int, symmetric: bool) -> int:
@@ -270,13 +274,13 @@ def table(machine: Machine) -> list[str]:
     return markdown(titles, rows)
 
 
-def machines(n: int) -> list[str]:
+def machines(n: int, kernels: float) -> list[str]:
     """Return the lines of a table of other machines, in milliseconds: staged / direct."""
     rows = []
     for node in (4, 8):
         for link, rate in LINKS.items():
             for port in (200, 400):
-                machine = Machine(node, rate, port * 1e9 / 8)
+                machine = Machine(node, rate, port * 1e9 / 8, kernels=kernels)
                 times = [[1e3 * seconds(n, ranks, replace(machine, staged=staged))[0] for staged in (True, False)]
                          for ranks in (8, 32, 128)]
                 rows.append([f"{node} GPUs, {link}, {port} Gbit/s", *(f"{a:.3g} / {b:.3g}" for a, b in times)])
@@ -418,6 +422,8 @@ def main() -> int:
     parser.add_argument("--node", type=int, default=8, help="GPUs of a node (default 8)")
     parser.add_argument("--link", choices=LINKS, default="nvlink", help="what joins them (default nvlink)")
     parser.add_argument("--port", type=float, default=400, help="Gbit/s of a GPU's network port (default 400)")
+    parser.add_argument("--kernels", type=float, default=1.0, metavar="TIMES",
+                        help="times the least seconds of kernels, by instructions.py (default 1)")
     parser.add_argument("--compare", type=int, nargs="+", default=[], metavar="N", help="compare with CPU ranks")
     parser.add_argument("--other", help="with --compare: root of a checkout of another version")
     parser.add_argument("--measure", type=int, metavar="N", help="time N cities on these ranks")
@@ -431,9 +437,10 @@ def main() -> int:
             if options.other:
                 print("\n".join(beside(n, options.other, options.repeats)))
         return 0
-    machine = Machine(options.node, LINKS[options.link], options.port * 1e9 / 8)
-    print(f"Milliseconds; nodes of {options.node} GPUs, {options.link}, {options.port:.0f} Gbit/s a GPU.\n")
-    print("\n".join([*table(machine), "", *machines(36), ""]))
+    machine = Machine(options.node, LINKS[options.link], options.port * 1e9 / 8, kernels=options.kernels)
+    print(f"Milliseconds; nodes of {options.node} GPUs, {options.link}, {options.port:.0f} Gbit/s a GPU; "
+          f"kernels {options.kernels:g} times their least.\n")
+    print("\n".join([*table(machine), "", *machines(36, options.kernels), ""]))
     rows = [[str(ranks), *(str(largest(ranks, symmetric)) for symmetric in (False, True))] for ranks in RANKS]
     print("\n".join(markdown(["H200", "most cities, asymmetric", "symmetric"], rows)))
     return 0

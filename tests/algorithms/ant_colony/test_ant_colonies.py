@@ -5,8 +5,9 @@ import pytest
 
 from hpcsolve.algorithms import ant_colony
 from hpcsolve.algorithms.ant_colony import Parameters
-from hpcsolve.algorithms.ant_colony.colonies import MOST_ROWS, History, random_keys
+from hpcsolve.algorithms.ant_colony.colonies import random_keys
 from hpcsolve.algorithms.base import TO_FILL_GPUS, StopCriteria, silent
+from hpcsolve.algorithms.tours.stop import MOST_ROWS, History
 from hpcsolve.device.base import DeviceInfo
 from hpcsolve.device.host import HostBuffer, HostDevice, HostKernel
 from hpcsolve.errors import InputError

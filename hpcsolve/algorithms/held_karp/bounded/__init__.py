@@ -7,7 +7,7 @@ Bounds of this kind: Baldacci, Mingozzi, Roberti 2011; Roberti and Mingozzi 2014
 
 places.py      the problem: costs by place and precedences; first lower bounds, by chains and by potentials
 relaxation.py  the relaxation on a device: what cities remember, which rows a rank computes, the arcs that it rules out
-tighten.py     multipliers and memories, round after round; good orders by local search and by ants
+tighten.py     multipliers and memories, round after round; good orders by local search and by edge assembly
 layers.py      states as bits, and the next layer of states, on all ranks
 search.py      all layers, perhaps of limited width, and back: one order, or of all best ones the answer
 prove.py       the whole method: what it has proven, when it ends early, what a checkpoint keeps

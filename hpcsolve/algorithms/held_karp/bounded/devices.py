@@ -3,10 +3,8 @@
 The kernels are the same on a GPU and on CPU cores, to the bit, so the choice changes no answer, and each rank makes its
 own.
 
-- The ants and the local search run on the host's cores. A colony has 25 tours and a local search one block for each
-  order, so a GPU would be waiting for the memory in a few of its multiprocessors, and for the host: an iteration of the
-  ants is 4 launches, 4 uploads and 2 downloads. Computed at 6 us a launch and 15 us a copy that is 114 us without any
-  kernel. One core took 170 us for all of an iteration with 32 cities, and bounded-32 has 7,561 iterations.
+- Edge assembly and the local search run on the host's cores: the pairs of a population do so always, and a local search
+  of a few orders would leave most of a GPU's multiprocessors idle.
 - The tables of bounds run where they are ready sooner: see `SMALL`.
 - The layers run where the last tables of bounds are. They are wide only where these are large.
 
@@ -60,8 +58,8 @@ class Devices:
         """Return how long each computed, for the log, or "" if there is no choice."""
         if self.host is self.device:
             return ""
-        return (f"bounds: kernels took {self.host.seconds_kernel:.3g} s on the host's cores, where ants, local search "
-                f"and small tables are ready sooner, and {self.device.seconds_kernel:.3g} s on the GPU")
+        return (f"bounds: kernels took {self.host.seconds_kernel:.3g} s on the host's cores, where edge assembly, local "
+                f"search and small tables are ready sooner, and {self.device.seconds_kernel:.3g} s on the GPU")
 
     def close(self) -> None:
         """Close the host's cores if they are a device of their own."""

@@ -8,8 +8,8 @@ The other one comes with potentials of the cities of a plain tour. A city's pote
 every arc that leaves or enters the city. Then all tours cost less by the same amount, and an arc that a good tour may
 have costs little. For symmetric costs the potentials come from 1-trees (M. Held, R. M. Karp: The traveling-salesman
 problem and minimum spanning trees, Operations Research 18, 1970), for others from the assignment problem. With the
-reduced costs ants find better tours: with 100 random cities 50 iterations do what 5,000 did not. The bounds begin with
-the potentials as multipliers.
+reduced costs near cities are those that good tours visit one after the other. The bounds begin with the potentials as
+multipliers.
 """
 
 from __future__ import annotations

@@ -100,9 +100,9 @@ class Prover:
 
     Attributes
     ----------
-    colony
-        Returns an order that the ant colony of this number finds, or None where ants cannot search. Called on every
-        rank before each level, with the level's number.
+    assembled
+        Returns the order that edge assembly finds with the population of this number, or None where it cannot search.
+        Called on every rank before each level, with the level's number.
     values
         Values of the cities, with which the bounds begin, or None.
     note, report
@@ -130,7 +130,7 @@ class Prover:
     device: Device
     comm: Comm
     budget: Budget
-    colony: Callable[[int], Found | None] = lambda number: None
+    assembled: Callable[[int], Found | None] = lambda number: None
     values: Potentials | None = None
     note: Callable[[str], None] = lambda line: None
     report: Report = silent
@@ -170,7 +170,7 @@ class Prover:
         problem, saved = self.problem, self._watch.checkpoints.saved
         improver, best = Improver(problem, self.devices), no_incumbent(problem)
         if saved is None:
-            best.offer(self.colony(0) or improver.from_nothing())
+            best.offer(self.assembled(0) or improver.from_nothing())
             self.note(f"first order: {best.upper}" if best.order else "no order yet")
         halved = problem.halved() if problem.reversible and problem.cities > 2 else problem
         self.first_upper = saved.integer("first", -LARGEST_SUM, best.upper) if saved else best.upper
@@ -197,7 +197,7 @@ class Prover:
             if self.best.lower >= self.best.upper and self.best.order is None:
                 return self._no_order()
             rounds, step = (3 * self.rounds, FIRST_STEP) if level == 0 else (self.rounds, LATER_STEP)
-            if self._tighten(self.levels[level], rounds, step, colony=level):
+            if self._tighten(self.levels[level], rounds, step, population=level):
                 return self._no_order()
             self.level = level + 1
             if not self._goes_on():
@@ -252,20 +252,22 @@ class Prover:
         """Report the progress of the bounds, and return whether they go on."""
         rounds = self.rounds * (len(self.levels) + 2)
         self.report(min(1.0, self.bounds.rounds / rounds), f"bounds {self.best.lower} to {self.best.upper}")
+        self._watch.lower = self.best.lower
         return self._watch.goes_on_inside(self.best.value, self.before)
 
     def _goes_on(self, found: Searched | None = None) -> bool:
         nbytes = sum(layer.nbytes for layer in found.layers) if found else 0
+        self._watch.lower = self.best.lower
         return self._watch.goes_on(self.best.value, lambda: self._state(found), lambda: nbytes)
 
-    def _tighten(self, count: int, rounds: int, step: int, colony: int = 0) -> bool:
+    def _tighten(self, count: int, rounds: int, step: int, population: int = 0) -> bool:
         """Improve the bounds, search narrowly and remove arcs. Return whether it is proven that there is no order.
 
-        Before that, the ant colony of this number looks for a better order. Number 0 has done so already.
+        Before that, the population of this number looks for a better order. Number 0 has done so already.
         """
         self.before = None if self.bounds.colours is None else self._state()
-        if colony:
-            self.best.offer(self.colony(colony))
+        if population:
+            self.best.offer(self.assembled(population))
         self.bounds.level(count, rounds, step)
         if self.bounds.infeasible or self._watch.ended:
             return self.bounds.infeasible
@@ -408,6 +410,10 @@ class Watch:
         Time limit since the start, or None.
     target
         A value, in scaled integers, that is good enough, or None.
+    good_enough
+        Returns the largest value that is near enough to a lower bound, both in scaled integers, or None.
+    lower
+        The greatest lower bound so far.
     ended
         Why the proof ends early, in words, or "".
     complete
@@ -418,6 +424,8 @@ class Watch:
     checkpoints: Checkpoints = NONE
     seconds: float | None = None
     target: int | None = None
+    good_enough: Callable[[int], int] | None = None
+    lower: int = -LARGEST_SUM
     ended: str = ""
     complete: bool = True
     started: float = field(default_factory=time.perf_counter)
@@ -477,4 +485,6 @@ class Watch:
             return f"[stop] seconds = {self.seconds:g}"
         if self.target is not None and upper is not None and upper <= self.target:
             return "[stop] target is reached"
+        if self.good_enough is not None and upper is not None and upper <= self.good_enough(self.lower):
+            return "[stop] gap is reached"
         return ""

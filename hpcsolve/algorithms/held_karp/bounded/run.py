@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from hpcsolve.algorithms import ant_colony
+from hpcsolve.algorithms import edge_assembly
 from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Outcome, Plan, Report, StopCriteria
 from hpcsolve.algorithms.held_karp.bounded.layers import FILE as LAYER_FILE
 from hpcsolve.algorithms.held_karp.bounded.layers import key_words
@@ -20,6 +20,8 @@ from hpcsolve.algorithms.held_karp.bounded.search import STATE_BYTES, Budget, bu
 from hpcsolve.algorithms.held_karp.bounded.tighten import DESCENT_FILE, PENALTY, good_order
 from hpcsolve.algorithms.held_karp.outcome import layers_table
 from hpcsolve.algorithms.held_karp.problem import MOST_INNER_CITIES, OrderProblem
+from hpcsolve.algorithms.tours import one_tree
+from hpcsolve.answers.multipliers import multipliers_group
 from hpcsolve.answers.tour import NoTour, Tour
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
 from hpcsolve.device.base import Device, DeviceInfo
@@ -27,11 +29,12 @@ from hpcsolve.device.select import memory_for_rank
 from hpcsolve.errors import ResourceError, Stopped
 from hpcsolve.memory import available_memory
 from hpcsolve.parallel.comm import Comm
+from hpcsolve.problems.questions import TourQuestion
 from hpcsolve.problems.tsp import Tsp
 
 FILES = {
     BOUNDS: True, LAYER_FILE: True, DESCENT_FILE: False,
-    **dict.fromkeys(ant_colony.ALGORITHM.kernels_of(ant_colony.Parameters(), "", NO_STOP), False),
+    **dict.fromkeys(edge_assembly.ALGORITHM.kernel_files, False),
 }
 """Kernel files, as `Algorithm.cores` has them."""
 ROOM = 4
@@ -86,8 +89,16 @@ def plan(
 def run(
     tsp: Tsp, problem: OrderProblem, device: Device, comm: Comm, report: Report,
     criteria: StopCriteria = NO_STOP, checkpoints: Checkpoints = NONE, seed: int = 1,
+    question: TourQuestion | None = None,
 ) -> tuple[Outcome, Proof]:
     """Return the best order that is found, with its proof or a lower bound, and the proof. Collective.
+
+    The lower bound is the greater one of the search's own and that of 1-trees, which the result can prove.
+
+    Parameters
+    ----------
+    question
+        What is asked for, to which the bound by 1-trees belongs. Without it there is none.
 
     Raises
     ------
@@ -98,8 +109,19 @@ def run(
     """
     started, scaled = time.perf_counter(), criteria.scaled_target(tsp.scale)
     target = None if scaled is None else scaled - problem.offset
+    def by_one_trees() -> one_tree.TourBound | None:
+        found = one_tree.bound_beside(tsp, device, question) if question is not None and comm.rank == 0 else None
+        return comm.bcast(found)
+
     places = of_orders(problem)
-    watch = Watch(comm, checkpoints, criteria.seconds, target, started=checkpoints.clock())
+    bound = by_one_trees() if criteria.gap is not None else None
+
+    def near_enough(lower: int) -> int:
+        own = lower + problem.offset
+        return criteria.good_enough(own if bound is None else max(own, bound.value)) - problem.offset
+
+    watch = Watch(comm, checkpoints, criteria.seconds, target, None if criteria.gap is None else near_enough,
+                  started=checkpoints.clock())
 
     def say(line: str) -> None:
         if comm.rank == 0:
@@ -108,13 +130,13 @@ def run(
     report(0.0)
     values = comm.bcast(potentials(problem) if comm.rank == 0 else None)  # by floats of a library, so on one rank
 
-    def colony(number: int) -> tuple[int, list[int]] | None:
+    def assembled(number: int) -> tuple[int, list[int]] | None:
         if comm.rank > 0:
             return comm.bcast(None)
         return comm.bcast(good_order(problem, values, prover.devices, seed, number, watch.left(), checkpoints))
 
     budget = _budget(problem.m, criteria, device, comm)
-    prover = Prover(places, device, comm, budget, colony, values, say, report, watch)
+    prover = Prover(places, device, comm, budget, assembled, values, say, report, watch)
     proof = prover.run()
     if comm.rank == 0 and (note := prover.devices.note()):
         device.notes.append(note)
@@ -126,11 +148,16 @@ def run(
     if proof.order is None and not proof.optimal:
         why = f"{watch.ended or 'layers are wider than the memory allows'}; allow more in [stop]"
         raise ResourceError(f"no tour was found, and it is not proven that there is none: {why}")
-    return _outcome(problem, proof, prover, watch), proof
+    if proof.order is not None and not proof.optimal and bound is None:
+        bound = by_one_trees()
+    return _outcome(problem, proof, prover, watch, bound), proof
 
 
-def _outcome(problem: OrderProblem, proof: Proof, prover: Prover, watch: Watch) -> Outcome:
-    """Return the outcome, with a table of the last search. Collective."""
+def _outcome(
+    problem: OrderProblem, proof: Proof, prover: Prover, watch: Watch, bound: one_tree.TourBound | None
+) -> Outcome:
+    """Return the outcome with a table of the last search, and a lower bound by 1-trees if that is greater. Collective.
+    """
     last, tables = proof.last, {}
     if last.layers:
         tables["layers"] = layers_table(
@@ -145,6 +172,9 @@ def _outcome(problem: OrderProblem, proof: Proof, prover: Prover, watch: Watch) 
         return Outcome(NoTour(True), tables, rank, ended, watch.complete)
     lower = None if proof.optimal else proof.lower + problem.offset
     answer = Tour(proof.value + problem.offset, problem.core.tour(proof.order), proof.optimal, lower_bound=lower)
+    if lower is not None and bound is not None and bound.value > lower:
+        answer = one_tree.with_bound(answer, bound.value)
+        tables |= multipliers_group(bound.proof) if prover.comm.rank == 0 else {}
     return Outcome(answer, tables, rank, ended, watch.complete)
 
 

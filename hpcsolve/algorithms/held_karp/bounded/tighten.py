@@ -5,9 +5,9 @@ value that matters can be saturated (relaxation.py). Where it could be, the mult
 and steps are halved.
 
 Good orders come from local search, from relaxed tours, and, where the value of an order is the length of
-a tour, from ant colonies, which see reduced costs. Each level of the bounds begins with a colony of its own, which ends
-after a number of iterations. So a proof is the same however long it takes, and a search that a time limit ends has
-spent a part of its time on good tours.
+a tour, from edge assembly, which sees reduced costs. Each level of the bounds begins with a population of its own, twice
+as large as that of the level before, which ends once it has converged. So a proof is the same however long it takes, and
+a search that a time limit ends has spent a part of its time on good tours.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms import ant_colony
-from hpcsolve.algorithms.ant_colony.parameters import TourSearch
+from hpcsolve.algorithms import edge_assembly
 from hpcsolve.algorithms.base import StopCriteria, silent
 from hpcsolve.algorithms.held_karp.bounded.devices import Devices
 from hpcsolve.algorithms.held_karp.bounded.layers import masks_of
@@ -62,8 +61,8 @@ DESCENT_ROUNDS = 4
 """Kicks of each of these orders, each followed by local search."""
 LONGEST = 3
 """The longest segment that a move takes elsewhere if the costs of all places are proportional."""
-ITERATIONS, STAGNATION = 2000, 500
-"""Iterations of the first colony, and those without a better tour after which it ends. Later ones have more."""
+POPULATION = 30
+"""Tours of the first population."""
 
 
 @dataclass
@@ -282,31 +281,33 @@ def good_order(
     problem: OrderProblem, reduced_by: Potentials | None, devices: Devices, seed: int, number: int = 0,
     seconds: float | None = None, checkpoints: Checkpoints = NONE,
 ) -> tuple[int, list[int]] | None:
-    """Return the value of a good order and the order, or None where ants cannot search. They run on the host's cores.
+    """Return the value of a good order and the order, or None where edge assembly cannot search.
 
     Parameters
     ----------
     reduced_by
         The potentials that reduce costs, or None.
     number
-        Number of the colony, from 0. Its random numbers and its number of iterations depend on it.
+        Number of the population, from 0. Its random numbers and its size depend on it.
     seconds
         The time that is left, or None.
     checkpoints
         Tells when the run is interrupted. Nothing is saved here.
     """
-    m, cost, parameters = problem.m, complete_costs(problem), ant_colony.Parameters()
+    m, cost = problem.m, complete_costs(problem)
     if cost is None:
         return None
+    parameters = edge_assembly.Parameters(population=POPULATION << number, bound=False)
     seen = [cost] if reduced_by is None else [reduced_by.reduced(cost), cost]
     cities = (Tsp("", one, np.arange(m + 1)) for one in seen)
-    stated = next((one for one in (TourSearch(tsp, parameters) for tsp in cities) if one.fits()), None)
+    searches = (edge_assembly.ALGORITHM.statement(tsp, parameters) for tsp in cities)
+    stated = next((one for one in searches if one.fits()), None)
     if stated is None:
         return None
-    stop = StopCriteria(seconds, iterations=ITERATIONS << number, stagnation=STAGNATION << number)
     interruptions = replace(without_writer(checkpoints), begun=None)
     seed += number << 63
-    found = ant_colony.ALGORITHM.run(stated, devices.host, SerialComm(), silent, stop, seed, interruptions)
+    found = edge_assembly.ALGORITHM.run(stated, devices.host, SerialComm(), silent, StopCriteria(seconds), seed,
+                                        interruptions)
     tour = found.answer.tour.tolist()
     first = tour.index(m)
     order = [*tour[first + 1 :], *tour[:first]]

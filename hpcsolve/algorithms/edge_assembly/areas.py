@@ -1,0 +1,208 @@
+"""One tour of many cities, improved area by area.
+
+In a round the cities are divided into areas of some 10,000. In each a population of tours is made and merged while the
+tour outside is held: the paths outside are fixed edges between the nodes where they enter the area. The first member of
+a population is the tour itself. The areas are independent, so they are dealt to ranks and threads. The edges that leave
+and come in all areas are put together. What then falls into several tours is joined by the cheapest 2-exchanges. The
+next round has other borders.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsolve.algorithms.edge_assembly.parameters import AREA, CITIES_A_SHARE, LEAST_PERCENT, TAKEN
+from hpcsolve.algorithms.edge_assembly.population import entropy_table, first_tours, stream_words
+from hpcsolve.algorithms.edge_assembly.setting import Found, Keys, Setting, Tours
+from hpcsolve.algorithms.tours.stop import NO_TOUR
+from hpcsolve.checkpoint.saved import ANY_COUNT, Saved
+from hpcsolve.checkpoint.store import Part, part
+
+SQUARES_FILE = "host/squares"
+LEAST_GAIN = 10_000
+"""A search ends with a round that makes the tour shorter by less than a part of so many."""
+IDLE, DEPTH = 20, 6
+"""Generations without a better tour after which the population of an area goes on to the next stage or ends, and the
+most edges of an exchange."""
+NO_KEYS = np.empty(0, np.uint64)
+
+
+@dataclass(frozen=True)
+class Division:
+    """The areas of a round: `members[starts[i]:starts[i + 1]]` are the nodes of area i, whose random numbers are those
+    of `streams[i]`."""
+
+    members: NDArray[np.uint32]
+    starts: NDArray[np.uint64]
+    streams: NDArray[np.uint64]
+
+
+@dataclass
+class Areas:
+    """The tour, which all ranks have, and the areas of this round that are done.
+
+    Attributes
+    ----------
+    size
+        Tours of the population of each area.
+    tour, length
+        The tour at the beginning of the round.
+    round
+        Rounds so far, -1 before the first tour is complete.
+    done
+        The areas that all ranks have done in this round.
+    entropy
+        As `population.entropy_table`.
+    removed, added
+        The edges that leave and come in those that this rank has done.
+    """
+
+    setting: Setting
+    size: int
+    tour: Tours = field(init=False)
+    length: int = NO_TOUR
+    round: int = -1
+    done: set[int] = field(default_factory=set)
+    removed: list[Keys] = field(default_factory=list)
+    added: list[Keys] = field(default_factory=list)
+    entropy: NDArray[np.int64] = field(init=False)
+    unit = "round"
+
+    def __post_init__(self) -> None:
+        """Make the table of entropy. Collective."""
+        comm = self.setting.comm
+        self.entropy = comm.bcast(entropy_table(self.size) if comm.rank == 0 else np.empty(0, np.int64))
+
+    @property
+    def number(self) -> int:
+        """The rounds so far."""
+        return self.round
+
+    @property
+    def nbytes(self) -> int:
+        """About how many bytes of a checkpoint are this rank's."""
+        return sum(one.nbytes for one in (*self.removed, *self.added)) + (
+            0 if self.setting.comm.rank or self.round < 0 else self.tour.nbytes)
+
+    def work(self) -> Iterator[tuple[int, str]]:
+        """Improve the areas of a round. The first tour has no steps."""
+        if self.round < 0:
+            return
+        setting, division = self.setting, self._division()
+        count, threads = len(division.starts) - 1, setting.comm.allgather(setting.host.info.threads)
+        while left := [area for area in range(count) if area not in self.done]:
+            first = sum(threads[: setting.comm.rank])
+            mine = left[first : first + threads[setting.comm.rank]]
+            if mine:
+                self._improve(division, mine)
+            self.done.update(left[: sum(threads)])
+            yield self.length, f"{len(self.done)} of {count} areas in round {self.round + 1}"
+
+    def finish(self) -> Found:
+        """Make the first tour, or put the areas of a round together. Collective."""
+        if self.round < 0:
+            self._begin()
+            return Found(self.length, self.length * self.size)
+        before = self.length
+        found = self.cut_short()
+        self.round, self.done, self.removed, self.added = self.round + 1, set(), [], []
+        small = (before - self.length) * LEAST_GAIN < self.length
+        return Found(found.best, found.total, "the areas have become no better" if small else "")
+
+    def cut_short(self) -> Found:
+        """Put the areas that are done together. Collective."""
+        removed, added = ([one for mine in self.setting.comm.allgather(keys) for one in mine]
+                          for keys in (self.removed, self.added))
+        if removed:
+            leave, come = (np.sort(np.concatenate(keys)) for keys in (removed, added))  # whatever ranks they come from
+            tour, change, parts = self.tour.copy(), np.zeros(1, np.int64), np.zeros(1, np.uint32)
+            self.setting.host.call(
+                SQUARES_FILE, "edge_assembly_join", **self.setting.instance(), tour=tour, count=len(leave),
+                removed=leave, added=come, change=change, parts=parts)
+            if change[0] < 0:
+                self.tour, self.length = tour, self.length + int(change[0])
+        return Found(self.length, self.length * self.size)
+
+    def best_tour(self) -> tuple[int, Tours]:
+        """Return the tour and its length."""
+        return self.length, self.tour
+
+    def _begin(self) -> None:
+        """Make the first tour on rank 0. Collective."""
+        setting = self.setting
+
+        def made() -> tuple[Tours, int]:
+            if setting.given is None:
+                tours = first_tours(setting.host, setting.cities, setting.lists, setting.seed, [0])
+            else:
+                tours = setting.given[None].copy()
+            return tours[0], int(setting.improve(tours)[0])
+
+        self.tour, self.length = setting.comm.bcast(made() if setting.comm.rank == 0 else (np.empty(0, np.uint32), 0))
+        self.round = 0
+
+    def _division(self) -> Division:
+        """Return the areas of this round."""
+        setting, words = self.setting, f"edge-assembly {self.setting.seed} round {self.round}"
+        members = np.empty(setting.cities.nodes, np.uint32)
+        starts = setting.host.call(
+            SQUARES_FILE, "edge_assembly_areas", where=setting.cities.arguments(), tour=self.tour, most=AREA,
+            stream=int(stream_words(words, 1)[0]), members=members)["starts"]
+        return Division(members, starts, stream_words(f"{words} areas", len(starts) - 1))
+
+    def _improve(self, division: Division, areas: list[int]) -> None:
+        """Merge a population in each of some areas."""
+        setting, bounds = self.setting, [range(*map(int, division.starts[area : area + 2])) for area in areas]
+        members = np.concatenate([division.members[one.start : one.stop] for one in bounds])
+        shares = AREA // CITIES_A_SHARE
+        rules = {
+            "population": self.size, "children": setting.parameters.children * shares, "taken": TAKEN * shares,
+            "least_percent": LEAST_PERCENT, "idle": IDLE, "depth": DEPTH, "threads": setting.host.info.threads,
+        }
+        found = setting.host.call(
+            SQUARES_FILE, "edge_assembly_squares", **setting.instance(), rules=rules, entropy=self.entropy,
+            tour=self.tour, areas=len(areas), starts=np.cumsum([0, *map(len, bounds)], dtype=np.uint64),
+            members=members, streams=division.streams[areas], gains=np.zeros(len(areas), np.int64))
+        self.removed.append(found["removed"])
+        self.added.append(found["added"])
+
+    def numbers_kept(self) -> dict[str, int]:
+        """Return the numbers of a checkpoint."""
+        return {"number": self.round, "done": len(self.done), "length": self.length}
+
+    def parts(self) -> list[Part]:
+        """Return the tour and the areas that are done, on rank 0, and this rank's edges that leave and come."""
+        edges = [part(name, 0, np.concatenate([NO_KEYS, *keys])) for name, keys in
+                 (("removed", self.removed), ("added", self.added))]
+        if self.setting.comm.rank or self.round < 0:
+            return edges
+        return [part("tour", 0, self.tour), part("done", 0, np.array(sorted(self.done), np.int64)), *edges]
+
+    def resume(self, saved: Saved) -> None:
+        """Go on with the round of a checkpoint."""
+        setting, n = self.setting, self.setting.cities.nodes
+        self.round, self.length = saved.integer("number", -1), saved.integer("length", most=NO_TOUR)
+        if self.round < 0:
+            return
+        self.tour = saved.gathered("tour", (), np.uint32, range(n, n + 1), range(n))
+        saved.require(setting.is_tour(self.tour, self.length), "its tour")
+        self.done = set(saved.gathered("done", (), np.int64, range(n), range(n)).tolist())
+        if setting.comm.rank == 0:
+            leave, come = (saved.gathered(name, (), np.uint64, ANY_COUNT) for name in ("removed", "added"))
+            saved.require(_are_changes(self.tour, leave, come), "its edges")
+            self.removed, self.added = [leave], [come]
+
+
+def _are_changes(tour: Tours, leave: Keys, come: Keys) -> bool:
+    """Return whether edges of a tour leave, and as many come, all different, at the same nodes."""
+    low, high = np.uint64(32), np.uint64(2**32 - 1)
+    left, entered = (np.sort(np.concatenate([keys >> low, keys & high])) for keys in (leave, come))
+    if any(len(np.unique(keys)) < len(keys) for keys in (leave, come)) or not np.array_equal(left, entered):
+        return False
+    beside = np.roll(tour, -1)
+    edges = np.minimum(tour, beside).astype(np.uint64) << low | np.maximum(tour, beside)
+    return bool(np.isin(leave, edges).all() and (come >> low < come & high).all())

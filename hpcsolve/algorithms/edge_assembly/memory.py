@@ -1,0 +1,123 @@
+"""The memory of a run, by what is held at the same time in each of its phases.
+
+Arrays of Python follow from their shapes. What functions of the host hold was measured (`HostFunction.most_held`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hpcsolve.algorithms.edge_assembly.parameters import AREA, Assembly
+from hpcsolve.algorithms.edge_assembly.population import first_capacity
+from hpcsolve.algorithms.tours.k_opt import KOpt
+from hpcsolve.device.base import DeviceInfo
+from hpcsolve.problems.distances import ON_THE_GLOBE
+
+NEAR = 8
+"""Length of the candidate lists."""
+CITIES_AT_ONCE = 20_000
+"""Cities of the first tours that a thread improves before the ranks agree on whether to go on: about 0.2 s of work."""
+A_FIRST_TOUR, A_PAIR, A_PAIR_OF_PAIRED, OF_BOUND, AN_AREA, A_TOUR_OF_AREA = 20, 88, 135, 565, 170, 21
+"""Bytes per node that functions of the host hold: of a first tour, of a pair of tours that is changed (for each thread;
+where costs are asymmetric there are more AB-cycles), of the bound, of an area, and of each tour of its population."""
+OF_CHANGES, CHANGES_PASSED = 0.6, 3
+"""Bytes per node of each tour: the edges that leave and come in a generation, and the same as the ranks pass them on."""
+ROWS_AT_ONCE = 2 * 8 * 256
+"""Bytes of a column of the rows of a matrix that are renumbered at a time."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What an instance is like, whatever the number of its cities.
+
+    Attributes
+    ----------
+    large
+        Whether it is divided into areas.
+    paired
+        Whether each city is two nodes.
+    matrix
+        Whether costs are a matrix.
+    coordinates
+        Bytes of a node's coordinates.
+    bound
+        Whether a lower bound is computed.
+    """
+
+    large: bool
+    paired: bool
+    matrix: bool
+    coordinates: int
+    bound: bool
+
+
+@dataclass(frozen=True)
+class Need:
+    """The most bytes of device and host memory of a rank, and of what the ranks of a host share."""
+
+    device: int
+    host: int
+    shared: int
+
+
+def kind_of(stated: Assembly) -> Kind:
+    """Return what a statement's instance is like."""
+    tsp, asked = stated.problem, stated.question
+    free = not stated.closed and (asked.start is None or asked.end is None)
+    matrix = not tsp.metric or free or tsp.coordinates is None
+    axes = 3 if tsp.metric in ON_THE_GLOBE else 0 if tsp.coordinates is None else tsp.coordinates.shape[1]
+    return Kind(stated.is_large, not tsp.symmetric, matrix, 8 * axes, stated.parameters.bound)
+
+
+def blocks_at_once(info: DeviceInfo, own: int) -> int:
+    """Return how many first tours are improved at a time: on a CPU one a thread, on a GPU all of this rank's."""
+    return max(1, min(info.threads, own) if info.kind == "cpu" else own)
+
+
+def tours_at_once(info: DeviceInfo, own: int, nodes: int) -> int:
+    """Return how many first tours are made before the ranks agree on whether to go on."""
+    several = max(1, CITIES_AT_ONCE // nodes) if info.kind == "cpu" else 1
+    return min(max(1, own), blocks_at_once(info, own) * several)
+
+
+def need_of(kind: Kind, n: int, size: int, own: int, info: DeviceInfo) -> Need:
+    """Return the bytes of a rank.
+
+    Parameters
+    ----------
+    n
+        Number of cities.
+    size, own
+        Tours of the population, and those of this rank; of a large instance those of an area, and 1.
+    """
+    nodes = 2 * n if kind.paired else n
+    costs = 4 * n * n if kind.matrix else kind.coordinates * nodes
+    cities, lists, cpu = costs + 8 * n, 8 * NEAR * nodes, info.kind == "cpu" or kind.large
+    blocks, at_once = blocks_at_once(info, own) if cpu else own, tours_at_once(info, own, nodes)
+    scratch = sum(4 * shape[0] * shape[1] for shape, _ in KOpt.shapes(blocks, nodes).values())
+    uploaded = at_once * (4 * nodes + 8)
+    threads, first = info.threads, A_FIRST_TOUR * nodes * min(info.threads, at_once)
+    bound = OF_BOUND * nodes if kind.bound else 0
+    if kind.large:
+        inside = threads * min(AREA, nodes) * (AN_AREA + A_TOUR_OF_AREA * size)
+        # place, area and number in it of each node; the areas' nodes; edges that leave and come, as keys
+        working, beside, tours = 12 * nodes + inside, 8 * nodes, 8 * nodes
+    else:
+        pair = (A_PAIR_OF_PAIRED if kind.paired else A_PAIR) * nodes
+        working = pair * min(threads, max(1, own)) + int(OF_CHANGES * nodes * own)
+        tours = 4 * nodes * own
+        beside = 4 * nodes * own + 12 * first_capacity(nodes, size) + CHANGES_PASSED * nodes * size
+    made = 4 * nodes * at_once
+    bounding = bound + (lists if kind.large else 0) + 10 * 8 * nodes
+    if not cpu:
+        device = cities + lists + scratch + uploaded
+        host = max(bounding if bound else 0, lists + tours + max(first + made, made, working + beside))
+        return Need(device, host + 8 * own, cities + lists)
+    renumbering = ROWS_AT_ONCE * n - lists if kind.matrix else 0
+    phases = (
+        (0, renumbering, 0), (0, bounding - bound, bound), (scratch, lists + tours + made, first),
+        (scratch + uploaded, lists + tours + made, 0), (scratch, lists + tours + beside, working),
+    )  # of each: what the device holds, arrays of Python, and what a function of the host holds
+    device = max(held + function for held, _, function in phases)
+    whole = cities + max(held + arrays + function for held, arrays, function in phases)
+    return Need(device, max(0, whole - device - cities - lists), cities + lists)
