@@ -51,7 +51,8 @@ class ab_cycles {
  private:
   static constexpr uint32_t nowhere = ~0u;
   uint32_t n_;
-  vector<uint32_t> left_[2], met_[2];  // unused edges of A and B (n, 2); the place on the walk from where A's or B's edge leaves
+  vector<uint32_t> left_[2],
+      met_[2];  // unused edges of A and B (n, 2); the place on the walk from where A's or B's edge leaves
   vector<uint8_t> degree_[2];
   vector<uint32_t> open_, walk_;
 

@@ -13,7 +13,8 @@ constexpr uint32_t no_area = ~0u;
 class area {
  public:
   cities where;  // numbered from 0
-  near_lists near;  // those of the large instance that lead to nodes of the area; the node itself, forbidden, for the others
+  near_lists
+      near;  // those of the large instance that lead to nodes of the area; the node itself, forbidden, for the others
   vector<uint32_t> tour;  // in the area's numbers
   vector<uint32_t> node;  // the large instance's number of each
 
@@ -22,8 +23,8 @@ class area {
   area &operator=(const area &) = delete;
 
   // area_of (n,): the number of each node's area; place (n,): its place in the tour.
-  void cut_out(const cities &whole, const uint32_t *order, const uint32_t *place, const uint32_t *area_of, uint32_t number,
-               const uint32_t *members, uint32_t count) {
+  void cut_out(const cities &whole, const uint32_t *order, const uint32_t *place, const uint32_t *area_of,
+               uint32_t number, const uint32_t *members, uint32_t count) {
     const auto joined_inside = [&](uint32_t i, uint32_t j) {  // by an edge that may be removed
       const uint32_t c = order[i], d = order[j];
       return area_of[c] == number && area_of[d] == number && !is_fixed(whole, c, d);
@@ -80,7 +81,8 @@ class area {
   void number_nodes(bool in_pairs, const uint32_t *order, const vector<uint32_t> &places) {
     const uint32_t n = (uint32_t)places.size();
     for (uint32_t q = 0; q < n; q++) {
-      const uint32_t shifted = q + (in_pairs && has_free_[0]);  // then pairs are the places 2 i and 2 i + 1, but for the shift
+      const uint32_t shifted =
+          q + (in_pairs && has_free_[0]);  // then pairs are the places 2 i and 2 i + 1, but for the shift
       const uint32_t i = in_pairs ? (shifted % n / 2 * 2) | (order[places[q]] & 1) : q;
       tour[q] = i, node[i] = order[places[q]];
     }

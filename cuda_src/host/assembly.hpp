@@ -59,7 +59,8 @@ class assembler {
   bool stands(uint32_t cycle) const {
     const uint32_t first = cycles.starts[cycle], size = cycles.size(cycle);
     for (uint32_t i = 0; i < size; i++)
-      if (joined(a_, cycles.nodes[first + i], cycles.nodes[first + (i + 1 == size ? 0 : i + 1)]) != !(i & 1)) return false;
+      if (joined(a_, cycles.nodes[first + i], cycles.nodes[first + (i + 1 == size ? 0 : i + 1)]) != !(i & 1))
+        return false;
     return true;
   }
   // Returns the edges that the child changes.
@@ -100,7 +101,8 @@ class assembler {
       if (cuts_[s] - low(s) > cuts_[longest] - low(longest)) longest = s;
     moved_.clear();
     const uint32_t stays = order_[cuts_[longest]];
-    uint32_t node = stays, before = cuts_[longest] > low(longest) ? order_[around(cuts_[longest] - 1)] : a_[2 * (size_t)stays];
+    uint32_t node = stays,
+             before = cuts_[longest] > low(longest) ? order_[around(cuts_[longest] - 1)] : a_[2 * (size_t)stays];
     for (uint32_t next = other(node, before); moved_.size() + (uint32_t)(cuts_[longest] - low(longest) + 1) < n_;
          next = other(node, before)) {
       const int32_t at = place_[next];

@@ -8,8 +8,8 @@
 
 FUNCTION edge_assembly_generation(cities where, near_lists near, assembly_rules rules, edge_counts edges,
                                   const int64_t *entropy, uint32_t count, uint32_t *tours, const uint32_t *partners,
-                                  const uint32_t *partner_of, const uint64_t *streams, int64_t *lengths, uint32_t *taken,
-                                  result<uint64_t> &removed, result<uint64_t> &added) {
+                                  const uint32_t *partner_of, const uint64_t *streams, int64_t *lengths,
+                                  uint32_t *taken, result<uint64_t> &removed, result<uint64_t> &added) {
   const size_t n = where.n;
   vector<vector<uint64_t>> changes(2 * (size_t)count);
   with_costs(where, [&](const auto &costs) {
@@ -17,7 +17,8 @@ FUNCTION edge_assembly_generation(cities where, near_lists near, assembly_rules 
     share(
         count, rules.threads, [&] { return pair_worker<costs_type>(where, near, costs, rules); },
         [&](pair_worker<costs_type> &worker, uint64_t i) {
-          taken[i] = worker.assemble(edges, entropy, tours + i * n, partners + partner_of[i] * n, streams[i], lengths[i]);
+          taken[i] =
+              worker.assemble(edges, entropy, tours + i * n, partners + partner_of[i] * n, streams[i], lengths[i]);
           changes[2 * i] = worker.removed, changes[2 * i + 1] = worker.added;
           worker.removed.clear(), worker.added.clear();
         });

@@ -4,7 +4,8 @@
 
 // Adds `by` to the counts of edges, and to `used` the keys that are new. Returns false, with the counts as they were, if
 // the table would get more than half full.
-inline bool add_to_counts(const edge_counts &edges, const uint64_t *changed, uint64_t count, int32_t by, uint64_t &used) {
+inline bool add_to_counts(const edge_counts &edges, const uint64_t *changed, uint64_t count, int32_t by,
+                          uint64_t &used) {
   for (uint64_t i = 0; i < count; i++) {
     const uint64_t place = place_of(edges, changed[i]);
     if (edges.keys[place] == ~0ull) {

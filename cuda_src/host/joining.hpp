@@ -62,7 +62,8 @@ class joining {
   const near_lists &near_;
   const Costs costs_;
   links link_;
-  vector<uint32_t> tour_, top_, size_, first_, own_;  // top_: the tour that a tour belongs to by now; own_: the nodes of one
+  vector<uint32_t> tour_, top_, size_, first_,
+      own_;  // top_: the tour that a tour belongs to by now; own_: the nodes of one
 
   size_t slot(uint32_t c, uint32_t neighbour) const { return 2 * (size_t)c + (link_[2 * (size_t)c] != neighbour); }
   void find_tours() {
@@ -94,7 +95,8 @@ class joining {
       for (uint32_t y = 0; y < 2; y++) {
         const uint32_t d = link_[2 * (size_t)c + x], z = link_[2 * (size_t)w + y];
         const int32_t closing = costs_(d, z);
-        if (is_fixed(where_, c, d) || is_fixed(where_, w, z) || (allowed_only && (cost == forbidden || closing == forbidden)))
+        if (is_fixed(where_, c, d) || is_fixed(where_, w, z) ||
+            (allowed_only && (cost == forbidden || closing == forbidden)))
           continue;
         const int64_t gain = (int64_t)costs_(c, d) + costs_(w, z) - cost - closing;
         if (gain > best.gain) best = {gain, c, d, w, z};

@@ -20,7 +20,8 @@ class scales {
 
   // nearest(node, part) returns the key of the nearest node outside of a node's part.
   template <class Nearest>
-  scales(const cities &where, const near_lists &near, const Nearest &nearest) : near_(near), part_(where.n), longest_(where.n), size_(where.n, 1) {
+  scales(const cities &where, const near_lists &near, const Nearest &nearest)
+      : near_(near), part_(where.n), longest_(where.n), size_(where.n, 1) {
     for (uint32_t c = 0; c < where.n; c++) part_[c] = c;
     for (uint32_t c = 0; c < where.n && where.fixed; c++)
       if (where.fixed[c] != not_fixed && where.fixed[c] > c) join(c, where.fixed[c], 0);
@@ -109,7 +110,8 @@ FUNCTION near_clusters_list(cities where, near_lists near, uint32_t extra, uint6
               more.clear();
               for (const vector<uint32_t> &part : found.parts) {
                 const uint64_t key = nearest(c, part);
-                if (key != no_key && !is_listed(c, (uint32_t)key) && std::find(more.begin(), more.end(), key) == more.end())
+                if (key != no_key && !is_listed(c, (uint32_t)key) &&
+                    std::find(more.begin(), more.end(), key) == more.end())
                   more.push_back(key);
               }
               std::sort(more.begin(), more.end());
@@ -139,7 +141,8 @@ FUNCTION near_clusters_list(cities where, near_lists near, uint32_t extra, uint6
     for (uint32_t c = 0; c < n; c++) all[c] = c;
     const kd_tree<axes> tree(where.points, std::move(all));
     extend([&](uint32_t c, const vector<uint32_t> &part) {
-      return nearest_city(tree, costs, bounds, c, [&](uint32_t d) { return part[d] != part[c]; }, [](uint32_t) { return true; });
+      return nearest_city(
+          tree, costs, bounds, c, [&](uint32_t d) { return part[d] != part[c]; }, [](uint32_t) { return true; });
     });
   });
 }

@@ -32,7 +32,8 @@ class pair_worker {
       if (taken == rules_.taken || !w.has_percent(rules_.least_percent, worth_[0])) break;
       if (taken && (rules_.stage || !child_.stands(w.cycle))) continue;
       const int64_t gain = make(w.cycle);
-      if (gain <= 0 || (taken && !worth{gain, entropy_lost(edges, entropy), 0}.has_percent(rules_.least_percent, worth_[0]))) {
+      if (gain <= 0 ||
+          (taken && !worth{gain, entropy_lost(edges, entropy), 0}.has_percent(rules_.least_percent, worth_[0]))) {
         child_.undo();
         continue;
       }

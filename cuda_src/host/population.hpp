@@ -14,8 +14,13 @@ class population {
   // The first member is `given`.
   population(const cities &where, const near_lists &near, const Costs &costs, const square_rules &rules,
              const int64_t *entropy, const vector<uint32_t> &given, uint64_t stream)
-      : tours((size_t)rules.population * where.n), lengths(rules.population), where_(where), near_(near), costs_(costs),
-        rules_(rules), entropy_(entropy),
+      : tours((size_t)rules.population * where.n),
+        lengths(rules.population),
+        where_(where),
+        near_(near),
+        costs_(costs),
+        rules_(rules),
+        entropy_(entropy),
         random_(stream) {
     std::copy(given.begin(), given.end(), tours.begin());
     make_tours();

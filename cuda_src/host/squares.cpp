@@ -26,7 +26,8 @@ class divided {
     }
     const uint32_t first = std::max(1u, areas / 3 + random_.below(areas - 2 * (areas / 3))), count = end - begin;
     const uint64_t others = (uint64_t)(areas - first) * most_;  // as many as the second part may get
-    const uint64_t least = count > others ? count - others : 0, largest = std::min<uint64_t>(count, (uint64_t)first * most_);
+    const uint64_t least = count > others ? count - others : 0,
+                   largest = std::min<uint64_t>(count, (uint64_t)first * most_);
     const uint32_t middle = begin + (uint32_t)least + random_.below((uint32_t)(largest - least + 1));
     const int axis = longest(begin, end);
     std::nth_element(members_ + begin, members_ + middle, members_ + end, [&](uint32_t a, uint32_t b) {
@@ -63,8 +64,10 @@ FUNCTION edge_assembly_areas(cities where, const uint32_t *tour, uint32_t most, 
   if (where.points) {
     const uint32_t areas = n / (most - most / 8) + 1;  // room for borders to move
     for (uint32_t c = 0; c < n; c++) members[c] = c;
-    if (any_costs::dimensions(where.metric) == 2) divided<2>(where.points, members, most, stream).divide(0, n, areas, starts);
-    else divided<3>(where.points, members, most, stream).divide(0, n, areas, starts);
+    if (any_costs::dimensions(where.metric) == 2)
+      divided<2>(where.points, members, most, stream).divide(0, n, areas, starts);
+    else
+      divided<3>(where.points, members, most, stream).divide(0, n, areas, starts);
     return;
   }
   most = std::min(most, most_of_matrix);

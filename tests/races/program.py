@@ -46,6 +46,7 @@ from hpcsolve.problems.graph import Graph, from_edges
 from hpcsolve.problems.steiner import check_tree, closure_spanning_tree
 from hpcsolve.problems.tsp import NO_ARC, Tsp
 from tests.races.ants import ant_colonies, ant_samplers
+from tests.races.assembly import edge_assembly
 from tests.races.bounded import bounded_orders, extended_states
 from tests.races.hierarchies import hierarchies
 from tests.races.near_nodes import near_nodes
@@ -242,6 +243,7 @@ CASES: dict[str, Callable[[Device], None]] = {
     "hierarchies": hierarchies,
     "ants": ants,
     "near nodes": near_nodes,
+    "edge assembly": edge_assembly,
     "tours": tours_of_nodes,
     "orders": order_tables,
     "tour-bounds": tour_bounds,

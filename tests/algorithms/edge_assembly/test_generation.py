@@ -124,7 +124,8 @@ class Tours:
     def generation(self, stage=0, threads=1, split=1, children=30):
         """Make a generation in `split` calls, and check all that follows from the tours."""
         ring, edges = self.random.permutation(self.population), self.table()
-        partner_of, streams = np.empty(self.population, np.uint32), self.random.integers(0, 2**63, self.population, np.uint64)
+        streams = self.random.integers(0, 2**63, self.population, np.uint64)
+        partner_of = np.empty(self.population, np.uint32)
         partner_of[ring] = np.roll(ring, -1)
         partners, before = self.tours.copy(), self.lengths.copy()
         taken = np.zeros(self.population, np.uint32)
