@@ -5,10 +5,10 @@ degrees are truncated, not rounded, and PI is 3.141592. `nint(x)` is floor(x + 1
 Each function takes points of shapes (..., d), which are broadcast, and gives float64 (...) whose values are integers,
 the same in both directions.
 
-On the globe, places are unit vectors, and half the distance between two is the sine of half the angle (`globe`).
-Great-circle distances differ from those on the Earth's ellipsoid by at most about 0.6 per cent. The distances of all
-metrics come from sums, products, quotients and square roots alone, so they are the same on every machine, and kernels
-compute the same ones (cuda_src/tours/costs.cuh).
+On the globe, places are unit vectors, and half the distance between two of them is the sine of half the angle
+(`globe`). Great-circle distances differ from those on the Earth's ellipsoid by at most about 0.6 per cent. The
+distances of all metrics come from sums, products, quotients and square roots alone, so they are the same on every
+machine, and kernels compute the same ones (cuda_src/tours/costs.cuh).
 """
 
 from __future__ import annotations

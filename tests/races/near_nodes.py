@@ -1,4 +1,4 @@
-"""Lists of near nodes, which run on the CPU, whatever the device: of points, some of them equal, and of both matrices."""
+"""Lists of near nodes, which run on the CPU, whatever the device: of points, some of them equal, and of matrices."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def near_nodes(device: Device) -> None:
     places = rng.integers(0, 30, (2100, 3)).astype(float)  # more than one thread takes at a time
     instances = [from_matrix(costs), from_matrix(costs + costs.T)]
     instances += [from_points(places[:, :axes], metric, "some", np.arange(2100))
-                  for metric, axes in (("EUC_2D", 2), ("XRAY1", 3), ("GREAT_CIRCLE", 2))]
+                  for metric, axes in (("EUC_2D", 2), ("GREAT_CIRCLE", 2), ("XRAY1", 3))]
     for tsp in instances:
         cities = kernel_cities(tsp, [(1, 2), (2, 5), (7, 9)])
         lists = near_lists(host, cities, 8, 2)

@@ -204,9 +204,9 @@ def fits(tsp: Tsp) -> bool:
 
 
 def cost_range(tsp: Tsp) -> tuple[int, int]:
-    """Return the least and the largest cost; of coordinates 0, and what no cost is above if that is small enough.
+    """Return the least and the largest cost, or 0 and a number that no distance between coordinates is above.
 
-    Of more than `MOST_PAIRED` cities it is always that.
+    It is such a number where that is small enough, and of more than `MOST_PAIRED` cities.
     """
     if tsp.metric and tsp.coordinates is not None:
         bound = bounded_distance(tsp.coordinates, tsp.metric)
@@ -243,11 +243,7 @@ def kernel_cities(
     ResourceError
         A matrix that is needed does not fit in memory.
     """
-    depot, edges = tsp.n, [(int(a), int(b)) for a, b in fixed_edges]
-    if not closed:
-        edges += [(depot, start)] if start is not None else []
-        edges += [(end, depot)] if end is not None else []
-    chains = _chains(tsp, edges, tsp.n if closed else tsp.n + 1)
+    depot, chains = tsp.n, chains_of(tsp, fixed_edges, closed=closed, start=start, end=end)
     is_node = np.ones(tsp.n + 1, bool)
     is_node[depot] = not closed
     for chain in chains:
@@ -287,6 +283,18 @@ def _with_chains(cities: Cities, chains: Sequence[NDArray[np.int64]]) -> Cities:
         if len(chain) > 2:
             inner[first], inner[last] = chain[1:-1], chain[-2:0:-1]
     return replace(cities, shift=shift, chains=inner, fixed=fixed if chains or cities.paired else None)
+
+
+def chains_of(
+    tsp: Tsp, fixed_edges: Iterable[tuple[int, int]], *, closed: bool = True, start: int | None = None,
+    end: int | None = None,
+) -> list[NDArray[np.int64]]:
+    """Return the chains of forced edges. Parameters and errors are those of `kernel_cities`."""
+    edges = [(int(a), int(b)) for a, b in fixed_edges]
+    if not closed:
+        edges += [(tsp.n, start)] if start is not None else []
+        edges += [(end, tsp.n)] if end is not None else []
+    return _chains(tsp, edges, tsp.n if closed else tsp.n + 1)
 
 
 def _chains(tsp: Tsp, edges: Sequence[tuple[int, int]], cities: int) -> list[NDArray[np.int64]]:

@@ -19,12 +19,12 @@ from hpcsolve.problems.generate import generate
 from hpcsolve.problems.tsp import NO_ARC, from_matrix, from_points
 
 OCTAVES = (3.0, 400.0, 1e6)
-BYTES_A_CITY = 130
+BYTES_A_CITY = 112
 """Coordinates, lists of 8 near nodes, order, and the tree of their search."""
 
 
 def costs_between(cities):
-    """Return the costs between all nodes, int64, from the instance's own costs; FORBIDDEN where none is possible."""
+    """Return the costs between all nodes, int64, from the instance's own, FORBIDDEN where there is no edge."""
     tsp, order = cities.tsp, cities.order
     if not cities.paired:
         costs = tsp.between(order[:, None], order) - cities.offset
@@ -145,7 +145,7 @@ def test_lists_do_not_depend_on_threads():
 
 @pytest.mark.parametrize("kind", ["equal", "line", "circle", "clusters", "ties"])
 def test_no_instance_takes_quadratic_time(host, kind):
-    """Twice as many cities take less than three times as long; by brute force 50,000 would take minutes."""
+    """Twice as many cities take less than three times as long. By brute force 50,000 would take minutes."""
     seconds = []
     for n in (25_000, 50_000):
         rng, angles = np.random.default_rng(3), np.arange(n)
