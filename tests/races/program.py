@@ -51,8 +51,8 @@ from tests.races.bounded import bounded_orders, extended_states
 from tests.races.hierarchies import hierarchies
 from tests.races.near_nodes import near_nodes
 from tests.races.orders import order_tables
-from tests.races.tours import tours_of_nodes
 from tests.races.tour_bounds import tour_bounds
+from tests.races.tours import tours_of_nodes
 from tests.steiner_oracle import hypercube, least_weight
 
 
