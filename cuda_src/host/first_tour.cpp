@@ -4,7 +4,8 @@
 #include "host/random.hpp"
 #include "host/share.hpp"
 
-// Writes `count` tours, shape (count, n): the nodes in order. Tour i follows from the instance, the lists and streams[i].
+// Writes `count` tours, shape (count, n): the nodes in order. Tour i follows from the instance, the lists and
+// streams[i].
 FUNCTION first_tour_construct(cities where, near_lists near, uint32_t count, const uint64_t *streams, uint32_t threads,
                               uint32_t *tours) {
   share(

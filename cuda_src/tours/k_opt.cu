@@ -2,13 +2,13 @@
 // bits. Those of 16 bits are cities: of a paired instance, whose cities are two nodes each, the kernel makes a tour of
 // nodes and then one of cities again.
 //
-// Each tour may belong to a group of tours with an incumbent, which has been improved already. Ants' tours differ little
-// from it. So the search begins at the ends of those edges that the incumbent does not have.
+// Each tour may belong to a group of tours with an incumbent, which has been improved already. Ants' tours differ
+// little from it. So the search begins at the ends of those edges that the incumbent does not have.
 //
-// Memory: 16 bytes for each node of a tour that is searched, 8 for each entry of a list, and the costs. A block shares
+// Memory: 24 bytes for each node of a tour that is searched, 8 for each entry of a list, and the costs. A block shares
 // 1 KB for each of its warps that search, and few registers are live between steps, so blocks of a warp fill a
 // multiprocessor. Each step waits for some three loads that depend on each other (the candidate, its place, its
-// neighbour) and the costs of two edges; what limits its speed is their latency.
+// neighbour) and the cost of the closing edge; what limits its speed is their latency.
 #include "device/device.cuh"
 #include "device/group.cuh"
 #include "tours/k_opt.cuh"
@@ -39,7 +39,8 @@ struct given_tour {
   Word *words;
   MEMBER uint32_t node(uint32_t i) const { return of_pairs ? 2 * (uint32_t)words[i / 2] + i % 2 : words[i]; }
 };
-// Writes the tour of a search, read from where the given one began, in the direction in which entries come before exits.
+// Writes the tour of a search, read from where the given one began, in the direction in which entries come before
+// exits.
 template <class Word>
 DEVICE void write_back(const k_opt_tour &t, given_tour<Word, false> out) {
   for (uint32_t i = threadIdx.x; i < t.n; i += blockDim.x) out.words[i] = t.order[i];

@@ -1,32 +1,32 @@
-// Local search of tours by sequential k-exchanges (Lin and Kernighan, Operations Research 21, 1973), with candidate lists
-// and don't-look bits (Bentley, ORSA Journal on Computing 4, 1992). Kernels (tours/k_opt.cu) and functions of the host
-// include this file behind the header for their compiler.
+// Local search of tours by sequential k-exchanges (Lin and Kernighan, Operations Research 21, 1973), with candidate
+// lists and don't-look bits (Bentley, ORSA Journal on Computing 4, 1992). Kernels (tours/k_opt.cu) and functions of the
+// host include this file behind the header for their compiler.
 //
 // An exchange removes the edges t0 t1, t2 t3, ... and adds t1 t2, t3 t4, ... and at last the closing edge from its last
 // node to t0. Every other added edge leads to a candidate of its first node. An exchange grows by steps of two edges. A
-// step has items: the candidate, and which of the candidate's two edges in the tour is removed. Items whose sum of
-// removed less added edges is not positive are left out. That loses nothing: every improving exchange, begun at the right one of its edges,
-// has positive sums only.
+// step has items: the candidate, and which of the candidate's two edges in the tour is removed. Candidates that are so
+// far that the sum of removed less added edges is not positive are left out. That loses nothing: every improving
+// exchange has only positive sums if it is begun at the right one of its edges.
 //   - If closing the exchange at some items gives a shorter tour, the item of the largest gain is taken.
 //   - Else the search goes on, depth first, with the items of the largest sums: how many depends on the step.
 // Ties go to the first item, so what is found depends on the tour and the lists alone. Where closing gives several
 // cycles, the exchange may go on: segments are moved so. Fixed edges are never removed. So on a paired instance
 // (tours/costs.cuh) no path of cities is reversed, and costs may be asymmetric.
 //
-// Nodes that are still to be looked at wait in a queue. The first one is tried as t0, in both directions. If there is an
-// exchange, it is made and the ends of its edges join the queue; else the node leaves it.
+// Nodes that are still to be looked at wait in a queue. The first one is tried as t0, in both directions. If there is
+// an exchange, it is made and the ends of its edges join the queue; else the node leaves it.
 //
-// The tour is an array and its inverse. To make an exchange, the segments between the removed edges are put in their new
-// order: the longest keeps its place, the others are rewritten. An edge is named by the index of its first node in the
-// array, times 2, plus 1 if the exchange comes to the second node first (`edge`). Whether an exchange leaves one tour
-// follows from the order of its edges in the array: the r-th one has the ports 2 r and 2 r + 1 at its two nodes, a
-// segment joins port 2 r + 1 to port 2 r + 2, and an added edge joins any two. All ports fit 64 bits, so the test needs
-// no memory.
+// The tour is an array and its inverse, and the costs of its edges are beside it. To make an exchange, the segments
+// between the removed edges are put in their new order: the longest keeps its place, the others are rewritten. An edge
+// is named by the index of its first node in the array, times 2, plus 1 if the exchange comes to the second node first
+// (`edge`). Whether an exchange leaves one tour follows from the order of its edges in the array: the r-th one has the
+// ports 2 r and 2 r + 1 at its two nodes, a segment joins port 2 r + 1 to port 2 r + 2, and an added edge joins any
+// two. All ports fit 64 bits, so the test needs no memory.
 //
-// Threads. The items of a step are dealt to the threads of a group: a warp of a GPU, the one thread of a CPU. The groups
-// of a block try the first nodes of the queue at the same time. The first of these nodes that has an exchange gets it,
-// and what later groups have found is forgotten. Most nodes have none, so little of the work is in vain, and the tour is
-// the same for any number of threads.
+// Threads. The items of a step are dealt to the threads of a group: a warp of a GPU, the one thread of a CPU. The
+// groups of a block try the first nodes of the queue at the same time. The first of these nodes that has an exchange
+// gets it, and what later groups have found is forgotten. Most nodes have none, so little of the work is in vain, and
+// the tour is the same for any number of threads.
 #pragma once
 #include "tours/costs.cuh"
 

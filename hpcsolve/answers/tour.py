@@ -338,7 +338,10 @@ class TourType(base.AnswerType):
 
     def _colony_lines(self, contents: Contents) -> Iterator[str]:
         """Yield statistics of several colonies, and the gap if the job names the optimum."""
-        costs, gaps = contents.value("colonies", "cost"), contents.value("colonies", "gap")
+        costs, gaps, optimum = (*(contents.value("colonies", name) for name in ("cost", "gap")),
+                                contents.keys.get("optimum"))
+        if gaps is None and optimum:
+            gaps = [(contents.attributes["cost"] - optimum) / abs(optimum)]
         names = ("minimum", "median", "mean", "maximum", "deviation")
         values = [contents.value("colonies", name) for name in names]
         if costs is not None and len(costs) > 1 and None not in values:

@@ -156,7 +156,8 @@ COMMANDS = (
     Command("solve", "run", "solve an instance without a job file; the algorithm is chosen for it, and the choice "
             "explained", (
         argument("instance", metavar="FILE", help="cities or a graph, in any format that docs/jobs.md lists"),
-        argument("--algorithm", metavar="NAME", help="held-karp, edge-assembly, ant-colony, steiner-kmb or shortest-paths"),
+        argument("--algorithm", metavar="NAME",
+                 help="held-karp, edge-assembly, ant-colony, steiner-kmb or shortest-paths"),
         argument("--seconds", type=seconds, metavar="S",
                  help="time limit of a search, from the start of the command on (default 60)"),
         several("--set", "KEY=VALUE", "a key of the job; may be repeated"),

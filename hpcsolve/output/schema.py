@@ -1,8 +1,9 @@
 """The layout of the result file: its format versions, the datasets of its groups, and whether a content complies.
 
-`/job`, `/instance` and `/ranks` are declared here, `/provenance` in provenance.py, `/solution`, `/prices` and `/multipliers` in
-`hpcsolve.answers`, and other groups in the record of the algorithm that adds them. `hpcsolve.reference` lists all of
-them. The checks of types, dimensions and completeness follow from these declarations, which are used for writing.
+`/job`, `/instance` and `/ranks` are declared here, `/provenance` in provenance.py, `/solution`, `/prices` and
+`/multipliers` in `hpcsolve.answers`, and other groups in the record of the algorithm that adds them.
+`hpcsolve.reference` lists all of them. The checks of types, dimensions and completeness follow from these declarations,
+which are used for writing.
 
 Version 2 follows the CF conventions (cfconventions.org, section 8.1 and 2.5.1): the attribute `scale_factor` of a
 dataset of scaled integers, and `_FillValue` where a value stands for "none". xarray and netCDF tools therefore show

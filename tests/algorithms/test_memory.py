@@ -94,8 +94,8 @@ class CountingDevice(HostDevice):
 
 def _peak(solver, problem, parameters):
     """Return the bytes that the arrays of a run take at their peak, and those of its device."""
-    stops = {"ant-colony": StopCriteria(iterations=3), "edge-assembly": StopCriteria(iterations=1 if problem.n > 12000 else 12)}
-    stop = stops.get(solver.name, StopCriteria())
+    iterations = {"ant-colony": 3, "edge-assembly": 1 if problem.n > 12_000 else 12}
+    stop = StopCriteria(iterations=iterations.get(solver.name))
     tracemalloc.start()
     with CountingDevice(2) as device:
         outcome = solver.solve(problem, device, SerialComm(), parameters, silent, stop)

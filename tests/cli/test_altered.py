@@ -183,8 +183,9 @@ WRONG = {  # the same for answers that fail their check, with exit code 1
     },
     "ants": {
         "the bound": (edit("solution/lower_bound", (), more), "the multipliers prove"),
-        "said to be optimal": (all_of(without("solution/lower_bound"), put("solution/optimal", 1)), "the optimal cost is"),
-        "a multiplier": (edit("multipliers/entering", 7, lambda value: value + 300), "the multipliers prove"),
+        "said to be optimal": (all_of(without("solution/lower_bound"), put("solution/optimal", 1)),
+                               "the optimal cost is"),
+        "a multiplier": (edit("multipliers/entering", 7, lambda value: value + 10**6), "the multipliers prove"),
         "the special city": (edit("multipliers/special", (), 70), "the special city is 70"),
         "the scale": (edit("multipliers/scale", (), 0), "the scale of multipliers is 0"),
         "few multipliers": (put("multipliers/entering", np.arange(7)), ""),

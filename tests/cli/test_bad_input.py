@@ -160,9 +160,11 @@ QUESTIONS = {  # algorithm, instance: keys -> what the line must say, for files 
     },
     ("edge-assembly", ANTS): {
         "population = 1": "population: expected integer >= 2", "children = 0": "children: expected integer >= 1",
-        "optimum = nan": "optimum: expected a finite number", "end = 3": "edge-assembly.end: a cycle ends where it starts",
+        "optimum = nan": "optimum: expected a finite number",
+        "end = 3": "edge-assembly.end: a cycle ends where it starts",
         "path = 'open'\nstart = 1\nend = 1": "edge-assembly.end: an open path cannot end in the city where it starts",
-        "start = 99999": "edge-assembly.start: ", "forced = [[1, 1]]": "edge-assembly.forced: [1, 1] names one city twice",
+        "start = 99999": "edge-assembly.start: ",
+        "forced = [[1, 1]]": "edge-assembly.forced: [1, 1] names one city twice",
         "forced = [[1, 2], [1, 3], [1, 4]]": "edge-assembly.forced: ",
         "forced = [[1, 2], [2, 3], [3, 1]]": "edge-assembly.forced: ",
         "tour = 'nowhere.tour'": "nowhere.tour", "tour = 'edges.txt'": "edges.txt", "[stop]\ngap = -1": "gap: expected",

@@ -149,7 +149,9 @@ def test_ants_have_as_many_colonies_as_fill_the_gpus_and_fit_in_them():
         """Return the least memory of which four fifths hold so many colonies of the most cities."""
         return -(-device_bytes(algorithm("ant-colony").parameters(), MOST_CITIES, True, colonies) * 5 // 4)
 
-    for ranks, memory, colonies in ((1, 80 * 2**30, 169), (3, 80 * 2**30, 507), (1, holding(9), 9), (1, holding(9) - 1, 8)):
+    for ranks, memory, colonies in (
+        (1, 80 * 2**30, 169), (3, 80 * 2**30, 507), (1, holding(9), 9), (1, holding(9) - 1, 8)
+    ):
         named = as_named("ant-colony", Resources(ranks, gpu=replace(gpu, memory=memory)))
         assert named.keys == {"colonies": colonies} and named.stop == {"seconds": SECONDS, "stagnation": STAGNATION}
         assert named.reason == f"as asked; {colonies} colonies to fill the GPUs of {counted(ranks, 'rank')}"

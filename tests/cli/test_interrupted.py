@@ -16,6 +16,7 @@ from tests.processes import signalled
 ANTS = """algorithm = "ant-colony"
 instance = { generate = "uniform-tsp", n = 60, seed = 1 }
 output = "out.h5"
+ant-colony.bound = false
 [stop]
 seconds = 50
 """
@@ -86,7 +87,8 @@ def test_ranks_agree(job, count, number, to, mpiexec_path, folder, hpcsolve):
 
 def test_ranks_agree_without_a_criterion_that_needs_it(mpiexec_path, folder, hpcsolve):
     """With a number of iterations alone no rank needs to hear of the others, unless one is interrupted."""
-    (folder / "ants.toml").write_text(ANTS.replace("seconds = 50", "iterations = 10000000\n[ant-colony]\ncolonies = 4"))
+    four = ANTS.replace("ant-colony.bound", "ant-colony.colonies = 4\nant-colony.bound")
+    (folder / "ants.toml").write_text(four.replace("seconds = 50", "iterations = 10000000"))
     command = [mpiexec_path, "-n", "3", *HPCSOLVE, "run", "ants.toml", "--device", "cpu"]
     code, lines, errors = signalled(command, folder, (1.5, signal.SIGTERM), to=1)
     assert (code, errors) == (75, ""), lines

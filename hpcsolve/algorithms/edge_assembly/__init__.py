@@ -2,9 +2,9 @@
 
 The method is that of Nagata and Kobayashi (INFORMS Journal on Computing 25, 346-363, 2013): tours of a local search are
 recombined by edge assembly crossover, and children are chosen by gain over loss of entropy. Where costs are asymmetric,
-AB-cycles are directed (Nagata and Soler, Expert Systems with Applications 39, 8947-8953, 2012): a city is two nodes, which
-a fixed edge joins. First tours are made by quick Boruvka (Applegate, Cook and Rohe, INFORMS Journal on Computing 15,
-82-92, 2003), and improved by k-exchanges. Large instances are improved area by area, with the tour outside held.
+AB-cycles are directed (Nagata and Soler, Expert Systems with Applications 39, 8947-8953, 2012): a city is two nodes,
+which a fixed edge joins. First tours are made by quick Boruvka (Applegate, Cook and Rohe, INFORMS Journal on Computing
+15, 82-92, 2003), and improved by k-exchanges. Large instances are improved area by area, with the tour outside held.
 
 What is found depends on the job alone, bit for bit, on any number of ranks and threads and on any device: all decisions
 compare integers, and random numbers are keyed by seed, generation and pair.

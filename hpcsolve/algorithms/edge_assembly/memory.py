@@ -21,7 +21,7 @@ A_FIRST_TOUR, A_PAIR, A_PAIR_OF_PAIRED, OF_BOUND, AN_AREA, A_TOUR_OF_AREA = 20, 
 """Bytes per node that functions of the host hold: of a first tour, of a pair of tours that is changed (for each thread;
 where costs are asymmetric there are more AB-cycles), of the bound, of an area, and of each tour of its population."""
 OF_CHANGES, CHANGES_PASSED = 0.6, 3
-"""Bytes per node of each tour: the edges that leave and come in a generation, and the same as the ranks pass them on."""
+"""Bytes per node of each tour: the edges that leave and come in a generation, and the same as ranks pass them on."""
 ROWS_AT_ONCE = 2 * 8 * 256
 """Bytes of a column of the rows of a matrix that are renumbered at a time."""
 

@@ -24,6 +24,7 @@ threads = 1
 [ant-colony]
 variant = "ant-system"
 colonies = {colonies}
+bound = false
 [stop]
 iterations = {iterations}
 """

@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass
 from unittest import mock
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -49,6 +50,7 @@ def search(tsp: Tsp, parameters: Parameters, stop: StopCriteria, seed: int = 1, 
     Others may share the machine. Therefore the run's own clock and its time limit use CPU time on a CPU, and
     wall-clock time only on a GPU.
     """
+    parameters = msgspec.structs.replace(parameters, bound=False)  # which would end some searches early
     opened = HostDevice(1) if device == "cpu" else open_device(device, SerialComm())[0]
     clock = time.process_time if device == "cpu" else time.perf_counter
     with opened, mock.patch("time.perf_counter", clock):

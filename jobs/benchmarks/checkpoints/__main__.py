@@ -43,6 +43,8 @@ method = "lattice"
 """,
     "ants": """algorithm = "ant-colony"
 instance = { generate = "uniform-tsp", n = 400, seed = 1 }
+[ant-colony]
+bound = false
 [stop]
 iterations = 40000
 """,

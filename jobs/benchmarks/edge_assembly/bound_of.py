@@ -11,7 +11,6 @@ import sys
 import time
 
 from hpcsolve.algorithms.tours.one_tree import tour_bound
-
 from hpcsolve.device.host import HostDevice
 from hpcsolve.formats import read
 from hpcsolve.problems.tsp import Tsp

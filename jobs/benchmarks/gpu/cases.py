@@ -153,11 +153,12 @@ def _ants(small: bool) -> dict[str, Case]:
     stop, found = StopCriteria(iterations=iterations), {}
     for name in names:
         found[f"ant-system-{name}"] = Case("ant-colony", _cities(name), ("head_tail_construct", "ant_system_update"),
-                                           {"variant": "ant-system"}, stop)
+                                           {"variant": "ant-system", "bound": False}, stop)
     name = "small40" if small else "pcb442"
     for colonies in COLONIES[: 2 if small else None]:
         kernels = ("max_min_construct", "k_opt_matrix_u2", "max_min_update")
-        found[f"max-min-{name}-{colonies}"] = Case("ant-colony", _cities(name), kernels, {"colonies": colonies}, stop)
+        keys = {"colonies": colonies, "bound": False}
+        found[f"max-min-{name}-{colonies}"] = Case("ant-colony", _cities(name), kernels, keys, stop)
     return found
 
 

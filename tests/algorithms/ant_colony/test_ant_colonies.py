@@ -8,12 +8,15 @@ from hpcsolve.algorithms.ant_colony import Parameters
 from hpcsolve.algorithms.ant_colony.colonies import random_keys
 from hpcsolve.algorithms.base import TO_FILL_GPUS, StopCriteria, silent
 from hpcsolve.algorithms.tours.stop import MOST_ROWS, History
+from hpcsolve.answers.contents import Contents
+from hpcsolve.answers.multipliers import multipliers_in
 from hpcsolve.device.base import DeviceInfo
 from hpcsolve.device.host import HostBuffer, HostDevice, HostKernel
 from hpcsolve.errors import InputError
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.generate.tsp import clustered_tsp, random_matrix, uniform_tsp
-from hpcsolve.problems.questions import check_tour
+from hpcsolve.problems.one_tree import proven_bound
+from hpcsolve.problems.questions import TourQuestion, check_tour
 from hpcsolve.problems.tsp import NO_ARC, from_matrix
 from tests.oracles import textbook_optimum
 from tests.solvers import plan_of
@@ -29,7 +32,8 @@ JOBS = {
 
 
 def run(tsp, device, comm=None, stop=None, **parameters):
-    own = stop or StopCriteria(iterations=8)
+    """Return the outcome of a search that no lower bound ends."""
+    own, parameters = stop or StopCriteria(iterations=8), {"bound": False, **parameters}
     return ant_colony.ALGORITHM.solve(tsp, device, comm or SerialComm(), Parameters(**parameters), silent, own)
 
 
@@ -89,7 +93,7 @@ def test_colonies_add_no_launches_and_no_copies_to_an_iteration(variant, monkeyp
     def counts(colonies, iterations):
         for calls in (launches, downloads, uploads):
             calls.clear()
-        parameters = Parameters(variant=variant, colonies=colonies, ants=5)
+        parameters = Parameters(variant=variant, colonies=colonies, ants=5, bound=False)
         stop = StopCriteria(iterations=iterations)
         ant_colony.ALGORITHM.solve(uniform_tsp(30), HostDevice(), SerialComm(), parameters, silent, stop)
         return np.array([len(launches), len(downloads), len(uploads)])
@@ -224,3 +228,16 @@ def test_the_estimate_says_how_many_colonies_would_fill_the_gpus(changes, ranks,
     gpu, cpu = DeviceInfo("cuda", "", "", "", 132), DeviceInfo("cpu", "", "", "", 132)
     assert plan_of(ant_colony.ALGORITHM, tsp, parameters, ranks, gpu).details.get(TO_FILL_GPUS) == words
     assert TO_FILL_GPUS not in plan_of(ant_colony.ALGORITHM, tsp, parameters, ranks, cpu).details
+
+
+def test_a_lower_bound_ends_a_search_and_proves_its_tour(device):
+    tsp = uniform_tsp(30)
+    found = run(tsp, device, stop=StopCriteria(iterations=200), bound=True)
+    proof = multipliers_in(Contents({}, found.groups))
+    assert found.answer.optimal and found.answer.lower_bound is None and "the tour is optimal" in found.ended
+    assert proven_bound(tsp, TourQuestion(), proof) == found.cost
+    assert int(found.groups["colonies"]["iterations"].values) < 200
+    near = run(uniform_tsp(200), device, stop=StopCriteria(iterations=200, gap=0.05), bound=True)
+    assert near.ended.startswith("gap 0.05 reached")
+    assert near.answer.lower_bound < near.cost <= 1.05 * near.answer.lower_bound
+    assert run(tsp, device).answer.lower_bound is None and "multipliers" not in run(tsp, device).groups

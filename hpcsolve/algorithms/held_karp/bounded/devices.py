@@ -58,8 +58,8 @@ class Devices:
         """Return how long each computed, for the log, or "" if there is no choice."""
         if self.host is self.device:
             return ""
-        return (f"bounds: kernels took {self.host.seconds_kernel:.3g} s on the host's cores, where edge assembly, local "
-                f"search and small tables are ready sooner, and {self.device.seconds_kernel:.3g} s on the GPU")
+        return (f"bounds: kernels took {self.host.seconds_kernel:.3g} s on the host's cores, where edge assembly, "
+                f"local search and small tables are ready sooner, and {self.device.seconds_kernel:.3g} s on the GPU")
 
     def close(self) -> None:
         """Close the host's cores if they are a device of their own."""

@@ -4,10 +4,10 @@ All in integers, so that every rank and every machine has the same bounds. A rou
 value that matters can be saturated (relaxation.py). Where it could be, the multipliers return to the best ones so far,
 and steps are halved.
 
-Good orders come from local search, from relaxed tours, and, where the value of an order is the length of
-a tour, from edge assembly, which sees reduced costs. Each level of the bounds begins with a population of its own, twice
-as large as that of the level before, which ends once it has converged. So a proof is the same however long it takes, and
-a search that a time limit ends has spent a part of its time on good tours.
+Good orders come from local search, from relaxed tours, and, where the value of an order is the length of a tour, from
+edge assembly, which sees reduced costs. Each level of the bounds begins with a population of its own, twice as large as
+that of the level before, which ends once it has converged. So a proof is the same however long it takes, and a search
+that a time limit ends has spent a part of its time on good tours.
 """
 
 from __future__ import annotations
