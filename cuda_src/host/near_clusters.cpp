@@ -89,16 +89,16 @@ class scales {
   }
 };
 
-// Writes the lists with up to `extra` more nodes each, in the order of (cost, number): shape (n, near.width + extra).
-// What is missing is the node itself, at a forbidden cost. `apart` (1,): nodes in parts that stand apart, over all
-// scales. If these are fewer than least_apart, nothing is written.
+// Returns the lists with up to `extra` more nodes each, in the order of (cost, number): shape (n, near.width + extra).
+// What is missing is the node itself, at a forbidden cost. If fewer than `least_apart` nodes are in parts that stand
+// apart, over all scales, there are no lists.
 FUNCTION near_clusters_list(cities where, near_lists near, uint32_t extra, uint64_t least_apart, uint32_t threads,
-                            uint32_t *wider, int32_t *cost, uint64_t *apart) {
+                            result<uint32_t> &wider, result<int32_t> &cost) {
   const uint32_t n = where.n, width = near.width + extra;
   const auto extend = [&](const auto &nearest) {
     const scales found(where, near, nearest);
-    *apart = found.apart;
     if (found.apart < least_apart) return;
+    wider.resize((size_t)n * width), cost.resize((size_t)n * width);
     const auto is_listed = [&](uint32_t c, uint32_t d) {
       const uint32_t *list = near.near + (size_t)c * near.width;
       return std::find(list, list + near.width, d) != list + near.width;

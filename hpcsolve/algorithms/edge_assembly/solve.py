@@ -30,7 +30,7 @@ from hpcsolve.algorithms.edge_assembly.setting import Search, Setting, Tours
 from hpcsolve.algorithms.tours import one_tree
 from hpcsolve.algorithms.tours.cities import LARGEST_COST, Cities
 from hpcsolve.algorithms.tours.k_opt import K_OPT_FILE, KOpt
-from hpcsolve.algorithms.tours.near import NearLists, near_lists
+from hpcsolve.algorithms.tours.near import CLUSTERS_FILE, NearLists, near_lists, with_clusters
 from hpcsolve.algorithms.tours.one_tree import TourBound
 from hpcsolve.algorithms.tours.stop import SearchStop
 from hpcsolve.algorithms.trial import Stopwatch, Trial
@@ -38,7 +38,7 @@ from hpcsolve.answers.multipliers import MULTIPLIERS
 from hpcsolve.answers.tour import TOUR
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
 from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo
-from hpcsolve.device.host import on_host
+from hpcsolve.device.host import HostDevice, on_host
 from hpcsolve.device.select import on_all_ranks
 from hpcsolve.parallel.comm import Comm, SerialComm, even_shares
 from hpcsolve.parallel.launch import on_rank_0
@@ -48,13 +48,14 @@ from hpcsolve.wording import counted
 A_QUADRANT = 2
 """How many near cities of each quadrant come first in a candidate list."""
 TRIAL_SECONDS = 1.0
+SEARCH_FILES = (CLUSTERS_FILE, FIRST_TOUR_FILE, K_OPT_FILE, ASSEMBLY_FILE, SQUARES_FILE)
 
 
 class EdgeAssembly(Algorithm):
     """A population of tours, split over the ranks, or one tour whose areas are."""
 
     name, kind, answers, parameters = "edge-assembly", "tsp", (TOUR,), Parameters
-    kernel_files = (K_OPT_FILE, FIRST_TOUR_FILE, ASSEMBLY_FILE, SQUARES_FILE, *one_tree.FILES)
+    kernel_files = (*SEARCH_FILES, *one_tree.FILES)
     groups: ClassVar = {"history": HISTORY, "multipliers": MULTIPLIERS}
     files = ("tour",)
 
@@ -63,7 +64,7 @@ class EdgeAssembly(Algorithm):
     ) -> tuple[str, ...]:
         """Return the files of the search, and of the lower bound."""
         bounding = one_tree.FILES if parameters.bound else (one_tree.NEAR_FILE,)
-        return (K_OPT_FILE, FIRST_TOUR_FILE, ASSEMBLY_FILE, SQUARES_FILE, *bounding)
+        return (*SEARCH_FILES, *bounding)
 
     def little_for_a_gpu(self, parameters: Parameters) -> str:
         """Return that edge assembly runs on the host's cores."""
@@ -121,7 +122,7 @@ class EdgeAssembly(Algorithm):
             cities = comm.once_per_host(stated.cities)
             bound = self._bound(stated, cities, device, comm) if stop.has_bound else None
             stop.bound = None if bound is None else bound.value
-            lists = comm.once_per_host(lambda: near_lists(host, cities, memory.NEAR, A_QUADRANT))
+            lists = comm.once_per_host(partial(_lists, stated, host, cities))
             stop.shift = cities.shift
             size = stated.population(criteria)
             given = None if stated.given is None else cities.nodes_of(stated.given[None])[0]
@@ -164,6 +165,12 @@ class EdgeAssembly(Algorithm):
         open_end = "" if limit is not None else "when a population converges cannot be foreseen"
         what = counted(share, "tour")
         return Trial(small, found, watch.setup, limit, f"{what} for {TRIAL_SECONDS:g} s", open_end=open_end)
+
+
+def _lists(stated: Assembly, host: HostDevice, cities: Cities) -> NearLists:
+    """Return the candidate lists. Large instances have none between clusters."""
+    lists = near_lists(host, cities, memory.NEAR, A_QUADRANT)
+    return lists if stated.is_large else with_clusters(host, cities, lists)
 
 
 class Improver:

@@ -71,8 +71,8 @@ def with_clusters(host: HostDevice, cities: Cities, lists: NearLists) -> NearLis
 
     See cuda_src/host/near_clusters.cpp.
     """
-    shape, apart = (cities.nodes, lists.width + BETWEEN_CLUSTERS), np.zeros(1, np.uint64)
-    near, cost, least = np.empty(shape, np.uint32), np.empty(shape, np.int32), -(-cities.nodes // CLUSTERED)
-    host.call(CLUSTERS_FILE, "near_clusters_list", where=cities.arguments(), near=lists.arguments(),
-              extra=BETWEEN_CLUSTERS, least_apart=least, threads=host.threads, wider=near, cost=cost, apart=apart)
-    return NearLists(near, cost) if apart[0] >= least else lists
+    width, least = lists.width + BETWEEN_CLUSTERS, -(-cities.nodes // CLUSTERED)
+    found = host.call(CLUSTERS_FILE, "near_clusters_list", where=cities.arguments(), near=lists.arguments(),
+                      extra=BETWEEN_CLUSTERS, least_apart=least, threads=host.threads)
+    near, cost = (found[name].reshape(-1, width) for name in ("wider", "cost"))
+    return NearLists(near, cost) if len(near) else lists
