@@ -20,8 +20,8 @@ solve.py       the plan of a job, its run, and a trial of its time
 """
 
 from hpcsolve.algorithms.edge_assembly.parameters import Parameters
-from hpcsolve.algorithms.edge_assembly.solve import EdgeAssembly
+from hpcsolve.algorithms.edge_assembly.solve import WHOLE_TOUR_FILES, EdgeAssembly
 
 ALGORITHM = EdgeAssembly()
 
-__all__ = ["ALGORITHM", "Parameters"]
+__all__ = ["ALGORITHM", "WHOLE_TOUR_FILES", "Parameters"]

@@ -24,13 +24,13 @@ from hpcsolve.algorithms.edge_assembly import memory
 from hpcsolve.algorithms.edge_assembly.areas import SQUARES_FILE, Areas
 from hpcsolve.algorithms.edge_assembly.few import best_of_few
 from hpcsolve.algorithms.edge_assembly.outcome import HISTORY, Progress
-from hpcsolve.algorithms.edge_assembly.parameters import Assembly, Parameters, statement
+from hpcsolve.algorithms.edge_assembly.parameters import MOST_WHOLE, Assembly, Parameters, statement
 from hpcsolve.algorithms.edge_assembly.population import ASSEMBLY_FILE, FIRST_TOUR_FILE, Population
 from hpcsolve.algorithms.edge_assembly.setting import Search, Setting, Tours
 from hpcsolve.algorithms.tours import one_tree
 from hpcsolve.algorithms.tours.cities import LARGEST_COST, Cities
 from hpcsolve.algorithms.tours.k_opt import K_OPT_FILE, KOpt
-from hpcsolve.algorithms.tours.near import CLUSTERS_FILE, NearLists, near_lists, with_clusters
+from hpcsolve.algorithms.tours.near import CLUSTERS_FILE, NEAR_FILE, NearLists, near_lists, with_clusters
 from hpcsolve.algorithms.tours.one_tree import TourBound
 from hpcsolve.algorithms.tours.stop import SearchStop
 from hpcsolve.algorithms.trial import Stopwatch, Trial
@@ -48,23 +48,29 @@ from hpcsolve.wording import counted
 A_QUADRANT = 2
 """How many near cities of each quadrant come first in a candidate list."""
 TRIAL_SECONDS = 1.0
-SEARCH_FILES = (CLUSTERS_FILE, FIRST_TOUR_FILE, K_OPT_FILE, ASSEMBLY_FILE, SQUARES_FILE)
+WHOLE_TOUR_FILES = (NEAR_FILE, CLUSTERS_FILE, FIRST_TOUR_FILE, K_OPT_FILE, ASSEMBLY_FILE)
+"""Kernel files of searches whose tours are merged as a whole, without a lower bound."""
 
 
 class EdgeAssembly(Algorithm):
     """A population of tours, split over the ranks, or one tour whose areas are."""
 
     name, kind, answers, parameters = "edge-assembly", "tsp", (TOUR,), Parameters
-    kernel_files = (*SEARCH_FILES, *one_tree.FILES)
+    kernel_files = (*WHOLE_TOUR_FILES, SQUARES_FILE, *(file for file in one_tree.FILES if file != NEAR_FILE))
     groups: ClassVar = {"history": HISTORY, "multipliers": MULTIPLIERS}
     files = ("tour",)
 
     def kernels_of(
         self, parameters: Parameters, instance: str | dict[str, Any], criteria: StopCriteria
     ) -> tuple[str, ...]:
-        """Return the files of the search, and of the lower bound."""
-        bounding = one_tree.FILES if parameters.bound else (one_tree.NEAR_FILE,)
-        return (*SEARCH_FILES, *bounding)
+        """Return the files to build ahead for a job.
+
+        How many cities a file has is not known yet. If they are so many that areas are merged, the functions for that
+        are built when they are loaded.
+        """
+        n = instance.get("n") if isinstance(instance, dict) and "generate" in instance else None
+        areas = (SQUARES_FILE,) if isinstance(n, int) and n > MOST_WHOLE else ()
+        return tuple(dict.fromkeys((*WHOLE_TOUR_FILES, *areas, *(one_tree.FILES if parameters.bound else ()))))
 
     def little_for_a_gpu(self, parameters: Parameters) -> str:
         """Return that edge assembly runs on the host's cores."""

@@ -34,7 +34,7 @@ from hpcsolve.problems.tsp import Tsp
 
 FILES = {
     BOUNDS: True, LAYER_FILE: True, DESCENT_FILE: False,
-    **dict.fromkeys(edge_assembly.ALGORITHM.kernel_files, False),
+    **dict.fromkeys((*edge_assembly.WHOLE_TOUR_FILES, *one_tree.FILES), False),
 }
 """Kernel files, as `Algorithm.cores` has them."""
 ROOM = 4
