@@ -73,7 +73,7 @@ def test_a_file_of_floats(hpcsolve, folder, test_device, name):
     assert 0 < abs(stated - exact) <= Fraction(error)
     (row,) = package.collect(folder / f"{name}.h5")["cost"]
     assert float(row) == float(exact)
-    assert np.isnan(result.lower_bound) == (name == "ant-colony")
+    assert result.lower_bound <= float(exact)
     assert hpcsolve("verify", f"{name}.h5", cwd=folder).returncode == 0
     again = run()
     assert again.returncode == 0 and cost in again.stdout
