@@ -121,7 +121,7 @@ class assembler {
   struct change {
     uint32_t node, old, now;
   };
-  static constexpr int64_t lost = INT64_MIN;
+  static constexpr int64_t lost = INT64_MIN, never = -((int64_t)1 << 40);
   const cities &where_;
   const near_lists &near_;
   const Costs costs_;
@@ -223,21 +223,28 @@ class assembler {
     each_node([&](uint32_t c) {  // most nodes have no near node outside: they cost no distance
       const uint32_t *near = near_.near + (size_t)c * near_.width;
       uint32_t d[2] = {~0u, 0};
-      int32_t out[2];
+      int64_t out[2] = {never, never};
       for (uint32_t q = 0; q < near_.width; q++) {
         const uint32_t w = near[q];
         if (mark_[w] == marked_) continue;
         if (d[0] == ~0u)
-          for (int x = 0; x < 2; x++) d[x] = a_[2 * (size_t)c + x], out[x] = costs_(c, d[x]);
+          for (int x = 0; x < 2; x++) {
+            d[x] = a_[2 * (size_t)c + x];
+            if (!is_fixed(where_, c, d[x])) out[x] = costs_(c, d[x]);
+          }
         const int32_t price = near_.cost[(size_t)c * near_.width + q];
+        const int64_t most = std::max(out[0], out[1]) - price - won;
         for (int y = 0; y < 2; y++) {
           const uint32_t z = a_[2 * (size_t)w + y];
-          const int64_t part = (int64_t)costs_(w, z) - price;
+          if (is_fixed(where_, w, z)) continue;
+          const int64_t in = costs_(w, z);
+          if (in + most <= 0) continue;
           for (int x = 0; x < 2; x++) {
+            const int64_t left = in - price + out[x];
+            if (left <= won) continue;
             const int32_t closing = costs_(d[x], z);
-            const int64_t g = part + out[x] - closing;
-            if (g <= won || closing == forbidden || is_fixed(where_, c, d[x]) || is_fixed(where_, w, z)) continue;
-            won = g, c1 = c, d1 = d[x], c2 = w, d2 = z;
+            if (left - closing <= won || closing == forbidden) continue;
+            won = left - closing, c1 = c, d1 = d[x], c2 = w, d2 = z;
           }
         }
       }
