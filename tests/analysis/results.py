@@ -46,7 +46,8 @@ PROBLEMS: Mapping[str, tuple[Callable[[], Any], str, dict[str, Any]]] = {
     "paths": (lambda: [[0, 1, 9], [9, 0, 1], [1, 9, 0]], "held-karp", {
         "path": "open", "objective": "latency", "count": True, "best": 4}),
     "infeasible": (lambda: [[0, 1, np.inf], [1, 0, np.inf], [np.inf, 1, 0]], "held-karp", {}),
-    "ants": (lambda: uniform_tsp(30), "ant-colony", {"colonies": 3, "optimum": 100, "stop": {"iterations": 8}}),
+    "ants": (lambda: uniform_tsp(30), "ant-colony",
+             {"colonies": 3, "bound": False, "optimum": 100, "stop": {"iterations": 8}}),
     "batch": (lambda: np.array(BATCH), "held-karp", {}),
     "tree": (lambda: road_steiner(60, 7), "steiner-kmb", {"mode": "kmb", "matrix": True}),
     "best tree": (lambda: road_steiner(400, 40), "steiner-kmb", {"mode": "best"}),

@@ -31,7 +31,7 @@ def folder(tmp_path_factory):
     options = {"device": "cpu", "threads": 1}
     solve = hpcsolve_package.solve
     solve(SQUARE, output=path / "n=4.h5", path="open", start=1, **options)
-    ants = {"seed": 3, "stop": {"iterations": 2}, "colonies": 2, "optimum": 10, **options}
+    ants = {"seed": 3, "stop": {"iterations": 2}, "colonies": 2, "bound": False, "optimum": 10, **options}
     solve(SQUARE, "ant-colony", output=path / "n=10.h5", **ants)
     solve(path / "large.csv", output=path / "n=3.h5", **options)
     from scipy.sparse import csr_array

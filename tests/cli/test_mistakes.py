@@ -77,7 +77,8 @@ COMMANDS = {  # command -> part of its only line, after the exit code where it i
     "run half.toml": 'half.toml:3: seed: "1.." is not a range; give both ends as whole numbers: "1..20"',
     "sweep half.toml": 'half.toml:3: seed: "1.." is not a range; give both ends as whole numbers: "1..20"',
     "run quotes.toml": 'quotes.toml:1: not a valid TOML file: Invalid value at column 13; write algorithm = "held-karp',
-    "run start.toml": "start.toml:4: ant-colony.start: ant-colony has no such key: it is a key of held-karp; remove it",
+    "run start.toml": "start.toml:4: ant-colony.start: ant-colony has no such key: it is a key of held-karp and "
+    "edge-assembly; remove it",
     "run trucks.toml": "ant-colony.vehicles: unknown key; hpcsolve does not solve vehicle routing (several vehicles,",
     "run job.toml --set held-karp.prizes=3": "unknown key; hpcsolve does not solve prize collecting",
     "run job.toml --demands d.csv": "unknown option --demands; hpcsolve does not solve vehicle routing",
@@ -199,7 +200,8 @@ CALLS = {  # what is called in Python -> part of the message
         lambda: package.load(package.load("r.h5")), "load: expected a path (text or os.PathLike), got Result"),
     "a number that is collected": (lambda: package.collect(5), "collect: expected names of files, got int"),
     "vehicles": (lambda: package.solve(SQUARE, "ant-colony", vehicles=3), "hpcsolve does not solve vehicle routing"),
-    "a key of held-karp": (lambda: package.solve(SQUARE, "ant-colony", start=1), "it is a key of held-karp; remove it"),
+    "a key of held-karp": (
+        lambda: package.solve(SQUARE, "ant-colony", start=1), "it is a key of held-karp and edge-assembly; remove it"),
     "a path of query A": (lambda: solve_roads(queries=[[1, 2]]).path("A"), "there is no query 'A'; they are numbered "),
     "an unknown key of random sources": (
         lambda: solve_roads(sources={"randm": 2}), "shortest-paths.sources: unknown key randm"),

@@ -14,8 +14,8 @@ from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.generate.tsp import random_matrix
 
 PLANES, ORDERS, BATCH = "held_karp/held_karp", "held_karp/orders", "held_karp/batch"
-BOUNDED = ["ants/best_tours", "ants/max_min", "held_karp/bounds", "held_karp/descent",
-           "held_karp/layers", "tours/k_opt"]
+BOUNDED = ["held_karp/bounds", "held_karp/descent", "held_karp/layers", "host/assignment", "host/edge_assembly",
+           "host/first_tour", "host/near_cities", "host/near_clusters", "host/one_tree", "tours/k_opt"]
 PLAIN = 'instance = { generate = "random-matrix", n = 20, seed = 1 }\n[held-karp]\n'
 MANY = PLAIN.replace("20", "32")
 FILE = 'instance = "a.tsp"\n[held-karp]\n'
