@@ -70,7 +70,7 @@ def kind_of(stated: Assembly) -> Kind:
 
 
 def blocks_at_once(info: DeviceInfo, own: int) -> int:
-    """Return how many first tours are improved at a time: on a CPU one a thread, on a GPU all of this rank's."""
+    """Return how many first tours are improved at a time: on a CPU one per thread, on a GPU all of this rank's."""
     return max(1, min(info.threads, own) if info.kind == "cpu" else own)
 
 
