@@ -25,6 +25,7 @@ JOBS = {
     "ants": """algorithm = "ant-colony"
 instance = { generate = "uniform-tsp", n = 120, seed = 1 }
 [ant-colony]
+bound = false
 colonies = 4
 [stop]
 iterations = 300

@@ -49,7 +49,7 @@ class Job:
             return None
 
 
-ANTS = {"colonies": 4, "ants": 6, "migration": 3}
+ANTS = {"colonies": 4, "ants": 6, "migration": 3, "bound": False}
 MANY = {"sources": list(range(1, 60))}
 REDUCED = {"reduce": ["count", "nearest", "sum", "farthest"], "cutoffs": [9000.0], "k": 2}
 SOME = np.random.default_rng(3).integers(0, 400, (60, 2)).tolist()

@@ -174,7 +174,7 @@ STICKY = str(Path(__file__).parent / "sticky_program.py")
 MATRIX, GRAPH = "instance = { generate = 'random-matrix', n = 15, high = 30 }", "instance = { generate = 'road-"
 JOBS = {
     "held-karp": MATRIX,
-    "ant-colony": f"{MATRIX}\n[stop]\niterations = 9",
+    "ant-colony": f"{MATRIX}\n[ant-colony]\nbound = false\n[stop]\niterations = 9",
     "shortest-paths": f"{GRAPH}graph', n = 300 }}\n[shortest-paths]\nsources = [1, 2, 3]",
     "steiner-kmb": f"{GRAPH}steiner', n = 300, terminals = 9 }}\n[steiner-kmb]\nmode = 'kmb'",
 }

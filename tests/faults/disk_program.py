@@ -33,6 +33,7 @@ instance = { generate = "uniform-tsp", n = 12, seed = 1 }
 threads = 1
 [ant-colony]
 ants = 4
+bound = false
 [stop]
 iterations = 6
 """,

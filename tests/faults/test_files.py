@@ -250,6 +250,7 @@ TWICE = """algorithm = "ant-colony"
 instance = { generate = "uniform-tsp", n = 50, seed = 1 }
 output = "out.h5"
 threads = 1
+ant-colony.bound = false
 [stop]
 iterations = 150
 """

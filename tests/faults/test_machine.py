@@ -98,6 +98,7 @@ FLAGS = "-x c++ -std=c++17 -O0 -march=native -fopenmp -ffp-contract=off -fPIC -s
 
 TIMED = """algorithm = "ant-colony"
 instance = { generate = "uniform-tsp", n = 50, seed = 1 }
+ant-colony.bound = false
 [stop]
 seconds = 1.0
 """
@@ -130,6 +131,7 @@ instance = { generate = "uniform-tsp", n = 12, seed = 1 }
 output = "out.h5"
 [ant-colony]
 ants = 4
+bound = false
 [stop]
 iterations = 40
 """

@@ -19,6 +19,7 @@ instance = { generate = "uniform-tsp", n = 50, seed = 1 }
 output = "out.h5"
 threads = 1
 [ant-colony]
+bound = false
 colonies = 4
 [stop]
 iterations = 50

@@ -198,6 +198,7 @@ output = "out.h5"
 device = "cpu"
 threads = 1
 [ant-colony]
+bound = false
 colonies = 3
 [stop]
 iterations = 150

@@ -25,7 +25,7 @@ from tests.steiner_oracle import hypercube
 JOBS = {
     "layers": 'algorithm = "held-karp"\ninstance = { generate = "random-matrix", n = 10 }\n',
     "colonies": 'algorithm = "ant-colony"\ninstance = { generate = "uniform-tsp", n = 5 }\n[ant-colony]\ncolonies = 1\n'
-                "ants = 1\n[stop]\niterations = 60\n",
+                "ants = 1\nbound = false\n[stop]\niterations = 60\n",
     "rows": 'algorithm = "steiner-kmb"\ninstance = { generate = "road-steiner", n = 12, terminals = 4 }\n'
             '[steiner-kmb]\nmode = "kmb"\n',
     "rounds": 'algorithm = "steiner-kmb"\ninstance = "cube.stp"\n[steiner-kmb]\nmode = "best"\nshakes = 1\n',
@@ -42,8 +42,8 @@ FORGED = {
     "colonies": JOBS["colonies"].replace("n = 5", "n = 12").replace("= 60", "= 5"),
     "ant system": JOBS["colonies"].replace("n = 5", "n = 12").replace("ants = 1", "ants = 2\nvariant = 'ant-system'")
                   .replace("= 60", "= 5"),
-    "tours": 'algorithm = "edge-assembly"\ninstance = { generate = "uniform-tsp", n = 12 }\n[edge-assembly]\n'
-             "population = 4\n[stop]\niterations = 5\n",
+    "tours": 'algorithm = "edge-assembly"\ninstance = { generate = "uniform-tsp", n = 200 }\n[edge-assembly]\n'
+             "population = 8\nbound = false\n[stop]\niterations = 5\n",
     "distances": 'algorithm = "shortest-paths"\ninstance = { generate = "road-graph", n = 55 }\n[shortest-paths]\n'
                  'sources = "all"\npredecessors = true\n',
     "paths": 'algorithm = "shortest-paths"\ninstance = { generate = "road-graph", n = 55 }\n[shortest-paths]\n'

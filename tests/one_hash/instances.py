@@ -45,7 +45,7 @@ def _listed(count: int, least: int = 1) -> str:
 
 
 def _ants(iterations: int, rest: str = "") -> str:
-    return f"[ant-colony]\ncolonies = 5\n{rest}\n[stop]\niterations = {iterations}"
+    return f"[ant-colony]\nbound = false\ncolonies = 5\n{rest}\n[stop]\niterations = {iterations}"
 
 
 def _tours(population: int, iterations: int | None = None) -> str:

@@ -16,6 +16,7 @@ instance = { generate = "clustered-tsp", n = 300, seed = 7, clusters = 9 }
 device = "cpu"
 threads = 1
 [ant-colony]
+bound = false
 colonies = 4
 [stop]
 iterations = 300
