@@ -18,8 +18,8 @@ NEAR = 8
 CITIES_AT_ONCE = 20_000
 """Cities of the first tours that a thread improves before the ranks agree on whether to go on: about 0.2 s of work."""
 A_FIRST_TOUR, A_PAIR, A_PAIR_OF_PAIRED, OF_BOUND, AN_AREA, A_TOUR_OF_AREA = 20, 88, 135, 565, 170, 21
-"""Bytes per node that functions of the host hold: of a first tour, of a pair of tours that is changed (for each thread;
-where costs are asymmetric there are more AB-cycles), of the bound, of an area, and of each tour of its population."""
+"""Bytes per node that functions of the host hold for a first tour, for a pair of tours on each thread (with symmetric
+costs, and with asymmetric ones, which have more AB-cycles), for the bound, for an area, and for each of its tours."""
 OF_CHANGES, CHANGES_PASSED = 0.6, 3
 """Bytes per node of each tour: the edges that leave and come in a generation, and the same as ranks pass them on."""
 ROWS_AT_ONCE = 2 * 8 * 256

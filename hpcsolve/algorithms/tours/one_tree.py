@@ -36,7 +36,7 @@ MANY = 10_000
 MOST_ASSIGNED = 5000
 """Cities up to which the assignment problem is solved, in seconds."""
 STEPS = ((500, 1000), (MANY, 300), (500_000, 100))
-"""Up to so many cities, exclusively, an ascent takes so many steps; `FEWEST_STEPS` of more cities."""
+"""Pairs of a number of cities and the steps of an ascent for fewer cities. Of more cities it has `FEWEST_STEPS`."""
 FEWEST_STEPS = 60
 
 
