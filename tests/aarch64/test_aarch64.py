@@ -5,6 +5,7 @@ import pytest
 from tests.aarch64.check import check, missing
 
 
+@pytest.mark.timeout(900)  # minutes of a quiet machine: every kernel and function is compiled twice
 def test_kernels_give_the_same_bits_on_arm(tmp_path):
     if reason := missing():
         pytest.skip(reason)

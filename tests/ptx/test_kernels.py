@@ -22,6 +22,7 @@ def ptx(tmp_path_factory):
         pytest.skip(f"nvcc's code cannot be executed: {reason}")
 
 
+@pytest.mark.timeout(900)  # minutes of a quiet machine: nvcc compiles every kernel
 def test_every_kernel_runs_without_a_fault_and_is_right(ptx, capsys):
     with ThreadPoolExecutor(2) as pool:
         assert check.check_kernels(ptx, pool, [1], {"ptx_blocks": 3}) == ""

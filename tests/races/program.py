@@ -249,6 +249,8 @@ CASES: dict[str, Callable[[Device], None]] = {
     "tour-bounds": tour_bounds,
 }
 """What is run, by name. Together they launch every kernel."""
+WITHOUT_KERNELS = ("near nodes", "edge assembly", "tour-bounds")
+"""Cases that call functions of the host alone, whatever the device."""
 
 
 def run_planted(name: str) -> None:
