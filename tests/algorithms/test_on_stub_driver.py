@@ -41,14 +41,14 @@ def test_on_the_cuda_device(nvcc, chosen, resident, stub, run_process):
 
 THREADS = """
 import hpcsolve
-from hpcsolve.algorithms.steiner_kmb import setting
+from hpcsolve.device import host
 from hpcsolve.problems.generate.graph import power_law_steiner
 opened = []
-class Noted(setting.HostDevice):
+class Noted(host.HostDevice):
     def __init__(self, threads):
         opened.append(threads)
         super().__init__(threads)
-setting.HostDevice = Noted
+host.HostDevice = Noted
 instance = power_law_steiner(n=90, edges=250, terminals=15)
 for keys in {}, {"threads": 3}:
     hpcsolve.solve(instance, "steiner-kmb", device="cuda", mode="best", shakes=0, **keys)

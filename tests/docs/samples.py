@@ -64,7 +64,8 @@ def _problems(folder: Path) -> Iterator[tuple[Any, str, dict[str, Any]]]:
     yield costs, "held-karp", {"objective": "lexicographic"}
     yield costs, "held-karp", {"method": "bounded", "stop": {"memory": 500}}
     yield REPOSITORY / "jobs" / "eu-capitals.tsp", "held-karp", {"method": "bounded", "stop": {"seconds": 1e-3}}
-    yield costs, "ant-colony", {"colonies": 2, "optimum": 100, "stop": {"iterations": 5}}
+    yield costs, "ant-colony", {"colonies": 2, "optimum": 100, "bound": False, "stop": {"iterations": 5}}
+    yield costs, "edge-assembly", {"population": 4}
     yield _town(None), "shortest-paths", {"sources": [1, 2], "predecessors": True}
     yield _town(None), "shortest-paths", {"sources": [1, 2], "voronoi": True}
     for weight in (0.5, 2**40, 1 / 3):  # 32-bit, 64-bit, no common scale

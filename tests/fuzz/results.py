@@ -23,6 +23,8 @@ JOBS = {
     "infeasible": ('algorithm = "held-karp"\ninstance = "split.csv"\n'),
     "ants": ('algorithm = "ant-colony"\ninstance = { generate = "uniform-tsp", n = 9 }\n[ant-colony]\ncolonies = 2\n'
              "[stop]\niterations = 3\n"),
+    "population": ('algorithm = "edge-assembly"\ninstance = { generate = "uniform-tsp", n = 9 }\n[edge-assembly]\n'
+                   "population = 4\n[stop]\niterations = 3\n"),
     "tree": ('algorithm = "steiner-kmb"\ninstance = { generate = "road-steiner", n = 20, terminals = 4 }\n'
              '[steiner-kmb]\nmode = "kmb"\nmatrix = true\n'),
     "best": ('algorithm = "steiner-kmb"\ninstance = { generate = "road-steiner", n = 30, terminals = 6 }\n'),
