@@ -265,7 +265,8 @@ def compile_only(planted: bool) -> None:
     """Fill the compile cache."""
     with planted_sources() if planted else nullcontext():
         folder = build.source_folder()
-        for source in sorted(path for kind in (["planted.cu"] if planted else ["*.cu", "*.cpp"]) for path in folder.rglob(kind)):
+        patterns = ["planted.cu"] if planted else ["*.cu", "*.cpp"]
+        for source in sorted(path for pattern in patterns for path in folder.rglob(pattern)):
             build.host_library(source.relative_to(folder).with_suffix("").as_posix())
 
 
