@@ -38,7 +38,7 @@ class StopCriteria(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rena
     Attributes
     ----------
     seconds
-        Time since the start of the search, in seconds (with `hpcsolve solve --seconds`: of the command).
+        Seconds since the start of the search (of `hpcsolve solve --seconds`: of the command, but for compiling).
     target
         A cost that is good enough, in the instance's own unit.
     iterations

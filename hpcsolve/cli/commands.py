@@ -159,7 +159,7 @@ COMMANDS = (
         argument("--algorithm", metavar="NAME",
                  help="held-karp, edge-assembly, ant-colony, steiner-kmb or shortest-paths"),
         argument("--seconds", type=seconds, metavar="S",
-                 help="time limit of a search, from the start of the command on (default 60)"),
+                 help="time limit of a search, from the start of the command on, without compiling (default 60)"),
         several("--set", "KEY=VALUE", "a key of the job; may be repeated"),
         argument("--write-job", metavar="JOB.toml", help="keep the job, for hpcsolve run"),
         *SOLVING,

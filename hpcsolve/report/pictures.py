@@ -81,9 +81,10 @@ def search_pictures(result: Result) -> Iterator[Picture]:
         more = ", and the seconds of the kernels" if "seconds" in groups["layers"] else ""
         yield Picture(plot.plot_layers, f"The number of states by the size of their sets{more}.")
     if "history" in groups:
-        tree = kind_of_answer(result) == "tree"
-        more = "by round of the search, and the lower bound" if tree else "also of each colony, and its best tour"
-        yield Picture(plot.plot_convergence, f"The best cost so far, {more}.")
+        mean = "" if kind_of_answer(result) == "tree" else ", the mean of all tours"
+        colonies = ", also the best of each colony" if "colonies" in groups else ""
+        bound = "" if np.isnan(result.lower_bound) else ", and the lower bound"
+        yield Picture(plot.plot_convergence, f"The best cost so far{mean}{colonies}{bound}.")
     costs = result.contents.value("colonies", "cost")
     if costs is not None and len(costs) > 1:
         yield Picture(plot.plot_colonies, f"The best cost of each of {len(costs)} colonies.")

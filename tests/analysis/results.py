@@ -48,6 +48,7 @@ PROBLEMS: Mapping[str, tuple[Callable[[], Any], str, dict[str, Any]]] = {
     "infeasible": (lambda: [[0, 1, np.inf], [1, 0, np.inf], [np.inf, 1, 0]], "held-karp", {}),
     "ants": (lambda: uniform_tsp(30), "ant-colony",
              {"colonies": 3, "bound": False, "optimum": 100, "stop": {"iterations": 8}}),
+    "population": (lambda: uniform_tsp(60), "edge-assembly", {"population": 5}),
     "batch": (lambda: np.array(BATCH), "held-karp", {}),
     "tree": (lambda: road_steiner(60, 7), "steiner-kmb", {"mode": "kmb", "matrix": True}),
     "best tree": (lambda: road_steiner(400, 40), "steiner-kmb", {"mode": "best"}),

@@ -171,13 +171,24 @@ def test_convergence_and_colonies(results, pyplot):
     history, costs = result.table("history"), result.table("colonies")["cost"]
     lines = {line.get_label(): line for line in plot.plot_convergence(result).lines}
     assert np.array_equal(lines["best so far"].get_ydata(), history["best"])
-    assert np.array_equal(lines["mean of the iteration"].get_ydata(), history["mean"])
+    assert np.array_equal(lines["mean of all tours"].get_ydata(), history["mean"])
     assert np.array_equal(lines["best tour of a colony"].get_ydata(), costs)
     assert np.array_equal(lines["best so far of a colony"].get_ydata()[:-1], colony_costs(result, 0))
     drawn = [line.get_xydata()[-1] for line in plot.plot_convergence(result).lines if line.get_color() == SKY]
     assert sorted(map(tuple, drawn)) == sorted((7, cost) for cost in costs), "a line a colony, up to the last iteration"
     assert set(lines["optimum that the job names"].get_ydata()) == {100}
     assert np.array_equal(plot.plot_colonies(result).lines[0].get_ydata(), costs)
+
+
+def test_convergence_of_a_population(results, pyplot):
+    result = results("population")
+    drawn = plot.plot_convergence(result)
+    lines = {line.get_label(): line.get_ydata() for line in drawn.lines}
+    assert set(lines) == {"best so far", "mean of all tours", "lower bound"}
+    assert np.array_equal(lines["best so far"], result.history["best"])
+    assert np.array_equal(lines["mean of all tours"], result.history["mean"])
+    assert set(lines["lower bound"]) == {result.lower_bound}
+    assert drawn.get_xlabel().startswith("generation")
 
 
 def test_convergence_of_a_tree(results, pyplot):

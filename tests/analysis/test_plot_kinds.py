@@ -15,7 +15,7 @@ from hpcsolve.errors import EnvironmentFault, InputError
 from tests.analysis.results import BATCH_COSTS, FRIENDS, PROBLEMS, changed, hostile
 
 DRAWN = {  # function -> the results that it draws
-    plot.plot_tour: {"tour", "path", "paths", "ants"},
+    plot.plot_tour: {"tour", "path", "paths", "ants", "population"},
     plot.plot_batch: {"batch"},
     plot.plot_tree: {"tree", "best tree", "exact tree", "tree of names"},
     plot.plot_distances: {"distances", "distances of names", "nearest"},
@@ -23,14 +23,15 @@ DRAWN = {  # function -> the results that it draws
     plot.plot_matrix: {"distances", "distances of names", "nearest", "targets", "tree"},
     plot.plot_path: {"queries", "queries of names"},
     plot.plot_reductions: {"reductions", "reductions of names"},
-    plot.plot_convergence: {"ants", "best tree", "exact tree"},
+    plot.plot_convergence: {"ants", "population", "best tree", "exact tree"},
     plot.plot_colonies: {"ants"},
     plot.plot_layers: {"tour", "paths", "exact tree"},
     plot.plot_ranks: set(PROBLEMS),
 }
 OWN = {
     "batch": "plot_batch",
-    "tour": "plot_tour", "path": "plot_tour", "paths": "plot_tour", "ants": "plot_tour", "tree": "plot_tree",
+    "tour": "plot_tour", "path": "plot_tour", "paths": "plot_tour", "ants": "plot_tour", "population": "plot_tour",
+    "tree": "plot_tree",
     "best tree": "plot_tree", "exact tree": "plot_tree", "tree of names": "plot_tree",
     "distances": "plot_distances", "distances of names": "plot_distances", "nearest": "plot_voronoi",
     "reductions": "plot_reductions", "reductions of names": "plot_reductions",

@@ -24,6 +24,8 @@ NAMED_COLONIES = 40
 """Colonies up to which each has a tick."""
 SIZES = {"size": "terminals of a set", "mid_cities": "mid cities of a set", "cities": "cities of a set"}
 """Labels of the axis, by the dataset of `/layers` that has the size of each layer's sets."""
+STEPS = {"ant-colony": "iteration", "edge-assembly": "generation (of many cities: round)", "steiner-kmb": "round"}
+"""What a step of `/history` is, by algorithm."""
 OTHER = "other work"
 """The algorithm's time outside kernels, copies and waiting: Python, numpy and messages."""
 PHASES = {
@@ -44,8 +46,8 @@ NAMED_RANKS = 16
 def plot_convergence(result: Result, axes: Axes | None = None) -> Axes:
     """Draw the cost of the best answer so far.
 
-    Of ant colonies, draw also a line for each colony, its best tour, and the mean of each iteration. Of a Steiner tree,
-    draw also the lower bound.
+    Draw also the lower bound, and of tours the mean of each step. Of ant colonies, draw also each one and
+    its best tour.
 
     Parameters
     ----------
@@ -55,16 +57,17 @@ def plot_convergence(result: Result, axes: Axes | None = None) -> Axes:
     Raises
     ------
     InputError
-        The result has no `/history`, which ant colonies and Steiner trees of mode "best" have.
+        The result has no `/history`, which edge assembly, ant colonies and Steiner trees of mode "best" have.
     EnvironmentFault
         matplotlib is not installed.
     """
     step, best = (canvas.column(result, "history", name, "plot_convergence") for name in ("step", "best"))
     axes = canvas.axes_for(axes)
-    draw, unit = (_draw_tree, "round") if canvas.kind_of_answer(result) == "tree" else (_draw_ants, "iteration")
-    draw(result, axes)
+    (_draw_tree if canvas.kind_of_answer(result) == "tree" else _draw_tours)(result, axes)
+    if not np.isnan(result.lower_bound):
+        axes.axhline(result.lower_bound, color=canvas.GREEN, linestyle="--", linewidth=1, label="lower bound")
     axes.step(step, best, where="post", color=canvas.BLUE, linewidth=1.6, label="best so far", zorder=3)
-    axes.set(xlabel=unit, ylabel="cost (the instance's own unit)")
+    axes.set(xlabel=STEPS[result.algorithm], ylabel="cost (the instance's own unit)")
     axes.legend(fontsize="small")
     seconds = result.contents.value("history", "seconds")
     after = f" after {float(seconds[-1]):.3g} s" if seconds is not None and len(seconds) else ""
@@ -73,26 +76,25 @@ def plot_convergence(result: Result, axes: Axes | None = None) -> Axes:
 
 
 def _draw_tree(result: Result, axes: Axes) -> None:
-    """Draw the rounds that found a lighter tree, and the lower bound."""
+    """Draw the rounds that found a lighter tree."""
     from matplotlib.ticker import MaxNLocator
 
     step, best = (canvas.column(result, "history", name, "plot_convergence") for name in ("step", "best"))
     lighter = np.diff(best, prepend=np.inf) < 0
     axes.plot(step[lighter], best[lighter], "o", color=canvas.BLUE, markersize=4, label="a lighter tree")
-    axes.axhline(result.lower_bound, color=canvas.GREEN, linestyle="--", linewidth=1, label="lower bound")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
-def _draw_ants(result: Result, axes: Axes) -> None:
-    """Draw the mean of each iteration, the colonies and their best tours, and the optimum if the job names it."""
+def _draw_tours(result: Result, axes: Axes) -> None:
+    """Draw the mean of each step, the colonies and their best tours, and the optimum if the job names it."""
     step, mean = (canvas.column(result, "history", name, "plot_convergence") for name in ("step", "mean"))
-    axes.plot(step, mean, "-", color=canvas.ORANGE, linewidth=1, label="mean of the iteration")
+    axes.plot(step, mean, "-", color=canvas.ORANGE, linewidth=1, label="mean of all tours")
     _draw_colonies(result, axes, int(step[-1]))
     found, costs = (result.contents.own("colonies", name) for name in ("iteration", "cost"))
     if found is not None and costs is not None:
         axes.plot(found, costs, "o", color=canvas.VERMILION, markersize=4, label="best tour of a colony", zorder=4)
     if (optimum := _optimum(result)) is not None:
-        axes.axhline(optimum, color=canvas.GREEN, linestyle="--", linewidth=1, label="optimum that the job names")
+        axes.axhline(optimum, color=canvas.PURPLE, linestyle="--", linewidth=1, label="optimum that the job names")
 
 
 def _draw_colonies(result: Result, axes: Axes, last: int) -> None:
