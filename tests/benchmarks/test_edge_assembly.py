@@ -43,6 +43,8 @@ def solve_problem(parameters, problem):
     return list(range(1, n + 1))
 """
 EAX = r"""
+#include <unistd.h>
+
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -78,6 +80,8 @@ int main(int count, char **words) {
   for (int city : order) std::fprintf(best, "%d ", city + 1);
   std::fprintf(best, "\n");
   std::fclose(best);
+  std::fflush(stdout);
+  usleep(300000);  // while its memory is looked at
 }
 """
 
