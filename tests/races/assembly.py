@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hpcsolve.algorithms.edge_assembly.first_tours import FirstTours, with_reduced_costs
 from hpcsolve.algorithms.tours.cities import kernel_cities
 from hpcsolve.algorithms.tours.near import near_lists, with_clusters
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 from hpcsolve.problems.tsp import from_matrix, from_points
 
-ASSEMBLY, SQUARES, FIRST = "host/edge_assembly", "host/squares", "host/first_tour"
+ASSEMBLY, SQUARES = "host/edge_assembly", "host/squares"
 
 
 def edge_assembly(device: Device) -> None:
@@ -23,11 +24,12 @@ def edge_assembly(device: Device) -> None:
     rng = np.random.default_rng(5)
     places = rng.integers(0, 4, (300, 2)) * 1000.0 + rng.integers(0, 30, (300, 2))
     for tsp in (from_points(places, "EUC_2D", "some", np.arange(300)), from_matrix(rng.integers(0, 99, (60, 60)))):
-        cities = kernel_cities(tsp, [(1, 2)])
+        cities = with_reduced_costs(host, kernel_cities(tsp, [(1, 2)]))
         lists = with_clusters(host, cities, near_lists(host, cities, 6, 1))
         instance = {"where": cities.arguments(), "near": lists.arguments()}
-        tours, streams = np.empty((4, cities.nodes), np.uint32), np.arange(4, dtype=np.uint64)
-        host.call(FIRST, "first_tour_construct", **instance, count=4, streams=streams, threads=2, tours=tours)
+        first = FirstTours(host, cities, lists, 1, cities.costs_of)
+        tours = first.by_boruvka([0, 1]) if cities.assigned is None else first.patched([0, 1])
+        tours = np.concatenate([tours, first.by_boruvka([2, 3])])
         before = cities.costs_of(tours)
         assert (_generations(host, instance, tours) == cities.costs_of(tours) - before).all()
         _areas(host, instance, tours[0])

@@ -11,6 +11,7 @@ compare integers, and random numbers are keyed by seed, generation and pair.
 
 parameters.py  what the user asks for, and the statement of a job
 few.py         all tours of a few cities
+first_tours.py the tours that a population begins with
 population.py  a population over ranks, and its generations (functions: cuda_src/host/edge_assembly.cpp)
 areas.py       one large tour, and its rounds of areas (functions: cuda_src/host/squares.cpp)
 setting.py     what both work with

@@ -15,9 +15,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from hpcsolve.algorithms.edge_assembly.first_tours import Tours, stream_words
 from hpcsolve.algorithms.edge_assembly.parameters import AREA, CITIES_A_SHARE, LEAST_PERCENT, TAKEN
-from hpcsolve.algorithms.edge_assembly.population import entropy_table, first_tours, stream_words
-from hpcsolve.algorithms.edge_assembly.setting import Found, Keys, Setting, Tours
+from hpcsolve.algorithms.edge_assembly.population import entropy_table
+from hpcsolve.algorithms.edge_assembly.setting import Found, Keys, Setting
 from hpcsolve.algorithms.tours.stop import NO_TOUR
 from hpcsolve.checkpoint.saved import ANY_COUNT, Saved
 from hpcsolve.checkpoint.store import Part, part
@@ -136,11 +137,8 @@ class Areas:
         setting = self.setting
 
         def made() -> tuple[Tours, int]:
-            if setting.given is None:
-                tours = first_tours(setting.host, setting.cities, setting.lists, setting.seed, [0])
-            else:
-                tours = setting.given[None].copy()
-            return tours[0], int(setting.improve(tours)[0])
+            tours, lengths = setting.first.improved([0], setting.given)
+            return tours[0], int(lengths[0])
 
         self.tour, self.length = setting.comm.bcast(made() if setting.comm.rank == 0 else (np.empty(0, np.uint32), 0))
         self.round = 0

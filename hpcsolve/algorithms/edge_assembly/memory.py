@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from hpcsolve.algorithms.edge_assembly.parameters import AREA, Assembly
 from hpcsolve.algorithms.edge_assembly.population import first_capacity
 from hpcsolve.algorithms.tours.k_opt import KOpt
+from hpcsolve.algorithms.tours.one_tree import MOST_ASSIGNED
 from hpcsolve.device.base import DeviceInfo
 from hpcsolve.problems.distances import ON_THE_GLOBE
 
@@ -114,8 +115,9 @@ def need_of(kind: Kind, n: int, size: int, own: int, info: DeviceInfo) -> Need:
         host = max(bounding if bound else 0, lists + tours + max(first + made, made, working + beside))
         return Need(device, host + 8 * own, cities + lists)
     renumbering = ROWS_AT_ONCE * n - lists if kind.matrix else 0
+    reducing = 4 * n * n - lists if kind.paired and n <= MOST_ASSIGNED else 0  # a second matrix
     phases = (
-        (0, renumbering, 0), (0, bounding - bound, bound), (scratch, lists + tours + made, first),
+        (0, renumbering, 0), (0, reducing, 0), (0, bounding - bound, bound), (scratch, lists + tours + made, first),
         (scratch + uploaded, lists + tours + made, 0), (scratch, lists + tours + beside, working),
     )  # of each: what the device holds, arrays of Python, and what a function of the host holds
     device = max(held + function for held, _, function in phases)

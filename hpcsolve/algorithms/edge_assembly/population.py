@@ -13,7 +13,6 @@ converged.
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -22,17 +21,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hpcsolve.algorithms.edge_assembly.first_tours import Tours, stream_words
 from hpcsolve.algorithms.edge_assembly.parameters import CITIES_A_SHARE, LEAST_PERCENT, TAKEN
-from hpcsolve.algorithms.edge_assembly.setting import Found, Keys, Setting, Tours
-from hpcsolve.algorithms.tours.cities import Cities
-from hpcsolve.algorithms.tours.near import NearLists
+from hpcsolve.algorithms.edge_assembly.setting import Found, Keys, Setting
 from hpcsolve.algorithms.tours.stop import NO_TOUR
 from hpcsolve.checkpoint.saved import Saved
 from hpcsolve.checkpoint.store import Part, part
 from hpcsolve.device.host import HostDevice
 from hpcsolve.parallel.comm import Request, even_shares
 
-ASSEMBLY_FILE, FIRST_TOUR_FILE = "host/edge_assembly", "host/first_tour"
+ASSEMBLY_FILE = "host/edge_assembly"
 IDLE_SINGLE, IDLE_SETS = 10, 50
 """Generations without a better best tour after which children are made of sets, and after which the search ends."""
 ENTROPY_BITS = 20
@@ -41,20 +39,6 @@ SINGLE, SETS = 0, 1
 EMPTY = np.uint64(2**64 - 1)
 PLACES_OF_NODE = 6
 """The first table of counts has so many places for each node, twice as many as tours usually have edges. It grows."""
-
-
-def stream_words(words: str, count: int) -> NDArray[np.uint64]:
-    """Return numbers of 64 random bits that follow from a text."""
-    return np.frombuffer(hashlib.shake_256(words.encode()).digest(8 * count), "<u8").astype(np.uint64)
-
-
-def first_tours(host: HostDevice, cities: Cities, lists: NearLists, seed: int, numbers: Sequence[int]) -> Tours:
-    """Return tours by quick Boruvka in a random order, each by random numbers of its own number."""
-    tours = np.empty((len(numbers), cities.nodes), np.uint32)
-    streams = np.concatenate([stream_words(f"edge-assembly {seed} tour {number}", 1) for number in numbers])
-    host.call(FIRST_TOUR_FILE, "first_tour_construct", where=cities.arguments(), near=lists.arguments(),
-              count=len(tours), streams=streams, threads=host.info.threads, tours=tours)
-    return tours
 
 
 def entropy_table(population: int) -> NDArray[np.int64]:
@@ -181,18 +165,11 @@ class Population:
                 return
             some = left[: self.setting.tours_at_once]
             if len(some):
-                self.tours[some], self.lengths[some] = self._first_tours([row + one for one in some.tolist()])
+                numbers = [row + one for one in some.tolist()]
+                self.tours[some], self.lengths[some] = self.setting.first.improved(numbers, self.setting.given)
                 self.made[some] = True
             done = sum(self.setting.comm.allgather(int(self.made.sum())))
             yield int(self.lengths.min(initial=NO_TOUR)), f"{done} of {self.size} first tours"
-
-    def _first_tours(self, numbers: Sequence[int]) -> tuple[Tours, NDArray[np.int64]]:
-        """Return tours by quick Boruvka and k-exchanges, and their lengths. Number 0 begins with the given one."""
-        setting = self.setting
-        tours = first_tours(setting.host, setting.cities, setting.lists, setting.seed, numbers)
-        if setting.given is not None and 0 in numbers:
-            tours[numbers.index(0)] = setting.given
-        return tours, setting.improve(tours)
 
     def _begin(self) -> None:
         """Count the edges of all tours. Collective."""

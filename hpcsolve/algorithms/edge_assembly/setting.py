@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.base import Report
+from hpcsolve.algorithms.edge_assembly.first_tours import FirstTours, Tours
 from hpcsolve.algorithms.edge_assembly.parameters import Assembly, Parameters
 from hpcsolve.algorithms.tours.cities import NONE, Cities
 from hpcsolve.algorithms.tours.near import NearLists
@@ -20,7 +21,6 @@ from hpcsolve.checkpoint.store import Part
 from hpcsolve.device.host import Given, HostDevice
 from hpcsolve.parallel.comm import Comm, Request
 
-Tours = NDArray[np.uint32]
 Keys = NDArray[np.uint64]
 
 
@@ -53,8 +53,8 @@ class Setting:
         The statement, the instance as the kernels have it, and its candidate lists.
     host
         The cores of this rank.
-    improve
-        Improves tours in place by k-exchanges, (tours, nodes), and returns their lengths.
+    first
+        Makes first tours, and improves them by k-exchanges.
     tours_at_once
         Tours that are made before the ranks agree on whether to go on.
     given
@@ -69,7 +69,7 @@ class Setting:
     seed: int
     stop: SearchStop
     report: Report
-    improve: Callable[[Tours], NDArray[np.int64]]
+    first: FirstTours
     tours_at_once: int
     given: Tours | None = None
 

@@ -23,10 +23,11 @@ from hpcsolve.algorithms.base import (
 from hpcsolve.algorithms.edge_assembly import memory
 from hpcsolve.algorithms.edge_assembly.areas import SQUARES_FILE, Areas
 from hpcsolve.algorithms.edge_assembly.few import best_of_few
+from hpcsolve.algorithms.edge_assembly.first_tours import FIRST_TOUR_FILE, FirstTours, Tours, with_reduced_costs
 from hpcsolve.algorithms.edge_assembly.outcome import HISTORY, Progress
 from hpcsolve.algorithms.edge_assembly.parameters import MOST_WHOLE, Assembly, Parameters, statement
-from hpcsolve.algorithms.edge_assembly.population import ASSEMBLY_FILE, FIRST_TOUR_FILE, Population
-from hpcsolve.algorithms.edge_assembly.setting import Search, Setting, Tours
+from hpcsolve.algorithms.edge_assembly.population import ASSEMBLY_FILE, Population
+from hpcsolve.algorithms.edge_assembly.setting import Search, Setting
 from hpcsolve.algorithms.tours import one_tree
 from hpcsolve.algorithms.tours.cities import LARGEST_COST, Cities
 from hpcsolve.algorithms.tours.k_opt import K_OPT_FILE, KOpt
@@ -48,7 +49,7 @@ from hpcsolve.wording import counted
 A_QUADRANT = 2
 """How many near cities of each quadrant come first in a candidate list."""
 TRIAL_SECONDS = 1.0
-WHOLE_TOUR_FILES = (NEAR_FILE, CLUSTERS_FILE, FIRST_TOUR_FILE, K_OPT_FILE, ASSEMBLY_FILE)
+WHOLE_TOUR_FILES = (NEAR_FILE, CLUSTERS_FILE, FIRST_TOUR_FILE, one_tree.ASSIGNMENT_FILE, K_OPT_FILE, ASSEMBLY_FILE)
 """Kernel files of searches whose tours are merged as a whole, without a lower bound."""
 
 
@@ -56,7 +57,7 @@ class EdgeAssembly(Algorithm):
     """A population of tours, split over the ranks, or one tour whose areas are."""
 
     name, kind, answers, parameters = "edge-assembly", "tsp", (TOUR,), Parameters
-    kernel_files = (*WHOLE_TOUR_FILES, SQUARES_FILE, *(file for file in one_tree.FILES if file != NEAR_FILE))
+    kernel_files = (*WHOLE_TOUR_FILES, SQUARES_FILE, one_tree.ONE_TREE_FILE)
     groups: ClassVar = {"history": HISTORY, "multipliers": MULTIPLIERS}
     files = ("tour",)
 
@@ -128,14 +129,16 @@ class EdgeAssembly(Algorithm):
             cities = comm.once_per_host(stated.cities)
             bound = self._bound(stated, cities, device, comm) if stop.has_bound else None
             stop.bound = None if bound is None else bound.value
+            cities = comm.once_per_host(partial(with_reduced_costs, host, cities)) if cities.paired else cities
             lists = comm.once_per_host(partial(_lists, stated, host, cities))
             stop.shift = cities.shift
             size = stated.population(criteria)
             given = None if stated.given is None else cities.nodes_of(stated.given[None])[0]
             own = 1 if stated.is_large else len(even_shares(size, comm.size)[comm.rank])
             improver = Improver(host if stated.is_large else device, cities, lists, own)
-            setting = Setting(stated, cities, lists, host, comm, seed, stop, report, improver.improve,
-                              improver.tours_at_once, given)
+            first = FirstTours(host, cities, lists, seed, improver.improve)
+            setting = Setting(stated, cities, lists, host, comm, seed, stop, report, first, improver.tours_at_once,
+                              given)
             search: Search = Areas(setting, size) if stated.is_large else Population(setting, size)
             stop.unit = search.unit
             progress = Progress(setting, search)

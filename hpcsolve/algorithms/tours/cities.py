@@ -81,6 +81,9 @@ class Cities:
         Whether tours in the instance are closed. Those of nodes always are.
     start, end
         The given first and last city of an open path, or None.
+    assigned
+        Shape (nodes / 2,), uint32: the pair that follows each in a solution of the assignment problem, if costs are
+        reduced by its dual values; else None.
     """
 
     tsp: Tsp
@@ -95,6 +98,7 @@ class Cities:
     closed: bool = True
     start: int | None = None
     end: int | None = None
+    assigned: NDArray[np.uint32] | None = None
 
     @property
     def paired(self) -> bool:
@@ -149,6 +153,15 @@ class Cities:
         tours = self.tour_of(nodes)
         legs = tours.shape[1] if self.closed else tours.shape[1] - 1
         return np.array([self.tsp.between(tour[:legs], np.roll(tour, -1)[:legs]).sum() for tour in tours], np.int64)
+
+    def less(self, rows: NDArray[np.int64], columns: NDArray[np.int64], assigned: NDArray[np.uint32]) -> Cities:
+        """Return a paired instance whose costs are less by a number for each row and for each column."""
+        assert self.matrix is not None
+        matrix = np.empty_like(self.matrix)
+        for row, costs, low in zip(matrix, self.matrix, rows.tolist()):
+            np.subtract(costs, low + columns, out=row, casting="unsafe")
+        np.fill_diagonal(matrix, 0)
+        return replace(self, matrix=matrix, shift=self.shift + int(rows.sum() + columns.sum()), assigned=assigned)
 
     def _expanded(self, tour: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return a tour of nodes or pairs with the inner cities of its chains."""

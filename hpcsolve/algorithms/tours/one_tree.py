@@ -89,7 +89,8 @@ def tour_bound(
         cities = kernel_cities(tsp)
     starts = [(True, np.zeros(cities.nodes, np.int64))]
     if cities.paired and len(cities.order) <= MOST_ASSIGNED:
-        starts.append((False, _assignment_duals(host, cities)))
+        _, rows, columns = solved_assignment(host, cities)
+        starts.append((False, -np.stack([columns, rows], axis=1).reshape(-1)))  # no arc costs less than 0 with them
     where, lists = cities.arguments(), near_lists(host, cities, WIDTH if len(cities.order) < MANY else WIDTH_OF_MANY, 1)
     best: TourBound | None = None
     for both_ways, multipliers in starts:
@@ -103,6 +104,17 @@ def tour_bound(
             cities, scale, special, multipliers))
         best = found if best is None or found.value > best.value else best
     return best
+
+
+def solved_assignment(host: HostDevice, cities: Cities) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.int64]]:
+    """Return the solution of a paired instance's assignment problem: the pair that follows each, and the dual values.
+
+    The dual values are those of rows, arcs that leave, and of columns, arcs that enter. Each array has a value a pair.
+    """
+    solution, (rows, columns) = np.empty(len(cities.order), np.uint32), np.empty((2, len(cities.order)), np.int64)
+    host.call(ASSIGNMENT_FILE, "assignment_solve", n=len(rows), matrix=cities.matrix, solution=solution, rows=rows,
+              columns=columns)
+    return solution, rows, columns
 
 
 def can_bound(tsp: Tsp, question: TourQuestion) -> bool:
@@ -164,13 +176,6 @@ def _ends(cities: Cities, question: TourQuestion) -> dict[str, Any]:
         return 2 * number + is_exit if cities.paired else number
 
     return {"open": 1, "first": node(question.start, 0), "last": node(question.end, 1)}
-
-
-def _assignment_duals(host: HostDevice, cities: Cities) -> NDArray[np.int64]:
-    """Return the multipliers of nodes for which no arc costs less than 0, by the assignment problem's dual values."""
-    rows, columns = np.empty((2, len(cities.order)), np.int64)
-    host.call(ASSIGNMENT_FILE, "assignment_duals", n=len(rows), matrix=cities.matrix, rows=rows, columns=columns)
-    return -np.stack([columns, rows], axis=1).reshape(-1)
 
 
 def _in_the_instance(cities: Cities, scale: int, special: int, multipliers: NDArray[np.int64]) -> Multipliers:

@@ -113,11 +113,14 @@ def test_dual_values_of_the_assignment_problem(host):
     random = np.random.default_rng(4)
     for n in (2, 3, 10, 60):
         matrix = random.integers(0, int(random.choice([4, 1000])), (n, n)).astype(np.int32)
-        rows, columns = np.empty((2, n), np.int64)
-        host.call(ASSIGNMENT_FILE, "assignment_duals", n=n, matrix=matrix, rows=rows, columns=columns)
+        solution, (rows, columns) = np.empty(n, np.uint32), np.empty((2, n), np.int64)
+        host.call(ASSIGNMENT_FILE, "assignment_solve", n=n, matrix=matrix, solution=solution, rows=rows,
+                  columns=columns)
         cost = np.where(np.eye(n, dtype=bool), 10**9, matrix.astype(np.int64))
         assert (cost >= rows[:, None] + columns).all()
         assert rows.sum() + columns.sum() == cost[linear_sum_assignment(cost)].sum()
+        assert sorted(solution.tolist()) == list(range(n))
+        assert cost[np.arange(n), solution].sum() == rows.sum() + columns.sum()
         if n > 2:
             tsp = from_matrix(matrix.astype(np.int64))
             assert tsp.symmetric or tour_bound(tsp, host).value >= rows.sum() + columns.sum()
