@@ -126,6 +126,25 @@ def test_stopped_again_and_again(name, tmp_path, monkeypatch):
     assert stops > 0, "a test that never stops shows nothing"
 
 
+def test_a_population_that_time_has_made_smaller_goes_on(tmp_path, monkeypatch):
+    """No time is left for first tours, so each rank makes one at a time until there are the fewest."""
+    monkeypatch.setattr("hpcsolve.checkpoint.checkpoints.SECONDS_BETWEEN", 0.0)
+    monkeypatch.setattr("hpcsolve.algorithms.edge_assembly.population.PART_OF_FIRST_TOURS", 0.0)
+    small_batches(monkeypatch)
+    job = Job("edge-assembly", uniform_tsp(80, seed=1), {}, StopCriteria(seconds=1000.0, iterations=4))
+    for ranks, tours in ((1, 5), (3, 6)):
+        assert on_ranks(ranks, job.run)[0].ended.startswith(f"4 generations of {tours} tours done")
+    found = on_ranks(3, partial(attempt, job, tmp_path, 5))
+    assert not found[0].complete and "of 6 tours" in found[0].ended
+    for ranks in (2, 1, 4):
+        found = on_ranks(ranks, partial(attempt, job, tmp_path, 2))
+        assert "of 6 tours" in found[0].ended
+    assert found[0].complete
+    assert answer(found) == answer(on_ranks(3, job.run))
+    given = Job("edge-assembly", uniform_tsp(80, seed=1), {"population": 7}, StopCriteria(seconds=1000.0, iterations=4))
+    assert "of 7 tours" in on_ranks(3, given.run)[0].ended, "a number that is given is kept"
+
+
 LAYERED = ("symmetric", "asymmetric", "bounded", "exact")
 
 

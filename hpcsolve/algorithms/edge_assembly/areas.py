@@ -22,6 +22,7 @@ from hpcsolve.algorithms.edge_assembly.setting import Found, Keys, Setting
 from hpcsolve.algorithms.tours.stop import NO_TOUR
 from hpcsolve.checkpoint.saved import ANY_COUNT, Saved
 from hpcsolve.checkpoint.store import Part, part
+from hpcsolve.wording import counted
 
 SQUARES_FILE = "host/squares"
 LEAST_GAIN = 10_000
@@ -82,6 +83,11 @@ class Areas:
     def number(self) -> int:
         """The rounds so far."""
         return self.round
+
+    @property
+    def work_done(self) -> str:
+        """What has been done, in words."""
+        return counted(self.round, self.unit) if self.round else "the first tour"
 
     @property
     def nbytes(self) -> int:

@@ -73,7 +73,7 @@ class Progress:
                     self._note(number, search.cut_short(), last)
                     return
             found, number = search.finish(), search.number
-            last = stop.is_last(number - 1, found.best, found.ended, "" if number else "the first tours", not number)
+            last = stop.is_last(number - 1, found.best, found.ended, search.work_done, not number)
             self._note(number, found, last)
             pace = (number - self.begun) / max(1e-9, time.perf_counter() - started)
             own = [stop.own_unit(length) for length in (found.best, found.total / search.size)]

@@ -44,8 +44,9 @@ class Parameters(Table, frozen=True):
     Attributes
     ----------
     population
-        Number of tours that are improved together; by default as many as the time limit allows, 5 to 500 (with no
-        limit: as for 30 seconds). Of more than 12,000 cities: those of each area of some 10,000 cities, 5 to 30.
+        Number of tours that are improved together; by default those that are made in a part of the time limit, 5 to
+        500 (with no limit: as for 30 seconds). Of more than 12,000 cities: those of each area of some 10,000 cities, 5
+        to 30, by the limit.
     children
         How many children of a pair of tours are tried, for each 3,000 cities.
     path

@@ -16,23 +16,27 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.edge_assembly.first_tours import Tours, stream_words
-from hpcsolve.algorithms.edge_assembly.parameters import CITIES_A_SHARE, LEAST_PERCENT, TAKEN
+from hpcsolve.algorithms.edge_assembly.parameters import CITIES_A_SHARE, FEWEST_TOURS, LEAST_PERCENT, TAKEN
 from hpcsolve.algorithms.edge_assembly.setting import Found, Keys, Setting
 from hpcsolve.algorithms.tours.stop import NO_TOUR
 from hpcsolve.checkpoint.saved import Saved
 from hpcsolve.checkpoint.store import Part, part
 from hpcsolve.device.host import HostDevice
 from hpcsolve.parallel.comm import Request, even_shares
+from hpcsolve.wording import counted
 
 ASSEMBLY_FILE = "host/edge_assembly"
 IDLE_SINGLE, IDLE_SETS = 10, 50
 """Generations without a better best tour after which children are made of sets, and after which the search ends."""
+PART_OF_FIRST_TOURS = 0.4
+"""Part of the time that is left to a search in which first tours are made. The rest suffices for a population to converge."""
 ENTROPY_BITS = 20
 SINGLE, SETS = 0, 1
 """Stages."""
@@ -122,8 +126,9 @@ class Population:
 
     Attributes
     ----------
-    numbers
-        The numbers of this rank's tours.
+    size, shares, numbers
+        The number of all tours, which may become smaller while first tours are made; the numbers of each rank's tours,
+        and those of this rank.
     tours, lengths, made
         The tours, uint32 (own, nodes), their lengths, int64 (own,), and which of them have been made already.
     generation, stage, idle
@@ -136,19 +141,29 @@ class Population:
     unit = "generation"
 
     def __init__(self, setting: Setting, size: int) -> None:
-        self.setting, self.size = setting, size
-        self.shares = even_shares(size, setting.comm.size)
-        self.numbers = self.shares[setting.comm.rank]
-        self.tours = np.empty((len(self.numbers), setting.cities.nodes), np.uint32)
-        self.lengths, self.made = np.full(len(self.numbers), NO_TOUR), np.zeros(len(self.numbers), bool)
+        self.setting = setting
+        self._divide(size)
         self.generation, self.stage, self.idle, self.best = -1, SINGLE, 0, NO_TOUR
         self.counts: EdgeCounts | None = None
         self.entropy = np.empty(0, np.int64)
+
+    def _divide(self, size: int) -> None:
+        """Divide so many tours, of which none is made yet, among the ranks."""
+        self.size, self.shares = size, even_shares(size, self.setting.comm.size)
+        self.numbers = self.shares[self.setting.comm.rank]
+        self.tours = np.empty((len(self.numbers), self.setting.cities.nodes), np.uint32)
+        self.lengths, self.made = np.full(len(self.numbers), NO_TOUR), np.zeros(len(self.numbers), bool)
 
     @property
     def number(self) -> int:
         """The generations so far."""
         return self.generation
+
+    @property
+    def work_done(self) -> str:
+        """What has been done, in words."""
+        tours = f"{self.size} tours"
+        return f"{counted(self.generation, self.unit)} of {tours}" if self.generation > 0 else f"{tours} were made"
 
     @property
     def nbytes(self) -> int:
@@ -158,10 +173,16 @@ class Population:
     # ---- the first tours ----
 
     def work(self) -> Iterator[tuple[int, str]]:
-        """Make the first tours that are missing. A generation has no steps."""
+        """Make the first tours that are missing, or those for which there is time. A generation has no steps."""
+        comm, stop = self.setting.comm, self.setting.stop
+        begun = stop.seconds()
         while self.generation < 0:
             left, row = np.flatnonzero(~self.made), self.numbers.start
-            if not any(self.setting.comm.allgather(len(left))):
+            all_ranks = comm.allgather((len(left), self._is_time_over(begun)))
+            made = [len(share) - missing for share, (missing, _) in zip(self.shares, all_ranks)]
+            if all_ranks[0][1] and sum(made) >= FEWEST_TOURS:
+                self._own(made)
+            if sum(made) == self.size:
                 return
             some = left[: self.setting.tours_at_once]
             if len(some):
@@ -170,6 +191,21 @@ class Population:
                 self.made[some] = True
             done = sum(self.setting.comm.allgather(int(self.made.sum())))
             yield int(self.lengths.min(initial=NO_TOUR)), f"{done} of {self.size} first tours"
+
+    def _is_time_over(self, begun: float) -> bool:
+        """Return whether first tours have taken their part of the time that was left when they were begun."""
+        limit, stop = self.setting.stop.criteria.seconds, self.setting.stop
+        if limit is None or self.setting.parameters.population is not None:
+            return False
+        return stop.seconds() - begun > PART_OF_FIRST_TOURS * (limit - begun)
+
+    def _own(self, counts: Sequence[int]) -> None:
+        """Make this a population of the tours that are made, of which each rank has so many."""
+        ends = list(accumulate(counts))
+        self.size, self.shares = ends[-1], [range(end - count, end) for count, end in zip(counts, ends)]
+        self.numbers = self.shares[self.setting.comm.rank]
+        self.tours, self.lengths = self.tours[self.made], self.lengths[self.made]
+        self.made = self.made[self.made]
 
     def _begin(self) -> None:
         """Count the edges of all tours. Collective."""
@@ -298,6 +334,9 @@ class Population:
         """Set this rank's tours to those of a checkpoint."""
         self.generation, self.stage = saved.integer("number", -1), saved.integer("stage", most=SETS)
         self.idle, self.best = saved.integer("idle", most=IDLE_SETS), saved.integer("best", most=NO_TOUR)
+        if self.generation >= 0:
+            least = FEWEST_TOURS if self.setting.parameters.population is None else self.size
+            self._divide(saved.integer("made", least, self.size))
         setting, n = self.setting, self.tours.shape[1]
         for some in saved.ranges("tours", self.numbers):
             rows = slice(some.start - self.numbers.start, some.stop - self.numbers.start)

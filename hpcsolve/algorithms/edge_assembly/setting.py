@@ -125,6 +125,8 @@ class Search(Protocol):
         Iterations so far; -1 before the first tours are complete.
     size
         Tours that are improved together.
+    work_done
+        What has been done, in words.
     nbytes
         About how many bytes of a checkpoint are this rank's.
     """
@@ -134,6 +136,10 @@ class Search(Protocol):
 
     @property
     def number(self) -> int:
+        """As above."""
+
+    @property
+    def work_done(self) -> str:
         """As above."""
 
     @property
