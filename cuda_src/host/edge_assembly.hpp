@@ -1,5 +1,5 @@
 // Edge assembly crossover (EAX; Y. Nagata and S. Kobayashi, INFORMS Journal on Computing 25, 2013): the functions that
-// Python calls. They are defined in edge_assembly.cpp and squares.cpp.
+// Python calls. They are defined in edge_assembly.cpp and areas.cpp.
 //
 // A tour is the order of its nodes, uint32. An edge is a key, smaller node << 32 | larger node.
 //
@@ -33,10 +33,10 @@
 //   edge_assembly_areas(cities where, const uint32_t *tour, uint32_t most, uint64_t stream, uint32_t *members,
 //       result<uint64_t> &starts)
 //
-//   // Merges a population in each of `areas` areas (members, starts as above; any part of them), whose first member is
+//   // Improves a population in each of `areas` areas (members, starts as above; any part of them), whose first member is
 //   // the tour inside the area, with the tour outside held. streams, gains (areas,). The edges that leave and come,
 //   // disjoint over areas; all areas together may leave several tours.
-//   edge_assembly_squares(cities where, near_lists near, square_rules rules, const int64_t *entropy,
+//   edge_assembly_improve_areas(cities where, near_lists near, area_rules rules, const int64_t *entropy,
 //       const uint32_t *tour, uint32_t areas, const uint64_t *starts, const uint32_t *members, const uint64_t *streams,
 //       int64_t *gains, result<uint64_t> &removed, result<uint64_t> &added)
 //
@@ -56,7 +56,7 @@
 struct assembly_rules {
   uint32_t population;  // tours in all
   uint32_t stage;  // 0: children of single AB-cycles, 1: of sets of them (blocks)
-  uint32_t children;  // at most so many of a pair are tried, 30 or more
+  uint32_t children;  // at most so many children of a pair are tried
   uint32_t taken;  // at most so many of a pair are taken
   uint32_t least_percent;  // of the best child's worth that the others must have
   uint32_t threads;
@@ -67,8 +67,8 @@ struct edge_counts {
   uint64_t *keys;  // ~0: empty
   int32_t *counts;
 };
-// How the population of an area is made and merged.
-struct square_rules {
+// How the population of an area is made and improved.
+struct area_rules {
   uint32_t population, children, taken, least_percent, idle, depth, threads;
 };
 

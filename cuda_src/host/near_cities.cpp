@@ -1,7 +1,7 @@
 // Candidate lists: the nearest nodes of each node, and of each quadrant some first.
 //
 // Where cities stand in clusters, the nearest cities of each are in its own cluster, and no list leads to the next one. So
-// a list first takes the nearest of each quadrant (O. Johnson and L. McGeoch in: Local Search in Combinatorial
+// a list first takes the nearest of each quadrant (D. S. Johnson and L. A. McGeoch in: Local Search in Combinatorial
 // Optimization, Wiley 1997, section 3.3), then the nearest of all others. Between points a k-d tree finds them, in a matrix they are sought in
 // each row.
 //

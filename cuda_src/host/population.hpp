@@ -1,4 +1,4 @@
-// A population of tours that is made and merged within one call, on one thread.
+// A population of tours that is made and improved within one call, on one thread.
 #pragma once
 #include "host/edge_table.hpp"
 #include "host/first_tour.hpp"
@@ -12,7 +12,7 @@ class population {
   vector<int64_t> lengths;
 
   // The first member is `given`.
-  population(const cities &where, const near_lists &near, const Costs &costs, const square_rules &rules,
+  population(const cities &where, const near_lists &near, const Costs &costs, const area_rules &rules,
              const int64_t *entropy, const vector<uint32_t> &given, uint64_t stream)
       : tours((size_t)rules.population * where.n),
         lengths(rules.population),
@@ -31,14 +31,14 @@ class population {
   const uint32_t *tour(uint32_t p) const { return tours.data() + (size_t)p * where_.n; }
   uint32_t best() const { return (uint32_t)(std::min_element(lengths.begin(), lengths.end()) - lengths.begin()); }
 
-  // Generations until the tours are the same, or sets of AB-cycles do not help any more.
-  void merge() {
+  // Generations until all tours are equally long, or sets of AB-cycles do not help any more.
+  void improve() {
     const uint32_t size = rules_.population;
     assembly_rules rules{size, 0, rules_.children, rules_.taken, rules_.least_percent, 1};
     vector<uint32_t> ring(size), before;
     for (; rules.stage < 2; rules.stage++) {
       pair_worker<Costs> worker(where_, near_, costs_, rules);
-      for (uint32_t idle = 0; idle < rules_.idle && !are_equal(); idle++) {
+      for (uint32_t idle = 0; idle < rules_.idle && !are_equally_long();) {
         const int64_t best_before = lengths[best()];
         for (uint32_t i = 0; i < size; i++) ring[i] = i;
         for (uint32_t i = size; i > 1; i--) std::swap(ring[i - 1], ring[random_.below(i)]);
@@ -50,7 +50,7 @@ class population {
                                    lengths[ring[i]]);
         edges_.add(worker.removed, -1), edges_.add(worker.added, 1);
         worker.removed.clear(), worker.added.clear();
-        if (lengths[best()] < best_before) idle = 0;
+        idle = lengths[best()] < best_before ? 0 : idle + 1;
         if (!taken) break;
       }
     }
@@ -60,12 +60,12 @@ class population {
   const cities &where_;
   const near_lists &near_;
   const Costs costs_;
-  const square_rules rules_;
+  const area_rules rules_;
   const int64_t *entropy_;
   random_numbers random_;
   edge_table edges_;
 
-  bool are_equal() const {
+  bool are_equally_long() const {
     for (uint32_t p = 1; p < rules_.population; p++)
       if (lengths[p] != lengths[0]) return false;
     return true;
@@ -80,7 +80,7 @@ class population {
   }
   // Makes all tours but the first by quick Boruvka, and searches them.
   void make_tours() {
-    const k_opt_problem<Costs> problem{costs_, where_, near_, {rules_.depth, 5 << 4 | 5 << 8 | 3 << 12 | 2 << 16}};
+    const k_opt_problem<Costs> problem{costs_, where_, near_, {rules_.depth, 5 << 4 | 5 << 8 | 3 << 12 | 2 << 16}};  // as Rules of tours/k_opt.py
     const k_opt_alone alone;
     vector<uint32_t> words(k_opt_words(where_.n));
     const k_opt_tour t = k_opt_tour_in(words.data(), where_.n);

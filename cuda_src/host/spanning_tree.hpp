@@ -210,7 +210,7 @@ class point_trees final : public tree_finder {
 
 // ---- matrices ----
 
-// Returns the tree of n vertices by Prim's algorithm. weigh_row(u, weights) writes the weights of the edges from u to
+// Finds a minimum spanning tree of n vertices by Prim's algorithm by Prim's algorithm. weigh_row(u, weights) writes the weights of the edges from u to
 // all vertices; what it writes at u does not matter.
 template <class WeighRow, class Add>
 void prim(uint32_t n, const WeighRow &weigh_row, const Add &add) {

@@ -359,7 +359,8 @@ class ascent {
   void move(vector<int32_t> &at, int64_t length) {
     int64_t sum = 0;
     for (uint32_t v = 0; v < n; v++) {
-      at[v] += (int32_t)((length * direction[v] + (1 << 23)) >> 24);
+      const int64_t moved = at[v] + ((length * direction[v] + (1 << 23)) >> 24);
+      at[v] = (int32_t)std::min<int64_t>(largest_multiplier, std::max<int64_t>(-largest_multiplier, moved));
       sum += at[v];
     }
     const int64_t mean = sum / (int64_t)n;

@@ -3,8 +3,8 @@
 // host include this file behind the header for their compiler.
 //
 // An exchange removes the edges t0 t1, t2 t3, ... and adds t1 t2, t3 t4, ... and at last the closing edge from its last
-// node to t0. Every other added edge leads to a candidate of its first node. An exchange grows by steps of two edges. A
-// step has items: the candidate, and which of the candidate's two edges in the tour is removed. Candidates that are so
+// node to t0. Each added edge but the closing one leads to a candidate of its first node. A step of an exchange adds one
+// edge and removes one. It has items: the candidate, and which of the candidate's two edges in the tour is removed. Candidates that are so
 // far that the sum of removed less added edges is not positive are left out. That loses nothing: every improving
 // exchange has only positive sums if it is begun at the right one of its edges.
 //   - If closing the exchange at some items gives a shorter tour, the item of the largest gain is taken.

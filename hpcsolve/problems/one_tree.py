@@ -80,13 +80,15 @@ def require_proof(tsp: Tsp, question: TourQuestion, proof: Multipliers) -> None:
     """Raise a `ValueError` as `proven_bound` does."""
     parts = [proof.entering] if proof.leaving is None else [proof.entering, proof.leaving]
     if not has_bound(tsp, question) or len(parts) != (1 if tsp.symmetric else 2):
-        raise ValueError("multipliers prove nothing of what is asked")
+        raise ValueError("multipliers prove nothing of what is asked: it must be the sum of the legs' costs, with one "
+                         "table of multipliers, or two where costs are asymmetric")
     if any(len(part) != tsp.n or np.abs(part).max() > LARGEST_MULTIPLIER for part in parts):
-        raise ValueError("there is not one multiplier for each city, or one is too large")
+        raise ValueError(f"expected {tsp.n} multipliers of at most {LARGEST_MULTIPLIER}, without their sign")
     if not 1 <= proof.scale <= LARGEST_SCALE:
         raise ValueError(f"the scale of multipliers is {proof.scale}, not 1 to {LARGEST_SCALE}")
     if not (proof.special == -1 if question.path == "open" else 0 <= proof.special < tsp.n):
-        raise ValueError(f"the special city is {proof.special}, which is none, or none that a path needs")
+        expected = "-1, since a path has none" if question.path == "open" else f"0 to {tsp.n - 1}"
+        raise ValueError(f"the special city is {proof.special}, not {expected}")
 
 
 def rounded_up(value: int, scale: int) -> int:

@@ -30,6 +30,12 @@ colonies = 4
 [stop]
 iterations = 300
 """,
+    "tours": """algorithm = "edge-assembly"
+instance = { generate = "clustered-tsp", n = 2000, seed = 1 }
+[edge-assembly]
+population = 60
+bound = false
+""",
     "held-karp": """algorithm = "held-karp"
 instance = { generate = "random-matrix", n = 25, seed = 1 }
 """,

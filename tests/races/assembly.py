@@ -15,7 +15,7 @@ from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 from hpcsolve.problems.tsp import from_matrix, from_points
 
-ASSEMBLY, SQUARES = "host/edge_assembly", "host/squares"
+ASSEMBLY, AREAS = "host/edge_assembly", "host/areas"
 
 
 def edge_assembly(device: Device) -> None:
@@ -67,13 +67,13 @@ def _generations(host: HostDevice, instance: dict[str, Any], tours: NDArray[np.u
 def _areas(host: HostDevice, instance: dict[str, Any], tour: NDArray[np.uint32]) -> None:
     """Improve a tour in areas, at the same time."""
     members = np.empty(len(tour), np.uint32)
-    starts = host.call(SQUARES, "edge_assembly_areas", where=instance["where"], tour=tour, most=60, stream=3,
+    starts = host.call(AREAS, "edge_assembly_areas", where=instance["where"], tour=tour, most=60, stream=3,
                        members=members)["starts"]
     areas = len(starts) - 1
     rules = {"population": 3, "children": 30, "taken": 3, "least_percent": 30, "idle": 5, "depth": 5, "threads": 2}
-    found = host.call(SQUARES, "edge_assembly_squares", **instance, rules=rules, entropy=_entropy(3), tour=tour,
+    found = host.call(AREAS, "edge_assembly_improve_areas", **instance, rules=rules, entropy=_entropy(3), tour=tour,
                       areas=areas, starts=starts, members=members, streams=np.arange(areas, dtype=np.uint64),
                       gains=np.zeros(areas, np.int64))
-    host.call(SQUARES, "edge_assembly_join", **instance, tour=tour, count=len(found["removed"]),
+    host.call(AREAS, "edge_assembly_join", **instance, tour=tour, count=len(found["removed"]),
               removed=found["removed"], added=found["added"], change=np.zeros(1, np.int64),
               parts=np.zeros(1, np.uint32))

@@ -1,10 +1,10 @@
 """One tour of many cities, improved area by area.
 
-In a round the cities are divided into areas of some 10,000. In each a population of tours is made and merged while the
-tour outside is held: the paths outside are fixed edges between the nodes where they enter the area. The first member of
-a population is the tour itself. The areas are independent, so they are dealt to ranks and threads. The edges that leave
-and come in all areas are put together. What then falls into several tours is joined by the cheapest 2-exchanges. The
-next round has other borders.
+In a round the cities are divided into areas of at most 10,000 nodes, with a matrix 4,096. In each a population of tours
+is made and improved while the tour outside is held: the paths outside are fixed edges between the nodes where they
+enter the area. The first member of a population is the tour itself. The areas are independent, so they are dealt to
+ranks and threads. The edges that leave and come in all areas are put together. What then falls into several tours is
+joined by the cheapest 2-exchanges. The next round has other borders.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from hpcsolve.checkpoint.saved import ANY_COUNT, Saved
 from hpcsolve.checkpoint.store import Part, part
 from hpcsolve.wording import counted
 
-SQUARES_FILE = "host/squares"
+AREAS_FILE = "host/areas"
 LEAST_GAIN = 10_000
-"""A search ends with a round that makes the tour shorter by less than a part of so many."""
+"""A search ends with a round that makes the tour shorter by less than 1 / `LEAST_GAIN` of its length."""
 IDLE, DEPTH = 20, 6
 """Generations without a better tour after which the population of an area goes on to the next stage or ends, and the
 most edges of an exchange."""
@@ -118,7 +118,8 @@ class Areas:
         found = self.cut_short()
         self.round, self.done, self.removed, self.added = self.round + 1, set(), [], []
         small = (before - self.length) * LEAST_GAIN < self.length
-        return Found(found.best, found.total, "the areas have become no better" if small else "")
+        why = f"the last round made the tour shorter by less than 1 / {LEAST_GAIN}"
+        return Found(found.best, found.total, why if small else "")
 
     def cut_short(self) -> Found:
         """Put the areas that are done together. Collective."""
@@ -128,7 +129,7 @@ class Areas:
             leave, come = (np.sort(np.concatenate(keys)) for keys in (removed, added))  # whatever ranks they come from
             tour, change, parts = self.tour.copy(), np.zeros(1, np.int64), np.zeros(1, np.uint32)
             self.setting.host.call(
-                SQUARES_FILE, "edge_assembly_join", **self.setting.instance(), tour=tour, count=len(leave),
+                AREAS_FILE, "edge_assembly_join", **self.setting.instance(), tour=tour, count=len(leave),
                 removed=leave, added=come, change=change, parts=parts)
             if change[0] < 0:
                 self.tour, self.length = tour, self.length + int(change[0])
@@ -154,12 +155,12 @@ class Areas:
         setting, words = self.setting, f"edge-assembly {self.setting.seed} round {self.round}"
         members = np.empty(setting.cities.nodes, np.uint32)
         starts = setting.host.call(
-            SQUARES_FILE, "edge_assembly_areas", where=setting.cities.arguments(), tour=self.tour, most=AREA,
+            AREAS_FILE, "edge_assembly_areas", where=setting.cities.arguments(), tour=self.tour, most=AREA,
             stream=int(stream_words(words, 1)[0]), members=members)["starts"]
         return Division(members, starts, stream_words(f"{words} areas", len(starts) - 1))
 
     def _improve(self, division: Division, areas: list[int]) -> None:
-        """Merge a population in each of some areas."""
+        """Improve a population in each of some areas."""
         setting, bounds = self.setting, [range(*map(int, division.starts[area : area + 2])) for area in areas]
         members = np.concatenate([division.members[one.start : one.stop] for one in bounds])
         shares = AREA // CITIES_A_SHARE
@@ -168,7 +169,7 @@ class Areas:
             "least_percent": LEAST_PERCENT, "idle": IDLE, "depth": DEPTH, "threads": setting.host.info.threads,
         }
         found = setting.host.call(
-            SQUARES_FILE, "edge_assembly_squares", **setting.instance(), rules=rules, entropy=self.entropy,
+            AREAS_FILE, "edge_assembly_improve_areas", **setting.instance(), rules=rules, entropy=self.entropy,
             tour=self.tour, areas=len(areas), starts=np.cumsum([0, *map(len, bounds)], dtype=np.uint64),
             members=members, streams=division.streams[areas], gains=np.zeros(len(areas), np.int64))
         self.removed.append(found["removed"])

@@ -34,10 +34,12 @@ def stream_words(words: str, count: int) -> NDArray[np.uint64]:
 
 
 def with_reduced_costs(host: HostDevice, cities: Cities) -> Cities:
-    """Return a paired instance with the assignment problem's reduced costs, or another instance as it is.
+    """Return a paired instance with the assignment problem's reduced costs.
 
-    They are the costs less dual values of their row and column, so all tours cost the same amount less: none is below
-    0, and the arcs of the problem's solution cost 0. The least of them, not the least costs, are candidates.
+    A reduced cost is the cost less the dual values of its row and column. So all tours cost the same amount less, no
+    cost is below 0, and the arcs of the problem's solution cost 0. Candidate lists then have the least reduced costs.
+    Other instances, those of more than `MOST_ASSIGNED` cities, and those whose reduced costs do not fit are returned as
+    they are.
     """
     if not cities.paired or len(cities.order) > MOST_ASSIGNED:
         return cities
@@ -46,7 +48,7 @@ def with_reduced_costs(host: HostDevice, cities: Cities) -> Cities:
     largest = max(int((row - columns).max()) - int(low) for row, low in zip(cities.matrix, rows))
     if largest > LARGEST_COST:
         return cities
-    return cities.less(rows, columns, solution)
+    return cities.with_reduced_costs(rows, columns, solution)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hpcsolve.algorithms.edge_assembly.parameters import AREA, Assembly
+from hpcsolve.algorithms.edge_assembly.parameters import AREA, AREA_OF_MATRIX, Assembly
 from hpcsolve.algorithms.edge_assembly.population import first_capacity
 from hpcsolve.algorithms.tours.k_opt import KOpt
 from hpcsolve.algorithms.tours.one_tree import MOST_ASSIGNED
@@ -23,8 +23,8 @@ A_FIRST_TOUR, A_PAIR, A_PAIR_OF_PAIRED, OF_BOUND, AN_AREA, A_TOUR_OF_AREA = 20, 
 costs, and with asymmetric ones, which have more AB-cycles), for the bound, for an area, and for each of its tours."""
 OF_CHANGES, CHANGES_PASSED = 0.6, 3
 """Bytes per node of each tour: the edges that leave and come in a generation, and the same as ranks pass them on."""
-ROWS_AT_ONCE = 2 * 8 * 256
-"""Bytes of a column of the rows of a matrix that are renumbered at a time."""
+OF_RENUMBERING = 2 * 8 * 256
+"""Bytes for each city of the 256 rows of a matrix, of 8 bytes, that are renumbered at a time, and of their copy."""
 
 
 @dataclass(frozen=True)
@@ -99,8 +99,11 @@ def need_of(kind: Kind, n: int, size: int, own: int, info: DeviceInfo) -> Need:
     uploaded = at_once * (4 * nodes + 8)
     threads, first = info.threads, A_FIRST_TOUR * nodes * min(info.threads, at_once)
     bound = OF_BOUND * nodes if kind.bound else 0
+    reducing = 4 * n * n if kind.paired and n <= MOST_ASSIGNED else 0  # a second matrix
     if kind.large:
-        inside = threads * min(AREA, nodes) * (AN_AREA + A_TOUR_OF_AREA * size)
+        of_area = min(AREA_OF_MATRIX if kind.matrix else AREA, nodes)
+        costs_of_area = 4 * (of_area // 2 if kind.paired else of_area) ** 2 if kind.matrix else 0
+        inside = threads * (of_area * (AN_AREA + A_TOUR_OF_AREA * size) + costs_of_area)
         # place, area and number in it of each node; the areas' nodes; edges that leave and come, as keys
         working, beside, tours = 12 * nodes + inside, 8 * nodes, 8 * nodes
     else:
@@ -109,16 +112,16 @@ def need_of(kind: Kind, n: int, size: int, own: int, info: DeviceInfo) -> Need:
         tours = 4 * nodes * own
         beside = 4 * nodes * own + 12 * first_capacity(nodes, size) + CHANGES_PASSED * nodes * size
     made = 4 * nodes * at_once
-    bounding = bound + (lists if kind.large else 0) + 10 * 8 * nodes
+    bounding = bound + (lists if kind.large else 0) + 10 * 8 * nodes + reducing
     if not cpu:
         device = cities + lists + scratch + uploaded
         host = max(bounding if bound else 0, lists + tours + max(first + made, made, working + beside))
         return Need(device, host + 8 * own, cities + lists)
-    renumbering = ROWS_AT_ONCE * n - lists if kind.matrix else 0
-    reducing = 4 * n * n - lists if kind.paired and n <= MOST_ASSIGNED else 0  # a second matrix
+    renumbering = OF_RENUMBERING * n - lists if kind.matrix else 0
     phases = (
-        (0, renumbering, 0), (0, reducing, 0), (0, bounding - bound, bound), (scratch, lists + tours + made, first),
-        (scratch + uploaded, lists + tours + made, 0), (scratch, lists + tours + beside, working),
+        (0, renumbering, 0), (0, reducing - lists, 0), (0, bounding - bound, bound),
+        (scratch, lists + tours + made, first), (scratch + uploaded, lists + tours + made, 0),
+        (scratch, lists + tours + beside, working),
     )  # of each: what the device holds, arrays of Python, and what a function of the host holds
     device = max(held + function for held, _, function in phases)
     whole = cities + max(held + arrays + function for held, arrays, function in phases)

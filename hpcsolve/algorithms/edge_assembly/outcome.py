@@ -25,14 +25,15 @@ from hpcsolve.wording import counted
 HISTORY = {
     "step": Dataset("int64", "Generations (of many cities: rounds) done; 0: the first tours", "row"),
     "seconds": Dataset("float64", "Since the start", "row", "s"),
-    "best": Dataset("float64", "Best so far, in the instance's own unit", "row"),
-    "mean": Dataset("float64", "Mean of the population, in the instance's own unit", "row"),
+    "best": Dataset("float64", "Cost of the best tour so far, in the instance's own unit", "row"),
+    "mean": Dataset("float64", "Mean cost of the population (of many cities: as best), in the instance's own unit",
+                    "row"),
 }
 """The group `/history`."""
 
 
 def in_order(stated: Assembly, tour: NDArray[np.int64]) -> NDArray[np.int32]:
-    """Return a tour from its first city. Of two directions it takes the one that begins with the smaller city."""
+    """Return a tour from its first city on, in the direction in which the smaller of two neighbours comes sooner."""
     if stated.closed:
         tour = np.roll(tour, -int((tour == (stated.question.start or 0)).argmax()))
         if stated.problem.symmetric and (tour[1:2] > tour[-1:]).any():

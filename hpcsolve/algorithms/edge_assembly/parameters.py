@@ -23,19 +23,23 @@ from hpcsolve.problems.tsp import Tsp
 FEWEST_CITIES = 5
 """Of fewer cities, or chains of forced edges, all tours are looked at."""
 MOST_WHOLE = 12_000
-"""The most cities whose tours are merged as a whole. Larger instances are divided into areas."""
+"""The most cities whose population has whole tours. Larger instances are divided into areas."""
 AREA = 10_000
 """The most nodes of an area."""
+AREA_OF_MATRIX = 4096
+"""The same where costs are a matrix (`most_of_matrix` in cuda_src/host/areas.cpp)."""
 FEWEST_TOURS, MOST_TOURS, MOST_IN_AREA = 5, 500, 30
 """Bounds of a population that the number of cities decides: of whole tours, and of those of an area."""
 SECONDS = 30.0
 """The time for which the population is chosen if there is no time limit."""
 SECONDS_A_CITY, SECONDS_A_CITY_OF_AREA, SECONDS_OF_START = 1.3e-5, 1.2e-5, 1.4e-5
-"""Time on a core for a city of a tour: until the population has converged, in a round of areas, and of the start."""
+"""Seconds on one core, for each city: of a tour until its population has converged, of a tour of an area in one round,
+and of the first tour of a large instance."""
 CITIES_A_SHARE = 3000
 """For every so many cities a pair may try `children`, and take `TAKEN`."""
 TAKEN, LEAST_PERCENT = 3, 30
-"""Children of a pair that are taken at most, and how much of the best one's worth they must have."""
+"""The most children of single AB-cycles that a tour takes, for each share of cities, and the least worth of each, its
+gain by the entropy that is lost, in percent of the best one's."""
 
 
 class Parameters(Table, frozen=True):
@@ -44,11 +48,12 @@ class Parameters(Table, frozen=True):
     Attributes
     ----------
     population
-        Number of tours that are improved together; by default those that are made in a part of the time limit, 5 to
-        500 (with no limit: as for 30 seconds). Of more than 12,000 cities: those of each area of some 10,000 cities, 5
-        to 30, by the limit.
+        Number of tours that are improved together; by default as many as are made in 40 % of the time limit, 5 to 500
+        (without a limit: as for 30 seconds on one core). Of more than 12,000 cities: tours in each area of at most
+        10,000 cities, 5 to 30 by the limit, 30 without one.
     children
-        How many children of a pair of tours are tried, for each 3,000 cities.
+        The most children of a pair of tours that are tried, for each 3,000 cities; those that gain nothing do not
+        count.
     path
         "cycle": the tour returns to its first city; "open": it does not.
     start

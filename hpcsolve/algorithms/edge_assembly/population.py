@@ -36,10 +36,10 @@ ASSEMBLY_FILE = "host/edge_assembly"
 IDLE_SINGLE, IDLE_SETS = 10, 50
 """Generations without a better best tour after which children are made of sets, and after which the search ends."""
 PART_OF_FIRST_TOURS = 0.4
-"""Part of the time that is left to a search in which first tours are made. The rest suffices for a population to converge."""
+"""Part of the time left to a search in which first tours are made. In the rest a population can converge."""
 ENTROPY_BITS = 20
 SINGLE, SETS = 0, 1
-"""Stages."""
+"""Stages: children of single AB-cycles, then of sets of several."""
 EMPTY = np.uint64(2**64 - 1)
 PLACES_OF_NODE = 6
 """The first table of counts has so many places for each node, twice as many as tours usually have edges. It grows."""
@@ -212,7 +212,7 @@ class Population:
         setting, nothing = self.setting, np.empty(0, np.uint64)
         self.entropy = setting.comm.bcast(entropy_table(self.size) if setting.comm.rank == 0 else self.entropy)
         self.counts = EdgeCounts(setting.host, first_capacity(setting.cities.nodes, self.size))
-        for row in range(len(self.shares[0])):  # the longest share
+        for row in range(max(map(len, self.shares))):
             mine, found = self.tours[row : row + 1], nothing
             if len(mine):
                 found = setting.host.call(ASSEMBLY_FILE, "edge_assembly_keys", n=mine.shape[1], count=1,
@@ -292,7 +292,7 @@ class Population:
         self.idle = 0 if found.best < self.best else self.idle + 1
         self.best = found.best
         if found.total == found.best * self.size:
-            return replace(found, ended="all tours became the same")
+            return replace(found, ended="all tours have the same length")
         if changed and self.idle < (IDLE_SETS if self.stage else IDLE_SINGLE):
             return found
         ended = "the population has converged" if self.stage else ""

@@ -21,7 +21,7 @@ from hpcsolve.algorithms.base import (
     silent,
 )
 from hpcsolve.algorithms.edge_assembly import memory
-from hpcsolve.algorithms.edge_assembly.areas import SQUARES_FILE, Areas
+from hpcsolve.algorithms.edge_assembly.areas import AREAS_FILE, Areas
 from hpcsolve.algorithms.edge_assembly.few import best_of_few
 from hpcsolve.algorithms.edge_assembly.first_tours import FIRST_TOUR_FILE, FirstTours, Tours, with_reduced_costs
 from hpcsolve.algorithms.edge_assembly.outcome import HISTORY, Progress
@@ -47,17 +47,17 @@ from hpcsolve.problems.tsp import Tsp
 from hpcsolve.wording import counted
 
 A_QUADRANT = 2
-"""How many near cities of each quadrant come first in a candidate list."""
+"""How many of the nearest cities of each quadrant are in a candidate list, whatever else is nearer."""
 TRIAL_SECONDS = 1.0
 WHOLE_TOUR_FILES = (NEAR_FILE, CLUSTERS_FILE, FIRST_TOUR_FILE, one_tree.ASSIGNMENT_FILE, K_OPT_FILE, ASSEMBLY_FILE)
-"""Kernel files of searches whose tours are merged as a whole, without a lower bound."""
+"""Kernel files of searches that improve a population of whole tours, without a lower bound."""
 
 
 class EdgeAssembly(Algorithm):
     """A population of tours, split over the ranks, or one tour whose areas are."""
 
     name, kind, answers, parameters = "edge-assembly", "tsp", (TOUR,), Parameters
-    kernel_files = (*WHOLE_TOUR_FILES, SQUARES_FILE, one_tree.ONE_TREE_FILE)
+    kernel_files = (*WHOLE_TOUR_FILES, AREAS_FILE, one_tree.ONE_TREE_FILE)
     groups: ClassVar = {"history": HISTORY, "multipliers": MULTIPLIERS}
     files = ("tour",)
 
@@ -66,11 +66,11 @@ class EdgeAssembly(Algorithm):
     ) -> tuple[str, ...]:
         """Return the files to build ahead for a job.
 
-        How many cities a file has is not known yet. If they are so many that areas are merged, the functions for that
-        are built when they are loaded.
+        How many cities a file has is not known yet. If they are so many that they are divided into areas, the functions
+        for that are built when they are loaded.
         """
         n = instance.get("n") if isinstance(instance, dict) and "generate" in instance else None
-        areas = (SQUARES_FILE,) if isinstance(n, int) and n > MOST_WHOLE else ()
+        areas = (AREAS_FILE,) if isinstance(n, int) and n > MOST_WHOLE else ()
         return tuple(dict.fromkeys((*WHOLE_TOUR_FILES, *areas, *(one_tree.FILES if parameters.bound else ()))))
 
     def little_for_a_gpu(self, parameters: Parameters) -> str:
@@ -97,7 +97,7 @@ class EdgeAssembly(Algorithm):
         needs = [memory.need_of(kind, tsp.n, size, share, info) for share in shares]
         what = "tours in each area" if stated.is_large else "tours"
         details: dict[str, int | str] = {what: size, WITHOUT_WORK: 0 if stated.is_large else shares.count(0)}
-        sent = 4 * tsp.n * max(shares) if ranks > 1 and not stated.is_large else 0
+        sent = 4 * tsp.n * (2 if kind.paired else 1) * max(shares) if ranks > 1 and not stated.is_large else 0
 
         def largest(free: Sequence[int]) -> int:
             def holds(n: int) -> bool:
@@ -119,17 +119,16 @@ class EdgeAssembly(Algorithm):
         self, stated: Assembly, device: Device, comm: Comm, report: Report = silent,
         criteria: StopCriteria = NO_STOP, seed: int = 1, checkpoints: Checkpoints = NONE, method: str = "",
     ) -> Outcome:
-        """Return the best tour: the same outcome on all ranks but for `rank`."""
+        """Return the best tour, the same on all ranks. Groups are filled on rank 0."""
         if stated.is_few:
             return Outcome(on_rank_0(comm, lambda: best_of_few(stated)))
         parameters, early = stated.parameters, not stated.is_large or criteria.gap is not None
         stop = SearchStop(comm, criteria, scale=stated.problem.scale, checkpoints=checkpoints,
                           started=checkpoints.clock(), has_bound=parameters.bound and early)
         with on_host(device) as host:
-            cities = comm.once_per_host(stated.cities)
+            cities = comm.once_per_host(lambda: with_reduced_costs(host, stated.cities()))
             bound = self._bound(stated, cities, device, comm) if stop.has_bound else None
             stop.bound = None if bound is None else bound.value
-            cities = comm.once_per_host(partial(with_reduced_costs, host, cities)) if cities.paired else cities
             lists = comm.once_per_host(partial(_lists, stated, host, cities))
             stop.shift = cities.shift
             size = stated.population(criteria)
@@ -158,7 +157,8 @@ class EdgeAssembly(Algorithm):
         """Return the lower bound on rank 0."""
         if comm.rank:
             return None
-        return one_tree.bound_beside(stated.problem, device, stated.question, cities)
+        given = cities if cities.assigned is None else None  # multipliers are those of the costs as they are
+        return one_tree.bound_beside(stated.problem, device, stated.question, given)
 
     def trial(
         self, stated: Assembly, criteria: StopCriteria, ranks: int, device: Device, seed: int, method: str = "",

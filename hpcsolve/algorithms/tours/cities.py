@@ -154,8 +154,18 @@ class Cities:
         legs = tours.shape[1] if self.closed else tours.shape[1] - 1
         return np.array([self.tsp.between(tour[:legs], np.roll(tour, -1)[:legs]).sum() for tour in tours], np.int64)
 
-    def less(self, rows: NDArray[np.int64], columns: NDArray[np.int64], assigned: NDArray[np.uint32]) -> Cities:
-        """Return a paired instance whose costs are less by a number for each row and for each column."""
+    def with_reduced_costs(
+        self, rows: NDArray[np.int64], columns: NDArray[np.int64], assigned: NDArray[np.uint32]
+    ) -> Cities:
+        """Return this paired instance with `rows[i] + columns[j]` subtracted from the cost of each arc (i, j).
+
+        Parameters
+        ----------
+        rows, columns
+            Shape (nodes / 2,): dual values of the assignment problem.
+        assigned
+            As the attribute.
+        """
         assert self.matrix is not None
         matrix = np.empty_like(self.matrix)
         for row, costs, low in zip(matrix, self.matrix, rows.tolist()):
@@ -188,7 +198,7 @@ class Cities:
 
 
 def _entries(tours: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the entries of tours of pairs, in the order in which the tours take them when they run to exits."""
+    """Return the entries of paired tours, in the direction in which each entry comes before its exit."""
     forwards = (tours[:, 1] == tours[:, 0] ^ 1) == (tours[:, 0] & 1 == 0)
     entries: NDArray[np.int64] = tours[tours & 1 == 0].reshape(len(tours), -1)
     return np.where(forwards[:, None], entries, entries[:, ::-1])
@@ -217,9 +227,10 @@ def fits(tsp: Tsp) -> bool:
 
 
 def cost_range(tsp: Tsp) -> tuple[int, int]:
-    """Return the least and the largest cost, or 0 and a number that no distance between coordinates is above.
+    """Return the least and the largest cost.
 
-    It is such a number where that is small enough, and of more than `MOST_PAIRED` cities.
+    With coordinates it is 0 and an upper bound of all distances, if that is at most `LARGEST_COST` or if there are more
+    than `MOST_PAIRED` cities.
     """
     if tsp.metric and tsp.coordinates is not None:
         bound = bounded_distance(tsp.coordinates, tsp.metric)
@@ -329,8 +340,8 @@ def _chains(tsp: Tsp, edges: Sequence[tuple[int, int]], cities: int) -> list[NDA
         raise InputError("two forced arcs leave, or enter, the same city: no tour has both", tsp.name)
     for city, others in beside.items():
         if len(set(others) - {city}) < len(others) or len(others) > 2:
-            label = tsp.labels[city] if city < tsp.n else "at an end"
-            raise InputError(f"no tour has all forced edges of city {label}", tsp.name)
+            where = f"city {tsp.labels[city]}" if city < tsp.n else "an end of the path"
+            raise InputError(f"no tour has all forced edges at {where}", tsp.name)
     chains, seen = [], set()
     for city, others in beside.items():
         if len(others) == 2 or city in seen or (not tsp.symmetric and city not in leaving):
@@ -355,7 +366,7 @@ def _between(tsp: Tsp, tails: NDArray[np.int64], heads: NDArray[np.int64]) -> ND
 
 
 def _matrix(tsp: Tsp, tails: NDArray[np.int64], heads: NDArray[np.int64], offset: int) -> NDArray[np.int32]:
-    """Return the costs from tails to heads, less the offset, 0 on the diagonal, and from and to the depot 0 before."""
+    """Return the costs from tails to heads less the offset, 0 on the diagonal. Arcs of the depot cost 0 before that."""
     matrix, cost, last = np.empty((len(tails), len(heads)), np.int32), tsp.cost, tsp.n - 1
     columns = np.minimum(heads, last)
     for first in range(0, len(tails), ROWS_AT_ONCE):

@@ -1,8 +1,8 @@
 """Lower bounds of tours by 1-trees, with the multipliers that prove them. See cuda_src/host/one_tree.cpp.
 
-A bound depends on the instance alone, to the bit: so many steps for so many cities, from multipliers 0. Where costs are
-asymmetric, a second ascent begins from the dual values of the assignment problem, and the higher bound counts. So no
-bound is below that of the assignment problem.
+A bound depends on the instance and on what is asked, to the bit: so many steps for so many cities, from multipliers 0.
+Of up to `MOST_ASSIGNED` cities with asymmetric costs a second ascent begins from the dual values of the assignment
+problem, and the higher bound counts. So the bound of closed tours is not below that of the assignment problem.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     export HPCSOLVE_DATA=...                               # a folder with tsplib/ and tsplib/optima.csv
     pip install fast-tsp elkai                             # the rivals, all optional
     pip install --no-deps ml4co-kit
-    python -m jobs.benchmarks.edge_assembly                # all parts: some four hours of one core
+    python -m jobs.benchmarks.edge_assembly                # all parts: some three hours of one core
     python -m jobs.benchmarks.edge_assembly files --instances pr1002 pr2392 --seeds 3 --charts charts
     python -m jobs.benchmarks.edge_assembly --bound        # the 1-tree bound in place of tours
 

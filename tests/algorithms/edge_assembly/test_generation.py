@@ -16,7 +16,7 @@ from hpcsolve.algorithms.tours.near import near_lists, with_clusters
 from hpcsolve.device.host import HostDevice
 from hpcsolve.problems.tsp import from_matrix, from_points
 
-ASSEMBLY, SQUARES, FIRST = "host/edge_assembly", "host/squares", "host/first_tour"
+ASSEMBLY, AREAS, FIRST = "host/edge_assembly", "host/areas", "host/first_tour"
 WIDTH = 8
 LAYOUTS = ("uniform", "grid", "line", "equal", "pairs", "clusters")
 
@@ -262,7 +262,7 @@ def test_a_full_table_is_refused_and_stays(host):
 
 def areas_of(host, cities, tour, most, stream=3):
     members = np.empty(cities.nodes, np.uint32)
-    starts = host.call(SQUARES, "edge_assembly_areas", where=cities.arguments(), tour=tour, most=most, stream=stream,
+    starts = host.call(AREAS, "edge_assembly_areas", where=cities.arguments(), tour=tour, most=most, stream=stream,
                        members=members)["starts"].astype(np.int64)
     return members, starts
 
@@ -273,7 +273,7 @@ def improved(host, tours, members, starts, threads=1, population=5):
     rules = {"population": population, "children": 30, "taken": 3, "least_percent": 30, "idle": 10, "depth": 5,
              "threads": threads}
     gains = np.zeros(areas, np.int64)
-    found = host.call(SQUARES, "edge_assembly_squares", **tours.instance, rules=rules,
+    found = host.call(AREAS, "edge_assembly_improve_areas", **tours.instance, rules=rules,
                       entropy=entropy_table(population), tour=tours.tours[0], areas=areas,
                       starts=starts.astype(np.uint64), members=members,
                       streams=np.arange(areas, dtype=np.uint64) + 5, gains=gains)
@@ -282,7 +282,7 @@ def improved(host, tours, members, starts, threads=1, population=5):
 
 def joined(host, tours, removed, added):
     tour, change, parts = tours.tours[0].copy(), np.zeros(1, np.int64), np.zeros(1, np.uint32)
-    host.call(SQUARES, "edge_assembly_join", **tours.instance, tour=tour, count=len(removed), removed=removed,
+    host.call(AREAS, "edge_assembly_join", **tours.instance, tour=tour, count=len(removed), removed=removed,
               added=added, change=change, parts=parts)
     assert is_tour(tours.cities, tour) and tours.length(tour) - tours.length(tours.tours[0]) == change[0]
     return tour, int(change[0]), int(parts[0])

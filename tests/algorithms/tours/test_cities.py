@@ -107,8 +107,8 @@ def test_a_path_between_given_cities_needs_no_matrix():
 
 @pytest.mark.parametrize(("edges", "message"), [
     ([(0, 1), (1, 2), (2, 0)], "forced edges close a cycle"),
-    ([(0, 1), (0, 2), (0, 3)], "no tour has all forced edges of city 10"),
-    ([(4, 4)], "no tour has all forced edges of city 14"),
+    ([(0, 1), (0, 2), (0, 3)], "no tour has all forced edges at city 10"),
+    ([(4, 4)], "no tour has all forced edges at city 14"),
 ])
 def test_forced_edges_that_no_tour_has(edges, message):
     tsp = from_points(np.arange(10.0).reshape(5, 2), "EUC_2D", "x", np.arange(10, 15))

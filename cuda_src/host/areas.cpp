@@ -85,7 +85,7 @@ static void append_difference(const area &own, const links &a, const links &b, v
       if (c < d && !joined(b, c, d)) keys.push_back(edge_key(own.node[c], own.node[d]));
     }
 }
-FUNCTION edge_assembly_squares(cities where, near_lists near, square_rules rules, const int64_t *entropy,
+FUNCTION edge_assembly_improve_areas(cities where, near_lists near, area_rules rules, const int64_t *entropy,
                                const uint32_t *tour, uint32_t areas, const uint64_t *starts, const uint32_t *members,
                                const uint64_t *streams, int64_t *gains, result<uint64_t> &removed,
                                result<uint64_t> &added) {
@@ -107,7 +107,7 @@ FUNCTION edge_assembly_squares(cities where, near_lists near, square_rules rules
     with_costs(own.where, [&](const auto &costs) {
       population<std::decay_t<decltype(costs)>> all(own.where, own.near, costs, rules, entropy, own.tour, streams[a]);
       const int64_t before = all.lengths[0];
-      all.merge();
+      all.improve();
       const uint32_t best = all.best();
       gains[a] = before - all.lengths[best];
       if (gains[a] <= 0) return;
@@ -131,5 +131,5 @@ FUNCTION edge_assembly_join(cities where, near_lists near, uint32_t *tour, uint6
   });
 }
 EXPORT_FUNCTION(edge_assembly_areas)
-EXPORT_FUNCTION(edge_assembly_squares)
+EXPORT_FUNCTION(edge_assembly_improve_areas)
 EXPORT_FUNCTION(edge_assembly_join)
