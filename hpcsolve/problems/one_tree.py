@@ -146,7 +146,7 @@ def _ends(question: TourQuestion, entering: NDArray[np.int64], leaving: NDArray[
 
 
 def _costs(tsp: Tsp) -> Callable[[NDArray[np.int64], bool], Callable[[int], NDArray[np.int64]]]:
-    """Return a function that takes cities, and whether arcs lead from them, and returns one as `Rows` says, of costs.
+    """Return a function of cities and of whether arcs lead from them. It returns a function as `Rows` says, of costs.
 
     Raises
     ------

@@ -249,7 +249,7 @@ def kernel_cities(
 ) -> Cities:
     """Return an instance as kernels of tours have it. It must pass `require_costs`.
 
-    Integers, and of coordinates sums and products, are compared alone, so it is the same on all ranks.
+    It follows from integers, and of coordinates from sums, products and quotients, so it is the same on all ranks.
 
     Parameters
     ----------

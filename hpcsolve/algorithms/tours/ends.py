@@ -1,4 +1,4 @@
-"""Cities that the table of an algorithm names: the ends of a tour, and pairs. Mistakes are refused by key."""
+"""Cities that the table of an algorithm names: the ends of a tour, and pairs. An error names the key."""
 
 from __future__ import annotations
 
@@ -43,7 +43,13 @@ def position_of(tsp: Tsp, city: City, key: str) -> int:
 
 
 def pairs_of(tsp: Tsp, given: Sequence[tuple[City, City]], key: str) -> tuple[tuple[int, int], ...]:
-    """Return the positions of pairs of different cities."""
+    """Return the positions of pairs of different cities.
+
+    Raises
+    ------
+    InputError
+        A city is not one of the instance's, or a pair names one city twice.
+    """
     try:
         positions = tsp.positions([city for pair in given for city in pair]).reshape(-1, 2).tolist()
     except InputError as error:
@@ -56,7 +62,13 @@ def pairs_of(tsp: Tsp, given: Sequence[tuple[City, City]], key: str) -> tuple[tu
 
 
 def ends_of(tsp: Tsp, parameters: WithEnds, table: str) -> tuple[int | None, int | None]:
-    """Return the positions of the first and the last city of a tour, None where they are free."""
+    """Return the positions of the first and the last city of a tour, None where they are free.
+
+    Raises
+    ------
+    InputError
+        A city is not one of the instance's, a cycle has an end, or a path ends where it starts.
+    """
     start, end = (None if city is None else position_of(tsp, city, f"{table}.{key}")
                   for key, city in (("start", parameters.start), ("end", parameters.end)))
     if parameters.path == "cycle" and end is not None:

@@ -16,7 +16,7 @@ from hpcsolve.device.host import HostDevice
 
 NEAR_FILE, CLUSTERS_FILE = "host/near_cities", "host/near_clusters"
 BETWEEN_CLUSTERS = 4
-"""Candidates that lists are made longer by where there are clusters."""
+"""Candidates that are added to each list where there are clusters."""
 CLUSTERED = 20
 """An instance has clusters if one node in so many is in one that stands apart."""
 
