@@ -27,7 +27,7 @@ class assembler {
     for (uint32_t i = 0; i < n_; i++) place_[order[i]] = (int32_t)i;
     cycles.find(a_, b_, random);
   }
-  // Makes the child of some cycles. Returns what it gains; 0 or less: not all of it was made.
+  // Makes the child of some cycles. Returns its gain; if that is 0 or less, the child was given up unfinished.
   //
   // Joining seldom gains anything, so a child whose cycles gain nothing, or less than joining costs, is given up.
   int64_t make(const vector<uint32_t> &chosen) {

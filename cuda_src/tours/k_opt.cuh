@@ -161,7 +161,7 @@ DEVICE bool leaves_one_tour(uint32_t ports, uint32_t count) {
 
 // The step of an exchange that has removed `count` edges.
 struct k_opt_step {
-  uint32_t count, ports, start, from;  // from t0 to the node that is joined to a candidate
+  uint32_t count, ports, start, from;  // start: t0; from: the node that is joined to a candidate
   int64_t gain;  // removed less added edges
   uint32_t after, before;  // the neighbours of `from`
   const uint32_t *near;
