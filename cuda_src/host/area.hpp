@@ -1,8 +1,8 @@
 // An area of a large instance as an instance of its own. Its first tour is the large one's inside the area.
 //
-// A node belongs to it if the tour goes on inside the area at one side at least. What the tour does outside, from where it
-// leaves the area to where it comes back, is a fixed edge. So are the fixed edges inside. So every tour of the area's
-// nodes that keeps the fixed edges is a tour of the large instance, as long as the outside stays.
+// A node belongs to it if an edge of the tour that is not fixed joins it to another node of the area. The path outside,
+// from where the tour leaves the area to where it comes back, is a fixed edge. So are the fixed edges inside. So every
+// tour of the area's nodes that keeps the fixed edges is a tour of the large instance, as long as the outside stays.
 #pragma once
 #include <algorithm>
 

@@ -1,8 +1,8 @@
 // Large instances: one tour, improved in many areas at once. edge_assembly.hpp says what each function takes and returns.
 //
 // All areas of a round begin with the same tour, and each holds what is outside of it, so areas depend on no other. The
-// price: each area's new edges leave one tour together with the old outside, but not always with the new one. There are
-// few such tours, they are long and near each other in many places, and joining them costs next to nothing.
+// price: each area alone leaves one tour, but the changes of all areas together may leave several. These are few and
+// long, and near each other in many places, so joining them costs next to nothing.
 #include "host/area.hpp"
 #include "host/joining.hpp"
 #include "host/kd_tree.hpp"

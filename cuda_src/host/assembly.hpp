@@ -84,7 +84,7 @@ class assembler {
     for (size_t i = changes_.size(); i-- > 0;) replace(changes_[i].node, changes_[i].now, changes_[i].old);
     changes_.clear();
   }
-  // Makes the child tour A. Its longest segment keeps its place.
+  // Writes the child into the array: from now on it is tour A. Its longest segment keeps its place.
   void rewrite() {
     cuts_.clear();
     for (const change &c : changes_) {

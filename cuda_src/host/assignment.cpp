@@ -1,5 +1,5 @@
-// The assignment problem of a matrix: which arc leaves each city, where each city is left once and entered once. Its dual
-// values bound tours from below, and tours are made of its solutions.
+// The assignment problem of a matrix: which arc leaves each city, where each city is left once and entered once. Its
+// dual values bound tours from below, and tours are made of its solutions.
 //
 // Shortest augmenting paths (R. Jonker, A. Volgenant, Computing 38, 1987): first each column takes its cheapest row, if
 // that is free; then each row that is left looks for a path to a free column, along which all change places. The dual
@@ -7,8 +7,8 @@
 // takes n^2 steps at most, so that all take n^3.
 //
 // A solution consists of cycles. A tour is made of them by patching (R. M. Karp, SIAM Journal on Computing 8, 1979):
-// the cheapest exchange of two arcs joins the smallest cycle to another one, until there is one cycle. To get tours that
-// differ, some arcs of the solution are barred, at random, and the problem is solved again from where it was.
+// the cheapest exchange of two arcs joins the smallest cycle to another one, until there is one cycle. To get tours
+// that differ, some arcs of the solution are barred, at random, and the problem is solved again from where it was.
 #include <algorithm>
 
 #include "host/function.hpp"
@@ -34,8 +34,8 @@ class assignment {
     reduce_columns();
     complete();
   }
-  // Solves the problem again without some arcs of a solution: each is barred with the probability 1 / `one_in`. All dual
-  // values of the solution are 0.
+  // Solves the problem again without some arcs of a solution: each is barred with the probability 1 / `one_in`. All
+  // dual values of the solution are 0.
   void solve_without(const uint32_t *solution, random_numbers &random, uint32_t one_in) {
     std::fill(u.begin(), u.end(), 0), std::fill(v.begin(), v.end(), 0);
     for (uint32_t i = 0; i < n; i++) {
@@ -136,7 +136,8 @@ class patching {
     for (uint32_t first = 0; first < n; first++) {
       if (cycle_of[first] != ~0u) continue;
       sizes.push_back(0);
-      for (uint32_t i = first; cycle_of[i] == ~0u; i = next[i]) cycle_of[i] = (uint32_t)sizes.size() - 1, sizes.back()++;
+      const uint32_t cycle = (uint32_t)sizes.size() - 1;
+      for (uint32_t i = first; cycle_of[i] == ~0u; i = next[i]) cycle_of[i] = cycle, sizes.back()++;
     }
   }
   // Joins a cycle to the one for which that is cheapest.
@@ -173,8 +174,8 @@ FUNCTION assignment_solve(uint32_t n, const int32_t *matrix, uint32_t *solution,
 }
 EXPORT_FUNCTION(assignment_solve)
 
-// Writes `count` tours of a paired instance of at least 5 cities, shape (count, n): the nodes in order. No cost is below
-// 0, and the arcs of `solution`, (n / 2,), cost 0. Tour i follows from the instance and streams[i].
+// Writes `count` tours of a paired instance of at least 5 cities, shape (count, n): the nodes in order. No cost is
+// below 0, and the arcs of `solution`, (n / 2,), cost 0. Tour i follows from the instance and streams[i].
 FUNCTION assignment_tours(cities where, const uint32_t *solution, uint32_t one_in, uint32_t count,
                           const uint64_t *streams, uint32_t threads, uint32_t *tours) {
   struct worker {
@@ -189,7 +190,8 @@ FUNCTION assignment_tours(cities where, const uint32_t *solution, uint32_t one_i
         own.problem.solve_without(solution, random, one_in);
         const vector<uint32_t> &next = own.cycles.joined(own.problem.columns_of_rows());
         uint32_t *tour = tours + i * where.n;
-        for (uint32_t k = 0, city = 0; k < m; k++, city = next[city]) tour[2 * k] = 2 * city, tour[2 * k + 1] = 2 * city + 1;
+        for (uint32_t k = 0, city = 0; k < m; k++, city = next[city])
+          tour[2 * k] = 2 * city, tour[2 * k + 1] = 2 * city + 1;
       });
 }
 EXPORT_FUNCTION(assignment_tours)

@@ -3,11 +3,11 @@
 //
 // A tour is the order of its nodes, uint32. An edge is a key, smaller node << 32 | larger node.
 //
-//   // Changes each of `count` tours (count, n) in place by its partner, which is row partner_of[i] of `partners`
-//   // (any number, n), which must not share memory with `tours`; `lengths` (count,) likewise. `taken` (count,): how
-//   // many children each has taken. Edges that left and came: keys, several times if several tours have lost or won
-//   // them. All depends on streams[i], the pair's two tours, and the counts and entropy of the generation's start.
-//   // entropy (population + 1,): of an edge that so many tours have, times 2^20. `edges` is only read.
+//   // Changes each of `count` tours (count, n) and its length (count,) in place: tour i by its partner, which is row
+//   // partner_of[i] of `partners` (any number, n). They must not share memory with `tours`. `taken` (count,): how many
+//   // children each has taken. Edges that left and came: keys, several times if several tours have lost or won them.
+//   // All depends on streams[i], the pair's two tours, and the counts and entropy of the generation's start.
+//   // entropy (population + 1,): entropy[k] of an edge that k tours have, times 2^20. `edges` is only read.
 //   edge_assembly_generation(cities where, near_lists near, assembly_rules rules, edge_counts edges,
 //       const int64_t *entropy, uint32_t count, uint32_t *tours, const uint32_t *partners, const uint32_t *partner_of,
 //       const uint64_t *streams, int64_t *lengths, uint32_t *taken,
@@ -27,8 +27,8 @@
 //   edge_assembly_cycles(uint32_t n, const uint32_t *a, const uint32_t *b, uint64_t stream,
 //       result<uint32_t> &cycles, result<uint64_t> &starts)
 //
-//   // Deals nodes to areas of at most `most` of them: boxes that halve the nodes near a random place along their
-//   // longest side, or paths of the tour where there are no coordinates. members (n,): the areas' nodes, one area after
+//   // Deals nodes to areas of at most `most` of them: with coordinates boxes that are split at a random place along
+//   // their longest side, else paths of the tour. members (n,): the areas' nodes, one area after
 //   // the other; starts (areas + 1,). Another stream gives other borders.
 //   edge_assembly_areas(cities where, const uint32_t *tour, uint32_t most, uint64_t stream, uint32_t *members,
 //       result<uint64_t> &starts)

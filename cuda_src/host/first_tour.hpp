@@ -2,10 +2,11 @@
 // Computing 15, 2003) with the nodes in a random order. Fixed edges are in every tour.
 //
 // A tour grows as a set of paths. Twice, each node in a random order takes the first edge of its list that closes no
-// cycle and whose other node is an end of a path. Of many nodes the order is random within runs of `shuffled_together`. What is left are some n / 10 paths. These are joined by the greedy
-// rule: always the two free ends of different paths with the cheapest edge. Each end knows the cheapest edge that it
-// had when it was last looked at, and a heap has these edges. If the other end of the heap's cheapest edge is not free
-// any more, the end looks again: in a k-d tree of the free ends, or through all of them if there are no coordinates.
+// cycle and whose other node is an end of a path. Of many nodes the order is random within runs of `shuffled_together`.
+// What is left are some n / 10 paths. These are joined by the greedy rule: always the two free ends of different paths
+// with the cheapest edge. Each end knows the cheapest edge that it had when it was last looked at, and a heap has these
+// edges. If the other end of the heap's cheapest edge is not free any more, the end looks again: in a k-d tree of the
+// free ends, or through all of them if there are no coordinates.
 //
 // Only ends of paths ever matter, so a path is known by its two ends: `other_end` of each end is the other one.
 #pragma once

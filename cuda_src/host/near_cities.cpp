@@ -1,13 +1,13 @@
 // Candidate lists: the nearest nodes of each node, and of each quadrant some first.
 //
-// Where cities stand in clusters, the nearest cities of each are in its own cluster, and no list leads to the next one. So
-// a list first takes the nearest of each quadrant (D. S. Johnson and L. A. McGeoch in: Local Search in Combinatorial
-// Optimization, Wiley 1997, section 3.3), then the nearest of all others. Between points a k-d tree finds them, in a matrix they are sought in
-// each row.
+// Where cities stand in clusters, the nearest cities of each are in its own cluster, and no list leads to the next one.
+// So a list first takes the nearest of each quadrant (D. S. Johnson and L. A. McGeoch in: Local Search in Combinatorial
+// Optimization, Wiley 1997, section 3.3), then the nearest of all others. Between points a k-d tree finds them, in a
+// matrix they are sought in each row.
 //
 // A quadrant is where both coordinates are smaller, or only the first one is, and so on; a city at the same place is in
 // the one where none is. Of three coordinates two are taken: on the globe, where points are unit vectors, the two that
-// are least in absolute value, since the globe is nearly even with their plane there; else the first two.
+// are least in absolute value, since the globe is nearly parallel to their plane there; else the first two.
 #include "host/kd_tree.hpp"
 #include "host/share.hpp"
 
@@ -139,10 +139,10 @@ static void find_lists(const uint32_t *order, uint32_t n, const found_keys &empt
         });
 }
 
-// Writes the `width` nearest nodes of each node by (cost, number), and the costs: shape (n, width) each. Between points,
-// the nearest `a_quadrant` nodes of each quadrant come before any others; 4 a_quadrant must be at most `width`. The
-// other end of a fixed edge and nodes at a forbidden cost are not listed. Where there are fewer nodes, the
-// node itself fills the rest, at a forbidden cost.
+// Writes the `width` nearest nodes of each node by (cost, number), and the costs: shape (n, width) each. Between
+// points, the nearest `a_quadrant` nodes of each quadrant are listed, whatever else is nearer; 4 a_quadrant must be at
+// most `width`. The other end of a fixed edge and nodes at a forbidden cost are not listed. Where there are fewer
+// nodes, the node itself fills the rest, at a forbidden cost.
 FUNCTION near_cities_list(cities where, uint32_t width, uint32_t a_quadrant, uint32_t threads, uint32_t *near,
                           int32_t *cost) {
   if (where.metric == of_matrix || where.metric == of_pairs) {

@@ -21,7 +21,7 @@ constexpr uint32_t few_nodes = 2000, few_leaves = 8;  // above so many nodes onl
 
 // A 1-tree over all edges.
 struct whole_one_tree {
-  int64_t value = -heaviest;  // its weight less twice the sum of the multipliers
+  int64_t value = -heaviest;  // its weight less twice the sum of the multipliers (of a paired instance: once)
   uint32_t special = no_node;
   vector<tree_edge> edges;
 };
@@ -31,8 +31,8 @@ class one_trees {
   one_trees(const cities &where, const tour_ends &ask, tree_finder &trees)
       : where(where), ask(ask), paired(where.metric == of_pairs), trees(trees) {}
 
-  // Returns the lightest 1-tree whose special node is that leaf, of those to be tried, which makes it heaviest: those
-  // first whose edge that closes the tree in the graph is heaviest.
+  // Returns a minimum 1-tree. Its special node is the leaf that makes it heaviest. Of many nodes only those leaves are
+  // tried whose closing edge in the graph is heaviest.
   whole_one_tree minimum(const multiplied &by, const vector<tree_edge> &seeds, const sparse_one_tree &graph) {
     spanning_tree tree = trees.minimum(by, seeds);
     whole_one_tree made;

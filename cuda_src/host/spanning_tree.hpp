@@ -41,7 +41,7 @@ struct tree_finder {
   virtual ~tree_finder() = default;
   virtual spanning_tree minimum(const multiplied &by, const vector<tree_edge> &seeds) = 0;
   virtual int32_t cost(uint32_t u, uint32_t v) const = 0;
-  // Returns the lightest edge of a node but for those to itself and to another node, {u, u} without one.
+  // Returns the lightest edge from u to another node than `but`, or {u, u} if there is none.
   virtual tree_edge lightest(const multiplied &by, uint32_t u, uint32_t but) const = 0;
 };
 template <class Costs>
@@ -77,7 +77,7 @@ struct union_find {
 template <int D, class Costs, class Bounds>
 class point_trees final : public tree_finder {
  public:
-  // Of all cities but one, or of all if that is where.n.
+  // Finds trees of all cities but `but`; where.n: of all.
   point_trees(const cities &where, const Costs &costs, const Bounds &bounds, uint32_t but)
       : n(where.n),
         costs(costs),
@@ -210,8 +210,8 @@ class point_trees final : public tree_finder {
 
 // ---- matrices ----
 
-// Finds a minimum spanning tree of n vertices by Prim's algorithm by Prim's algorithm. weigh_row(u, weights) writes the weights of the edges from u to
-// all vertices; what it writes at u does not matter.
+// Finds a minimum spanning tree of n vertices by Prim's algorithm, and calls add(u, v, weight) for each of its edges.
+// weigh_row(u, weights) writes the weights of the edges from u to all vertices; what it writes at u does not matter.
 template <class WeighRow, class Add>
 void prim(uint32_t n, const WeighRow &weigh_row, const Add &add) {
   vector<int64_t> row(n), key(n, heaviest), closed(n);
@@ -285,7 +285,7 @@ class paired_trees final : public tree_finder {
   const uint32_t n;
 };
 
-// Returns what finds trees of all nodes; of points perhaps of all but one, which is where.n for none.
+// Returns a finder of trees of all nodes or, between points, of all nodes but one (where.n: none).
 inline std::unique_ptr<tree_finder> finder_of(const cities &where, uint32_t but) {
   std::unique_ptr<tree_finder> made;
   if (where.metric == of_matrix)

@@ -6,9 +6,9 @@
 // lower ones.
 //
 // Steps at all scales: rounds of Boruvka's algorithm, at multipliers 0, make a hierarchy of components. A component
-// whose nodes have 2 ends too many together moves as a whole, by the length of the edge that joins it to others: so
-// clusters that lie far apart move by what lies between them, which single nodes would need thousands of steps for.
-// Large sums of ends are cut to 2, else the largest components throw all others about. Steps are damped by the
+// whose degrees exceed 2 for each node by 2 in all moves as a whole, by the length of the edge that joins it to others:
+// so clusters that lie far apart move by what lies between them, which single nodes would need thousands of steps for.
+// Larger excess degrees are cut to 2, else the largest components throw all others about. Steps are damped by the
 // direction so far, and their length falls to a hundredth.
 //
 // All is in integers, and the length of steps in doubles by products and square roots alone, so that the bits are the
@@ -220,7 +220,7 @@ class hierarchy {
   const uint32_t sides;
 
   // `both_ways`: of a paired instance, whether components are those between which both ways are cheap, or those of the
-  // graph.
+  // graph. Of more than `most_measured` nodes they are those of the graph.
   //
   // Equally long edges would be taken in the order of their numbers, and make long chains one component at once. So
   // each node has some noise.
@@ -333,7 +333,7 @@ class ascent {
   bool is_tour() const {
     return std::all_of(graph.degree.begin(), graph.degree.end(), [](int32_t d) { return d == 2; });
   }
-  // Turns the direction towards the ends that each component has too many.
+  // Turns the direction towards the excess degree of each component.
   void turn(bool first) {
     if (parts.levels.empty()) return;
     for (uint32_t v = 0; v < n; v++) parts.levels[0].move[v] = graph.degree[v] - 2;

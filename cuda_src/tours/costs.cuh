@@ -4,7 +4,7 @@
 // A tour's nodes are the cities. Where costs are asymmetric, each city is two nodes, its entry 2 i and its exit 2 i + 1,
 // which a fixed edge joins (a paired instance; Jonker and Volgenant, Operations Research Letters 2, 1983). An edge from
 // the exit of a to the entry of b costs what the arc from a to b costs, and no other edge is allowed. A tour of the
-// nodes that keeps all fixed edges is a directed tour of the cities, so no search has a second text for arcs.
+// nodes that keeps all fixed edges is a directed tour of the cities, so no search needs a second version for arcs.
 //
 // The metrics are those of hpcsolve/problems/distances.py, with the same bits: double precision, + - * / and square
 // roots alone, in the same order. On the globe a point is a unit vector, and the arc sine is a quotient of polynomials.

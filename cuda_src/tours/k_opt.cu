@@ -6,8 +6,8 @@
 // little from it. So the search begins at the ends of those edges that the incumbent does not have.
 //
 // Memory: 24 bytes for each node of a tour that is searched, 8 for each entry of a list, and the costs. A block shares
-// 1 KB for each of its warps that search, and few registers are live between steps, so blocks of a warp fill a
-// multiprocessor. Each step waits for some three loads that depend on each other (the candidate, its place, its
+// 4 KB, 1 KB for each of up to 4 warps that search, and few registers are live between steps, so blocks of a warp fill
+// a multiprocessor. Each step waits for some three loads that depend on each other (the candidate, its place, its
 // neighbour) and the cost of the closing edge; what limits its speed is their latency.
 #include "device/device.cuh"
 #include "device/group.cuh"

@@ -3,10 +3,10 @@
 // host include this file behind the header for their compiler.
 //
 // An exchange removes the edges t0 t1, t2 t3, ... and adds t1 t2, t3 t4, ... and at last the closing edge from its last
-// node to t0. Each added edge but the closing one leads to a candidate of its first node. A step of an exchange adds one
-// edge and removes one. It has items: the candidate, and which of the candidate's two edges in the tour is removed. Candidates that are so
-// far that the sum of removed less added edges is not positive are left out. That loses nothing: every improving
-// exchange has only positive sums if it is begun at the right one of its edges.
+// node to t0. Each added edge but the closing one leads to a candidate of its first node. A step of an exchange adds
+// one edge and removes one. It has items: the candidate, and which of the candidate's two edges in the tour is removed.
+// Candidates that are so far that the sum of removed less added edges is not positive are left out. That loses nothing:
+// every improving exchange has only positive sums if it is begun at the right one of its edges.
 //   - If closing the exchange at some items gives a shorter tour, the item of the largest gain is taken.
 //   - Else the search goes on, depth first, with the items of the largest sums: how many depends on the step.
 // Ties go to the first item, so what is found depends on the tour and the lists alone. Where closing gives several
