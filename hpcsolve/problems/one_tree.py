@@ -83,7 +83,7 @@ def require_proof(tsp: Tsp, question: TourQuestion, proof: Multipliers) -> None:
         raise ValueError("multipliers prove nothing of what is asked: it must be the sum of the legs' costs, with one "
                          "table of multipliers, or two where costs are asymmetric")
     if any(len(part) != tsp.n or np.abs(part).max() > LARGEST_MULTIPLIER for part in parts):
-        raise ValueError(f"expected {tsp.n} multipliers of at most {LARGEST_MULTIPLIER}, without their sign")
+        raise ValueError(f"expected {tsp.n} multipliers from {-LARGEST_MULTIPLIER} to {LARGEST_MULTIPLIER}")
     if not 1 <= proof.scale <= LARGEST_SCALE:
         raise ValueError(f"the scale of multipliers is {proof.scale}, not 1 to {LARGEST_SCALE}")
     if not (proof.special == -1 if question.path == "open" else 0 <= proof.special < tsp.n):
