@@ -31,7 +31,7 @@ MISTAKES = {
     "negative seed": (GOOD + "seed = -1\n", ":3: seed: expected integer >= 0, got -1"),
     "a text of bytes": (GOOD + '[stop]\nmemory = "60 MB"\n',
                         ':4: stop.memory: expected integer, got text "60 MB"; meaning: Bytes that a rank may take'),
-    "a text of seconds": (GOOD + '[stop]\nseconds = "1 h"\n', 'got text "1 h"; meaning: Seconds since the start of the'),
+    "a text of seconds": (GOOD + '[stop]\nseconds = "1 h"\n', 'got text "1 h"; meaning: Seconds since the start of'),
     "no time": (GOOD + "[stop]\nseconds = 0\n", ":4: stop.seconds: expected number > 0.0, got 0; meaning: Seconds"),
     "value in a list": (GOOD + "[held-karp]\nposition = [[3, 1], [2, 0]]\n",
                         ":4: held-karp.position[1][1]: expected integer >= 1, got 0; meaning: Pairs [[city, k]"),
