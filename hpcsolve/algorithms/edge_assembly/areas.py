@@ -144,8 +144,8 @@ class Areas:
         setting = self.setting
 
         def made() -> tuple[Tours, int]:
-            tours, lengths = setting.first.improved([0], setting.given)
-            return tours[0], int(lengths[0])
+            tours = setting.first.by_boruvka([0]) if setting.given is None else setting.given[None].copy()
+            return tours[0], int(setting.first.improve(tours)[0])
 
         self.tour, self.length = setting.comm.bcast(made() if setting.comm.rank == 0 else (np.empty(0, np.uint32), 0))
         self.round = 0

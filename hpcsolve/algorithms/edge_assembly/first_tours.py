@@ -53,7 +53,7 @@ def with_reduced_costs(host: HostDevice, cities: Cities) -> Cities:
 
 @dataclass(frozen=True)
 class FirstTours:
-    """What first tours are made from.
+    """Makes first tours, each by random numbers of its own number, and improves them by k-exchanges.
 
     Attributes
     ----------
@@ -68,11 +68,11 @@ class FirstTours:
     improve: Callable[[Tours], NDArray[np.int64]]
 
     def improved(self, numbers: Sequence[int], given: Tours | None = None) -> tuple[Tours, NDArray[np.int64]]:
-        """Return tours, improved by k-exchanges, and their lengths, each by random numbers of its own number.
+        """Return tours that are improved by k-exchanges, and their lengths.
 
         Number 0 begins with the given tour, if there is one.
         """
-        tours = self.patched(numbers) if self._patches else self.by_boruvka(numbers)
+        tours = self.patched(numbers) if self.takes_patched else self.by_boruvka(numbers)
         if given is not None and 0 in numbers:
             tours[numbers.index(0)] = given
         return tours, self.improve(tours)
@@ -94,8 +94,8 @@ class FirstTours:
         return tours
 
     @cached_property
-    def _patches(self) -> bool:
-        """Whether the solution of the assignment problem, which costs nothing, comes near to tours."""
+    def takes_patched(self) -> bool:
+        """Whether the assignment problem's solution, whose reduced cost is 0, comes near to tours."""
         if self.cities.assigned is None:
             return False
         patched, constructed = (self.improve(way([0]))[0] for way in (self.patched, self.by_boruvka))

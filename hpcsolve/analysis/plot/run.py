@@ -46,8 +46,8 @@ NAMED_RANKS = 16
 def plot_convergence(result: Result, axes: Axes | None = None) -> Axes:
     """Draw the cost of the best answer so far.
 
-    Draw also the lower bound, and of tours the mean of each step. Of ant colonies, draw also each one and
-    its best tour.
+    Draw also the lower bound, and of tours the mean of each step. Of ant colonies, draw also each one and its best
+    tour.
 
     Parameters
     ----------

@@ -90,7 +90,7 @@ def test_patched_tours_are_taken_where_they_are_far_shorter(host):
     plane[0, 1] += 1
     for costs, patched in ((random_costs(200, 10**6), True), (plane, False)):
         first = first_tours(host, costs)
-        assert first._patches is patched
+        assert first.takes_patched is patched
         tours, lengths = first.improved([7])
         assert np.array_equal(tours, (first.patched if patched else first.by_boruvka)([7]))
         assert lengths[0] == first.cities.costs_of(tours)[0]
