@@ -272,6 +272,8 @@ class Relaxation:
     """
 
     device: Device
+    labels = False
+    """Whether the values of states are labels."""
 
     def __init__(self, problem: PlaceCosts, devices: Devices, scale: int, deal: Deal | None = None) -> None:
         m = problem.cities
@@ -366,6 +368,30 @@ class Relaxation:
     def bounds_of(self, place: int) -> Buffer:
         """Return the bounds of the cities at a place, 1 to m."""
         return self.buffers["bounds"].view(place * self.layer, self.layer)
+
+    def open_arcs(self) -> NDArray[np.bool_]:
+        """Return which arcs there are at each place, shape (m + 1, m, m)."""
+        return self.buffers["cost"].download() < NO_PATH
+
+    def costs(self) -> list[NDArray[np.int64]]:
+        """Return the reduced costs of each place, shape (m, m), `NO_PATH` or more where there is no arc."""
+        return list(self.buffers["cost"].download().astype(np.int64))
+
+    def first_values(self, limit: int) -> NDArray[np.uint32]:
+        """Return the value of the state with each city alone, the largest number where its bound exceeds the limit."""
+        m = self.problem.cities
+        cost = self.buffers["cost"].view(0, m).download()
+        bounds = self.bounds_of(1).download().reshape(m, -1)[:, 0]
+        return np.where(cost.astype(np.int64) + bounds <= limit, cost, np.uint32(-1 % 2**32))
+
+    def layer_tables(self) -> dict[str, NDArray[np.uint32]]:
+        """Return the tables that layers need beside those on the device: none."""
+        return {}
+
+    def tables_of(self, place: int, bounds_place: int) -> dict[str, Argument]:
+        """Return the costs of a place, and the bounds of one, as the kernels of layers have them."""
+        m = self.problem.cities
+        return {"cost": self.buffers["cost"].view(place * m * m, m * m), "bounds": self.bounds_of(bounds_place)}
 
     def close(self) -> None:
         """Free the memory on the device."""

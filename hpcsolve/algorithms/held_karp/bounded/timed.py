@@ -159,6 +159,8 @@ class TimedRelaxation:
 
     device: Device
     completions: Direction
+    labels = True
+    """Whether the values of states are labels."""
 
     def __init__(self, problem: TimedOrders, devices: Devices, scale: int) -> None:
         m = problem.cities
@@ -272,6 +274,29 @@ class TimedRelaxation:
         past.close()
         table.free()
         return int((self.scaled[:m, :m] != NO_SCALED_ARC).sum())
+
+    def open_arcs(self) -> NDArray[np.bool_]:
+        """Return which arcs there are at each place, shape (m + 1, m, m), or at all of them, shape (1, m, m)."""
+        stands = self.problem.stands
+        return self.arcs[None] if stands.all() else self.arcs & np.roll(stands, -1, axis=0)[:, None]
+
+    def first_values(self, limit: int) -> NDArray[np.uint64]:
+        """Return the label of each city alone, the largest number where it cannot be the first one."""
+        time, cost = self.problem.time[-1, :-1], self.reduced[-1, :-1]
+        possible = (cost != NO_SCALED_ARC) & (time <= self.latest) & self.problem.stands[1]
+        labels = np.maximum(time, self.earliest).astype(np.uint64) << np.uint64(32) | cost.astype(np.uint64)
+        return np.where(possible, labels, np.uint64(2**64 - 1))
+
+    def layer_tables(self) -> dict[str, NDArray[np.uint32]]:
+        """Return the tables that layers need beside those on the device."""
+        return {name: np.where(self.arcs, table, 0).astype(np.uint32)
+                for name, table in (("cost", self.reduced[:-1, :-1]), ("time", self.time))}
+
+    def tables_of(self, place: int, bounds_place: int) -> dict[str, Argument]:
+        """Return the windows and bounds as the kernels of layers have them, which are those of all places."""
+        own = self.completions.buffers
+        return {"step": self.step, "bounds": self.buffers["bounds"],
+                **{name: own[name] for name in ("earliest", "latest", "row")}}
 
     def close(self) -> None:
         """Free the memory on the device."""
