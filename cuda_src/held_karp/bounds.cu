@@ -22,7 +22,7 @@
 #include "device/masked.cuh"
 
 constexpr uint32_t no_path = 0x7fffffffu;
-constexpr int most_cities = 121;
+constexpr int most_cities = 248;
 constexpr int widest_tile = 4;  // registers of results at a time
 
 struct memory_slots {

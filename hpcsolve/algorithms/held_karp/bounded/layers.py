@@ -22,7 +22,7 @@ from hpcsolve.parallel.comm import Comm
 
 Keys = NDArray[np.uint64]
 """Shape (states, words)."""
-LAST_SHIFT = {1: 58, 2: 57}
+LAST_SHIFT = {1: 58, 2: 57, 4: 56}
 """Words of a key -> the bit in its last word where the last city's number begins."""
 FILE = "held_karp/layers"
 THREADS = 128
@@ -38,12 +38,12 @@ ROOM = 1.3
 
 
 def key_words(cities: int) -> int:
-    """Return the words of a key, 1 or 2, that have bits for so many cities and the last one's number."""
-    return 1 if cities <= LAST_SHIFT[1] else 2
+    """Return the fewest words of a key that have bits for so many cities and the last one's number."""
+    return next(words for words, shift in LAST_SHIFT.items() if cities <= 64 * (words - 1) + shift)
 
 
-def make_keys(visited: NDArray[np.bool_], last: NDArray[np.integer]) -> Keys:
-    """Return the keys of states.
+def make_keys(visited: NDArray[np.bool_], last: NDArray[np.integer], words: int) -> Keys:
+    """Return the keys of states, of so many words.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def make_keys(visited: NDArray[np.bool_], last: NDArray[np.integer]) -> Keys:
     last
         Shape (states,): the last city.
     """
-    keys = masks_of(visited, key_words(visited.shape[1]))
+    keys = masks_of(visited, words)
     keys[:, -1] |= last.astype(np.uint64) << np.uint64(LAST_SHIFT[keys.shape[1]])
     return keys
 
@@ -227,7 +227,7 @@ class Expander:
         cost = self.relaxation.buffers["cost"].view(0, m).download().astype(np.int64)
         bounds = self.relaxation.bounds_of(1).download().reshape(m, -1)[:, 0]
         cities = np.flatnonzero((cost + bounds <= self.limit) & ~problem.before.any(axis=1))
-        keys = make_keys(np.arange(m) == cities[:, None], cities)
+        keys = make_keys(np.arange(m) == cities[:, None], cities, self.words)
         return self.owned(keys, cost[cities].astype(np.uint32))
 
     def next(self, layer: Layer, place: int, most: int) -> Layer | None:
