@@ -20,7 +20,7 @@
 // A bucket is small enough for a cache. It is owned by a rank, so that equal states meet on one. If a bucket has too
 // little room, its size says how much it needs, and the host tries again.
 //
-// Memory: a candidate takes 8 or 16 bytes for its key, 4 for its value, and 8 of the hash table. Work: an extension that
+// Memory: a candidate takes 8, 16 or 32 bytes for its key, 4 for its value, and 8 of the hash table. Work: an extension that
 // is tried reads a cost; one that passes the cheap tests gathers the bits that the next city remembers, and reads a bound.
 #include "held_karp/states.cuh"
 
@@ -244,5 +244,7 @@ DEVICE void bound_states(const T &here, const state_list<V> &states, uint32_t *b
   EXPORT_KERNEL(layers_bound_##name)
 LAYER_KERNELS(w1, 1, uint32_t, place_tables)
 LAYER_KERNELS(w2, 2, uint32_t, place_tables)
+LAYER_KERNELS(w4, 4, uint32_t, place_tables)
 LAYER_KERNELS(labels_w1, 1, uint64_t, time_tables)
 LAYER_KERNELS(labels_w2, 2, uint64_t, time_tables)
+LAYER_KERNELS(labels_w4, 4, uint64_t, time_tables)

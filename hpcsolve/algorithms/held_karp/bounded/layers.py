@@ -25,7 +25,7 @@ Keys = NDArray[np.uint64]
 """Shape (states, words)."""
 Values: TypeAlias = NDArray[np.unsignedinteger]
 """Shape (states,), as `Layer` has them."""
-LAST_SHIFT = {1: 58, 2: 57}
+LAST_SHIFT = {1: 58, 2: 57, 4: 56}
 """Words of a key -> the bit in its last word where the last city's number begins."""
 FILE = "held_karp/layers"
 THREADS = 128
@@ -41,12 +41,12 @@ ROOM = 1.3
 
 
 def key_words(cities: int) -> int:
-    """Return the words of a key, 1 or 2, that have bits for so many cities and the last one's number."""
-    return 1 if cities <= LAST_SHIFT[1] else 2
+    """Return the fewest words of a key that have bits for so many cities and the last one's number."""
+    return next(words for words, shift in LAST_SHIFT.items() if cities <= 64 * (words - 1) + shift)
 
 
-def make_keys(visited: NDArray[np.bool_], last: NDArray[np.integer]) -> Keys:
-    """Return the keys of states.
+def make_keys(visited: NDArray[np.bool_], last: NDArray[np.integer], words: int) -> Keys:
+    """Return the keys of states, of so many words.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def make_keys(visited: NDArray[np.bool_], last: NDArray[np.integer]) -> Keys:
     last
         Shape (states,): the last city.
     """
-    keys = masks_of(visited, key_words(visited.shape[1]))
+    keys = masks_of(visited, words)
     keys[:, -1] |= last.astype(np.uint64) << np.uint64(LAST_SHIFT[keys.shape[1]])
     return keys
 
@@ -222,7 +222,7 @@ class Expander:
         self.memory = self.device.upload(relaxation.slots.memory)
         self.before = self.device.upload(masks_of(relaxation.problem.before, self.words))
         arcs = relaxation.open_arcs()
-        self.plane = relaxation.problem.cities * self.words * (len(arcs) > 1)  # 0: all places have the same arcs
+        self.plane = relaxation.problem.cities**2 * self.words * (len(arcs) > 1)  # 0: all places have the same arcs
         self.open = self.device.upload(masks_of(arcs.reshape(-1, relaxation.problem.cities), self.words))
         self.tables = {name: self.device.upload(table) for name, table in relaxation.layer_tables().items()}
         self.growth, self.bytes_sent = 4.0, 0
@@ -231,8 +231,9 @@ class Expander:
     def first(self) -> Layer:
         """Return the first layer: the cities that may follow the depot."""
         values = self.relaxation.first_values(self.limit)
-        cities = np.flatnonzero((values < values.dtype.type(-1)) & ~self.relaxation.problem.before.any(axis=1))
-        keys = make_keys(np.arange(len(values)) == cities[:, None], cities)
+        first = (values < np.iinfo(values.dtype).max) & ~self.relaxation.problem.before.any(axis=1)
+        cities = np.flatnonzero(first)
+        keys = make_keys(np.arange(len(values)) == cities[:, None], cities, self.words)
         return self.owned(keys, values[cities])
 
     def next(self, layer: Layer, place: int, most: int) -> Layer | None:
@@ -272,10 +273,10 @@ class Expander:
             buffer.free()
 
     def _tables(self, place: int, bounds_place: int) -> dict[str, Argument]:
-        own, m, words = self.relaxation, self.relaxation.problem.cities, self.words
+        own, m = self.relaxation, self.relaxation.problem.cities
         assert own.slots is not None
         return {"cities": m, "slots": own.slots.count, "limit": self.limit, "memory": self.memory,
-                "open": self.open.view(place * self.plane, m * m * words), "before": self.before,
+                "open": self.open.view(place * self.plane, m * m * self.words), "before": self.before,
                 **self.tables, **own.tables_of(place, bounds_place)}
 
     def _states(self, layer: Layer) -> dict[str, Argument]:

@@ -382,7 +382,7 @@ class Relaxation:
         m = self.problem.cities
         cost = self.buffers["cost"].view(0, m).download()
         bounds = self.bounds_of(1).download().reshape(m, -1)[:, 0]
-        return np.where(cost.astype(np.int64) + bounds <= limit, cost, np.uint32(-1 % 2**32))
+        return np.where(cost.astype(np.int64) + bounds <= limit, cost, np.uint32(2**32 - 1))
 
     def layer_tables(self) -> dict[str, NDArray[np.uint32]]:
         """Return the tables that layers need beside those on the device: none."""

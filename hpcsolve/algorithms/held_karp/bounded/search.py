@@ -30,9 +30,9 @@ from hpcsolve.algorithms.held_karp.bounded.relaxation import NO_PATH, Relaxation
 from hpcsolve.algorithms.held_karp.problem import tie
 from hpcsolve.parallel.comm import Comm
 
-STATE_BYTES = {1: 12, 2: 20}
+STATE_BYTES = {1: 12, 2: 20, 4: 36}
 """64-bit words of a key -> bytes of a state: its key and its value."""
-CANDIDATE_BYTES = {1: 96, 2: 128}
+CANDIDATE_BYTES = {1: 96, 2: 128, 4: 192}
 """64-bit words of a key -> the most bytes for each candidate while its layer is computed.
 
 They cover the candidate's place in a bucket, half as much spare room, and its part of the hash table; copies of the
@@ -309,7 +309,7 @@ class Tracer:
 
 
 def _names(keys: Keys) -> NDArray[np.uint64]:
-    """Return a number for each key that tells it from others: the key itself, or the hash of its two words.
+    """Return a number for each key that tells it from others: the key itself, or the hash of its words.
 
     Raises
     ------
