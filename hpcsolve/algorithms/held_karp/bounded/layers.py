@@ -222,7 +222,7 @@ class Expander:
         self.memory = self.device.upload(relaxation.slots.memory)
         self.before = self.device.upload(masks_of(relaxation.problem.before, self.words))
         arcs = relaxation.open_arcs()
-        self.plane = relaxation.problem.cities**2 * self.words * (len(arcs) > 1)  # 0: all places have the same arcs
+        self.plane = relaxation.problem.cities * self.words * (len(arcs) > 1)  # 0: all places have the same arcs
         self.open = self.device.upload(masks_of(arcs.reshape(-1, relaxation.problem.cities), self.words))
         self.tables = {name: self.device.upload(table) for name, table in relaxation.layer_tables().items()}
         self.growth, self.bytes_sent = 4.0, 0
@@ -276,7 +276,7 @@ class Expander:
         own, m = self.relaxation, self.relaxation.problem.cities
         assert own.slots is not None
         return {"cities": m, "slots": own.slots.count, "limit": self.limit, "memory": self.memory,
-                "open": self.open.view(place * self.plane, m * m * self.words), "before": self.before,
+                "open": self.open.view(place * self.plane, m * self.words), "before": self.before,
                 **self.tables, **own.tables_of(place, bounds_place)}
 
     def _states(self, layer: Layer) -> dict[str, Argument]:
