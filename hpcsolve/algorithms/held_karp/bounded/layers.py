@@ -23,6 +23,7 @@ from hpcsolve.parallel.comm import Comm
 
 Keys = NDArray[np.uint64]
 """Shape (states, words)."""
+Bounds: TypeAlias = "Relaxation | TimedRelaxation"
 Values: TypeAlias = NDArray[np.unsignedinteger]
 """Shape (states,), as `Layer` has them."""
 LAST_SHIFT = {1: 58, 2: 57, 4: 56}
@@ -213,7 +214,7 @@ class Buckets:
 class Expander:
     """Extends layers by one city, with the current bounds of a relaxation."""
 
-    def __init__(self, relaxation: Relaxation | TimedRelaxation, limit: int, comm: Comm, scratch: Scratch) -> None:
+    def __init__(self, relaxation: Bounds, limit: int, comm: Comm, scratch: Scratch) -> None:
         self.relaxation, self.limit, self.comm, self.scratch = relaxation, limit, comm, scratch
         self.device, self.words = relaxation.device, key_words(relaxation.problem.cities)
         self.value: type[np.unsignedinteger] = np.uint64 if relaxation.labels else np.uint32

@@ -274,6 +274,7 @@ class Relaxation:
     device: Device
     labels = False
     """Whether the values of states are labels."""
+    no_arc = NO_PATH
 
     def __init__(self, problem: PlaceCosts, devices: Devices, scale: int, deal: Deal | None = None) -> None:
         m = problem.cities
@@ -373,9 +374,15 @@ class Relaxation:
         """Return which arcs there are at each place, shape (m + 1, m, m)."""
         return self.buffers["cost"].download() < NO_PATH
 
-    def costs(self) -> list[NDArray[np.int64]]:
-        """Return the reduced costs of each place, shape (m, m), `NO_PATH` or more where there is no arc."""
+    def arc_values(self) -> list[NDArray[np.int64]]:
+        """Return what each arc adds to a value, by place, shape (m, m); `no_arc` where there is none."""
         return list(self.buffers["cost"].download().astype(np.int64))
+
+    def ended(self, values: NDArray[np.uint32], last: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
+        """Return the reduced costs of the orders that end with these states' values and cities, and the values."""
+        m = self.problem.cities
+        end = self.buffers["cost"].view(m * m * m, m * m).download().reshape(m, m)[last, 0]
+        return values.astype(np.int64) + end, values.astype(np.int64)
 
     def first_values(self, limit: int) -> NDArray[np.uint32]:
         """Return the value of the state with each city alone, the largest number where its bound exceeds the limit."""
