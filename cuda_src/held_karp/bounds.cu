@@ -15,6 +15,9 @@
 // and are integers in units of 1 / scale. Values saturate at `no_path`, so the sum of two never wraps. Whoever uses a
 // bound must know that the cost of the tours that matter is below no_path.
 //
+// Windows. Of a problem with time windows a value is the time by which a path that begins here returns too late for a
+// deadline: the deadline minus the latest departure. A city's own window bounds it on both sides (`value_windows`).
+//
 // Work. A place takes (arcs left) * 2^slots min-adds, half of them if i's own bit is a register's number and not a lane.
 // A block has one city's row of a place, or part of it. The tables of all places stay on the device. The rows of a place
 // may be dealt to ranks: `first` is the first city of this rank.
@@ -36,6 +39,16 @@ struct arc_costs {
   int64_t place, row, column;
   const uint32_t *cost;
 };
+// The windows of city i at place k, at number k * place + i: a value is at least `least`, and no_path above `most`. With
+// least = no_path the city never stands there. Without windows all are 0 and no_path.
+struct value_windows {
+  int64_t place;
+  const uint32_t *least, *most;
+};
+DEVICE uint32_t within(uint32_t value, uint32_t least, uint32_t most) {
+  const uint32_t raised = value < least ? least : value;
+  return raised > most ? no_path : raised;
+}
 // A table of one place has a row of 2^slots values for each city; `step` is the distance from place to place, or 0
 // where `source` and `target` are single tables.
 struct bound_tables {
@@ -52,8 +65,8 @@ struct next_cities {
 // Computes `tile` registers from number `first` on of a city's row, of `registers`. own: the least bit of `high`, the
 // city's barred bits above the lanes; no register is computed where it is set.
 template <int tile>
-DEVICE void relax_registers(const memory_slots &memory, int i, int first, int registers, const next_cities &next,
-                            const uint32_t *from, uint32_t *to) {
+DEVICE void relax_registers(const memory_slots &memory, int i, int first, int registers, uint32_t least, uint32_t most,
+                            const next_cities &next, const uint32_t *from, uint32_t *to) {
   constexpr int bits = lane_bits<uint32_t>();
   const uint32_t bar = memory.barred[i], high = bar >> bits << bits, own = high & -high;
   lanes<uint32_t> best[tile];
@@ -71,57 +84,65 @@ DEVICE void relax_registers(const memory_slots &memory, int i, int first, int re
   }
   UNROLL for (int t = 0; t < tile; t++) {
     const lanes<uint32_t> floor = load(memory.floors + (e[t] & high ? 32 : bar & 31) * 32 + lane());
-    store(to + e[t], min(best[t] + floor, splat<uint32_t>(no_path)));
+    const lanes<uint32_t> raised = max(best[t] + floor, splat<uint32_t>(least));
+    store(to + e[t], unless_above(raised, splat<uint32_t>(most), splat<uint32_t>(no_path)));
     if (own) store(to + (e[t] | own), splat<uint32_t>(no_path));
   }
 }
 // to[i][e] = min over j of cost[i][j] + from[j][(e & keep) | put], for part number `part` of `parts` of city i's row.
-DEVICE void relax_row(int place, int i, int part, int parts, const memory_slots &memory, const arc_costs &arcs,
-                      const bound_tables &tables, next_cities &next) {
+DEVICE void relax_row(int place, int i, int part, int parts, const memory_slots &memory, const value_windows &windows,
+                      const arc_costs &arcs, const bound_tables &tables, next_cities &next) {
   constexpr int bits = lane_bits<uint32_t>();
   const uint32_t *cost = arcs.cost + place * arcs.place + i * arcs.row, *from = tables.source + place * tables.step;
   uint32_t *to = tables.target + place * tables.step + ((size_t)i << memory.slots);
+  const uint32_t *windows_of_next = windows.least + (place + 1) * windows.place;
+  const uint32_t least = windows.least[place * windows.place + i], most = windows.most[place * windows.place + i];
   const int registers = (1 << memory.slots >> bits) >> (memory.barred[i] >> bits != 0);
   if (threadIdx.x == 0) next.count = 0;
   __syncthreads();
   for (int j = threadIdx.x; j < memory.cities; j += blockDim.x) {
-    if (cost[j * arcs.column] == no_path) continue;
+    if (least == no_path || cost[j * arcs.column] == no_path || windows_of_next[j] == no_path) continue;
     const uint32_t n = atomicAdd_block(&next.count, 1u);
     next.city[n] = j, next.cost[n] = cost[j * arcs.column];
   }
   __syncthreads();
   if (registers < widest_tile) {
     for (int r = 2 * (part * warps() + warp()); r < registers; r += 2 * parts * warps())
-      relax_registers<2>(memory, i, r, registers, next, from, to);
+      relax_registers<2>(memory, i, r, registers, least, most, next, from, to);
   } else {
     for (int r = widest_tile * (part * warps() + warp()); r < registers; r += widest_tile * parts * warps())
-      relax_registers<widest_tile>(memory, i, r, registers, next, from, to);
+      relax_registers<widest_tile>(memory, i, r, registers, least, most, next, from, to);
   }
 }
 // The table of a place. `parts` blocks share a city's row.
-KERNEL bounds_relax(int place, int first, int parts, memory_slots memory, arc_costs arcs, bound_tables tables) {
+KERNEL bounds_relax(int place, int first, int parts, memory_slots memory, value_windows windows, arc_costs arcs,
+                    bound_tables tables) {
   __shared__ next_cities next;
-  relax_row(place, first + blockIdx.x / parts, blockIdx.x % parts, parts, memory, arcs, tables, next);
+  relax_row(place, first + blockIdx.x / parts, blockIdx.x % parts, parts, memory, windows, arcs, tables, next);
 }
 EXPORT_KERNEL(bounds_relax)
 
 // The tables of all places from `place` down, one from the other, by one block: for tables that take less time than a
 // launch each.
-KERNEL bounds_relax_small(int place, int places, memory_slots memory, arc_costs arcs, bound_tables tables) {
+KERNEL bounds_relax_small(int place, int places, memory_slots memory, value_windows windows, arc_costs arcs,
+                          bound_tables tables) {
   __shared__ next_cities next;
   for (int k = place; k > place - places; k--)
     for (int i = 0; i < memory.cities; i++) {
-      relax_row(k, i, 0, 1, memory, arcs, tables, next);
+      relax_row(k, i, 0, 1, memory, windows, arcs, tables, next);
       __syncthreads();
     }
 }
 EXPORT_KERNEL(bounds_relax_small)
 
-// The row of each city at the last place, or the first one of a search from the depot on: its one arc's cost, and
-// no_path where an entry is barred. A block a city, or one for all.
-KERNEL bounds_begin(memory_slots memory, int64_t step, const uint32_t *cost, uint32_t *to) {
+// The row of each city at this place, the last one, or the first one of a search from the depot on: its one arc's cost
+// within its window, and no_path where an entry is barred. A block a city, or one for all.
+KERNEL bounds_begin(int place, memory_slots memory, value_windows windows, int64_t step, const uint32_t *cost,
+                    uint32_t *to) {
+  const size_t window = place * windows.place;
   for (int i = blockIdx.x; i < memory.cities; i += gridDim.x) {
-    const uint32_t own = cost[i * step], bar = memory.barred[i];
+    const uint32_t own = within(cost[i * step], windows.least[window + i], windows.most[window + i]);
+    const uint32_t bar = memory.barred[i];
     for (uint32_t e = threadIdx.x; e < 1u << memory.slots; e += blockDim.x)
       to[((size_t)i << memory.slots) + e] = e & bar ? no_path : own;
   }

@@ -26,6 +26,7 @@ struct place_tables {
   int cities, slots;
   uint32_t limit;  // reduced costs above it are of no use
   const uint32_t *cost;  // (cities, cities), from row to column
+  const uint32_t *earliest;  // (cities): the least value of a state there, 0 without time windows
   const uint32_t *bounds;  // of the next place: (cities, 2^slots)
   const uint8_t *memory;  // (cities, slots)
   const uint64_t *open, *before;  // (cities, words): where a city may lead, and what must come before it
@@ -50,7 +51,8 @@ DEVICE void for_each_extension(const place_tables &next, const state_key<W> &set
   UNROLL for (int w = 0; w < W; w++) {
     for (uint64_t left = ~set.word[w] & next.open[i * W + w]; left; left &= left - 1) {
       const int j = 64 * w + lowest(left);
-      const uint32_t cost = value + next.cost[i * next.cities + j];
+      const uint32_t reached = value + next.cost[i * next.cities + j], earliest = next.earliest[j];
+      const uint32_t cost = reached < earliest ? earliest : reached;
       if (cost > next.limit) continue;
       uint64_t missing = 0;
       UNROLL for (int v = 0; v < W; v++) missing |= next.before[j * W + v] & ~set.word[v];

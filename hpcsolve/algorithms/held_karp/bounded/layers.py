@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.held_karp.bounded.relaxation import NO_PATH, Relaxation
+from hpcsolve.algorithms.held_karp.bounded.relaxation import NO_PATH, BoundTables
 from hpcsolve.device.base import Argument, Buffer, Device
 from hpcsolve.parallel.comm import Comm
 
@@ -207,28 +207,34 @@ class Buckets:
 
 
 class Expander:
-    """Extends layers by one city, with the current bounds of a relaxation."""
+    """Extends layers by one city, with tables of bounds.
 
-    def __init__(self, relaxation: Relaxation, limit: int, comm: Comm, scratch: Scratch) -> None:
-        self.relaxation, self.limit, self.comm, self.scratch = relaxation, limit, comm, scratch
-        self.device, self.words = relaxation.device, key_words(relaxation.problem.cities)
+    Parameters
+    ----------
+    words
+        Words of a key, by default as few as the cities need.
+    """
+
+    def __init__(self, tables: BoundTables, limit: int, comm: Comm, scratch: Scratch, words: int | None = None) -> None:
+        self.tables, self.limit, self.comm, self.scratch = tables, limit, comm, scratch
+        self.device, self.words = tables.device, words or key_words(tables.cities)
         scratch.move(self.device)
-        assert relaxation.slots is not None
-        self.memory = self.device.upload(relaxation.slots.memory)
-        self.before = self.device.upload(masks_of(relaxation.problem.before, self.words))
-        arcs = relaxation.buffers["cost"].download().reshape(-1, relaxation.problem.cities)
+        assert tables.slots is not None
+        self.memory = self.device.upload(tables.slots.memory)
+        self.before = self.device.upload(masks_of(tables.before, self.words))
+        arcs = tables.buffers["cost"].download().reshape(-1, tables.cities)
         self.open = self.device.upload(masks_of(arcs < NO_PATH, self.words))
         self.growth, self.bytes_sent = 4.0, 0
         self.gathered: tuple[Layer | None, dict[str, Argument]] = None, {}
 
     def first(self) -> Layer:
         """Return the first layer: the cities that may follow the depot."""
-        problem, m = self.relaxation.problem, self.relaxation.problem.cities
-        cost = self.relaxation.buffers["cost"].view(0, m).download().astype(np.int64)
-        bounds = self.relaxation.bounds_of(1).download().reshape(m, -1)[:, 0]
-        cities = np.flatnonzero((cost + bounds <= self.limit) & ~problem.before.any(axis=1))
+        own, m = self.tables, self.tables.cities
+        value = np.maximum(own.first_costs().download(), own.earliest().download()).astype(np.int64)
+        bounds = own.bounds_of(1).download().reshape(m, -1)[:, 0]
+        cities = np.flatnonzero((value + bounds <= self.limit) & ~own.before.any(axis=1))
         keys = make_keys(np.arange(m) == cities[:, None], cities, self.words)
-        return self.owned(keys, cost[cities].astype(np.uint32))
+        return self.owned(keys, value[cities].astype(np.uint32))
 
     def next(self, layer: Layer, place: int, most: int) -> Layer | None:
         """Return the layer of `place` + 1 cities from that of `place` cities. Collective.
@@ -267,11 +273,12 @@ class Expander:
             buffer.free()
 
     def _tables(self, place: int, bounds_place: int) -> dict[str, Argument]:
-        own, m, words = self.relaxation, self.relaxation.problem.cities, self.words
+        own, m, words = self.tables, self.tables.cities, self.words
         assert own.slots is not None
-        return {"cities": m, "slots": own.slots.count, "limit": self.limit,
-                "cost": own.buffers["cost"].view(place * m * m, m * m), "bounds": own.bounds_of(bounds_place),
-                "memory": self.memory, "open": self.open.view(place * m * words, m * words), "before": self.before}
+        first = place * own.cost_step // m * words
+        return {"cities": m, "slots": own.slots.count, "limit": self.limit, "cost": own.cost_of(place),
+                "earliest": own.earliest(), "bounds": own.bounds_of(bounds_place), "memory": self.memory,
+                "open": self.open.view(first, m * words), "before": self.before}
 
     def _states(self, layer: Layer) -> dict[str, Argument]:
         """Return the states as the kernels have them. A GPU has the states that it has gathered last already."""
