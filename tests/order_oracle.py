@@ -50,11 +50,11 @@ def values_of(tsp: Tsp, question: TourQuestion, tours: NDArray[np.int64]) -> NDA
     if question.places is not None:
         bad |= ~question.places[tours, np.arange(n)].all(axis=1)
     costs = np.where(bad[:, None], 0, costs)
-    if question.objective == "finish":
-        values, late = _finish(tsp, question, tours, costs)
+    values = _combined(question, costs, heads)
+    if question.windows is not None:
+        ends, late = _finish(tsp, question, tours, costs)
         bad |= late
-    else:
-        values = _combined(question, costs, heads)
+        values = ends if question.objective == "finish" else values
     values = np.where(bad, MISSING, values)
     if question.objective == "lexicographic" and count:
         dearest = np.where(bad, MISSING, costs.max(axis=1))
@@ -101,7 +101,7 @@ def best_order(tsp: Tsp, question: TourQuestion) -> tuple[int, list[int]] | None
 def random_question(n: int, seed: int, objective: str, constraints: tuple[str, ...] = (), symmetric: bool = False,
                     top: int = 1000) -> tuple[Tsp, TourQuestion]:
     """Return a random instance and question with an objective and constraints out of "before", "position",
-    "not-position", "ends", "open" and "forbidden"."""
+    "not-position", "ends", "open", "forbidden" and, of "sum", "windows"."""
     rng = np.random.default_rng([n, seed, OBJECTIVES.index(objective), len(constraints), symmetric])
     cost = rng.integers(1, top + 1, (n, n))
     tsp = from_costs(np.minimum(cost, cost.T) if symmetric else cost, f"{objective}-{n}-{seed}")
@@ -118,7 +118,7 @@ def random_question(n: int, seed: int, objective: str, constraints: tuple[str, .
         table = rng.integers(1, top + 1, (count, n, n))
         table[rng.random(table.shape) < 0.1] = NO_ARC
         values["leg_costs"] = np.where(np.eye(n, dtype=bool), NO_ARC, table)
-    if objective == "finish":
+    if objective == "finish" or "windows" in constraints:
         earliest = rng.integers(0, top * n // 2 + 1, n)
         values["windows"] = Windows(earliest, earliest + rng.integers(top, 2 * top * n + 1, n),
                                     rng.integers(0, top // 4 + 1, n))

@@ -55,7 +55,7 @@ class TourQuestion:
     leg_costs
         For "position", shape (legs, n, n), int64: the costs of each leg in place of the instance's, or None.
     windows
-        For "finish" alone, or None.
+        For "finish", and for "sum", where neither waiting nor service counts; or None.
     precedences
         Pairs (a, b): a comes before b.
     places
@@ -81,11 +81,12 @@ class TourQuestion:
 
     @property
     def plain(self) -> bool:
-        """Whether a tour's value is the sum of its legs' costs and no constraint is about places or forces a leg.
+        """Whether a tour's value is the sum of its legs' costs, and no constraint is about places or times or forces a leg.
 
         Forbidden legs are allowed: they are arcs that do not exist.
         """
-        return self.objective == "sum" and not self.precedences and self.places is None and not self.forced
+        constrained = self.precedences or self.forced or self.places is not None or self.windows is not None
+        return self.objective == "sum" and not constrained
 
     @property
     def constrained(self) -> bool:

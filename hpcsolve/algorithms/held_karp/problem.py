@@ -7,7 +7,8 @@ left as the start and reached as the end.
 An order's arcs are numbered by place: arc 0 leaves the depot, arc k leads from the k-th city to the next, and arc m
 returns to the depot. Every objective is one of three ways to combine the arcs' costs by place:
 
-add     the sum; with `weights` an arc's cost counts once for each unit of weight that has not been reached yet
+add     the sum; with `weights` an arc's cost counts once for each unit of weight that has not been reached yet; with
+        `times` only orders that keep all windows count
 max     the dearest arc
 finish  the time: an arc takes its cost, and a city's window is waited for or missed
 
@@ -29,7 +30,7 @@ from hpcsolve.problems.questions import TourQuestion, legs
 from hpcsolve.problems.rounding import LARGEST_SUM, times
 from hpcsolve.problems.tsp import NO_ARC, Tsp
 
-MOST_INNER_CITIES = 121
+MOST_INNER_CITIES, MOST_INNER_CITIES_WITH_WINDOWS = 121, 248
 """The most cities beside the depot that any method takes: a state of bounds has bits for so many."""
 FREE = -NO_ARC
 """The cost of an arc that is never the dearest: to and from a depot that is no city."""
@@ -184,14 +185,19 @@ class OrderProblem:
         Shape (m + 1, m + 1, m + 1), int64: cost[k, i, j] of arc k from i to j; index m is the depot; `NO_ARC` where
         there is no arc, where j may not stand at that place, and on the diagonals. Only cost[0, m, :m],
         cost[1:m, :m, :m], cost[m, :m, m] are arcs, and with m = 0 the one entry. A view with a stride of 0 where the
-        place does not matter. With "finish" it includes the service time of the city that the arc leaves.
+        place does not matter. With "finish" it is a time, as `times` has it.
     before
         For each of the m cities the set of those that must precede it, as a bit mask; transitive.
     weights
         Shape (m + 1,), int64, for "add": the weights of the cities and the depot, none negative. The cost of an arc is
         multiplied by the weight of those that have not been reached when it begins. None: by 1.
     earliest, latest
-        Shape (m + 1,), int64, for "finish": the window of each city and the depot.
+        Shape (m + 1,), int64, for "finish", and for "add" with `times`: the window of each city, and of the end at the
+        depot. The order leaves the depot at time 0.
+    times
+        Shape (m + 1, m + 1), int64, for "add" with windows: how long each arc takes, with the service of the city that
+        it leaves, and from the depot with the time before the departure; `NO_ARC` where there is no arc. Waiting and
+        service do not count in `cost`. None: there are no windows, or the costs are times ("finish").
     offset
         What is added to the combined costs.
     by_place
@@ -205,6 +211,7 @@ class OrderProblem:
     weights: NDArray[np.int64] | None = None
     earliest: NDArray[np.int64] | None = None
     latest: NDArray[np.int64] | None = None
+    times: NDArray[np.int64] | None = None
     offset: int = 0
     by_place: bool = field(init=False)
 
@@ -219,7 +226,7 @@ class OrderProblem:
 
     def value(self, order: Sequence[int]) -> int | None:
         """Return the value of an order in scaled integers, or None if it breaks a constraint."""
-        m, seen, value = self.m, 0, FREE if self.combine == "max" else 0
+        m, seen, value, time = self.m, 0, FREE if self.combine == "max" else 0, 0
         left = 1 if self.weights is None else sum(map(int, self.weights))
         for place, (tail, head) in enumerate(pairwise([m, *order, m])):
             cost = int(self.cost[place, tail, head])
@@ -231,11 +238,12 @@ class OrderProblem:
             elif self.combine == "add":
                 value += cost * left
                 left -= 0 if self.weights is None else int(self.weights[head])
-            else:
-                assert self.earliest is not None and self.latest is not None
-                value = max(value + cost, int(self.earliest[head]))
-                if value > self.latest[head]:
+            if self.earliest is not None and self.latest is not None:
+                takes = cost if self.times is None else int(self.times[tail, head])
+                time = max(time + takes, int(self.earliest[head]))
+                if time > self.latest[head]:
                     return None
+            value = time if self.combine == "finish" else value
         return 0 if value == FREE else value + self.offset
 
 
@@ -253,8 +261,9 @@ def order_problem(tsp: Tsp, question: TourQuestion) -> OrderProblem:
     """
     question = _with_ends_from_precedence(tsp, question)
     m = len(parts_of_tour(tsp.n, question)[1])
-    if m > MOST_INNER_CITIES:  # refused before a matrix is made, and before costs by place take n^3 bytes
-        what = f"{m} cities beside the depot are too many: a state's key holds {MOST_INNER_CITIES}"
+    most = MOST_INNER_CITIES if question.windows is None else MOST_INNER_CITIES_WITH_WINDOWS
+    if m > most:  # refused before a matrix is made, and before costs by place take n^3 bytes
+        what = f"{m} cities beside the depot are too many: a state's key holds {most}"
         raise ResourceError(f"{what}; use a heuristic or branch and cut")
     core = core_of(tsp, question)
     table = core.costs_by_place(tsp)
@@ -267,8 +276,10 @@ def order_problem(tsp: Tsp, question: TourQuestion) -> OrderProblem:
     if question.objective in ("bottleneck", "lexicographic"):
         return OrderProblem(core, "max", core.with_free_depot(table), core.predecessors())
     problem = OrderProblem(core, "add", table, core.predecessors())
-    if question.objective == "finish":
-        return _with_windows(problem)
+    if question.windows is not None:
+        problem = _with_windows(problem)
+        if problem.combine == "finish":
+            return problem
     if question.objective == "latency":
         problem = replace(problem, weights=core.weights())
     known = np.where(problem.cost == NO_ARC, 0, np.abs(problem.cost))
@@ -298,10 +309,10 @@ def _with_ends_from_precedence(tsp: Tsp, question: TourQuestion) -> TourQuestion
 
 
 def _with_windows(problem: OrderProblem) -> OrderProblem:
-    """Return the problem with its windows, the cost of each arc with the service of the city that is left."""
+    """Return the problem with its windows. The time of an arc includes the service of the city that it leaves."""
     own, windows, m = problem.core, problem.core.question.windows, problem.m
     assert windows is not None
-    cities, offset, late = list(own.cities), 0, False
+    cities, service, late = list(own.cities), 0, False
     leave = np.append(windows.service[cities], 0)
     earliest, latest = np.append(windows.earliest[cities], 0), np.append(windows.latest[cities], LARGEST_SUM)
     if own.before:  # the tour begins there when its window does
@@ -310,11 +321,18 @@ def _with_windows(problem: OrderProblem) -> OrderProblem:
         late = bool(windows.earliest[first] > windows.latest[first])
     if own.after:
         earliest[m], latest[m] = windows.earliest[own.after[0]], windows.latest[own.after[0]]
-        offset = int(windows.service[own.after[0]])
+        service = int(windows.service[own.after[0]])
     elif own.last and m:
         latest[m] = windows.latest[own.last[0]]
-    missing = (problem.cost == NO_ARC) | late
-    cost = np.where(missing, NO_ARC, np.where(missing, 0, problem.cost) + leave[:, None])
+
+    def timed(cost: NDArray[np.int64]) -> NDArray[np.int64]:
+        missing = (cost == NO_ARC) | late
+        return np.where(missing, NO_ARC, np.where(missing, 0, cost) + leave[:, None])
+
+    if own.question.objective != "finish":
+        cost = np.broadcast_to(NO_ARC, problem.cost.shape) if late else problem.cost
+        return replace(problem, cost=cost, earliest=earliest, latest=latest, times=timed(own.cost))
+    cost = timed(problem.cost)
     if not problem.by_place:
         cost = np.broadcast_to(cost[0], cost.shape)
-    return replace(problem, combine="finish", cost=cost, earliest=earliest, latest=latest, offset=offset)
+    return replace(problem, combine="finish", cost=cost, earliest=earliest, latest=latest, offset=service)

@@ -92,6 +92,8 @@ class HeldKarp(Algorithm):
         n = instance.get("n") if isinstance(instance, dict) and generated else None
         n = n if isinstance(n, int) else None  # a wrong value is refused where the instance is made
         constrained = parameters.before or parameters.position or parameters.not_position
+        if parameters.windows is not None and parameters.objective == "sum":
+            return tuple(bounded.FILES)
         tables: tuple[str, ...] = (orders.FILE,)
         if parameters.objective == "sum" and not constrained and parameters.one_answer():
             tables = (planes.FILE,) if generated else (planes.FILE, orders.FILE)  # a file may have precedences

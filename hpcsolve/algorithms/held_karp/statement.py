@@ -16,7 +16,7 @@ from hpcsolve.algorithms.held_karp import batch
 from hpcsolve.algorithms.held_karp.bounded import run as bounded
 from hpcsolve.algorithms.held_karp.lattice.reduce import ReducedCosts, reduce_costs
 from hpcsolve.algorithms.held_karp.problem import (
-    MOST_INNER_CITIES,
+    MOST_INNER_CITIES_WITH_WINDOWS,
     Core,
     OrderProblem,
     core_of,
@@ -42,12 +42,12 @@ The lattice then takes about a second. For other questions its table takes up to
 a GPU a table for plain sums that fits in the memory is filled within a second (computed, jobs/benchmarks/gpu.md), so
 there memory alone is the limit. Nothing was computed for other questions there.
 """
-MOST_CITIES = MOST_INNER_CITIES + 1
+MOST_CITIES = MOST_INNER_CITIES_WITH_WINDOWS + 1
 """The most cities of a cycle that any method takes: the first city, and those that a state's key of bounds holds."""
 MOST_LATTICE_CITIES = 46
 """The most cities for which a block of the lattice's kernel has room. Memory ends long before."""
 FEWEST_BOUNDED = 10
-"""Fewer cities are always solved by the lattice."""
+"""Fewer cities are solved by the lattice, but for sums with time windows."""
 FILES = ("costs", "windows")
 """The keys that name files."""
 
@@ -75,9 +75,9 @@ class Parameters(Table, frozen=True):
     costs
         For "position": a `.npy` file of shape (legs, n, n) with the costs of each leg, in place of the instance's.
     windows
-        For "finish": a CSV table with the columns city, earliest, latest and optionally service. A traveller who
-        arrives before `earliest` waits; service must begin by `latest`. The return to the first city must be by its
-        `latest`.
+        For "finish" and "sum": a CSV table with the columns city, earliest, latest and optionally service. A traveller
+        who arrives before `earliest` waits; service must begin by `latest`. The return to the first city must be by its
+        `latest`. In a "sum" neither waiting nor service counts.
     before
         Pairs [[a, b], ...] of cities: a comes before b.
     position
@@ -93,11 +93,11 @@ class Parameters(Table, frozen=True):
     arcs
         Whether to compute for each arc the value of the best tour through it. Not with "finish".
     method
-        "lattice": the table of all states, whose memory doubles with each city; "bounded": states that a lower bound
-        proves useless are dropped, for sums of costs by place alone; "auto": the lattice for up to 28 cities (20 with
-        other objectives and constraints), on GPUs for plain sums of as many cities as fit in their memory, and where
-        "bounded" is not possible, else "bounded". If one of them does not fit in the memory, the other one takes over.
-        The answer is the same.
+        "lattice": the table of all states, whose memory doubles with each city, for everything but sums with time
+        windows; "bounded": states that a lower bound proves useless are dropped, for sums of costs by place and with
+        time windows alone; "auto": the lattice for up to 28 cities (20 with other objectives and constraints), on GPUs
+        for plain sums of as many cities as fit in their memory, and where "bounded" is not possible, else "bounded". If
+        one of them does not fit in the memory, the other one takes over. The answer is the same.
     costs_sha256
         SHA-256 of the file of `costs`. hpcsolve writes it into the result's job, so that a file that has changed is
         refused when the job is run again.
@@ -166,7 +166,7 @@ class Parameters(Table, frozen=True):
             return f'layout = "{self.layout}" belongs to the lattice'
         if not self.one_answer():
             return "more than one optimal tour needs all states (count, best, arcs)"
-        if self.objective not in ("sum", "latency", "position"):
+        if self.objective in ("bottleneck", "lexicographic"):
             return f'objective = "{self.objective}" does not add up costs by place'
         if self.objective == "latency" and len(set(self.weights or ())) > 1:
             return "with different weights of the cities the costs depend on which cities are left"
@@ -208,6 +208,12 @@ class TourStatement(Statement):
         """The best order of the core's cities, with every objective and constraint."""
         return order_problem(self.problem, self.question)
 
+    @property
+    def only_by_bounds(self) -> bool:
+        """Whether the lattice cannot solve it: with time windows the cheapest path to a state may not be the earliest.
+        """
+        return self.question.windows is not None and self.question.objective != "finish"
+
     def fits(self) -> bool:
         """Return whether the method's states suffice for the costs as they are."""
         if isinstance(self.problem, TspBatch):
@@ -243,6 +249,8 @@ class TourStatement(Statement):
         if own.method == "auto" and stops and obstacle:
             raise InputError(
                 f'stop: only held-karp.method = "bounded" can be stopped early, but {obstacle}; remove [stop]')
+        if self.only_by_bounds:
+            return True
         if own.method == "lattice" or obstacle or tsp.n < FEWEST_BOUNDED:
             return False
         return own.method == "bounded" or stops or tsp.n > own.most_in_lattice(bool(tsp.precedences), kind)
@@ -322,7 +330,7 @@ def _asked(tsp: Tsp, parameters: Parameters, files: Mapping[str, InputFile]) -> 
 def _refuse_combinations(tsp: Tsp, parameters: Parameters) -> None:
     """Refuse keys that do not go with the objective or the layout, and an objective without the keys that it needs."""
     objective = parameters.objective
-    needs = {"weights": ("latency", "position"), "costs": ("position",), "windows": ("finish",)}
+    needs = {"weights": ("latency", "position"), "costs": ("position",), "windows": ("finish", "sum")}
     for key, objectives in needs.items():
         if getattr(parameters, key) is not None and objective not in objectives:
             wanted = " or ".join(f'"{name}"' for name in objectives)
@@ -334,6 +342,12 @@ def _refuse_combinations(tsp: Tsp, parameters: Parameters) -> None:
     if objective == "finish" and parameters.arcs:
         raise InputError('held-karp.arcs: objective = "finish" does not take it, since the rest of a tour depends on '
                          "the time; remove arcs")
+    wider = {"method": parameters.method == "lattice", "layout": parameters.layout != "planes",
+             "count": parameters.count, "best": parameters.best > 1, "arcs": parameters.arcs}
+    if objective == "sum" and parameters.windows is not None and any(wider.values()):
+        keys = " and ".join(key for key, given in wider.items() if given)
+        raise InputError('held-karp.windows: a "sum" with time windows is solved by bounds alone, for one tour; '
+                         f"remove {keys}")
     others = {  # what the layout "compact" does not solve
         f'objective = "{objective}"': objective != "sum", "before": parameters.before,
         "position": parameters.position, "not-position": parameters.not_position, "count": parameters.count,

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from itertools import permutations
+from itertools import permutations, product
 
 import numpy as np
 import pytest
 
 from hpcsolve.algorithms.base import silent
+from hpcsolve.algorithms.held_karp.lattice import run as lattice
 from hpcsolve.algorithms.held_karp.orders import run as orders
 from hpcsolve.algorithms.held_karp.orders.table import Slices
 from hpcsolve.algorithms.held_karp.problem import OrderProblem, order_problem, question_without_dearer
@@ -20,7 +21,7 @@ from hpcsolve.algorithms.held_karp.statement import Parameters, TourStatement
 from hpcsolve.answers.tour import NoTour
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
-from hpcsolve.errors import ResourceError
+from hpcsolve.errors import InputError, ResourceError
 from hpcsolve.parallel.comm import Comm, SerialComm
 from hpcsolve.problems.questions import TourQuestion, Windows, legs
 from hpcsolve.problems.tsp import NO_ARC, Tsp, from_costs
@@ -31,6 +32,8 @@ INSTANCES = int(os.environ.get("HPCSOLVE_ORDERS", "3"))
 LARGEST = 9 if INSTANCES > 7 else 7
 CONSTRAINTS = ((), ("before",), ("position",), ("not-position", "forbidden"), ("ends",), ("open", "before"),
                ("ends", "before", "not-position"), ("open", "forbidden"))
+STATED = [*product(OBJECTIVES, CONSTRAINTS), *(("sum", ("windows", *constraints)) for constraints in CONSTRAINTS)]
+"""What can be asked for: all of it but sums with time windows can be answered by the lattice."""
 
 
 def stated(tsp: Tsp, question: TourQuestion, **keys: object) -> TourStatement:
@@ -55,16 +58,14 @@ def _best(problem: OrderProblem) -> tuple[int, list[int]] | None:
     return None if not values else (min(values)[0], list(min(values)[1])[::-1])
 
 
-@pytest.mark.parametrize("constraints", CONSTRAINTS)
-@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize(("objective", "constraints"), STATED)
 def test_the_statement_equals_brute_force(objective: str, constraints: tuple[str, ...]) -> None:
     for seed in range(8):
         tsp, question = random_question(1 + seed % 6, seed, objective, constraints, top=9)
         assert best_of_statement(tsp, question) == best_order(tsp, question)
 
 
-@pytest.mark.parametrize("constraints", CONSTRAINTS)
-@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize(("objective", "constraints"), STATED)
 def test_the_check_gives_every_tour_its_value(objective: str, constraints: tuple[str, ...]) -> None:
     """A tour that breaks a constraint is refused, any other has its value by the definition."""
     for seed in range(4):
@@ -173,6 +174,26 @@ def test_too_many_cities_are_refused() -> None:
     tsp, question = random_question(33, 0, "latency")
     with pytest.raises(ResourceError, match=r"33 cities are too many.* 32 at most"):
         orders.plan(stated(tsp, question), 1)
+
+
+def test_sums_with_time_windows_are_for_bounds_alone() -> None:
+    for n in (1, 2, 9, 13):
+        tsp, question = random_question(n, 0, "sum", ("windows",))
+        asked = stated(tsp, question)
+        assert asked.is_bounded() and not asked.plain
+        with pytest.raises(InputError, match='not for a "sum" with time windows'):
+            lattice.plan(asked, 1)
+        with pytest.raises(InputError, match='not for a "sum" with time windows'):
+            orders.run(asked, HostDevice(1), SerialComm(), silent)
+    late = replace(question, windows=Windows(np.full(13, 5), np.full(13, 4), np.zeros(13, np.int64)))
+    assert order_problem(tsp, late).value(range(12)) is None
+
+
+@pytest.mark.parametrize(("windows", "most"), [((), 121), (("windows",), 248)])
+def test_as_many_cities_as_a_key_has_bits(windows: tuple[str, ...], most: int) -> None:
+    assert order_problem(*random_question(most + 1, 0, "sum", windows)).m == most
+    with pytest.raises(ResourceError, match=f"{most + 1} cities beside the depot are too many"):
+        order_problem(*random_question(most + 2, 0, "sum", windows))
 
 
 @pytest.mark.parametrize("constraints", CONSTRAINTS[:6])

@@ -269,6 +269,36 @@ class Orders(Protocol):
         """Shape (m, m), transitive: before[i, j] where j comes before i."""
 
 
+class Bounds(Protocol):
+    """What layers need to know of the bounds of completions.
+
+    Attributes
+    ----------
+    labels
+        Whether the values of states are labels (layers.cu).
+    """
+
+    labels: bool
+    device: Device
+    slots: Slots | None
+
+    @property
+    def problem(self) -> Orders:
+        """The problem."""
+
+    def open_arcs(self) -> NDArray[np.bool_]:
+        """Return which arcs there are at each place, shape (m + 1, m, m), or at all of them, shape (1, m, m)."""
+
+    def first_values(self, limit: int) -> NDArray[np.unsignedinteger]:
+        """Return the value of the state with each city alone, the largest number where its bound exceeds the limit."""
+
+    def layer_tables(self) -> dict[str, NDArray[np.uint32]]:
+        """Return the tables that layers need beside those on the device."""
+
+    def tables_of(self, place: int, bounds_place: int) -> dict[str, Argument]:
+        """Return what the kernels of layers need of a place beside memories: costs, windows, and bounds of one."""
+
+
 class BoundTables(ABC):
     """Lower bounds of completions for all places, on the device that serves the present memories.
 
@@ -277,10 +307,10 @@ class BoundTables(ABC):
     slots
         The present memories, or None before the first `remember`.
     device, buffers
-        Where the tables are, and the tables: nowhere before the first `remember`. The problem's own are "cost"
-        (`cost_of`), and "least" and "most", as the kernels have windows.
-    cost_step, window_step
-        Distance from the costs of one place to those of the next one, 0 if all are the same; of windows likewise.
+        Where the tables are, and the tables: nowhere before the first `remember`. The problem's own are "cost", and
+        "least" and "most", the ranges of values.
+    cost_step, range_step
+        Distance from the costs of one place to those of the next one, 0 if all are the same; of ranges likewise.
     small
         Whether one block computes the tables of all places in a launch.
     deal, dealt
@@ -291,10 +321,11 @@ class BoundTables(ABC):
 
     device: Device
     cost_step: int
-    window_step: int
+    range_step: int
+    labels = False
 
     def __init__(self, problem: Orders, devices: Devices, deal: Deal | None = None) -> None:
-        self.cities, self.before, self.devices = problem.cities, problem.before, devices
+        self.problem, self.cities, self.devices = problem, problem.cities, devices
         self.deal = deal or Deal(SerialComm(), self.cities)
         self.buffers: dict[str, Buffer] = {}
         self.slots: Slots | None = None
@@ -341,14 +372,28 @@ class BoundTables(ABC):
         assert self.slots is not None
         return self.cities << self.slots.count
 
-    def cost_of(self, place: int) -> Buffer:
-        """Return the costs of the arcs from the cities at a place, 1 to m - 1, to those at the next one, shape (m, m).
-        """
-        return self.buffers["cost"].view(place * self.cost_step, self.cities**2)
-
     def bounds_of(self, place: int) -> Buffer:
         """Return the bounds of the cities at a place, 1 to m."""
         return self.buffers["bounds"].view(place * self.layer, self.layer)
+
+    def open_arcs(self) -> NDArray[np.bool_]:
+        """Return which arcs there are, as `Bounds` has them."""
+        return self.buffers["cost"].download().reshape(-1, self.cities, self.cities) < NO_PATH
+
+    def first_values(self, limit: int) -> NDArray[np.uint32]:
+        """Return the value of the state with each city alone, the largest number where its bound exceeds the limit."""
+        values = np.maximum(self.first_costs().download(), self.earliest().download())
+        bounds = self.bounds_of(1).download().reshape(self.cities, -1)[:, 0]
+        return np.where(values.astype(np.int64) + bounds <= limit, values, np.uint32(2**32 - 1))
+
+    def layer_tables(self) -> dict[str, NDArray[np.uint32]]:
+        """Return the tables that layers need beside those on the device: none."""
+        return {}
+
+    def tables_of(self, place: int, bounds_place: int) -> dict[str, Argument]:
+        """Return the costs of a place, and the bounds of one, as the kernels of layers have them."""
+        cost = self.buffers["cost"].view(place * self.cost_step, self.cities**2)
+        return {"cost": cost, "earliest": self.earliest(), "bounds": self.bounds_of(bounds_place)}
 
     def close(self) -> None:
         """Free the memory on the device."""
@@ -375,14 +420,14 @@ class BoundTables(ABC):
     def _begin(self, place: int, barred: Buffer, cost: Buffer, step: int, to: Buffer) -> None:
         kernel = self.device.kernel(FILE, "bounds_begin")
         blocks = 1 if self.small else self.cities
-        kernel(blocks, THREADS, place=place, memory=self._memory(barred), windows=self._windows(), step=step, cost=cost,
+        kernel(blocks, THREADS, place=place, memory=self._memory(barred), ranges=self._ranges(), step=step, cost=cost,
                to=to)
 
     def _relax(self, places: range, barred: Buffer, arcs: dict[str, Argument], step: int, source: Buffer,
                target: Buffer) -> None:
         """Compute the tables of some places, one from the other. That of place k begins at element k * step."""
         given: dict[str, Argument] = {
-            "memory": self._memory(barred), "windows": self._windows(), "arcs": arcs,
+            "memory": self._memory(barred), "ranges": self._ranges(), "arcs": arcs,
             "tables": {"step": step, "source": source, "target": target},
         }
         if self.small:
@@ -401,8 +446,8 @@ class BoundTables(ABC):
         return {"cities": self.cities, "slots": self.slots.count, "keep": own["keep"], "put": own["put"],
                 "barred": barred, "floors": own["floors"]}
 
-    def _windows(self) -> dict[str, Argument]:
-        return {"place": self.window_step, "least": self.buffers["least"], "most": self.buffers["most"]}
+    def _ranges(self) -> dict[str, Argument]:
+        return {"place": self.range_step, "least": self.buffers["least"], "most": self.buffers["most"]}
 
     def _arcs(self, row: int, column: int) -> dict[str, Argument]:
         return {"place": self.cost_step, "row": row, "column": column, "cost": self.buffers["cost"]}
@@ -426,11 +471,11 @@ class Relaxation(BoundTables):
         As in `Relaxed`, for the multipliers of the last `solve`.
     """
 
-    window_step = 0
+    range_step = 0
 
     def __init__(self, problem: PlaceCosts, devices: Devices, scale: int, deal: Deal | None = None) -> None:
         super().__init__(problem, devices, deal)
-        self.problem, self.scale, self.shift = problem, scale, 0
+        self.scale, self.shift = scale, 0
         self.cost_step = problem.cities**2
         self.scaled = np.where(problem.allowed, problem.cost, 0) * scale
         self.scaled[~problem.allowed] = NO_SCALED_ARC

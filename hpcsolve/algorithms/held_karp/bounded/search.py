@@ -26,7 +26,7 @@ from hpcsolve.algorithms.held_karp.bounded.layers import (
     set_hash,
     visited,
 )
-from hpcsolve.algorithms.held_karp.bounded.relaxation import NO_PATH, BoundTables
+from hpcsolve.algorithms.held_karp.bounded.relaxation import NO_PATH, Bounds
 from hpcsolve.algorithms.held_karp.problem import tie
 from hpcsolve.parallel.comm import Comm
 
@@ -107,7 +107,7 @@ class Searched:
 
 
 def search(
-    tables: BoundTables, limit: int, width: int, budget: Budget, comm: Comm, scratch: Scratch,
+    relaxation: Bounds, limit: int, width: int, budget: Budget, comm: Comm, scratch: Scratch,
     reached: Callable[[Searched], bool] = lambda searched: True, begun: Searched | None = None,
     words: int | None = None,
 ) -> Searched:
@@ -124,9 +124,9 @@ def search(
     words
         Words of a key, by default as few as the cities need.
     """
-    expander, found = Expander(tables, limit, comm, scratch, words), begun or Searched()
+    expander, found = Expander(relaxation, limit, comm, scratch, words), begun or Searched()
     try:
-        for place in range(len(found.layers) + 1, tables.cities + 1):
+        for place in range(len(found.layers) + 1, relaxation.problem.cities + 1):
             started, sent = time.perf_counter(), expander.bytes_sent
             layer = _extended(expander, found, place, budget)
             most = expander.states_for(budget.candidates)

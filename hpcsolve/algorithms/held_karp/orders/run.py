@@ -27,7 +27,7 @@ from hpcsolve.algorithms.held_karp.statement import Parameters, TourStatement
 from hpcsolve.answers.tour import NoTour, Tour
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
 from hpcsolve.device.base import Device
-from hpcsolve.errors import ResourceError
+from hpcsolve.errors import InputError, ResourceError
 from hpcsolve.parallel.comm import Comm
 
 MOST_CITIES = 31
@@ -40,8 +40,18 @@ then by head; arcs that no order uses are left out."""
 
 
 def _problem(stated: TourStatement) -> OrderProblem:
-    """Return the order problem of a job. Raises `ResourceError` if there are too many cities beside the depot."""
+    """Return the order problem of a job.
+
+    Raises
+    ------
+    InputError
+        The problem has more than one value for each state, or as `order_problem`.
+    ResourceError
+        There are too many cities beside the depot.
+    """
     tsp, problem = stated.problem, stated.orders
+    if problem.times is not None:
+        raise InputError('not for a "sum" with time windows, whose states have a cost and a time')
     if problem.m > MOST_CITIES:
         most = MOST_CITIES + tsp.n - problem.m
         why = f"the table of all states doubles with every city, so there may be {most} at most"
@@ -61,7 +71,7 @@ def plan(stated: TourStatement, ranks: int) -> Plan:
     Raises
     ------
     InputError
-        As `order_problem`.
+        As `_problem`.
     ResourceError
         There are too many cities or ranks.
     """
