@@ -21,6 +21,17 @@ struct arc_costs {
   int64_t place, row, column;
   const uint32_t *cost;
 };
+// The ranges of the values of city i at place k, at number k * place + i, as `row_values` has them. With least = no_path
+// the city never stands there. Without time windows they are 0 and no_path. With them a value is the time after which a
+// path that begins here returns too late for a deadline, counted from the deadline back.
+struct value_ranges {
+  int64_t place;
+  const uint32_t *least, *most;
+};
+DEVICE row_values range_of(const value_ranges &ranges, int place, int i) {
+  const size_t at = place * ranges.place + i;
+  return {no_path, ranges.least[at], ranges.most[at]};
+}
 // A table of one place has a row of 2^slots values for each city; `step` is the distance from place to place, or 0
 // where `source` and `target` are single tables.
 struct bound_tables {
@@ -29,40 +40,46 @@ struct bound_tables {
   uint32_t *target;
 };
 // to[i][e] = min over j of cost[i][j] + from[j][(e & keep) | put], for part number `part` of `parts` of city i's row.
-DEVICE void relax_place(int place, int i, int part, int parts, const memory_slots &memory, const arc_costs &arcs,
-                        const bound_tables &tables, next_cities &next) {
+DEVICE void relax_place(int place, int i, int part, int parts, const memory_slots &memory, const value_ranges &ranges,
+                        const arc_costs &arcs, const bound_tables &tables, next_cities &next) {
   const uint32_t *cost = arcs.cost + place * arcs.place + i * arcs.row, *from = tables.source + place * tables.step;
+  const uint32_t *next_least = ranges.least + (place + 1) * ranges.place;
+  const row_values own = range_of(ranges, place, i);
   if (threadIdx.x == 0) next.count = 0;
   __syncthreads();
   for (int j = threadIdx.x; j < memory.cities; j += blockDim.x)
-    if (cost[j * arcs.column] != no_path) add_next(next, j, cost[j * arcs.column], from + ((size_t)j << memory.slots));
+    if (own.least != no_path && next_least[j] != no_path && cost[j * arcs.column] != no_path)
+      add_next(next, j, cost[j * arcs.column], from + ((size_t)j << memory.slots));
   __syncthreads();
-  relax_row(memory, i, part, parts, next, no_path, tables.target + place * tables.step + ((size_t)i << memory.slots));
+  relax_row(memory, i, part, parts, next, own, tables.target + place * tables.step + ((size_t)i << memory.slots));
 }
 // The table of a place. `parts` blocks share a city's row.
-KERNEL bounds_relax(int place, int first, int parts, memory_slots memory, arc_costs arcs, bound_tables tables) {
+KERNEL bounds_relax(int place, int first, int parts, memory_slots memory, value_ranges ranges, arc_costs arcs,
+                    bound_tables tables) {
   __shared__ next_cities next;
-  relax_place(place, first + blockIdx.x / parts, blockIdx.x % parts, parts, memory, arcs, tables, next);
+  relax_place(place, first + blockIdx.x / parts, blockIdx.x % parts, parts, memory, ranges, arcs, tables, next);
 }
 EXPORT_KERNEL(bounds_relax)
 
 // The tables of all places from `place` down, one from the other, by one block: for tables that take less time than a
 // launch each.
-KERNEL bounds_relax_small(int place, int places, memory_slots memory, arc_costs arcs, bound_tables tables) {
+KERNEL bounds_relax_small(int place, int places, memory_slots memory, value_ranges ranges, arc_costs arcs,
+                          bound_tables tables) {
   __shared__ next_cities next;
   for (int k = place; k > place - places; k--)
     for (int i = 0; i < memory.cities; i++) {
-      relax_place(k, i, 0, 1, memory, arcs, tables, next);
+      relax_place(k, i, 0, 1, memory, ranges, arcs, tables, next);
       __syncthreads();
     }
 }
 EXPORT_KERNEL(bounds_relax_small)
 
-// The row of each city at the last place, or the first one of a search from the depot on: its one arc's cost, and
-// no_path where an entry is barred. A block a city, or one for all.
-KERNEL bounds_begin(memory_slots memory, int64_t step, const uint32_t *cost, uint32_t *to) {
+// The row of each city at this place, the last one, or the first one of a search from the depot on: its one arc's cost
+// within the city's range, and no_path where an entry is barred. A block a city, or one for all.
+KERNEL bounds_begin(int place, memory_slots memory, value_ranges ranges, int64_t step, const uint32_t *cost,
+                    uint32_t *to) {
   for (int i = blockIdx.x; i < memory.cities; i += gridDim.x) {
-    const uint32_t own = cost[i * step], bar = memory.barred[i];
+    const uint32_t own = within(cost[i * step], range_of(ranges, place, i)), bar = memory.barred[i];
     for (uint32_t e = threadIdx.x; e < 1u << memory.slots; e += blockDim.x)
       to[((size_t)i << memory.slots) + e] = e & bar ? no_path : own;
   }

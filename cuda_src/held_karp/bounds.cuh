@@ -27,6 +27,15 @@ struct next_cities {
   uint32_t cost[most_cities];
   const uint32_t *row[most_cities];
 };
+// What a row is beside the next cities: the value of an end here, and the range of values, which are raised to `least`
+// and are no_path above `most`.
+struct row_values {
+  uint32_t end = no_path, least = 0, most = no_path;
+};
+DEVICE uint32_t within(uint32_t value, const row_values &row) {
+  const uint32_t raised = value < row.least ? row.least : value;
+  return raised > row.most ? no_path : raised;
+}
 // Adds a city, by any thread of the block.
 DEVICE void add_next(next_cities &next, int city, uint32_t cost, const uint32_t *row) {
   const uint32_t n = atomicAdd_block(&next.count, 1u);
@@ -36,7 +45,7 @@ DEVICE void add_next(next_cities &next, int city, uint32_t cost, const uint32_t 
 // city's barred bits above the lanes; no register is computed where it is set.
 template <int tile>
 DEVICE void relax_registers(const memory_slots &memory, int i, int first, int registers, const next_cities &next,
-                            uint32_t end, uint32_t *to) {
+                            const row_values &values, uint32_t *to) {
   constexpr int bits = lane_bits<uint32_t>();
   const uint32_t bar = memory.barred[i], high = bar >> bits << bits, own = high & -high;
   lanes<uint32_t> best[tile];
@@ -44,7 +53,7 @@ DEVICE void relax_registers(const memory_slots &memory, int i, int first, int re
   UNROLL for (int t = 0; t < tile; t++) {
     const uint32_t at = (uint32_t)(first + t < registers ? first + t : first) << bits;
     e[t] = (own ? (at & (own - 1)) | (at & ~(own - 1)) << 1 : at) + lane();
-    best[t] = splat<uint32_t>(end);
+    best[t] = splat<uint32_t>(values.end);
   }
   const uint32_t *keep = memory.keep + i * memory.cities, *put = memory.put + i * memory.cities;
   for (uint32_t n = 0; n < next.count; n++) {
@@ -54,21 +63,22 @@ DEVICE void relax_registers(const memory_slots &memory, int i, int first, int re
   }
   UNROLL for (int t = 0; t < tile; t++) {
     const lanes<uint32_t> floor = load(memory.floors + (e[t] & high ? 32 : bar & 31) * 32 + lane());
-    store(to + e[t], min(best[t] + floor, splat<uint32_t>(no_path)));
+    const lanes<uint32_t> raised = max(best[t] + floor, splat<uint32_t>(values.least));
+    store(to + e[t], unless_above(raised, splat<uint32_t>(values.most), splat<uint32_t>(no_path)));
     if (own) store(to + (e[t] | own), splat<uint32_t>(no_path));
   }
 }
-// to[e] = the least of `end` and, over the next cities j, cost[j] + row[j][(e & keep) | put]: part number `part` of
-// `parts` of city i's row.
-DEVICE void relax_row(const memory_slots &memory, int i, int part, int parts, const next_cities &next, uint32_t end,
-                      uint32_t *to) {
+// to[e] = the least of values.end and, over the next cities j, cost[j] + row[j][(e & keep) | put], within its range: part
+// number `part` of `parts` of city i's row.
+DEVICE void relax_row(const memory_slots &memory, int i, int part, int parts, const next_cities &next,
+                      const row_values &values, uint32_t *to) {
   const int registers =
       (1 << memory.slots >> lane_bits<uint32_t>()) >> (memory.barred[i] >> lane_bits<uint32_t>() != 0);
   if (registers < widest_tile) {
     for (int r = 2 * (part * warps() + warp()); r < registers; r += 2 * parts * warps())
-      relax_registers<2>(memory, i, r, registers, next, end, to);
+      relax_registers<2>(memory, i, r, registers, next, values, to);
   } else {
     for (int r = widest_tile * (part * warps() + warp()); r < registers; r += widest_tile * parts * warps())
-      relax_registers<widest_tile>(memory, i, r, registers, next, end, to);
+      relax_registers<widest_tile>(memory, i, r, registers, next, values, to);
   }
 }

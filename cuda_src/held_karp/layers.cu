@@ -32,6 +32,7 @@ struct place_tables {
   int cities, slots;
   uint32_t limit;  // reduced costs above it are of no use
   const uint32_t *cost;  // (cities, cities), from row to column
+  const uint32_t *earliest;  // (cities): the least value of a state there, 0 without time windows
   const uint32_t *bounds;  // of the next place: (cities, 2^slots)
   const uint8_t *memory;  // (cities, slots)
   const uint64_t *open, *before;  // (cities, words): where a city may lead, and what must come before it
@@ -75,8 +76,9 @@ DEVICE const uint32_t *bounds_from(const time_tables &tables, int j, uint64_t la
 DEVICE uint32_t cost_of(uint32_t value) { return value; }
 DEVICE uint32_t cost_of(uint64_t label) { return (uint32_t)label; }
 // Sets `value` to what it is after an arc. Returns whether the arc can be taken.
-DEVICE bool advanced(const place_tables &next, int arc, int, uint32_t &value) {
-  value += next.cost[arc];
+DEVICE bool advanced(const place_tables &next, int arc, int j, uint32_t &value) {
+  const uint32_t there = value + next.cost[arc], open = next.earliest[j];
+  value = there < open ? open : there;
   return value <= next.limit;
 }
 DEVICE bool advanced(const time_tables &next, int arc, int j, uint64_t &label) {

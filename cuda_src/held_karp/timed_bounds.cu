@@ -82,7 +82,7 @@ DEVICE void relax_at(uint32_t r, int pass, int part, int parts, const memory_slo
   });
   __syncthreads();
   uint32_t *to = pass & 1 ? tables.spare + ((size_t)i << memory.slots) : tables.table + row_at(memory, cities, i, step);
-  relax_row(memory, i, part, parts, next, (int32_t)time <= cities.until[i] ? cities.end[i] : no_path, to);
+  relax_row(memory, i, part, parts, next, {(int32_t)time <= cities.until[i] ? cities.end[i] : no_path}, to);
   if (part == 0 && threadIdx.x == 0) atomicMin(tables.least, to[0]);  // this thread's own value, the least of the row
 }
 // Pass number `again` over a run. `parts` blocks share a row, and a block may have none.

@@ -16,14 +16,12 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.held_karp.bounded.relaxation import Relaxation
-from hpcsolve.algorithms.held_karp.bounded.timed import TimedRelaxation
+from hpcsolve.algorithms.held_karp.bounded.relaxation import Bounds
 from hpcsolve.device.base import Argument, Buffer, Device
 from hpcsolve.parallel.comm import Comm
 
 Keys = NDArray[np.uint64]
 """Shape (states, words)."""
-Bounds: TypeAlias = "Relaxation | TimedRelaxation"
 Values: TypeAlias = NDArray[np.unsignedinteger]
 """Shape (states,), as `Layer` has them."""
 LAST_SHIFT = {1: 58, 2: 57, 4: 56}
@@ -212,11 +210,17 @@ class Buckets:
 
 
 class Expander:
-    """Extends layers by one city, with the current bounds of a relaxation."""
+    """Extends layers by one city, with the current bounds of a relaxation.
 
-    def __init__(self, relaxation: Bounds, limit: int, comm: Comm, scratch: Scratch) -> None:
+    Parameters
+    ----------
+    words
+        Words of a key, by default as few as the cities need.
+    """
+
+    def __init__(self, relaxation: Bounds, limit: int, comm: Comm, scratch: Scratch, words: int | None = None) -> None:
         self.relaxation, self.limit, self.comm, self.scratch = relaxation, limit, comm, scratch
-        self.device, self.words = relaxation.device, key_words(relaxation.problem.cities)
+        self.device, self.words = relaxation.device, words or key_words(relaxation.problem.cities)
         self.value: type[np.unsignedinteger] = np.uint64 if relaxation.labels else np.uint32
         scratch.move(self.device)
         assert relaxation.slots is not None

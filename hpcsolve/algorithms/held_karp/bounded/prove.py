@@ -15,6 +15,7 @@ import numpy as np
 
 from hpcsolve.algorithms.base import Report, silent
 from hpcsolve.algorithms.held_karp.bounded.devices import Devices
+from hpcsolve.algorithms.held_karp.bounded.in_time import InTime
 from hpcsolve.algorithms.held_karp.bounded.layers import Expander, Scratch, are_states
 from hpcsolve.algorithms.held_karp.bounded.places import PlaceCosts, Potentials
 from hpcsolve.algorithms.held_karp.bounded.relaxation import (
@@ -33,6 +34,8 @@ from hpcsolve.algorithms.held_karp.bounded.search import (
     search,
 )
 from hpcsolve.algorithms.held_karp.bounded.tighten import STEP, Improver, Incumbent, Tightener, no_incumbent
+from hpcsolve.algorithms.held_karp.bounded.timed import TimedRelaxation, timed_scale
+from hpcsolve.algorithms.held_karp.bounded.windows import TimedOrders
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints, Wish, agreed
 from hpcsolve.checkpoint.saved import Saved
 from hpcsolve.checkpoint.store import State, part
@@ -126,7 +129,7 @@ class Prover:
         the first ones.
     """
 
-    problem: PlaceCosts
+    problem: PlaceCosts | TimedOrders
     device: Device
     comm: Comm
     budget: Budget
@@ -168,14 +171,24 @@ class Prover:
     def run(self) -> Proof:
         """Return what is proven. Collective."""
         problem, saved = self.problem, self._watch.checkpoints.saved
-        improver, best = Improver(problem, self.devices), no_incumbent(problem)
+        improver: Improver | InTime
+        relaxation: Relaxation | TimedRelaxation
+        if isinstance(problem, TimedOrders):
+            improver = InTime(problem)
+            lower, above = improver.extremes()
+            best = Incumbent(above, None, lower)
+        else:
+            improver, best = Improver(problem, self.devices), no_incumbent(problem)
         if saved is None:
             best.offer(self.assembled(0) or improver.from_nothing())
             self.note(f"first order: {best.upper}" if best.order else "no order yet")
-        halved = problem.halved() if problem.reversible and problem.cities > 2 else problem
         self.first_upper = saved.integer("first", -LARGEST_SUM, best.upper) if saved else best.upper
-        relaxation = Relaxation(halved, self.devices, scale_for(problem, self.first_upper), self.deal)
-        self.bounds = Tightener(halved, relaxation, improver, best, goes_on=self._in_rounds)
+        if isinstance(problem, TimedOrders):
+            relaxation = TimedRelaxation(problem, self.devices, timed_scale(problem, self.first_upper))
+        else:
+            halved = problem.halved() if problem.reversible and problem.cities > 2 else problem
+            relaxation = Relaxation(halved, self.devices, scale_for(problem, self.first_upper), self.deal)
+        self.bounds = Tightener(relaxation.problem, relaxation, improver, best, goes_on=self._in_rounds)
         if self.values is not None:
             self.bounds.multiplier = self.values.multipliers(relaxation.scale)
             best.raise_lower(self.values.bound)
@@ -295,7 +308,11 @@ class Prover:
         self.best.offer(self.bounds.improver.improve([order]))
 
     def _tracer(self, found: Searched) -> Tracer:
-        return Tracer(found.layers, self.bounds.relaxation.buffers["cost"].download(), self.comm)
+        relaxation = self.bounds.relaxation
+        if isinstance(relaxation, TimedRelaxation):
+            return relaxation.tracer(found.layers, self.comm)
+        cost = relaxation.buffers["cost"].download().astype(np.int64)
+        return Tracer(found.layers, cost, cost[-1, :, 0], self.comm)
 
     def _bound(self, reduced: int) -> int:
         """Return a lower bound of the cost of orders whose reduced cost is at least this."""
@@ -394,7 +411,7 @@ class Prover:
             rows = range(count, count + 1)
             keys = saved.gathered(f"keys of {place}", (expander.words,), np.uint64, rows)
             saved.require(are_states(keys, m, place), f"a state of {place} cities")
-            found.layers.append(expander.owned(keys, saved.gathered(f"values of {place}", (), np.uint32, rows)))
+            found.layers.append(expander.owned(keys, saved.gathered(f"values of {place}", (), expander.value, rows)))
             found.seconds.append(0.0)
             found.bytes_sent.append(0)
         return found

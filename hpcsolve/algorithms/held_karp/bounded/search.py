@@ -1,14 +1,8 @@
 """One search through all layers, with all states or with a limited width, and the search back for orders.
 
-A state (set, j) comes from (set without j, i) if the values differ by the cost of the arc from i to j. The ranks look
-for these states in the layers that they have kept, and of equal ones take the first by the tie rule.
-
-With windows the values are labels. The label before must have the cost that is needed, and a time that is early enough
-for the rest of the order. Labels that are not dominated suffice: if a best order comes through (set, i), no beginning to
-it that is early enough costs less than the order's own. So the label that dominates this one has the same cost.
-
-Where only half of the orders were searched, because each costs the same backwards, the answer may be the reverse of an
-order of that half.
+A state (set, j) comes from (set without j, i) if that one's value leaves room for the arc from i to j. The ranks look
+for these states in the layers that they have kept, and of equal ones take the first by the tie rule. Where only half of
+the orders were searched, because each costs the same backwards, the answer may be the reverse of an order of that half.
 """
 
 from __future__ import annotations
@@ -22,7 +16,6 @@ from numpy.typing import NDArray
 
 from hpcsolve.algorithms.held_karp.bounded.layers import (
     LAST_SHIFT,
-    Bounds,
     Expander,
     Keys,
     Layer,
@@ -33,7 +26,7 @@ from hpcsolve.algorithms.held_karp.bounded.layers import (
     set_hash,
     visited,
 )
-from hpcsolve.algorithms.held_karp.bounded.relaxation import NO_PATH
+from hpcsolve.algorithms.held_karp.bounded.relaxation import NO_PATH, Bounds
 from hpcsolve.algorithms.held_karp.problem import tie
 from hpcsolve.parallel.comm import Comm
 
@@ -49,6 +42,10 @@ FEWEST_CANDIDATES = 1 << 16
 """Candidates that a rank may have however little memory is allowed."""
 PIECE = 1 << 20
 """Values that are counted at a time: `np.bincount` copies them to 64 bits."""
+COST = 2**32 - 1
+"""The bits of a label that are its cost. Those above are its time."""
+NO_LABEL = 1 << 62
+"""What an arc that there is not adds to a label."""
 MOST_STATES = 5_000_000
 """The most states of orders of least cost that are listed."""
 
@@ -116,6 +113,7 @@ class Searched:
 def search(
     relaxation: Bounds, limit: int, width: int, budget: Budget, comm: Comm, scratch: Scratch,
     reached: Callable[[Searched], bool] = lambda searched: True, begun: Searched | None = None,
+    words: int | None = None,
 ) -> Searched:
     """Return the layers with the states whose bound is within a limit, at most `width` in each. Collective.
 
@@ -127,8 +125,10 @@ def search(
         Called after each layer on every rank, alike; the search ends where it returns False.
     begun
         Layers to go on from.
+    words
+        Words of a key, by default as few as the cities need.
     """
-    expander, found = Expander(relaxation, limit, comm, scratch), begun or Searched()
+    expander, found = Expander(relaxation, limit, comm, scratch, words), begun or Searched()
     try:
         for place in range(len(found.layers) + 1, relaxation.problem.cities + 1):
             started, sent = time.perf_counter(), expander.bytes_sent
@@ -167,7 +167,8 @@ def _narrowed(expander: Expander, layer: Layer, place: int, width: int, found: S
     if count <= width:
         return layer, count, 0
     bounds = expander.bounds(layer, place)
-    keep = smallest([bounds, *layer.keys.T[::-1], *([layer.values] if expander.relaxation.labels else [])], width, comm)
+    labels = [layer.values] if expander.relaxation.labels else []
+    keep = smallest([bounds, *layer.keys.T[::-1], *labels], width, comm)
     dropped = min(comm.allgather(int(bounds[~keep].min(initial=NO_PATH))))
     found.dropped = min(found.dropped, dropped)
     begin = np.searchsorted(np.flatnonzero(keep), layer.begin)
@@ -201,30 +202,46 @@ def smallest(words: Sequence[NDArray[np.unsignedinteger]], room: int, comm: Comm
 class Tracer:
     """Looks for predecessors in the layers of all ranks.
 
+    A state is before another one of an order if its value is at most what the rest of the order leaves of the whole. Of
+    costs that add up it is just that, since a smaller one would make a better order. With time windows, where a
+    traveller may wait, it may be less: any order of the same cities that is in time for the rest will do.
+
+    Of a label the cost must be just that, and the time may be less. Labels that are not dominated suffice: where a best
+    order comes through a state, no label of it that is early enough for the rest costs less than the order's own, so the
+    one that dominates this has the same cost.
+
     Parameters
     ----------
     layers
         This rank's layers, that of place k at index k - 1.
-    relaxation
-        The bounds with which the layers were made.
+    cost
+        Shape (m + 1, m, m): the costs of arcs by place with which the layers were made.
+    back
+        Shape (m,): the costs of the arcs to the depot.
+    deadline
+        Where values are labels, the latest time of an order; costs are those of labels too, `NO_LABEL` where there is
+        no arc.
     """
 
-    def __init__(self, layers: list[Layer], relaxation: Bounds, comm: Comm) -> None:
-        self.layers, self.relaxation, self.comm = layers, relaxation, comm
-        self.cities, self.arcs = relaxation.problem.cities, relaxation.arc_values()
+    def __init__(self, layers: list[Layer], cost: NDArray[np.int64], back: NDArray[np.int64], comm: Comm,
+                 deadline: int | None = None) -> None:
+        self.layers, self.cost, self.back, self.comm, self.cities = layers, cost, back, comm, len(back)
+        self.deadline, self.missing = deadline, NO_PATH if deadline is None else NO_LABEL
 
     def ends(self) -> tuple[int, Keys, NDArray[np.int64]]:
-        """Return the least reduced cost of an order, and the keys and values of the last states of such orders.
+        """Return the least value of an order, and of the last states of such orders the keys and the values needed.
 
-        Collective. The cost is `NO_PATH` if there is no order. The time of a label is the latest one with which it ends.
+        Collective. The value is `NO_PATH` if there is no order.
         """
         last = self.layers[-1]
-        total, values = self.relaxation.ended(last.values, last_cities(last.keys))
+        total = top = last.values.astype(np.int64) + self.back[last_cities(last.keys)]
+        if self.deadline is not None:
+            total = np.where(top >> 32 <= self.deadline, top & COST, NO_PATH)
         least = min(self.comm.allgather(int(total.min(initial=NO_PATH))))
         mine = np.flatnonzero(total == least) if least < NO_PATH else np.zeros(0, np.int64)
-        parts = self.comm.allgather((last.keys[mine], values[mine]))
-        keys, values = (np.concatenate(arrays) for arrays in zip(*parts))
-        return least, keys, values
+        keys = np.concatenate(self.comm.allgather(last.keys[mine]))
+        most = least if self.deadline is None else least + (self.deadline << 32)
+        return least, keys, most - self.back[last_cities(keys)]
 
     def order(self) -> list[int]:
         """Return the order of least cost, of equal ones by the tie rule. Collective."""
@@ -273,10 +290,10 @@ class Tracer:
             added = masks_of(np.eye(self.cities, dtype=bool)[last], keys.shape[1])
             sets = masks_of(visited(keys, self.cities), keys.shape[1])
             follows = (sets == members | added).all(axis=1) & (sets != members).any(axis=1)
-            follow = np.flatnonzero(follows & (values == value + self.arcs[len(end)][end[0], last]))
+            follow = np.flatnonzero(follows & (values == value + self.cost[len(end), end[0], last]))
 
     def _before(self, keys: Keys, values: NDArray[np.int64], place: int) -> tuple[Keys, NDArray[np.int64]]:
-        """Return the different states before some states of a place, with their values."""
+        """Return the different states before some states of a place, with the values needed."""
         state, wanted, needed = self._candidates(keys, values, place)
         hits = self._lookup(self.layers[place - 2], wanted, needed)
         states = np.concatenate(self.comm.allgather(hits))
@@ -289,8 +306,8 @@ class Tracer:
                     ) -> tuple[NDArray[np.int64], Keys, NDArray[np.int64]]:
         """Return, for every state and every city that may come before, its index, the key and the value needed."""
         last, words = last_cities(keys), keys.shape[1]
-        arcs = self.arcs[place - 1][:, last].T  # (states, cities)
-        state, city = np.nonzero(visited(keys, self.cities) & (arcs < self.relaxation.no_arc))
+        arcs = self.cost[place - 1][:, last].T  # (states, cities)
+        state, city = np.nonzero(visited(keys, self.cities) & (arcs < self.missing))
         other = city != last[state]
         state, city = state[other], city[other]
         wanted, shift = keys[state], np.uint64(LAST_SHIFT[words])
@@ -299,7 +316,7 @@ class Tracer:
         return state, wanted, values[state] - arcs[state, city]
 
     def _lookup(self, layer: Layer, wanted: Keys, needed: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return which of the wanted states are in this rank's layer with the value needed."""
+        """Return which of the wanted states are in this rank's layer with at most the value needed."""
         if not len(wanted) or not len(layer.values):
             return np.zeros(0, np.int64)
         bucket = (set_hash(wanted) >> np.uint64(64 - layer.bits)).astype(np.int64)
@@ -309,15 +326,13 @@ class Tracer:
         if not len(rows):
             return np.zeros(0, np.int64)
         keys, values = layer.keys[rows], layer.values[rows].astype(np.int64)
-        if self.relaxation.labels:  # those of a state have different costs
-            keys, wanted = (np.column_stack([key, (label & 0xFFFFFFFF).astype(np.uint64)])
+        if self.deadline is not None:  # the labels of a state differ in their costs
+            keys, wanted = (np.column_stack([key, (label & COST).astype(np.uint64)])
                             for key, label in ((keys, values), (wanted, needed)))
-            values, needed = values >> 32, needed >> 32
         names = _names(keys)
         order = np.argsort(names)
         row = order[np.minimum(np.searchsorted(names, _names(wanted), sorter=order), len(rows) - 1)]
-        fits = values[row] <= needed if self.relaxation.labels else values[row] == needed
-        return np.flatnonzero((keys[row] == wanted).all(axis=1) & fits)
+        return np.flatnonzero((keys[row] == wanted).all(axis=1) & (values[row] <= needed))
 
 
 def _names(keys: Keys) -> NDArray[np.uint64]:
