@@ -295,6 +295,9 @@ class Bounds(Protocol):
     def layer_tables(self) -> dict[str, NDArray[np.uint32]]:
         """Return the tables that layers need beside those on the device."""
 
+    def due_times(self) -> NDArray[np.int64] | None:
+        """Return when each city must be left at the latest to reach each other one in time, or None without windows."""
+
     def tables_of(self, place: int, bounds_place: int) -> dict[str, Argument]:
         """Return what the kernels of layers need of a place beside memories: costs, windows, and bounds of one."""
 
@@ -389,6 +392,10 @@ class BoundTables(ABC):
     def layer_tables(self) -> dict[str, NDArray[np.uint32]]:
         """Return the tables that layers need beside those on the device: none."""
         return {}
+
+    def due_times(self) -> NDArray[np.int64] | None:
+        """Return None: there are no windows."""
+        return None
 
     def tables_of(self, place: int, bounds_place: int) -> dict[str, Argument]:
         """Return the costs of a place, and the bounds of one, as the kernels of layers have them."""

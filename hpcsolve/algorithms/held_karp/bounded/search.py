@@ -20,6 +20,7 @@ from hpcsolve.algorithms.held_karp.bounded.layers import (
     Keys,
     Layer,
     Scratch,
+    are_states,
     hashed,
     last_cities,
     masks_of,
@@ -28,7 +29,10 @@ from hpcsolve.algorithms.held_karp.bounded.layers import (
 )
 from hpcsolve.algorithms.held_karp.bounded.relaxation import NO_PATH, Bounds
 from hpcsolve.algorithms.held_karp.problem import tie
+from hpcsolve.checkpoint.saved import Saved
+from hpcsolve.checkpoint.store import Part, part
 from hpcsolve.parallel.comm import Comm
+from hpcsolve.problems.rounding import LARGEST_SUM
 
 STATE_BYTES = {1: 12, 2: 20, 4: 36}
 """64-bit words of a key -> bytes of a state: its key and its value."""
@@ -141,6 +145,36 @@ def search(
                 break
     finally:
         expander.close()
+    return found
+
+
+def layer_parts(found: Searched) -> list[Part]:
+    """Return this rank's states as parts of a checkpoint."""
+    parts = list[Part]()
+    for place, layer in enumerate(found.layers, 1):
+        parts += [part(f"keys of {place}", 0, layer.keys), part(f"values of {place}", 0, layer.values)]
+    return parts
+
+
+def saved_layers(saved: Saved, expander: Expander) -> Searched:
+    """Return the layers of a checkpoint that this rank owns.
+
+    Raises
+    ------
+    InputError
+        The checkpoint is damaged.
+    """
+    m, any_number = expander.relaxation.problem.cities, range(LARGEST_SUM + 1)
+    found, layers = Searched(dropped=saved.integer("dropped", most=NO_PATH)), saved.integer("layers", most=m)
+    counts = saved.gathered("counts", (), np.int64, range(2 * layers, 2 * layers + 1), any_number).tolist()
+    found.kept, found.pruned = counts[:layers], counts[layers:]
+    for place, count in enumerate(found.kept, 1):
+        rows = range(count, count + 1)
+        keys = saved.gathered(f"keys of {place}", (expander.words,), np.uint64, rows)
+        saved.require(are_states(keys, m, place), f"a state of {place} cities")
+        found.layers.append(expander.owned(keys, saved.gathered(f"values of {place}", (), expander.value, rows)))
+        found.seconds.append(0.0)
+        found.bytes_sent.append(0)
     return found
 
 

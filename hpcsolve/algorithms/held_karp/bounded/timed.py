@@ -25,7 +25,7 @@ from hpcsolve.algorithms.held_karp.bounded.relaxation import (
     Relaxed,
     Slots,
 )
-from hpcsolve.algorithms.held_karp.bounded.windows import TimedOrders
+from hpcsolve.algorithms.held_karp.bounded.windows import NEVER, TimedOrders, shortest_times
 from hpcsolve.device.base import Argument, Buffer, Device
 from hpcsolve.problems.tsp import NO_ARC
 
@@ -291,6 +291,12 @@ class TimedRelaxation:
         """Return the tables that layers need beside those on the device."""
         return {name: np.where(self.arcs, table, 0).astype(np.uint32)
                 for name, table in (("cost", self.reduced[:-1, :-1]), ("time", self.time))}
+
+    def due_times(self) -> NDArray[np.int64]:
+        """Return the end of each city's window less the shortest time to it; there is no limit for a city itself."""
+        due = self.latest - shortest_times(self.problem)[:-1, :-1]
+        np.fill_diagonal(due, NEVER)
+        return due
 
     def tables_of(self, place: int, bounds_place: int) -> dict[str, Argument]:
         """Return the windows and bounds as the kernels of layers have them, which are those of all places."""
