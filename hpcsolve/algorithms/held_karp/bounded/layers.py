@@ -105,6 +105,23 @@ def are_states(keys: Keys, cities: int, place: int) -> bool:
     return bool(fits.all())
 
 
+def due_tables(due: NDArray[np.int64], words: int) -> dict[str, NDArray[Any]]:
+    """Return until when each city can still be reached in time, as the kernels have it.
+
+    Parameters
+    ----------
+    due
+        Shape (m, m): when the row's city must be left at the latest so that service at the column's is in time.
+    """
+    m = len(due)
+    order = np.argsort(due, axis=1, kind="stable")
+    times = np.take_along_axis(due, order, axis=1).clip(0, 2**32 - 1)
+    bits = masks_of(np.eye(m, dtype=bool), words)
+    sets = np.zeros((m, m + 1, words), np.uint64)
+    sets[:, 1:] = np.bitwise_or.accumulate(bits[order], axis=1)
+    return {"due": times.astype(np.uint32), "due_first": sets}
+
+
 @dataclass(frozen=True)
 class Layer:
     """This rank's states of a layer, on the host.
@@ -230,6 +247,9 @@ class Expander:
         self.plane = relaxation.problem.cities * self.words * (len(arcs) > 1)  # 0: all places have the same arcs
         self.open = self.device.upload(masks_of(arcs.reshape(-1, relaxation.problem.cities), self.words))
         self.tables = {name: self.device.upload(table) for name, table in relaxation.layer_tables().items()}
+        self.due: dict[str, Buffer | None] = {"due": None, "due_first": None}
+        if (due := relaxation.due_times()) is not None:
+            self.due = {name: self.device.upload(table) for name, table in due_tables(due, self.words).items()}
         self.growth, self.bytes_sent = 4.0, 0
         self.gathered: tuple[Layer | None, dict[str, Argument]] = None, {}
 
@@ -274,15 +294,16 @@ class Expander:
 
     def close(self) -> None:
         """Free the tables on the device."""
-        for buffer in (self.memory, self.before, self.open, *self.tables.values()):
-            buffer.free()
+        for buffer in (self.memory, self.before, self.open, *self.tables.values(), *self.due.values()):
+            if buffer is not None:
+                buffer.free()
 
     def _tables(self, place: int, bounds_place: int) -> dict[str, Argument]:
         own, m = self.relaxation, self.relaxation.problem.cities
         assert own.slots is not None
         return {"cities": m, "slots": own.slots.count, "limit": self.limit, "memory": self.memory,
                 "open": self.open.view(place * self.plane, m * self.words), "before": self.before,
-                **self.tables, **own.tables_of(place, bounds_place)}
+                **self.due, **self.tables, **own.tables_of(place, bounds_place)}
 
     def _states(self, layer: Layer) -> dict[str, Argument]:
         """Return the states as the kernels have them. A GPU has the states that it has gathered last already."""

@@ -276,9 +276,12 @@ class Bounds(Protocol):
     ----------
     labels
         Whether the values of states are labels (layers.cu).
+    no_arc
+        What `arc_values` has where there is no arc.
     """
 
     labels: bool
+    no_arc: int
     device: Device
     slots: Slots | None
 
@@ -289,11 +292,26 @@ class Bounds(Protocol):
     def open_arcs(self) -> NDArray[np.bool_]:
         """Return which arcs there are at each place, shape (m + 1, m, m), or at all of them, shape (1, m, m)."""
 
+    def arc_values(self) -> list[NDArray[np.int64]]:
+        """Return what each arc adds to a value, by place, shape (m, m)."""
+
+    def ended(self, values: NDArray[Any], last: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
+        """Return the reduced costs of the orders that end with these states' values and cities, and the values needed.
+
+        The cost is `NO_PATH` or more where there is no such order.
+        """
+
+    def within(self, needed: NDArray[np.int64], city: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the values needed at some cities as far as the windows of these allow."""
+
     def first_values(self, limit: int) -> NDArray[np.unsignedinteger]:
         """Return the value of the state with each city alone, the largest number where its bound exceeds the limit."""
 
     def layer_tables(self) -> dict[str, NDArray[np.uint32]]:
         """Return the tables that layers need beside those on the device."""
+
+    def due_times(self) -> NDArray[np.int64] | None:
+        """Return when each city must be left at the latest to reach each other one in time, or None without windows."""
 
     def tables_of(self, place: int, bounds_place: int) -> dict[str, Argument]:
         """Return what the kernels of layers need of a place beside memories: costs, windows, and bounds of one."""
@@ -323,6 +341,8 @@ class BoundTables(ABC):
     cost_step: int
     range_step: int
     labels = False
+    """Whether the values of states are labels."""
+    no_arc = NO_PATH
 
     def __init__(self, problem: Orders, devices: Devices, deal: Deal | None = None) -> None:
         self.problem, self.cities, self.devices = problem, problem.cities, devices
@@ -342,6 +362,10 @@ class BoundTables(ABC):
     @abstractmethod
     def first_costs(self) -> Buffer:
         """Return the costs of the arcs from the depot, shape (m,)."""
+
+    @abstractmethod
+    def last_costs(self) -> NDArray[np.int64]:
+        """Return the costs of the arcs to the depot, shape (m,)."""
 
     @abstractmethod
     def earliest(self) -> Buffer:
@@ -380,6 +404,20 @@ class BoundTables(ABC):
         """Return which arcs there are, as `Bounds` has them."""
         return self.buffers["cost"].download().reshape(-1, self.cities, self.cities) < NO_PATH
 
+    def arc_values(self) -> list[NDArray[np.int64]]:
+        """Return the costs of arcs by place, shape (m, m); `no_arc` where there is none."""
+        m = self.cities
+        cost = self.buffers["cost"].download().astype(np.int64).reshape(-1, m, m)
+        return list(np.broadcast_to(cost, (m + 1, m, m)))
+
+    def ended(self, values: NDArray[np.uint32], last: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
+        """Return the values of the orders that end with these states' values and cities, and the states' values."""
+        return values.astype(np.int64) + self.last_costs()[last], values.astype(np.int64)
+
+    def within(self, needed: NDArray[np.int64], city: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the values needed: there are no windows."""
+        return needed
+
     def first_values(self, limit: int) -> NDArray[np.uint32]:
         """Return the value of the state with each city alone, the largest number where its bound exceeds the limit."""
         values = np.maximum(self.first_costs().download(), self.earliest().download())
@@ -389,6 +427,10 @@ class BoundTables(ABC):
     def layer_tables(self) -> dict[str, NDArray[np.uint32]]:
         """Return the tables that layers need beside those on the device: none."""
         return {}
+
+    def due_times(self) -> NDArray[np.int64] | None:
+        """Return None: there are no windows."""
+        return None
 
     def tables_of(self, place: int, bounds_place: int) -> dict[str, Argument]:
         """Return the costs of a place, and the bounds of one, as the kernels of layers have them."""
@@ -500,6 +542,11 @@ class Relaxation(BoundTables):
         """Return the reduced costs of the arcs from the depot."""
         return self.buffers["cost"].view(0, self.cities)
 
+    def last_costs(self) -> NDArray[np.int64]:
+        """Return the costs of the arcs to the depot."""
+        m = self.cities
+        return self.buffers["cost"].view(m * m * m, m * m).download().reshape(m, m)[:, 0].astype(np.int64)
+
     def earliest(self) -> Buffer:
         """Return zeros: there are no windows."""
         return self.buffers["least"]
@@ -566,6 +613,7 @@ class Relaxation(BoundTables):
         for buffer in (*past, through):
             buffer.free()
         return int((self.scaled[1:m] != NO_SCALED_ARC).sum())
+
 
 
 def scale_for(problem: PlaceCosts, upper: int) -> int:

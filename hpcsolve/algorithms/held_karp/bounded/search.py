@@ -1,8 +1,16 @@
 """One search through all layers, with all states or with a limited width, and the search back for orders.
 
 A state (set, j) comes from (set without j, i) if that one's value leaves room for the arc from i to j. The ranks look
-for these states in the layers that they have kept, and of equal ones take the first by the tie rule. Where only half of
-the orders were searched, because each costs the same backwards, the answer may be the reverse of an order of that half.
+for these states in the layers that they have kept, and of equal ones take the first by the tie rule. Of costs the room
+is just what the value is, since a smaller one would make a better order. Of times it may be less: who waits at j may as
+well come from any order that is in time for the rest.
+
+With windows the values of a sum are labels. The label before must have the cost that is needed, and a time that is early
+enough for the rest of the order. Labels that are not dominated suffice: if a best order comes through (set, i), no beginning to
+it that is early enough costs less than the order's own. So the label that dominates this one has the same cost.
+
+Where only half of the orders were searched, because each costs the same backwards, the answer may be the reverse of an
+order of that half.
 """
 
 from __future__ import annotations
@@ -20,6 +28,7 @@ from hpcsolve.algorithms.held_karp.bounded.layers import (
     Keys,
     Layer,
     Scratch,
+    are_states,
     hashed,
     last_cities,
     masks_of,
@@ -28,7 +37,10 @@ from hpcsolve.algorithms.held_karp.bounded.layers import (
 )
 from hpcsolve.algorithms.held_karp.bounded.relaxation import NO_PATH, Bounds
 from hpcsolve.algorithms.held_karp.problem import tie
+from hpcsolve.checkpoint.saved import Saved
+from hpcsolve.checkpoint.store import Part, part
 from hpcsolve.parallel.comm import Comm
+from hpcsolve.problems.rounding import LARGEST_SUM
 
 STATE_BYTES = {1: 12, 2: 20, 4: 36}
 """64-bit words of a key -> bytes of a state: its key and its value."""
@@ -42,10 +54,6 @@ FEWEST_CANDIDATES = 1 << 16
 """Candidates that a rank may have however little memory is allowed."""
 PIECE = 1 << 20
 """Values that are counted at a time: `np.bincount` copies them to 64 bits."""
-COST = 2**32 - 1
-"""The bits of a label that are its cost. Those above are its time."""
-NO_LABEL = 1 << 62
-"""What an arc that there is not adds to a label."""
 MOST_STATES = 5_000_000
 """The most states of orders of least cost that are listed."""
 
@@ -148,6 +156,36 @@ def search(
     return found
 
 
+def layer_parts(found: Searched) -> list[Part]:
+    """Return this rank's states as parts of a checkpoint."""
+    parts = list[Part]()
+    for place, layer in enumerate(found.layers, 1):
+        parts += [part(f"keys of {place}", 0, layer.keys), part(f"values of {place}", 0, layer.values)]
+    return parts
+
+
+def saved_layers(saved: Saved, expander: Expander) -> Searched:
+    """Return the layers of a checkpoint that this rank owns.
+
+    Raises
+    ------
+    InputError
+        The checkpoint is damaged.
+    """
+    m, any_number = expander.relaxation.problem.cities, range(LARGEST_SUM + 1)
+    found, layers = Searched(dropped=saved.integer("dropped", most=NO_PATH)), saved.integer("layers", most=m)
+    counts = saved.gathered("counts", (), np.int64, range(2 * layers, 2 * layers + 1), any_number).tolist()
+    found.kept, found.pruned = counts[:layers], counts[layers:]
+    for place, count in enumerate(found.kept, 1):
+        rows = range(count, count + 1)
+        keys = saved.gathered(f"keys of {place}", (expander.words,), np.uint64, rows)
+        saved.require(are_states(keys, m, place), f"a state of {place} cities")
+        found.layers.append(expander.owned(keys, saved.gathered(f"values of {place}", (), expander.value, rows)))
+        found.seconds.append(0.0)
+        found.bytes_sent.append(0)
+    return found
+
+
 def _extended(expander: Expander, found: Searched, place: int, budget: Budget) -> Layer:
     """Return the layer of `place` cities. Drops states of the layer before it until the candidates fit. Collective."""
     if not found.layers:
@@ -167,8 +205,7 @@ def _narrowed(expander: Expander, layer: Layer, place: int, width: int, found: S
     if count <= width:
         return layer, count, 0
     bounds = expander.bounds(layer, place)
-    labels = [layer.values] if expander.relaxation.labels else []
-    keep = smallest([bounds, *layer.keys.T[::-1], *labels], width, comm)
+    keep = smallest([bounds, *layer.keys.T[::-1], *([layer.values] if expander.relaxation.labels else [])], width, comm)
     dropped = min(comm.allgather(int(bounds[~keep].min(initial=NO_PATH))))
     found.dropped = min(found.dropped, dropped)
     begin = np.searchsorted(np.flatnonzero(keep), layer.begin)
@@ -206,42 +243,30 @@ class Tracer:
     costs that add up it is just that, since a smaller one would make a better order. With time windows, where a
     traveller may wait, it may be less: any order of the same cities that is in time for the rest will do.
 
-    Of a label the cost must be just that, and the time may be less. Labels that are not dominated suffice: where a best
-    order comes through a state, no label of it that is early enough for the rest costs less than the order's own, so the
-    one that dominates this has the same cost.
-
     Parameters
     ----------
     layers
         This rank's layers, that of place k at index k - 1.
-    cost
-        Shape (m + 1, m, m): the costs of arcs by place with which the layers were made.
-    back
-        Shape (m,): the costs of the arcs to the depot.
-    deadline
-        Where values are labels, the latest time of an order; costs are those of labels too, `NO_LABEL` where there is
-        no arc.
+    relaxation
+        The bounds with which the layers were made.
     """
 
-    def __init__(self, layers: list[Layer], cost: NDArray[np.int64], back: NDArray[np.int64], comm: Comm,
-                 deadline: int | None = None) -> None:
-        self.layers, self.cost, self.back, self.comm, self.cities = layers, cost, back, comm, len(back)
-        self.deadline, self.missing = deadline, NO_PATH if deadline is None else NO_LABEL
+    def __init__(self, layers: list[Layer], relaxation: Bounds, comm: Comm) -> None:
+        self.layers, self.relaxation, self.comm = layers, relaxation, comm
+        self.cities, self.arcs = relaxation.problem.cities, relaxation.arc_values()
 
     def ends(self) -> tuple[int, Keys, NDArray[np.int64]]:
-        """Return the least value of an order, and of the last states of such orders the keys and the values needed.
+        """Return the least value of an order, and of the last states of such orders keys and values needed.
 
-        Collective. The value is `NO_PATH` if there is no order.
+        Collective. The cost is `NO_PATH` if there is no order. The time of a label is the latest one with which it ends.
         """
         last = self.layers[-1]
-        total = top = last.values.astype(np.int64) + self.back[last_cities(last.keys)]
-        if self.deadline is not None:
-            total = np.where(top >> 32 <= self.deadline, top & COST, NO_PATH)
+        total, values = self.relaxation.ended(last.values, last_cities(last.keys))
         least = min(self.comm.allgather(int(total.min(initial=NO_PATH))))
         mine = np.flatnonzero(total == least) if least < NO_PATH else np.zeros(0, np.int64)
-        keys = np.concatenate(self.comm.allgather(last.keys[mine]))
-        most = least if self.deadline is None else least + (self.deadline << 32)
-        return least, keys, most - self.back[last_cities(keys)]
+        parts = self.comm.allgather((last.keys[mine], values[mine]))
+        keys, values = (np.concatenate(arrays) for arrays in zip(*parts))
+        return least, keys, values
 
     def order(self) -> list[int]:
         """Return the order of least cost, of equal ones by the tie rule. Collective."""
@@ -290,7 +315,7 @@ class Tracer:
             added = masks_of(np.eye(self.cities, dtype=bool)[last], keys.shape[1])
             sets = masks_of(visited(keys, self.cities), keys.shape[1])
             follows = (sets == members | added).all(axis=1) & (sets != members).any(axis=1)
-            follow = np.flatnonzero(follows & (values == value + self.cost[len(end), end[0], last]))
+            follow = np.flatnonzero(follows & (values == value + self.arcs[len(end)][end[0], last]))
 
     def _before(self, keys: Keys, values: NDArray[np.int64], place: int) -> tuple[Keys, NDArray[np.int64]]:
         """Return the different states before some states of a place, with the values needed."""
@@ -306,14 +331,14 @@ class Tracer:
                     ) -> tuple[NDArray[np.int64], Keys, NDArray[np.int64]]:
         """Return, for every state and every city that may come before, its index, the key and the value needed."""
         last, words = last_cities(keys), keys.shape[1]
-        arcs = self.cost[place - 1][:, last].T  # (states, cities)
-        state, city = np.nonzero(visited(keys, self.cities) & (arcs < self.missing))
+        arcs = self.arcs[place - 1][:, last].T  # (states, cities)
+        state, city = np.nonzero(visited(keys, self.cities) & (arcs < self.relaxation.no_arc))
         other = city != last[state]
         state, city = state[other], city[other]
         wanted, shift = keys[state], np.uint64(LAST_SHIFT[words])
         wanted[np.arange(len(state)), last[state] >> 6] ^= np.uint64(1) << (last[state] & 63).astype(np.uint64)
         wanted[:, -1] ^= (last[state] ^ city).astype(np.uint64) << shift
-        return state, wanted, values[state] - arcs[state, city]
+        return state, wanted, self.relaxation.within(values[state] - arcs[state, city], city)
 
     def _lookup(self, layer: Layer, wanted: Keys, needed: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return which of the wanted states are in this rank's layer with at most the value needed."""
@@ -326,9 +351,10 @@ class Tracer:
         if not len(rows):
             return np.zeros(0, np.int64)
         keys, values = layer.keys[rows], layer.values[rows].astype(np.int64)
-        if self.deadline is not None:  # the labels of a state differ in their costs
-            keys, wanted = (np.column_stack([key, (label & COST).astype(np.uint64)])
+        if self.relaxation.labels:  # those of a state have different costs
+            keys, wanted = (np.column_stack([key, (label & 0xFFFFFFFF).astype(np.uint64)])
                             for key, label in ((keys, values), (wanted, needed)))
+            values, needed = values >> 32, needed >> 32
         names = _names(keys)
         order = np.argsort(names)
         row = order[np.minimum(np.searchsorted(names, _names(wanted), sorter=order), len(rows) - 1)]

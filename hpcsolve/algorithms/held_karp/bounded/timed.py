@@ -3,7 +3,7 @@
 Its kernels and the meaning of a bound are in cuda_src/held_karp/timed_bounds.cu. It has the interface of the relaxation
 by place (relaxation.py), whose memories it takes.
 
-What is proven rests on these facts: a tour of cost c has the reduced cost scale * c + shift, in which `BIAS` is counted
+What is proven rests on these facts: a tour of cost c has the reduced cost scale * c + shift, in which `BIAS` counts
 for the arc from the depot and for the one to it. A bound that saturates is below the true one, so it remains a bound. All
 that is to be checked is that no sum wraps: arcs cost at most `LARGEST_ARC`, and no completion, and no beginning that
 visits cities once, costs less than `-LARGEST_ARC`. `limit_of` checks it.
@@ -26,9 +26,7 @@ from hpcsolve.algorithms.held_karp.bounded.relaxation import (
     Slots,
     wishes_for,
 )
-from hpcsolve.algorithms.held_karp.bounded.layers import Layer
-from hpcsolve.algorithms.held_karp.bounded.search import NO_LABEL, Tracer
-from hpcsolve.algorithms.held_karp.bounded.windows import TimedOrders
+from hpcsolve.algorithms.held_karp.bounded.windows import NEVER, TimedOrders, shortest_times
 from hpcsolve.device.base import Argument, Buffer, Device
 from hpcsolve.problems.tsp import NO_ARC
 
@@ -47,6 +45,8 @@ FEWEST = 5
 """The fewest slots: on a GPU a register has as many values as they have sets."""
 LARGEST_VALUE = 1 << 26
 """The reduced cost that a tour of the first upper bound may have."""
+COST = 2**32 - 1
+"""The bits of a label that are its cost. Those above are its time."""
 LONGEST_WALK = 4
 """The most cities of a relaxed tour that is followed, for each city of the problem."""
 
@@ -170,6 +170,7 @@ class TimedRelaxation:
     completions: Direction
     labels = True
     """Whether the values of states are labels."""
+    no_arc = 1 << 62
 
     def __init__(self, problem: TimedOrders, devices: Devices, scale: int) -> None:
         m = problem.cities
@@ -308,15 +309,27 @@ class TimedRelaxation:
     def open_arcs(self) -> NDArray[np.bool_]:
         """Return which arcs there are at each place, shape (m + 1, m, m), or at all of them, shape (1, m, m)."""
         stands = self.problem.stands
-        return self.arcs[None] if stands.all() else self.arcs & np.roll(stands, -1, axis=0)[:, None]
+        arcs: NDArray[np.bool_] = self.arcs[None]
+        return arcs if stands.all() else arcs & np.roll(stands, -1, axis=0)[:, None]
 
-    def tracer(self, layers: list[Layer], comm: Comm) -> Tracer:
-        """Return what looks for orders in layers that were made with these bounds."""
-        m, time = self.problem.cities, self.problem.time
-        there = self.reduced != NO_SCALED_ARC
-        added = np.where(there, (np.where(there, time, 0) << 32) + self.reduced, NO_LABEL)
-        places = np.broadcast_to(added[:m, :m], (m + 1, m, m))
-        return Tracer(layers, places, added[:m, m], comm, min(self.problem.deadline, NO_PATH))
+    def arc_values(self) -> list[NDArray[np.int64]]:
+        """Return what each arc adds to a label, by place, shape (m, m); `no_arc` where there is none."""
+        added = np.where(self.arcs, (self.time << 32) + self.reduced[:-1, :-1], self.no_arc)
+        return [added] * (self.problem.cities + 1)
+
+    def ended(self, values: NDArray[np.uint64], last: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
+        """Return the reduced costs of the orders that end with these labels and cities, and the latest such labels.
+
+        The cost is `NO_PATH` or more where the depot is not reached in time.
+        """
+        cost, time = (part.astype(np.int64) for part in (values & np.uint64(COST), values >> np.uint64(32)))
+        end = self.reduced[last, -1]
+        latest = np.where(end == NO_SCALED_ARC, -1, self.problem.latest[-1] - self.problem.time[last, -1])
+        return np.where(time <= latest, cost + end, NO_PATH), (np.minimum(latest, self.latest[last]) << 32) + cost
+
+    def within(self, needed: NDArray[np.int64], city: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the labels needed at some cities, none later than the end of the city's window."""
+        return (np.minimum(needed >> 32, self.latest[city]) << 32) + (needed & COST)
 
     def first_values(self, limit: int) -> NDArray[np.uint64]:
         """Return the label of each city alone, the largest number where it cannot be the first one."""
@@ -329,6 +342,12 @@ class TimedRelaxation:
         """Return the tables that layers need beside those on the device."""
         return {name: np.where(self.arcs, table, 0).astype(np.uint32)
                 for name, table in (("cost", self.reduced[:-1, :-1]), ("time", self.time))}
+
+    def due_times(self) -> NDArray[np.int64]:
+        """Return the end of each city's window less the shortest time to it; there is no limit for a city itself."""
+        due = self.latest - shortest_times(self.problem)[:-1, :-1]
+        np.fill_diagonal(due, NEVER)
+        return due
 
     def tables_of(self, place: int, bounds_place: int) -> dict[str, Argument]:
         """Return the windows and bounds as the kernels of layers have them, which are those of all places."""

@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.held_karp.problem import OrderProblem
-from hpcsolve.problems.rounding import LARGEST_SUM
 from hpcsolve.problems.tsp import NO_ARC
 
 NEVER = np.int64(1 << 61)
