@@ -116,6 +116,8 @@ class Prover:
         Slots of one level after another.
     rounds
         Rounds of the subgradient method in a level, three times as many in the first.
+    words
+        Words of a key, by default as few as the cities need.
     level, width, states
         Levels that are done, the width of the present search, and the states of all searches so far.
     first_upper
@@ -142,6 +144,7 @@ class Prover:
     watch: Watch | None = None
     levels: tuple[int, ...] = LEVELS
     rounds: int = ROUNDS
+    words: int | None = None
     level: int = 0
     width: int = FIRST_WIDTH
     states: int = 0
@@ -250,7 +253,7 @@ class Prover:
         limit = self.bounds.limit(margin)
         begun = None
         if saved is not None and saved.integer("layers", most=self.problem.cities):
-            expander = Expander(self.bounds.relaxation, limit, self.comm, self.scratch)
+            expander = Expander(self.bounds.relaxation, limit, self.comm, self.scratch, self.words)
             begun = saved_layers(saved, expander)
             expander.close()
 
@@ -260,7 +263,8 @@ class Prover:
             return self._goes_on(None if margin else found)  # layers of another limit are of no use
 
         relaxation = self.bounds.relaxation
-        self.last = search(relaxation, limit, self.width, self.budget, self.comm, self.scratch, reached, begun)
+        self.last = search(relaxation, limit, self.width, self.budget, self.comm, self.scratch, reached, begun,
+                           self.words)
         self.states += self.last.states
 
     def _in_rounds(self) -> bool:
@@ -286,7 +290,8 @@ class Prover:
         self.bounds.level(count, rounds, step)
         if self.bounds.infeasible or self._watch.ended:
             return self.bounds.infeasible
-        found = search(self.bounds.relaxation, self.bounds.limit(), BEAM, self.budget, self.comm, self.scratch)
+        found = search(self.bounds.relaxation, self.bounds.limit(), BEAM, self.budget, self.comm, self.scratch,
+                       words=self.words)
         self.states += found.states
         self._offer(found)
         left = self.bounds.fix()
