@@ -171,6 +171,8 @@ class TimedRelaxation:
     labels = True
     """Whether the values of states are labels."""
     no_arc = 1 << 62
+    returns = True
+    """Whether multipliers return to the best ones where they become no better."""
 
     def __init__(self, problem: TimedOrders, devices: Devices, scale: int) -> None:
         m = problem.cities
