@@ -99,6 +99,10 @@ class Departures(BoundTables):
         """Return when the windows begin."""
         return self.buffers["earliest"]
 
+    def in_time(self, values: NDArray[np.int64], last: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return times that are not later than the windows of the cities."""
+        return np.minimum(values, self.timed.latest[last])
+
     def due_times(self) -> NDArray[np.int64]:
         """Return the end of each city's window less the shortest time to it; there is no limit for a city itself."""
         due = self.timed.latest[:-1] - self.shortest[:-1, :-1]

@@ -301,6 +301,9 @@ class Bounds(Protocol):
         The cost is `NO_PATH` or more where there is no such order.
         """
 
+    def in_time(self, values: NDArray[np.int64], last: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return values needed of states, in time for the windows of their last cities."""
+
     def first_values(self, limit: int) -> NDArray[np.unsignedinteger]:
         """Return the value of the state with each city alone, the largest number where its bound exceeds the limit."""
 
@@ -410,6 +413,10 @@ class BoundTables(ABC):
     def ended(self, values: NDArray[np.uint32], last: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
         """Return the values of the orders that end with these states' values and cities, and the states' values."""
         return values.astype(np.int64) + self.last_costs()[last], values.astype(np.int64)
+
+    def in_time(self, values: NDArray[np.int64], last: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the values as they are: there are no windows."""
+        return values
 
     def first_values(self, limit: int) -> NDArray[np.uint32]:
         """Return the value of the state with each city alone, the largest number where its bound exceeds the limit."""

@@ -309,6 +309,10 @@ class TimedRelaxation:
         return {name: np.where(self.arcs, table, 0).astype(np.uint32)
                 for name, table in (("cost", self.reduced[:-1, :-1]), ("time", self.time))}
 
+    def in_time(self, values: NDArray[np.int64], last: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return labels whose times are not later than the windows of the cities."""
+        return (np.minimum(values >> 32, self.latest[last]) << 32) + (values & 0xFFFFFFFF)
+
     def due_times(self) -> NDArray[np.int64]:
         """Return the end of each city's window less the shortest time to it; there is no limit for a city itself."""
         due = self.latest - shortest_times(self.problem)[:-1, :-1]
