@@ -123,6 +123,10 @@ def _tsp_samples() -> list[Sample]:
         "full.atsp": full.replace("TYPE: TSP", "TYPE: ATSP"),
         "full.tsp": full,
         "upper.tsp": f"{upper}DISPLAY_DATA_SECTION{cities}EOF\n",
+        "windows.tsp": full.replace("TYPE: TSP", "SERVICE_TIME: 2\nTYPE: TSPTW").replace(
+            "EOF", "TIME_WINDOW_SECTION\n1 0 40\n2 3 9.5\n3 0 inf\n-1\nDEPOT_SECTION\n1\n-1\nEOF"),
+        "services.tsp": full.replace("TYPE: TSP", "TYPE: TSPTW").replace(
+            "EOF", "SERVICE_TIME_SECTION\n1 0\n2 1.25\nTIME_WINDOW_SECTION\n1 0 40\n2 3 9.5\n3 0 20\n"),
     }
     tables = {
         "commas.csv": "0,1.5,2\n3,0,4\n5,,0\n",
@@ -131,6 +135,10 @@ def _tsp_samples() -> list[Sample]:
         "blanks.txt": "0 1 2\n3 0 4\n5 inf 0\n",
         "names.csv": ",Oslo,Rome,Bonn\nOslo,0,1.5,2\nRome,3,0,4\nBonn,5,,0\n",
         "quotes.csv": '"Oslo","Rome","Bonn"\n"0","1.5","2"\n3,0,4\n5,"",0\n',
+    }
+    windows = {
+        "whole.tw": "3\n0 1 2\n3 0 4\n5 6 0\n0 99\n2 8\n7 20\n# by hand\n",
+        "decimals.txt": "# three\n 3\n0.0 1.5 2\n\n3 10 4.25\n5 6 0\n0 99\n2.125 8\n7 20 # late\n",
     }
     places = {
         "places.csv": "name,lat,lon\nWien,48.21,16.37\nGraz,47.07,15.44\nLinz,48.31,14.29\n",
@@ -145,6 +153,7 @@ def _tsp_samples() -> list[Sample]:
     return [
         *(Sample("tsplib", file, text.encode(), read) for file, text in texts.items()),
         *(Sample("text matrix", file, text.encode(), read) for file, text in tables.items()),
+        *(Sample("tsptw", file, text.encode(), read) for file, text in windows.items()),
         *(Sample("places", file, text.encode(), read) for file, text in places.items()),
         *(Sample("npy", file, _saved(array), read) for file, array in arrays.items()),
         Sample("tour", "t.tour", tour.encode(), read_tour),
