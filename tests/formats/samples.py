@@ -14,9 +14,12 @@ import numpy as np
 import scipy.sparse
 
 from hpcsolve.formats import read, read_graph, read_tour
+from hpcsolve.formats.files import open_file
+from hpcsolve.formats.order_files import read_windows
 from hpcsolve.formats.vertex_lists import read_queries, read_terminals
 from hpcsolve.job import load_job
 from hpcsolve.problems.graph import from_edges
+from hpcsolve.problems.tsp import Tsp
 from hpcsolve.sweep import expand
 
 LATTICE = from_edges([0, 1, 2, 3], [1, 2, 3, 4], n=5, directed=False, labels=[1, 2, 3, 4, 5], name="lattice")
@@ -201,11 +204,22 @@ def _beside_graphs() -> list[Sample]:
         "pairs.txt": "# from to\n1 2\n4 5\n",
         "pairs.p2p": "c pairs\np aux sp p2p 2\nq 1 2\nq 4 5\n",
     }
+    tables = {
+        "times.csv": "city,earliest,latest,service\n1,2,9.5,\n2,,20,1\n0,0,,0.5\n",
+        "clock.csv": "City;Earliest;Latest\n2;08:00;9:30:30\n0;7:15;\n",
+    }
     return [
         Sample("coordinates", "t.co", points, lambda path: read_graph(Path(path).parent / "beside.gr", path), graph),
+        *(Sample("windows", file, text.encode(), _windows) for file, text in tables.items()),
         *(Sample("queries", file, text.encode(), _found(read_queries)) for file, text in texts.items()),
         Sample("terminals", "houses.txt", b"# houses\n4\nc more\n1\n", _found(read_terminals)),
     ]
+
+
+def _windows(path: str) -> Any:
+    """Read the time windows of three cities, whose costs are in minutes with a decimal."""
+    cities = Tsp("three", np.array([[0, 10, 20], [30, 0, 40], [50, 60, 0]]), np.arange(3), 10)
+    return read_windows(open_file(path), cities, "minute")
 
 
 def _found(reader: Callable[[str], Any]) -> Callable[[str], Any]:

@@ -78,6 +78,9 @@ class Parameters(Table, frozen=True):
         For "finish" and "sum": a CSV table with the columns city, earliest, latest and optionally service. A traveller
         who arrives before `earliest` waits; service must begin by `latest`. The return to the first city must be by its
         `latest`. In a "sum" neither waiting nor service counts. They take the place of windows that the instance has.
+    time_unit
+        What a unit of the costs is, "second", "minute" or "hour". With it times of `windows` may be times of day, such
+        as 08:00, which count from midnight, and so are the times of the answer.
     before
         Pairs [[a, b], ...] of cities: a comes before b.
     position
@@ -121,6 +124,7 @@ class Parameters(Table, frozen=True):
     weights: list[Annotated[int, msgspec.Meta(ge=0, le=LARGEST_WEIGHT)]] | None = None
     costs: str | None = None
     windows: str | None = None
+    time_unit: Literal["second", "minute", "hour"] | None = None
     before: list[tuple[City, City]] = msgspec.field(default_factory=list)
     position: list[tuple[City, Place]] = msgspec.field(default_factory=list)
     not_position: list[tuple[City, Place]] = msgspec.field(default_factory=list)
@@ -309,7 +313,7 @@ def _asked(tsp: Tsp, parameters: Parameters, files: Mapping[str, InputFile]) -> 
             raise InputError(f"held-karp.weights: {what}")
         weights = np.array(parameters.weights, np.int64)
     costs = read_leg_costs(files["costs"], tsp, count) if "costs" in files else None
-    windows = read_windows(files["windows"], tsp) if "windows" in files else tsp.windows
+    windows = read_windows(files["windows"], tsp, parameters.time_unit) if "windows" in files else tsp.windows
     if windows is not None:
         _require_small_times(tsp, windows)
     if tsp.precedences and parameters.path == "cycle" and parameters.start is None:
@@ -344,6 +348,8 @@ def _refuse_combinations(tsp: Tsp, parameters: Parameters) -> None:
         raise InputError('held-karp.objective: "position" needs one of weights (one for each leg) and costs (a file)')
     if objective == "finish" and not windows:
         raise InputError('held-karp.objective: "finish" needs windows, a CSV table of time windows')
+    if parameters.time_unit is not None and not windows:
+        raise InputError("held-karp.time-unit: there are no time windows; remove time-unit, or set windows")
     if objective == "finish" and parameters.arcs:
         raise InputError('held-karp.arcs: objective = "finish" does not take it, since the rest of a tour depends on '
                          "the time; remove arcs")
