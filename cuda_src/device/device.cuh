@@ -16,7 +16,8 @@
 //   UNROLL, ROLLED            stand before a loop: with a constant count; that a GPU should not unroll, to save registers
 //   UNROLL_ON_GPU             in the same place: over values that a GPU has in registers, and a CPU, with fewer, in memory
 //   lanes<T>                  this thread's part of a register: +, min, load, store, splat, without, load_mirrored;
-//                             min_add(best, a, b) is min(best, a + b); lanes<T>::width is its number of values
+//                             min_add(best, a, b) is min(best, a + b); lanes<T>::width is its number of values; of 32
+//                             bits also max, and unless_above(x, most, other): x, in lanes above `most` the other one
 //   lane_bits<T>()            binary logarithm of the number of lanes of a register
 //   permutes_lanes            whether the lanes of a register can be permuted in any order as quickly as a minimum is
 //                             taken: with AVX-512; permutes_bytes whether its bytes can (device/permuted.cuh)

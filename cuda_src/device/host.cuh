@@ -87,6 +87,10 @@ template <class T>
 DEVICE lanes<T> min(lanes<T> a, lanes<T> b) {
   return {a.v < b.v ? a.v : b.v};
 }
+DEVICE lanes<uint32_t> max(lanes<uint32_t> a, lanes<uint32_t> b) { return {a.v > b.v ? a.v : b.v}; }
+DEVICE lanes<uint32_t> unless_above(lanes<uint32_t> x, lanes<uint32_t> most, lanes<uint32_t> other) {
+  return {x.v > most.v ? other.v : x.v};
+}
 template <class T>
 DEVICE lanes<T> min_add(lanes<T> best, lanes<T> a, lanes<T> b) {
   return min(best, a + b);

@@ -47,6 +47,10 @@ template <class T>
 DEVICE lanes<T> min(lanes<T> a, lanes<T> b) {
   return {sizeof(T) == 2 ? __vminu2(a.v, b.v) : a.v < b.v ? a.v : b.v};
 }
+DEVICE lanes<uint32_t> max(lanes<uint32_t> a, lanes<uint32_t> b) { return {a.v > b.v ? a.v : b.v}; }
+DEVICE lanes<uint32_t> unless_above(lanes<uint32_t> x, lanes<uint32_t> most, lanes<uint32_t> other) {
+  return {x.v > most.v ? other.v : x.v};
+}
 // Returns min(best, a + b). A GPU from sm_90 on has one instruction for it (DPX).
 template <class T>
 DEVICE lanes<T> min_add(lanes<T> best, lanes<T> a, lanes<T> b) {

@@ -5,11 +5,7 @@
 // least cost from city i at place k to the end, where e says which of the cities that i remembers have been visited.
 // This is the ng-path relaxation (Baldacci, Mingozzi and Roberti 2011) indexed by place (Roberti and Mingozzi 2014).
 //
-// Slots. Every city has one of `slots` colours, and each city remembers one city of each colour, itself among them. So
-// bit s of e stands for a city of colour s everywhere, and what is visited after a step to j is (e & keep) | put, with
-// two masks for the arc: keep where both ends remember the same city, put where j remembers i. No bits are gathered; on a
-// CPU a register of the next table is shuffled, on a GPU it is a plain read. A barred entry, with i itself or a city that
-// must come after i, is infinite, so the inner loop has no test.
+// What a city remembers is told by slots (bounds.cuh).
 //
 // Proof. Costs have multipliers of the cities subtracted, are raised by an offset for each place until none is negative,
 // and are integers in units of 1 / scale. Values saturate at `no_path`, so the sum of two never wraps. Whoever uses a
@@ -18,24 +14,24 @@
 // Work. A place takes (arcs left) * 2^slots min-adds, half of them if i's own bit is a register's number and not a lane.
 // A block has one city's row of a place, or part of it. The tables of all places stay on the device. The rows of a place
 // may be dealt to ranks: `first` is the first city of this rank.
-#include "device/group.cuh"
-#include "device/masked.cuh"
+#include "held_karp/bounds.cuh"
 
-constexpr uint32_t no_path = 0x7fffffffu;
-constexpr int most_cities = 121;
-constexpr int widest_tile = 4;  // registers of results at a time
-
-struct memory_slots {
-  int cities, slots;  // 2^slots is at least the lanes of a register
-  const uint32_t *keep, *put;  // (cities, cities), from row to column
-  const uint32_t *barred;  // of each city: the entries without bound
-  const uint32_t *floors;  // (33, 32): no_path where row & column and in row 32, else 0
-};
 // The cost of the arc from a table's row i to its column j at place k is cost[k * place + i * row + j * column].
 struct arc_costs {
   int64_t place, row, column;
   const uint32_t *cost;
 };
+// The ranges of the values of city i at place k, at number k * place + i, as `row_values` has them. With least = no_path
+// the city never stands there. Without time windows they are 0 and no_path. With them a value is the time after which a
+// path that begins here returns too late for a deadline, counted from the deadline back.
+struct value_ranges {
+  int64_t place;
+  const uint32_t *least, *most;
+};
+DEVICE row_values range_of(const value_ranges &ranges, int place, int i) {
+  const size_t at = place * ranges.place + i;
+  return {no_path, ranges.least[at], ranges.most[at]};
+}
 // A table of one place has a row of 2^slots values for each city; `step` is the distance from place to place, or 0
 // where `source` and `target` are single tables.
 struct bound_tables {
@@ -43,85 +39,47 @@ struct bound_tables {
   const uint32_t *source;
   uint32_t *target;
 };
-// The cities that one may lead to, in any order.
-struct next_cities {
-  uint32_t count;
-  uint8_t city[most_cities];
-  uint32_t cost[most_cities];
-};
-// Computes `tile` registers from number `first` on of a city's row, of `registers`. own: the least bit of `high`, the
-// city's barred bits above the lanes; no register is computed where it is set.
-template <int tile>
-DEVICE void relax_registers(const memory_slots &memory, int i, int first, int registers, const next_cities &next,
-                            const uint32_t *from, uint32_t *to) {
-  constexpr int bits = lane_bits<uint32_t>();
-  const uint32_t bar = memory.barred[i], high = bar >> bits << bits, own = high & -high;
-  lanes<uint32_t> best[tile];
-  uint32_t e[tile];
-  UNROLL for (int t = 0; t < tile; t++) {
-    const uint32_t at = (uint32_t)(first + t < registers ? first + t : first) << bits;
-    e[t] = (own ? (at & (own - 1)) | (at & ~(own - 1)) << 1 : at) + lane();
-    best[t] = splat<uint32_t>(no_path);
-  }
-  const uint32_t *keep = memory.keep + i * memory.cities, *put = memory.put + i * memory.cities;
-  for (uint32_t n = 0; n < next.count; n++) {
-    const uint32_t j = next.city[n], k = keep[j], p = put[j], c = next.cost[n];
-    UNROLL for (int t = 0; t < tile; t++) best[t] =
-        min_add(best[t], load_masked(from + ((size_t)j << memory.slots), e[t], k, p), splat<uint32_t>(c));
-  }
-  UNROLL for (int t = 0; t < tile; t++) {
-    const lanes<uint32_t> floor = load(memory.floors + (e[t] & high ? 32 : bar & 31) * 32 + lane());
-    store(to + e[t], min(best[t] + floor, splat<uint32_t>(no_path)));
-    if (own) store(to + (e[t] | own), splat<uint32_t>(no_path));
-  }
-}
 // to[i][e] = min over j of cost[i][j] + from[j][(e & keep) | put], for part number `part` of `parts` of city i's row.
-DEVICE void relax_row(int place, int i, int part, int parts, const memory_slots &memory, const arc_costs &arcs,
-                      const bound_tables &tables, next_cities &next) {
-  constexpr int bits = lane_bits<uint32_t>();
+DEVICE void relax_place(int place, int i, int part, int parts, const memory_slots &memory, const value_ranges &ranges,
+                        const arc_costs &arcs, const bound_tables &tables, next_cities &next) {
   const uint32_t *cost = arcs.cost + place * arcs.place + i * arcs.row, *from = tables.source + place * tables.step;
-  uint32_t *to = tables.target + place * tables.step + ((size_t)i << memory.slots);
-  const int registers = (1 << memory.slots >> bits) >> (memory.barred[i] >> bits != 0);
+  const uint32_t *next_least = ranges.least + (place + 1) * ranges.place;
+  const row_values own = range_of(ranges, place, i);
   if (threadIdx.x == 0) next.count = 0;
   __syncthreads();
-  for (int j = threadIdx.x; j < memory.cities; j += blockDim.x) {
-    if (cost[j * arcs.column] == no_path) continue;
-    const uint32_t n = atomicAdd_block(&next.count, 1u);
-    next.city[n] = j, next.cost[n] = cost[j * arcs.column];
-  }
+  for (int j = threadIdx.x; j < memory.cities; j += blockDim.x)
+    if (own.least != no_path && next_least[j] != no_path && cost[j * arcs.column] != no_path)
+      add_next(next, j, cost[j * arcs.column], from + ((size_t)j << memory.slots));
   __syncthreads();
-  if (registers < widest_tile) {
-    for (int r = 2 * (part * warps() + warp()); r < registers; r += 2 * parts * warps())
-      relax_registers<2>(memory, i, r, registers, next, from, to);
-  } else {
-    for (int r = widest_tile * (part * warps() + warp()); r < registers; r += widest_tile * parts * warps())
-      relax_registers<widest_tile>(memory, i, r, registers, next, from, to);
-  }
+  relax_row(memory, i, part, parts, next, own, tables.target + place * tables.step + ((size_t)i << memory.slots));
 }
 // The table of a place. `parts` blocks share a city's row.
-KERNEL bounds_relax(int place, int first, int parts, memory_slots memory, arc_costs arcs, bound_tables tables) {
+KERNEL bounds_relax(int place, int first, int parts, memory_slots memory, value_ranges ranges, arc_costs arcs,
+                    bound_tables tables) {
   __shared__ next_cities next;
-  relax_row(place, first + blockIdx.x / parts, blockIdx.x % parts, parts, memory, arcs, tables, next);
+  relax_place(place, first + blockIdx.x / parts, blockIdx.x % parts, parts, memory, ranges, arcs, tables, next);
 }
 EXPORT_KERNEL(bounds_relax)
 
 // The tables of all places from `place` down, one from the other, by one block: for tables that take less time than a
 // launch each.
-KERNEL bounds_relax_small(int place, int places, memory_slots memory, arc_costs arcs, bound_tables tables) {
+KERNEL bounds_relax_small(int place, int places, memory_slots memory, value_ranges ranges, arc_costs arcs,
+                          bound_tables tables) {
   __shared__ next_cities next;
   for (int k = place; k > place - places; k--)
     for (int i = 0; i < memory.cities; i++) {
-      relax_row(k, i, 0, 1, memory, arcs, tables, next);
+      relax_place(k, i, 0, 1, memory, ranges, arcs, tables, next);
       __syncthreads();
     }
 }
 EXPORT_KERNEL(bounds_relax_small)
 
-// The row of each city at the last place, or the first one of a search from the depot on: its one arc's cost, and
-// no_path where an entry is barred. A block a city, or one for all.
-KERNEL bounds_begin(memory_slots memory, int64_t step, const uint32_t *cost, uint32_t *to) {
+// The row of each city at this place, the last one, or the first one of a search from the depot on: its one arc's cost
+// within the city's range, and no_path where an entry is barred. A block a city, or one for all.
+KERNEL bounds_begin(int place, memory_slots memory, value_ranges ranges, int64_t step, const uint32_t *cost,
+                    uint32_t *to) {
   for (int i = blockIdx.x; i < memory.cities; i += gridDim.x) {
-    const uint32_t own = cost[i * step], bar = memory.barred[i];
+    const uint32_t own = within(cost[i * step], range_of(ranges, place, i)), bar = memory.barred[i];
     for (uint32_t e = threadIdx.x; e < 1u << memory.slots; e += blockDim.x)
       to[((size_t)i << memory.slots) + e] = e & bar ? no_path : own;
   }

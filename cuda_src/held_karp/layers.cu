@@ -4,9 +4,14 @@
 //   layers_expand   extends every state of a layer by a city. What may still lead to a tour within the limit is a
 //                   candidate of the next layer, and goes to the bucket that the hash of its visited set says.
 //   layers_fill     puts the states that other ranks have sent into buckets
-//   layers_merge    finds the candidates of a bucket that are the same state, and gives one of them the least value
+//   layers_merge    finds the candidates of a bucket that are the same state, and gives one of them the least value, or
+//                   drops dominated labels
 //   layers_gather   copies the states of all buckets to consecutive places
 //   layers_bound    computes the bound of every state
+//
+// Values. Where no city has a window, a state has one value. Kernels of labels are for sums with windows: there a value is
+// a label, a time and, in its lower half, a cost. A state may have several labels, of which none is dominated: no other one
+// has neither a greater time nor a greater cost. A label is a candidate of its own.
 //
 // A state's value plus the relaxation's bound of its completion (bounds.cu) is a lower bound of the tours through it. The
 // set of states and their values depend neither on the order in which threads come nor on the number of buckets, since
@@ -15,87 +20,185 @@
 // A bucket is small enough for a cache. It is owned by a rank, so that equal states meet on one. If a bucket has too
 // little room, its size says how much it needs, and the host tries again.
 //
-// Memory: a candidate takes 8 or 16 bytes for its key, 4 for its value, and 8 of the hash table. Work: an extension that
+// Memory: a candidate takes 8, 16 or 32 bytes for its key, 4 for its value, and 8 of the hash table. Work: an extension that
 // is tried reads a cost; one that passes the cheap tests gathers the bits that the next city remembers, and reads a bound.
 #include "held_karp/states.cuh"
 
-constexpr uint32_t merged = 0xffffffffu;  // the value of a candidate that another one stands for
+template <class V>
+constexpr V merged = ~(V)0;  // the value of a candidate that another one stands for
 
+// Until when each city can still be reached in time: time[j] has such times of the cities from j, in ascending order, and
+// city[j][k] the set of the first k of them. Null without time windows.
+struct due_times {
+  NULLABLE const uint32_t *time;  // (cities, cities)
+  NULLABLE const uint64_t *city;  // (cities, cities + 1, words)
+};
 // What states of one place need to know of the next one.
 struct place_tables {
   int cities, slots;
   uint32_t limit;  // reduced costs above it are of no use
   const uint32_t *cost;  // (cities, cities), from row to column
+  const uint32_t *earliest;  // (cities): the least value of a state there, 0 without time windows
   const uint32_t *bounds;  // of the next place: (cities, 2^slots)
   const uint8_t *memory;  // (cities, slots)
   const uint64_t *open, *before;  // (cities, words): where a city may lead, and what must come before it
+  due_times due;
 };
+// What labels of one place need to know of the next one. Bounds are those of timed_bounds.cu.
+struct time_tables {
+  int cities, slots;
+  uint32_t limit, step;
+  const uint32_t *cost, *time;  // (cities, cities), from row to column
+  const uint32_t *earliest, *latest;
+  const int32_t *row;  // of each city, that of step 0
+  const uint32_t *bounds;
+  const uint8_t *memory;
+  const uint64_t *open, *before;
+  due_times due;
+};
+template <class V>
 struct state_list {
   int64_t count;
   const uint64_t *keys;
-  const uint32_t *values;
+  const V *values;
 };
 // 2^bits buckets of `capacity` candidates each. `sizes` counts those that have no room too. `slots` is the hash table,
-// (2^bits, 2^slot_bits).
+// (2^bits, 2^slot_bits). `links` has a number for each candidate of labels.
+template <class V>
 struct state_buckets {
   int bits, slot_bits;
   uint32_t capacity;
   uint64_t *keys;
-  uint32_t *values, *sizes, *slots;
+  V *values;
+  uint32_t *sizes, *slots;
+  NULLABLE uint32_t *links;
 };
 
-// Calls f(set with j, value, bound) for every city j that a path to i through `set` may go to.
-template <int W, class F>
-DEVICE void for_each_extension(const place_tables &next, const state_key<W> &set, int i, uint32_t value, F f) {
+// The bounds of city j from a value on, by what it remembers.
+DEVICE const uint32_t *bounds_from(const place_tables &tables, int j, uint32_t) {
+  return tables.bounds + ((size_t)j << tables.slots);
+}
+DEVICE const uint32_t *bounds_from(const time_tables &tables, int j, uint64_t label) {
+  return tables.bounds + ((size_t)(tables.row[j] + (int32_t)((uint32_t)(label >> 32) / tables.step)) << tables.slots);
+}
+DEVICE uint32_t time_of(uint32_t value) { return value; }
+DEVICE uint32_t time_of(uint64_t label) { return (uint32_t)(label >> 32); }
+// Returns the set of those that can no longer be reached in time from city j at this time.
+DEVICE const uint64_t *too_late_from(const due_times &due, int cities, int words, int j, uint32_t time) {
+  const uint32_t *times = due.time + j * cities;
+  int few = 0, many = cities;  // of the first `few` it is too late, of those from `many` on it is not
+  while (few < many) {
+    const int middle = (few + many) / 2;
+    if (times[middle] < time) few = middle + 1;
+    else many = middle;
+  }
+  return due.city + ((size_t)j * (cities + 1) + few) * words;
+}
+DEVICE uint32_t cost_of(uint32_t value) { return value; }
+DEVICE uint32_t cost_of(uint64_t label) { return (uint32_t)label; }
+// Sets `value` to what it is after an arc. Returns whether the arc can be taken.
+DEVICE bool advanced(const place_tables &next, int arc, int j, uint32_t &value) {
+  const uint32_t there = value + next.cost[arc], open = next.earliest[j];
+  value = there < open ? open : there;
+  return value <= next.limit;
+}
+DEVICE bool advanced(const time_tables &next, int arc, int j, uint64_t &label) {
+  const uint32_t there = (uint32_t)(label >> 32) + next.time[arc], open = next.earliest[j];
+  label = (uint64_t)(there < open ? open : there) << 32 | ((uint32_t)label + next.cost[arc]);
+  return there <= next.latest[j];
+}
+// Calls f(j, value) for every city j that a path to i through `set` may go to, with the value there.
+template <int W, class T, class V, class F>
+DEVICE void for_each_extension(const T &next, const state_key<W> &set, int i, V value, F f) {
   UNROLL for (int w = 0; w < W; w++) {
     for (uint64_t left = ~set.word[w] & next.open[i * W + w]; left; left &= left - 1) {
       const int j = 64 * w + lowest(left);
-      const uint32_t cost = value + next.cost[i * next.cities + j];
-      if (cost > next.limit) continue;
+      V there = value;
+      if (!advanced(next, i * next.cities + j, j, there)) continue;
       uint64_t missing = 0;
       UNROLL for (int v = 0; v < W; v++) missing |= next.before[j * W + v] & ~set.word[v];
       if (missing) continue;
-      const uint32_t *bounds = next.bounds + ((size_t)j << next.slots);
-      if (cost + bounds[0] > next.limit) continue;  // the least one of j
+      const uint32_t *bounds = bounds_from(next, j, there);
+      if (cost_of(there) + bounds[0] > next.limit) continue;  // the least one of j
       const uint32_t e = remembered(set, next.memory + j * next.slots, next.slots);
-      if (cost + bounds[e] <= next.limit) f(j, cost);
+      if (cost_of(there) + bounds[e] > next.limit) continue;
+      if (next.due.time) {
+        const uint64_t *late = too_late_from(next.due, next.cities, W, j, time_of(there));
+        UNROLL for (int v = 0; v < W; v++) missing |= late[v] & ~set.word[v];
+      }
+      if (!missing) f(j, there);
     }
   }
 }
 // Adds a state to a bucket, unless that is full.
-template <int W>
-DEVICE void put(const state_buckets &out, uint64_t bucket, const state_key<W> &key, uint32_t value) {
+template <int W, class V>
+DEVICE void put(const state_buckets<V> &out, uint64_t bucket, const state_key<W> &key, V value) {
   const uint32_t at = atomicAdd(out.sizes + bucket, 1u);
   if (at >= out.capacity) return;
   store_key(out.keys, bucket * out.capacity + at, key);
   out.values[bucket * out.capacity + at] = value;
 }
-template <int W>
-DEVICE void expand(const place_tables &next, const state_list &states, const state_buckets &out) {
+template <int W, class T, class V>
+DEVICE void expand(const T &next, const state_list<V> &states, const state_buckets<V> &out) {
   const int64_t step = (int64_t)gridDim.x * blockDim.x;
   for (int64_t s = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; s < states.count; s += step) {
     const state_key<W> key = load_key<W>(states.keys, s), set = visited(key);
-    for_each_extension(next, set, last_city(key), states.values[s], [&](int j, uint32_t cost) {
+    for_each_extension(next, set, last_city(key), states.values[s], [&](int j, V value) {
       state_key<W> to = changed(set, j);
       const uint64_t bucket = hash(to) >> (64 - out.bits);
       to.word[W - 1] |= (uint64_t)j << last_shift<W>();
-      put(out, bucket, to, cost);
+      put(out, bucket, to, value);
     });
   }
 }
 // Puts states into the buckets from number `first` on.
-template <int W>
-DEVICE void fill(uint32_t first, const state_list &states, const state_buckets &out) {
+template <int W, class V>
+DEVICE void fill(uint32_t first, const state_list<V> &states, const state_buckets<V> &out) {
   const int64_t step = (int64_t)gridDim.x * blockDim.x;
   for (int64_t s = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; s < states.count; s += step) {
     const state_key<W> key = load_key<W>(states.keys, s);
     put(out, (hash(visited(key)) >> (64 - out.bits)) - first, key, states.values[s]);
   }
 }
+// Has candidate `there` of a bucket stand for candidate c too, which is the same state.
+DEVICE void unite(const state_buckets<uint32_t> &buckets, size_t begin, uint32_t *, uint32_t there, uint32_t c) {
+  atomicMin(buckets.values + begin + there - 1, buckets.values[begin + c]);
+  buckets.values[begin + c] = merged<uint32_t>;
+}
+// Puts the label c before the label `there` in the chain of their state, which begins in the slot.
+DEVICE void unite(const state_buckets<uint64_t> &buckets, size_t begin, uint32_t *slot, uint32_t there, uint32_t c) {
+  for (;;) {
+    buckets.links[begin + c] = there;
+    const uint32_t was = atomicCAS(slot, there, c + 1);
+    if (was == there) return;
+    there = was;
+  }
+}
+DEVICE bool dominates(uint64_t a, uint64_t b) { return a >> 32 <= b >> 32 && (uint32_t)a <= (uint32_t)b; }
+// Drops the dominated labels of a chain, and returns how many are left. Of equal ones it leaves one.
+DEVICE uint32_t undominated(const state_buckets<uint64_t> &buckets, size_t begin, uint32_t first) {
+  uint64_t *labels = buckets.values + begin;
+  const uint32_t *links = buckets.links + begin;
+  uint32_t kept = 0;
+  for (uint32_t a = first; a; a = links[a - 1]) {
+    bool stays = labels[a - 1] != merged<uint64_t>;
+    for (uint32_t b = links[a - 1]; stays && b; b = links[b - 1]) {
+      if (dominates(labels[b - 1], labels[a - 1]))
+        stays = false;
+      else if (dominates(labels[a - 1], labels[b - 1]))
+        labels[b - 1] = merged<uint64_t>;
+    }
+    if (!stays) labels[a - 1] = merged<uint64_t>;
+    kept += stays;
+  }
+  return kept;
+}
 // A block a bucket. A slot of the hash table has the number of a candidate plus 1. All threads of a block see a slot
-// filled once and for all, so equal candidates find the same one. `different`: the bucket's number of states.
-template <int W>
-DEVICE void merge(const state_buckets &buckets, uint32_t *different) {
+// filled by the same state once and for all, so equal candidates find the same one. `different`: the number of candidates
+// of the bucket that are left.
+template <int W, class V>
+DEVICE void merge(const state_buckets<V> &buckets, uint32_t *different) {
+  constexpr bool has_chains = sizeof(V) == 8;
   const size_t begin = (size_t)blockIdx.x * buckets.capacity;
   const uint32_t count = buckets.sizes[blockIdx.x], mask = (1u << buckets.slot_bits) - 1;
   uint32_t *slots = buckets.slots + ((size_t)blockIdx.x << buckets.slot_bits);
@@ -104,6 +207,7 @@ DEVICE void merge(const state_buckets &buckets, uint32_t *different) {
   __syncthreads();
   uint32_t own = 0;
   for (uint32_t c = threadIdx.x; c < count; c += blockDim.x) {
+    if constexpr (has_chains) buckets.links[begin + c] = 0;
     const state_key<W> key = load_key<W>(buckets.keys, begin + c);
     for (uint32_t s = (uint32_t)hash(key) & mask;; s = (s + 1) & mask) {
       const uint32_t there = atomicCAS(slots + s, 0u, c + 1);
@@ -112,55 +216,63 @@ DEVICE void merge(const state_buckets &buckets, uint32_t *different) {
         break;
       }
       if (!equal(key, load_key<W>(buckets.keys, begin + there - 1))) continue;
-      atomicMin(buckets.values + begin + there - 1, buckets.values[begin + c]);
-      buckets.values[begin + c] = merged;
+      unite(buckets, begin, slots + s, there, c);
       break;
     }
+  }
+  if constexpr (has_chains) {
+    __syncthreads();
+    own = 0;
+    for (uint32_t s = threadIdx.x; s <= mask; s += blockDim.x) own += undominated(buckets, begin, slots[s]);
   }
   atomicAdd_block(different + blockIdx.x, own);
 }
 // A block a bucket: the states of bucket b go to the places from begin[b] on.
-template <int W>
-DEVICE void gather(const state_buckets &buckets, const int64_t *begin, uint64_t *keys, uint32_t *values) {
+template <int W, class V>
+DEVICE void gather(const state_buckets<V> &buckets, const int64_t *begin, uint64_t *keys, V *values) {
   __shared__ uint32_t written;
   if (threadIdx.x == 0) written = 0;
   __syncthreads();
   const size_t from = (size_t)blockIdx.x * buckets.capacity;
   for (uint32_t c = threadIdx.x; c < buckets.sizes[blockIdx.x]; c += blockDim.x) {
-    if (buckets.values[from + c] == merged) continue;
+    if (buckets.values[from + c] == merged<V>) continue;
     const size_t to = begin[blockIdx.x] + atomicAdd_block(&written, 1u);
     store_key(keys, to, load_key<W>(buckets.keys, from + c));
     values[to] = buckets.values[from + c];
   }
 }
 // The bound of each state: its value and that of its completion. `here` has the bounds of the states' own place.
-template <int W>
-DEVICE void bound_states(const place_tables &here, const state_list &states, uint32_t *bounds) {
+template <int W, class T, class V>
+DEVICE void bound_states(const T &here, const state_list<V> &states, uint32_t *bounds) {
   const int64_t step = (int64_t)gridDim.x * blockDim.x;
   for (int64_t s = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; s < states.count; s += step) {
     const state_key<W> key = load_key<W>(states.keys, s);
     const int i = last_city(key);
     const uint32_t e = remembered(changed(visited(key), i), here.memory + i * here.slots, here.slots);
-    bounds[s] = states.values[s] + here.bounds[((size_t)i << here.slots) + e];
+    bounds[s] = cost_of(states.values[s]) + bounds_from(here, i, states.values[s])[e];
   }
 }
 
-#define LAYER_KERNELS(name, W)                                                                                     \
-  KERNEL layers_expand_##name(place_tables next, state_list states, state_buckets out) {                           \
-    expand<W>(next, states, out);                                                                                  \
-  }                                                                                                                \
-  EXPORT_KERNEL(layers_expand_##name)                                                                              \
-  KERNEL layers_fill_##name(uint32_t first, state_list states, state_buckets out) { fill<W>(first, states, out); } \
-  EXPORT_KERNEL(layers_fill_##name)                                                                                \
-  KERNEL layers_merge_##name(state_buckets buckets, uint32_t *different) { merge<W>(buckets, different); }         \
-  EXPORT_KERNEL(layers_merge_##name)                                                                               \
-  KERNEL layers_gather_##name(state_buckets buckets, const int64_t *begin, uint64_t *keys, uint32_t *values) {     \
-    gather<W>(buckets, begin, keys, values);                                                                       \
-  }                                                                                                                \
-  EXPORT_KERNEL(layers_gather_##name)                                                                              \
-  KERNEL layers_bound_##name(place_tables here, state_list states, uint32_t *bounds) {                             \
-    bound_states<W>(here, states, bounds);                                                                         \
-  }                                                                                                                \
+#define LAYER_KERNELS(name, W, V, T)                                                                                \
+  KERNEL layers_expand_##name(T next, state_list<V> states, state_buckets<V> out) { expand<W>(next, states, out); } \
+  EXPORT_KERNEL(layers_expand_##name)                                                                               \
+  KERNEL layers_fill_##name(uint32_t first, state_list<V> states, state_buckets<V> out) {                           \
+    fill<W>(first, states, out);                                                                                    \
+  }                                                                                                                 \
+  EXPORT_KERNEL(layers_fill_##name)                                                                                 \
+  KERNEL layers_merge_##name(state_buckets<V> buckets, uint32_t *different) { merge<W>(buckets, different); }       \
+  EXPORT_KERNEL(layers_merge_##name)                                                                                \
+  KERNEL layers_gather_##name(state_buckets<V> buckets, const int64_t *begin, uint64_t *keys, V *values) {          \
+    gather<W>(buckets, begin, keys, values);                                                                        \
+  }                                                                                                                 \
+  EXPORT_KERNEL(layers_gather_##name)                                                                               \
+  KERNEL layers_bound_##name(T here, state_list<V> states, uint32_t *bounds) {                                      \
+    bound_states<W>(here, states, bounds);                                                                          \
+  }                                                                                                                 \
   EXPORT_KERNEL(layers_bound_##name)
-LAYER_KERNELS(w1, 1)
-LAYER_KERNELS(w2, 2)
+LAYER_KERNELS(w1, 1, uint32_t, place_tables)
+LAYER_KERNELS(w2, 2, uint32_t, place_tables)
+LAYER_KERNELS(w4, 4, uint32_t, place_tables)
+LAYER_KERNELS(labels_w1, 1, uint64_t, time_tables)
+LAYER_KERNELS(labels_w2, 2, uint64_t, time_tables)
+LAYER_KERNELS(labels_w4, 4, uint64_t, time_tables)

@@ -1,4 +1,4 @@
-// Keys of Held-Karp's states (visited set, last city): one or two words of 64 bits. Bit i of a key tells whether city i
+// Keys of Held-Karp's states (visited set, last city): one, two or four words of 64 bits. Bit i of a key tells whether city i
 // has been visited, and the number of the last city stands above the cities' bits.
 #pragma once
 #include "device/device.cuh"
@@ -7,10 +7,10 @@ template <int W>
 struct state_key {
   uint64_t word[W];
 };
-// Bit of the last city's number within the last word: 58 cities and 6 bits, or 121 cities and 7 bits.
+// Bit of the last city's number within the last word: 58 cities and 6 bits, 121 and 7, or 248 and 8.
 template <int W>
 constexpr DEVICE int last_shift() {
-  return W == 1 ? 58 : 57;
+  return W == 1 ? 58 : W == 2 ? 57 : 56;
 }
 template <int W>
 DEVICE state_key<W> load_key(const uint64_t *keys, size_t state) {

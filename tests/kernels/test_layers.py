@@ -18,7 +18,7 @@ from hpcsolve.problems.questions import TourQuestion
 from hpcsolve.problems.tsp import NO_ARC
 from tests.thread_comm import on_ranks
 
-LIMITS = [5, 57, 58, 59, 60, 63, 64, 65, 120, 121]
+LIMITS = [5, 57, 58, 59, 60, 63, 64, 65, 120, 121, 122, 127, 128, 129, 191, 193, 247, 248]
 
 
 def random_places(m, seed):
@@ -61,7 +61,7 @@ def expected_layer(states, place, limit, relaxation, slots):
 
 def layer_of(expander, states, m):
     visited = np.array([[c in cities for c in range(m)] for cities, _ in states])
-    return expander.owned(codes.make_keys(visited, np.array([last for _, last in states])),
+    return expander.owned(codes.make_keys(visited, np.array([last for _, last in states]), expander.words),
                            np.array(list(states.values()), np.uint32))
 
 
@@ -139,7 +139,7 @@ def test_states_are_dropped_until_their_candidates_fit(ranks):
 
 
 def test_more_cities_than_a_key_holds_are_refused():
-    assert [codes.key_words(m) for m in (58, 59, 121)] == [1, 2, 2]
+    assert [codes.key_words(m) for m in (58, 59, 121, 122, 248)] == [1, 2, 2, 4, 4]
     assert order_problem(uniform_tsp(122), TourQuestion()).m == 121
     with pytest.raises(ResourceError, match="122 cities"):
         order_problem(uniform_tsp(123), TourQuestion())

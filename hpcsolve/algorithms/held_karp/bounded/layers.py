@@ -11,18 +11,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.held_karp.bounded.relaxation import NO_PATH, Relaxation
+from hpcsolve.algorithms.held_karp.bounded.relaxation import Bounds
 from hpcsolve.device.base import Argument, Buffer, Device
 from hpcsolve.parallel.comm import Comm
 
 Keys = NDArray[np.uint64]
 """Shape (states, words)."""
-LAST_SHIFT = {1: 58, 2: 57}
+Values: TypeAlias = NDArray[np.unsignedinteger]
+"""Shape (states,), as `Layer` has them."""
+LAST_SHIFT = {1: 58, 2: 57, 4: 56}
 """Words of a key -> the bit in its last word where the last city's number begins."""
 FILE = "held_karp/layers"
 THREADS = 128
@@ -38,12 +40,12 @@ ROOM = 1.3
 
 
 def key_words(cities: int) -> int:
-    """Return the words of a key, 1 or 2, that have bits for so many cities and the last one's number."""
-    return 1 if cities <= LAST_SHIFT[1] else 2
+    """Return the fewest words of a key that have bits for so many cities and the last one's number."""
+    return next(words for words, shift in LAST_SHIFT.items() if cities <= 64 * (words - 1) + shift)
 
 
-def make_keys(visited: NDArray[np.bool_], last: NDArray[np.integer]) -> Keys:
-    """Return the keys of states.
+def make_keys(visited: NDArray[np.bool_], last: NDArray[np.integer], words: int) -> Keys:
+    """Return the keys of states, of so many words.
 
     Parameters
     ----------
@@ -52,7 +54,7 @@ def make_keys(visited: NDArray[np.bool_], last: NDArray[np.integer]) -> Keys:
     last
         Shape (states,): the last city.
     """
-    keys = masks_of(visited, key_words(visited.shape[1]))
+    keys = masks_of(visited, words)
     keys[:, -1] |= last.astype(np.uint64) << np.uint64(LAST_SHIFT[keys.shape[1]])
     return keys
 
@@ -103,6 +105,23 @@ def are_states(keys: Keys, cities: int, place: int) -> bool:
     return bool(fits.all())
 
 
+def due_tables(due: NDArray[np.int64], words: int) -> dict[str, NDArray[Any]]:
+    """Return until when each city can still be reached in time, as the kernels have it.
+
+    Parameters
+    ----------
+    due
+        Shape (m, m): when the row's city must be left at the latest so that service at the column's is in time.
+    """
+    m = len(due)
+    order = np.argsort(due, axis=1, kind="stable")
+    times = np.take_along_axis(due, order, axis=1).clip(0, 2**32 - 1)
+    bits = masks_of(np.eye(m, dtype=bool), words)
+    sets = np.zeros((m, m + 1, words), np.uint64)
+    sets[:, 1:] = np.bitwise_or.accumulate(bits[order], axis=1)
+    return {"time": times.astype(np.uint32), "city": sets}
+
+
 @dataclass(frozen=True)
 class Layer:
     """This rank's states of a layer, on the host.
@@ -112,13 +131,13 @@ class Layer:
     keys
         Shape (states, words), uint64, in the order of their buckets.
     values
-        Shape (states,), uint32: the reduced cost of the best path from the depot.
+        Shape (states,): the reduced cost of the best path from the depot, as uint32, or labels (layers.cu), as uint64.
     begin
         Shape (2^bits + 1,), int64: where each bucket begins.
     """
 
     keys: Keys
-    values: NDArray[np.uint32]
+    values: Values
     begin: NDArray[np.int64]
 
     @property
@@ -199,6 +218,7 @@ class Buckets:
     values: Buffer
     sizes: Buffer
     slots: Buffer
+    links: Buffer | None
 
     @property
     def argument(self) -> dict[str, Argument]:
@@ -207,28 +227,39 @@ class Buckets:
 
 
 class Expander:
-    """Extends layers by one city, with the current bounds of a relaxation."""
+    """Extends layers by one city, with the current bounds of a relaxation.
 
-    def __init__(self, relaxation: Relaxation, limit: int, comm: Comm, scratch: Scratch) -> None:
+    Parameters
+    ----------
+    words
+        Words of a key, by default as few as the cities need.
+    """
+
+    def __init__(self, relaxation: Bounds, limit: int, comm: Comm, scratch: Scratch, words: int | None = None) -> None:
         self.relaxation, self.limit, self.comm, self.scratch = relaxation, limit, comm, scratch
-        self.device, self.words = relaxation.device, key_words(relaxation.problem.cities)
+        self.device, self.words = relaxation.device, words or key_words(relaxation.problem.cities)
+        self.value: type[np.unsignedinteger] = np.uint64 if relaxation.labels else np.uint32
         scratch.move(self.device)
         assert relaxation.slots is not None
         self.memory = self.device.upload(relaxation.slots.memory)
         self.before = self.device.upload(masks_of(relaxation.problem.before, self.words))
-        arcs = relaxation.buffers["cost"].download().reshape(-1, relaxation.problem.cities)
-        self.open = self.device.upload(masks_of(arcs < NO_PATH, self.words))
+        arcs = relaxation.open_arcs()
+        self.plane = relaxation.problem.cities * self.words * (len(arcs) > 1)  # 0: all places have the same arcs
+        self.open = self.device.upload(masks_of(arcs.reshape(-1, relaxation.problem.cities), self.words))
+        self.tables = {name: self.device.upload(table) for name, table in relaxation.layer_tables().items()}
+        self.due: dict[str, Buffer | None] = {"time": None, "city": None}
+        if (due := relaxation.due_times()) is not None:
+            self.due = {name: self.device.upload(table) for name, table in due_tables(due, self.words).items()}
         self.growth, self.bytes_sent = 4.0, 0
         self.gathered: tuple[Layer | None, dict[str, Argument]] = None, {}
 
     def first(self) -> Layer:
         """Return the first layer: the cities that may follow the depot."""
-        problem, m = self.relaxation.problem, self.relaxation.problem.cities
-        cost = self.relaxation.buffers["cost"].view(0, m).download().astype(np.int64)
-        bounds = self.relaxation.bounds_of(1).download().reshape(m, -1)[:, 0]
-        cities = np.flatnonzero((cost + bounds <= self.limit) & ~problem.before.any(axis=1))
-        keys = make_keys(np.arange(m) == cities[:, None], cities)
-        return self.owned(keys, cost[cities].astype(np.uint32))
+        values = self.relaxation.first_values(self.limit)
+        first = (values < np.iinfo(values.dtype).max) & ~self.relaxation.problem.before.any(axis=1)
+        cities = np.flatnonzero(first)
+        keys = make_keys(np.arange(len(values)) == cities[:, None], cities, self.words)
+        return self.owned(keys, values[cities])
 
     def next(self, layer: Layer, place: int, most: int) -> Layer | None:
         """Return the layer of `place` + 1 cities from that of `place` cities. Collective.
@@ -253,7 +284,7 @@ class Expander:
                      bounds=out)
         return out.download(bounds)
 
-    def owned(self, keys: Keys, values: NDArray[np.uint32]) -> Layer:
+    def owned(self, keys: Keys, values: Values) -> Layer:
         """Return a layer of those states that this rank owns."""
         bucket = (set_hash(keys) >> np.uint64(64 - FEWEST_BITS)).astype(np.int64)
         order = np.argsort(bucket, kind="stable")
@@ -263,15 +294,16 @@ class Expander:
 
     def close(self) -> None:
         """Free the tables on the device."""
-        for buffer in (self.memory, self.before, self.open):
-            buffer.free()
+        for buffer in (self.memory, self.before, self.open, *self.tables.values(), *self.due.values()):
+            if buffer is not None:
+                buffer.free()
 
     def _tables(self, place: int, bounds_place: int) -> dict[str, Argument]:
-        own, m, words = self.relaxation, self.relaxation.problem.cities, self.words
+        own, m = self.relaxation, self.relaxation.problem.cities
         assert own.slots is not None
-        return {"cities": m, "slots": own.slots.count, "limit": self.limit,
-                "cost": own.buffers["cost"].view(place * m * m, m * m), "bounds": own.bounds_of(bounds_place),
-                "memory": self.memory, "open": self.open.view(place * m * words, m * words), "before": self.before}
+        return {"cities": m, "slots": own.slots.count, "limit": self.limit, "memory": self.memory,
+                "open": self.open.view(place * self.plane, m * self.words), "before": self.before,
+                "due": dict(self.due), **self.tables, **own.tables_of(place, bounds_place)}
 
     def _states(self, layer: Layer) -> dict[str, Argument]:
         """Return the states as the kernels have them. A GPU has the states that it has gathered last already."""
@@ -286,7 +318,7 @@ class Expander:
         return keys, values
 
     def _launch(self, name: str, grid: int, **arguments: Argument) -> None:
-        kernel = self.device.kernel(FILE, f"layers_{name}_w{self.words}")
+        kernel = self.device.kernel(FILE, f"layers_{name}_{'labels_' * self.relaxation.labels}w{self.words}")
         kernel(grid, THREADS, **arguments)
 
     def _expanded(self, layer: Layer, place: int, most: int) -> Buckets | None:
@@ -315,8 +347,9 @@ class Expander:
         take, slot_bits = self.scratch.take, capacity.bit_length() + 1
         return Buckets(
             bits, slot_bits, capacity, take("keys", count * capacity * self.words, np.uint64),
-            take("values", count * capacity, np.uint32), take("sizes", count, np.uint32),
-            take("slots", count << slot_bits, np.uint32))
+            take("values", count * capacity, self.value), take("sizes", count, np.uint32),
+            take("slots", count << slot_bits, np.uint32),
+            take("links", count * capacity, np.uint32) if self.relaxation.labels else None)
 
     def _merged(self, buckets: Buckets, own: range) -> Layer:
         """Return the different states of the buckets of this range, which are the first ones in memory."""
@@ -325,7 +358,7 @@ class Expander:
         begin = np.zeros((1 << buckets.bits) + 1, np.int64)
         begin[own.start + 1 : own.stop + 1] = different.download()
         begin = np.cumsum(begin)
-        layer = Layer(np.empty((begin[-1], self.words), np.uint64), np.empty(begin[-1], np.uint32), begin)
+        layer = Layer(np.empty((begin[-1], self.words), np.uint64), np.empty(begin[-1], self.value), begin)
         keys, values = self._gather(layer, self.scratch.output)
         places = self.scratch.constant("places", begin[own.start : own.stop])
         self._launch("gather", len(own), buckets=buckets.argument, begin=places, keys=keys, values=values)
@@ -341,7 +374,7 @@ class Expander:
         own, requests = range(first[comm.rank], first[comm.rank + 1]), []
         begin = np.cumsum([0, *(int(each[own.start : own.stop].sum()) for each in sizes)])
         keys = self.scratch.staging("keys", int(begin[-1]) * self.words, np.uint64).reshape(-1, self.words)
-        values = self.scratch.staging("values", int(begin[-1]), np.uint32)
+        values = self.scratch.staging("values", int(begin[-1]), self.value)
         for rank in range(comm.size):
             part, to = slice(made.begin[first[rank]], made.begin[first[rank + 1]]), slice(begin[rank], begin[rank + 1])
             for array, arrived in ((made.keys[part], keys[to]), (made.values[part], values[to])):
@@ -356,7 +389,7 @@ class Expander:
         capacity = 1 + int(np.sum(sizes, axis=0)[own.start : own.stop].max(initial=0))
         return self._merged(self._filled(keys, values, made.bits, own, capacity), own)
 
-    def _filled(self, keys: Keys, values: NDArray[np.uint32], bits: int, own: range, capacity: int) -> Buckets:
+    def _filled(self, keys: Keys, values: Values, bits: int, own: range, capacity: int) -> Buckets:
         """Return these states in the buckets of this range."""
         buckets, constant = self._buckets(bits, len(own), capacity), self.scratch.constant
         states: dict[str, Argument] = {"count": len(values), "keys": constant("arrived keys", keys.reshape(-1)),

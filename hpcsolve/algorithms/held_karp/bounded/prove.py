@@ -15,7 +15,7 @@ import numpy as np
 
 from hpcsolve.algorithms.base import Report, silent
 from hpcsolve.algorithms.held_karp.bounded.devices import Devices
-from hpcsolve.algorithms.held_karp.bounded.layers import Expander, Scratch, are_states
+from hpcsolve.algorithms.held_karp.bounded.layers import Expander, Scratch
 from hpcsolve.algorithms.held_karp.bounded.places import PlaceCosts, Potentials
 from hpcsolve.algorithms.held_karp.bounded.relaxation import (
     FEWEST_SLOTS,
@@ -30,6 +30,8 @@ from hpcsolve.algorithms.held_karp.bounded.search import (
     Budget,
     Searched,
     Tracer,
+    layer_parts,
+    saved_layers,
     search,
 )
 from hpcsolve.algorithms.held_karp.bounded.tighten import STEP, Improver, Incumbent, Tightener, no_incumbent
@@ -236,7 +238,7 @@ class Prover:
         begun = None
         if saved is not None and saved.integer("layers", most=self.problem.cities):
             expander = Expander(self.bounds.relaxation, limit, self.comm, self.scratch)
-            begun = self._saved_layers(saved, expander)
+            begun = saved_layers(saved, expander)
             expander.close()
 
         def reached(found: Searched) -> bool:
@@ -295,7 +297,8 @@ class Prover:
         self.best.offer(self.bounds.improver.improve([order]))
 
     def _tracer(self, found: Searched) -> Tracer:
-        return Tracer(found.layers, self.bounds.relaxation.buffers["cost"].download(), self.comm)
+        cost = self.bounds.relaxation.buffers["cost"].download().astype(np.int64)
+        return Tracer(found.layers, cost, cost[-1, :, 0], self.comm)
 
     def _bound(self, reduced: int) -> int:
         """Return a lower bound of the cost of orders whose reduced cost is at least this."""
@@ -351,14 +354,12 @@ class Prover:
                   np.packbits(bounds.relaxation.scaled != NO_SCALED_ARC), [*found.kept, *found.pruned])
         # Copies, since the state may be written later, after rounds that change the wishes in place.
         few = [part(name, 0, np.array(values, np.int64).reshape(-1)) for name, values in zip(FEW, tables, strict=True)]
-        parts = few if self.comm.rank == 0 else []
-        for place, layer in enumerate(found.layers, 1):
-            parts += [part(f"keys of {place}", 0, layer.keys), part(f"values of {place}", 0, layer.values)]
+        parts = (few if self.comm.rank == 0 else []) + layer_parts(found)
         at = f"at {len(found.layers)} of {bounds.problem.cities} cities, " if found.layers else ""
         return State(numbers, parts, f"{at}with bounds {best.lower} to {best.upper}")
 
     def _restore(self, saved: Saved) -> None:
-        """Bring the proof to where the checkpoint was written. The layers are read by `_saved_layers`."""
+        """Bring the proof to where the checkpoint was written. The layers are read by `saved_layers`."""
         bounds, m = self.bounds, self.problem.cities
         best, relaxation = bounds.best, bounds.relaxation
         slots, ordered = saved.integer("slots", FEWEST_SLOTS, max(self.levels)), saved.integer("ordered", most=1)
@@ -383,21 +384,6 @@ class Prover:
         left = np.unpackbits(few["arcs"].astype(np.uint8), count=relaxation.scaled.size).astype(bool)
         relaxation.scaled[~left.reshape(relaxation.scaled.shape)] = NO_SCALED_ARC
         relaxation.remember(with_memory(bounds.problem, memory))
-
-    def _saved_layers(self, saved: Saved, expander: Expander) -> Searched:
-        """Return the layers of a checkpoint that this rank owns."""
-        m, any_number = self.problem.cities, range(LARGEST_SUM + 1)
-        found, layers = Searched(dropped=saved.integer("dropped", most=NO_PATH)), saved.integer("layers", most=m)
-        counts = saved.gathered("counts", (), np.int64, range(2 * layers, 2 * layers + 1), any_number).tolist()
-        found.kept, found.pruned = counts[:layers], counts[layers:]
-        for place, count in enumerate(found.kept, 1):
-            rows = range(count, count + 1)
-            keys = saved.gathered(f"keys of {place}", (expander.words,), np.uint64, rows)
-            saved.require(are_states(keys, m, place), f"a state of {place} cities")
-            found.layers.append(expander.owned(keys, saved.gathered(f"values of {place}", (), np.uint32, rows)))
-            found.seconds.append(0.0)
-            found.bytes_sent.append(0)
-        return found
 
 
 @dataclass

@@ -14,8 +14,9 @@ small, since every rank sends to every other one of its group. All groups comput
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,9 +85,13 @@ class Slots:
 
 def first_wishes(problem: PlaceCosts) -> NDArray[np.int64]:
     """Return the wish of each city to remember each other one, shape (m, m): the nearest ones most."""
-    m = problem.cities
-    middle = problem.cost[m // 2]
-    near = np.minimum(middle, middle.T)
+    middle = problem.cost[problem.cities // 2]
+    return wishes_for(np.minimum(middle, middle.T))
+
+
+def wishes_for(distance: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the wish of each city to remember each other one: the least distant ones most. Shapes (m, m)."""
+    near = distance.copy()
     np.fill_diagonal(near, NO_ARC)
     rank = np.argsort(np.argsort(near, axis=1, kind="stable"), axis=1, kind="stable")
     wishes = WISH // (2 + rank)
@@ -129,7 +134,7 @@ def colours(wishes: NDArray[np.int64], count: int, old: NDArray[np.int64] | None
     return chosen
 
 
-def make_slots(problem: PlaceCosts, wishes: NDArray[np.int64], chosen: NDArray[np.int64], count: int) -> Slots:
+def make_slots(problem: Orders, wishes: NDArray[np.int64], chosen: NDArray[np.int64], count: int) -> Slots:
     """Return the slots of cities with these colours. Of each colour a city remembers the one with its largest wish."""
     m = len(wishes)
     memory = np.full((m, count), m, np.uint8)
@@ -141,7 +146,7 @@ def make_slots(problem: PlaceCosts, wishes: NDArray[np.int64], chosen: NDArray[n
     return with_memory(problem, memory)
 
 
-def with_memory(problem: PlaceCosts, memory: NDArray[np.uint8]) -> Slots:
+def with_memory(problem: Orders, memory: NDArray[np.uint8]) -> Slots:
     """Return the slots of cities with these memories (`Slots.memory`)."""
     m, count = memory.shape
     bit = np.uint32(1) << np.arange(count, dtype=np.uint32)
@@ -252,17 +257,63 @@ class Relaxed:
     path: list[int]
 
 
-class Relaxation:
-    """The tables of one problem, on the device that serves the present memories.
+class Orders(Protocol):
+    """What tables of bounds need to know of a problem."""
+
+    @property
+    def cities(self) -> int:
+        """The number m of cities beside the depot."""
+
+    @property
+    def before(self) -> NDArray[np.bool_]:
+        """Shape (m, m), transitive: before[i, j] where j comes before i."""
+
+
+class Bounds(Protocol):
+    """What layers need to know of the bounds of completions.
 
     Attributes
     ----------
-    scale
-        Units of reduced cost in a unit of cost.
-    shift
-        As in `Relaxed`, for the multipliers of the last `solve`.
+    labels
+        Whether the values of states are labels (layers.cu).
+    """
+
+    labels: bool
+    device: Device
+    slots: Slots | None
+
+    @property
+    def problem(self) -> Orders:
+        """The problem."""
+
+    def open_arcs(self) -> NDArray[np.bool_]:
+        """Return which arcs there are at each place, shape (m + 1, m, m), or at all of them, shape (1, m, m)."""
+
+    def first_values(self, limit: int) -> NDArray[np.unsignedinteger]:
+        """Return the value of the state with each city alone, the largest number where its bound exceeds the limit."""
+
+    def layer_tables(self) -> dict[str, NDArray[np.uint32]]:
+        """Return the tables that layers need beside those on the device."""
+
+    def due_times(self) -> NDArray[np.int64] | None:
+        """Return when each city must be left at the latest to reach each other one in time, or None without windows."""
+
+    def tables_of(self, place: int, bounds_place: int) -> dict[str, Argument]:
+        """Return what the kernels of layers need of a place beside memories: costs, windows, and bounds of one."""
+
+
+class BoundTables(ABC):
+    """Lower bounds of completions for all places, on the device that serves the present memories.
+
+    Attributes
+    ----------
+    slots
+        The present memories, or None before the first `remember`.
     device, buffers
-        Where the tables are, and the tables: nowhere before the first `remember`.
+        Where the tables are, and the tables: nowhere before the first `remember`. The problem's own are "cost", and
+        "least" and "most", the ranges of values.
+    cost_step, range_step
+        Distance from the costs of one place to those of the next one, 0 if all are the same; of ranges likewise.
     small
         Whether one block computes the tables of all places in a launch.
     deal, dealt
@@ -272,23 +323,37 @@ class Relaxation:
     """
 
     device: Device
+    cost_step: int
+    range_step: int
+    labels = False
 
-    def __init__(self, problem: PlaceCosts, devices: Devices, scale: int, deal: Deal | None = None) -> None:
-        m = problem.cities
-        self.problem, self.devices, self.scale, self.shift = problem, devices, scale, 0
-        self.deal = deal or Deal(SerialComm(), m)
-        self.scaled = np.where(problem.allowed, problem.cost, 0) * scale
-        self.scaled[~problem.allowed] = NO_SCALED_ARC
+    def __init__(self, problem: Orders, devices: Devices, deal: Deal | None = None) -> None:
+        self.problem, self.cities, self.devices = problem, problem.cities, devices
+        self.deal = deal or Deal(SerialComm(), self.cities)
         self.buffers: dict[str, Buffer] = {}
         self.slots: Slots | None = None
-        self.small, self.dealt, self.rows, self.staging = False, False, range(m), np.empty(0, np.uint32)
+        self.small, self.dealt, self.rows, self.staging = False, False, range(self.cities), np.empty(0, np.uint32)
+
+    @abstractmethod
+    def arcs_of_a_place(self) -> int:
+        """Return about how many arcs lead from one place to the next."""
+
+    @abstractmethod
+    def own_tables(self, device: Device) -> dict[str, Buffer]:
+        """Return the problem's tables on a device."""
+
+    @abstractmethod
+    def first_costs(self) -> Buffer:
+        """Return the costs of the arcs from the depot, shape (m,)."""
+
+    @abstractmethod
+    def earliest(self) -> Buffer:
+        """Return the least value of a state at each city, shape (m,)."""
 
     def remember(self, slots: Slots) -> None:
-        """Take these memories. The bounds are undefined until the next `solve`."""
-        m = self.problem.cities
+        """Take these memories. The bounds are undefined until they are computed."""
         assert slots.count >= FEWEST_SLOTS
-        arcs = int((self.scaled[1:m] != NO_SCALED_ARC).sum()) // max(1, m - 1)
-        work = arcs << slots.count >> 1
+        work = self.arcs_of_a_place() << slots.count >> 1
         self.dealt = self.deal.deals(work)
         self.small = self.devices.are_small(work) and not self.dealt
         device = self._settled(self.devices.for_tables(work))
@@ -299,10 +364,151 @@ class Relaxation:
         for name in ("keep", "put", "barred", "barred_past", "own"):
             self.buffers[name] = device.upload(vars(slots)[name])
         if resized:
-            self.buffers["bounds"] = device.empty((m + 1, m << slots.count), np.uint32)
+            self.buffers["bounds"] = device.empty((self.cities + 1, self.cities << slots.count), np.uint32)
         self.slots = slots
-        self.rows = self.deal.own if self.dealt else range(m)
+        self.rows = self.deal.own if self.dealt else range(self.cities)
         self.staging = device.staging(self.layer if self.dealt else 0, np.uint32)
+
+    @property
+    def layer(self) -> int:
+        """Number of bounds of a place."""
+        assert self.slots is not None
+        return self.cities << self.slots.count
+
+    def bounds_of(self, place: int) -> Buffer:
+        """Return the bounds of the cities at a place, 1 to m."""
+        return self.buffers["bounds"].view(place * self.layer, self.layer)
+
+    def open_arcs(self) -> NDArray[np.bool_]:
+        """Return which arcs there are, as `Bounds` has them."""
+        return self.buffers["cost"].download().reshape(-1, self.cities, self.cities) < NO_PATH
+
+    def first_values(self, limit: int) -> NDArray[np.uint32]:
+        """Return the value of the state with each city alone, the largest number where its bound exceeds the limit."""
+        values = np.maximum(self.first_costs().download(), self.earliest().download())
+        bounds = self.bounds_of(1).download().reshape(self.cities, -1)[:, 0]
+        return np.where(values.astype(np.int64) + bounds <= limit, values, np.uint32(2**32 - 1))
+
+    def layer_tables(self) -> dict[str, NDArray[np.uint32]]:
+        """Return the tables that layers need beside those on the device: none."""
+        return {}
+
+    def due_times(self) -> NDArray[np.int64] | None:
+        """Return None: there are no windows."""
+        return None
+
+    def tables_of(self, place: int, bounds_place: int) -> dict[str, Argument]:
+        """Return the costs of a place, and the bounds of one, as the kernels of layers have them."""
+        cost = self.buffers["cost"].view(place * self.cost_step, self.cities**2)
+        return {"cost": cost, "earliest": self.earliest(), "bounds": self.bounds_of(bounds_place)}
+
+    def close(self) -> None:
+        """Free the memory on the device."""
+        for buffer in self.buffers.values():
+            buffer.free()
+        self.buffers.clear()
+
+    def from_the_end(self, last: Buffer, step: int) -> None:
+        """Compute the bounds of all places, the last one's from the costs of the arcs to the depot. Collective."""
+        own, m, layer = self.buffers, self.cities, self.layer
+        self._begin(m, own["barred"], last, step, self.bounds_of(m))
+        self._relax(range(m - 1, 0, -1), own["barred"], self._arcs(m, 1), layer, own["bounds"].view(layer, m * layer),
+                    own["bounds"])
+
+    def _settled(self, device: Device) -> Device:
+        """Return the device after tables were made on it, if there are none yet."""
+        if self.buffers and self.device is device:
+            return device
+        self.close()
+        self.device = device
+        self.buffers = {**self.own_tables(device), "floors": device.upload(FLOORS)}
+        return device
+
+    def _begin(self, place: int, barred: Buffer, cost: Buffer, step: int, to: Buffer) -> None:
+        kernel = self.device.kernel(FILE, "bounds_begin")
+        blocks = 1 if self.small else self.cities
+        kernel(blocks, THREADS, place=place, memory=self._memory(barred), ranges=self._ranges(), step=step, cost=cost,
+               to=to)
+
+    def _relax(self, places: range, barred: Buffer, arcs: dict[str, Argument], step: int, source: Buffer,
+               target: Buffer) -> None:
+        """Compute the tables of some places, one from the other. That of place k begins at element k * step."""
+        given: dict[str, Argument] = {
+            "memory": self._memory(barred), "ranges": self._ranges(), "arcs": arcs,
+            "tables": {"step": step, "source": source, "target": target},
+        }
+        if self.small:
+            relax_all = self.device.kernel(FILE, "bounds_relax_small")
+            relax_all(1, THREADS, place=places.start, places=len(places), **given)
+            return
+        relax, parts = self.device.kernel(FILE, "bounds_relax"), self._parts()
+        for some in (range(place, place + 1) for place in places) if self.dealt else (places,):
+            relax.each("place", some, len(self.rows) * parts, THREADS, first=self.rows.start, parts=parts, **given)
+            if self.dealt:
+                self.deal.complete(target.view(some.start * step, self.layer), self.staging)
+
+    def _memory(self, barred: Buffer) -> dict[str, Argument]:
+        assert self.slots is not None
+        own = self.buffers
+        return {"cities": self.cities, "slots": self.slots.count, "keep": own["keep"], "put": own["put"],
+                "barred": barred, "floors": own["floors"]}
+
+    def _ranges(self) -> dict[str, Argument]:
+        return {"place": self.range_step, "least": self.buffers["least"], "most": self.buffers["most"]}
+
+    def _arcs(self, row: int, column: int) -> dict[str, Argument]:
+        return {"place": self.cost_step, "row": row, "column": column, "cost": self.buffers["cost"]}
+
+    def _parts(self) -> int:
+        """Return how many blocks share a row: one on a CPU, where the rows alone keep all cores busy."""
+        assert self.slots is not None
+        if self.device.info.kind == "cpu":
+            return 1
+        return max(1, (1 << self.slots.count) // (THREADS * TILE))
+
+
+class Relaxation(BoundTables):
+    """The bounds of a sum of costs by place, with multipliers of the cities.
+
+    Attributes
+    ----------
+    scale
+        Units of reduced cost in a unit of cost.
+    shift
+        As in `Relaxed`, for the multipliers of the last `solve`.
+    """
+
+    range_step = 0
+
+    def __init__(self, problem: PlaceCosts, devices: Devices, scale: int, deal: Deal | None = None) -> None:
+        super().__init__(problem, devices, deal)
+        self.scale, self.shift = scale, 0
+        self.cost_step = problem.cities**2
+        self.scaled = np.where(problem.allowed, problem.cost, 0) * scale
+        self.scaled[~problem.allowed] = NO_SCALED_ARC
+
+    def arcs_of_a_place(self) -> int:
+        """Return the arcs that are left, on average of the places."""
+        m = self.cities
+        return int((self.scaled[1:m] != NO_SCALED_ARC).sum()) // max(1, m - 1)
+
+    def own_tables(self, device: Device) -> dict[str, Buffer]:
+        """Return costs, multipliers and what `solve` finds."""
+        m = self.cities
+        return {
+            "scaled": device.upload(self.scaled), "cost": device.empty((m + 1, m, m), np.uint32),
+            "multiplier": device.zeros(m, np.int64), "offset": device.zeros(m + 1, np.int64),
+            "found": device.zeros(m + 2, np.int64), "least": device.zeros(m, np.uint32),
+            "most": device.upload(np.full(m, NO_PATH, np.uint32)),
+        }
+
+    def first_costs(self) -> Buffer:
+        """Return the reduced costs of the arcs from the depot."""
+        return self.buffers["cost"].view(0, self.cities)
+
+    def earliest(self) -> Buffer:
+        """Return zeros: there are no windows."""
+        return self.buffers["least"]
 
     def solve(self, multiplier: NDArray[np.int64]) -> Relaxed:
         """Compute all bounds for these multipliers, and return a cheapest relaxed tour. Collective.
@@ -312,14 +518,12 @@ class Relaxation:
         multiplier
             Shape (m,), in units of reduced cost: what is taken off the cost of every arc to a city.
         """
-        own, m, layer = self.buffers, self.problem.cities, self.layer
+        own, m = self.buffers, self.cities
         own["multiplier"].upload(multiplier)
         price, walk = (self.device.kernel(FILE, f"bounds_{name}") for name in ("price", "walk"))
         price(1 if self.small else m + 1, THREADS, cities=m,
               **{name: own[name] for name in ("scaled", "multiplier", "cost", "offset")})
-        self._begin(own["barred"], own["cost"].view(m * m * m, m * m), m, self.bounds_of(m))
-        self._relax(range(m - 1, 0, -1), own["barred"], self._arcs(m, 1), layer, own["bounds"].view(layer, m * layer),
-                    own["bounds"])
+        self.from_the_end(own["cost"].view(m * m * m, m * m), m)
         walk(1, 32, memory=self._memory(own["barred"]), costs=own["cost"], bounds=own["bounds"], offset=own["offset"],
              found=own["found"])
         *path, reduced, offsets = own["found"].download().tolist()
@@ -337,11 +541,11 @@ class Relaxation:
         Collective. An arc is removed at one place of the tour. The bounds must be those of the last `solve`. They are
         valid for what is left.
         """
-        own, m, layer = self.buffers, self.problem.cities, self.layer
+        own, m, layer = self.buffers, self.cities, self.layer
         past = [self.device.empty(layer, np.uint32) for _ in range(2)]
         through = self.device.upload(np.full((m + 1, m, m), NO_PATH, np.uint32))
         memory = self._memory(own["barred_past"])
-        self._begin(own["barred_past"], own["cost"].view(0, m * m), 1, past[1])
+        self._begin(1, own["barred_past"], self.first_costs(), 1, past[1])
         meet = self.device.kernel(FILE, "bounds_through")
         for place in range(1, m):
             here, there = past[place % 2], past[(place + 1) % 2]
@@ -356,72 +560,6 @@ class Relaxation:
         for buffer in (*past, through):
             buffer.free()
         return int((self.scaled[1:m] != NO_SCALED_ARC).sum())
-
-    @property
-    def layer(self) -> int:
-        """Number of bounds of a place."""
-        assert self.slots is not None
-        return self.problem.cities << self.slots.count
-
-    def bounds_of(self, place: int) -> Buffer:
-        """Return the bounds of the cities at a place, 1 to m."""
-        return self.buffers["bounds"].view(place * self.layer, self.layer)
-
-    def close(self) -> None:
-        """Free the memory on the device."""
-        for buffer in self.buffers.values():
-            buffer.free()
-        self.buffers.clear()
-
-    def _settled(self, device: Device) -> Device:
-        """Return the device after tables were made on it, if there are none yet."""
-        if self.buffers and self.device is device:
-            return device
-        self.close()
-        m, self.device = self.problem.cities, device
-        self.buffers = {
-            "scaled": device.upload(self.scaled), "cost": device.empty((m + 1, m, m), np.uint32),
-            "multiplier": device.zeros(m, np.int64), "offset": device.zeros(m + 1, np.int64),
-            "found": device.zeros(m + 2, np.int64), "floors": device.upload(FLOORS),
-        }
-        return device
-
-    def _begin(self, barred: Buffer, cost: Buffer, step: int, to: Buffer) -> None:
-        kernel = self.device.kernel(FILE, "bounds_begin")
-        blocks = 1 if self.small else self.problem.cities
-        kernel(blocks, THREADS, memory=self._memory(barred), step=step, cost=cost, to=to)
-
-    def _relax(self, places: range, barred: Buffer, arcs: dict[str, Argument], step: int, source: Buffer,
-               target: Buffer) -> None:
-        """Compute the tables of some places, one from the other. That of place k begins at element k * step."""
-        given: dict[str, Argument] = {
-            "memory": self._memory(barred), "arcs": arcs, "tables": {"step": step, "source": source, "target": target},
-        }
-        if self.small:
-            relax_all = self.device.kernel(FILE, "bounds_relax_small")
-            relax_all(1, THREADS, place=places.start, places=len(places), **given)
-            return
-        relax, parts = self.device.kernel(FILE, "bounds_relax"), self._parts()
-        for some in (range(place, place + 1) for place in places) if self.dealt else (places,):
-            relax.each("place", some, len(self.rows) * parts, THREADS, first=self.rows.start, parts=parts, **given)
-            if self.dealt:
-                self.deal.complete(target.view(some.start * step, self.layer), self.staging)
-
-    def _memory(self, barred: Buffer) -> dict[str, Argument]:
-        assert self.slots is not None
-        own = self.buffers
-        return {"cities": self.problem.cities, "slots": self.slots.count, "keep": own["keep"], "put": own["put"],
-                "barred": barred, "floors": own["floors"]}
-
-    def _arcs(self, row: int, column: int) -> dict[str, Argument]:
-        return {"place": self.problem.cities**2, "row": row, "column": column, "cost": self.buffers["cost"]}
-
-    def _parts(self) -> int:
-        """Return how many blocks share a row: one on a CPU, where the rows alone keep all cores busy."""
-        assert self.slots is not None
-        if self.device.info.kind == "cpu":
-            return 1
-        return max(1, (1 << self.slots.count) // (THREADS * TILE))
 
 
 def scale_for(problem: PlaceCosts, upper: int) -> int:

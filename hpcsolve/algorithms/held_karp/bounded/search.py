@@ -1,6 +1,6 @@
 """One search through all layers, with all states or with a limited width, and the search back for orders.
 
-A state (set, j) comes from (set without j, i) if the values differ by the cost of the arc from i to j. The ranks look
+A state (set, j) comes from (set without j, i) if that one's value leaves room for the arc from i to j. The ranks look
 for these states in the layers that they have kept, and of equal ones take the first by the tie rule. Where only half of
 the orders were searched, because each costs the same backwards, the answer may be the reverse of an order of that half.
 """
@@ -20,19 +20,23 @@ from hpcsolve.algorithms.held_karp.bounded.layers import (
     Keys,
     Layer,
     Scratch,
+    are_states,
     hashed,
     last_cities,
     masks_of,
     set_hash,
     visited,
 )
-from hpcsolve.algorithms.held_karp.bounded.relaxation import NO_PATH, Relaxation
+from hpcsolve.algorithms.held_karp.bounded.relaxation import NO_PATH, Bounds
 from hpcsolve.algorithms.held_karp.problem import tie
+from hpcsolve.checkpoint.saved import Saved
+from hpcsolve.checkpoint.store import Part, part
 from hpcsolve.parallel.comm import Comm
+from hpcsolve.problems.rounding import LARGEST_SUM
 
-STATE_BYTES = {1: 12, 2: 20}
+STATE_BYTES = {1: 12, 2: 20, 4: 36}
 """64-bit words of a key -> bytes of a state: its key and its value."""
-CANDIDATE_BYTES = {1: 96, 2: 128}
+CANDIDATE_BYTES = {1: 96, 2: 128, 4: 192}
 """64-bit words of a key -> the most bytes for each candidate while its layer is computed.
 
 They cover the candidate's place in a bucket, half as much spare room, and its part of the hash table; copies of the
@@ -107,8 +111,9 @@ class Searched:
 
 
 def search(
-    relaxation: Relaxation, limit: int, width: int, budget: Budget, comm: Comm, scratch: Scratch,
+    relaxation: Bounds, limit: int, width: int, budget: Budget, comm: Comm, scratch: Scratch,
     reached: Callable[[Searched], bool] = lambda searched: True, begun: Searched | None = None,
+    words: int | None = None,
 ) -> Searched:
     """Return the layers with the states whose bound is within a limit, at most `width` in each. Collective.
 
@@ -120,8 +125,10 @@ def search(
         Called after each layer on every rank, alike; the search ends where it returns False.
     begun
         Layers to go on from.
+    words
+        Words of a key, by default as few as the cities need.
     """
-    expander, found = Expander(relaxation, limit, comm, scratch), begun or Searched()
+    expander, found = Expander(relaxation, limit, comm, scratch, words), begun or Searched()
     try:
         for place in range(len(found.layers) + 1, relaxation.problem.cities + 1):
             started, sent = time.perf_counter(), expander.bytes_sent
@@ -138,6 +145,36 @@ def search(
                 break
     finally:
         expander.close()
+    return found
+
+
+def layer_parts(found: Searched) -> list[Part]:
+    """Return this rank's states as parts of a checkpoint."""
+    parts = list[Part]()
+    for place, layer in enumerate(found.layers, 1):
+        parts += [part(f"keys of {place}", 0, layer.keys), part(f"values of {place}", 0, layer.values)]
+    return parts
+
+
+def saved_layers(saved: Saved, expander: Expander) -> Searched:
+    """Return the layers of a checkpoint that this rank owns.
+
+    Raises
+    ------
+    InputError
+        The checkpoint is damaged.
+    """
+    m, any_number = expander.relaxation.problem.cities, range(LARGEST_SUM + 1)
+    found, layers = Searched(dropped=saved.integer("dropped", most=NO_PATH)), saved.integer("layers", most=m)
+    counts = saved.gathered("counts", (), np.int64, range(2 * layers, 2 * layers + 1), any_number).tolist()
+    found.kept, found.pruned = counts[:layers], counts[layers:]
+    for place, count in enumerate(found.kept, 1):
+        rows = range(count, count + 1)
+        keys = saved.gathered(f"keys of {place}", (expander.words,), np.uint64, rows)
+        saved.require(are_states(keys, m, place), f"a state of {place} cities")
+        found.layers.append(expander.owned(keys, saved.gathered(f"values of {place}", (), expander.value, rows)))
+        found.seconds.append(0.0)
+        found.bytes_sent.append(0)
     return found
 
 
@@ -194,29 +231,34 @@ def smallest(words: Sequence[NDArray[np.unsignedinteger]], room: int, comm: Comm
 class Tracer:
     """Looks for predecessors in the layers of all ranks.
 
+    A state is before another one of an order if its value is at most what the rest of the order leaves of the whole. Of
+    costs that add up it is just that, since a smaller one would make a better order. With time windows, where a
+    traveller may wait, it may be less: any order of the same cities that is in time for the rest will do.
+
     Parameters
     ----------
     layers
         This rank's layers, that of place k at index k - 1.
     cost
-        Shape (m + 1, m, m), uint32: the reduced costs with which the layers were made.
+        Shape (m + 1, m, m): the costs of arcs by place with which the layers were made.
+    back
+        Shape (m,): the costs of the arcs to the depot.
     """
 
-    def __init__(self, layers: list[Layer], cost: NDArray[np.uint32], comm: Comm) -> None:
-        self.layers, self.cost, self.comm, self.cities = layers, cost.astype(np.int64), comm, cost.shape[1]
+    def __init__(self, layers: list[Layer], cost: NDArray[np.int64], back: NDArray[np.int64], comm: Comm) -> None:
+        self.layers, self.cost, self.back, self.comm, self.cities = layers, cost, back, comm, len(back)
 
     def ends(self) -> tuple[int, Keys, NDArray[np.int64]]:
-        """Return the least reduced cost of an order, and the keys and values of the last states of such orders.
+        """Return the least value of an order, and of the last states of such orders the keys and the values needed.
 
-        Collective. The cost is `NO_PATH` if there is no order.
+        Collective. The value is `NO_PATH` if there is no order.
         """
         last = self.layers[-1]
-        total = last.values + self.cost[self.cities, last_cities(last.keys), 0]
+        total = last.values + self.back[last_cities(last.keys)]
         least = min(self.comm.allgather(int(total.min(initial=NO_PATH))))
         mine = np.flatnonzero(total == least) if least < NO_PATH else np.zeros(0, np.int64)
-        parts = self.comm.allgather((last.keys[mine], last.values[mine].astype(np.int64)))
-        keys, values = (np.concatenate(arrays) for arrays in zip(*parts))
-        return least, keys, values
+        keys = np.concatenate(self.comm.allgather(last.keys[mine]))
+        return least, keys, least - self.back[last_cities(keys)]
 
     def order(self) -> list[int]:
         """Return the order of least cost, of equal ones by the tie rule. Collective."""
@@ -268,7 +310,7 @@ class Tracer:
             follow = np.flatnonzero(follows & (values == value + self.cost[len(end), end[0], last]))
 
     def _before(self, keys: Keys, values: NDArray[np.int64], place: int) -> tuple[Keys, NDArray[np.int64]]:
-        """Return the different states before some states of a place, with their values."""
+        """Return the different states before some states of a place, with the values needed."""
         state, wanted, needed = self._candidates(keys, values, place)
         hits = self._lookup(self.layers[place - 2], wanted, needed)
         states = np.concatenate(self.comm.allgather(hits))
@@ -291,7 +333,7 @@ class Tracer:
         return state, wanted, values[state] - arcs[state, city]
 
     def _lookup(self, layer: Layer, wanted: Keys, needed: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return which of the wanted states are in this rank's layer with the value needed."""
+        """Return which of the wanted states are in this rank's layer with at most the value needed."""
         if not len(wanted) or not len(layer.values):
             return np.zeros(0, np.int64)
         bucket = (set_hash(wanted) >> np.uint64(64 - layer.bits)).astype(np.int64)
@@ -304,12 +346,12 @@ class Tracer:
         order = np.argsort(names)
         at = np.minimum(np.searchsorted(names, _names(wanted), sorter=order), len(rows) - 1)
         row = rows[order[at]]
-        same = (layer.keys[row] == wanted).all(axis=1) & (layer.values[row] == needed)
+        same = (layer.keys[row] == wanted).all(axis=1) & (layer.values[row] <= needed)
         return np.flatnonzero(same)
 
 
 def _names(keys: Keys) -> NDArray[np.uint64]:
-    """Return a number for each key that tells it from others: the key itself, or the hash of its two words.
+    """Return a number for each key that tells it from others: the key itself, or the hash of its words.
 
     Raises
     ------

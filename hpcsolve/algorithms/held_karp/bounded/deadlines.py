@@ -1,0 +1,302 @@
+"""The earliest end of a tour with time windows: is there an order that returns by this deadline, or by that one?
+
+A deadline makes all windows narrower (windows.py), so that few orders are left that could keep to it. So the proof asks
+for deadlines from below, later and later ones, until an order is found; the states that remain contain the best order.
+Where a deadline leaves too many states for a search of the present width, it asks for orders that return before the
+best one so far, and goes on with wider searches.
+
+The bounds are those of sums (bounds.cu), backwards in time: bound(place, city, memory) is how long before the deadline
+the traveller must have begun service there, since a relaxed order that forgets cities returns too late otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsolve.algorithms.base import Report, silent
+from hpcsolve.algorithms.held_karp.bounded.devices import Devices
+from hpcsolve.algorithms.held_karp.bounded.layers import Expander, Scratch
+from hpcsolve.algorithms.held_karp.bounded.prove import LEVEL, Proof, Watch
+from hpcsolve.algorithms.held_karp.bounded.relaxation import (
+    FEWEST_SLOTS,
+    NO_PATH,
+    BoundTables,
+    Deal,
+    colours,
+    make_slots,
+    wishes_for,
+)
+from hpcsolve.algorithms.held_karp.bounded.search import Budget, Searched, Tracer, layer_parts, saved_layers, search
+from hpcsolve.algorithms.held_karp.bounded.tighten import Incumbent
+from hpcsolve.algorithms.held_karp.bounded.windows import (
+    NEVER,
+    TimedOrders,
+    Times,
+    earliest_by_place,
+    shortest_times,
+    tightened,
+)
+from hpcsolve.checkpoint.saved import Saved
+from hpcsolve.checkpoint.store import State, part
+from hpcsolve.device.base import Buffer, Device
+from hpcsolve.parallel.comm import Comm
+from hpcsolve.problems.tsp import NO_ARC
+
+MOST_SLOTS = 10
+MOST_BOUNDS = 1 << 24
+"""The most bounds of all places, for which a problem of many cities has fewer slots."""
+FIRST_WIDTH = 1000
+"""Width of the first searches."""
+WIDER = 8
+"""Factor from the width of one search to that of the next."""
+
+
+class Departures(BoundTables):
+    """The latest departures with which a relaxed order still returns by the deadline, counted back from it."""
+
+    cost_step = 0
+
+    def __init__(self, problem: TimedOrders, shortest: Times, devices: Devices, deal: Deal) -> None:
+        super().__init__(problem, devices, deal)
+        self.timed, self.shortest = problem, shortest
+        self.range_step = problem.cities
+
+    def arcs_of_a_place(self) -> int:
+        """Return the arcs between cities."""
+        return int((self.timed.time[:-1, :-1] != NO_ARC).sum())
+
+    def own_tables(self, device: Device) -> dict[str, Buffer]:
+        """Return times as costs, and the windows at each place as ranges."""
+        m, timed = self.cities, self.timed
+        reached, deadline = earliest_by_place(timed), timed.deadline
+        time = np.where(timed.time == NO_ARC, NO_PATH, timed.time).astype(np.uint32)
+        never = reached >= NEVER
+        least = np.where(never, NO_PATH, deadline - np.minimum(timed.latest[:m], deadline))
+        tables: dict[str, NDArray[np.integer]] = {
+            "cost": time[:m, :m], "first": time[m, :m], "last": time[:m, m], "earliest": timed.earliest[:m],
+            "least": least, "most": np.where(never, 0, deadline - reached),
+        }
+        return {name: device.upload(np.ascontiguousarray(table, np.uint32)) for name, table in tables.items()}
+
+    def first_costs(self) -> Buffer:
+        """Return the times from the depot."""
+        return self.buffers["first"]
+
+    def earliest(self) -> Buffer:
+        """Return when the windows begin."""
+        return self.buffers["earliest"]
+
+    def due_times(self) -> NDArray[np.int64]:
+        """Return the end of each city's window less the shortest time to it; there is no limit for a city itself."""
+        due = self.timed.latest[:-1] - self.shortest[:-1, :-1]
+        np.fill_diagonal(due, NEVER)
+        return due
+
+    def solve(self) -> bool:
+        """Compute the bounds. Return whether a relaxed order returns by the deadline. Collective."""
+        self.from_the_end(self.buffers["last"], 1)
+        return bool((self.first_values(self.timed.deadline) < 2**32 - 1).any())
+
+
+@dataclass
+class DeadlineProver:
+    """The proof of the earliest end of one problem.
+
+    Attributes
+    ----------
+    note, report, watch
+        As `Prover` has them.
+    words
+        Words of a key, by default as few as the cities need.
+    width
+        Of the present searches.
+    step
+        How much later than the lower bound the present deadline is. None: it is just before the end of the best order.
+    best
+        The best order and its end, without one a time after that of all orders, and the earliest end that is not
+        excluded.
+    last, states
+        The last search, and the states of all searches.
+    """
+
+    problem: TimedOrders
+    device: Device
+    comm: Comm
+    budget: Budget
+    note: Callable[[str], None] = lambda line: None
+    report: Report = silent
+    watch: Watch | None = None
+    words: int | None = None
+    width: int = FIRST_WIDTH
+    step: int | None = 0
+    states: int = 0
+    last: Searched = field(default_factory=Searched)
+    best: Incumbent = field(init=False)
+    shortest: Times = field(init=False)
+    devices: Devices = field(init=False)
+    scratch: Scratch = field(init=False)
+    deal: Deal = field(init=False)
+    _watch: Watch = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Begin without an order, and with the lower bound of each city's earliest visit and the way back."""
+        self.devices, self.scratch = Devices(self.device), Scratch(self.device)
+        self.deal = Deal(self.comm, self.problem.cities, max(self.comm.allgather(self.device.info.units)))
+        self._watch = self.watch or Watch(self.comm)
+        self.shortest = shortest_times(self.problem)
+        earliest = np.maximum(self.problem.earliest[:-1], self.shortest[-1, :-1])
+        none = self.problem.horizon() + 1
+        self.best = Incumbent(none, None, min(none, int((earliest + self.shortest[:-1, -1]).max())))
+
+    @property
+    def state_bytes(self) -> int:
+        """This rank's bytes of the last search's states, and of the memory in which layers were computed."""
+        return sum(layer.nbytes for layer in self.last.layers) + self.scratch.nbytes
+
+    def run(self) -> Proof:
+        """Return what is proven. Collective."""
+        saved, proof = self._watch.checkpoints.saved, None
+        try:
+            if saved is not None:
+                self._restore(saved)
+            while proof is None:
+                proof, saved = self._next(saved), None
+            return proof
+        finally:
+            self.scratch.close()
+            self.devices.close()
+
+    def _next(self, saved: Saved | None) -> Proof | None:
+        """Ask for orders by the next deadline. Return a proof, or choose the deadline after that and return None."""
+        before = self.best.upper
+        if self.best.order is not None and self.best.lower >= before:  # its end is proven: choose among equal ones
+            deadline = before
+        elif self.best.order is None and self.best.lower >= before:
+            return Proof(None, None, self.best.lower, True, self.last, self.states)
+        else:
+            deadline = before - 1 if self.step is None else min(before - 1, self.best.lower + self.step)
+        whole = self._search_by(deadline, saved)
+        if self._watch.ended:
+            return self._ended_early(capped=False)
+        words = "all" if whole else f"the best {self.width}"
+        self.note(f"by {deadline}: {words} of {self.last.states} states; {self.best.lower} to {self.best.upper}")
+        if whole and self.best.upper <= deadline:
+            return self._conclude()
+        if whole:
+            self.best.raise_lower(deadline + 1)
+            self.step = None if self.step is None else max(1, 2 * self.step)
+        elif (self.best.order is not None and self.best.lower >= self.best.upper) or self.best.upper == before:
+            return self._wider()
+        else:
+            self.step = None
+        return None
+
+    def _wider(self) -> Proof | None:
+        """Go on from above, or with wider searches. Return what is proven if the memory allows none."""
+        if self.step is not None and self.best.lower < self.best.upper:
+            self.step = None
+            return None
+        if not self.last.is_held_by(self.width):
+            return self._ended_early(capped=True)
+        self.width, self.step = self.width * WIDER, 0
+        return None
+
+    def _search_by(self, deadline: int, saved: Saved | None) -> bool:
+        """Search for orders that return by a deadline. Return whether no state of such an order was dropped."""
+        self.last = Searched()  # frees the states of the search before
+        problem = tightened(self.problem, deadline, self.shortest)
+        if problem is None:
+            return True
+        relaxation = Departures(problem, self.shortest, self.devices, self.deal)
+        try:
+            relaxation.remember(make_slots(problem, *self._memories(problem)))
+            if not relaxation.solve():
+                return True
+            begun = None
+            if saved is not None and saved.integer("layers", most=problem.cities):
+                expander = Expander(relaxation, deadline, self.comm, self.scratch, self.words)
+                begun = saved_layers(saved, expander)
+                expander.close()
+
+            def reached(found: Searched) -> bool:
+                self.report(len(found.layers) / problem.cities, f"{found.kept[-1]} states by {deadline}")
+                return self._goes_on(deadline, found)
+
+            self.last = search(relaxation, deadline, self.width, self.budget, self.comm, self.scratch, reached, begun,
+                               self.words)
+        finally:
+            relaxation.close()
+        self.states += self.last.states
+        if self.last.whole(problem.cities) and not self._watch.ended:
+            self._offer(problem)
+        return self.last.dropped == NO_PATH
+
+    def _memories(self, problem: TimedOrders) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
+        """Return wishes, colours and the number of slots: near cities are remembered that may come before or after."""
+        m = problem.cities
+        count = next((s for s in range(MOST_SLOTS, FEWEST_SLOTS, -1) if m * (m + 1) << s <= MOST_BOUNDS), FEWEST_SLOTS)
+        wishes = wishes_for(self.shortest[:m, :m] + self.shortest[:m, :m].T)
+        wishes[problem.before | problem.before.T] = 0
+        return wishes, colours(wishes, count, None), count
+
+    def _offer(self, problem: TimedOrders) -> None:
+        """Offer the best order of the last search."""
+        tracer = self._tracer(problem)
+        least = tracer.ends()[0]
+        if least > problem.deadline:
+            return
+        order = tracer.order()
+        if self.problem.finish(order) != least:
+            raise AssertionError(f"the order ends at {self.problem.finish(order)}, its state at {least}")
+        self.best.offer((least, order))
+
+    def _tracer(self, problem: TimedOrders) -> Tracer:
+        m = problem.cities
+        time = np.where(problem.time == NO_ARC, NO_PATH, problem.time)
+        return Tracer(self.last.layers, np.broadcast_to(time[:m, :m], (m + 1, m, m)), time[:m, m], self.comm)
+
+    def _goes_on(self, deadline: int, found: Searched) -> bool:
+        self._watch.lower = self.best.lower
+        nbytes = sum(layer.nbytes for layer in found.layers)
+        return self._watch.goes_on(self.best.value, lambda: self._state(deadline, found), lambda: nbytes)
+
+    def _conclude(self) -> Proof:
+        """Return the proof with the answer by the tie rule, the order of a search that has dropped no state."""
+        self.best.raise_lower(self.best.upper)
+        return Proof(self.best.upper, self.best.order, self.best.upper, True, self.last, self.states)
+
+    def _ended_early(self, capped: bool) -> Proof:
+        """Return what is proven where the search ends early."""
+        best = self.best
+        proven = best.order is not None and best.lower >= best.upper
+        return Proof(best.value, best.order, best.lower, proven, self.last, self.states, chosen=False, capped=capped)
+
+    def _state(self, deadline: int, found: Searched) -> State:
+        """Return this rank's share of what a proof must know to go on."""
+        best = self.best
+        numbers = {
+            LEVEL: 0, "deadline": deadline, "width": self.width, "step": -1 if self.step is None else self.step,
+            "upper": best.upper, "lower": best.lower, "ordered": int(best.order is not None), "states": self.states,
+            "layers": len(found.layers), "dropped": found.dropped,
+        }
+        tables = {"order": best.order or [], "counts": [*found.kept, *found.pruned]}
+        few = [part(name, 0, np.array(values, np.int64)) for name, values in tables.items()]
+        parts = (few if self.comm.rank == 0 else []) + layer_parts(found)
+        words = f"at {len(found.layers)} of {self.problem.cities} cities, by the deadline {deadline}"
+        return State(numbers, parts, f"{words}, with bounds {best.lower} to {best.upper}")
+
+    def _restore(self, saved: Saved) -> None:
+        """Bring the proof to where the checkpoint was written. The layers are read by `saved_layers`."""
+        m, best = self.problem.cities, self.best
+        ordered, step = saved.integer("ordered", most=1), saved.integer("step", least=-1, most=best.upper)
+        order = saved.gathered("order", (), np.int64, range(ordered * m, ordered * m + 1), range(m)).tolist()
+        self.width, self.states = saved.integer("width", 1), saved.integer("states")
+        self.step = None if step < 0 else step
+        best.upper = saved.integer("upper", most=best.upper)
+        best.lower, best.order = saved.integer("lower", most=best.upper), order if ordered else None
+        fits = len(set(order)) == ordered * m
+        saved.require(fits and (not ordered or self.problem.finish(order) == best.upper), "its best order")

@@ -1,0 +1,333 @@
+"""The relaxation by time on a device: lower bounds of the cost of completions where windows must be met.
+
+Its kernels and the meaning of a bound are in cuda_src/held_karp/timed_bounds.cu. It has the interface of the relaxation
+by place (relaxation.py), whose memories it takes.
+
+What is proven rests on these facts: a tour of cost c has the reduced cost scale * c + shift, in which `BIAS` is counted
+for the arc from the depot and for the one to it. A bound that saturates is below the true one, so it remains a bound. All
+that is to be checked is that no sum wraps: arcs cost at most `LARGEST_ARC`, and no completion, and no beginning that
+visits cities once, costs less than `-LARGEST_ARC`. `limit_of` checks it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+
+from hpcsolve.algorithms.held_karp.bounded.devices import Devices
+from hpcsolve.algorithms.held_karp.bounded.relaxation import (
+    FLOORS,
+    NO_PATH,
+    NO_SCALED_ARC,
+    TILE,
+    Relaxed,
+    Slots,
+)
+from hpcsolve.algorithms.held_karp.bounded.windows import NEVER, TimedOrders, shortest_times
+from hpcsolve.device.base import Argument, Buffer, Device
+from hpcsolve.problems.tsp import NO_ARC
+
+FILE = "held_karp/timed_bounds"
+THREADS = 128
+LARGEST_ARC = 1 << 28
+BIAS = 2 * LARGEST_ARC
+"""What is added to the arcs from the depot and to it, so that no beginning and no completion is negative."""
+ROWS = 5000
+"""Rows to aim at. There are more where a step of one unit of time, or of the shortest arc's time, needs more."""
+MOST_ROWS = 50_000
+"""Rows at which steps become longer than the shortest arc, which then needs more passes."""
+LONGEST_WALK = 4
+"""The most cities of a relaxed tour that is followed, for each city of the problem."""
+
+
+class Direction:
+    """The rows of one direction of time, and the arcs in this direction, on a device.
+
+    Parameters
+    ----------
+    earliest, latest
+        Shape (m,): the windows, in this direction's time.
+    arcs, time
+        Shape (m, m): the arcs from row to column, and their times.
+    until
+        Shape (m,): the latest time at which a city can be the last one, -1 if none is.
+    step
+        Units of time in a step.
+    together
+        Steps of a run.
+    short
+        Shape (m,), bool: the cities that short arcs join.
+
+    Attributes
+    ----------
+    rows
+        Number of rows.
+    """
+
+    def __init__(
+        self, device: Device, earliest: NDArray[np.int64], latest: NDArray[np.int64], arcs: NDArray[np.bool_],
+        time: NDArray[np.int64], until: NDArray[np.int64], step: int, together: int, short: NDArray[np.bool_],
+    ) -> None:
+        first = earliest // step
+        counts = latest // step - first + 1
+        offset = np.cumsum(counts) - counts
+        city = np.repeat(np.arange(len(counts)), counts)
+        at = np.arange(len(city)) - (offset - first)[city]
+        run = (int(at.max()) - at) // together
+        order = np.lexsort((city, ~short[city], run))
+        run, city, at = run[order], city[order], at[order]
+        begin = np.flatnonzero(np.diff(run, prepend=-1))
+        self.rows, self.runs, self.device = len(city), len(begin), device
+        self.widest = int(np.diff(begin, append=len(city)).max())
+        self.tail, self.head = np.nonzero(arcs)
+        tables = {
+            "begin": np.searchsorted(self.tail, np.arange(len(arcs) + 1)), "cost": np.zeros(len(self.tail)),
+            "time": time[self.tail, self.head], "earliest": earliest, "latest": latest, "end": np.zeros(len(arcs)),
+            "runs": np.append(begin, len(city)), "again": begin + np.add.reduceat(short[city].astype(np.int64), begin),
+            "step": at,
+        }
+        own = self.buffers = {name: device.upload(values.astype(np.uint32)) for name, values in tables.items()}
+        own |= {"head": device.upload(self.head.astype(np.uint8)), "city": device.upload(city.astype(np.uint8)),
+                "row": device.upload((offset - first).astype(np.int32)),
+                "until": device.upload(until.clip(-1, NO_PATH).astype(np.int32))}
+        self.arguments: dict[str, dict[str, Argument]] = {
+            "arcs": {name: own[name] for name in ("begin", "head", "cost", "time")},
+            "cities": {"step": step, **{name: own[name] for name in ("earliest", "latest", "row", "end", "until")}},
+            "runs": {"begin": own["runs"], **{name: own[name] for name in ("again", "city", "step")}},
+        }
+
+    def relax(self, costs: NDArray[np.int64], ends: NDArray[np.int64], small: bool, passes: int, parts: int,
+              **given: Argument) -> None:
+        """Compute all rows.
+
+        Parameters
+        ----------
+        costs, ends
+            Shape (m, m) and (m,): of the arcs, and of being the last city.
+        small
+            Whether one block computes all runs.
+        passes
+            Passes after the first one.
+        parts
+            Blocks that share a row.
+        given
+            The memory and the tables, as the kernels have them.
+        """
+        self.buffers["cost"].upload(costs[self.tail, self.head].astype(np.uint32))
+        self.buffers["end"].upload(ends.astype(np.uint32))
+        given |= self.arguments
+        if small:
+            self.device.kernel(FILE, "timed_relax_small")(1, THREADS, count=self.runs, passes=passes, **given)
+            return
+        kernel, grid = self.device.kernel(FILE, "timed_relax"), self.widest * parts
+        if passes == 0:
+            kernel.each("run", range(self.runs), grid, THREADS, again=0, parts=parts, **given)
+            return
+        for run in range(self.runs):
+            kernel.each("again", range(passes + 1), grid, THREADS, run=run, parts=parts, **given)
+
+    def close(self) -> None:
+        """Free the memory on the device."""
+        for buffer in self.buffers.values():
+            buffer.free()
+
+
+class TimedRelaxation:
+    """The tables of one problem with windows, on the device that serves the present memories.
+
+    Attributes
+    ----------
+    scale, shift
+        As in `Relaxation`.
+    scaled
+        Shape (m + 1, m + 1), int64: scale times the cost of each arc that is left, else `NO_SCALED_ARC`.
+    earliest, latest
+        Shape (m,): the windows that are left.
+    reduced
+        In the shape of `scaled`: the costs with which the bounds were made.
+    step
+        Units of time in a step.
+    passes
+        How many more passes the rows take that short arcs join.
+    end
+        The last unit of time of the last step, at which time begins if it is turned round.
+    device, buffers, small
+        As in `Relaxation`.
+    """
+
+    device: Device
+    completions: Direction
+    labels = True
+    """Whether the values of states are labels."""
+
+    def __init__(self, problem: TimedOrders, devices: Devices, scale: int) -> None:
+        m = problem.cities
+        self.problem, self.devices, self.scale, self.shift = problem, devices, scale, 0
+        there = problem.time != NO_ARC
+        self.scaled = np.where(there, np.where(there, problem.cost, 0) * scale, NO_SCALED_ARC)
+        self.earliest, self.latest = problem.earliest[:m].copy(), problem.latest[:m].copy()
+        self.slots: Slots | None = None
+        self.sound = False
+        self.buffers: dict[str, Buffer] = {}
+
+    def remember(self, slots: Slots) -> None:
+        """Take these memories. The bounds are undefined until the next `solve`."""
+        m = self.problem.cities
+        self.close()
+        self.slots, self.arcs, self.time = slots, self.scaled[:m, :m] != NO_SCALED_ARC, self.problem.time[:m, :m]
+        shortest = int(self.time[self.arcs].min(initial=NO_PATH))
+        length = int((self.latest - self.earliest + 1).sum())
+        self.step = max(1, length // MOST_ROWS, min(shortest, length // ROWS))
+        _, group = connected_components(csr_array(self.arcs & (self.time < self.step)), directed=False)
+        sizes = np.bincount(group)
+        self.passes = int(sizes.max()) // 2 * 2  # an even number, so that the last pass fills the table
+        self.end = (int(self.latest.max()) // self.step + 1) * self.step - 1
+        self.how = self.step, max(1, shortest // self.step), sizes[group] > 1
+        work = (length // self.step * int(self.arcs.sum()) // m << slots.count >> 1) // (self.end // self.step + 1)
+        self.small = self.devices.are_small(work)
+        self.device = device = self.devices.for_tables(work)
+        until = np.where(self.scaled[:m, m] == NO_SCALED_ARC, -1, self.problem.latest[m] - self.problem.time[:m, m])
+        self.completions = Direction(device, self.earliest, self.latest, self.arcs, self.time, until, *self.how)
+        leaves = np.flatnonzero(self.scaled[m, :m] != NO_SCALED_ARC)
+        tables = {
+            **{name: vars(slots)[name] for name in ("keep", "put", "barred", "barred_past", "own")},
+            "floors": FLOORS, "leave begin": np.array([0, len(leaves)], np.uint32),
+            "leave head": leaves.astype(np.uint8), "leave time": self.problem.time[m, leaves].astype(np.uint32),
+        }
+        self.buffers = {name: device.upload(table) for name, table in tables.items()} | {
+            "leave cost": device.empty(len(leaves), np.uint32), "spare": device.empty(m << slots.count, np.uint32),
+            "bounds": device.empty(self.completions.rows << slots.count, np.uint32),
+            "least": device.empty(1, np.uint32), "found": device.empty(2 + LONGEST_WALK * m, np.int32),
+        }
+        self.leaves = leaves
+
+    def solve(self, multiplier: NDArray[np.int64]) -> Relaxed:
+        """Compute all bounds for these multipliers, and return a cheapest relaxed tour.
+
+        Parameters
+        ----------
+        multiplier
+            Shape (m,), in units of reduced cost: what is taken off the cost of every arc to a city.
+        """
+        m, own = self.problem.cities, self.buffers
+        self.shift = 2 * BIAS - sum(multiplier.tolist())
+        lift = np.full((m + 1, m + 1), 0)
+        lift[:, :m] -= multiplier
+        there = self.scaled != NO_SCALED_ARC
+        reduced = np.where(there, self.scaled + lift, 0)
+        # The arcs to each city once, and one to the depot: no beginning that visits cities once costs less.
+        cheapest = np.minimum(0, np.where(there, reduced, 0).min(axis=0)).sum()
+        self.sound = bool(np.abs(reduced).max() <= LARGEST_ARC and cheapest >= -LARGEST_ARC)
+        reduced[m] += BIAS
+        reduced[:, m] += BIAS
+        self.reduced = np.where(there, reduced, NO_SCALED_ARC)
+        if not self.sound:
+            return Relaxed(NO_PATH, self.shift, [])
+        self.sound = self._relax(self.completions, self.reduced, own["barred"], own["bounds"])
+        own["leave cost"].upload(self.reduced[m, self.leaves].astype(np.uint32))
+        leave = {key: own[f"leave {key}"] for key in ("begin", "head", "cost", "time")}
+        arcs, cities = (self.completions.arguments[name] for name in ("arcs", "cities"))
+        self.device.kernel(FILE, "timed_walk")(
+            1, 32, room=LONGEST_WALK * m, memory=self._memory(own["barred"]), arcs=arcs, cities=cities, leave=leave,
+            table=own["bounds"], found=own["found"])
+        found = own["found"].download()
+        return Relaxed(int(found[0]), self.shift, found[2 : 2 + found[1]].tolist())
+
+    def limit_of(self, cost: int) -> int | None:
+        """Return the reduced cost of tours of this cost, or None if wrapped values would prove nothing about it."""
+        limit = self.scale * cost + self.shift
+        return limit if self.sound and limit < NO_PATH else None
+
+    def fix(self, limit: int) -> int:
+        """Remove arcs and ends of windows that no relaxed tour of reduced cost `limit` or less has.
+
+        The bounds must be those of the last `solve`. They are valid for what is left.
+
+        Returns
+        -------
+        int
+            How many arcs between cities are left.
+        """
+        m, own, device = self.problem.cities, self.buffers, self.device
+        until = np.where(self.scaled[m, :m] == NO_SCALED_ARC, -1, self.end - self.problem.time[m, :m])
+        past = Direction(device, self.end - self.latest, self.end - self.earliest, self.arcs.T, self.time.T, until,
+                         *self.how)
+        table = device.empty(past.rows << self._count, np.uint32)
+        if self._relax(past, self.reduced.T, own["barred_past"], table):
+            forth, turn = self.completions, self.end // self.step
+            through = device.upload(np.full(len(forth.tail), NO_PATH, np.uint32))
+            ends = [device.upload(np.full(m, NO_PATH, np.uint32)) for _ in range(2)]
+            device.kernel(FILE, "timed_through")(
+                forth.rows, THREADS, limit=limit, turn=turn, memory=self._memory(own["barred"]), own=own["own"],
+                table=own["bounds"], past_row=past.buffers["row"], past=table, through=through,
+                first=ends[0], last=ends[1], **forth.arguments)
+            gone = through.download() > limit
+            self.scaled[forth.tail[gone], forth.head[gone]] = NO_SCALED_ARC
+            first, last = (end.download().astype(np.int64) for end in ends)
+            seen = first < NO_PATH
+            self.earliest = np.where(seen, np.maximum(self.earliest, first * self.step), self.earliest)
+            self.latest = np.where(seen, np.minimum(self.latest, (turn - last + 1) * self.step - 1), self.latest)
+            for buffer in (through, *ends):
+                buffer.free()
+        past.close()
+        table.free()
+        return int((self.scaled[:m, :m] != NO_SCALED_ARC).sum())
+
+    def open_arcs(self) -> NDArray[np.bool_]:
+        """Return which arcs there are at each place, shape (m + 1, m, m), or at all of them, shape (1, m, m)."""
+        stands = self.problem.stands
+        return self.arcs[None] if stands.all() else self.arcs & np.roll(stands, -1, axis=0)[:, None]
+
+    def first_values(self, limit: int) -> NDArray[np.uint64]:
+        """Return the label of each city alone, the largest number where it cannot be the first one."""
+        time, cost = self.problem.time[-1, :-1], self.reduced[-1, :-1]
+        possible = (cost != NO_SCALED_ARC) & (time <= self.latest) & self.problem.stands[1]
+        labels = np.maximum(time, self.earliest).astype(np.uint64) << np.uint64(32) | cost.astype(np.uint64)
+        return np.where(possible, labels, np.uint64(2**64 - 1))
+
+    def layer_tables(self) -> dict[str, NDArray[np.uint32]]:
+        """Return the tables that layers need beside those on the device."""
+        return {name: np.where(self.arcs, table, 0).astype(np.uint32)
+                for name, table in (("cost", self.reduced[:-1, :-1]), ("time", self.time))}
+
+    def due_times(self) -> NDArray[np.int64]:
+        """Return the end of each city's window less the shortest time to it; there is no limit for a city itself."""
+        due = self.latest - shortest_times(self.problem)[:-1, :-1]
+        np.fill_diagonal(due, NEVER)
+        return due
+
+    def tables_of(self, place: int, bounds_place: int) -> dict[str, Argument]:
+        """Return the windows and bounds as the kernels of layers have them, which are those of all places."""
+        own = self.completions.buffers
+        return {"step": self.step, "bounds": self.buffers["bounds"],
+                **{name: own[name] for name in ("earliest", "latest", "row")}}
+
+    def close(self) -> None:
+        """Free the memory on the device."""
+        if self.buffers:
+            self.completions.close()
+        for buffer in self.buffers.values():
+            buffer.free()
+        self.buffers.clear()
+
+    @property
+    def _count(self) -> int:
+        assert self.slots is not None
+        return self.slots.count
+
+    def _memory(self, barred: Buffer) -> dict[str, Argument]:
+        own = self.buffers
+        return {"cities": self.problem.cities, "slots": self._count, "keep": own["keep"], "put": own["put"],
+                "barred": barred, "floors": own["floors"]}
+
+    def _relax(self, direction: Direction, reduced: NDArray[np.int64], barred: Buffer, table: Buffer) -> bool:
+        """Compute all rows of a direction. Return whether none has a value that may have wrapped."""
+        m, least = self.problem.cities, self.buffers["least"]
+        least.upload(np.array([NO_PATH], np.uint32))
+        ends = np.where(reduced[:m, m] == NO_SCALED_ARC, NO_PATH, reduced[:m, m])
+        parts = 1 if self.device.info.kind == "cpu" else max(1, (1 << self._count) // (THREADS * TILE))
+        direction.relax(reduced, ends, self.small, self.passes, parts, memory=self._memory(barred),
+                        tables={"table": table, "spare": self.buffers["spare"], "least": least})
+        return int(least.download()[0]) >= LARGEST_ARC
