@@ -323,7 +323,7 @@ class TourType(base.AnswerType):
         exact, late = rounding.exactly(contents.value("rounding", "cost")), worth.late_words()
         yield f"cost:   {contents.attributes['cost']}{exact}{self.cost_suffix(contents)}{optimal}{late}"
         if (schedule := schedule_in(contents)) is not None:
-            yield f"time:   {schedule_line(contents, schedule)}"
+            yield f"stops:  {schedule_line(contents, schedule)}"
         if bounds := worth.bounds():
             yield f"bound:  {bounds}"
         yield from self._more_lines(contents)

@@ -89,7 +89,7 @@ def test_a_tour_with_time_windows_says_when_each_city_is_reached_and_left(tmp_pa
     assert rows["departure"].tolist() == [0, 3.5, 6.5] and rows["arrival"].tolist()[1:] == [3.5, 4.5]
     assert rows["begin"].tolist() == [0, 3.5, 5] and rows["earliest"].tolist() == [0, 0, 5]
     assert rows["latest"].tolist() == [np.inf, 4, np.inf]
-    assert "time:   from 0 to 8.5, with 0.5 waiting, 1.5 service" in TOUR.lines(tour.contents)
+    assert "stops:  from 0 to 8.5, with 0.5 waiting, 1.5 service" in TOUR.lines(tour.contents)
     np.save(tmp_path / "costs.npy", np.array([[0, 4, 7], [4, 0, 2], [7, 2, 0]]) / 2)
     assert verify_file(str(tmp_path / "tour.h5"), str(tmp_path / "costs.npy"))[1].passed
     with h5py.File(tmp_path / "tour.h5", "r+") as file:

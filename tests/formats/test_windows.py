@@ -110,7 +110,7 @@ def test_windows_in_memory_are_part_of_the_instance(tmp_path):
     np.save(tmp_path / "costs.npy", costs)
     again = hpcsolve.solve(tmp_path / "costs.npy", windows=windows, time_unit="minute", **keys)
     assert again.cost == result.cost
-    assert "time:   from 00:00 to 08:40, with 06:40 waiting, 00:10 service" in list(TOUR.lines(again.contents))
+    assert "stops:  from 00:00 to 08:40, with 06:40 waiting, 00:10 service" in list(TOUR.lines(again.contents))
     with pytest.raises(InputError, match="windows: only cities have time windows"):
         hpcsolve.solve(scipy.sparse.coo_matrix(costs), windows=windows, sources=[0], device="cpu")
     with pytest.raises(InputError, match=r"time-unit: there are no time windows; remove time-unit"):
