@@ -27,12 +27,6 @@
 template <class V>
 constexpr V merged = ~(V)0;  // the value of a candidate that another one stands for
 
-// Until when each city can still be reached in time: time[j] has such times of the cities from j, in ascending order, and
-// city[j][k] the set of the first k of them. Null without time windows.
-struct due_times {
-  NULLABLE const uint32_t *time;  // (cities, cities)
-  NULLABLE const uint64_t *city;  // (cities, cities + 1, words)
-};
 // What states of one place need to know of the next one.
 struct place_tables {
   int cities, slots;
@@ -42,7 +36,10 @@ struct place_tables {
   const uint32_t *bounds;  // of the next place: (cities, 2^slots)
   const uint8_t *memory;  // (cities, slots)
   const uint64_t *open, *before;  // (cities, words): where a city may lead, and what must come before it
-  due_times due;
+  // Until when each city can still be reached in time from row's one, in ascending order, and the sets of the first 0 to
+  // all of them, (cities, cities + 1, words). Null without time windows.
+  NULLABLE const uint32_t *due;
+  NULLABLE const uint64_t *due_first;
 };
 // What labels of one place need to know of the next one. Bounds are those of timed_bounds.cu.
 struct time_tables {
@@ -54,7 +51,8 @@ struct time_tables {
   const uint32_t *bounds;
   const uint8_t *memory;
   const uint64_t *open, *before;
-  due_times due;
+  const uint32_t *due;
+  const uint64_t *due_first;
 };
 template <class V>
 struct state_list {
@@ -84,15 +82,16 @@ DEVICE const uint32_t *bounds_from(const time_tables &tables, int j, uint64_t la
 DEVICE uint32_t time_of(uint32_t value) { return value; }
 DEVICE uint32_t time_of(uint64_t label) { return (uint32_t)(label >> 32); }
 // Returns the set of those that can no longer be reached in time from city j at this time.
-DEVICE const uint64_t *too_late_from(const due_times &due, int cities, int words, int j, uint32_t time) {
-  const uint32_t *times = due.time + j * cities;
-  int few = 0, many = cities;  // of the first `few` it is too late, of those from `many` on it is not
+template <int W, class T>
+DEVICE const uint64_t *too_late_from(const T &tables, int j, uint32_t time) {
+  const uint32_t *times = tables.due + j * tables.cities;
+  int few = 0, many = tables.cities;  // of the first `few` it is too late, of those from `many` on it is not
   while (few < many) {
     const int middle = (few + many) / 2;
     if (times[middle] < time) few = middle + 1;
     else many = middle;
   }
-  return due.city + ((size_t)j * (cities + 1) + few) * words;
+  return tables.due_first + ((size_t)j * (tables.cities + 1) + few) * W;
 }
 DEVICE uint32_t cost_of(uint32_t value) { return value; }
 DEVICE uint32_t cost_of(uint64_t label) { return (uint32_t)label; }
@@ -122,8 +121,8 @@ DEVICE void for_each_extension(const T &next, const state_key<W> &set, int i, V 
       if (cost_of(there) + bounds[0] > next.limit) continue;  // the least one of j
       const uint32_t e = remembered(set, next.memory + j * next.slots, next.slots);
       if (cost_of(there) + bounds[e] > next.limit) continue;
-      if (next.due.time) {
-        const uint64_t *late = too_late_from(next.due, next.cities, W, j, time_of(there));
+      if (next.due) {
+        const uint64_t *late = too_late_from<W>(next, j, time_of(there));
         UNROLL for (int v = 0; v < W; v++) missing |= late[v] & ~set.word[v];
       }
       if (!missing) f(j, there);

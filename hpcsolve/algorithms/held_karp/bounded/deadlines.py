@@ -53,6 +53,11 @@ FIRST_WIDTH = 1000
 """Width of the first searches."""
 WIDER = 8
 """Factor from the width of one search to that of the next."""
+CHOOSING_WIDTH = 8000
+"""Width of the search among the orders that all end at the proven time.
+
+Where a last window decides that time, nearly all orders end then, and no memory holds their states.
+"""
 
 
 class Departures(BoundTables):
@@ -85,6 +90,10 @@ class Departures(BoundTables):
     def first_costs(self) -> Buffer:
         """Return the times from the depot."""
         return self.buffers["first"]
+
+    def last_costs(self) -> NDArray[np.int64]:
+        """Return the times to the depot."""
+        return self.buffers["last"].download().astype(np.int64)
 
     def earliest(self) -> Buffer:
         """Return when the windows begin."""
@@ -173,39 +182,31 @@ class DeadlineProver:
     def _next(self, saved: Saved | None) -> Proof | None:
         """Ask for orders by the next deadline. Return a proof, or choose the deadline after that and return None."""
         before = self.best.upper
-        if self.best.order is not None and self.best.lower >= before:  # its end is proven: choose among equal ones
-            deadline = before
-        elif self.best.order is None and self.best.lower >= before:
-            return Proof(None, None, self.best.lower, True, self.last, self.states)
-        else:
-            deadline = before - 1 if self.step is None else min(before - 1, self.best.lower + self.step)
-        whole = self._search_by(deadline, saved)
+        if self.best.lower >= before:
+            return self._chosen() if self.best.order is not None else self._no_order()
+        deadline = before - 1 if self.step is None else min(before - 1, self.best.lower + self.step)
+        whole = self._search_by(deadline, self.width, saved)
         if self._watch.ended:
-            return self._ended_early(capped=False)
-        words = "all" if whole else f"the best {self.width}"
-        self.note(f"by {deadline}: {words} of {self.last.states} states; {self.best.lower} to {self.best.upper}")
+            return self._ended_early()
         if whole and self.best.upper <= deadline:
-            return self._conclude()
+            return self._proven()
         if whole:
             self.best.raise_lower(deadline + 1)
             self.step = None if self.step is None else max(1, 2 * self.step)
-        elif (self.best.order is not None and self.best.lower >= self.best.upper) or self.best.upper == before:
-            return self._wider()
+        elif self.step is not None or self.best.upper < before:
+            self.step = None
+        elif self.last.is_held_by(self.width):
+            self.width, self.step = self.width * WIDER, 0
         else:
-            self.step = None
-        return None
-
-    def _wider(self) -> Proof | None:
-        """Go on from above, or with wider searches. Return what is proven if the memory allows none."""
-        if self.step is not None and self.best.lower < self.best.upper:
-            self.step = None
-            return None
-        if not self.last.is_held_by(self.width):
             return self._ended_early(capped=True)
-        self.width, self.step = self.width * WIDER, 0
         return None
 
-    def _search_by(self, deadline: int, saved: Saved | None) -> bool:
+    def _chosen(self) -> Proof:
+        """Return the proof of the best order's end, with the answer by the tie rule if its search drops no state."""
+        whole = self._search_by(self.best.upper, max(self.width, CHOOSING_WIDTH), None)
+        return self._proven() if whole and not self._watch.ended else self._ended_early()
+
+    def _search_by(self, deadline: int, width: int, saved: Saved | None) -> bool:
         """Search for orders that return by a deadline. Return whether no state of such an order was dropped."""
         self.last = Searched()  # frees the states of the search before
         problem = tightened(self.problem, deadline, self.shortest)
@@ -226,14 +227,17 @@ class DeadlineProver:
                 self.report(len(found.layers) / problem.cities, f"{found.kept[-1]} states by {deadline}")
                 return self._goes_on(deadline, found)
 
-            self.last = search(relaxation, deadline, self.width, self.budget, self.comm, self.scratch, reached, begun,
+            self.last = search(relaxation, deadline, width, self.budget, self.comm, self.scratch, reached, begun,
                                self.words)
+            self.states += self.last.states
+            if self.last.whole(problem.cities) and not self._watch.ended:
+                self._offer(Tracer(self.last.layers, relaxation, self.comm), deadline)
         finally:
             relaxation.close()
-        self.states += self.last.states
-        if self.last.whole(problem.cities) and not self._watch.ended:
-            self._offer(problem)
-        return self.last.dropped == NO_PATH
+        whole = self.last.dropped == NO_PATH
+        kept = "all" if whole else f"the best {width} a layer"
+        self.note(f"by {deadline}: {kept}, {self.last.states} states; {self.best.lower} to {self.best.upper}")
+        return whole
 
     def _memories(self, problem: TimedOrders) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
         """Return wishes, colours and the number of slots: near cities are remembered that may come before or after."""
@@ -243,34 +247,31 @@ class DeadlineProver:
         wishes[problem.before | problem.before.T] = 0
         return wishes, colours(wishes, count, None), count
 
-    def _offer(self, problem: TimedOrders) -> None:
-        """Offer the best order of the last search."""
-        tracer = self._tracer(problem)
+    def _offer(self, tracer: Tracer, deadline: int) -> None:
+        """Offer the best order of a search."""
         least = tracer.ends()[0]
-        if least > problem.deadline:
+        if least > deadline:
             return
         order = tracer.order()
         if self.problem.finish(order) != least:
             raise AssertionError(f"the order ends at {self.problem.finish(order)}, its state at {least}")
         self.best.offer((least, order))
 
-    def _tracer(self, problem: TimedOrders) -> Tracer:
-        m = problem.cities
-        time = np.where(problem.time == NO_ARC, NO_PATH, problem.time)
-        return Tracer(self.last.layers, np.broadcast_to(time[:m, :m], (m + 1, m, m)), time[:m, m], self.comm)
-
     def _goes_on(self, deadline: int, found: Searched) -> bool:
         self._watch.lower = self.best.lower
         nbytes = sum(layer.nbytes for layer in found.layers)
         return self._watch.goes_on(self.best.value, lambda: self._state(deadline, found), lambda: nbytes)
 
-    def _conclude(self) -> Proof:
+    def _proven(self) -> Proof:
         """Return the proof with the answer by the tie rule, the order of a search that has dropped no state."""
         self.best.raise_lower(self.best.upper)
         return Proof(self.best.upper, self.best.order, self.best.upper, True, self.last, self.states)
 
-    def _ended_early(self, capped: bool) -> Proof:
-        """Return what is proven where the search ends early."""
+    def _no_order(self) -> Proof:
+        return Proof(None, None, self.best.lower, True, self.last, self.states)
+
+    def _ended_early(self, capped: bool = False) -> Proof:
+        """Return what is proven where the answer by the tie rule is not."""
         best = self.best
         proven = best.order is not None and best.lower >= best.upper
         return Proof(best.value, best.order, best.lower, proven, self.last, self.states, chosen=False, capped=capped)

@@ -119,7 +119,7 @@ def due_tables(due: NDArray[np.int64], words: int) -> dict[str, NDArray[Any]]:
     bits = masks_of(np.eye(m, dtype=bool), words)
     sets = np.zeros((m, m + 1, words), np.uint64)
     sets[:, 1:] = np.bitwise_or.accumulate(bits[order], axis=1)
-    return {"time": times.astype(np.uint32), "city": sets}
+    return {"due": times.astype(np.uint32), "due_first": sets}
 
 
 @dataclass(frozen=True)
@@ -247,7 +247,7 @@ class Expander:
         self.plane = relaxation.problem.cities * self.words * (len(arcs) > 1)  # 0: all places have the same arcs
         self.open = self.device.upload(masks_of(arcs.reshape(-1, relaxation.problem.cities), self.words))
         self.tables = {name: self.device.upload(table) for name, table in relaxation.layer_tables().items()}
-        self.due: dict[str, Buffer | None] = {"time": None, "city": None}
+        self.due: dict[str, Buffer | None] = {"due": None, "due_first": None}
         if (due := relaxation.due_times()) is not None:
             self.due = {name: self.device.upload(table) for name, table in due_tables(due, self.words).items()}
         self.growth, self.bytes_sent = 4.0, 0
@@ -303,7 +303,7 @@ class Expander:
         assert own.slots is not None
         return {"cities": m, "slots": own.slots.count, "limit": self.limit, "memory": self.memory,
                 "open": self.open.view(place * self.plane, m * self.words), "before": self.before,
-                "due": dict(self.due), **self.tables, **own.tables_of(place, bounds_place)}
+                **self.due, **self.tables, **own.tables_of(place, bounds_place)}
 
     def _states(self, layer: Layer) -> dict[str, Argument]:
         """Return the states as the kernels have them. A GPU has the states that it has gathered last already."""

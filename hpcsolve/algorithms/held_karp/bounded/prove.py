@@ -297,8 +297,7 @@ class Prover:
         self.best.offer(self.bounds.improver.improve([order]))
 
     def _tracer(self, found: Searched) -> Tracer:
-        cost = self.bounds.relaxation.buffers["cost"].download().astype(np.int64)
-        return Tracer(found.layers, cost, cost[-1, :, 0], self.comm)
+        return Tracer(found.layers, self.bounds.relaxation, self.comm)
 
     def _bound(self, reduced: int) -> int:
         """Return a lower bound of the cost of orders whose reduced cost is at least this."""

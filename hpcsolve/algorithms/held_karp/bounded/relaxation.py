@@ -276,9 +276,12 @@ class Bounds(Protocol):
     ----------
     labels
         Whether the values of states are labels (layers.cu).
+    no_arc
+        What `arc_values` has where there is no arc.
     """
 
     labels: bool
+    no_arc: int
     device: Device
     slots: Slots | None
 
@@ -288,6 +291,15 @@ class Bounds(Protocol):
 
     def open_arcs(self) -> NDArray[np.bool_]:
         """Return which arcs there are at each place, shape (m + 1, m, m), or at all of them, shape (1, m, m)."""
+
+    def arc_values(self) -> list[NDArray[np.int64]]:
+        """Return what each arc adds to a value, by place, shape (m, m)."""
+
+    def ended(self, values: NDArray[Any], last: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
+        """Return the reduced costs of the orders that end with these states' values and cities, and the values needed.
+
+        The cost is `NO_PATH` or more where there is no such order.
+        """
 
     def first_values(self, limit: int) -> NDArray[np.unsignedinteger]:
         """Return the value of the state with each city alone, the largest number where its bound exceeds the limit."""
@@ -326,6 +338,8 @@ class BoundTables(ABC):
     cost_step: int
     range_step: int
     labels = False
+    """Whether the values of states are labels."""
+    no_arc = NO_PATH
 
     def __init__(self, problem: Orders, devices: Devices, deal: Deal | None = None) -> None:
         self.problem, self.cities, self.devices = problem, problem.cities, devices
@@ -345,6 +359,10 @@ class BoundTables(ABC):
     @abstractmethod
     def first_costs(self) -> Buffer:
         """Return the costs of the arcs from the depot, shape (m,)."""
+
+    @abstractmethod
+    def last_costs(self) -> NDArray[np.int64]:
+        """Return the costs of the arcs to the depot, shape (m,)."""
 
     @abstractmethod
     def earliest(self) -> Buffer:
@@ -382,6 +400,16 @@ class BoundTables(ABC):
     def open_arcs(self) -> NDArray[np.bool_]:
         """Return which arcs there are, as `Bounds` has them."""
         return self.buffers["cost"].download().reshape(-1, self.cities, self.cities) < NO_PATH
+
+    def arc_values(self) -> list[NDArray[np.int64]]:
+        """Return the costs of arcs by place, shape (m, m); `no_arc` where there is none."""
+        m = self.cities
+        cost = self.buffers["cost"].download().astype(np.int64).reshape(-1, m, m)
+        return list(np.broadcast_to(cost, (m + 1, m, m)))
+
+    def ended(self, values: NDArray[np.uint32], last: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
+        """Return the values of the orders that end with these states' values and cities, and the states' values."""
+        return values.astype(np.int64) + self.last_costs()[last], values.astype(np.int64)
 
     def first_values(self, limit: int) -> NDArray[np.uint32]:
         """Return the value of the state with each city alone, the largest number where its bound exceeds the limit."""
@@ -506,6 +534,11 @@ class Relaxation(BoundTables):
         """Return the reduced costs of the arcs from the depot."""
         return self.buffers["cost"].view(0, self.cities)
 
+    def last_costs(self) -> NDArray[np.int64]:
+        """Return the costs of the arcs to the depot."""
+        m = self.cities
+        return self.buffers["cost"].view(m * m * m, m * m).download().reshape(m, m)[:, 0].astype(np.int64)
+
     def earliest(self) -> Buffer:
         """Return zeros: there are no windows."""
         return self.buffers["least"]
@@ -560,6 +593,7 @@ class Relaxation(BoundTables):
         for buffer in (*past, through):
             buffer.free()
         return int((self.scaled[1:m] != NO_SCALED_ARC).sum())
+
 
 
 def scale_for(problem: PlaceCosts, upper: int) -> int:

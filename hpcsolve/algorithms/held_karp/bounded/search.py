@@ -1,8 +1,16 @@
 """One search through all layers, with all states or with a limited width, and the search back for orders.
 
 A state (set, j) comes from (set without j, i) if that one's value leaves room for the arc from i to j. The ranks look
-for these states in the layers that they have kept, and of equal ones take the first by the tie rule. Where only half of
-the orders were searched, because each costs the same backwards, the answer may be the reverse of an order of that half.
+for these states in the layers that they have kept, and of equal ones take the first by the tie rule. Of costs the room
+is just what the value is, since a smaller one would make a better order. Of times it may be less: who waits at j may as
+well come from any order that is in time for the rest.
+
+With windows the values of a sum are labels. The label before must have the cost that is needed, and a time that is early
+enough for the rest of the order. Labels that are not dominated suffice: if a best order comes through (set, i), no beginning to
+it that is early enough costs less than the order's own. So the label that dominates this one has the same cost.
+
+Where only half of the orders were searched, because each costs the same backwards, the answer may be the reverse of an
+order of that half.
 """
 
 from __future__ import annotations
@@ -197,7 +205,7 @@ def _narrowed(expander: Expander, layer: Layer, place: int, width: int, found: S
     if count <= width:
         return layer, count, 0
     bounds = expander.bounds(layer, place)
-    keep = smallest([bounds, *layer.keys.T[::-1]], width, comm)
+    keep = smallest([bounds, *layer.keys.T[::-1], *([layer.values] if expander.relaxation.labels else [])], width, comm)
     dropped = min(comm.allgather(int(bounds[~keep].min(initial=NO_PATH))))
     found.dropped = min(found.dropped, dropped)
     begin = np.searchsorted(np.flatnonzero(keep), layer.begin)
@@ -239,26 +247,26 @@ class Tracer:
     ----------
     layers
         This rank's layers, that of place k at index k - 1.
-    cost
-        Shape (m + 1, m, m): the costs of arcs by place with which the layers were made.
-    back
-        Shape (m,): the costs of the arcs to the depot.
+    relaxation
+        The bounds with which the layers were made.
     """
 
-    def __init__(self, layers: list[Layer], cost: NDArray[np.int64], back: NDArray[np.int64], comm: Comm) -> None:
-        self.layers, self.cost, self.back, self.comm, self.cities = layers, cost, back, comm, len(back)
+    def __init__(self, layers: list[Layer], relaxation: Bounds, comm: Comm) -> None:
+        self.layers, self.relaxation, self.comm = layers, relaxation, comm
+        self.cities, self.arcs = relaxation.problem.cities, relaxation.arc_values()
 
     def ends(self) -> tuple[int, Keys, NDArray[np.int64]]:
-        """Return the least value of an order, and of the last states of such orders the keys and the values needed.
+        """Return the least value of an order, and of the last states of such orders keys and values needed.
 
-        Collective. The value is `NO_PATH` if there is no order.
+        Collective. The cost is `NO_PATH` if there is no order. The time of a label is the latest one with which it ends.
         """
         last = self.layers[-1]
-        total = last.values + self.back[last_cities(last.keys)]
+        total, values = self.relaxation.ended(last.values, last_cities(last.keys))
         least = min(self.comm.allgather(int(total.min(initial=NO_PATH))))
         mine = np.flatnonzero(total == least) if least < NO_PATH else np.zeros(0, np.int64)
-        keys = np.concatenate(self.comm.allgather(last.keys[mine]))
-        return least, keys, least - self.back[last_cities(keys)]
+        parts = self.comm.allgather((last.keys[mine], values[mine]))
+        keys, values = (np.concatenate(arrays) for arrays in zip(*parts))
+        return least, keys, values
 
     def order(self) -> list[int]:
         """Return the order of least cost, of equal ones by the tie rule. Collective."""
@@ -307,7 +315,7 @@ class Tracer:
             added = masks_of(np.eye(self.cities, dtype=bool)[last], keys.shape[1])
             sets = masks_of(visited(keys, self.cities), keys.shape[1])
             follows = (sets == members | added).all(axis=1) & (sets != members).any(axis=1)
-            follow = np.flatnonzero(follows & (values == value + self.cost[len(end), end[0], last]))
+            follow = np.flatnonzero(follows & (values == value + self.arcs[len(end)][end[0], last]))
 
     def _before(self, keys: Keys, values: NDArray[np.int64], place: int) -> tuple[Keys, NDArray[np.int64]]:
         """Return the different states before some states of a place, with the values needed."""
@@ -323,8 +331,8 @@ class Tracer:
                     ) -> tuple[NDArray[np.int64], Keys, NDArray[np.int64]]:
         """Return, for every state and every city that may come before, its index, the key and the value needed."""
         last, words = last_cities(keys), keys.shape[1]
-        arcs = self.cost[place - 1][:, last].T  # (states, cities)
-        state, city = np.nonzero(visited(keys, self.cities) & (arcs < NO_PATH))
+        arcs = self.arcs[place - 1][:, last].T  # (states, cities)
+        state, city = np.nonzero(visited(keys, self.cities) & (arcs < self.relaxation.no_arc))
         other = city != last[state]
         state, city = state[other], city[other]
         wanted, shift = keys[state], np.uint64(LAST_SHIFT[words])
@@ -342,12 +350,15 @@ class Tracer:
         rows = np.repeat(begin - np.cumsum(sizes) + sizes, sizes) + np.arange(sizes.sum())
         if not len(rows):
             return np.zeros(0, np.int64)
-        names = _names(layer.keys[rows])
+        keys, values = layer.keys[rows], layer.values[rows].astype(np.int64)
+        if self.relaxation.labels:  # those of a state have different costs
+            keys, wanted = (np.column_stack([key, (label & 0xFFFFFFFF).astype(np.uint64)])
+                            for key, label in ((keys, values), (wanted, needed)))
+            values, needed = values >> 32, needed >> 32
+        names = _names(keys)
         order = np.argsort(names)
-        at = np.minimum(np.searchsorted(names, _names(wanted), sorter=order), len(rows) - 1)
-        row = rows[order[at]]
-        same = (layer.keys[row] == wanted).all(axis=1) & (layer.values[row] <= needed)
-        return np.flatnonzero(same)
+        row = order[np.minimum(np.searchsorted(names, _names(wanted), sorter=order), len(rows) - 1)]
+        return np.flatnonzero((keys[row] == wanted).all(axis=1) & (values[row] <= needed))
 
 
 def _names(keys: Keys) -> NDArray[np.uint64]:

@@ -3,7 +3,7 @@
 Its kernels and the meaning of a bound are in cuda_src/held_karp/timed_bounds.cu. It has the interface of the relaxation
 by place (relaxation.py), whose memories it takes.
 
-What is proven rests on these facts: a tour of cost c has the reduced cost scale * c + shift, in which `BIAS` is counted
+What is proven rests on these facts: a tour of cost c has the reduced cost scale * c + shift, in which `BIAS` counts
 for the arc from the depot and for the one to it. A bound that saturates is below the true one, so it remains a bound. All
 that is to be checked is that no sum wraps: arcs cost at most `LARGEST_ARC`, and no completion, and no beginning that
 visits cities once, costs less than `-LARGEST_ARC`. `limit_of` checks it.
@@ -161,6 +161,7 @@ class TimedRelaxation:
     completions: Direction
     labels = True
     """Whether the values of states are labels."""
+    no_arc = 1 << 62
 
     def __init__(self, problem: TimedOrders, devices: Devices, scale: int) -> None:
         m = problem.cities
@@ -278,7 +279,23 @@ class TimedRelaxation:
     def open_arcs(self) -> NDArray[np.bool_]:
         """Return which arcs there are at each place, shape (m + 1, m, m), or at all of them, shape (1, m, m)."""
         stands = self.problem.stands
-        return self.arcs[None] if stands.all() else self.arcs & np.roll(stands, -1, axis=0)[:, None]
+        arcs: NDArray[np.bool_] = self.arcs[None]
+        return arcs if stands.all() else arcs & np.roll(stands, -1, axis=0)[:, None]
+
+    def arc_values(self) -> list[NDArray[np.int64]]:
+        """Return what each arc adds to a label, by place, shape (m, m); `no_arc` where there is none."""
+        added = np.where(self.arcs, (self.time << 32) + self.reduced[:-1, :-1], self.no_arc)
+        return [added] * (self.problem.cities + 1)
+
+    def ended(self, values: NDArray[np.uint64], last: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
+        """Return the reduced costs of the orders that end with these labels and cities, and the latest such labels.
+
+        The cost is `NO_PATH` or more where the depot is not reached in time.
+        """
+        cost, time = (part.astype(np.int64) for part in (values & np.uint64(0xFFFFFFFF), values >> np.uint64(32)))
+        end = self.reduced[last, -1]
+        latest = np.where(end == NO_SCALED_ARC, -1, self.problem.latest[-1] - self.problem.time[last, -1])
+        return np.where(time <= latest, cost + end, NO_PATH), (np.minimum(latest, NO_PATH) << 32) + cost
 
     def first_values(self, limit: int) -> NDArray[np.uint64]:
         """Return the label of each city alone, the largest number where it cannot be the first one."""

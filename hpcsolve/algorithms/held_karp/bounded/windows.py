@@ -75,6 +75,11 @@ class TimedOrders:
                 seen[head] = True
         return now
 
+    def value(self, order: Sequence[int]) -> int | None:
+        """Return the sum of the costs of an order's legs, or None if it breaks a constraint."""
+        legs = pairwise([self.cities, *order, self.cities])
+        return None if self.finish(order) is None else sum(int(self.cost[leg]) for leg in legs)
+
     def horizon(self) -> int:
         """Return a time by which every order has returned that has no reason to wait any longer."""
         m = self.cities
@@ -83,7 +88,10 @@ class TimedOrders:
 
 
 def timed_orders(problem: OrderProblem) -> TimedOrders:
-    """Return the problem of orders with windows, whose latest return is that of its depot."""
+    """Return the problem of orders with windows, whose latest return is that of its depot.
+
+    With "finish" the times of legs are the costs too.
+    """
     assert problem.earliest is not None and problem.latest is not None
     m = problem.m
     before = np.array([[problem.before[i] >> j & 1 for j in range(m)] for i in range(m)], bool).reshape(m, m)
@@ -93,7 +101,8 @@ def timed_orders(problem: OrderProblem) -> TimedOrders:
     stands = np.ones((m + 1, m), bool)
     if problem.by_place:
         stands[1:] = (problem.cost[:m, :, :m] != NO_ARC).any(axis=1)
-    return TimedOrders(legs, legs, problem.earliest, problem.latest, before, stands)
+    times = legs if problem.times is None else np.where(legs == NO_ARC, NO_ARC, problem.times)
+    return TimedOrders(times, legs, problem.earliest, problem.latest, before, stands)
 
 
 def shortest_times(problem: TimedOrders) -> Times:
