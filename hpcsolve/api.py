@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from hpcsolve.analysis.collect import collect
 from hpcsolve.analysis.load import Result, load
 from hpcsolve.errors import InputError, NotWritten, in_notebooks, path_text
 from hpcsolve.formats import InstanceOf
+from hpcsolve.formats.order_files import windows_given
 from hpcsolve.job import IN_MEMORY, Job, job_from_table
 from hpcsolve.output.hdf5 import require_result_name
 from hpcsolve.output.log import Log
@@ -77,6 +79,7 @@ def solve(
     terminals: Iterable[Any] | None = None,
     weight: str | None = "",
     directed: bool | None = None,
+    windows: Any = None,
     **parameters: object,
 ) -> Result:
     """Solve a problem and return its result.
@@ -112,6 +115,9 @@ def solve(
         Whether entries, lines or edges are arcs; False takes the lighter one of two directions. By default what
         `problem` says. Where it does not say (CSV, GeoJSON; a sparse matrix given to steiner-kmb) they are edges, and
         refused if two directions differ.
+    windows
+        Time windows of cities: a CSV file, a DataFrame with the columns `city`, `earliest`, `latest` and perhaps
+        `service`, a mapping from cities to (earliest, latest), or these for all cities in their order.
     parameters
         The keys of the algorithm's own table in a job file: `path="open"`.
 
@@ -142,7 +148,9 @@ def solve(
     options |= {} if directed is None else {"directed": directed}
     settings = {"output": path_text(output or "", "output"), "device": device, "threads": threads, "seed": seed,
                 "share-gpu": share_gpu, "exact": exact, "round": round, "stop": _stop_table(stop)}
-    log, given = _Silent() if quiet else Log(ranks.rank), _Given(problem, options, parameters, settings)
+    if isinstance(windows, (str, os.PathLike)):
+        parameters, windows = {**parameters, "windows": windows}, None
+    log, given = _Silent() if quiet else Log(ranks.rank), _Given(problem, options, parameters, settings, windows)
     instance = None
     if algorithm is None:
         job, instance = _chosen(given, ranks, log)
@@ -155,15 +163,17 @@ class _Given(Source):
     """What a call of `solve` gives: the problem, its options, the keys of the algorithm's table and those above it."""
 
     def __init__(self, problem: ProblemLike, options: Mapping[str, Any], parameters: Mapping[str, object],
-                 settings: Mapping[str, Any]) -> None:
+                 settings: Mapping[str, Any], windows: Any = None) -> None:
         super().__init__()
         self.problem, self.options, self.parameters, self.settings = problem, options, parameters, settings
+        self.windows = windows
         self.file = os.fspath(problem) if isinstance(problem, (str, os.PathLike)) else None
 
     def job(self, algorithm: str, parameters: Mapping[str, object], stop: Mapping[str, Any]) -> Job:
         """Return the job with an algorithm, the keys of its table, and the table `[stop]`."""
         table = {key: _plain(value) for key, value in {**self.settings, "algorithm": algorithm, "stop": stop}.items()}
-        named = {"instance": _instance_key(self.problem, self.options), algorithm: _keys(parameters)}
+        key = _instance_key(self.problem, self.options) if self.windows is None else IN_MEMORY
+        named = {"instance": key, algorithm: _keys(parameters)}
         return job_from_table({**table, **named}).with_files_from(Path.cwd())
 
     def plain_job(self, algorithm: str) -> Job:
@@ -172,10 +182,16 @@ class _Given(Source):
 
     def read(self, job: Job, precision: Precision | None) -> InstanceOf[Any]:
         """Return the problem as the instance of a job."""
-        if self.file is not None:
+        if self.file is not None and self.windows is None:
             return read_instance(job, precision=precision)
-        kind = kind_of(job)
-        problem = kind.given(self.problem, self.options, precision or Judge(job).precision())
+        kind, judged = kind_of(job), precision or Judge(job).precision()
+        problem = kind.given(self.problem, self.options, judged) if self.file is None else \
+            kind.read(self.file, self.options, judged).problem
+        if self.windows is not None:
+            if not isinstance(problem, Tsp):
+                raise InputError("windows: only cities have time windows; remove windows")
+            unit = self.parameters.get("time_unit")
+            problem = replace(problem, windows=windows_given(self.windows, problem, str(unit) if unit else None))
         return InstanceOf(problem, IN_MEMORY, kind.content_hash(problem), "memory")
 
     def nothing_asked(self, graph: Graph) -> InputError:

@@ -17,11 +17,13 @@ from hpcsolve.answers import base, rounding
 from hpcsolve.answers.contents import Column, Contents, Dataset, columns, own_unit, stored
 from hpcsolve.answers.multipliers import PROOF, multipliers_in
 from hpcsolve.answers.rounding import Worth
+from hpcsolve.answers.schedule import WINDOWS, schedule_in, schedule_line
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.parallel.launch import on_rank_0
 from hpcsolve.problems.check_distances import require
 from hpcsolve.problems.one_tree import MOST_CITIES, Multipliers, proven_bound
 from hpcsolve.problems.questions import VALUES, TourQuestion, dearest_leg, leg_ends
+from hpcsolve.problems.rounding import LARGEST_SUM
 from hpcsolve.problems.tsp import Tsp
 from hpcsolve.problems.unrounded import Unrounded, slack_of, unrounded_costs, unrounded_tour
 from hpcsolve.wording import counted
@@ -33,7 +35,7 @@ LONGEST_TOUR = 200
 _LEG = "Cost from each city of the tour to the next; of a cycle, the last leg leads back to the first city"
 LEGS = {
     "cost": Dataset("int64", f"{_LEG}, times /instance/scale", "leg", scaled=True),
-    "departure": Dataset("int64", 'Of objective "finish": when the leg begins, which is after the service at the city '
+    "departure": Dataset("int64", 'With time windows: when the leg begins, which is after the service at the city '
                          "that it leads from, times /instance/scale", "leg", scaled=True, optional=True),
 }
 """The group `/legs`."""
@@ -211,7 +213,8 @@ class TourType(base.AnswerType):
     """A tour, or the statement that there is none, as an answer."""
 
     name, in_words, records = "tour", "a tour", (Tour, NoTour)
-    groups = rounding.declared("cost", "error", "dearest", "dearest_error", "slack", "late", "best_costs", legs=LEGS)
+    groups = rounding.declared("cost", "error", "dearest", "dearest_error", "slack", "late", "best_costs", legs=LEGS,
+                               windows=WINDOWS)
 
     def check(self, problem: Tsp, question: TourQuestion | None, answer: Tour | NoTour, comm: Comm) -> base.Verdict:
         """Check a run's tour on rank 0."""
@@ -254,6 +257,8 @@ class TourType(base.AnswerType):
             return rounding.rounding_group(Unrounded(slack=slack_of(problem, asked)))
         values = {"cost": asked.legs_of(problem, answer.tour), "departure": asked.departures(problem, answer.tour)}
         legs = {"legs": columns(LEGS, values)}
+        if asked.windows is not None:
+            legs["windows"] = columns(WINDOWS, {name: getattr(asked.windows, name) for name in WINDOWS})
         if problem.rounding is None:
             return legs
         several = {}
@@ -317,6 +322,8 @@ class TourType(base.AnswerType):
         )
         exact, late = rounding.exactly(contents.value("rounding", "cost")), worth.late_words()
         yield f"cost:   {contents.attributes['cost']}{exact}{self.cost_suffix(contents)}{optimal}{late}"
+        if (schedule := schedule_in(contents)) is not None:
+            yield f"stops:  {schedule_line(contents, schedule)}"
         if bounds := worth.bounds():
             yield f"bound:  {bounds}"
         yield from self._more_lines(contents)
@@ -363,7 +370,7 @@ class TourType(base.AnswerType):
     def rows(self, contents: Contents) -> Iterator[base.Rows]:
         """Yield the cities in the order of the tour, with the cost of the leg that follows and the total up to its end.
 
-        With time windows there are columns of arrival and departure, too.
+        With time windows there are columns of the windows, and of arrival, begin of the service and departure, too.
         """
         order = np.asarray(contents.value("solution", "tour", []), np.int64)
         table = {"order": np.arange(1, len(order) + 1), "label": np.asarray(contents.value("instance", "label"))[order]}
@@ -381,12 +388,20 @@ class TourType(base.AnswerType):
         yield table
 
     def _times(self, contents: Contents, legs: NDArray[Any], missing: int) -> base.Rows:
-        """Return the columns of arrival and departure, none without time windows."""
+        """Return the columns of arrival, departure and what is between, none without time windows."""
         departure = contents.own("legs", "departure")
         if departure is None or len(departure) != len(legs):
             return {}
-        arrival = np.concatenate([[np.nan], departure + legs])[:len(legs) + missing]
-        return {"arrival": arrival, "departure": np.append(departure, [np.nan] * missing)}
+        stops = len(legs) + missing
+        arrival = np.concatenate([[np.nan], departure + legs])[:stops]
+        times = {"arrival": arrival, "departure": np.append(departure, [np.nan] * missing)}
+        if (schedule := schedule_in(contents)) is None:  # of an older version
+            return times
+        own = {name: contents.in_own_unit(getattr(schedule, name)[:stops]) for name in ("begin", "departure")}
+        ends = np.where(schedule.latest < LARGEST_SUM, contents.in_own_unit(schedule.latest), np.inf)[:stops]
+        first = contents.in_own_unit(schedule.earliest[:stops])
+        return {"earliest": first, "latest": ends, "arrival": arrival, "begin": own["begin"],
+                "departure": own["departure"]}
 
     def edges(self, contents: Contents, number: int | None = None) -> base.Edges:
         """Return the legs of the tour in the order of travel."""

@@ -278,6 +278,8 @@ def write(tsp: Tsp, path: str) -> None:
     other = path.lower().endswith(tuple(suffix for format in others for suffix in format.suffixes))
     if tsp.precedences and other:
         raise InputError(f"{tsp.name} says which cities come before others, which only TSPLIB has; write a .sop file")
+    if tsp.windows is not None and other:
+        raise InputError(f"{tsp.name} has time windows, which only TSPLIB is written with; write a .tsp file")
     write_instance(tsp, path, TSP_FORMATS)
 
 

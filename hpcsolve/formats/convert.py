@@ -97,7 +97,12 @@ def _lost_of_tsp(tsp: Tsp, copy: Tsp) -> list[str]:
     """Return what the copy lacks: names, labels, coordinates. Raises `InputError` if it has other costs."""
     if tsp.n != copy.n or not (_same_points(tsp, copy) or _same_costs(tsp, copy)):
         raise InputError("the target's format cannot express its costs; choose another suffix", tsp.name)
-    return _lost_labels(tsp, copy, tsp.city_names, copy.city_names, np.arange(tsp.n))
+    lost = _lost_labels(tsp, copy, tsp.city_names, copy.city_names, np.arange(tsp.n))
+    if tsp.windows is not None:
+        kept = tsp.windows.at(tsp.scale, copy.scale)
+        same = kept is not None and copy.windows is not None and kept.as_bytes() == copy.windows.as_bytes()
+        lost += [] if same else ["time windows"]
+    return lost
 
 
 def _same_points(tsp: Tsp, copy: Tsp) -> bool:

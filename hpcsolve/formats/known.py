@@ -15,20 +15,27 @@ from hpcsolve.formats.steinlib import looks_like_steinlib, read_steinlib, write_
 from hpcsolve.formats.text_matrix import looks_like_text_matrix, read_text_matrix, write_text_matrix
 from hpcsolve.formats.tsplib import looks_like_tsplib, read_tsplib
 from hpcsolve.formats.tsplib_write import write_tsplib
+from hpcsolve.formats.tsptw import looks_like_tsptw, read_tsptw
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.tsp import Tsp
 
 TSP_FORMATS: tuple[Format[Tsp], ...] = (
     Format(
         "tsplib", "TSPLIB", (".tsp", ".atsp", ".tour", ".sop", ".hcp", ".vrp"),
-        "begins with a keyword of TSPLIB, `NAME : gr17`; TSP, ATSP and SOP are read, others (HCP, CVRP, tours) are "
-        "refused",
-        directed="ATSP and SOP: from row to column; TSP: both ways",
+        "begins with a keyword of TSPLIB, `NAME : gr17`; TSP, ATSP, SOP and TSPTW are read, others (HCP, CVRP, tours) "
+        "are refused",
+        directed="ATSP, SOP and TSPTW: from row to column; TSP: both ways",
         read=read_tsplib, signature=looks_like_tsplib, write=write_tsplib, growth=2,
     ),
     Format(
         "npy", "numpy matrix", (".npy",), "a square array that `numpy.save` wrote", directed="from row to column",
         read=npy.read_npy, signature=npy.is_npy, write=npy.write_npy, binary=True, growth=1,
+    ),
+    Format(
+        "tsptw", "TSPTW", (".tw",),
+        "the number of cities, the matrix of travelling times, then `earliest latest` of each city; with time windows",
+        directed="from row to column",
+        read=read_tsptw, signature=looks_like_tsptw,
     ),
     Format(
         "text matrix", "table of numbers", (".csv", ".tsv"),

@@ -1,4 +1,4 @@
-"""TSPLIB 95 files: instances of TSP, ATSP and SOP, and tours.
+"""TSPLIB 95 files: instances of TSP, ATSP and SOP, TSPTW as LKH-3 reads it, and tours.
 
 Source: G. Reinelt, TSPLIB 95 (the documentation of the library). Matrices may go beyond it: decimal costs are exact or
 rounded, and `inf` means that there is no arc. Fixed edges and other problems are refused; so are keywords of other
@@ -8,6 +8,11 @@ problems, such as CAPACITY. Keywords that are not known earn a note. Names of ci
 In a sequential ordering problem (SOP) an entry -1 from a to b means that b comes before a. By their convention the path
 begins in the first city and ends in the last one, which such entries say too. The section of the matrix may begin with
 the number of cities.
+
+TSPTW is a type of K. Helsgaun's LKH-3 (An extension of the Lin-Kernighan-Helsgaun TSP solver for constrained traveling
+salesman and vehicle routing problems, 2017): TIME_WINDOW_SECTION has lines `CITY EARLIEST LATEST`, and a service takes
+the SERVICE_TIME of all cities but the depot, or that of its line `CITY TIME` in SERVICE_TIME_SECTION. The depot is the
+first city.
 """
 
 from __future__ import annotations
@@ -28,6 +33,7 @@ from hpcsolve.problems.geographic import DEGREES_MINUTES
 from hpcsolve.problems.notes import not_used
 from hpcsolve.problems.rounding import NUMBER, BadNumber, Costs, Precision, Rounding, costs_of, is_number, whole_numbers
 from hpcsolve.problems.tsp import NO_ARC, Tsp, from_costs, from_points, require_memory
+from hpcsolve.problems.windows import windows_beside
 from hpcsolve.wording import counted, did_you_mean, nearest, not_solved, shown
 
 KEYS = (
@@ -41,6 +47,7 @@ KEYS = (
     "EDGE_DATA_FORMAT",
     "NODE_COORD_TYPE",
     "DISPLAY_DATA_TYPE",
+    "SERVICE_TIME",
 )
 SECTIONS = (
     "NODE_COORD_SECTION",
@@ -51,11 +58,12 @@ SECTIONS = (
     "EDGE_DATA_SECTION",
     "DEMAND_SECTION",
     "DEPOT_SECTION",
+    *(WINDOW_SECTIONS := ("TIME_WINDOW_SECTION", "SERVICE_TIME_SECTION")),
 )
 
 # A line that begins with a letter is a keyword, unless it begins with the name of a number, as costs may be `inf`.
 _KEYWORD = re.compile(rb"(?mi)^[ \t]*(?!(?:inf|infinity|nan)\b)([a-z]\w*)[ \t]*(:?)([^\n]*)$")
-TYPES = ("TSP", "ATSP", "SOP")
+TYPES = ("TSP", "ATSP", "SOP", "TSPTW")
 _A_TOUR = "this is a tour, not an instance; give the .tsp or .atsp file that it is a tour of"
 _LINE = re.compile(r"(?m)^CITY (\d{1,18}) (.+)$")
 
@@ -177,10 +185,14 @@ class TsplibParts:
             return word
         raise self.file.error(_A_TOUR if word == "TOUR" else _unknown("TYPE", word, list(TYPES)), key.line)
 
-    def _require_supported_sections(self) -> None:
+    def _require_supported_sections(self, kind: str) -> None:
         read = ("NODE_COORD_SECTION", "EDGE_WEIGHT_SECTION", "DISPLAY_DATA_SECTION")
+        lines = {name: part.line for parts in (self.sections, self.keys) for name, part in parts.items()}
+        for name in (*WINDOW_SECTIONS, "SERVICE_TIME"):
+            if kind != "TSPTW" and name in lines:
+                raise self.file.error(f"{name}: TYPE is {kind}; write `TYPE: TSPTW` for time windows", lines[name])
         for section in self.sections.values():
-            if section.name not in read:
+            if section.name not in (*read, *((*WINDOW_SECTIONS, "DEPOT_SECTION") if kind == "TSPTW" else ())):
                 what = not_solved(section.name) or "of a TSP or ATSP it is not supported"
                 message = f"{section.name}: {what}; remove it if the answer may ignore it"
                 raise self.file.error(message, section.line)
@@ -373,6 +385,67 @@ class TsplibParts:
         message = f"TYPE is TSP, but the costs from city {a} to {b} and from {b} to {a} differ; write `TYPE: ATSP`"
         raise InputError(message, self.file.name, line)
 
+    def _with_windows(self, tsp: Tsp) -> Tsp:
+        """Return the instance of a TSPTW file with its windows."""
+        file, n = self.file, tsp.n
+        depot = int(tsp.labels[0])
+        if "DEPOT_SECTION" in self.sections:
+            section = self.sections["DEPOT_SECTION"]
+            cities = [word for _, line in self.lines(section) for word in line if word != "-1"]
+            if cities != [str(depot)]:
+                message = f"the depot must be the first city, {depot}, alone, found {shown(' '.join(cities))}"
+                raise file.error(f"{message}; list the depot first", section.line)
+        windows = self._by_city(self.section("TIME_WINDOW_SECTION"), tsp, ("earliest time", "latest time"))
+        missing = [int(label) for label in tsp.labels if int(label) not in windows]
+        if missing:
+            section = self.section("TIME_WINDOW_SECTION")
+            what = f"{section.name} has no window of city {missing[0]}; the file may be truncated"
+            raise file.error(what, self.line_of_word(section, 3 * n))
+        service = self._by_city(self.sections["SERVICE_TIME_SECTION"], tsp, ("service time",)) \
+            if "SERVICE_TIME_SECTION" in self.sections else {}
+        if "SERVICE_TIME" in self.keys:
+            key = self.keys["SERVICE_TIME"]
+            if service:
+                raise file.error("SERVICE_TIME beside SERVICE_TIME_SECTION; remove one of them", key.line)
+            if not is_number(key.value):
+                raise file.error(f"SERVICE_TIME is {shown(key.value)}; it must be a number", key.line)
+            service = {label: (key.line, [key.value]) for label in tsp.labels.tolist() if label != depot}
+        at = [windows[label] for label in tsp.labels.tolist()]
+        stays = [service.get(label, (0, ["0"])) for label in tsp.labels.tolist()]
+        texts = [*(words[0] for _, words in at), *(words[1] for _, words in at), *(words[0] for _, words in stays)]
+        try:
+            costs, found = windows_beside(Costs(tsp.cost, tsp.scale, tsp.rounding), n, texts)
+        except BadNumber as problem:
+            column, city = divmod(problem.index, n)
+            what = ("earliest time", "latest time", "service time")[column]
+            line = (at[city] if column < 2 else stays[city])[0]
+            raise file.error(f"the {what} of city {tsp.labels[city]} {problem.reason}", line) from None
+        scaled = tsp if costs.scale == tsp.scale else tsp.with_costs(costs.values, scale=costs.scale)
+        return replace(scaled, windows=found)
+
+    def _by_city(
+        self, section: TsplibSection, tsp: Tsp, what: tuple[str, ...]
+    ) -> dict[int, tuple[int, list[str]]]:
+        """Return the line and the numbers of each city, by its label, that a section lists up to -1 or its end."""
+        found: dict[int, tuple[int, list[str]]] = {}
+        seen: dict[int, int] = {}
+        cities = set(tsp.labels.tolist())
+        for line, texts in self.lines(section):
+            if texts == ["-1"]:
+                break
+            if len(texts) != 1 + len(what):
+                message = f"expected a city's number, {' and '.join(what)}, found {shown(' '.join(texts))}"
+                raise self.file.error(message, line)
+            label = self.label(texts[0], line)
+            if label not in cities:
+                raise self.file.error(f"there is no city {label}", line)
+            self.file.note_once(seen, label, f"city {label}", line)
+            for name, text in zip(what, texts[1:]):
+                if not is_number(text):
+                    raise self.file.error(f"the {name} must be a number, found {shown(text)}", line)
+            found[label] = line, texts[1:]
+        return found
+
     def _tour_labels(self, section: TsplibSection) -> tuple[list[int], list[int]]:
         """Return the labels up to -1 or the end of the section, and the line of each."""
         labels: list[int] = []
@@ -422,7 +495,7 @@ def looks_like_tsplib(content: bytes) -> bool:
 
 
 def read_tsplib(file: InputFile, precision: Precision | None = None) -> Tsp:
-    """Return a TSP, ATSP or SOP instance.
+    """Return a TSP, ATSP, SOP or TSPTW instance.
 
     Raises
     ------
@@ -431,8 +504,10 @@ def read_tsplib(file: InputFile, precision: Precision | None = None) -> Tsp:
     """
     parts = parts_of(file)
     kind = parts._instance_type()
-    parts._require_supported_sections()
+    parts._require_supported_sections(kind)
     tsp = parts._read_costs(kind, precision)
+    if kind == "TSPTW":
+        tsp = parts._with_windows(tsp)
     return replace(tsp, notes=not_used([key for key in parts.keys if key not in KEYS], "keyword"))
 
 

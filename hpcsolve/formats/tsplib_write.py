@@ -11,6 +11,7 @@ from hpcsolve.errors import InputError
 from hpcsolve.formats.files import write_text
 from hpcsolve.formats.tables import decimal, shortest
 from hpcsolve.problems.distances import FUNCTIONS
+from hpcsolve.problems.rounding import LARGEST_SUM
 from hpcsolve.problems.tsp import NO_ARC, Tsp
 
 
@@ -46,7 +47,11 @@ def tsplib_text(tsp: Tsp) -> str:
     names = [f"CITY {label} {_one_line(name)}" for label, name in zip(labels.tolist(), tsp.city_names)]
     head = [f"NAME : {_one_line(tsp.name)}", *_comments("\n".join([*names, tsp.comment]))]
     head += [f"TYPE : {'TSP' if tsp.symmetric else 'ATSP'}", f"DIMENSION : {tsp.n}"]
+    if tsp.windows is not None:
+        head[-2] = "TYPE : TSPTW"
     if tsp.precedences:
+        if tsp.windows is not None:
+            raise InputError(f"{tsp.name} has precedences beside time windows, which no type of TSPLIB has")
         if (tsp.cost < 0).any():  # they could be taken for precedences: -1 where the column's city comes first
             raise InputError(f"{tsp.name} has negative costs, which a SOP file cannot express beside precedences")
         head[-2], cost = "TYPE : SOP", tsp.cost.copy()
@@ -55,7 +60,7 @@ def tsplib_text(tsp: Tsp) -> str:
     body: Iterable[str] = _matrix_lines(tsp)
     if from_coordinates and tsp.coordinates is not None:
         body = [f"EDGE_WEIGHT_TYPE : {tsp.metric}", "NODE_COORD_SECTION", *_points(tsp.labels, tsp.coordinates)]
-    return "\n".join([*head, *body, "EOF", ""])
+    return "\n".join([*head, *body, *_window_lines(tsp, labels), "EOF", ""])
 
 
 def _require_arcs(tsp: Tsp, first: NDArray[np.int64], second: NDArray[np.int64]) -> None:
@@ -82,6 +87,23 @@ def _matrix_lines(tsp: Tsp) -> Iterator[str]:
     if _is_drawable(tsp) and tsp.coordinates is not None:
         yield "DISPLAY_DATA_SECTION"
         yield from _points(tsp.labels, tsp.coordinates)
+
+
+def _window_lines(tsp: Tsp, labels: NDArray[np.int64]) -> Iterator[str]:
+    """Yield the lines of the windows and services, as LKH-3 reads them."""
+    if tsp.windows is None:
+        return
+    yield "TIME_WINDOW_SECTION"
+    for label, begin, end in zip(labels.tolist(), tsp.windows.earliest.tolist(), tsp.windows.latest.tolist()):
+        last = "inf" if end == LARGEST_SUM else decimal(end, tsp.scale)
+        yield f"{label} {decimal(begin, tsp.scale)} {last}"
+    yield "-1"
+    if tsp.windows.service.any():
+        yield "SERVICE_TIME_SECTION"
+        for label, stay in zip(labels.tolist(), tsp.windows.service.tolist()):
+            yield f"{label} {decimal(stay, tsp.scale)}"
+        yield "-1"
+    yield from ("DEPOT_SECTION", str(labels[0]), "-1")
 
 
 def _is_drawable(tsp: Tsp) -> bool:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hpcsolve.problems.tsp import NO_ARC, Tsp
+from hpcsolve.problems.windows import Windows as Windows
 
 Objective = Literal["sum", "latency", "position", "bottleneck", "lexicographic", "finish"]
 VALUES: Mapping[str, str] = {
@@ -21,19 +22,6 @@ VALUES: Mapping[str, str] = {
     "bottleneck": "dearest leg", "lexicographic": "cost added up, the dearest leg", "finish": "time of the end",
 }
 """What the value of each objective is, in words."""
-
-
-@dataclass(frozen=True, eq=False)
-class Windows:
-    """When cities may be served: int64 of shape (n,), each in scaled integers.
-
-    A traveller who arrives before `earliest` waits; service begins by `latest` and takes `service`. The return to the
-    first city must be by its `latest` too.
-    """
-
-    earliest: NDArray[np.int64]
-    latest: NDArray[np.int64]
-    service: NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +69,7 @@ class TourQuestion:
 
     @property
     def plain(self) -> bool:
-        """Whether a tour's value is the sum of its legs' costs, and no constraint is about places or times or forces a leg.
+        """Whether a tour's value is the sum of its legs' costs, and no constraint is about places, times, forced legs.
 
         Forbidden legs are allowed: they are arcs that do not exist.
         """

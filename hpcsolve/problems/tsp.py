@@ -21,6 +21,7 @@ from hpcsolve.problems.distances import METRICS, bounded_distance
 from hpcsolve.problems.labels import Labels
 from hpcsolve.problems.rounding import NO_ARC as NO_ARC
 from hpcsolve.problems.rounding import Costs, Precision, Rounding, costs_of_table, largest_cost
+from hpcsolve.problems.windows import Windows
 from hpcsolve.wording import counted
 
 
@@ -49,6 +50,8 @@ class Tsp:
         `geographic.DEGREES` or `geographic.DEGREES_MINUTES` if coordinates are latitudes and longitudes, else empty.
     precedences
         Pairs (a, b) of positions: a comes before b in every tour (sequential ordering problems).
+    windows
+        When each city may be served, over the same scale, or None. Travelling times are the costs.
     notes
         What the input has beside the problem, in lines for the log of a run (see `problems.notes`).
     metric
@@ -68,6 +71,7 @@ class Tsp:
     precedences: tuple[tuple[int, int], ...] = ()
     notes: tuple[str, ...] = ()
     metric: str = ""
+    windows: Windows | None = None
 
     @property
     def n(self) -> int:
@@ -133,12 +137,17 @@ class Tsp:
         Raises
         ------
         InputError
-            The costs do not fit, and the job forbids rounding; or as in `Precision.rounded`.
+            The costs do not fit, and the job forbids rounding; time windows would have to be rounded; or as in
+            `Precision.rounded`.
         """
         if self.rounding or not precision.rounds(self):
             return self
         costs = Costs(self.cost, self.scale).rounded(precision, self.name)
-        return self.with_costs(costs.values, scale=costs.scale, rounding=costs.rounding)
+        windows = None if self.windows is None else self.windows.at(self.scale, costs.scale)
+        if self.windows is not None and windows is None:
+            what = f"its time windows have more decimals than the costs, which are rounded to {1 / costs.scale:g}"
+            raise InputError(f"{what}; round the file's numbers", self.name)
+        return self.with_costs(costs.values, scale=costs.scale, rounding=costs.rounding, windows=windows)
 
     def positions(self, cities: ArrayLike | Iterable[Any]) -> NDArray[np.int64]:
         """Return the positions (from 0) of cities by label or name, as `Labels.positions`."""
@@ -386,7 +395,16 @@ class TspBatch:
 
 
 def batch_of(instances: Sequence[Tsp], name: str) -> TspBatch:
-    """Return instances of any sizes as a batch, at their common scale. Raises as `joined`."""
+    """Return instances of any sizes as a batch, at their common scale.
+
+    Raises
+    ------
+    InputError
+        An instance has time windows, or as `joined`.
+    """
+    for tsp in instances:
+        if tsp.windows is not None:
+            raise InputError("has time windows, which no instance of a batch may have; solve it alone", tsp.name)
     return joined(name, [(tsp.name, Costs(tsp.cost[None], tsp.scale, tsp.rounding)) for tsp in instances])
 
 

@@ -14,10 +14,13 @@ from hpcsolve.analysis.load import Result
 from hpcsolve.analysis.plot.canvas import kind_of_answer
 from hpcsolve.analysis.plot.distances import MOST_LINES, MOST_PATHS, quantity_of
 from hpcsolve.analysis.plot.maps import places_of
+from hpcsolve.answers.schedule import schedule_in, schedule_line
 from hpcsolve.answers.tour import TOUR
 
 WIDTH, HEIGHT = 4.8, 3.1
 """Inches of a chart: two stand side by side on a wide page, and on a telephone the letters can still be read."""
+WIDE, STOPS_ABOVE, STOP_HEIGHT = 7.2, 1.1, 0.17
+"""Inches of the picture of a tour's stops over time: its width, what is not stops, and the height of a stop."""
 FIELDS = 4
 """Searches up to which each has a map of distances. With more, the first one has, and the table is drawn too."""
 
@@ -37,6 +40,11 @@ def answer_pictures(result: Result) -> Iterator[Picture]:
     kind, on_map = kind_of_answer(result), partial(Picture, size=_map_size(result), is_map=True)
     if kind == "tour" and not result.infeasible:
         yield on_map(plot.plot_tour, f"The tour: {TOUR.summary(result.contents)}.")
+        if (schedule := schedule_in(result.contents)) is not None:
+            text = f"The stops over time, {schedule_line(result.contents, schedule)}. Light blue are the windows in " \
+                   "which a service may begin."
+            high = STOPS_ABOVE + STOP_HEIGHT * len(schedule.city)
+            yield Picture(plot.plot_schedule, text, (WIDE, high), is_map=True)
     elif kind == "tree":
         below = ", over the network in grey" if result.coordinates is not None else ""
         text = f"The tree (blue) with its {len(result.terminals)} terminals (squares){below}."

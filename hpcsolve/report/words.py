@@ -14,6 +14,7 @@ from hpcsolve.analysis.plot.run import seconds_by_phase
 from hpcsolve.answers import rounding
 from hpcsolve.answers.reductions import REDUCTIONS
 from hpcsolve.answers.rounding import Worth
+from hpcsolve.answers.schedule import schedule_in, schedule_line
 from hpcsolve.answers.tour import TOUR
 from hpcsolve.answers.tours import TOURS
 from hpcsolve.answers.tree import TREE
@@ -53,7 +54,8 @@ def _tour_problem(result: Result) -> str:
     text = f"{name_of(result)} has {counted(n, 'city')}; an arc between two of them {same}.{unit}"
     objective = keys.get("objective", "sum")
     best = "cheapest" if objective == "sum" else f'best (objective = "{objective}": least {VALUES[objective]})'
-    kept = [key for key in ("before", "position", "not-position", "forbidden", "windows") if keys.get(key)]
+    kept = [key for key in ("before", "position", "not-position", "forbidden") if keys.get(key)]
+    kept += ["windows"] if keys.get("windows") or "windows" in result.contents.groups else []
     rules = f" and keeps to its constraints ({', '.join(kept)})" if kept else ""
     if not TOUR.is_open(result.contents):
         return f"{text} The problem is to find the {best} round trip that visits each city once{rules}."
@@ -109,6 +111,8 @@ def _tour_answer(result: Result) -> Iterator[str]:
     exact = rounding.exactly(result.contents.value("rounding", "cost"))
     late = Worth(result.contents).late_words()
     yield f"The {what} costs {shown(result.cost)}{exact}{TOUR.cost_suffix(result.contents)}{late}."
+    if (schedule := schedule_in(result.contents)) is not None:
+        yield f"It takes the time {schedule_line(result.contents, schedule)}."
     yield _how_good(result, what)
     if number_of_tours := TOUR.number_of_tours(result.contents):
         yield f"There {'is' if result.optimal_tours == 1 else 'are'} {number_of_tours}."

@@ -138,7 +138,7 @@ class Tours(ProblemKind):
         formats.write(problem, path)
 
     def content_hash(self, problem: Tsp) -> str:
-        """Return the SHA-256 of costs, labels and precedences, of many cities without a matrix of their coordinates."""
+        """Return the SHA-256 of costs, labels, precedences and windows, of many cities without a matrix of costs."""
         digest = hashlib.sha256(f"tsp {problem.n} {problem.scale}".encode())
         if problem.metric and problem.n > MOST_PAIRED:
             digest.update(problem.metric.encode())
@@ -149,6 +149,8 @@ class Tours(ProblemKind):
         digest.update(np.ascontiguousarray(problem.labels, "<i8").data)
         if problem.precedences:
             digest.update(f"before {problem.precedences}".encode())
+        if problem.windows is not None:
+            digest.update(b"windows" + problem.windows.as_bytes())
         return digest.hexdigest()
 
     def headline(self, problem: Tsp) -> str:
@@ -156,7 +158,8 @@ class Tours(ProblemKind):
         unit = ", costs in metres" if problem.coordinates_kind == DEGREES else ""
         before = f", {counted(len(problem.precedences), 'precedence')}" if problem.precedences else ""
         symmetry = "symmetric" if problem.symmetric else "asymmetric"
-        return f"{problem.name}, {counted(problem.n, 'city')}, {symmetry}{before}{unit}"
+        windows = "" if problem.windows is None else ", with time windows"
+        return f"{problem.name}, {counted(problem.n, 'city')}, {symmetry}{before}{windows}{unit}"
 
     def values(self, instance: InstanceOf[Any]) -> dict[str, Any]:
         """Return names, sizes and cities, but not the costs."""

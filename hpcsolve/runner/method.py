@@ -205,6 +205,10 @@ def _limit(resources: Resources, stop: Collection[str]) -> dict[str, Any]:
 def _for_cities(tsp: Tsp, resources: Resources, stop: Collection[str]) -> Method:
     cities = counted(tsp.n, "city")
     keys = {"path": "open"} if tsp.precedences else {}
+    if tsp.windows is not None:
+        why = f'since {cities} have time windows; the cost is the sum of the legs, and objective = "finish" asks for ' \
+              "the earliest end"
+        return Method("held-karp", why, {}, _limit(resources, stop))
     sure, limit = _is_sure(tsp, keys, resources, stop), _limit(resources, stop)
     if tsp.precedences:
         why = f"since the file says which of {cities} come before others"

@@ -45,6 +45,9 @@ PROBLEMS: Mapping[str, tuple[Callable[[], Any], str, dict[str, Any]]] = {
     "path": (lambda: [[0, 1, 9], [9, 0, 1], [1, 9, 0]], "held-karp", {"path": "open"}),
     "paths": (lambda: [[0, 1, 9], [9, 0, 1], [1, 9, 0]], "held-karp", {
         "path": "open", "objective": "latency", "count": True, "best": 4}),
+    "windows": (lambda: uniform_tsp(11), "held-karp", {
+        "objective": "finish", "time_unit": "second", "windows": {
+            1: ("6:00", "9:00"), 4: ("7:10", "7:20", "0:05"), 7: ("6:30", None, 30), 9: (None, "8:00")}}),
     "infeasible": (lambda: [[0, 1, np.inf], [1, 0, np.inf], [np.inf, 1, 0]], "held-karp", {}),
     "ants": (lambda: uniform_tsp(30), "ant-colony",
              {"colonies": 3, "bound": False, "optimum": 100, "stop": {"iterations": 8}}),

@@ -15,7 +15,8 @@ from hpcsolve.errors import EnvironmentFault, InputError
 from tests.analysis.results import BATCH_COSTS, FRIENDS, PROBLEMS, changed, hostile
 
 DRAWN = {  # function -> the results that it draws
-    plot.plot_tour: {"tour", "path", "paths", "ants", "population"},
+    plot.plot_tour: {"tour", "path", "paths", "windows", "ants", "population"},
+    plot.plot_schedule: {"windows"},
     plot.plot_batch: {"batch"},
     plot.plot_tree: {"tree", "best tree", "exact tree", "tree of names"},
     plot.plot_distances: {"distances", "distances of names", "nearest"},
@@ -25,12 +26,13 @@ DRAWN = {  # function -> the results that it draws
     plot.plot_reductions: {"reductions", "reductions of names"},
     plot.plot_convergence: {"ants", "population", "best tree", "exact tree"},
     plot.plot_colonies: {"ants"},
-    plot.plot_layers: {"tour", "paths", "exact tree"},
+    plot.plot_layers: {"tour", "paths", "windows", "exact tree"},
     plot.plot_ranks: set(PROBLEMS),
 }
 OWN = {
     "batch": "plot_batch",
-    "tour": "plot_tour", "path": "plot_tour", "paths": "plot_tour", "ants": "plot_tour", "population": "plot_tour",
+    "tour": "plot_tour", "path": "plot_tour", "paths": "plot_tour", "windows": "plot_tour",
+    "ants": "plot_tour", "population": "plot_tour",
     "tree": "plot_tree",
     "best tree": "plot_tree", "exact tree": "plot_tree", "tree of names": "plot_tree",
     "distances": "plot_distances", "distances of names": "plot_distances", "nearest": "plot_voronoi",

@@ -87,6 +87,9 @@ def test_a_tour_with_time_windows_says_when_each_city_is_reached_and_left(tmp_pa
     assert (tour.cost, tour.tour.tolist()) == (8.5, [0, 2, 1])
     (rows,) = TOUR.rows(tour.contents)
     assert rows["departure"].tolist() == [0, 3.5, 6.5] and rows["arrival"].tolist()[1:] == [3.5, 4.5]
+    assert rows["begin"].tolist() == [0, 3.5, 5] and rows["earliest"].tolist() == [0, 0, 5]
+    assert rows["latest"].tolist() == [np.inf, 4, np.inf]
+    assert "stops:  from 0 to 8.5, with 0.5 waiting, 1.5 service" in TOUR.lines(tour.contents)
     np.save(tmp_path / "costs.npy", np.array([[0, 4, 7], [4, 0, 2], [7, 2, 0]]) / 2)
     assert verify_file(str(tmp_path / "tour.h5"), str(tmp_path / "costs.npy"))[1].passed
     with h5py.File(tmp_path / "tour.h5", "r+") as file:
@@ -95,14 +98,14 @@ def test_a_tour_with_time_windows_says_when_each_city_is_reached_and_left(tmp_pa
     assert verdict.passed is False and "/legs/departure does not follow from answer and instance" in verdict.reason
     path = hpcsolve.solve(np.array([[0, 4, 7], [4, 0, 2], [7, 2, 0]]) / 2, path="open", start=0, **keys)
     (rows,) = TOUR.rows(path.contents)
-    assert rows["departure"].tolist()[:2] == [0, 3.5] and rows["arrival"].tolist()[1:] == [3.5, 4.5]
+    assert rows["departure"].tolist() == [0, 3.5, 6.5] and rows["arrival"].tolist()[1:] == [3.5, 4.5]
     assert path.cost == 6.5, "the end is that of the service at the last city"
     (tmp_path / "open.csv").write_text("city,earliest,latest\n0,0,9\n1,5,4.5\n")
     with pytest.raises(InputError, match=r"open.csv:3: the window of city 1 is empty: 5 is after 4.5; earliest must"):
         hpcsolve.solve(np.ones((3, 3)) / 2, **keys)
     assert "departure" not in hpcsolve.solve(np.ones((3, 3)), **HERE).table("legs")
     (tmp_path / "open.csv").write_text("city,earliest,latest\n0,08:30,9:00\n")
-    with pytest.raises(InputError, match=r"open.csv:2: expected a time as a number, in the unit of the costs, found"):
+    with pytest.raises(InputError, match=r"open.csv:2: 08:30 is a time of day; set time-unit to what a unit of the"):
         hpcsolve.solve(np.ones((3, 3)), **keys)
 
 

@@ -14,9 +14,12 @@ import numpy as np
 import scipy.sparse
 
 from hpcsolve.formats import read, read_graph, read_tour
+from hpcsolve.formats.files import open_file
+from hpcsolve.formats.order_files import read_windows
 from hpcsolve.formats.vertex_lists import read_queries, read_terminals
 from hpcsolve.job import load_job
 from hpcsolve.problems.graph import from_edges
+from hpcsolve.problems.tsp import Tsp
 from hpcsolve.sweep import expand
 
 LATTICE = from_edges([0, 1, 2, 3], [1, 2, 3, 4], n=5, directed=False, labels=[1, 2, 3, 4, 5], name="lattice")
@@ -123,6 +126,10 @@ def _tsp_samples() -> list[Sample]:
         "full.atsp": full.replace("TYPE: TSP", "TYPE: ATSP"),
         "full.tsp": full,
         "upper.tsp": f"{upper}DISPLAY_DATA_SECTION{cities}EOF\n",
+        "windows.tsp": full.replace("TYPE: TSP", "SERVICE_TIME: 2\nTYPE: TSPTW").replace(
+            "EOF", "TIME_WINDOW_SECTION\n1 0 40\n2 3 9.5\n3 0 inf\n-1\nDEPOT_SECTION\n1\n-1\nEOF"),
+        "services.tsp": full.replace("TYPE: TSP", "TYPE: TSPTW").replace(
+            "EOF", "SERVICE_TIME_SECTION\n1 0\n2 1.25\nTIME_WINDOW_SECTION\n1 0 40\n2 3 9.5\n3 0 20\n"),
     }
     tables = {
         "commas.csv": "0,1.5,2\n3,0,4\n5,,0\n",
@@ -131,6 +138,10 @@ def _tsp_samples() -> list[Sample]:
         "blanks.txt": "0 1 2\n3 0 4\n5 inf 0\n",
         "names.csv": ",Oslo,Rome,Bonn\nOslo,0,1.5,2\nRome,3,0,4\nBonn,5,,0\n",
         "quotes.csv": '"Oslo","Rome","Bonn"\n"0","1.5","2"\n3,0,4\n5,"",0\n',
+    }
+    windows = {
+        "whole.tw": "3\n0 1 2\n3 0 4\n5 6 0\n0 99\n2 8\n7 20\n# by hand\n",
+        "decimals.txt": "# three\n 3\n0.0 1.5 2\n\n3 10 4.25\n5 6 0\n0 99\n2.125 8\n7 20 # late\n",
     }
     places = {
         "places.csv": "name,lat,lon\nWien,48.21,16.37\nGraz,47.07,15.44\nLinz,48.31,14.29\n",
@@ -145,6 +156,7 @@ def _tsp_samples() -> list[Sample]:
     return [
         *(Sample("tsplib", file, text.encode(), read) for file, text in texts.items()),
         *(Sample("text matrix", file, text.encode(), read) for file, text in tables.items()),
+        *(Sample("tsptw", file, text.encode(), read) for file, text in windows.items()),
         *(Sample("places", file, text.encode(), read) for file, text in places.items()),
         *(Sample("npy", file, _saved(array), read) for file, array in arrays.items()),
         Sample("tour", "t.tour", tour.encode(), read_tour),
@@ -192,11 +204,22 @@ def _beside_graphs() -> list[Sample]:
         "pairs.txt": "# from to\n1 2\n4 5\n",
         "pairs.p2p": "c pairs\np aux sp p2p 2\nq 1 2\nq 4 5\n",
     }
+    tables = {
+        "times.csv": "city,earliest,latest,service\n1,2,9.5,\n2,,20,1\n0,0,,0.5\n",
+        "clock.csv": "City;Earliest;Latest\n2;08:00;9:30:30\n0;7:15;\n",
+    }
     return [
         Sample("coordinates", "t.co", points, lambda path: read_graph(Path(path).parent / "beside.gr", path), graph),
+        *(Sample("windows", file, text.encode(), _windows) for file, text in tables.items()),
         *(Sample("queries", file, text.encode(), _found(read_queries)) for file, text in texts.items()),
         Sample("terminals", "houses.txt", b"# houses\n4\nc more\n1\n", _found(read_terminals)),
     ]
+
+
+def _windows(path: str) -> Any:
+    """Read the time windows of three cities, whose costs are in minutes with a decimal."""
+    cities = Tsp("three", np.array([[0, 10, 20], [30, 0, 40], [50, 60, 0]]), np.arange(3), 10)
+    return read_windows(open_file(path), cities, "minute")
 
 
 def _found(reader: Callable[[str], Any]) -> Callable[[str], Any]:

@@ -141,6 +141,8 @@ class TourSearch(Statement):
         tsp, parameters = self.problem, self.parameters
         if tsp.precedences:
             raise InputError(f'{tsp.name} says which cities come before others; solve it with algorithm = "held-karp"')
+        if tsp.windows is not None:
+            raise InputError(f'{tsp.name} has time windows; solve it with algorithm = "held-karp"')
         if parameters.alpha != 1:
             why = "other powers of pheromone would not be the same bits on every machine"
             raise InputError(f"ant-colony.alpha: only 1 is possible, since {why}; change beta instead")

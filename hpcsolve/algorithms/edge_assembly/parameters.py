@@ -169,6 +169,8 @@ def statement(tsp: Tsp, parameters: Parameters, to_check: bool) -> Assembly:
     """
     if tsp.precedences:
         raise InputError(f'{tsp.name} says which cities come before others; solve it with algorithm = "held-karp"')
+    if tsp.windows is not None:
+        raise InputError(f'{tsp.name} has time windows; solve it with algorithm = "held-karp"')
     if parameters.optimum is not None and not math.isfinite(parameters.optimum):
         raise InputError(f"edge-assembly.optimum: expected a finite number, got {parameters.optimum}")
     start, end = ends_of(tsp, parameters, "edge-assembly")

@@ -77,7 +77,10 @@ class Parameters(Table, frozen=True):
     windows
         For "finish" and "sum": a CSV table with the columns city, earliest, latest and optionally service. A traveller
         who arrives before `earliest` waits; service must begin by `latest`. The return to the first city must be by its
-        `latest`. In a "sum" neither waiting nor service counts.
+        `latest`. In a "sum" neither waiting nor service counts. They take the place of windows that the instance has.
+    time_unit
+        What a unit of the costs is, "second", "minute" or "hour". With it times of `windows` may be times of day, such
+        as 08:00, which count from midnight, and so are the times of the answer.
     before
         Pairs [[a, b], ...] of cities: a comes before b.
     position
@@ -121,6 +124,7 @@ class Parameters(Table, frozen=True):
     weights: list[Annotated[int, msgspec.Meta(ge=0, le=LARGEST_WEIGHT)]] | None = None
     costs: str | None = None
     windows: str | None = None
+    time_unit: Literal["second", "minute", "hour"] | None = None
     before: list[tuple[City, City]] = msgspec.field(default_factory=list)
     position: list[tuple[City, Place]] = msgspec.field(default_factory=list)
     not_position: list[tuple[City, Place]] = msgspec.field(default_factory=list)
@@ -309,7 +313,9 @@ def _asked(tsp: Tsp, parameters: Parameters, files: Mapping[str, InputFile]) -> 
             raise InputError(f"held-karp.weights: {what}")
         weights = np.array(parameters.weights, np.int64)
     costs = read_leg_costs(files["costs"], tsp, count) if "costs" in files else None
-    windows = _windows(tsp, files["windows"]) if "windows" in files else None
+    windows = read_windows(files["windows"], tsp, parameters.time_unit) if "windows" in files else tsp.windows
+    if windows is not None:
+        _require_small_times(tsp, windows)
     if tsp.precedences and parameters.path == "cycle" and parameters.start is None:
         raise InputError('held-karp.path: the instance says which cities come before others, so a cycle needs a first '
                          'city; set start, or path = "open"')
@@ -329,7 +335,10 @@ def _asked(tsp: Tsp, parameters: Parameters, files: Mapping[str, InputFile]) -> 
 
 def _refuse_combinations(tsp: Tsp, parameters: Parameters) -> None:
     """Refuse keys that do not go with the objective or the layout, and an objective without the keys that it needs."""
-    objective = parameters.objective
+    objective, windows = parameters.objective, parameters.windows is not None or tsp.windows is not None
+    if tsp.windows is not None and objective not in ("sum", "finish"):
+        raise InputError(f'held-karp.objective: the instance has time windows, which go with "sum" and "finish" alone; '
+                         f'this job has "{objective}"')
     needs = {"weights": ("latency", "position"), "costs": ("position",), "windows": ("finish", "sum")}
     for key, objectives in needs.items():
         if getattr(parameters, key) is not None and objective not in objectives:
@@ -337,14 +346,16 @@ def _refuse_combinations(tsp: Tsp, parameters: Parameters) -> None:
             raise InputError(f'held-karp.{key}: only objective = {wanted} takes it; this job has "{objective}"')
     if objective == "position" and (parameters.weights is None) == (parameters.costs is None):
         raise InputError('held-karp.objective: "position" needs one of weights (one for each leg) and costs (a file)')
-    if objective == "finish" and parameters.windows is None:
+    if objective == "finish" and not windows:
         raise InputError('held-karp.objective: "finish" needs windows, a CSV table of time windows')
+    if parameters.time_unit is not None and not windows:
+        raise InputError("held-karp.time-unit: there are no time windows; remove time-unit, or set windows")
     if objective == "finish" and parameters.arcs:
         raise InputError('held-karp.arcs: objective = "finish" does not take it, since the rest of a tour depends on '
                          "the time; remove arcs")
     wider = {"method": parameters.method == "lattice", "layout": parameters.layout != "planes",
              "count": parameters.count, "best": parameters.best > 1, "arcs": parameters.arcs}
-    if objective == "sum" and parameters.windows is not None and any(wider.values()):
+    if objective == "sum" and windows and any(wider.values()):
         keys = " and ".join(key for key, given in wider.items() if given)
         raise InputError('held-karp.windows: a "sum" with time windows is solved by bounds alone, for one tour; '
                          f"remove {keys}")
@@ -358,13 +369,11 @@ def _refuse_combinations(tsp: Tsp, parameters: Parameters) -> None:
         raise InputError(f'held-karp.layout: "compact" does not go with {other}; remove layout')
 
 
-def _windows(tsp: Tsp, file: InputFile) -> Windows:
-    """Return the time windows of a file, whose sums with the costs fit 62 bits."""
+def _require_small_times(tsp: Tsp, windows: Windows) -> None:
+    """Check that costs can be times, whose sums with the windows fit 62 bits."""
     allowed = tsp.cost != NO_ARC
     if (tsp.cost[allowed] < 0).any():
         raise InputError("held-karp.windows: a cost is negative; travelling times must be at least 0")
-    windows = read_windows(file, tsp)
     total = sum(map(int, windows.service)) + max(map(int, windows.earliest))
     if total + int(tsp.cost[allowed].max(initial=0)) * tsp.n > LARGEST_SUM:
         raise InputError("held-karp.windows: the times are so large that their sum may overflow 62 bits")
-    return windows

@@ -1,0 +1,93 @@
+"""When a tour with time windows is where: from the columns of a result file, in scaled integers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsolve.answers.contents import Contents, Dataset
+from hpcsolve.formats.tables import decimal
+from hpcsolve.problems.clock import UNITS, clock_text
+from hpcsolve.problems.rounding import LARGEST_SUM
+
+_NEVER = f"; {LARGEST_SUM} stands for a window that never ends"
+WINDOWS = {
+    "earliest": Dataset("int64", "Time before which the service at a city does not begin, times /instance/scale",
+                        "city", scaled=True),
+    "latest": Dataset("int64", f"Time by which the service at a city begins, times /instance/scale{_NEVER}", "city",
+                      scaled=True),
+    "service": Dataset("int64", "How long the service at a city takes, times /instance/scale", "city", scaled=True),
+}
+"""The group `/windows`."""
+
+
+@dataclass(frozen=True, eq=False)
+class Schedule:
+    """The stops of a tour in their order, of a cycle with the return to the first city, in scaled integers.
+
+    Attributes
+    ----------
+    city
+        Shape (stops,): positions of the cities.
+    arrival, begin, departure
+        Shape (stops,): when the traveller arrives, when the service begins, and when it ends.
+    earliest, latest
+        Shape (stops,): the windows. At the return only the end of the window counts, and there is no service.
+    """
+
+    city: NDArray[np.int64]
+    arrival: NDArray[np.int64]
+    begin: NDArray[np.int64]
+    departure: NDArray[np.int64]
+    earliest: NDArray[np.int64]
+    latest: NDArray[np.int64]
+
+    @property
+    def waiting(self) -> NDArray[np.int64]:
+        """How long the traveller waits at each stop. The tour begins when the first window does."""
+        return self.begin - self.arrival
+
+
+def schedule_in(contents: Contents) -> Schedule | None:
+    """Return the schedule of a result's tour, or None if the result has no time windows, or columns that do not fit."""
+    columns = [contents.value("legs", name) for name in ("cost", "departure")]
+    windows = [contents.value("windows", name) for name in WINDOWS]
+    tour = contents.value("solution", "tour")
+    if tour is None or any(column is None for column in (*columns, *windows)):
+        return None
+    order = np.asarray(tour).astype(np.int64)
+    costs, left = (np.asarray(column).astype(np.int64) for column in columns)
+    earliest, latest, service = (np.asarray(column).astype(np.int64) for column in windows)
+    n = len(order)
+    sizes = {len(order), len(earliest), len(latest), len(service)}
+    if sizes != {n} or n < 1 or not len(costs) == len(left) in (n - 1, n) or not ((order >= 0) & (order < n)).all():
+        return None
+    closed = len(costs) == n and n > 1
+    city = np.append(order, order[:1]) if closed else order
+    begin = np.append(left, 0)[: len(city)] - service[city]
+    arrival = np.concatenate([earliest[order[:1]], left + costs])[: len(city)]
+    last = arrival[-1] if closed else max(int(arrival[-1]), int(earliest[city[-1]]))
+    begin[-1] = last
+    departure = begin + service[city]
+    departure[-1] = last if closed else departure[-1]
+    first = np.append(earliest[order], 0) if closed else earliest[order]
+    return Schedule(city, arrival, begin, departure, first, latest[city])
+
+
+def time_text(contents: Contents, scaled: int) -> str:
+    """Return a time of a result as a time of day if the job says what a unit of the costs is, else as a number."""
+    unit = contents.keys.get("time-unit")
+    if isinstance(unit, str) and unit in UNITS:
+        return clock_text(scaled, unit, contents.scale)
+    return decimal(scaled, contents.scale)
+
+
+def schedule_line(contents: Contents, schedule: Schedule) -> str:
+    """Return when a tour begins and ends, and how much of it is waiting and service."""
+    spent = [(int(times.sum()), what) for times, what in (
+        (schedule.waiting, "waiting"), (schedule.departure - schedule.begin, "service"))]
+    within = ", ".join(f"{time_text(contents, time)} {what}" for time, what in spent if time)
+    begin, end = (time_text(contents, int(time)) for time in (schedule.arrival[0], schedule.departure[-1]))
+    return f"from {begin} to {end}" + (f", with {within}" if within else ", without waiting")

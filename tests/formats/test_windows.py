@@ -1,0 +1,118 @@
+"""Time windows beside an instance: tables, DataFrames, mappings and lists, with numbers and times of day."""
+
+from datetime import datetime, time, timedelta
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given
+from hypothesis import strategies as st
+
+import hpcsolve
+from hpcsolve.answers.tour import TOUR
+from hpcsolve.errors import InputError
+from hpcsolve.formats.files import InputFile
+from hpcsolve.formats.order_files import read_windows, windows_given
+from hpcsolve.problems.clock import UNITS, clock_seconds, clock_text, scaled_clock
+from hpcsolve.problems.rounding import LARGEST_SUM
+from hpcsolve.problems.tsp import from_costs, from_matrix
+
+TSP = from_matrix([[0, 1.5, 2], [3, 0, 4], [5, 6, 0]], city_names=["Inn", "Mill", "Well"])
+"""Scale 10."""
+
+
+def times_of(windows):
+    return [windows.earliest.tolist(), windows.latest.tolist(), windows.service.tolist()]
+
+
+def table(text, unit=None):
+    return times_of(read_windows(InputFile("w.csv", text.encode(), ""), TSP, unit))
+
+
+@given(st.integers(0, 99 * 3600), st.sampled_from(sorted(UNITS)))
+def test_times_of_day_are_read_as_they_are_written(seconds, unit):
+    text = f"{seconds // 3600}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
+    assert clock_seconds(text) == seconds
+    scaled = scaled_clock(seconds, unit, 36)
+    exact = Fraction(seconds * 36, UNITS[unit])
+    assert scaled == (exact if exact.denominator == 1 else None)
+    if scaled is not None:
+        assert clock_seconds(clock_text(scaled, unit, 36)) == seconds
+
+
+@pytest.mark.parametrize("text", ["8", "8:0", "8:60", "8:00:60", "-8:00", "8:00 pm", "1234:00", "08.00", "",
+                                  "8:00:00:0", "\u0668:00"])
+def test_what_is_no_time_of_day(text):
+    assert clock_seconds(text) is None
+
+
+def test_a_table_with_times_of_day():
+    text = "city,earliest,latest,service\nMill,08:00,8:30:30,0:15\n2,7.5,,2\n"
+    assert table(text, "minute") == [[0, 4800, 75], [LARGEST_SUM, 5105, LARGEST_SUM], [0, 150, 20]]
+    assert table(text.replace("8:30:30", "9:00").replace("0:15", "0:30"), "hour")[1][1] == 90
+    assert table(text, "second")[0][1] == 288000
+
+
+@pytest.mark.parametrize(("cell", "unit", "message"), [
+    ("08:00", None, r'w.csv:2: 08:00 is a time of day; set time-unit to what a unit of the costs is \("second", "minu'),
+    ("08:00:20", "minute", "w.csv:2: 08:00:20 is no number of minutes with 1 decimals, as the costs have"),
+    ("8:00 am", "minute", "w.csv:2: expected a time as a number, in the unit of the costs, found '8:00 am'"),
+    ("24:00", "minute", "w.csv:2: the window of city Mill is empty: 24:00 is after 10:00"),
+])
+def test_times_of_day_that_are_refused(cell, unit, message):
+    with pytest.raises(InputError, match=message):
+        table(f"city,earliest,latest\nMill,{cell},10:00\n", unit)
+
+
+def test_what_programs_give():
+    expected = [[0, 25, 0], [990, 80, 200], [0, 0, 5]]
+    rows = [(0, 99, 0), (2.5, 8, None), (0, 20.0, 0.5)]
+    for given_windows in (rows, [list(row) for row in rows], np.array([[0, 99, 0], [2.5, 8, np.nan], [0, 20, 0.5]]),
+                          dict(enumerate(rows)), dict(zip(TSP.city_names, rows))):
+        assert times_of(windows_given(given_windows, TSP)) == expected
+    assert times_of(windows_given({"Mill": (0.1 + 0.2, 3)}, TSP))[0] == [0, 3, 0], "noise of floats"
+    clock = {"Mill": (time(8), "9:15", timedelta(minutes=10)), "Inn": ("7:00", float("inf"))}
+    assert times_of(windows_given(clock, TSP, "minute")) == [[4200, 4800, 0], [LARGEST_SUM, 5550, LARGEST_SUM],
+                                                             [0, 100, 0]]
+
+
+def test_data_frames():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"Latest": [8, None], "Earliest": [2.5, 1], "city": ["Mill", "Inn"]})
+    expected = [[10, 25, 0], [LARGEST_SUM, 80, LARGEST_SUM], [0, 0, 0]]
+    assert times_of(windows_given(frame, TSP)) == expected
+    assert times_of(windows_given(frame.set_index("city"), TSP)) == expected
+    assert times_of(windows_given(frame.assign(city=[1, 0]), TSP)) == expected
+
+
+@pytest.mark.parametrize(("given_windows", "message"), [
+    (7, "windows: expected a DataFrame, a mapping from cities"), ([1, 2, 3], "windows: expected a DataFrame"),
+    ([(1, 2)], r"windows: expected \(earliest, latest\) or .* for each of 3 cities, got 1 rows of 2"),
+    ({"Mill": (1,)}, "windows: expected .* got 1 rows of 1"), ({"Mill": (2, 1)}, "windows:2: the window of city Mill"),
+    ({"Hill": (1, 2)}, "windows:2: three has no city|windows:2: .* has no city 'Hill'"),
+    ({"Mill": (0.25, 1)}, "windows:2: '0.25' is not a time of at least 0 with the costs' number of decimals"),
+    ({"Mill": (datetime(2026, 1, 5, 8), 9)}, "windows:2: expected a time as a number"),
+    ({"Mill": (True, 9)}, "windows:2: expected a time as a number"),
+])
+def test_what_programs_may_not_give(given_windows, message):
+    with pytest.raises(InputError, match=message):
+        windows_given(given_windows, TSP)
+
+
+def test_windows_in_memory_are_part_of_the_instance(tmp_path):
+    costs = np.array([[0, 15, 20], [30, 0, 40], [50, 60, 0]])
+    keys = {"objective": "finish", "device": "cpu", "threads": 1}
+    windows = {1: ("8:00", "9:00", "0:10"), 2: ("7:00", "7:40")}
+    result = hpcsolve.solve(costs, windows=windows, time_unit="minute", output=tmp_path / "out.h5", **keys)
+    assert result.tour.tolist() == [0, 2, 1] and result.cost == 8 * 60 + 10 + 30
+    assert result.table("windows")["earliest"].tolist() == [0, 480, 420]
+    np.save(tmp_path / "costs.npy", costs)
+    again = hpcsolve.solve(tmp_path / "costs.npy", windows=windows, time_unit="minute", **keys)
+    assert again.cost == result.cost
+    assert "stops:  from 00:00 to 08:40, with 06:40 waiting, 00:10 service" in list(TOUR.lines(again.contents))
+    with pytest.raises(InputError, match="windows: only cities have time windows"):
+        hpcsolve.solve(scipy.sparse.coo_matrix(costs), windows=windows, sources=[0], device="cpu")
+    with pytest.raises(InputError, match=r"time-unit: there are no time windows; remove time-unit"):
+        hpcsolve.solve(costs, "held-karp", time_unit="minute", device="cpu")
+    assert from_costs(costs, "plain").windows is None
