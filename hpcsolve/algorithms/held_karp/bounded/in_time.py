@@ -10,8 +10,6 @@ from hpcsolve.problems.tsp import NO_ARC
 
 WIDTHS = (100, 800, 6400)
 """Widths of one search after another, until one finds an order."""
-PIECE = 2048
-"""Extensions of states that are tested at a time."""
 
 
 class InTime:
@@ -80,11 +78,11 @@ class InTime:
               there: NDArray[np.int64], width: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the first `width` of the sorted extensions after which all other cities can be reached in time."""
         m, kept, known = self.problem.cities, list[int](), set[bytes]()
-        for begin in range(0, len(state), PIECE):
-            some, to = state[begin : begin + PIECE], city[begin : begin + PIECE]
+        for begin in range(0, len(state), width):
+            some, to = state[begin : begin + width], city[begin : begin + width]
             left = ~seen[some]
             left[np.arange(len(to)), to] = False
-            late = there[begin : begin + PIECE, None] + self.shortest[to, :m] > self.problem.latest[:m]
+            late = there[begin : begin + width, None] + self.shortest[to, :m] > self.problem.latest[:m]
             names = np.packbits(left, axis=1)
             for k in np.flatnonzero(~(left & late).any(axis=1)).tolist():
                 name = names[k].tobytes() + bytes([int(to[k])])
