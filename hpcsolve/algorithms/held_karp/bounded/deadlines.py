@@ -99,6 +99,10 @@ class Departures(BoundTables):
         """Return when the windows begin."""
         return self.buffers["earliest"]
 
+    def within(self, needed: NDArray[np.int64], city: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the times needed, none later than the end of the city's window."""
+        return np.minimum(needed, self.timed.latest[city])
+
     def due_times(self) -> NDArray[np.int64]:
         """Return the end of each city's window less the shortest time to it; there is no limit for a city itself."""
         due = self.timed.latest[:-1] - self.shortest[:-1, :-1]

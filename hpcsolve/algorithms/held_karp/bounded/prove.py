@@ -15,6 +15,7 @@ import numpy as np
 
 from hpcsolve.algorithms.base import Report, silent
 from hpcsolve.algorithms.held_karp.bounded.devices import Devices
+from hpcsolve.algorithms.held_karp.bounded.in_time import InTime
 from hpcsolve.algorithms.held_karp.bounded.layers import Expander, Scratch
 from hpcsolve.algorithms.held_karp.bounded.places import PlaceCosts, Potentials
 from hpcsolve.algorithms.held_karp.bounded.relaxation import (
@@ -35,6 +36,8 @@ from hpcsolve.algorithms.held_karp.bounded.search import (
     search,
 )
 from hpcsolve.algorithms.held_karp.bounded.tighten import STEP, Improver, Incumbent, Tightener, no_incumbent
+from hpcsolve.algorithms.held_karp.bounded.timed import TimedRelaxation, timed_scale
+from hpcsolve.algorithms.held_karp.bounded.windows import TimedOrders
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints, Wish, agreed
 from hpcsolve.checkpoint.saved import Saved
 from hpcsolve.checkpoint.store import State, part
@@ -113,6 +116,8 @@ class Prover:
         Slots of one level after another.
     rounds
         Rounds of the subgradient method in a level, three times as many in the first.
+    words
+        Words of a key, by default as few as the cities need.
     level, width, states
         Levels that are done, the width of the present search, and the states of all searches so far.
     first_upper
@@ -128,7 +133,7 @@ class Prover:
         the first ones.
     """
 
-    problem: PlaceCosts
+    problem: PlaceCosts | TimedOrders
     device: Device
     comm: Comm
     budget: Budget
@@ -139,6 +144,7 @@ class Prover:
     watch: Watch | None = None
     levels: tuple[int, ...] = LEVELS
     rounds: int = ROUNDS
+    words: int | None = None
     level: int = 0
     width: int = FIRST_WIDTH
     states: int = 0
@@ -170,14 +176,24 @@ class Prover:
     def run(self) -> Proof:
         """Return what is proven. Collective."""
         problem, saved = self.problem, self._watch.checkpoints.saved
-        improver, best = Improver(problem, self.devices), no_incumbent(problem)
+        improver: Improver | InTime
+        relaxation: Relaxation | TimedRelaxation
+        if isinstance(problem, TimedOrders):
+            improver = InTime(problem)
+            lower, above = improver.extremes()
+            best = Incumbent(above, None, lower)
+        else:
+            improver, best = Improver(problem, self.devices), no_incumbent(problem)
         if saved is None:
             best.offer(self.assembled(0) or improver.from_nothing())
             self.note(f"first order: {best.upper}" if best.order else "no order yet")
-        halved = problem.halved() if problem.reversible and problem.cities > 2 else problem
         self.first_upper = saved.integer("first", -LARGEST_SUM, best.upper) if saved else best.upper
-        relaxation = Relaxation(halved, self.devices, scale_for(problem, self.first_upper), self.deal)
-        self.bounds = Tightener(halved, relaxation, improver, best, goes_on=self._in_rounds)
+        if isinstance(problem, TimedOrders):
+            relaxation = TimedRelaxation(problem, self.devices, timed_scale(problem, self.first_upper))
+        else:
+            halved = problem.halved() if problem.reversible and problem.cities > 2 else problem
+            relaxation = Relaxation(halved, self.devices, scale_for(problem, self.first_upper), self.deal)
+        self.bounds = Tightener(relaxation.problem, relaxation, improver, best, goes_on=self._in_rounds)
         if self.values is not None:
             self.bounds.multiplier = self.values.multipliers(relaxation.scale)
             best.raise_lower(self.values.bound)
@@ -237,7 +253,7 @@ class Prover:
         limit = self.bounds.limit(margin)
         begun = None
         if saved is not None and saved.integer("layers", most=self.problem.cities):
-            expander = Expander(self.bounds.relaxation, limit, self.comm, self.scratch)
+            expander = Expander(self.bounds.relaxation, limit, self.comm, self.scratch, self.words)
             begun = saved_layers(saved, expander)
             expander.close()
 
@@ -247,7 +263,8 @@ class Prover:
             return self._goes_on(None if margin else found)  # layers of another limit are of no use
 
         relaxation = self.bounds.relaxation
-        self.last = search(relaxation, limit, self.width, self.budget, self.comm, self.scratch, reached, begun)
+        self.last = search(relaxation, limit, self.width, self.budget, self.comm, self.scratch, reached, begun,
+                           self.words)
         self.states += self.last.states
 
     def _in_rounds(self) -> bool:
@@ -273,7 +290,8 @@ class Prover:
         self.bounds.level(count, rounds, step)
         if self.bounds.infeasible or self._watch.ended:
             return self.bounds.infeasible
-        found = search(self.bounds.relaxation, self.bounds.limit(), BEAM, self.budget, self.comm, self.scratch)
+        found = search(self.bounds.relaxation, self.bounds.limit(), BEAM, self.budget, self.comm, self.scratch,
+                       words=self.words)
         self.states += found.states
         self._offer(found)
         left = self.bounds.fix()

@@ -99,7 +99,7 @@ def wishes_for(distance: NDArray[np.int64]) -> NDArray[np.int64]:
     return wishes
 
 
-def learn_wishes(wishes: NDArray[np.int64], problem: PlaceCosts, path: list[int]) -> None:
+def learn_wishes(wishes: NDArray[np.int64], problem: Orders, path: list[int]) -> None:
     """Raise the wishes of the cities between two visits of a relaxed tour to one city to remember that city.
 
     The second visit may also be one to a city that must come before it.
@@ -301,6 +301,9 @@ class Bounds(Protocol):
         The cost is `NO_PATH` or more where there is no such order.
         """
 
+    def within(self, needed: NDArray[np.int64], city: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the values needed at some cities as far as the windows of these allow."""
+
     def first_values(self, limit: int) -> NDArray[np.unsignedinteger]:
         """Return the value of the state with each city alone, the largest number where its bound exceeds the limit."""
 
@@ -411,6 +414,10 @@ class BoundTables(ABC):
         """Return the values of the orders that end with these states' values and cities, and the states' values."""
         return values.astype(np.int64) + self.last_costs()[last], values.astype(np.int64)
 
+    def within(self, needed: NDArray[np.int64], city: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the values needed: there are no windows."""
+        return needed
+
     def first_values(self, limit: int) -> NDArray[np.uint32]:
         """Return the value of the state with each city alone, the largest number where its bound exceeds the limit."""
         values = np.maximum(self.first_costs().download(), self.earliest().download())
@@ -506,6 +513,7 @@ class Relaxation(BoundTables):
         As in `Relaxed`, for the multipliers of the last `solve`.
     """
 
+    problem: PlaceCosts
     range_step = 0
 
     def __init__(self, problem: PlaceCosts, devices: Devices, scale: int, deal: Deal | None = None) -> None:
@@ -542,6 +550,18 @@ class Relaxation(BoundTables):
     def earliest(self) -> Buffer:
         """Return zeros: there are no windows."""
         return self.buffers["least"]
+
+    def first_wishes(self) -> NDArray[np.int64]:
+        """Return the first wishes: for the nearest cities."""
+        return first_wishes(self.problem)
+
+    def first_multiplier(self) -> NDArray[np.int64]:
+        """Return the first multipliers: none."""
+        return np.zeros(self.cities, np.int64)
+
+    def slots_for(self, count: int) -> int:
+        """Return how many slots a level of `count` slots has: all of them."""
+        return count
 
     def solve(self, multiplier: NDArray[np.int64]) -> Relaxed:
         """Compute all bounds for these multipliers, and return a cheapest relaxed tour. Collective.

@@ -21,15 +21,17 @@ from numpy.typing import NDArray
 from hpcsolve.algorithms import edge_assembly
 from hpcsolve.algorithms.base import StopCriteria, silent
 from hpcsolve.algorithms.held_karp.bounded.devices import Devices
+from hpcsolve.algorithms.held_karp.bounded.in_time import InTime
 from hpcsolve.algorithms.held_karp.bounded.layers import masks_of
 from hpcsolve.algorithms.held_karp.bounded.places import PlaceCosts, Potentials, chain_bound, complete_costs
 from hpcsolve.algorithms.held_karp.bounded.relaxation import (
+    Orders,
     Relaxation,
     colours,
-    first_wishes,
     learn_wishes,
     make_slots,
 )
+from hpcsolve.algorithms.held_karp.bounded.timed import TimedRelaxation
 from hpcsolve.algorithms.held_karp.problem import OrderProblem
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints, without_writer
 from hpcsolve.errors import InputError
@@ -112,9 +114,9 @@ class Tightener:
         the bounds are those of the last round.
     """
 
-    problem: PlaceCosts
-    relaxation: Relaxation
-    improver: Improver
+    problem: Orders
+    relaxation: Relaxation | TimedRelaxation
+    improver: Improver | InTime
     best: Incumbent
     wishes: NDArray[np.int64] = field(init=False)
     colours: NDArray[np.int64] | None = None
@@ -124,9 +126,9 @@ class Tightener:
     goes_on: Callable[[], bool] = lambda: True
 
     def __post_init__(self) -> None:
-        """Begin without multipliers, and with wishes for near cities."""
-        self.wishes = first_wishes(self.problem)
-        self.multiplier = np.zeros(self.problem.cities, np.int64)
+        """Begin with the relaxation's first multipliers, and with wishes for near cities."""
+        self.wishes = self.relaxation.first_wishes()
+        self.multiplier = self.relaxation.first_multiplier()
 
     def level(self, count: int, rounds: int, step: int) -> bool:
         """Choose memories of `count` slots anew and improve the multipliers. Return whether a better order was found.
@@ -141,7 +143,7 @@ class Tightener:
         InputError
             Even without multipliers the costs are too far apart for 31 bits.
         """
-        before, scale = self.best.upper, self.relaxation.scale
+        before, scale, count = self.best.upper, self.relaxation.scale, self.relaxation.slots_for(count)
         self.colours = colours(self.wishes, count, self.colours)
         self.relaxation.remember(make_slots(self.problem, self.wishes, self.colours, count))
         top, kept, since = None, self.multiplier, 0
@@ -168,7 +170,7 @@ class Tightener:
                 break
             learn_wishes(self.wishes, self.problem, relaxed.path)
             if number % REPAIR_EVERY == REPAIR_EVERY - 1:
-                self.best.offer(self.improver.improve([repaired(self.problem, relaxed.path)]))
+                self.best.offer(self.improver.from_relaxed(relaxed.path))
             if number % looks == looks - 1 and not self.goes_on():
                 self.multiplier = kept
                 return self.best.upper < before
@@ -237,6 +239,10 @@ class Improver:
         values.free()
         value = self.problem.value(best)
         return None if value is None else (value, best)
+
+    def from_relaxed(self, path: list[int]) -> tuple[int, list[int]] | None:
+        """Return the value and the order that is made of a relaxed tour, or None if that breaks a constraint."""
+        return self.improve([repaired(self.problem, path)])
 
     def from_nothing(self) -> tuple[int, list[int]] | None:
         """Return the best of several orders that begin with different cities, each kicked and improved repeatedly."""

@@ -24,6 +24,7 @@ from hpcsolve.algorithms.held_karp.bounded.relaxation import (
     TILE,
     Relaxed,
     Slots,
+    wishes_for,
 )
 from hpcsolve.algorithms.held_karp.bounded.windows import NEVER, TimedOrders, shortest_times
 from hpcsolve.device.base import Argument, Buffer, Device
@@ -38,6 +39,14 @@ ROWS = 5000
 """Rows to aim at. There are more where a step of one unit of time, or of the shortest arc's time, needs more."""
 MOST_ROWS = 50_000
 """Rows at which steps become longer than the shortest arc, which then needs more passes."""
+MOST_WORK = 1 << 27
+"""The most min-adds of a round, where that allows `FEWEST` slots."""
+FEWEST = 5
+"""The fewest slots: on a GPU a register has as many values as they have sets."""
+LARGEST_VALUE = 1 << 26
+"""The reduced cost that a tour of the first upper bound may have."""
+COST = 2**32 - 1
+"""The bits of a label that are its cost. Those above are its time."""
 LONGEST_WALK = 4
 """The most cities of a relaxed tour that is followed, for each city of the problem."""
 
@@ -173,14 +182,33 @@ class TimedRelaxation:
         self.sound = False
         self.buffers: dict[str, Buffer] = {}
 
+    def first_wishes(self) -> NDArray[np.int64]:
+        """Return the first wishes: for the nearest cities that may come before or after."""
+        time, before = self.problem.time[:-1, :-1], self.problem.before
+        near = np.where((time == NO_ARC) | (time.T == NO_ARC), NO_ARC // 4, time // 2 + time.T // 2)
+        wishes = wishes_for(near)
+        wishes[before | before.T] = 0
+        return wishes
+
+    def first_multiplier(self) -> NDArray[np.int64]:
+        """Return the first multipliers: what reduced rows and then reduced columns take off."""
+        rows = self.scaled.min(axis=1)
+        rows[-1] = 0
+        columns = (self.scaled - rows[:, None]).min(axis=0)
+        return np.where(columns + rows < NO_SCALED_ARC, columns + rows, 0)[:-1]
+
+    def slots_for(self, count: int) -> int:
+        """Return how many slots a level of `count` slots has: fewer where windows are so wide that rounds take long."""
+        arcs = (self.scaled[:-1, :-1] != NO_SCALED_ARC).sum(axis=1)
+        work = int((arcs * ((self.latest - self.earliest) // self._step()[0] + 1)).sum())
+        return next(slots for slots in range(count, 0, -1) if slots == FEWEST or work << slots - 1 <= MOST_WORK)
+
     def remember(self, slots: Slots) -> None:
         """Take these memories. The bounds are undefined until the next `solve`."""
         m = self.problem.cities
         self.close()
         self.slots, self.arcs, self.time = slots, self.scaled[:m, :m] != NO_SCALED_ARC, self.problem.time[:m, :m]
-        shortest = int(self.time[self.arcs].min(initial=NO_PATH))
-        length = int((self.latest - self.earliest + 1).sum())
-        self.step = max(1, length // MOST_ROWS, min(shortest, length // ROWS))
+        self.step, shortest, length = self._step()
         _, group = connected_components(csr_array(self.arcs & (self.time < self.step)), directed=False)
         sizes = np.bincount(group)
         self.passes = int(sizes.max()) // 2 * 2  # an even number, so that the last pass fills the table
@@ -244,7 +272,7 @@ class TimedRelaxation:
     def fix(self, limit: int) -> int:
         """Remove arcs and ends of windows that no relaxed tour of reduced cost `limit` or less has.
 
-        The bounds must be those of the last `solve`. They are valid for what is left.
+        The bounds must be those of the last `solve`, and are undefined until the next one.
 
         Returns
         -------
@@ -274,6 +302,8 @@ class TimedRelaxation:
                 buffer.free()
         past.close()
         table.free()
+        assert self.slots is not None
+        self.remember(self.slots)
         return int((self.scaled[:m, :m] != NO_SCALED_ARC).sum())
 
     def open_arcs(self) -> NDArray[np.bool_]:
@@ -292,10 +322,14 @@ class TimedRelaxation:
 
         The cost is `NO_PATH` or more where the depot is not reached in time.
         """
-        cost, time = (part.astype(np.int64) for part in (values & np.uint64(0xFFFFFFFF), values >> np.uint64(32)))
+        cost, time = (part.astype(np.int64) for part in (values & np.uint64(COST), values >> np.uint64(32)))
         end = self.reduced[last, -1]
         latest = np.where(end == NO_SCALED_ARC, -1, self.problem.latest[-1] - self.problem.time[last, -1])
-        return np.where(time <= latest, cost + end, NO_PATH), (np.minimum(latest, NO_PATH) << 32) + cost
+        return np.where(time <= latest, cost + end, NO_PATH), (np.minimum(latest, self.latest[last]) << 32) + cost
+
+    def within(self, needed: NDArray[np.int64], city: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the labels needed at some cities, none later than the end of the city's window."""
+        return (np.minimum(needed >> 32, self.latest[city]) << 32) + (needed & COST)
 
     def first_values(self, limit: int) -> NDArray[np.uint64]:
         """Return the label of each city alone, the largest number where it cannot be the first one."""
@@ -329,6 +363,13 @@ class TimedRelaxation:
             buffer.free()
         self.buffers.clear()
 
+    def _step(self) -> tuple[int, int, int]:
+        """Return the units of time in a step, the time of the shortest arc, and the sum of the windows' lengths."""
+        time = self.problem.time[:-1, :-1]
+        shortest = int(time[self.scaled[:-1, :-1] != NO_SCALED_ARC].min(initial=NO_PATH))
+        length = int((self.latest - self.earliest + 1).sum())
+        return max(1, length // MOST_ROWS, min(shortest, length // ROWS)), shortest, length
+
     @property
     def _count(self) -> int:
         assert self.slots is not None
@@ -348,3 +389,9 @@ class TimedRelaxation:
         direction.relax(reduced, ends, self.small, self.passes, parts, memory=self._memory(barred),
                         tables={"table": table, "spare": self.buffers["spare"], "least": least})
         return int(least.download()[0]) >= LARGEST_ARC
+
+
+def timed_scale(problem: TimedOrders, upper: int) -> int:
+    """Return the scale that leaves reduced costs far from where sums wrap, at least 1."""
+    largest = int(np.abs(problem.cost[problem.time != NO_ARC]).max(initial=1))
+    return max(1, min(4096, LARGEST_VALUE // max(1, upper), LARGEST_VALUE // max(1, largest)))
