@@ -10,12 +10,13 @@ from hpcsolve.problems.tsp import NO_ARC
 
 WIDTHS = (100, 800, 6400)
 """Widths of one search after another, until one finds an order."""
-PIECE = 2048
-"""Extensions of states that are tested at a time."""
 
 
 class InTime:
     """Finds and takes orders of one problem. It has the interface of `Improver`."""
+
+    improves = False
+    """Whether `improve` makes orders better."""
 
     def __init__(self, problem: TimedOrders) -> None:
         self.problem, self.shortest = problem, shortest_times(problem)
@@ -50,18 +51,18 @@ class InTime:
         own, m = self.problem, self.problem.cities
         time = np.where(own.time == NO_ARC, NEVER, own.time)
         seen, last, now = np.zeros((1, m), bool), np.array([m]), np.zeros(1, np.int64)
+        missing, comes_before = own.before.sum(axis=1, dtype=np.int16)[None], own.before.T.astype(np.int16)
         steps: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
         for place in range(1, m + 1):
             there = np.maximum(now[:, None] + time[last, :m], own.earliest[:m])
-            waits = (~seen).astype(np.float32) @ own.before.T.astype(np.float32) > 0  # exact: small counts
-            state, city = np.nonzero(~seen & ~waits & (there <= own.latest[:m]) & own.stands[place])
+            state, city = np.nonzero(~seen & (missing == 0) & (there <= own.latest[:m]) & own.stands[place])
             order = np.argsort(there[state, city], kind="stable")
             state, city = state[order], city[order]
             state, city = self._kept(seen, state, city, there[state, city], width)
             if not len(state):
                 return None
             steps.append((state, city))
-            now, seen, last = there[state, city], seen[state], city
+            now, seen, last, missing = there[state, city], seen[state], city, missing[state] - comes_before[city]
             seen[np.arange(len(city)), city] = True
         now = now + time[last, m]
         at = int(now.argmin())
@@ -77,11 +78,11 @@ class InTime:
               there: NDArray[np.int64], width: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the first `width` of the sorted extensions after which all other cities can be reached in time."""
         m, kept, known = self.problem.cities, list[int](), set[bytes]()
-        for begin in range(0, len(state), PIECE):
-            some, to = state[begin : begin + PIECE], city[begin : begin + PIECE]
+        for begin in range(0, len(state), width):
+            some, to = state[begin : begin + width], city[begin : begin + width]
             left = ~seen[some]
             left[np.arange(len(to)), to] = False
-            late = there[begin : begin + PIECE, None] + self.shortest[to, :m] > self.problem.latest[:m]
+            late = there[begin : begin + width, None] + self.shortest[to, :m] > self.problem.latest[:m]
             names = np.packbits(left, axis=1)
             for k in np.flatnonzero(~(left & late).any(axis=1)).tolist():
                 name = names[k].tobytes() + bytes([int(to[k])])

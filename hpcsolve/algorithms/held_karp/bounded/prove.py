@@ -294,6 +294,7 @@ class Prover:
                        words=self.words)
         self.states += found.states
         self._offer(found)
+        self.best.raise_lower(self._bound(found.dropped))
         left = self.bounds.fix()
         where = self.devices.words(self.bounds.relaxation.device)
         self.note(f"{count} slots{where}: {self.best.lower} to {self.best.upper}, {left} arcs left")
@@ -305,7 +306,7 @@ class Prover:
             return
         tracer = self._tracer(found)
         least = tracer.ends()[0]
-        if least >= NO_PATH:
+        if least >= NO_PATH or (not self.bounds.improver.improves and self._bound(least) >= self.best.upper):
             return
         order = tracer.order()
         value = self.problem.value(order)

@@ -515,6 +515,8 @@ class Relaxation(BoundTables):
 
     problem: PlaceCosts
     range_step = 0
+    returns = False
+    """Whether multipliers return to the best ones where they become no better."""
 
     def __init__(self, problem: PlaceCosts, devices: Devices, scale: int, deal: Deal | None = None) -> None:
         super().__init__(problem, devices, deal)

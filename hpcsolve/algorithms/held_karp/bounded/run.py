@@ -9,6 +9,7 @@ import numpy as np
 
 from hpcsolve.algorithms import edge_assembly
 from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Outcome, Plan, Report, StopCriteria
+from hpcsolve.algorithms.held_karp.bounded.deadlines import DeadlineProver
 from hpcsolve.algorithms.held_karp.bounded.layers import FILE as LAYER_FILE
 from hpcsolve.algorithms.held_karp.bounded.layers import key_words
 from hpcsolve.algorithms.held_karp.bounded.places import of_orders, potentials
@@ -18,6 +19,8 @@ from hpcsolve.algorithms.held_karp.bounded.relaxation import FILE as BOUNDS
 from hpcsolve.algorithms.held_karp.bounded.relaxation import NO_PATH
 from hpcsolve.algorithms.held_karp.bounded.search import STATE_BYTES, Budget, budget_of
 from hpcsolve.algorithms.held_karp.bounded.tighten import DESCENT_FILE, PENALTY, good_order
+from hpcsolve.algorithms.held_karp.bounded.timed import FILE as TIMED_BOUNDS
+from hpcsolve.algorithms.held_karp.bounded.windows import timed_orders
 from hpcsolve.algorithms.held_karp.outcome import layers_table
 from hpcsolve.algorithms.held_karp.problem import MOST_INNER_CITIES, OrderProblem
 from hpcsolve.algorithms.tours import one_tree
@@ -33,7 +36,7 @@ from hpcsolve.problems.questions import TourQuestion
 from hpcsolve.problems.tsp import Tsp
 
 FILES = {
-    BOUNDS: True, LAYER_FILE: True, DESCENT_FILE: False,
+    BOUNDS: True, TIMED_BOUNDS: True, LAYER_FILE: True, DESCENT_FILE: False,
     **dict.fromkeys((*edge_assembly.WHOLE_TOUR_FILES, *one_tree.FILES), False),
 }
 """Kernel files, as `Algorithm.cores` has them."""
@@ -46,8 +49,11 @@ SHARE = 0.8
 def fits(problem: OrderProblem) -> bool:
     """Return whether the values of good orders are so far below 2^31 that saturated bounds can prove something.
 
-    Judged by a quick order: with the value of a good one at two thirds of 2^31, nothing was proven of 40 cities.
+    Judged by a quick order: with the value of a good one at two thirds of 2^31, nothing was proven of 40 cities. With
+    windows all times must be below 2^31.
     """
+    if problem.earliest is not None:
+        return timed_orders(problem).horizon() < NO_PATH
     places = of_orders(problem)
     order = places.nearest_neighbour(np.where(places.allowed, places.cost, PENALTY), 0)
     value = places.value(order)
@@ -110,10 +116,10 @@ def run(
     started, scaled = time.perf_counter(), criteria.scaled_target(tsp.scale)
     target = None if scaled is None else scaled - problem.offset
     def by_one_trees() -> one_tree.TourBound | None:
-        found = one_tree.bound_beside(tsp, device, question) if question is not None and comm.rank == 0 else None
+        plain = question is not None and problem.combine == "add"
+        found = one_tree.bound_beside(tsp, device, question) if plain and comm.rank == 0 else None
         return comm.bcast(found)
 
-    places = of_orders(problem)
     bound = by_one_trees() if criteria.gap is not None else None
 
     def near_enough(lower: int) -> int:
@@ -128,21 +134,26 @@ def run(
             checkpoints.note(f"{time.perf_counter() - started:.2f} s: {line}")
 
     report(0.0)
-    values = comm.bcast(potentials(problem) if comm.rank == 0 else None)  # by floats of a library, so on one rank
+    prover: Prover | DeadlineProver
+    budget = _budget(problem, criteria, device, comm)
+    if problem.combine == "finish":
+        prover = DeadlineProver(timed_orders(problem), device, comm, budget, say, report, watch)
+    elif problem.earliest is not None:
+        prover = Prover(timed_orders(problem), device, comm, budget, note=say, report=report, watch=watch)
+    else:
+        values = comm.bcast(potentials(problem) if comm.rank == 0 else None)  # by floats of a library, so on one rank
 
-    def assembled(number: int) -> tuple[int, list[int]] | None:
-        if comm.rank > 0:
-            return comm.bcast(None)
-        return comm.bcast(good_order(problem, values, prover.devices, seed, number, watch.left(), checkpoints))
+        def assembled(number: int) -> tuple[int, list[int]] | None:
+            if comm.rank > 0:
+                return comm.bcast(None)
+            return comm.bcast(good_order(problem, values, prover.devices, seed, number, watch.left(), checkpoints))
 
-    budget = _budget(problem.m, criteria, device, comm)
-    prover = Prover(places, device, comm, budget, assembled, values, say, report, watch)
+        prover = Prover(of_orders(problem), device, comm, budget, assembled, values, say, report, watch)
     proof = prover.run()
     if comm.rank == 0 and (note := prover.devices.note()):
         device.notes.append(note)
     if comm.rank == 0 and not proof.chosen and proof.optimal:
-        device.notes.append("other tours are as good, and the lattice may return another one: the states of all do "
-                            "not fit in the memory")
+        device.notes.append("other tours are as good, and the lattice may return another one: their states are too many")
     if proof.order is None and not watch.complete:
         raise Stopped(watch.ended)
     if proof.order is None and not proof.optimal:
@@ -154,7 +165,7 @@ def run(
 
 
 def _outcome(
-    problem: OrderProblem, proof: Proof, prover: Prover, watch: Watch, bound: one_tree.TourBound | None
+    problem: OrderProblem, proof: Proof, prover: Prover | DeadlineProver, watch: Watch, bound: one_tree.TourBound | None
 ) -> Outcome:
     """Return the outcome with a table of the last search, and a lower bound by 1-trees if that is greater. Collective.
     """
@@ -178,9 +189,9 @@ def _outcome(
     return Outcome(answer, tables, rank, ended, watch.complete)
 
 
-def _budget(m: int, criteria: StopCriteria, device: Device, comm: Comm) -> Budget:
+def _budget(problem: OrderProblem, criteria: StopCriteria, device: Device, comm: Comm) -> Budget:
     """Return the most that a search may hold in memory, which is the same on all ranks. Collective."""
-    nbytes = criteria.memory
+    m, nbytes = problem.m, criteria.memory
     if nbytes is None:  # layers are computed on the device and kept on the host
         free = min(memory_for_rank(device, comm), available_memory() // comm.local_size) - _table_bytes(m)
         nbytes = max(0, int(SHARE * min(comm.allgather(free))))

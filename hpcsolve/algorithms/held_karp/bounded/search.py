@@ -2,11 +2,11 @@
 
 A state (set, j) comes from (set without j, i) if that one's value leaves room for the arc from i to j. The ranks look
 for these states in the layers that they have kept, and of equal ones take the first by the tie rule. Of costs the room
-is just what the value is, since a smaller one would make a better order. Of times it may be less: who waits at j may as
-well come from any order that is in time for the rest.
+is just what the value is, since a smaller one would make a better order. Of times it may be less: who waits at j may
+come from any order that is in time for the rest.
 
-With windows the values of a sum are labels. The label before must have the cost that is needed, and a time that is early
-enough for the rest of the order. Labels that are not dominated suffice: if a best order comes through (set, i), no beginning to
+With windows the values of a sum are labels. The label before must have the cost that is needed, and a time that is
+early enough for the rest of the order. Labels that are not dominated suffice: if a best order comes through (set, i), no beginning to
 it that is early enough costs less than the order's own. So the label that dominates this one has the same cost.
 
 Where only half of the orders were searched, because each costs the same backwards, the answer may be the reverse of an

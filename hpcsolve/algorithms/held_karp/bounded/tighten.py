@@ -44,6 +44,8 @@ STEP = 1 << 20
 """The unit of step lengths."""
 PATIENCE = 6
 """Rounds without a better bound after which steps become shorter."""
+SHORTEST_STEP = STEP // 50
+"""The step length at which a level ends whose multipliers return to the best ones."""
 NEAR = 4
 """A level ends once its bound is at most 2^-NEAR below the incumbent's value, in the unit of costs.
 
@@ -164,7 +166,12 @@ class Tightener:
                 top, kept, since = value, self.multiplier, 0
             else:
                 since += 1
-                step, since = (step * 3 // 4, 0) if since == PATIENCE else (step, since)
+                if since == PATIENCE and self.relaxation.returns:
+                    step, since, self.multiplier, direction = step // 2, 0, kept, np.zeros_like(direction)
+                    if step < SHORTEST_STEP:
+                        break
+                elif since == PATIENCE:
+                    step, since = step * 3 // 4, 0
             self.best.raise_lower(-(-value // scale))
             if value == top and scale * self.best.upper - value <= scale >> NEAR:
                 break
@@ -177,6 +184,7 @@ class Tightener:
             visits = np.bincount(relaxed.path, minlength=self.problem.cities)
             direction = UNIT * (1 - visits) + np.sign(direction) * (np.abs(direction) // 2)
             if not direction.any():
+                self.best.offer(self.improver.from_relaxed(relaxed.path))
                 break
             gap = max(scale, scale * self.best.upper - value)
             norm = sum(d * d for d in direction.tolist())
@@ -216,6 +224,9 @@ def no_incumbent(problem: PlaceCosts) -> Incumbent:
 
 class Improver:
     """Improves orders of one problem, on the host's cores."""
+
+    improves = True
+    """Whether `improve` makes orders better."""
 
     def __init__(self, problem: PlaceCosts, devices: Devices) -> None:
         m, device = problem.cities, devices.host

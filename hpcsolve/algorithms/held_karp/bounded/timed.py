@@ -114,7 +114,7 @@ class Direction:
         Parameters
         ----------
         costs, ends
-            Shape (m, m) and (m,): of the arcs, and of being the last city.
+            Shape (arcs,) and (m,): of the arcs, and of being the last city.
         small
             Whether one block computes all runs.
         passes
@@ -124,7 +124,7 @@ class Direction:
         given
             The memory and the tables, as the kernels have them.
         """
-        self.buffers["cost"].upload(costs[self.tail, self.head].astype(np.uint32))
+        self.buffers["cost"].upload(costs.astype(np.uint32))
         self.buffers["end"].upload(ends.astype(np.uint32))
         given |= self.arguments
         if small:
@@ -154,8 +154,8 @@ class TimedRelaxation:
         Shape (m + 1, m + 1), int64: scale times the cost of each arc that is left, else `NO_SCALED_ARC`.
     earliest, latest
         Shape (m,): the windows that are left.
-    reduced
-        In the shape of `scaled`: the costs with which the bounds were made.
+    multiplier
+        Shape (m,): those of the last `solve`.
     step
         Units of time in a step.
     passes
@@ -171,6 +171,8 @@ class TimedRelaxation:
     labels = True
     """Whether the values of states are labels."""
     no_arc = 1 << 62
+    returns = True
+    """Whether multipliers return to the best ones where they become no better."""
 
     def __init__(self, problem: TimedOrders, devices: Devices, scale: int) -> None:
         m = problem.cities
@@ -240,22 +242,19 @@ class TimedRelaxation:
         multiplier
             Shape (m,), in units of reduced cost: what is taken off the cost of every arc to a city.
         """
-        m, own = self.problem.cities, self.buffers
-        self.shift = 2 * BIAS - sum(multiplier.tolist())
-        lift = np.full((m + 1, m + 1), 0)
-        lift[:, :m] -= multiplier
-        there = self.scaled != NO_SCALED_ARC
-        reduced = np.where(there, self.scaled + lift, 0)
+        m, own, scaled = self.problem.cities, self.buffers, self.scaled
+        self.multiplier, self.shift = multiplier, 2 * BIAS - sum(multiplier.tolist())
+        leaves = scaled[m, self.leaves] - multiplier[self.leaves]
+        ends = np.where(scaled[:m, m] == NO_SCALED_ARC, 0, scaled[:m, m])
+        costs = scaled[self.completions.tail, self.completions.head] - multiplier[self.completions.head]
         # The arcs to each city once, and one to the depot: no beginning that visits cities once costs less.
-        cheapest = np.minimum(0, np.where(there, reduced, 0).min(axis=0)).sum()
-        self.sound = bool(np.abs(reduced).max() <= LARGEST_ARC and cheapest >= -LARGEST_ARC)
-        reduced[m] += BIAS
-        reduced[:, m] += BIAS
-        self.reduced = np.where(there, reduced, NO_SCALED_ARC)
+        cheapest = np.minimum(0, scaled.min(axis=0) - np.append(multiplier, 0)).sum()
+        largest = max(int(np.abs(some).max(initial=0)) for some in (leaves, ends, costs))
+        self.sound = largest <= LARGEST_ARC and bool(cheapest >= -LARGEST_ARC)
         if not self.sound:
             return Relaxed(NO_PATH, self.shift, [])
-        self.sound = self._relax(self.completions, self.reduced, own["barred"], own["bounds"])
-        own["leave cost"].upload(self.reduced[m, self.leaves].astype(np.uint32))
+        self.sound = self._relax(self.completions, costs, scaled[:m, m], own["barred"], own["bounds"])
+        own["leave cost"].upload((leaves + BIAS).astype(np.uint32))
         leave = {key: own[f"leave {key}"] for key in ("begin", "head", "cost", "time")}
         arcs, cities = (self.completions.arguments[name] for name in ("arcs", "cities"))
         self.device.kernel(FILE, "timed_walk")(
@@ -263,6 +262,15 @@ class TimedRelaxation:
             table=own["bounds"], found=own["found"])
         found = own["found"].download()
         return Relaxed(int(found[0]), self.shift, found[2 : 2 + found[1]].tolist())
+
+    @property
+    def reduced(self) -> NDArray[np.int64]:
+        """In the shape of `scaled`: the costs with which the bounds were made, with `BIAS`."""
+        lift = np.zeros_like(self.scaled)
+        lift[:, :-1] -= self.multiplier
+        lift[-1] += BIAS
+        lift[:, -1] += BIAS
+        return np.where(self.scaled == NO_SCALED_ARC, NO_SCALED_ARC, self.scaled + lift)
 
     def limit_of(self, cost: int) -> int | None:
         """Return the reduced cost of tours of this cost, or None if wrapped values would prove nothing about it."""
@@ -284,7 +292,9 @@ class TimedRelaxation:
         past = Direction(device, self.end - self.latest, self.end - self.earliest, self.arcs.T, self.time.T, until,
                          *self.how)
         table = device.empty(past.rows << self._count, np.uint32)
-        if self._relax(past, self.reduced.T, own["barred_past"], table):
+        reduced = self.reduced
+        starts = np.where(reduced[m, :m] == NO_SCALED_ARC, NO_SCALED_ARC, reduced[m, :m] - BIAS)
+        if self._relax(past, reduced[past.head, past.tail], starts, own["barred_past"], table):
             forth, turn = self.completions, self.end // self.step
             through = device.upload(np.full(len(forth.tail), NO_PATH, np.uint32))
             ends = [device.upload(np.full(m, NO_PATH, np.uint32)) for _ in range(2)]
@@ -380,13 +390,14 @@ class TimedRelaxation:
         return {"cities": self.problem.cities, "slots": self._count, "keep": own["keep"], "put": own["put"],
                 "barred": barred, "floors": own["floors"]}
 
-    def _relax(self, direction: Direction, reduced: NDArray[np.int64], barred: Buffer, table: Buffer) -> bool:
-        """Compute all rows of a direction. Return whether none has a value that may have wrapped."""
-        m, least = self.problem.cities, self.buffers["least"]
+    def _relax(self, direction: Direction, costs: NDArray[np.int64], ends: NDArray[np.int64], barred: Buffer,
+               table: Buffer) -> bool:
+        """Compute all rows of a direction from reduced costs. Return whether none has a value that may have wrapped."""
+        least = self.buffers["least"]
         least.upload(np.array([NO_PATH], np.uint32))
-        ends = np.where(reduced[:m, m] == NO_SCALED_ARC, NO_PATH, reduced[:m, m])
+        ends = np.where(ends == NO_SCALED_ARC, NO_PATH, ends + BIAS)
         parts = 1 if self.device.info.kind == "cpu" else max(1, (1 << self._count) // (THREADS * TILE))
-        direction.relax(reduced, ends, self.small, self.passes, parts, memory=self._memory(barred),
+        direction.relax(costs, ends, self.small, self.passes, parts, memory=self._memory(barred),
                         tables={"table": table, "spare": self.buffers["spare"], "least": least})
         return int(least.download()[0]) >= LARGEST_ARC
 

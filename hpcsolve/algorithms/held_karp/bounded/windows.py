@@ -16,6 +16,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from hpcsolve.algorithms.held_karp.bounded.layers import masks_of
 from hpcsolve.algorithms.held_karp.problem import OrderProblem
 from hpcsolve.problems.tsp import NO_ARC
 
@@ -169,8 +170,8 @@ class _Legs:
         """Drop legs that miss a window, break a precedence, or leave out a city that must come between."""
         m, before = self.given.cities, self.before
         gone = self.earliest[:, None] + self.time > self.latest
-        follows = before.T.astype(np.float32)  # exact: small counts
-        gone[:m, :m] |= before | (follows @ follows > 0)
+        after, ahead = (masks_of(table, -(-m // 64)) for table in (before.T, before))
+        gone[:m, :m] |= before | (after[:, None] & ahead[None] != 0).any(axis=2)
         gone[m, :m] |= before.any(axis=1)
         gone[:m, m] |= before.any(axis=0)
         gone &= self.time < NEVER
@@ -183,19 +184,21 @@ class _Legs:
         return replace(self.given, time=time, earliest=self.earliest, latest=self.latest, before=self.before)
 
     def _reached(self) -> Times:
-        """Return when each city, by column, is reached at the earliest from each other one: by Dijkstra with waiting.
+        """Return when each city, by column, is reached at the earliest from each other one.
 
-        It is `NEVER` where that is after the city's window.
+        It is `NEVER` where that is after the city's window. Sweeps over the cities between, in the order of their windows,
+        go on until nothing changes.
         """
-        m, every = self.given.cities, np.arange(self.given.cities)
+        m = self.given.cities
         a, b, time = self.earliest[:m], self.latest[:m], self.time[:m, :m]
-        reached, left = np.full((m, m), NEVER), np.ones((m, m), bool)
-        reached[every, every] = a
-        for _ in range(m):
-            nearest = np.where(left, reached, 2 * NEVER).argmin(axis=1)
-            left[every, nearest] = False
-            arrival = np.maximum(reached[every, nearest][:, None] + time[nearest], a)
-            reached = np.minimum(reached, np.where(arrival <= b, arrival, NEVER))
+        reached, before = np.where(np.eye(m, dtype=bool), a, NEVER), np.zeros(0, np.int64)
+        while not np.array_equal(reached, before):
+            before = reached.copy()
+            for middle in np.argsort(a, kind="stable").tolist():
+                rows, columns = np.flatnonzero(reached[:, middle] < NEVER), np.flatnonzero(time[middle] < NEVER)
+                arrival = np.maximum(reached[rows, middle][:, None] + time[middle, columns], a[columns])
+                block = np.ix_(rows, columns)
+                reached[block] = np.minimum(reached[block], np.where(arrival <= b[columns], arrival, NEVER))
         return reached
 
     def _raise(self, earliest: Times) -> None:
