@@ -32,6 +32,8 @@ _PROOF = ("Method that proves the lower bound, or that the tour is the best: mul
           "Missing without a proof, and if the search itself is the proof, which has no short certificate")
 LONGEST_TOUR = 200
 """Cities up to which a tour is printed in full."""
+LONGEST_CONTRADICTION = 30
+"""The most cities that are printed whose windows contradict each other."""
 _LEG = "Cost from each city of the tour to the next; of a cycle, the last leg leads back to the first city"
 LEGS = {
     "cost": Dataset("int64", f"{_LEG}, times /instance/scale", "leg", scaled=True),
@@ -128,6 +130,12 @@ class NoTour:
     """The statement, proven by the algorithm, that the instance has no tour."""
 
     infeasible: bool = stored("bool", "Whether it is proven that no tour exists")
+    contradicting: NDArray[np.int32] | None = stored(
+        "int32", "Cities whose time windows leave no tour without those of the others, ascending, positions from 0; "
+        "empty if there is no tour without time windows either", "contradicting_city", optional=True)
+    smallest: bool | None = stored(
+        "bool", "Whether it is proven that of these windows none can be left out: without it there is a tour",
+        optional=True)
 
 
 def _check_arcs(
@@ -298,6 +306,24 @@ class TourType(base.AnswerType):
         return (f"the tour costs {less} than optimum = {optimum:.15g} in the job, so that is not the optimum of these "
                 "costs; correct or remove it")
 
+    def contradicting_words(self, contents: Contents) -> str:
+        """Return which time windows leave no tour, in words, or ""."""
+        cities = contents.value("solution", "contradicting")
+        if cities is None:
+            return ""
+        if not len(cities):
+            return "there is no tour without time windows either"
+        names = contents.shown_names()
+        if not all(0 <= city < len(names) for city in cities.tolist()):
+            return "/solution/contradicting names cities that the instance does not have"
+        shown = ", ".join(str(names[city]) for city in cities[:LONGEST_CONTRADICTION].tolist())
+        shown += f" and {len(cities) - LONGEST_CONTRADICTION} more" if len(cities) > LONGEST_CONTRADICTION else ""
+        if len(cities) == 1:
+            return f"the window of city {shown} alone cannot be kept"
+        if contents.value("solution", "smallest"):
+            return f"the windows of these {len(cities)} cities contradict each other, those of fewer do not: {shown}"
+        return f"the windows of these {len(cities)} cities contradict each other, perhaps those of fewer: {shown}"
+
     def _cities(self, contents: Contents) -> str:
         """Return the cities in order, by name or by label."""
         tour, names = np.asarray(contents.value("solution", "tour")), contents.shown_names()
@@ -313,6 +339,9 @@ class TourType(base.AnswerType):
         worth = Worth(contents)
         if contents.value("solution", "infeasible"):
             yield f"tour:   there is none, proven{worth.no_tour_words()}"
+            if why := self.contradicting_words(contents):
+                yield from textwrap.wrap(why, 118, initial_indent="why:    ", subsequent_indent=" " * 8,
+                                         break_long_words=False, break_on_hyphens=False)
             return
         optimal = f", proven optimal{worth.rounded_to()}" if contents.value("solution", "optimal") else ""
         indent = " " * 8

@@ -102,7 +102,7 @@ def windows_given(given: Any, tsp: Tsp, unit: str | None = None) -> Windows:
         columns = [given.iloc[:, at].tolist() for at in range(len(titles))]
         if "city" not in (title.lower() for title in titles):
             titles, columns = ["city", *titles], [given.index.tolist(), *columns]
-        rows = list(zip(*columns))
+        rows = [list(row) for row in zip(*columns)]
     else:
         mapping = isinstance(given, Mapping)
         pairs = list(given.values()) if mapping else given.tolist() if hasattr(given, "tolist") else given

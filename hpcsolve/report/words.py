@@ -106,6 +106,8 @@ def answer(result: Result) -> Iterator[str]:
 def _tour_answer(result: Result) -> Iterator[str]:
     if result.infeasible:
         yield f"There is no tour: it is proven that none exists{Worth(result.contents).no_tour_words()}."
+        if why := TOUR.contradicting_words(result.contents):
+            yield f"{why[0].upper()}{why[1:]}."
         return
     what = "path" if TOUR.is_open(result.contents) else "tour"
     exact = rounding.exactly(result.contents.value("rounding", "cost"))

@@ -332,7 +332,5 @@ def _with_windows(problem: OrderProblem) -> OrderProblem:
     if own.question.objective != "finish":
         cost = np.broadcast_to(NO_ARC, problem.cost.shape) if late else problem.cost
         return replace(problem, cost=cost, earliest=earliest, latest=latest, times=timed(own.cost))
-    cost = timed(problem.cost)
-    if not problem.by_place:
-        cost = np.broadcast_to(cost[0], cost.shape)
+    cost = timed(problem.cost) if problem.by_place else np.broadcast_to(timed(problem.cost[0]), problem.cost.shape)
     return replace(problem, combine="finish", cost=cost, earliest=earliest, latest=latest, offset=service)

@@ -22,6 +22,7 @@ from hpcsolve.algorithms.base import (
 )
 from hpcsolve.algorithms.held_karp import batch
 from hpcsolve.algorithms.held_karp.bounded import run as bounded
+from hpcsolve.algorithms.held_karp.contradiction import contradiction
 from hpcsolve.algorithms.held_karp.lattice import planes
 from hpcsolve.algorithms.held_karp.lattice import run as lattice
 from hpcsolve.algorithms.held_karp.lattice.reduce import reduce_costs
@@ -39,15 +40,16 @@ from hpcsolve.algorithms.held_karp.statement import (
 )
 from hpcsolve.algorithms.trial import Stopwatch, Trial
 from hpcsolve.answers.multipliers import MULTIPLIERS
-from hpcsolve.answers.tour import TOUR, NoTour
+from hpcsolve.answers.tour import TOUR, NoTour, Tour
 from hpcsolve.answers.tours import TOURS
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
 from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo
 from hpcsolve.device.select import memory_for_rank
-from hpcsolve.errors import HpcsolveError
+from hpcsolve.errors import HpcsolveError, ResourceError
 from hpcsolve.parallel.comm import Comm, SerialComm
 from hpcsolve.parallel.launch import on_rank_0
 from hpcsolve.problems.generate.tsp import random_matrix
+from hpcsolve.problems.questions import TourQuestion
 from hpcsolve.problems.tsp import Tsp, TspBatch
 
 GROUPS = {"layers": LAYERS, "multipliers": MULTIPLIERS}
@@ -61,6 +63,8 @@ They take some tenths of a second on four cores.
 """
 BATCH_INSTANCES = 1000
 """Instances of a batch that are solved."""
+CONTRADICTION_BYTES = 1 << 26
+"""Memory for the states of each proof by bounds with which windows are found that contradict each other."""
 WARM_UP_CITIES = 12
 """Cities of the instance that is solved first, to load the kernels."""
 LARGEST_RANDOM_COST = {2: 900, 4: 2 * 10**7}
@@ -169,10 +173,12 @@ class HeldKarp(Algorithm):
                 if comm.rank == 0:
                     device.notes.append('method: lattice, because the states of "bounded" do not fit in the memory')
                 checkpoints, outcome = replace(checkpoints, saved=None), None
-        outcome = outcome or lattice.run(stated, device, comm, report, checkpoints)
+        by_bounds, outcome = outcome is not None, outcome or lattice.run(stated, device, comm, report, checkpoints)
         if saved is not None and isinstance(outcome.answer, NoTour):
             possible = on_rank_0(comm, lambda: stated.orders.value(range(stated.orders.m)) is not None)
             saved.require(not possible, "the proof that there is no tour")  # the cities as they stand are one
+        if isinstance(outcome.answer, NoTour) and stated.question.windows is not None and outcome.complete:
+            outcome = replace(outcome, answer=_with_contradiction(stated, by_bounds, device, comm, seed))
         return outcome
 
     def trial(
@@ -271,6 +277,27 @@ def lattice_fits(stated: TourStatement, device: Device, comm: Comm) -> bool:
             return (2**62,) * comm.size
 
     return all(comm.allgather(on_rank_0(comm, needed)[comm.rank] <= memory_for_rank(device, comm)))
+
+
+def _with_contradiction(stated: TourStatement, by_bounds: bool, device: Device, comm: Comm, seed: int) -> NoTour:
+    """Return the statement that there is no tour, with the windows that contradict each other. Collective."""
+    tsp, notes = stated.problem, list(device.notes)
+    assert isinstance(tsp, Tsp)
+    some_memory = StopCriteria(memory=CONTRADICTION_BYTES)
+
+    def has_tour(question: TourQuestion) -> bool | None:
+        asked = TourStatement(tsp, Parameters(), question)
+        if not by_bounds:
+            return isinstance(lattice.run(asked, device, comm, silent, NONE).answer, Tour)
+        try:
+            found, proof = bounded.run(tsp, asked.orders, device, comm, silent, some_memory, NONE, seed)
+        except ResourceError:
+            return None
+        return True if isinstance(found.answer, Tour) else False if proof.optimal else None
+
+    found = contradiction(tsp, stated.question, has_tour)
+    device.notes[:] = notes  # those of the proofs say nothing of the answer
+    return NoTour(True, found.cities, found.smallest)
 
 
 T = TypeVar("T")
