@@ -125,6 +125,25 @@ def random_question(n: int, seed: int, objective: str, constraints: tuple[str, .
     return tsp, TourQuestion(**values, **_constraints(rng, n, constraints))
 
 
+def around_a_tour(n: int, seed: int) -> tuple[Tsp, TourQuestion]:
+    """Return an instance with windows around a random tour: zero legs, equal and missed windows, and service."""
+    rng = np.random.default_rng([n, seed])
+    cost = rng.integers(0, [3, 10, 40][seed % 3], (n, n))
+    if seed % 5 == 0:
+        cost[rng.random((n, n)) < 0.1] = NO_ARC
+    tour, now, width = np.append(0, 1 + rng.permutation(n - 1)), 0, int(rng.integers(0, 30))
+    earliest, latest, service = (np.zeros(n, np.int64) for _ in range(3))
+    for tail, head in zip(tour[:-1].tolist(), tour[1:].tolist()):
+        service[head] = rng.integers(0, 3) * (seed % 2)
+        now += 0 if cost[tail, head] == NO_ARC else int(cost[tail, head])
+        earliest[head] = max(0, now - rng.integers(0, width + 1))
+        latest[head] = earliest[head] + rng.integers(0, width + 1) * (2 if rng.random() < 0.3 else 1)
+        now = max(now, earliest[head]) + service[head]
+    latest[0] = now + rng.integers(0, 20)
+    return from_costs(cost, f"windows-{n}-{seed}"), TourQuestion(objective="finish",
+                                                                windows=Windows(earliest, latest, service))
+
+
 def _constraints(rng: np.random.Generator, n: int, names: tuple[str, ...]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if "before" in names:

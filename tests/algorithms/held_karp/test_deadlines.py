@@ -26,34 +26,15 @@ from hpcsolve.answers.tour import Tour
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 from hpcsolve.parallel.comm import Comm, SerialComm
-from hpcsolve.problems.questions import TourQuestion, Windows
-from hpcsolve.problems.tsp import NO_ARC, Tsp, from_costs
-from tests.order_oracle import best_order, random_question
+from hpcsolve.problems.questions import TourQuestion
+from hpcsolve.problems.tsp import NO_ARC, Tsp
+from tests.order_oracle import around_a_tour, best_order, random_question
 from tests.thread_comm import on_ranks
 
 COUNT = int(os.environ.get("HPCSOLVE_ORDERS", "0"))
 """Instances of the long form."""
 WORDS = (1, 2, 4)
 CONSTRAINTS = ((), ("before",), ("position", "not-position"), ("ends", "forbidden"), ("open", "before"))
-
-
-def around_a_tour(n: int, seed: int) -> tuple[Tsp, TourQuestion]:
-    """Return an instance with windows around a random tour: zero legs, equal and missed windows, and service."""
-    rng = np.random.default_rng([n, seed])
-    cost = rng.integers(0, [3, 10, 40][seed % 3], (n, n))
-    if seed % 5 == 0:
-        cost[rng.random((n, n)) < 0.1] = NO_ARC
-    tour, now, width = np.append(0, 1 + rng.permutation(n - 1)), 0, int(rng.integers(0, 30))
-    earliest, latest, service = (np.zeros(n, np.int64) for _ in range(3))
-    for tail, head in zip(tour[:-1].tolist(), tour[1:].tolist()):
-        service[head] = rng.integers(0, 3) * (seed % 2)
-        now += 0 if cost[tail, head] == NO_ARC else int(cost[tail, head])
-        earliest[head] = max(0, now - rng.integers(0, width + 1))
-        latest[head] = earliest[head] + rng.integers(0, width + 1) * (2 if rng.random() < 0.3 else 1)
-        now = max(now, earliest[head]) + service[head]
-    latest[0] = now + rng.integers(0, 20)
-    return from_costs(cost, f"windows-{n}-{seed}"), TourQuestion(objective="finish",
-                                                                windows=Windows(earliest, latest, service))
 
 
 def prove(tsp: Tsp, question: TourQuestion, device: Device, comm: Comm | None = None, words: int | None = None,

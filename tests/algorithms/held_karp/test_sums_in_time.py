@@ -1,0 +1,150 @@
+"""Sums with time windows by bounds equal all orders, down to the tour that is chosen among equally good ones.
+
+The long form: HPCSOLVE_ORDERS=2000 python -m pytest -k long.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hpcsolve.algorithms.held_karp.bounded import timed
+from hpcsolve.algorithms.held_karp.bounded.in_time import InTime
+from hpcsolve.algorithms.held_karp.bounded.prove import Proof, Prover
+from hpcsolve.algorithms.held_karp.bounded.search import Budget
+from hpcsolve.algorithms.held_karp.bounded.windows import shortest_times, tightened, timed_orders
+from hpcsolve.algorithms.held_karp.problem import order_problem
+from hpcsolve.device.base import Device
+from hpcsolve.device.host import HostDevice
+from hpcsolve.parallel.comm import Comm, SerialComm
+from hpcsolve.problems.questions import TourQuestion
+from hpcsolve.problems.tsp import NO_ARC, Tsp, from_costs
+from tests.order_oracle import around_a_tour, best_order, random_question
+from tests.thread_comm import on_ranks
+
+COUNT = int(os.environ.get("HPCSOLVE_ORDERS", "0"))
+"""Instances of the long form."""
+WORDS = (1, 2, 4)
+CONSTRAINTS = (("windows",), ("windows", "before"), ("windows", "position", "not-position"),
+               ("windows", "ends", "forbidden"), ("windows", "open", "before"))
+
+
+def with_sum(n: int, seed: int) -> tuple[Tsp, TourQuestion]:
+    """Return an instance with windows around a random tour, and the question for the least sum."""
+    tsp, question = around_a_tour(n, seed)
+    return tsp, replace(question, objective="sum")
+
+
+def prove(tsp: Tsp, question: TourQuestion, device: Device, comm: Comm | None = None, words: int | None = None,
+          states: int = 10**6, width: int = 30_000, levels: tuple[int, ...] = (5, 6)) -> tuple[Proof, list[int] | None]:
+    """Return the proof, and the tour in the instance's cities."""
+    problem = order_problem(tsp, question)
+    prover = Prover(timed_orders(problem), device, comm or SerialComm(), Budget(states, 10**6), words=words, width=width,
+                    levels=levels)
+    proof = prover.run()
+    return proof, None if proof.order is None else problem.core.tour(proof.order).tolist()
+
+
+def same_as_all_orders(tsp: Tsp, question: TourQuestion, device: Device, words: int) -> bool:
+    """Compare a proof with all orders. Return whether there is one."""
+    expected = best_order(tsp, question)
+    proof, tour = prove(tsp, question, device, words=words)
+    assert proof.optimal and proof.chosen
+    assert (proof.value, tour) == ((None, None) if expected is None else expected)
+    return expected is not None
+
+
+@pytest.mark.parametrize("words", WORDS)
+def test_proofs_equal_all_orders(words: int, device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also with steps of time so long that most arcs are short."""
+    possible = []
+    for seed in range(12):
+        monkeypatch.setattr(timed, "MOST_ROWS", [50_000, 20][seed % 2])
+        possible.append(same_as_all_orders(*with_sum(3 + seed % 6, seed), device, words))
+    assert 0 < sum(possible) < len(possible)
+
+
+@pytest.mark.timeout(0)
+@pytest.mark.skipif(not COUNT, reason="the long form: HPCSOLVE_ORDERS=2000")
+@pytest.mark.parametrize("words", WORDS)
+def test_long_proofs_equal_all_orders(words: int, device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    for seed in range(COUNT):
+        monkeypatch.setattr(timed, "MOST_ROWS", [50_000, 20][seed % 2])
+        same_as_all_orders(*with_sum(3 + seed % 7, seed), device, words)
+
+
+@pytest.mark.parametrize("constraints", CONSTRAINTS)
+def test_proofs_with_other_constraints_equal_all_orders(constraints: tuple[str, ...], device: Device) -> None:
+    for seed in range(4):
+        tsp, question = random_question(7 + seed % 2, seed, "sum", constraints, top=20)
+        same_as_all_orders(tsp, question, device, 1)
+
+
+@pytest.mark.parametrize("cities", [1, 2, 3])
+def test_few_cities(cities: int, device: Device) -> None:
+    for seed in range(4):
+        same_as_all_orders(*with_sum(cities + 1, seed), device, 1)
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_any_number_of_ranks_finds_the_same(ranks: int) -> None:
+    """Also where layers are too wide at first."""
+    tsp, question = with_sum(15, 4)
+
+    def rank(comm: Comm) -> tuple[int | None, list[int] | None, int, list[int]]:
+        with HostDevice(threads=1 + comm.rank % 2) as device:
+            proof, tour = prove(tsp, question, device, comm, width=3, levels=(5,))
+            return proof.value, tour, proof.states, proof.last.kept
+
+    alone = rank(SerialComm())
+    assert alone[0] is not None and on_ranks(ranks, rank) == [alone] * ranks
+
+
+def test_too_few_states_leave_a_valid_bound_and_order(device: Device) -> None:
+    unproven = 0
+    for seed in range(8):
+        tsp, question = with_sum(15, 3 * seed + 1)
+        whole, capped = (prove(tsp, question, device, states=states, levels=(5,))[0] for states in (10**6, 60))
+        if capped.value is None or whole.value is None:
+            continue
+        assert capped.lower <= whole.value <= capped.value and capped.optimal == (capped.lower == capped.value)
+        unproven += not capped.optimal
+    assert unproven
+
+
+def test_a_narrow_search_by_time_finds_orders(device: Device) -> None:
+    """Each that it returns keeps to all windows; where it finds none, there may be one."""
+    found = 0
+    for seed in range(10):
+        tsp, question = with_sum(12, seed)
+        problem = timed_orders(order_problem(tsp, question))
+        narrower = tightened(problem, problem.horizon(), shortest_times(problem))
+        first = None if narrower is None else InTime(narrower).from_nothing()
+        assert first is None or problem.value(first[1]) == first[0]
+        found += first is not None
+    assert found >= 5
+
+
+def test_ties_are_decided_by_labels_that_are_later(device: Device) -> None:
+    """Two orders cost the same. The one that reads smaller backwards comes later to its last cities, yet in time."""
+    cost = np.full((5, 5), 10)
+    cost[[0, 1, 2, 3, 4], [1, 2, 3, 4, 0]] = cost[[0, 2, 1], [2, 1, 3]] = 1
+    question = TourQuestion(objective="sum")
+    tsp = from_costs(np.where(np.eye(5, dtype=bool), NO_ARC, cost), "ties")
+    windows = replace(around_a_tour(5, 0)[1].windows, earliest=np.array([0, 0, 3, 0, 0]), latest=np.full(5, 50),
+                      service=np.zeros(5, np.int64))
+    same_as_all_orders(tsp, replace(question, windows=windows), device, 1)
+
+
+@pytest.mark.parametrize(("name", "cost"), [("n40w60.002.txt", 470), ("rbg067a.tw", 4625), ("pesant_rc201.2.txt", 707.653)])
+def test_published_files(name: str, cost: float, device: Device, data_dir: Path) -> None:
+    if not (data_dir / "tsptw").is_dir():
+        pytest.skip("HPCSOLVE_DATA has no tsptw/")
+    tsp = read(str(data_dir / "tsptw" / name)).problem
+    assert isinstance(tsp, Tsp)
+    proof, _ = prove(tsp, TourQuestion(windows=tsp.windows), device, levels=())
+    assert proof.optimal and proof.value == round(cost * tsp.scale)
