@@ -12,6 +12,8 @@ from hpcsolve.algorithms.held_karp.bounded.places import PlaceCosts, place_costs
 from hpcsolve.algorithms.held_karp.bounded.prove import Prover
 from hpcsolve.algorithms.held_karp.bounded.relaxation import NO_PATH, Relaxation, first_wishes, make_slots
 from hpcsolve.algorithms.held_karp.bounded.search import Budget
+from hpcsolve.algorithms.held_karp.bounded.timed import TimedRelaxation
+from hpcsolve.algorithms.held_karp.bounded.windows import TimedOrders
 from hpcsolve.device.base import Device
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.tsp import NO_ARC
@@ -57,3 +59,34 @@ def extended_states(device: Device) -> None:
                  for row, last in zip(visited(layer.keys, m), last_cities(layer.keys).tolist())}
         assert found == {(tuple(sorted((a, *then))), last) for a in few for last in then}
         assert (layer.values == 3).all() and (expander.bounds(layer, 3) == 3).all()
+
+
+def labels_in_time(device: Device) -> None:
+    """Prove a small sum with time windows, whose order is known, with keys of each width, and some short arcs."""
+    m, order = 6, [3, 0, 4, 1, 5, 2]
+    time = np.full((m + 1, m + 1), 2)
+    time[5, 2] = time[2, 5] = 0
+    cost = np.random.default_rng(3).integers(5, 9, (m + 1, m + 1))
+    cost[[m, *order], [*order, m]] = 1
+    np.fill_diagonal(time, NO_ARC)
+    latest = np.append(np.full(m, 14), 20)
+    free = TimedOrders(time, cost, np.zeros(m + 1, np.int64), latest, np.zeros((m, m), bool), np.ones((m + 1, m), bool))
+    for words, small in ((1, devices.SMALL), (2, -1), (4, devices.SMALL)):
+        with mock.patch.object(devices, "SMALL", small):
+            prover = Prover(free, device, SerialComm(), Budget(1000, 1000), levels=(5,), rounds=2, words=words)
+            prover.devices = devices.Devices(device, device)
+            proof = prover.run()
+        assert proof.optimal and proof.order == order and proof.value == m + 1
+        relaxation = TimedRelaxation(free, devices.Devices(device, device), 1)
+        relaxation.remember(make_slots(free, relaxation.first_wishes(), np.arange(m) % 5, 5))
+        relaxation.solve(np.zeros(m, np.int64))
+        limit = relaxation.limit_of(30)
+        assert limit is not None
+        expander = Expander(relaxation, limit, SerialComm(), Scratch(device), words)
+        layer = expander.next(expander.first(), 1, 1000)
+        assert layer is not None and (expander.bounds(layer, 2) <= limit).all()
+        again = expander._merged(expander._filled(layer.keys, layer.values, layer.bits, range(1 << layer.bits), 8),
+                                 range(1 << layer.bits))
+        assert sorted(zip(again.keys.tolist(), again.values)) == sorted(zip(layer.keys.tolist(), layer.values))
+        expander.close()
+        relaxation.close()
