@@ -19,7 +19,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK ?= 1
 .ONESHELL:
 .SHELLFLAGS = -euc
 .DEFAULT_GOAL = help
-.PHONY: help run test test-all test-planted test-equal test-faults fuzz test-gpu test-slurm test-oldest lint
+.PHONY: help run test test-cache test-all test-planted test-equal test-faults fuzz test-gpu test-slurm test-oldest lint
 .PHONY: check-cuda gpu-budget check-races check-aarch64
 .PHONY: check-ptx gpu-clock bench docs clean
 .PHONY: compiler pycuda pycuda-built openmpi
@@ -32,13 +32,19 @@ run: compiler $(INSTALLED)  ## prove the shortest round trip through the EU capi
 	@$(BIN)/mpiexec -n 2 $(BIN)/hpcsolve run jobs/eu-capitals.toml --device cpu
 
 # Three tests at a time, also on two cores: many wait for the disk and for the processes that they start.
-test: compiler $(INSTALLED)  ## the tests, in five minutes on two cores
+test: compiler $(INSTALLED) test-cache  ## the tests, in five minutes on two cores
 	@$(BIN)/python -m pytest -q -n 3 --dist loadfile -m "not slow"
 
 # A real Slurm is started where root has one; a stand-in for NVIDIA's driver and both MPIs are used where they can be had.
 test-all: test pycuda openmpi  ## and the slow ones: whole programs, sanitizers, faults, nvcc's code, wheels, Slurm; 30 minutes
 	@if [ "$$(id -u)" = 0 ] && command -v slurmctld >/dev/null; then export HPCSOLVE_TEST_SLURM=1; fi
 	$(BIN)/python -m pytest -q -n 3 --dist worksteal -m slow
+
+# Kernels that the tests' two runs compile, each as hpcsolve's own cache names it; after two days they are made anew.
+export HPCSOLVE_TEST_CACHE ?= $(CURDIR)/build/test-cache
+test-cache:
+	@mkdir -p -m 700 "$$HPCSOLVE_TEST_CACHE"
+	find "$$HPCSOLVE_TEST_CACHE" -type f -mtime +1 -delete
 
 test-planted: compiler $(INSTALLED)  ## plants some 45 faults, one after the other, and looks whether their tests find them
 	@$(BIN)/python -m tests.planted

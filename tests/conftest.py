@@ -78,12 +78,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(scope="session", autouse=True)
 def _session_environment(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Set the environment of child processes: caches of compiled code, quiet waiting, and the path of the package."""
-    cache = shared_folder(tmp_path_factory) / "compile-cache"
-    cache.mkdir(mode=0o700, exist_ok=True)
+    """Set the environment of child processes: caches of compiled code, quiet waiting, and the path of the package.
+
+    HPCSOLVE_TEST_CACHE names a cache that outlives this run: `make test-all` has two runs of pytest.
+    """
+    own = shared_folder(tmp_path_factory) / "compile-cache"
+    cache = Path(os.environ.get("HPCSOLVE_TEST_CACHE", own))
+    cache.mkdir(mode=0o700, parents=True, exist_ok=True)
     os.environ["HPCSOLVE_CACHE"] = str(cache)
     if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):  # else each process that a test starts compiles hpcsolve anew
-        os.environ["PYTHONPYCACHEPREFIX"] = str(cache.with_name("bytecode"))
+        os.environ["PYTHONPYCACHEPREFIX"] = str(own.with_name("bytecode"))
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ.setdefault("MPIR_CVAR_ENABLE_HEAVY_YIELD", "1")

@@ -18,11 +18,10 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from hpcsolve.device.build import HOST_FLAGS
+from hpcsolve.device.build import host_flags, kernel_name
 from tests.races.check import KERNELS, REPOSITORY, exported_kernels
 
 COMPILER, EMULATOR, SYSTEM = "aarch64-linux-gnu-g++", "qemu-aarch64", "/usr/aarch64-linux-gnu"
-FLAGS = HOST_FLAGS.replace("-march=native", "-mcpu=neoverse-n2").split()
 HERE = Path(__file__).parent
 
 
@@ -63,13 +62,11 @@ def check(folder: Path) -> str:
     replayed = replay(folder, recorded)
     if replayed.returncode:
         return replayed.stdout + replayed.stderr
-    with recorded.open("r+b") as file:  # the last byte is of the last call's memory after it
-        file.seek(-1, os.SEEK_END)
-        last = file.read(1)[0]
-        file.seek(-1, os.SEEK_END)
-        file.write(bytes([last ^ 1]))
-    altered = replay(folder, recorded)
-    if altered.returncode != 1 or not altered.stdout.endswith(" 1 differ\n"):
+    last = Path(f"{recorded}.last")
+    content = last.read_bytes()  # which ends with what the call leaves
+    last.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    altered = replay(folder, last)
+    if altered.returncode != 1 or altered.stdout.splitlines()[1:] != ["1 calls, 1 differ"]:
         return f"an altered recording was not reported: the check is blind\n{altered.stdout}{altered.stderr}"
     print(f"check-aarch64: {len(exported_kernels())} kernels and functions, {replayed.stdout.strip()}")
     return ""
@@ -83,8 +80,10 @@ def replay(folder: Path, recorded: Path) -> subprocess.CompletedProcess[str]:
 
 def _compile(source: Path, folder: Path) -> str:
     """Compile a file of cuda_src, and return the compiler's complaints."""
-    name = source.relative_to(KERNELS).with_suffix(".so").as_posix().replace("/", "-")
-    command = [COMPILER, *FLAGS, "-I", str(KERNELS), str(source), "-o", str(folder / name)]
+    file = source.relative_to(KERNELS).with_suffix("").as_posix()
+    flags = host_flags(file).replace("-march=native", "-mcpu=neoverse-n2").split()
+    output = folder / kernel_name(file, "")
+    command = [COMPILER, *flags, "-I", str(KERNELS), str(source), "-o", str(output)]
     return subprocess.run(command, capture_output=True, text=True, check=False).stderr[:2000]
 
 

@@ -3,7 +3,7 @@
     python -m tests.aarch64.record FILE
 
 The calls are those of the cases of tests/races/program.py, by one thread: of each kernel the first, second, fourth,
-eighth and so on.
+eighth and so on. FILE.last gets the last one alone.
 """
 
 from __future__ import annotations
@@ -57,6 +57,7 @@ class RecordingDevice(WatchedDevice):
 
     file: IO[bytes] | None = None
     calls: Counter[str] = field(default_factory=Counter)
+    last: int = 0  # where the last record begins
 
     def kernel(self, file: str, name: str) -> HostKernel:
         """Return a kernel whose launches are recorded."""
@@ -98,6 +99,7 @@ class RecordingDevice(WatchedDevice):
     def end(self, call: Call | None, results: list[NDArray[Any]]) -> None:
         """Write a call that has been made."""
         if call is not None and self.file is not None:
+            self.last = self.file.tell()
             call.write(self.file, results)
 
 
@@ -139,10 +141,12 @@ def _whole(array: NDArray[Any]) -> NDArray[Any]:
 
 def main() -> None:
     """Record all cases, and print the names of the kernels and functions."""
-    with open(sys.argv[1], "wb") as file:
+    with open(sys.argv[1], "w+b") as file, open(f"{sys.argv[1]}.last", "wb") as last:
         device = RecordingDevice(threads=1, file=file)
         for case in CASES.values():
             case(device)
+        file.seek(device.last)
+        last.write(file.read())
     print("\n".join(sorted(device.names)))
 
 

@@ -17,7 +17,7 @@ from hpcsolve.device import build, compiler
 from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import EnvironmentFault
 from hpcsolve.job import load_job
-from hpcsolve.runner.ahead import build_for
+from hpcsolve.runner.ahead import LONGER, build_files, build_for
 from tests.device.conftest import forget
 
 root_only = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of another owner")
@@ -307,3 +307,27 @@ def test_a_thread_that_starts_as_a_signal_comes_compiles_nothing(monkeypatch):
             compiler.compile_all(compile_one, ["kernel"], 1)
     go_on.set()
     assert said.get(timeout=20) == "compiling was ended"
+
+
+def test_the_longest_file_begins_first_and_the_estimate_knows_it(cache, monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0})
+    said = []
+    build_files(("paths/dijkstra", "host/areas", "tours/k_opt"), "cpu", {}, said.append)
+    sources = [line.split()[-3] for line in (cache.parent / "log").read_text().splitlines()]
+    assert [os.path.basename(source) for source in sources] == ["areas.cpp", "k_opt.cu", "dijkstra.cu"]
+    assert said[0].endswith(", once: about 12 s")
+    for files in (build.LITTLE_TO_GAIN, *LONGER.values()):
+        assert all((build.source_folder() / build.source_name(file)).is_file() for file in files)
+
+
+def test_several_compilers_take_at_least_as_long_as_the_longest_file(cache, monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2})
+    said = []
+    build_files(("paths/dijkstra", "host/areas", "ants/max_min"), "cpu", {}, said.append)
+    assert said[0].endswith(", once: about 7 s")
+
+
+def test_what_gains_little_is_compiled_with_fewer_passes(cache):
+    for file, level in (("host/near_cities", "-O2"), ("host/edge_assembly", "-O3")):
+        build.host_library(file)
+        assert f" {level} " in (cache.parent / "log").read_text().splitlines()[-1]

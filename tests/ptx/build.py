@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from hpcsolve.device.compiler import cuda_compiler
+from tests.shared_folder import locked
 from tests.stub_driver.build import CannotBuild, Stub, build_stub
 
 HERE = Path(__file__).parent
@@ -34,10 +35,11 @@ def interpreter() -> Path:
     content = b"".join(source.read_bytes() for source in sources) + " ".join(FLAGS).encode()
     folder = HERE.parent.parent / "build" / "ptx" / hashlib.sha256(content).hexdigest()[:16]
     library = folder / "libptx.so"
-    if not library.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder) as made:
-            os.replace(_compile(Path(made)), library)
+    folder.mkdir(parents=True, exist_ok=True)
+    with locked(library):  # else each of several processes would compile it
+        if not library.exists():
+            with tempfile.TemporaryDirectory(dir=folder) as made:
+                os.replace(_compile(Path(made)), library)
     return library
 
 

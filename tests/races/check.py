@@ -8,6 +8,7 @@ on kernels that hpcsolve's own build makes with other flags (HPCSOLVE_CXXFLAGS).
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import shutil
@@ -143,12 +144,14 @@ def sanitizer(build: Build) -> Path:
     return Path(subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip())
 
 
-def exported_kernels() -> set[str]:
+@functools.cache
+def exported_kernels() -> frozenset[str]:
     """Return the kernels and functions of cuda_src, which the preprocessor gives an entry as it expands the macros."""
     command = ("g++", "-x", "c++", "-std=c++17", "-E", "-P", "-I", str(KERNELS))
     sources = sorted([*KERNELS.rglob("*.cu"), *KERNELS.rglob("*.cpp")])
     runs = (subprocess.run([*command, source], capture_output=True, text=True, check=True) for source in sources)
-    return {name for run in runs for name in re.findall(r'extern "C" (?:void|int) (\w+)_(?:launch|call)\(', run.stdout)}
+    entry = re.compile(r'extern "C" (?:void|int) (\w+)_(?:launch|call)\(')
+    return frozenset(name for run in runs for name in entry.findall(run.stdout))
 
 
 def works(*command: str) -> bool:

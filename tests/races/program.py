@@ -250,7 +250,7 @@ CASES: dict[str, Callable[[Device], None]] = {
     "tour-bounds": tour_bounds,
 }
 """What is run, by name. Together they launch every kernel."""
-WITHOUT_KERNELS = ("near nodes", "edge assembly", "tour-bounds")
+WITHOUT_KERNELS = ("lightest trees", "near nodes", "edge assembly", "tour-bounds")
 """Cases that call functions of the host alone, whatever the device."""
 
 
