@@ -22,9 +22,9 @@ from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 from hpcsolve.formats import read
 from hpcsolve.parallel.comm import Comm, SerialComm
-from hpcsolve.problems.questions import TourQuestion, Windows
+from hpcsolve.problems.questions import TourQuestion
 from hpcsolve.problems.tsp import NO_ARC, Tsp, from_costs
-from tests.order_oracle import around_a_tour, best_order, random_question
+from tests.order_oracle import a_day, around_a_tour, best_order, random_question
 from tests.thread_comm import on_ranks
 
 COUNT = int(os.environ.get("HPCSOLVE_ORDERS", "0"))
@@ -38,17 +38,6 @@ def with_sum(n: int, seed: int) -> tuple[Tsp, TourQuestion]:
     """Return an instance with windows around a random tour, and the question for the least sum."""
     tsp, question = around_a_tour(n, seed)
     return tsp, replace(question, objective="sum")
-
-
-def a_day(n: int, seed: int, width: int) -> tuple[Tsp, TourQuestion]:
-    """Return stops in the plane, with windows of about a width around the times of a random tour."""
-    rng = np.random.default_rng([n, seed])
-    x = rng.integers(0, 30, (n, 2))
-    cost = np.abs(x[:, None] - x).sum(axis=2)
-    now = np.append(0, cost[np.arange(n - 1), np.arange(1, n)].cumsum())
-    earliest, latest = np.maximum(0, now - rng.integers(0, width, n)), now + rng.integers(0, width, n)
-    earliest[0], latest[0] = 0, now[-1] + cost[-1, 0] + width
-    return from_costs(cost, "day"), TourQuestion(windows=Windows(earliest, latest, np.zeros(n, np.int64)))
 
 
 def prove(tsp: Tsp, question: TourQuestion, device: Device, comm: Comm | None = None, words: int | None = None,

@@ -4,8 +4,8 @@ Its kernels and the meaning of a bound are in cuda_src/held_karp/timed_bounds.cu
 by place (relaxation.py), whose memories it takes.
 
 What is proven rests on these facts: a tour of cost c has the reduced cost scale * c + shift, in which `BIAS` counts
-for the arc from the depot and for the one to it. A bound that saturates is below the true one, so it remains a bound. All
-that is to be checked is that no sum wraps: arcs cost at most `LARGEST_ARC`, and no completion, and no beginning that
+for the arc from the depot and for the one to it. A bound that saturates is below the true one, so it remains a bound.
+All that is to be checked is that no sum wraps: arcs cost at most `LARGEST_ARC`, and no completion, and no beginning that
 visits cities once, costs less than `-LARGEST_ARC`. `limit_of` checks it.
 """
 
@@ -41,6 +41,8 @@ MOST_ROWS = 50_000
 """Rows at which steps become longer than the shortest arc, which then needs more passes."""
 MOST_WORK = 1 << 27
 """The most min-adds of a round, where that allows `FEWEST` slots."""
+MOST_BOUNDS = 1 << 24
+"""The most bounds of a table, likewise."""
 FEWEST = 5
 """The fewest slots: on a GPU a register has as many values as they have sets."""
 LARGEST_VALUE = 1 << 26
@@ -202,8 +204,9 @@ class TimedRelaxation:
     def slots_for(self, count: int) -> int:
         """Return how many slots a level of `count` slots has: fewer where windows are so wide that rounds take long."""
         arcs = (self.scaled[:-1, :-1] != NO_SCALED_ARC).sum(axis=1)
-        work = int((arcs * ((self.latest - self.earliest) // self._step()[0] + 1)).sum())
-        return next(slots for slots in range(count, 0, -1) if slots == FEWEST or work << slots - 1 <= MOST_WORK)
+        rows = (self.latest - self.earliest) // self._step()[0] + 1
+        most = max(int((arcs * rows).sum()) / MOST_WORK, 2 * int(rows.sum()) / MOST_BOUNDS)
+        return next(slots for slots in range(count, 0, -1) if slots == FEWEST or most * 2 ** (slots - 1) <= 1)
 
     def remember(self, slots: Slots) -> None:
         """Take these memories. The bounds are undefined until the next `solve`."""
@@ -266,12 +269,14 @@ class TimedRelaxation:
     @property
     def earliest(self) -> NDArray[np.int64]:
         """When the windows begin that are left."""
-        return self.windows[0]
+        earliest: NDArray[np.int64] = self.windows[0]
+        return earliest
 
     @property
     def latest(self) -> NDArray[np.int64]:
         """When they end."""
-        return self.windows[1]
+        latest: NDArray[np.int64] = self.windows[1]
+        return latest
 
     @property
     def reduced(self) -> NDArray[np.int64]:
@@ -350,7 +355,8 @@ class TimedRelaxation:
 
     def within(self, needed: NDArray[np.int64], city: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the labels needed at some cities, none later than the end of the city's window."""
-        return (np.minimum(needed >> 32, self.latest[city]) << 32) + (needed & COST)
+        label: NDArray[np.int64] = (np.minimum(needed >> 32, self.latest[city]) << 32) + (needed & COST)
+        return label
 
     def first_values(self, limit: int) -> NDArray[np.uint64]:
         """Return the label of each city alone, the largest number where it cannot be the first one."""
