@@ -153,7 +153,8 @@ def run(
     if comm.rank == 0 and (note := prover.devices.note()):
         device.notes.append(note)
     if comm.rank == 0 and not proof.chosen and proof.optimal:
-        device.notes.append("other tours are as good, and the lattice may return another one: their states are too many")
+        device.notes.append("other tours are as good, and the lattice may return another one: there are too many of "
+                            "them to choose by the tie rule")
     if proof.order is None and not watch.complete:
         raise Stopped(watch.ended)
     if proof.order is None and not proof.optimal:

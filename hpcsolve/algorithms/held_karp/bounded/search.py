@@ -6,8 +6,9 @@ is just what the value is, since a smaller one would make a better order. Of tim
 come from any order that is in time for the rest.
 
 With windows the values of a sum are labels. The label before must have the cost that is needed, and a time that is
-early enough for the rest of the order. Labels that are not dominated suffice: if a best order comes through (set, i), no beginning to
-it that is early enough costs less than the order's own. So the label that dominates this one has the same cost.
+early enough for the rest of the order. Labels that are not dominated suffice: if a best order comes through (set, i),
+no beginning to it that is early enough costs less than the order's own. So the label that dominates this one has the
+same cost.
 
 Where only half of the orders were searched, because each costs the same backwards, the answer may be the reverse of an
 order of that half.
@@ -258,7 +259,7 @@ class Tracer:
     def ends(self) -> tuple[int, Keys, NDArray[np.int64]]:
         """Return the least value of an order, and of the last states of such orders keys and values needed.
 
-        Collective. The cost is `NO_PATH` if there is no order. The time of a label is the latest one with which it ends.
+        Collective. The value is `NO_PATH` if there is no order. The time of a label needed is the latest in time.
         """
         last = self.layers[-1]
         total, values = self.relaxation.ended(last.values, last_cities(last.keys))
