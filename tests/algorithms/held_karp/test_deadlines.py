@@ -26,8 +26,8 @@ from hpcsolve.answers.tour import Tour
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 from hpcsolve.parallel.comm import Comm, SerialComm
-from hpcsolve.problems.questions import TourQuestion
-from hpcsolve.problems.tsp import NO_ARC, Tsp
+from hpcsolve.problems.questions import TourQuestion, Windows
+from hpcsolve.problems.tsp import NO_ARC, Tsp, from_costs
 from tests.order_oracle import around_a_tour, best_order, random_question
 from tests.thread_comm import on_ranks
 
@@ -41,7 +41,8 @@ def prove(tsp: Tsp, question: TourQuestion, device: Device, comm: Comm | None = 
           states: int = 10**6, width: int = 1000) -> tuple[Proof, list[int] | None]:
     """Return the proof, and the tour in the instance's cities."""
     problem = order_problem(tsp, question)
-    prover = DeadlineProver(timed_orders(problem), device, comm or SerialComm(), Budget(states, 10**6), words=words, width=width)
+    budget = Budget(states, 10**6)
+    prover = DeadlineProver(timed_orders(problem), device, comm or SerialComm(), budget, words=words, width=width)
     proof = prover.run()
     assert prover.best.lower <= prover.best.upper
     tour = None if proof.order is None else problem.core.tour(proof.order).tolist()

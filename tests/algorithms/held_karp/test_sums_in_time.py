@@ -44,8 +44,8 @@ def prove(tsp: Tsp, question: TourQuestion, device: Device, comm: Comm | None = 
           states: int = 10**6, width: int = 30_000, levels: tuple[int, ...] = (5, 6)) -> tuple[Proof, list[int] | None]:
     """Return the proof, and the tour in the instance's cities."""
     problem = order_problem(tsp, question)
-    prover = Prover(timed_orders(problem), device, comm or SerialComm(), Budget(states, 10**6), words=words, width=width,
-                    levels=levels)
+    prover = Prover(timed_orders(problem), device, comm or SerialComm(), Budget(states, 10**6), words=words,
+                    width=width, levels=levels)
     proof = prover.run()
     return proof, None if proof.order is None else problem.core.tour(proof.order).tolist()
 
@@ -137,7 +137,8 @@ def test_ties_are_decided_by_labels_that_are_later(device: Device) -> None:
     same_as_all_orders(tsp, replace(question, windows=windows), device, 1)
 
 
-@pytest.mark.parametrize(("name", "cost"), [("n40w60.002.txt", 470), ("rbg067a.tw", 4625), ("pesant_rc201.2.txt", 707.653)])
+@pytest.mark.parametrize(("name", "cost"), [
+    ("n40w60.002.txt", 470), ("rbg067a.tw", 4625), ("pesant_rc201.2.txt", 707.653)])
 def test_published_files(name: str, cost: float, device: Device, data_dir: Path) -> None:
     if not (data_dir / "tsptw").is_dir():
         pytest.skip("HPCSOLVE_DATA has no tsptw/")

@@ -54,8 +54,8 @@ FIRST_WIDTH = 1000
 """Width of the first searches."""
 WIDER = 8
 """Factor from the width of one search to that of the next."""
-CHOOSING_WIDTH = 8000
-"""Width of the search among the orders that all end at the proven time.
+CHOOSING_STATES = 400_000
+"""About the most states of the search among the orders that all end at the proven time.
 
 Where a last window decides that time, nearly all orders end then, and no memory holds their states.
 """
@@ -215,7 +215,7 @@ class DeadlineProver:
 
     def _chosen(self) -> Proof:
         """Return the proof of the best order's end, with the answer by the tie rule if its search drops no state."""
-        whole = self._search_by(self.best.upper, max(self.width, CHOOSING_WIDTH), None)
+        whole = self._search_by(self.best.upper, max(self.width, CHOOSING_STATES // self.problem.cities), None)
         return self._proven() if whole and not self._watch.ended else self._ended_early()
 
     def _search_by(self, deadline: int, width: int, saved: Saved | None) -> bool:

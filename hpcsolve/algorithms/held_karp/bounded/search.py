@@ -6,8 +6,9 @@ is just what the value is, since a smaller one would make a better order. Of tim
 come from any order that is in time for the rest.
 
 With windows the values of a sum are labels. The label before must have the cost that is needed, and a time that is
-early enough for the rest of the order. Labels that are not dominated suffice: if a best order comes through (set, i), no beginning to
-it that is early enough costs less than the order's own. So the label that dominates this one has the same cost.
+early enough for the rest of the order. Labels that are not dominated suffice: if a best order comes through (set, i),
+no beginning to it that is early enough costs less than the order's own. So the label that dominates this one has the
+same cost.
 
 Where only half of the orders were searched, because each costs the same backwards, the answer may be the reverse of an
 order of that half.
@@ -44,6 +45,8 @@ from hpcsolve.problems.rounding import LARGEST_SUM
 
 STATE_BYTES = {1: 12, 2: 20, 4: 36}
 """64-bit words of a key -> bytes of a state: its key and its value."""
+LABEL_BYTES, LABEL_CANDIDATE_BYTES = 4, 32
+"""What a label takes more, as a state and as a candidate."""
 CANDIDATE_BYTES = {1: 96, 2: 128, 4: 192}
 """64-bit words of a key -> the most bytes for each candidate while its layer is computed.
 
@@ -74,10 +77,11 @@ class Budget:
     candidates: int
 
 
-def budget_of(nbytes: int, words: int, ranks: int) -> Budget:
-    """Return the budget for so many bytes on each rank, half for states and half for candidates."""
-    half = nbytes // 2
-    return Budget(max(8, half // STATE_BYTES[words] * ranks), max(FEWEST_CANDIDATES, half // CANDIDATE_BYTES[words]))
+def budget_of(nbytes: int, words: int, ranks: int, labels: bool = False) -> Budget:
+    """Return the budget for so many bytes on each rank, half for states, or labels, and half for candidates."""
+    half, state = nbytes // 2, STATE_BYTES[words] + LABEL_BYTES * labels
+    candidate = CANDIDATE_BYTES[words] + LABEL_CANDIDATE_BYTES * labels
+    return Budget(max(8, half // state * ranks), max(FEWEST_CANDIDATES, half // candidate))
 
 
 @dataclass
@@ -258,7 +262,7 @@ class Tracer:
     def ends(self) -> tuple[int, Keys, NDArray[np.int64]]:
         """Return the least value of an order, and of the last states of such orders keys and values needed.
 
-        Collective. The cost is `NO_PATH` if there is no order. The time of a label is the latest one with which it ends.
+        Collective. The value is `NO_PATH` if there is no order. The time of a label needed is the latest in time.
         """
         last = self.layers[-1]
         total, values = self.relaxation.ended(last.values, last_cities(last.keys))

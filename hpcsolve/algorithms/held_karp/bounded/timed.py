@@ -5,8 +5,8 @@ by place (relaxation.py), whose memories it takes.
 
 What is proven rests on these facts: a tour of cost c has the reduced cost scale * c + shift, in which `BIAS` counts
 for the arc from the depot and for the one to it. A bound that saturates is below the true one, so it remains a bound.
-All that is to be checked is that no sum wraps: arcs cost at most `LARGEST_ARC`, and no completion, and no beginning that
-visits cities once, costs less than `-LARGEST_ARC`. `limit_of` checks it.
+All that is to be checked is that no sum wraps: arcs cost at most `LARGEST_ARC`, and no completion, and no beginning
+that visits cities once, costs less than `-LARGEST_ARC`. `limit_of` checks it.
 """
 
 from __future__ import annotations
@@ -355,8 +355,8 @@ class TimedRelaxation:
 
     def within(self, needed: NDArray[np.int64], city: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the labels needed at some cities, none later than the end of the city's window."""
-        label: NDArray[np.int64] = (np.minimum(needed >> 32, self.latest[city]) << 32) + (needed & COST)
-        return label
+        time: NDArray[np.int64] = np.minimum(needed >> 32, self.latest[city])
+        return (time << 32) + (needed & COST)
 
     def first_values(self, limit: int) -> NDArray[np.uint64]:
         """Return the label of each city alone, the largest number where it cannot be the first one."""

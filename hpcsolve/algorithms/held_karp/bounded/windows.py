@@ -189,8 +189,8 @@ class _Legs:
     def _reached(self) -> Times:
         """Return when each city, by column, is reached at the earliest from each other one.
 
-        It is `NEVER` where that is after the city's window. Sweeps over the cities between, in the order of their windows,
-        go on until nothing changes.
+        It is `NEVER` where that is after the city's window. Sweeps over the cities between, in the order of their
+        windows, go on until nothing changes.
         """
         m = self.given.cities
         a, b, time = self.earliest[:m], self.latest[:m], self.time[:m, :m]
