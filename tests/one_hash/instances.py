@@ -100,6 +100,8 @@ INSTANCES = [
     Instance("gr24", "held-karp", "tsplib/gr24.tsp"),
     Instance("eil51, latency", "held-karp", "tsplib/eil51.tsp", _bounded("latency")),
     Instance("ftv38, bounded", "held-karp", "tsplib/ftv38.atsp", _bounded("sum")),
+    Instance("n60w80, its end", "held-karp", "tsptw/n60w80.001.txt", _bounded("finish")),
+    Instance("n60w80, its cost", "held-karp", "tsptw/n60w80.001.txt", _bounded("sum")),
     Instance("rome99", "shortest-paths", "roads/rome99.gr.gz", _paths(f"sources = [{_listed(1500)}]")),
     Instance("New York", "shortest-paths", "roads/USA-road-d.NY.gr.gz",
              _paths(f"sources = [{_listed(48)}]\ntargets = [1, 99999, 264346]")),
