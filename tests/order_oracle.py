@@ -144,6 +144,17 @@ def around_a_tour(n: int, seed: int) -> tuple[Tsp, TourQuestion]:
                                                                 windows=Windows(earliest, latest, service))
 
 
+def a_day(n: int, seed: int, width: int) -> tuple[Tsp, TourQuestion]:
+    """Return stops in the plane, with windows of about a width around the times of a random tour."""
+    rng = np.random.default_rng([n, seed])
+    x = rng.integers(0, 30, (n, 2))
+    cost = np.abs(x[:, None] - x).sum(axis=2)
+    now = np.append(0, cost[np.arange(n - 1), np.arange(1, n)].cumsum())
+    earliest, latest = np.maximum(0, now - rng.integers(0, width, n)), now + rng.integers(0, width, n)
+    earliest[0], latest[0] = 0, now[-1] + cost[-1, 0] + width
+    return from_costs(cost, "day"), TourQuestion(windows=Windows(earliest, latest, np.zeros(n, np.int64)))
+
+
 def _constraints(rng: np.random.Generator, n: int, names: tuple[str, ...]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if "before" in names:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import cycle
 from typing import Any
@@ -21,6 +21,7 @@ from hpcsolve.errors import Stopped
 from hpcsolve.problems.generate.graph import road_steiner
 from hpcsolve.problems.generate.plane import road_graph
 from hpcsolve.problems.generate.tsp import random_matrix, uniform_tsp
+from tests.order_oracle import a_day
 from tests.steiner_oracle import hypercube
 from tests.thread_comm import on_ranks
 
@@ -52,6 +53,7 @@ class Job:
 ANTS = {"colonies": 4, "ants": 6, "migration": 3, "bound": False}
 MANY = {"sources": list(range(1, 60))}
 REDUCED = {"reduce": ["count", "nearest", "sum", "farthest"], "cutoffs": [9000.0], "k": 2}
+DAY, QUESTION = a_day(12, 0, 150)
 SOME = np.random.default_rng(3).integers(0, 400, (60, 2)).tolist()
 JOBS = {
     "mmas": Job("ant-colony", uniform_tsp(40, seed=1), ANTS, StopCriteria(iterations=12), (1, 5)),
@@ -68,6 +70,7 @@ JOBS = {
     "lexicographic": Job("held-karp", uniform_tsp(12, seed=4), {"objective": "lexicographic"}, patience=(1, 3)),
     "arcs": Job("held-karp", random_matrix(12), {"arcs": True}, patience=(3, 16)),
     "bounded": Job("held-karp", random_matrix(13), {"objective": "latency", "method": "bounded"}, patience=(2, 12)),
+    "in time": Job("held-karp", replace(DAY, windows=QUESTION.windows), {"objective": "sum"}, patience=(4, 12)),
     "rows": Job("shortest-paths", road_graph(400, seed=1), {**MANY, "predecessors": True, "engine": "near-far"}),
     "targets": Job("shortest-paths", road_graph(400, seed=1), {**MANY, "targets": [5, 9, 7], "engine": "near-far"}),
     "sweeps": Job("shortest-paths", road_graph(400, seed=1), {**MANY, "predecessors": True, "engine": "phast"}),
@@ -145,7 +148,7 @@ def test_a_population_that_time_has_made_smaller_goes_on(tmp_path, monkeypatch):
     assert "of 7 tours" in on_ranks(3, given.run)[0].ended, "a number that is given is kept"
 
 
-LAYERED = ("symmetric", "asymmetric", "bounded", "exact")
+LAYERED = ("symmetric", "asymmetric", "bounded", "in time", "exact")
 
 
 def small_batches(monkeypatch):

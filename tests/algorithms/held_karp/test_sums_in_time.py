@@ -22,9 +22,9 @@ from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 from hpcsolve.formats import read
 from hpcsolve.parallel.comm import Comm, SerialComm
-from hpcsolve.problems.questions import TourQuestion, Windows
+from hpcsolve.problems.questions import TourQuestion
 from hpcsolve.problems.tsp import NO_ARC, Tsp, from_costs
-from tests.order_oracle import around_a_tour, best_order, random_question
+from tests.order_oracle import a_day, around_a_tour, best_order, random_question
 from tests.thread_comm import on_ranks
 
 COUNT = int(os.environ.get("HPCSOLVE_ORDERS", "0"))
@@ -40,23 +40,12 @@ def with_sum(n: int, seed: int) -> tuple[Tsp, TourQuestion]:
     return tsp, replace(question, objective="sum")
 
 
-def a_day(n: int, seed: int, width: int) -> tuple[Tsp, TourQuestion]:
-    """Return stops in the plane, with windows of about a width around the times of a random tour."""
-    rng = np.random.default_rng([n, seed])
-    x = rng.integers(0, 30, (n, 2))
-    cost = np.abs(x[:, None] - x).sum(axis=2)
-    now = np.append(0, cost[np.arange(n - 1), np.arange(1, n)].cumsum())
-    earliest, latest = np.maximum(0, now - rng.integers(0, width, n)), now + rng.integers(0, width, n)
-    earliest[0], latest[0] = 0, now[-1] + cost[-1, 0] + width
-    return from_costs(cost, "day"), TourQuestion(windows=Windows(earliest, latest, np.zeros(n, np.int64)))
-
-
 def prove(tsp: Tsp, question: TourQuestion, device: Device, comm: Comm | None = None, words: int | None = None,
           states: int = 10**6, width: int = 30_000, levels: tuple[int, ...] = (5, 6)) -> tuple[Proof, list[int] | None]:
     """Return the proof, and the tour in the instance's cities."""
     problem = order_problem(tsp, question)
-    prover = Prover(timed_orders(problem), device, comm or SerialComm(), Budget(states, 10**6), words=words, width=width,
-                    levels=levels)
+    prover = Prover(timed_orders(problem), device, comm or SerialComm(), Budget(states, 10**6), words=words,
+                    width=width, levels=levels)
     proof = prover.run()
     return proof, None if proof.order is None else problem.core.tour(proof.order).tolist()
 
@@ -148,7 +137,8 @@ def test_ties_are_decided_by_labels_that_are_later(device: Device) -> None:
     same_as_all_orders(tsp, replace(question, windows=windows), device, 1)
 
 
-@pytest.mark.parametrize(("name", "cost"), [("n40w60.002.txt", 470), ("rbg067a.tw", 4625), ("pesant_rc201.2.txt", 707.653)])
+@pytest.mark.parametrize(("name", "cost"), [
+    ("n40w60.002.txt", 470), ("rbg067a.tw", 4625), ("pesant_rc201.2.txt", 707.653)])
 def test_published_files(name: str, cost: float, device: Device, data_dir: Path) -> None:
     if not (data_dir / "tsptw").is_dir():
         pytest.skip("HPCSOLVE_DATA has no tsptw/")

@@ -7,6 +7,10 @@ Bounds of this kind: Baldacci, Mingozzi, Roberti 2011; Roberti and Mingozzi 2014
 
 places.py      the problem: costs by place and precedences; first lower bounds, by chains and by potentials
 relaxation.py  the relaxation on a device: what cities remember, which rows a rank computes, the arcs that it rules out
+windows.py     the problem with time windows, and what these imply
+timed.py       the relaxation by time, for sums with windows
+deadlines.py   the earliest end with windows: its bounds, and the proof by one deadline after another
+in_time.py     first orders that keep to windows
 tighten.py     multipliers and memories, round after round; good orders by local search and by edge assembly
 layers.py      states as bits, and the next layer of states, on all ranks
 search.py      all layers, perhaps of limited width, and back: one order, or of all best ones the answer

@@ -300,7 +300,8 @@ class Prover:
                        words=self.words)
         self.states += found.states
         self._offer(found)
-        self.best.raise_lower(self._bound(found.dropped))
+        if self.bounds.relaxation.labels:  # time windows leave few states, and the next level may not be needed
+            self.best.raise_lower(self._bound(found.dropped))
         left = self.bounds.fix()
         where = self.devices.words(self.bounds.relaxation.device)
         self.note(f"{count} slots{where}: {self.best.lower} to {self.best.upper}, {left} arcs left")

@@ -19,10 +19,11 @@ from hpcsolve.algorithms.held_karp.bounded.relaxation import FILE as BOUNDS
 from hpcsolve.algorithms.held_karp.bounded.relaxation import NO_PATH
 from hpcsolve.algorithms.held_karp.bounded.search import STATE_BYTES, Budget, budget_of
 from hpcsolve.algorithms.held_karp.bounded.tighten import DESCENT_FILE, PENALTY, good_order
+from hpcsolve.algorithms.held_karp.bounded.timed import FEWEST, MOST_BOUNDS, MOST_ROWS, MOST_WORK
 from hpcsolve.algorithms.held_karp.bounded.timed import FILE as TIMED_BOUNDS
 from hpcsolve.algorithms.held_karp.bounded.windows import timed_orders
 from hpcsolve.algorithms.held_karp.outcome import layers_table
-from hpcsolve.algorithms.held_karp.problem import MOST_INNER_CITIES, OrderProblem
+from hpcsolve.algorithms.held_karp.problem import MOST_INNER_CITIES, MOST_INNER_CITIES_WITH_WINDOWS, OrderProblem
 from hpcsolve.algorithms.tours import one_tree
 from hpcsolve.answers.multipliers import multipliers_group
 from hpcsolve.answers.tour import NoTour, Tour
@@ -70,11 +71,12 @@ def plan(
     lattice
         Returns lines about what the lattice would need.
     """
-    m, ends = problem.m, tsp.n - problem.m
+    m, ends, timed = problem.m, tsp.n - problem.m, problem.earliest is not None
+    most_cities = MOST_INNER_CITIES_WITH_WINDOWS if timed else MOST_INNER_CITIES
 
     def host_bytes(m: int) -> int:
         """Beside a GPU with the tables that serve best there or on the host's cores, as far as they are large."""
-        return _host_bytes(m) + (_table_bytes(m) if info.kind == "cuda" else 0)
+        return _host_bytes(m, timed) + (_table_bytes(m, timed) if info.kind == "cuda" else 0)
 
     details: dict[str, int | str] = {
         "method": "bounded: how many states remain cannot be foreseen",
@@ -83,11 +85,11 @@ def plan(
     }
 
     def largest(free: Sequence[int]) -> int:
-        most = (m for m in range(MOST_INNER_CITIES, 0, -1) if _table_bytes(m) + host_bytes(m) <= min(free))
+        most = (m for m in range(most_cities, 0, -1) if _table_bytes(m, timed) + host_bytes(m) <= min(free))
         return next(most, 0) + ends
 
-    device, host = (_table_bytes(m),) * ranks, (host_bytes(m),) * ranks
-    work = m * m * m << (LEVELS[-1] - 1)
+    device, host = (_table_bytes(m, timed),) * ranks, (host_bytes(m),) * ranks
+    work = MOST_WORK if timed else m * m * m << (LEVELS[-1] - 1)
     return Plan(device, host, work, "min-add, in one round of bounds", (0,) * ranks, details, largest,
                     beside=lattice)
 
@@ -194,17 +196,23 @@ def _budget(problem: OrderProblem, criteria: StopCriteria, device: Device, comm:
     """Return the most that a search may hold in memory, which is the same on all ranks. Collective."""
     m, nbytes = problem.m, criteria.memory
     if nbytes is None:  # layers are computed on the device and kept on the host
-        free = min(memory_for_rank(device, comm), available_memory() // comm.local_size) - _table_bytes(m)
+        free = min(memory_for_rank(device, comm), available_memory() // comm.local_size)
+        free -= _table_bytes(m, problem.earliest is not None)
         nbytes = max(0, int(SHARE * min(comm.allgather(free))))
-    return budget_of(nbytes, key_words(m), comm.size)
+    labels = problem.earliest is not None and problem.combine == "add"
+    return budget_of(nbytes, key_words(m), comm.size, labels)
 
 
-def _table_bytes(m: int) -> int:
-    """Return the device memory of the relaxation's and the local search's tables."""
+def _table_bytes(m: int, timed: bool) -> int:
+    """Return the device memory of the relaxation's and the local search's tables, at most, with windows or without."""
+    if timed:  # completions and beginnings, and what is known of arcs
+        return 2 * 4 * max(MOST_BOUNDS, MOST_ROWS << FEWEST) + 64 * (m + 1) ** 2 + 4096
     layer, arcs = m << LEVELS[-1], (m + 1) * m * m
     return 4 * layer * (m + 3) + arcs * (8 + 4 + 4 + 8) + m * m * 8 + 64 * m + 4096
 
 
-def _host_bytes(m: int) -> int:
+def _host_bytes(m: int, timed: bool) -> int:
     """Return the host memory of the costs by place with copies of them, and of the messages with bounds."""
+    if timed:
+        return (m + 1) ** 2 * 8 * 64 + (m + 1) * m * m
     return (m + 1) * m * m * 8 * 5 + 4 * (m << LEVELS[-1])

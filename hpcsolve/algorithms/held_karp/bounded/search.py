@@ -45,6 +45,8 @@ from hpcsolve.problems.rounding import LARGEST_SUM
 
 STATE_BYTES = {1: 12, 2: 20, 4: 36}
 """64-bit words of a key -> bytes of a state: its key and its value."""
+LABEL_BYTES, LABEL_CANDIDATE_BYTES = 4, 32
+"""What a label takes more, as a state and as a candidate."""
 CANDIDATE_BYTES = {1: 96, 2: 128, 4: 192}
 """64-bit words of a key -> the most bytes for each candidate while its layer is computed.
 
@@ -75,10 +77,11 @@ class Budget:
     candidates: int
 
 
-def budget_of(nbytes: int, words: int, ranks: int) -> Budget:
-    """Return the budget for so many bytes on each rank, half for states and half for candidates."""
-    half = nbytes // 2
-    return Budget(max(8, half // STATE_BYTES[words] * ranks), max(FEWEST_CANDIDATES, half // CANDIDATE_BYTES[words]))
+def budget_of(nbytes: int, words: int, ranks: int, labels: bool = False) -> Budget:
+    """Return the budget for so many bytes on each rank, half for states, or labels, and half for candidates."""
+    half, state = nbytes // 2, STATE_BYTES[words] + LABEL_BYTES * labels
+    candidate = CANDIDATE_BYTES[words] + LABEL_CANDIDATE_BYTES * labels
+    return Budget(max(8, half // state * ranks), max(FEWEST_CANDIDATES, half // candidate))
 
 
 @dataclass

@@ -41,6 +41,8 @@ MOST_ROWS = 50_000
 """Rows at which steps become longer than the shortest arc, which then needs more passes."""
 MOST_WORK = 1 << 27
 """The most min-adds of a round, where that allows `FEWEST` slots."""
+MOST_BOUNDS = 1 << 24
+"""The most bounds of a table, likewise."""
 FEWEST = 5
 """The fewest slots: on a GPU a register has as many values as they have sets."""
 LARGEST_VALUE = 1 << 26
@@ -202,8 +204,9 @@ class TimedRelaxation:
     def slots_for(self, count: int) -> int:
         """Return how many slots a level of `count` slots has: fewer where windows are so wide that rounds take long."""
         arcs = (self.scaled[:-1, :-1] != NO_SCALED_ARC).sum(axis=1)
-        work = int((arcs * ((self.latest - self.earliest) // self._step()[0] + 1)).sum())
-        return next(slots for slots in range(count, 0, -1) if slots == FEWEST or work << slots - 1 <= MOST_WORK)
+        rows = (self.latest - self.earliest) // self._step()[0] + 1
+        most = max(int((arcs * rows).sum()) / MOST_WORK, 2 * int(rows.sum()) / MOST_BOUNDS)
+        return next(slots for slots in range(count, 0, -1) if slots == FEWEST or most * 2 ** (slots - 1) <= 1)
 
     def remember(self, slots: Slots) -> None:
         """Take these memories. The bounds are undefined until the next `solve`."""
@@ -266,12 +269,14 @@ class TimedRelaxation:
     @property
     def earliest(self) -> NDArray[np.int64]:
         """When the windows begin that are left."""
-        return self.windows[0]
+        earliest: NDArray[np.int64] = self.windows[0]
+        return earliest
 
     @property
     def latest(self) -> NDArray[np.int64]:
         """When they end."""
-        return self.windows[1]
+        latest: NDArray[np.int64] = self.windows[1]
+        return latest
 
     @property
     def reduced(self) -> NDArray[np.int64]:
