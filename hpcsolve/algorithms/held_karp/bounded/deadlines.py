@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,6 +96,12 @@ class Departures(BoundTables):
         """Return the times to the depot."""
         return self.buffers["last"].download().astype(np.int64)
 
+    def ended(self, values: NDArray[Any], last: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
+        """Return when the orders end that have these last states, and by when these must have been reached for that."""
+        back = self.last_costs()[last]
+        ends = np.maximum(values + back, self.timed.earliest[-1])
+        return ends, self.within(ends - back, last)
+
     def earliest(self) -> Buffer:
         """Return when the windows begin."""
         return self.buffers["earliest"]
@@ -163,7 +170,8 @@ class DeadlineProver:
         self.shortest = shortest_times(self.problem)
         earliest = np.maximum(self.problem.earliest[:-1], self.shortest[-1, :-1])
         none = self.problem.horizon() + 1
-        self.best = Incumbent(none, None, min(none, int((earliest + self.shortest[:-1, -1]).max())))
+        lower = max(int(self.problem.earliest[-1]), int((earliest + self.shortest[:-1, -1]).max()))
+        self.best = Incumbent(none, None, min(none, lower))
 
     @property
     def state_bytes(self) -> int:

@@ -21,14 +21,6 @@ class InTime:
     def __init__(self, problem: TimedOrders) -> None:
         self.problem, self.shortest = problem, shortest_times(problem)
 
-    def extremes(self) -> tuple[int, int]:
-        """Return a lower bound of all orders' values, and a value above them: every city is entered once."""
-        there = self.problem.time != NO_ARC
-        least = np.where(there, self.problem.cost, NO_ARC).min(axis=0)
-        most = np.where(there, self.problem.cost, -NO_ARC).max(axis=0)
-        entered = there.any(axis=0)
-        return int(least[entered].sum()), 1 + int(most[entered].sum())
-
     def improve(self, orders: list[list[int]]) -> tuple[int, list[int]] | None:
         """Return the value and the best of some orders, or None if all break a constraint."""
         found = [(value, order) for order in orders if (value := self.problem.value(order)) is not None]

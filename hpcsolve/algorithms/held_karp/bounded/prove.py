@@ -37,7 +37,7 @@ from hpcsolve.algorithms.held_karp.bounded.search import (
 )
 from hpcsolve.algorithms.held_karp.bounded.tighten import STEP, Improver, Incumbent, Tightener, no_incumbent
 from hpcsolve.algorithms.held_karp.bounded.timed import TimedRelaxation, timed_scale
-from hpcsolve.algorithms.held_karp.bounded.windows import TimedOrders
+from hpcsolve.algorithms.held_karp.bounded.windows import TimedOrders, shortest_times, tightened
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints, Wish, agreed
 from hpcsolve.checkpoint.saved import Saved
 from hpcsolve.checkpoint.store import State, part
@@ -47,6 +47,8 @@ from hpcsolve.problems.rounding import LARGEST_SUM
 
 LEVELS = (6, 8, 10, 12)
 """Slots of one level after another."""
+TIMED_LEVELS = (5, 7, 9, 11)
+"""Those of bounds by time, of which a city has a row for each step of its window."""
 ROUNDS = 60
 """Rounds of the subgradient method in a level."""
 FIRST_STEP, LATER_STEP, STEP_AGAIN = STEP, STEP * 2 // 5, STEP * 3 // 10
@@ -61,7 +63,7 @@ LEVEL = "level"
 """A number that only checkpoints of a proof by bounds have."""
 MULTIPLIERS = range(-(2**61), 2**61)
 """What multipliers may be: beyond that their sum with a cost would overflow."""
-FEW = ("order", "multiplier", "wishes", "colours", "memory", "arcs", "counts")
+FEW = ("order", "multiplier", "wishes", "colours", "memory", "arcs", "windows", "counts")
 """Tables of rank 0, as int64 vectors."""
 Found = tuple[int, list[int]]
 """The value of an order, and the order."""
@@ -113,7 +115,7 @@ class Prover:
     note, report
         Called with lines for the log, and with the progress.
     levels
-        Slots of one level after another.
+        Slots of one level after another, by default `LEVELS`, and with windows `TIMED_LEVELS`.
     rounds
         Rounds of the subgradient method in a level, three times as many in the first.
     words
@@ -142,7 +144,7 @@ class Prover:
     note: Callable[[str], None] = lambda line: None
     report: Report = silent
     watch: Watch | None = None
-    levels: tuple[int, ...] = LEVELS
+    levels: tuple[int, ...] = ()
     rounds: int = ROUNDS
     words: int | None = None
     level: int = 0
@@ -159,6 +161,7 @@ class Prover:
 
     def __post_init__(self) -> None:
         """Begin to watch, and deal the rows of the bounds to ranks."""
+        self.levels = self.levels or (TIMED_LEVELS if isinstance(self.problem, TimedOrders) else LEVELS)
         self.devices, self.scratch = Devices(self.device), Scratch(self.device)
         self.deal = Deal(self.comm, self.problem.cities, max(self.comm.allgather(self.device.info.units)))
         self._watch = self.watch or Watch(self.comm)
@@ -179,11 +182,14 @@ class Prover:
         improver: Improver | InTime
         relaxation: Relaxation | TimedRelaxation
         if isinstance(problem, TimedOrders):
+            possible = tightened(problem, problem.horizon(), shortest_times(problem))
+            if possible is None:
+                return Proof(None, None, -LARGEST_SUM, True, self.last, 0)
+            self.problem = problem = possible
             improver = InTime(problem)
-            lower, above = improver.extremes()
-            best = Incumbent(above, None, lower)
         else:
-            improver, best = Improver(problem, self.devices), no_incumbent(problem)
+            improver = Improver(problem, self.devices)
+        best = no_incumbent(problem)
         if saved is None:
             best.offer(self.assembled(0) or improver.from_nothing())
             self.note(f"first order: {best.upper}" if best.order else "no order yet")
@@ -369,7 +375,8 @@ class Prover:
             "layers": len(found.layers), "dropped": found.dropped,
         }
         tables = (best.order or [], bounds.multiplier, bounds.wishes, bounds.colours, slots.memory,
-                  np.packbits(bounds.relaxation.scaled != NO_SCALED_ARC), [*found.kept, *found.pruned])
+                  np.packbits(bounds.relaxation.scaled != NO_SCALED_ARC), bounds.relaxation.windows,
+                  [*found.kept, *found.pruned])
         # Copies, since the state may be written later, after rounds that change the wishes in place.
         few = [part(name, 0, np.array(values, np.int64).reshape(-1)) for name, values in zip(FEW, tables, strict=True)]
         parts = (few if self.comm.rank == 0 else []) + layer_parts(found)
@@ -385,6 +392,7 @@ class Prover:
             "order": (ordered * m, range(m)), "multiplier": (m, MULTIPLIERS), "wishes": (m * m, range(LARGEST_SUM + 1)),
             "colours": (m, range(slots)), "memory": (m * slots, range(m + 1)),
             "arcs": (-(-relaxation.scaled.size // 8), range(256)),
+            "windows": (relaxation.windows.size, range(NO_PATH)),
         }
         few = {name: saved.gathered(name, (), np.int64, range(length, length + 1), within)
                for name, (length, within) in of_problem.items()}
@@ -401,6 +409,7 @@ class Prover:
         memory = few["memory"].reshape(m, slots).astype(np.uint8)
         left = np.unpackbits(few["arcs"].astype(np.uint8), count=relaxation.scaled.size).astype(bool)
         relaxation.scaled[~left.reshape(relaxation.scaled.shape)] = NO_SCALED_ARC
+        relaxation.windows[...] = few["windows"].reshape(relaxation.windows.shape)
         relaxation.remember(with_memory(bounds.problem, memory))
 
 

@@ -524,6 +524,7 @@ class Relaxation(BoundTables):
         self.cost_step = problem.cities**2
         self.scaled = np.where(problem.allowed, problem.cost, 0) * scale
         self.scaled[~problem.allowed] = NO_SCALED_ARC
+        self.windows = np.empty(0, np.int64)
 
     def arcs_of_a_place(self) -> int:
         """Return the arcs that are left, on average of the places."""

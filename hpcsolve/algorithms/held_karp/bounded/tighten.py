@@ -32,6 +32,7 @@ from hpcsolve.algorithms.held_karp.bounded.relaxation import (
     make_slots,
 )
 from hpcsolve.algorithms.held_karp.bounded.timed import TimedRelaxation
+from hpcsolve.algorithms.held_karp.bounded.windows import TimedOrders
 from hpcsolve.algorithms.held_karp.problem import OrderProblem
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints, without_writer
 from hpcsolve.errors import InputError
@@ -216,8 +217,12 @@ class Tightener:
         return self.relaxation.fix(self.limit())
 
 
-def no_incumbent(problem: PlaceCosts) -> Incumbent:
+def no_incumbent(problem: PlaceCosts | TimedOrders) -> Incumbent:
     """Return the incumbent at the start: no order, and bounds from the dearest arcs and from precedences."""
+    if isinstance(problem, TimedOrders):  # every city is entered once
+        there = problem.time != NO_ARC
+        least, most = (np.where(there, problem.cost, 0).min(axis=0), np.where(there, problem.cost, 0).max(axis=0))
+        return Incumbent(1 + int(most.sum()), None, int(least.sum()))
     above = 1 + sum(int(costs[costs != NO_ARC].max(initial=0)) for costs in problem.cost)
     return Incumbent(above, None, min(above, chain_bound(problem)))
 

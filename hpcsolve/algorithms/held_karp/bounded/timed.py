@@ -152,8 +152,8 @@ class TimedRelaxation:
         As in `Relaxation`.
     scaled
         Shape (m + 1, m + 1), int64: scale times the cost of each arc that is left, else `NO_SCALED_ARC`.
-    earliest, latest
-        Shape (m,): the windows that are left.
+    windows
+        Shape (2, m), int64: the windows that are left, the earliest times and the latest ones.
     multiplier
         Shape (m,): those of the last `solve`.
     step
@@ -179,7 +179,7 @@ class TimedRelaxation:
         self.problem, self.devices, self.scale, self.shift = problem, devices, scale, 0
         there = problem.time != NO_ARC
         self.scaled = np.where(there, np.where(there, problem.cost, 0) * scale, NO_SCALED_ARC)
-        self.earliest, self.latest = problem.earliest[:m].copy(), problem.latest[:m].copy()
+        self.windows = np.stack([problem.earliest[:m], problem.latest[:m]])
         self.slots: Slots | None = None
         self.sound = False
         self.buffers: dict[str, Buffer] = {}
@@ -264,6 +264,16 @@ class TimedRelaxation:
         return Relaxed(int(found[0]), self.shift, found[2 : 2 + found[1]].tolist())
 
     @property
+    def earliest(self) -> NDArray[np.int64]:
+        """When the windows begin that are left."""
+        return self.windows[0]
+
+    @property
+    def latest(self) -> NDArray[np.int64]:
+        """When they end."""
+        return self.windows[1]
+
+    @property
     def reduced(self) -> NDArray[np.int64]:
         """In the shape of `scaled`: the costs with which the bounds were made, with `BIAS`."""
         lift = np.zeros_like(self.scaled)
@@ -306,8 +316,9 @@ class TimedRelaxation:
             self.scaled[forth.tail[gone], forth.head[gone]] = NO_SCALED_ARC
             first, last = (end.download().astype(np.int64) for end in ends)
             seen = first < NO_PATH
-            self.earliest = np.where(seen, np.maximum(self.earliest, first * self.step), self.earliest)
-            self.latest = np.where(seen, np.minimum(self.latest, (turn - last + 1) * self.step - 1), self.latest)
+            ends_of_steps = (turn - last + 1) * self.step - 1
+            self.windows[:, seen] = [np.maximum(self.earliest, first * self.step)[seen],
+                                     np.minimum(self.latest, ends_of_steps)[seen]]
             for buffer in (through, *ends):
                 buffer.free()
         past.close()

@@ -37,8 +37,8 @@ class TimedOrders:
     cost
         Same shape: what is summed. Of a missing leg it has no meaning.
     earliest, latest
-        Shape (m + 1,), int64: when service at each city may begin, and when the depot may be reached again: not later
-        than its `latest`, the deadline.
+        Shape (m + 1,), int64: when service at each city may begin, and when an order may end at the depot: not later
+        than its `latest`, the deadline. Who is there before its `earliest` waits.
     before
         Shape (m, m), bool, transitive: before[i, j] where j comes before i.
     stands
@@ -83,9 +83,8 @@ class TimedOrders:
 
     def horizon(self) -> int:
         """Return a time by which every order has returned that has no reason to wait any longer."""
-        m = self.cities
         legs = np.where(self.time == NO_ARC, 0, self.time)
-        return min(self.deadline, int(self.earliest.max()) + int(legs.max(axis=1).sum()) if m else self.deadline)
+        return min(self.deadline, int(self.earliest.max()) + int(legs.max(axis=1).sum()))
 
 
 def timed_orders(problem: OrderProblem) -> TimedOrders:
@@ -147,7 +146,7 @@ class _Legs:
     def narrow_windows(self) -> None:
         """Let each window begin and end with what the legs to it and from it allow."""
         m, a, b, time = self.given.cities, self.earliest, self.latest, self.time
-        arrival = np.minimum((a[:, None] + time).min(axis=0), NEVER)[:m]
+        arrival = np.minimum((self._departures() + time).min(axis=0), NEVER)[:m]
         leave = np.where(time < NEVER, b - time, -NEVER).max(axis=1)[:m]
         back = b[m] - self.shortest[:m, m]
         follows = np.where(self.before.T, b[:m] - self.shortest[:m, :m], NEVER).min(axis=1, initial=NEVER)
@@ -169,7 +168,7 @@ class _Legs:
     def drop_legs(self) -> None:
         """Drop legs that miss a window, break a precedence, or leave out a city that must come between."""
         m, before = self.given.cities, self.before
-        gone = self.earliest[:, None] + self.time > self.latest
+        gone = self._departures() + self.time > self.latest
         after, ahead = (masks_of(table, -(-m // 64)) for table in (before.T, before))
         gone[:m, :m] |= before | (after[:, None] & ahead[None] != 0).any(axis=2)
         gone[m, :m] |= before.any(axis=1)
@@ -182,6 +181,10 @@ class _Legs:
         """Return the problem that is left."""
         time = np.where(self.time < NEVER, self.time, NO_ARC)
         return replace(self.given, time=time, earliest=self.earliest, latest=self.latest, before=self.before)
+
+    def _departures(self) -> Times:
+        """Return when each city and the depot is left at the earliest, shape (m + 1, 1)."""
+        return np.append(self.earliest[:-1], 0)[:, None]
 
     def _reached(self) -> Times:
         """Return when each city, by column, is reached at the earliest from each other one.

@@ -1,0 +1,159 @@
+"""The earliest end by deadlines equals all orders, and the lattice, down to the tour that is chosen among equal ones.
+
+The long form: HPCSOLVE_ORDERS=2000 python -m pytest -k long.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+from hpcsolve.algorithms import held_karp
+from hpcsolve.algorithms.base import silent
+from hpcsolve.algorithms.held_karp.bounded import windows
+from hpcsolve.algorithms.held_karp.bounded.deadlines import DeadlineProver
+from hpcsolve.algorithms.held_karp.bounded.prove import Proof
+from hpcsolve.algorithms.held_karp.bounded.search import Budget
+from hpcsolve.algorithms.held_karp.bounded.windows import NEVER, timed_orders
+from hpcsolve.algorithms.held_karp.orders import run as orders
+from hpcsolve.algorithms.held_karp.problem import order_problem
+from hpcsolve.algorithms.held_karp.statement import TourStatement
+from hpcsolve.answers.tour import Tour
+from hpcsolve.device.base import Device
+from hpcsolve.device.host import HostDevice
+from hpcsolve.parallel.comm import Comm, SerialComm
+from hpcsolve.problems.questions import TourQuestion, Windows
+from hpcsolve.problems.tsp import NO_ARC, Tsp, from_costs
+from tests.order_oracle import best_order, random_question
+from tests.thread_comm import on_ranks
+
+COUNT = int(os.environ.get("HPCSOLVE_ORDERS", "0"))
+"""Instances of the long form."""
+WORDS = (1, 2, 4)
+CONSTRAINTS = ((), ("before",), ("position", "not-position"), ("ends", "forbidden"), ("open", "before"))
+
+
+def around_a_tour(n: int, seed: int) -> tuple[Tsp, TourQuestion]:
+    """Return an instance with windows around a random tour: zero legs, equal and missed windows, and service."""
+    rng = np.random.default_rng([n, seed])
+    cost = rng.integers(0, [3, 10, 40][seed % 3], (n, n))
+    if seed % 5 == 0:
+        cost[rng.random((n, n)) < 0.1] = NO_ARC
+    tour, now, width = np.append(0, 1 + rng.permutation(n - 1)), 0, int(rng.integers(0, 30))
+    earliest, latest, service = (np.zeros(n, np.int64) for _ in range(3))
+    for tail, head in zip(tour[:-1].tolist(), tour[1:].tolist()):
+        service[head] = rng.integers(0, 3) * (seed % 2)
+        now += 0 if cost[tail, head] == NO_ARC else int(cost[tail, head])
+        earliest[head] = max(0, now - rng.integers(0, width + 1))
+        latest[head] = earliest[head] + rng.integers(0, width + 1) * (2 if rng.random() < 0.3 else 1)
+        now = max(now, earliest[head]) + service[head]
+    latest[0] = now + rng.integers(0, 20)
+    return from_costs(cost, f"windows-{n}-{seed}"), TourQuestion(objective="finish",
+                                                                windows=Windows(earliest, latest, service))
+
+
+def prove(tsp: Tsp, question: TourQuestion, device: Device, comm: Comm | None = None, words: int | None = None,
+          states: int = 10**6, width: int = 1000) -> tuple[Proof, list[int] | None]:
+    """Return the proof, and the tour in the instance's cities."""
+    problem = order_problem(tsp, question)
+    prover = DeadlineProver(timed_orders(problem), device, comm or SerialComm(), Budget(states, 10**6), words=words, width=width)
+    proof = prover.run()
+    assert prover.best.lower <= prover.best.upper
+    tour = None if proof.order is None else problem.core.tour(proof.order).tolist()
+    return proof if proof.value is None else replace(proof, value=proof.value + problem.offset), tour
+
+
+def same_as_all_orders(tsp: Tsp, question: TourQuestion, device: Device, words: int) -> bool:
+    """Compare a proof with all orders. Return whether there is one."""
+    expected = best_order(tsp, question)
+    proof, tour = prove(tsp, question, device, words=words)
+    assert proof.optimal and proof.chosen
+    assert (proof.value, tour) == ((None, None) if expected is None else expected)
+    return expected is not None
+
+
+@pytest.mark.parametrize("words", WORDS)
+def test_proofs_equal_all_orders(words: int, device: Device) -> None:
+    possible = [same_as_all_orders(*around_a_tour(3 + seed % 6, seed), device, words) for seed in range(12)]
+    assert 0 < sum(possible) < len(possible)
+
+
+@pytest.mark.timeout(0)
+@pytest.mark.skipif(not COUNT, reason="the long form: HPCSOLVE_ORDERS=2000")
+@pytest.mark.parametrize("words", WORDS)
+def test_long_proofs_equal_all_orders(words: int, device: Device) -> None:
+    for seed in range(COUNT):
+        same_as_all_orders(*around_a_tour(3 + seed % 7, seed), device, words)
+
+
+@pytest.mark.parametrize("constraints", CONSTRAINTS)
+def test_proofs_with_other_constraints_equal_all_orders(constraints: tuple[str, ...], device: Device) -> None:
+    for seed in range(4):
+        same_as_all_orders(*random_question(7 + seed % 2, seed, "finish", constraints), device, 1)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_tour_is_the_one_of_the_lattice(seed: int, device: Device) -> None:
+    tsp, question = around_a_tour(14 + seed % 3, 3 * seed + 1)
+    answer = orders.run(TourStatement(tsp, held_karp.Parameters(), question), device, SerialComm(), silent).answer
+    proof, tour = prove(tsp, question, device)
+    assert proof.optimal
+    assert (proof.value, tour) == ((answer.cost, answer.tour.tolist()) if isinstance(answer, Tour) else (None, None))
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_any_number_of_ranks_finds_the_same(ranks: int) -> None:
+    """Also where layers are too wide at first."""
+    tsp, question = around_a_tour(14, 4)
+
+    def rank(comm: Comm) -> tuple[int | None, list[int] | None, int, list[int]]:
+        with HostDevice(threads=1) as device:
+            proof, tour = prove(tsp, question, device, comm, width=3)
+            return proof.value, tour, proof.states, proof.last.kept
+
+    alone = rank(SerialComm())
+    assert alone[0] is not None and on_ranks(ranks, rank) == [alone] * ranks
+
+
+def test_too_many_states_end_the_search_with_a_bound(device: Device) -> None:
+    rng = np.random.default_rng(5)
+    points = rng.integers(0, 100, (22, 2))
+    cost = np.abs(points[:, None] - points[None]).sum(axis=2)
+    open_all_day = Windows(np.zeros(22, np.int64), np.full(22, 10**6), np.zeros(22, np.int64))
+    tsp, question = from_costs(cost, "all day"), TourQuestion(objective="finish", windows=open_all_day)
+    proof, tour = prove(tsp, question, device, states=4000, width=100)
+    assert not proof.optimal and proof.capped and tour is not None
+    assert proof.value is not None and proof.lower < proof.value == question.check(tsp, tour)
+
+
+def test_tightened_windows_keep_every_order_in_time() -> None:
+    """And narrow ones leave what all orders have in common."""
+    left = 0
+    for seed in range(40):
+        tsp, question = around_a_tour(3 + seed % 5, seed)
+        problem = timed_orders(order_problem(tsp, question))
+        ends = ends_of_all_orders(problem)
+        for deadline in {min(ends, default=0), max(ends, default=0) + 1, problem.horizon()}:
+            possible = {order for end, some in ends.items() if end <= deadline for order in some}
+            narrow = windows.tightened(problem, deadline, windows.shortest_times(problem))
+            assert narrow is not None or not possible
+            if narrow is not None:
+                assert {order for end, some in ends_of_all_orders(narrow).items() if end <= deadline for order in some
+                        } == possible
+                reached = windows.earliest_by_place(narrow)
+                assert all(reached[place, city] < NEVER for order in possible for place, city in enumerate(order, 1))
+                left += int((narrow.time == NO_ARC).sum() - (problem.time == NO_ARC).sum())
+    assert left > 100
+
+
+def ends_of_all_orders(problem: windows.TimedOrders) -> dict[int, list[tuple[int, ...]]]:
+    """Return the orders that keep all constraints by their end."""
+    ends: dict[int, list[tuple[int, ...]]] = {}
+    for order in permutations(range(problem.cities)):
+        if (end := problem.finish(order)) is not None:
+            ends.setdefault(end, []).append(order)
+    return ends
