@@ -6,16 +6,20 @@ from itertools import pairwise, permutations
 import numpy as np
 import pytest
 
+from hpcsolve.algorithms.held_karp.bounded.deadlines import Departures
 from hpcsolve.algorithms.held_karp.bounded.devices import Devices
 from hpcsolve.algorithms.held_karp.bounded.places import place_costs
 from hpcsolve.algorithms.held_karp.bounded.relaxation import (
     NO_PATH,
     NO_SCALED_ARC,
+    Deal,
     Relaxation,
     colours,
     first_wishes,
     make_slots,
 )
+from hpcsolve.algorithms.held_karp.bounded.windows import TimedOrders, earliest_by_place, shortest_times
+from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.tsp import NO_ARC
 
 INFINITE = 10**15
@@ -134,3 +138,51 @@ def test_saturated_values_are_not_used(device):
     assert relaxation.limit_of(best + 1) is None
     relaxation.solve(np.array([-(2**31), *[0] * 6]))  # the offsets grow beyond 31 bits
     assert relaxation.limit_of(0) is None
+
+
+def latest_departures(problem, slots, reached):
+    """Return by (place, city, entry) when a relaxed completion must begin at the latest, from the definition with sets.
+
+    A city that is reached later than that, or cannot stand there, has -1.
+    """
+    m, known = problem.cities, [set(row.tolist()) - {problem.cities} for row in slots.memory]
+
+    @cache
+    def latest(place, city, visited):
+        if city in visited or any(problem.before[other, city] for other in visited):
+            return -1
+        ways = [(problem.time[city, m], problem.deadline)] if place == m else [
+            (problem.time[city, j], latest(place + 1, j, frozenset((visited | {city}) & known[j]))) for j in range(m)]
+        begins = [min(int(problem.latest[city]), int(there - takes)) for takes, there in ways
+                  if takes != NO_ARC and there >= 0]
+        return max((begin for begin in begins if begin >= reached[place, city]), default=-1)
+
+    return {(place, city, entry): latest(place, city, frozenset(
+        int(slots.memory[city, s]) for s in range(slots.count) if entry >> s & 1 and slots.memory[city, s] < m))
+        for place in range(1, m + 1) for city in range(m) for entry in range(1 << slots.count)}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_departures_equal_the_definition(seed, device):
+    m, rng = 7, np.random.default_rng(seed)
+    time = rng.integers(0, 20, (m + 1, m + 1))
+    time[rng.random(time.shape) < 0.1] = NO_ARC
+    np.fill_diagonal(time, NO_ARC)
+    earliest = np.append(rng.integers(0, 60, m), 0)
+    latest = np.append(earliest[:m] + rng.integers(0, 80, m), 150)
+    before = (rng.random((m, m)) < 0.1) & np.tri(m, m, -1, dtype=bool)
+    stands = rng.random((m + 1, m)) < 0.9
+    problem = TimedOrders(time, time, earliest, latest, before, stands)
+    relaxation = Departures(problem, shortest_times(problem), Devices(device, device), Deal(SerialComm(), m))
+    wishes = rng.integers(0, 100, (m, m))
+    slots = make_slots(problem, wishes, colours(wishes, 5, None), 5)
+    relaxation.remember(slots)
+    relaxation.solve()
+    expected = latest_departures(problem, slots, earliest_by_place(problem))
+    for place in range(1, m + 1):
+        bounds = relaxation.bounds_of(place).download().reshape(m, -1)
+        for (city, entry), bound in np.ndenumerate(bounds):
+            empty = entry & ~sum(1 << s for s in range(5) if slots.memory[city, s] < m)
+            begin = expected[place, city, entry]
+            assert empty or bound == (150 - begin if begin >= 0 else NO_PATH), (place, city, entry)
+    assert len(set(expected.values())) > 20

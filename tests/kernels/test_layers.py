@@ -4,11 +4,20 @@ import numpy as np
 import pytest
 
 from hpcsolve.algorithms.held_karp.bounded import layers as codes
+from hpcsolve.algorithms.held_karp.bounded.deadlines import Departures
 from hpcsolve.algorithms.held_karp.bounded.devices import Devices
 from hpcsolve.algorithms.held_karp.bounded.layers import Expander, Scratch
 from hpcsolve.algorithms.held_karp.bounded.places import PlaceCosts
-from hpcsolve.algorithms.held_karp.bounded.relaxation import Relaxation, colours, first_wishes, make_slots
+from hpcsolve.algorithms.held_karp.bounded.relaxation import (
+    Deal,
+    Relaxation,
+    colours,
+    first_wishes,
+    make_slots,
+    wishes_for,
+)
 from hpcsolve.algorithms.held_karp.bounded.search import Budget, search
+from hpcsolve.algorithms.held_karp.bounded.windows import TimedOrders, shortest_times
 from hpcsolve.algorithms.held_karp.problem import order_problem
 from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import ResourceError
@@ -91,6 +100,50 @@ def test_the_next_layer_equals_the_definition(m, device):
         limit = bounds[len(bounds) // 2]  # now some bounds are the limit itself
     buckets = codes.set_hash(made.keys) >> np.uint64(64 - made.bits)
     assert (np.bincount(buckets.astype(int), minlength=1 << made.bits) == np.diff(made.begin)).all()
+
+
+def random_windows(m, seed):
+    """Return a problem with windows in which nearly all cities are visited by time 0 or can still be reached."""
+    rng = np.random.default_rng([m, seed])
+    time = rng.integers(0, 50, (m + 1, m + 1))
+    time[rng.random(time.shape) < 0.1] = NO_ARC
+    np.fill_diagonal(time, NO_ARC)
+    earliest, latest = rng.integers(0, 60, m), rng.integers(60, 150, m)
+    before = np.zeros((m, m), bool)
+    before[m - 1, : m // 8] = True
+    return TimedOrders(time, time, np.append(earliest, 0), np.append(latest, 300), before, np.ones((m + 1, m), bool))
+
+
+@pytest.mark.parametrize("m", [6, 58, 59, 121, 122, 248])
+def test_the_next_layer_in_time_equals_the_definition(m, device):
+    problem, place = random_windows(m, 3), m - 3
+    shortest = shortest_times(problem)
+    relaxation = Departures(problem, shortest, Devices(device, device), Deal(SerialComm(), m))
+    wishes = wishes_for(shortest[:m, :m])
+    slots = make_slots(problem, wishes, colours(wishes, 4, None), 4)
+    relaxation.remember(slots)
+    relaxation.solve()
+    expander = Expander(relaxation, problem.deadline, SerialComm(), Scratch(device))
+    rng, states, expected, late = np.random.default_rng(m), {}, {}, 0
+    for _ in range(60):
+        cities = rng.permutation(m)[:place].tolist()
+        states[frozenset(cities), cities[0]] = int(rng.integers(0, 60))
+    bounds = relaxation.bounds_of(place + 1).download().reshape(m, -1)
+    for (visited, i), value in states.items():
+        for j in set(range(m)) - visited:
+            entry = sum(1 << s for s in range(slots.count) if int(slots.memory[j, s]) in visited)
+            time = max(value + int(problem.time[i, j]), int(problem.earliest[j]))
+            ready = all(other in visited for other in np.flatnonzero(problem.before[j]))
+            if problem.time[i, j] == NO_ARC or not ready or time + int(bounds[j, entry]) > problem.deadline:
+                continue
+            if any(time + shortest[j, other] > problem.latest[other] for other in set(range(m)) - visited - {j}):
+                late += 1
+                continue
+            state = (visited | {j}, j)
+            expected[state] = min(time, expected.get(state, time))
+    made = expander.next(layer_of(expander, states, m), place, 10**6)
+    assert made is not None and as_states(made, m) == expected
+    assert late and (len(expected) > 10 or m == 6)
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 3])
