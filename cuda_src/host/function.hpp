@@ -55,6 +55,10 @@ struct counted {
 };
 template <class T>
 using vector = std::vector<T, counted<T>>;
+template <class... T>
+static void free_memory(vector<T> &...some) {
+  (vector<T>().swap(some), ...);
+}
 
 // ---- calls ----
 

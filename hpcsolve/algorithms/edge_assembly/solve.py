@@ -24,7 +24,7 @@ from hpcsolve.algorithms.edge_assembly import memory
 from hpcsolve.algorithms.edge_assembly.areas import AREAS_FILE, Areas
 from hpcsolve.algorithms.edge_assembly.few import best_of_few
 from hpcsolve.algorithms.edge_assembly.first_tours import FIRST_TOUR_FILE, FirstTours, Tours, with_reduced_costs
-from hpcsolve.algorithms.edge_assembly.outcome import HISTORY, Progress
+from hpcsolve.algorithms.edge_assembly.outcome import HISTORY, Progress, bounded
 from hpcsolve.algorithms.edge_assembly.parameters import MOST_WHOLE, Assembly, Parameters, statement
 from hpcsolve.algorithms.edge_assembly.population import ASSEMBLY_FILE, Population
 from hpcsolve.algorithms.edge_assembly.setting import Search, Setting
@@ -146,12 +146,14 @@ class EdgeAssembly(Algorithm):
                 on_all_ranks(comm, partial(progress.resume, saved))
             progress.run()
             improver.close()
+            iterations = max(0, search.number - progress.begun)
+            rank = {"operations": own * stated.problem.n * iterations, "seconds_wait": stop.seconds_wait}
+            outcome = progress.outcome(rank)
+            del lists, improver, first, setting, search, progress  # which have as many bytes as the lists of the bound
             if parameters.bound and not early and stop.complete:
                 bound = self._bound(stated, cities, device, comm)
                 stop.bound = comm.bcast(None if bound is None else bound.value)
-            iterations = max(0, search.number - progress.begun)
-            rank = {"operations": own * stated.problem.n * iterations, "seconds_wait": stop.seconds_wait}
-            return progress.outcome(rank, bound)
+            return bounded(outcome, bound, stop.bound)
 
     def _bound(self, stated: Assembly, cities: Cities, device: Device, comm: Comm) -> TourBound | None:
         """Return the lower bound on rank 0."""
