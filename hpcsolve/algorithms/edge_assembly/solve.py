@@ -48,6 +48,7 @@ from hpcsolve.wording import counted
 
 A_QUADRANT = 2
 """How many of the nearest cities of each quadrant are in a candidate list, whatever else is nearer."""
+GIVE_BOTH_ENDS = "give the path a start and an end: with a free end it takes a matrix of all costs"
 TRIAL_SECONDS = 1.0
 WHOLE_TOUR_FILES = (NEAR_FILE, CLUSTERS_FILE, FIRST_TOUR_FILE, one_tree.ASSIGNMENT_FILE, K_OPT_FILE, ASSEMBLY_FILE)
 """Kernel files of searches that improve a population of whole tours, without a lower bound."""
@@ -113,7 +114,7 @@ class EdgeAssembly(Algorithm):
         device, host = tuple(one.device for one in needs), tuple(one.host for one in needs)
         work = (1 if stated.is_large else size) * tsp.n
         return Plan(device, host, work, "city of a tour, in one generation", (sent,) * ranks, details, largest,
-                    needs[0].shared)
+                    needs[0].shared, smaller=GIVE_BOTH_ENDS if kind.matrix and tsp.metric else "")
 
     def run(
         self, stated: Assembly, device: Device, comm: Comm, report: Report = silent,
