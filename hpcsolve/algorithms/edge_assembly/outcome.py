@@ -147,5 +147,5 @@ def bounded(outcome: Outcome, bound: TourBound | None, value: int | None) -> Out
     value
         On all ranks, the bound.
     """
-    groups = outcome.groups if bound is None else outcome.groups | multipliers_group(bound.proof)
+    groups = outcome.groups if bound is None else {**outcome.groups, **multipliers_group(bound.proof)}
     return replace(outcome, answer=with_bound(outcome.answer, value), groups=groups)

@@ -32,8 +32,8 @@ def table(instances: list[Instance], folder: Path) -> list[str]:
         for bound, word in (("false", "without"), ("true", "with")):
             text = JOB.format(instance=instance.path.absolute(), output=output, bound=bound)
             job.write_text(text, encoding="utf-8")
-            command = [sys.executable, "-m", "hpcsolve", "run", job, "--overwrite", "--checkpoint-interval", "never"]
-            watch(command, LIMIT)
+            command = [sys.executable, "-m", "hpcsolve", "run", str(job), "--overwrite"]
+            watch([*command, "--checkpoint-interval", "never"], LIMIT)
             ranks = load(output).table("ranks")
             peak, expected = (int(ranks[name][0]) for name in ("peak_resident_bytes", "estimated_bytes"))
             rows.append([instance.name, word, f"{peak / 2**20:.0f}", f"{expected / 2**20:.0f}",
