@@ -32,7 +32,7 @@ class Instance:
     def job(self, data: Path | None) -> str:
         """Return the text of the job file."""
         source = self.source if self.source.startswith("{") else f'"{data}/{self.source}"'
-        return f'algorithm = "{self.algorithm}"\ninstance = {source}\nthreads = 1\n{self.tables}\n'
+        return f'algorithm = "{self.algorithm}"\ninstance = {source}\n{self.tables}\n'
 
     @property
     def published(self) -> bool:
