@@ -86,9 +86,9 @@ static void append_difference(const area &own, const links &a, const links &b, v
     }
 }
 FUNCTION edge_assembly_improve_areas(cities where, near_lists near, area_rules rules, const int64_t *entropy,
-                               const uint32_t *tour, uint32_t areas, const uint64_t *starts, const uint32_t *members,
-                               const uint64_t *streams, int64_t *gains, result<uint64_t> &removed,
-                               result<uint64_t> &added) {
+                                     const uint32_t *tour, uint32_t areas, const uint64_t *starts,
+                                     const uint32_t *members, const uint64_t *streams, int64_t *gains,
+                                     result<uint64_t> &removed, result<uint64_t> &added) {
   const uint32_t n = where.n;
   vector<uint32_t> place(n), area_of(n, no_area), local(n, no_area);
   for (uint32_t i = 0; i < n; i++) place[tour[i]] = i;

@@ -33,8 +33,8 @@ class one_trees {
 
   // Returns a minimum 1-tree. Its special node is the leaf that makes it heaviest. Of many nodes only those leaves are
   // tried whose closing edge in the graph is heaviest.
-  whole_one_tree minimum(const multiplied &by, const vector<tree_edge> &seeds, const sparse_one_tree &graph) {
-    spanning_tree tree = trees.minimum(by, seeds);
+  whole_one_tree minimum(const multiplied &by, vector<tree_edge> seeds, const sparse_one_tree &graph) {
+    spanning_tree tree = trees.minimum(by, std::move(seeds));
     whole_one_tree made;
     int64_t sum = 0;
     for (uint32_t v = 0; v < where.n; v++) sum += by.of[v];
@@ -103,8 +103,10 @@ class bound_search {
       vector<tree_edge> seeds;
       seeds.reserve(n);
       graph.minimum(at.data(), nullptr, &seeds);
-      whole_one_tree found = trees.minimum({scale, all.data()}, seeds, graph);
+      graph.rest();
+      whole_one_tree found = trees.minimum({scale, all.data()}, std::move(seeds), graph);
       const bool was_complete = !graph.add(listed(found.edges));
+      free_memory(found.edges);
       if (found.value > best.value) best = std::move(found), std::copy(all.begin(), all.end(), multipliers);
       if (was_complete) break;
     }
@@ -124,20 +126,28 @@ class bound_search {
   // multipliers by the scale, and returns the 1-tree that they begin with.
   whole_one_tree begin(int64_t *multipliers) {
     whole_one_tree first = trees.minimum({1, multipliers}, {}, graph);
-    vector<tree_edge> some(first.edges);
-    for (uint32_t u = 0; u < where.n; u++)
-      for (uint32_t i = 0; i < near.width; i++) {
-        const uint32_t v = near.near[(size_t)u * near.width + i];
-        if (v != u && (u < v || !lists(v, u))) some.push_back({u, v});
-      }
+    size_t count = first.edges.size();
+    for_listed([&](uint32_t, uint32_t) { count++; });
+    first.edges.reserve(count);
+    for_listed([&](uint32_t u, uint32_t v) { first.edges.push_back({u, v}); });
     int64_t most = 1;
-    for (const tree_edge e : some) most = std::max<int64_t>(most, finder.cost(e.u, e.v));
+    for (const tree_edge e : first.edges) most = std::max<int64_t>(most, finder.cost(e.u, e.v));
     for (uint32_t v = 0; v < where.n; v++) most = std::max(most, 4 * std::abs(multipliers[v]));
     while (scale > 1 && scale * most > heaviest_candidate) scale /= 2;
     for (uint32_t v = 0; v < where.n; v++) multipliers[v] *= scale;
     first.value *= scale;
-    graph.add(listed(some));
+    graph.add(listed(first.edges));
+    free_memory(first.edges);
     return first;
+  }
+  // Calls use(u, v) for each edge of the lists, once.
+  template <class Use>
+  void for_listed(const Use &use) const {
+    for (uint32_t u = 0; u < where.n; u++)
+      for (uint32_t i = 0; i < near.width; i++) {
+        const uint32_t v = near.near[(size_t)u * near.width + i];
+        if (v != u && (u < v || !lists(v, u))) use(u, v);
+      }
   }
   bool lists(uint32_t u, uint32_t v) const {
     const uint32_t *row = near.near + (size_t)u * near.width;

@@ -39,7 +39,7 @@ struct spanning_tree {
 // What finds trees of an instance.
 struct tree_finder {
   virtual ~tree_finder() = default;
-  virtual spanning_tree minimum(const multiplied &by, const vector<tree_edge> &seeds) = 0;
+  virtual spanning_tree minimum(const multiplied &by, vector<tree_edge> seeds) = 0;
   virtual int32_t cost(uint32_t u, uint32_t v) const = 0;
   // Returns the lightest edge from u to another node than `but`, or {u, u} if there is none.
   virtual tree_edge lightest(const multiplied &by, uint32_t u, uint32_t but) const = 0;
@@ -84,29 +84,28 @@ class point_trees final : public tree_finder {
         bounds(bounds),
         tree(where.points, all_but(where.n, but)),
         least(tree.boxes.size()),
-        owner(tree.boxes.size()),
-        component(n),
-        best(n) {}
+        owner(tree.boxes.size()) {}
 
   int32_t cost(uint32_t u, uint32_t v) const override { return costs(u, v); }
   tree_edge lightest(const multiplied &by, uint32_t u, uint32_t but) const override {
     return lightest_edge(costs, by, n, 1, u, but);
   }
-  spanning_tree minimum(const multiplied &by, const vector<tree_edge> &seeds) override {
+  spanning_tree minimum(const multiplied &by, vector<tree_edge> seeds) override {
     spanning_tree made;
     made.edges.reserve(n);
+    component.resize(n), best.resize(n);
     note_least(by);
-    vector<tree_edge> left(seeds);
     union_find sets(n);
     while (made.edges.size() + 1 < tree.order.size()) {
       for (uint32_t v : tree.order) component[v] = sets.find(v), best[v] = {heaviest, 0, 0};
-      take_seeds(by, left);
+      take_seeds(by, seeds);
       note_owners();
       for (const box<D> &bucket : tree.boxes)
         if (bucket.is_bucket()) search_from(by, bucket);
       for (uint32_t c : tree.order)
         if (component[c] == c && sets.join(best[c].u, best[c].v)) made.add(best[c].u, best[c].v, best[c].weight);
     }
+    free_memory(component, best);
     return made;
   }
 
@@ -239,7 +238,7 @@ class matrix_trees final : public tree_finder {
   tree_edge lightest(const multiplied &by, uint32_t u, uint32_t but) const override {
     return lightest_edge(matrix_costs(where), by, where.n, 1, u, but);
   }
-  spanning_tree minimum(const multiplied &by, const vector<tree_edge> &) override {
+  spanning_tree minimum(const multiplied &by, vector<tree_edge>) override {
     spanning_tree made;
     made.edges.reserve(where.n);
     const auto weigh = [&](uint32_t u, int64_t *to) {
@@ -264,7 +263,7 @@ class paired_trees final : public tree_finder {
     return lightest_edge(paired_costs(where), by, where.n, 2, u, but);
   }
   // The edges lead from exits to entries.
-  spanning_tree minimum(const multiplied &by, const vector<tree_edge> &) override {
+  spanning_tree minimum(const multiplied &by, vector<tree_edge>) override {
     spanning_tree made;
     made.edges.reserve(n);
     const auto arc = [&](uint32_t i, uint32_t j) {

@@ -63,9 +63,14 @@ class sparse_one_tree {
   sparse_one_tree(const cities &where, const tour_ends &ask) : degree(where.n), where(where), ask(ask) {}
 
   // Adds edges, all but those that there are. Returns how many came.
-  size_t add(const vector<candidate> &more) {
+  size_t add(vector<candidate> more) {
     const size_t before = edges.size();
-    edges.insert(edges.end(), more.begin(), more.end());
+    if (before) {
+      edges.reserve(before + more.size());  // else the vector would grow to twice its size
+      edges.insert(edges.end(), more.begin(), more.end());
+    } else {
+      edges = std::move(more);
+    }
     const auto ends = [](const candidate &e) { return (uint64_t)e.u << 32 | e.v; };
     std::sort(edges.begin(), edges.end(), [&](const candidate &a, const candidate &b) { return ends(a) < ends(b); });
     const auto same = [&](const candidate &a, const candidate &b) { return ends(a) == ends(b); };
@@ -88,6 +93,8 @@ class sparse_one_tree {
     }
     return close() ? weight : -heaviest;
   }
+  // Frees what only `minimum` works with, which takes it again.
+  void rest() { free_memory(key, tail, head, best, above, number, where.metric == of_pairs ? second : first); }
   // The weight of the lightest edge that may close the tree at a leaf.
   uint64_t closing(uint32_t leaf) const {
     const vector<uint64_t> &keys = where.metric == of_pairs ? first : second;
@@ -122,8 +129,12 @@ class sparse_one_tree {
     const uint32_t n = where.n;
     const bool paired = where.metric == of_pairs;
     left = edges.size();
+    if (key.size() < left) {
+      free_memory(key, tail, head);
+      key.resize(left), tail.resize(left), head.resize(left);
+    }
     for (vector<uint64_t> *keys : {&first, &second}) keys->assign(n, no_key);
-    key.resize(left), tail.resize(left), head.resize(left), above.resize(n), number.resize(n);
+    above.resize(n), number.resize(n);
     degree.assign(n, paired);
     for (size_t e = 0; e < left; e++) {
       const candidate one = edges[e];

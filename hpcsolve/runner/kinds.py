@@ -37,6 +37,8 @@ from hpcsolve.problems.steiner import require_problem, with_terminals
 from hpcsolve.problems.tsp import MOST_PAIRED, Tsp, TspBatch, from_matrix
 from hpcsolve.wording import counted, did_you_mean
 
+MOST_HASHED = 5_000
+"""Cities up to which the costs between all of them are hashed, in a second, where there is no matrix of them."""
 BATCH = "batch"
 """The key of the table `instance = { batch = ... }`, and the name of the kind of problem."""
 
@@ -84,6 +86,10 @@ class ProblemKind(ABC):
     @abstractmethod
     def content_hash(self, problem: Any) -> str:
         """Return the SHA-256 of everything that the answer depends on. It identifies a problem without a file."""
+
+    def former_hash(self, problem: Any) -> str:
+        """Return what `content_hash` was in earlier versions, for the results that they wrote."""
+        return self.content_hash(problem)
 
     def identity(self, instance: InstanceOf[Any]) -> str:
         """Return the SHA-256 that stands for an instance in the job's hash: the file's, which is read in one way."""
@@ -138,9 +144,16 @@ class Tours(ProblemKind):
         formats.write(problem, path)
 
     def content_hash(self, problem: Tsp) -> str:
-        """Return the SHA-256 of costs, labels, precedences and windows, of many cities without a matrix of costs."""
+        """Return the SHA-256 of costs, labels, precedences and windows; of many cities of coordinates for costs."""
+        return self._hash(problem, MOST_HASHED)
+
+    def former_hash(self, problem: Tsp) -> str:
+        """Return what `content_hash` was when instances of up to `MOST_PAIRED` cities were named by their costs."""
+        return self._hash(problem, MOST_PAIRED)
+
+    def _hash(self, problem: Tsp, most: int) -> str:
         digest = hashlib.sha256(f"tsp {problem.n} {problem.scale}".encode())
-        if problem.metric and problem.n > MOST_PAIRED:
+        if problem.metric and problem.n > most:
             digest.update(problem.metric.encode())
             digest.update(np.ascontiguousarray(problem.coordinates, "<f8").data)
         else:

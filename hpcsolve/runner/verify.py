@@ -60,7 +60,8 @@ def verify_file(path: str, instance: str | None = None, again: bool = False) -> 
     except InputError as error:
         hint = "" if instance else "; if it has moved, give it with --instance FILE"
         raise InputError(f"{path}: its instance cannot be read: {error}{hint}") from None
-    if solved != kind.identity(found) and solved != kind.content_hash(found.problem):
+    problem = found.problem
+    if solved not in (kind.identity(found), kind.content_hash(problem)) and solved != kind.former_hash(problem):
         where = found.path or "what its generator makes now"
         what = "is not the instance that was solved (another SHA-256); give the file of that instance with --instance"
         raise InputError(f"{path}: {where} {what}")

@@ -159,6 +159,15 @@ def test_bounds(benchmark, ring):
     assert float(row["below the optimum, %"]) < 1 and 0 < float(row["CPU s"]) < float(row["whole process, CPU s"])
 
 
+def test_memory(benchmark):
+    done = benchmark("--memory", "--instances", "ring")
+    assert done.returncode == 0, done.stderr
+    without, with_bound = tables(done.stdout)[0]
+    assert (without["bound"], with_bound["bound"]) == ("without", "with") and without["instance"] == "ring"
+    for row in (without, with_bound):
+        assert float(row["peak MiB"]) > 20 < float(row["estimate MiB"]) and 0.5 < float(row["ratio"]) < 2
+
+
 def test_a_bound_above_the_optimum_is_refused(ring, monkeypatch):
     high = Watched(((0.5, f"bound {ring.optimum + 1} 0.1 0.2"),), 0.6, 50.0, False)
     monkeypatch.setattr(bounds, "watch", lambda command, seconds: high)

@@ -26,6 +26,14 @@ def folder(tmp_path):
     return tmp_path
 
 
+def test_a_result_of_a_time_that_hashed_all_costs_is_verified(folder, hpcsolve, test_device, monkeypatch):
+    assert hpcsolve("run", "job.toml", "--device", test_device, cwd=folder).returncode == 0
+    monkeypatch.setattr("hpcsolve.runner.kinds.MOST_HASHED", 69)
+    assert "PASS" in hpcsolve("verify", "out.h5", cwd=folder).stdout
+    monkeypatch.setattr("hpcsolve.runner.kinds.MOST_PAIRED", 69)
+    assert "another SHA-256" in hpcsolve("verify", "out.h5", cwd=folder).stderr
+
+
 def test_colonies_and_their_history_agree_with_the_answer(folder, hpcsolve, test_device):
     run = ("run", "job.toml", "--device", test_device)
     assert hpcsolve(*run, cwd=folder).returncode == 0

@@ -20,6 +20,7 @@ from hpcsolve.job import job_from_table
 from hpcsolve.problems.generate.graph import road_steiner
 from hpcsolve.problems.generate.tsp import random_matrix, uniform_tsp
 from hpcsolve.problems.tsp import from_costs
+from hpcsolve.problems.windows import Windows
 from hpcsolve.runner.method import (
     MOST_PROVEN,
     RATE,
@@ -77,6 +78,9 @@ def require_true(method, problem, resources, keys, stop):
         assert need(problem, "held-karp", method="bounded") > memory
     elif found := re.fullmatch(r"since the file says which of (\d+) cities come before others", reason):
         assert int(found[1]) == problem.n and problem.precedences
+    elif found := re.fullmatch(r"since (\d+) cities have time windows; the cost is the sum of the legs, and "
+                               'objective = "finish" asks for the earliest end', reason):
+        assert int(found[1]) == problem.n and problem.windows is not None and "objective" not in method.keys
     elif found := re.fullmatch(r"since the graph has (\d+) terminals?; mode (\w+)(.*)", reason):
         assert int(found[1]) == len(problem.terminals) and method.keys.get("mode", "fast") == found[2]
         assert memory is None or need(problem, "steiner-kmb", mode=found[2]) <= memory or found[2] == "fast"
@@ -115,6 +119,11 @@ def test_precedences_have_the_table_for_as_many_cities_as_ever():
     for n, stop in ((20, {}), (21, LIMIT)):
         tsp = replace(random_matrix(n), precedences=((0, 1),))
         assert chosen(tsp) == ("held-karp", {"path": "open"}, stop)
+
+
+def test_time_windows_are_for_held_karp():
+    windows = Windows(np.zeros(100, int), np.full(100, 10**6), np.zeros(100, int))
+    assert chosen(replace(random_matrix(100), windows=windows)) == ("held-karp", {}, LIMIT)
 
 
 def test_the_memory_for_the_table_of_all_states_and_for_bounds():

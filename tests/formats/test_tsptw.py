@@ -59,6 +59,7 @@ def test_the_numbers_of_a_file(tmp_path):
     tsp = read(written(tmp_path, SMALL)).problem
     assert tsp.cost[~np.eye(3, dtype=bool)].tolist() == [1, 2, 3, 4, 5, 6] and tsp.scale == 1
     assert times_of(tsp.windows) == [[0, 2, 7], [99, 8, 20], [0, 0, 0]] and tsp.labels.tolist() == [0, 1, 2]
+    assert read(written(tmp_path, SMALL, "n20w100.003.txt")).problem.name == "n20w100.003"
     one = read(written(tmp_path, "1\n0\n5 9\n")).problem
     assert one.n == 1 and times_of(one.windows) == [[5], [9], [0]]
 

@@ -32,6 +32,10 @@ JOBS = {
 }
 TABLES = ('algorithm = "held-karp"\ninstance = { generate = "uniform-tsp", n = 8 }\n[held-karp]\n'
           'method = "lattice"\n')
+WINDOWS = "city,earliest,latest\n" + "".join(f"{city},{(city * 5 % 14) * 2000},{(city * 5 % 14) * 2000 + 20000}\n"
+                                               for city in range(2, 13))
+IN_TIME = ('algorithm = "held-karp"\ninstance = { generate = "uniform-tsp", n = 12 }\n[held-karp]\n'
+           'method = "bounded"\nwindows = "windows.csv"\n')
 FORGED = {
     "layers": JOBS["layers"].replace("n = 10", "n = 14"),
     "half layers": JOBS["layers"].replace("random-matrix", "uniform-tsp").replace("n = 10", "n = 14"),
@@ -39,6 +43,8 @@ FORGED = {
     "two tables": TABLES + 'objective = "lexicographic"\n',
     "bounds": 'algorithm = "held-karp"\ninstance = { generate = "uniform-tsp", n = 16 }\n[held-karp]\n'
               'method = "bounded"\n',
+    "deadlines": IN_TIME + 'objective = "finish"\n',
+    "labels": IN_TIME,
     "colonies": JOBS["colonies"].replace("n = 5", "n = 12").replace("= 60", "= 5"),
     "ant system": JOBS["colonies"].replace("n = 5", "n = 12").replace("ants = 1", "ants = 2\nvariant = 'ant-system'")
                   .replace("= 60", "= 5"),
@@ -59,10 +65,16 @@ FORGED = {
 FOLDER = "out.h5.checkpoint"
 
 
+def write_instances(folder: Path) -> None:
+    """Write the files that the jobs name."""
+    write_steinlib(hypercube(6, 14, high=102), str(folder / "cube.stp"))
+    (folder / "windows.csv").write_text(WINDOWS)
+
+
 def checkpoint_files(folder: Path, text: str) -> dict[str, bytes]:
     """Run a job that saves as often as it can, and return the files that it would remove at the end, by name."""
     (folder / "job.toml").write_text(text)
-    write_steinlib(hypercube(6, 14, high=102), str(folder / "cube.stp"))
+    write_instances(folder)
     words = ["run", str(folder / "job.toml"), "--device", "cpu", "--set", "threads=1", "--overwrite", "--quiet"]
     with mock.patch("hpcsolve.runner.conclude.remove_checkpoints"), contextlib.redirect_stdout(io.StringIO()):
         assert cli.main([*words, "--checkpoint-interval", "0", "--output", str(folder / "out.h5")]) == 0
@@ -77,7 +89,7 @@ def states_of(folder: Path, text: str) -> list[dict[str, bytes]]:
     Kinds differ in their parts, in the names of their numbers, or in the phase, table or half run that is not over.
     """
     (folder / "job.toml").write_text(text)
-    write_steinlib(hypercube(6, 14, high=102), str(folder / "cube.stp"))
+    write_instances(folder)
     place, found = folder / FOLDER, dict[Any, list[dict[str, bytes]]]()
     with mock.patch("hpcsolve.runner.conclude.remove_checkpoints"), mock.patch.object(store, "forget"), \
             mock.patch.object(checkpoints, "SECONDS_BETWEEN", 0.0):

@@ -1,4 +1,4 @@
-"""One hash of `/solution` an instance: on 1 to 8 ranks, by MPICH and Open MPI, left alone, or stopped and resumed.
+"""One hash of `/solution` an instance: 1 to 8 ranks, 1 to 3 threads, both MPIs, left alone, or stopped and resumed.
 
     python -m tests.one_hash                                                # `make test-equal`: an hour on 4 cores
     python -m tests.one_hash --only ants lin318 --ranks 1 2 3 --chains 4

@@ -1,4 +1,4 @@
-"""Runs an instance in many ways: on 1 to 8 ranks, by each MPI, left alone, or stopped and resumed elsewhere."""
+"""Runs an instance in many ways: on 1 to 8 ranks, 1 to 3 threads, by each MPI, left alone, or stopped and resumed."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ STOPS_AT_MOST = 3
 """Stops of a chain of runs, before the last one is left alone."""
 WHEN = 0.05, 0.6
 """Shares of a run's time between which it is stopped."""
+MORE_THREADS = 2, 3
+"""Threads of the runs, or of ranks of them, that have not one."""
 
 NOTHING_TO_KEEP = re.compile(r"^stopped: interrupted before the first round", re.M)
 """What a run says that has an answer, but was stopped before its first checkpoint."""
@@ -38,10 +40,11 @@ class Start:
     mpi: Mpi
     ranks: int
     stub: Stub | None = None
+    threads: int = 1
 
     def __str__(self) -> str:
-        """Return the words for messages: "3 MPICH cpu"."""
-        return f"{self.ranks} {self.mpi.name} {self.device}"
+        """Return the words for messages: "3 MPICH cpu", or "3 MPICH cpu x 2" with two threads on each rank."""
+        return f"{self.ranks} {self.mpi.name} {self.device}" + (f" x {self.threads}" if self.threads > 1 else "")
 
     @property
     def device(self) -> str:
@@ -65,28 +68,32 @@ class End:
 
 def run(start: Start, folder: Path, stop_after: float | None = None) -> End:
     """Run `job.toml` in a folder, and send USR1 to the launcher some seconds after the run knows its memory."""
-    words = ["-m", "hpcsolve", "run", "job.toml", "--device", start.device, "--output", "out.h5"]
+    words = ["-m", "hpcsolve", "run", "job.toml", "--device", start.device, "--set", f"threads={start.threads}",
+             "--output", "out.h5"]
     command = start.mpi.command(start.ranks, *words)
-    with subprocess.Popen(command, cwd=folder, env=start.environment(), stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+    with subprocess.Popen(command, cwd=folder, env=start.environment(), stdin=subprocess.DEVNULL, bufsize=0,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
         lines, began = _until_memory(process), time.monotonic()
         try:
             rest, _ = process.communicate(timeout=SECONDS_AT_MOST if stop_after is None else stop_after)
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGTERM if stop_after is None else signal.SIGUSR1)
             rest, _ = process.communicate(timeout=SECONDS_AT_MOST)
-    return End(process.returncode, lines + rest, time.monotonic() - began)
+    return End(process.returncode, (lines + rest).decode(), time.monotonic() - began)
 
 
-def _until_memory(process: subprocess.Popen[str]) -> str:
-    """Return what a run prints until the line after which it solves, or all if it ends before."""
+def _until_memory(process: subprocess.Popen[bytes]) -> bytes:
+    """Return what a run prints until the line after which it solves, or all if it ends before.
+
+    The pipe must not be buffered, else what follows at once would be read here, and lost.
+    """
     assert process.stdout is not None
-    lines = []
+    lines = b""
     for line in process.stdout:
-        lines.append(line)
-        if line.startswith("memory:"):
+        lines += line
+        if line.startswith(b"memory:"):
             break
-    return "".join(lines)
+    return lines
 
 
 class Differs(Exception):
@@ -186,18 +193,21 @@ def _note(seen: Seen, how: str, folder: Path) -> None:
 
 
 def all_ranks(mpis: Sequence[Mpi], ranks: Sequence[int], stub: Stub | None) -> list[Start]:
-    """Return the starts of each MPI on CPUs, for each number of ranks, and one on stub GPUs."""
-    return [*(Start(mpi, count) for mpi in mpis for count in ranks), *(Start(mpi, 2, stub) for mpi in mpis if stub)]
+    """Return the starts of each MPI on CPUs, for each number of ranks, with more threads, and one on stub GPUs."""
+    return [*(Start(mpi, count) for mpi in mpis for count in ranks), *(Start(mpi, 2, stub) for mpi in mpis if stub),
+            *(Start(mpi, 1, threads=count) for mpi, count in zip((mpis[0], mpis[-1]), MORE_THREADS))]
 
 
 def chains_of(mpis: Sequence[Mpi], ranks: Sequence[int], stub: Stub | None, count: int, chance: random.Random
               ) -> list[list[Start]]:
-    """Return chains of starts: 1 rank to 8 ranks, 8 to 3, CPU to GPU, GPU to CPU, and others at random."""
-    first, last = mpis[0], mpis[-1]
-    chains = [[Start(first, 1), Start(last, 8)], [Start(last, 8), Start(first, 3)]]
+    """Return chains of starts: 1 rank to the most, these to 3, CPU to GPU, GPU to CPU, and others at random."""
+    first, last, most = mpis[0], mpis[-1], max(ranks)
+    chains = [[Start(first, 1, threads=3), Start(last, most)],
+              [Start(last, most), Start(first, min(3, most), threads=2)]]
     if stub:
         chains += [[Start(first, 2), Start(last, 3, stub)], [Start(last, 2, stub), Start(first, 1)]]
     while len(chains) < count:
         legs = chance.sample(ranks, min(len(ranks), chance.randint(2, STOPS_AT_MOST + 1)))
-        chains.append([Start(chance.choice(mpis), leg, chance.choice([None, stub])) for leg in legs])
+        chains.append([Start(chance.choice(mpis), leg, chance.choice([None, stub]), chance.choice([1, *MORE_THREADS]))
+                       for leg in legs])
     return chains[:count]

@@ -32,7 +32,7 @@ class Instance:
     def job(self, data: Path | None) -> str:
         """Return the text of the job file."""
         source = self.source if self.source.startswith("{") else f'"{data}/{self.source}"'
-        return f'algorithm = "{self.algorithm}"\ninstance = {source}\nthreads = 1\n{self.tables}\n'
+        return f'algorithm = "{self.algorithm}"\ninstance = {source}\n{self.tables}\n'
 
     @property
     def published(self) -> bool:
@@ -100,6 +100,8 @@ INSTANCES = [
     Instance("gr24", "held-karp", "tsplib/gr24.tsp"),
     Instance("eil51, latency", "held-karp", "tsplib/eil51.tsp", _bounded("latency")),
     Instance("ftv38, bounded", "held-karp", "tsplib/ftv38.atsp", _bounded("sum")),
+    Instance("n60w80, its end", "held-karp", "tsptw/n60w80.001.txt", _bounded("finish")),
+    Instance("n60w80, its cost", "held-karp", "tsptw/n60w80.001.txt", _bounded("sum")),
     Instance("rome99", "shortest-paths", "roads/rome99.gr.gz", _paths(f"sources = [{_listed(1500)}]")),
     Instance("New York", "shortest-paths", "roads/USA-road-d.NY.gr.gz",
              _paths(f"sources = [{_listed(48)}]\ntargets = [1, 99999, 264346]")),

@@ -10,17 +10,20 @@ from dataclasses import dataclass
 from hpcsolve.algorithms.edge_assembly.parameters import AREA, AREA_OF_MATRIX, Assembly
 from hpcsolve.algorithms.edge_assembly.population import first_capacity
 from hpcsolve.algorithms.tours.k_opt import KOpt
-from hpcsolve.algorithms.tours.one_tree import MOST_ASSIGNED
+from hpcsolve.algorithms.tours.near import BETWEEN_CLUSTERS
+from hpcsolve.algorithms.tours.one_tree import MOST_ASSIGNED, width_for
 from hpcsolve.device.base import DeviceInfo
 from hpcsolve.problems.distances import ON_THE_GLOBE
 
 NEAR = 8
-"""Length of the candidate lists."""
+"""Length of the candidate lists, without the candidates between clusters."""
 CITIES_AT_ONCE = 5_000
 """Cities of the first tours that a thread improves before the ranks agree on whether to go on: about 0.05 s of work."""
-A_FIRST_TOUR, A_PAIR, A_PAIR_OF_PAIRED, OF_BOUND, AN_AREA, A_TOUR_OF_AREA = 20, 88, 135, 565, 170, 21
+A_FIRST_TOUR, A_PAIR, A_PAIR_OF_PAIRED, OF_BOUND, AN_AREA, A_TOUR_OF_AREA = 20, 88, 135, 300, 170, 21
 """Bytes per node that functions of the host hold for a first tour, for a pair of tours on each thread (with symmetric
 costs, and with asymmetric ones, which have more AB-cycles), for the bound, for an area, and for each of its tours."""
+OF_MULTIPLIERS = 16
+"""Bytes per node of the multipliers in the order of the nodes and in that of the instance. The latter stay."""
 OF_CHANGES, CHANGES_PASSED = 0.6, 3
 """Bytes per node of each tour: the edges that leave and come in a generation, and the same as ranks pass them on."""
 OF_RENUMBERING = 2 * 8 * 256
@@ -93,12 +96,13 @@ def need_of(kind: Kind, n: int, size: int, own: int, info: DeviceInfo) -> Need:
     """
     nodes = 2 * n if kind.paired else n
     costs = 4 * n * n if kind.matrix else kind.coordinates * nodes
-    cities, lists, cpu = costs + 8 * n, 8 * NEAR * nodes, info.kind == "cpu" or kind.large
+    width = NEAR if kind.large else NEAR + BETWEEN_CLUSTERS  # whether there are clusters is not known yet
+    cities, lists, cpu = costs + 8 * n, 8 * width * nodes, info.kind == "cpu" or kind.large
     blocks, at_once = blocks_at_once(info, own) if cpu else own, tours_at_once(info, own, nodes)
     scratch = sum(4 * shape[0] * shape[1] for shape, _ in KOpt.shapes(blocks, nodes).values())
     uploaded = at_once * (4 * nodes + 8)
     threads, first = info.threads, A_FIRST_TOUR * nodes * min(info.threads, at_once)
-    bound = OF_BOUND * nodes if kind.bound else 0
+    bound, proof = (OF_BOUND * nodes, OF_MULTIPLIERS // 2 * nodes) if kind.bound else (0, 0)
     reducing = 4 * n * n if kind.paired and n <= MOST_ASSIGNED else 0  # a second matrix
     if kind.large:
         of_area = min(AREA_OF_MATRIX if kind.matrix else AREA, nodes)
@@ -112,16 +116,21 @@ def need_of(kind: Kind, n: int, size: int, own: int, info: DeviceInfo) -> Need:
         tours = 4 * nodes * own
         beside = 4 * nodes * own + 12 * first_capacity(nodes, size) + CHANGES_PASSED * nodes * size
     made = 4 * nodes * at_once
-    bounding = bound + (lists if kind.large else 0) + 10 * 8 * nodes + reducing
+    # of a bound, which has lists of its own, before or after those of the search
+    bounding = 8 * width_for(n) * nodes + OF_MULTIPLIERS * nodes + reducing if kind.bound else 0
+    if kind.large:
+        proof = 0  # not there before the search has ended
     if not cpu:
         device = cities + lists + scratch + uploaded
-        host = max(bounding if bound else 0, lists + tours + max(first + made, made, working + beside))
+        host = max(bounding + bound, lists + tours + proof + max(first + made, made, working + beside))
         return Need(device, host + 8 * own, cities + lists)
-    renumbering = OF_RENUMBERING * n - lists if kind.matrix else 0
+    renumbering = OF_RENUMBERING * n if kind.matrix else 0
+    # Longer lists are made beside the others and copied, when near_clusters.cpp has given back more than their bytes.
+    longer = 0 if kind.large else lists
     phases = (
-        (0, renumbering, 0), (0, reducing - lists, 0), (0, bounding - bound, bound),
-        (scratch, lists + tours + made, first), (scratch + uploaded, lists + tours + made, 0),
-        (scratch, lists + tours + beside, working),
+        (0, renumbering, 0), (0, reducing, 0), (0, bounding, bound), (0, proof + 8 * NEAR * nodes + longer, longer),
+        (scratch, lists + proof + tours + made, first), (scratch + uploaded, lists + proof + tours + made, 0),
+        (scratch, lists + proof + tours + beside, working),
     )  # of each: what the device holds, arrays of Python, and what a function of the host holds
     device = max(held + function for held, _, function in phases)
     whole = cities + max(held + arrays + function for held, arrays, function in phases)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -119,14 +119,8 @@ class Progress:
         self.history.rows = [(number, at, best, total) for (number, best, total), at in zip(table, times)
                              if number % self.history.step == 0 and number <= self.begun]
 
-    def outcome(self, rank: Mapping[str, float | int], bound: TourBound | None) -> Outcome:
-        """Return the outcome, whose tables are on rank 0 only. Collective.
-
-        Parameters
-        ----------
-        bound
-            On rank 0, the lower bound, if there is one. `SearchStop.bound` has its value.
-        """
+    def outcome(self, rank: Mapping[str, float | int]) -> Outcome:
+        """Return the outcome without a lower bound, whose tables are on rank 0 only. Collective."""
         setting, stop = self.setting, self.setting.stop
         _, nodes = self.search.best_tour()
         tour = in_order(setting.stated, setting.cities.tour_of(nodes)[0])
@@ -140,6 +134,18 @@ class Progress:
                 "best": np.array([stop.own_unit(row[2]) for row in rows]),
                 "mean": np.array([stop.own_unit(row[3] / self.search.size) for row in rows]),
             })
-        if bound is not None:
-            tables |= multipliers_group(bound.proof)
-        return Outcome(with_bound(Tour(cost, tour, False), stop.bound), tables, rank, stop.reason, stop.complete)
+        return Outcome(Tour(cost, tour, False), tables, rank, stop.reason, stop.complete)
+
+
+def bounded(outcome: Outcome, bound: TourBound | None, value: int | None) -> Outcome:
+    """Return an outcome with a lower bound, if there is one.
+
+    Parameters
+    ----------
+    bound
+        On rank 0, the bound and its proof.
+    value
+        On all ranks, the bound.
+    """
+    groups = outcome.groups if bound is None else {**outcome.groups, **multipliers_group(bound.proof)}
+    return replace(outcome, answer=with_bound(outcome.answer, value), groups=groups)

@@ -24,7 +24,7 @@ from hpcsolve.algorithms.edge_assembly import memory
 from hpcsolve.algorithms.edge_assembly.areas import AREAS_FILE, Areas
 from hpcsolve.algorithms.edge_assembly.few import best_of_few
 from hpcsolve.algorithms.edge_assembly.first_tours import FIRST_TOUR_FILE, FirstTours, Tours, with_reduced_costs
-from hpcsolve.algorithms.edge_assembly.outcome import HISTORY, Progress
+from hpcsolve.algorithms.edge_assembly.outcome import HISTORY, Progress, bounded
 from hpcsolve.algorithms.edge_assembly.parameters import MOST_WHOLE, Assembly, Parameters, statement
 from hpcsolve.algorithms.edge_assembly.population import ASSEMBLY_FILE, Population
 from hpcsolve.algorithms.edge_assembly.setting import Search, Setting
@@ -48,6 +48,7 @@ from hpcsolve.wording import counted
 
 A_QUADRANT = 2
 """How many of the nearest cities of each quadrant are in a candidate list, whatever else is nearer."""
+GIVE_BOTH_ENDS = "give the path a start and an end: with a free end it takes a matrix of all costs"
 TRIAL_SECONDS = 1.0
 WHOLE_TOUR_FILES = (NEAR_FILE, CLUSTERS_FILE, FIRST_TOUR_FILE, one_tree.ASSIGNMENT_FILE, K_OPT_FILE, ASSEMBLY_FILE)
 """Kernel files of searches that improve a population of whole tours, without a lower bound."""
@@ -113,7 +114,7 @@ class EdgeAssembly(Algorithm):
         device, host = tuple(one.device for one in needs), tuple(one.host for one in needs)
         work = (1 if stated.is_large else size) * tsp.n
         return Plan(device, host, work, "city of a tour, in one generation", (sent,) * ranks, details, largest,
-                    needs[0].shared)
+                    needs[0].shared, smaller=GIVE_BOTH_ENDS if kind.matrix and tsp.metric else "")
 
     def run(
         self, stated: Assembly, device: Device, comm: Comm, report: Report = silent,
@@ -146,12 +147,14 @@ class EdgeAssembly(Algorithm):
                 on_all_ranks(comm, partial(progress.resume, saved))
             progress.run()
             improver.close()
+            iterations = max(0, search.number - progress.begun)
+            rank = {"operations": own * stated.problem.n * iterations, "seconds_wait": stop.seconds_wait}
+            outcome = progress.outcome(rank)
+            del lists, improver, first, setting, search, progress  # which have as many bytes as the lists of the bound
             if parameters.bound and not early and stop.complete:
                 bound = self._bound(stated, cities, device, comm)
                 stop.bound = comm.bcast(None if bound is None else bound.value)
-            iterations = max(0, search.number - progress.begun)
-            rank = {"operations": own * stated.problem.n * iterations, "seconds_wait": stop.seconds_wait}
-            return progress.outcome(rank, bound)
+            return bounded(outcome, bound, stop.bound)
 
     def _bound(self, stated: Assembly, cities: Cities, device: Device, comm: Comm) -> TourBound | None:
         """Return the lower bound on rank 0."""

@@ -91,7 +91,7 @@ def tour_bound(
     if cities.paired and len(cities.order) <= MOST_ASSIGNED:
         _, rows, columns = solved_assignment(host, cities)
         starts.append((False, -np.stack([columns, rows], axis=1).reshape(-1)))  # no arc costs less than 0 with them
-    where, lists = cities.arguments(), near_lists(host, cities, WIDTH if len(cities.order) < MANY else WIDTH_OF_MANY, 1)
+    where, lists = cities.arguments(), near_lists(host, cities, width_for(len(cities.order)), 1)
     best: TourBound | None = None
     for both_ways, multipliers in starts:
         scale, special, value = host.call(
@@ -121,6 +121,11 @@ def can_bound(tsp: Tsp, question: TourQuestion) -> bool:
     """Return whether 1-trees bound what is asked: of sums of costs that fit in 32 bits, with an arc between any two."""
     complete = bool(tsp.metric) or int((tsp.cost == NO_ARC).sum()) == tsp.n
     return has_bound(tsp, question) and complete and fits(tsp)
+
+
+def width_for(cities: int) -> int:
+    """Return the length of the candidate lists."""
+    return WIDTH if cities < MANY else WIDTH_OF_MANY
 
 
 def steps_for(cities: int) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hpcsolve.analysis.plot import canvas
 from hpcsolve.answers.schedule import schedule_in, time_text
@@ -51,16 +52,17 @@ def plot_schedule(result: Result, axes: Axes | None = None) -> Axes:
     low, high = (first - room) / scale, (last + room) / scale
     rows = np.arange(len(schedule.city))
 
-    def bars(begin: np.ndarray, end: np.ndarray, height: float, color: str, label: str, **how: float) -> None:
+    def bars(begin: NDArray[np.int64], end: NDArray[np.int64], height: float, color: str, label: str, zorder: int,
+             alpha: float = 1.0) -> None:
         left, right = np.clip(begin / scale, low, high), np.clip(end / scale, low, high)
         wide = right > left
         if wide.any():
             axes.barh(rows[wide], (right - left)[wide], left=left[wide], height=height, color=color, label=label,
-                      linewidth=0, **how)
+                      linewidth=0, zorder=zorder, alpha=alpha)
 
-    bars(schedule.earliest, np.minimum(schedule.latest, LARGEST_SUM), 0.8, canvas.SKY, "window", alpha=0.35, zorder=1)
-    bars(schedule.arrival, schedule.begin, 0.3, canvas.ORANGE, "waiting", zorder=2)
-    bars(schedule.begin, schedule.departure, 0.5, canvas.BLUE, "service", zorder=3)
+    bars(schedule.earliest, np.minimum(schedule.latest, LARGEST_SUM), 0.8, canvas.SKY, "window", 1, alpha=0.35)
+    bars(schedule.arrival, schedule.begin, 0.3, canvas.ORANGE, "waiting", 2)
+    bars(schedule.begin, schedule.departure, 0.5, canvas.BLUE, "service", 3)
     travel = np.column_stack([schedule.departure[:-1], schedule.arrival[1:]]).reshape(-1) / scale
     axes.plot(travel, np.repeat(rows, 2)[1:-1], "-", color=canvas.BLACK, linewidth=0.8, zorder=4, label="travel")
     axes.plot(schedule.begin / scale, rows, "|", color=canvas.VERMILION, markersize=6, zorder=5, label="begin")
@@ -82,10 +84,9 @@ def _name_of_times(result: Result) -> str:
 
 def _mark_times(axes: Axes, result: Result, low: float, high: float) -> None:
     """Mark times of day at whole minutes and hours, where it is known what a unit is."""
-    unit = result.contents.keys.get("time-unit")
-    if unit not in UNITS:
+    seconds = UNITS.get(str(result.contents.keys.get("time-unit")))
+    if seconds is None:
         return
-    seconds = UNITS[unit]
     step = next((step for step in _STEPS if (high - low) * seconds <= step * _MARKS), _STEPS[-1])
     marks = np.arange(np.ceil(low * seconds / step), np.floor(high * seconds / step) + 1) * step
     scale = result.contents.scale

@@ -48,6 +48,14 @@ bound = false
 [stop]
 iterations = 40000
 """,
+    "tours": """algorithm = "edge-assembly"
+instance = { generate = "uniform-tsp", n = 5000, seed = 1 }
+[edge-assembly]
+population = 100
+bound = false
+[stop]
+iterations = 30
+""",
     "rows": """algorithm = "shortest-paths"
 instance = { generate = "road-graph", n = 20000, seed = 1 }
 [shortest-paths]

@@ -6,6 +6,7 @@
     python -m jobs.benchmarks.edge_assembly                # all parts: some three hours of one core
     python -m jobs.benchmarks.edge_assembly files --instances pr1002 pr2392 --seeds 3 --charts charts
     python -m jobs.benchmarks.edge_assembly --bound        # the 1-tree bound in place of tours
+    python -m jobs.benchmarks.edge_assembly --memory --instances uniform:1000 uniform:100000
 
 Prints Markdown. All solvers run on the same core, one process at a time. --runs keeps the runs, so that a series that
 was ended goes on. The exit code is 1 if a solver's tour is none, or costs less than a known optimum.
@@ -24,7 +25,7 @@ from jobs.benchmarks.common.charts import require_matplotlib
 from jobs.benchmarks.common.command import add_charts, add_repeats, end_with, new_parser
 from jobs.benchmarks.common.machine import describe_load, describe_machine
 from jobs.benchmarks.common.timing import load
-from jobs.benchmarks.edge_assembly import bounds, tables
+from jobs.benchmarks.edge_assembly import bounds, memory, tables
 from jobs.benchmarks.edge_assembly.instances import HOW_TO_NAME, Instance, instance_named, published_names
 from jobs.benchmarks.edge_assembly.measure import LARGE, LARGE_SEEDS, Measure, installed
 from jobs.benchmarks.edge_assembly.ranks import ranks
@@ -53,9 +54,9 @@ def main() -> int:
     lines: list[str] = []
     with tempfile.TemporaryDirectory() as name:
         os.sched_setaffinity(0, {min(cores)})  # inherited by all solvers
-        lines += (_bounds if options.bound else _tours)(options, Path(name))
+        lines += (_memory if options.memory else _bounds if options.bound else _tours)(options, Path(name))
         os.sched_setaffinity(0, cores)
-        if "ranks" in options.parts and not options.bound:
+        if "ranks" in options.parts and not options.bound and not options.memory:
             lines += _ranks(options, Path(name))
     packages = tuple(solver.package for solver in SOLVERS if solver.package)
     print("\n".join(["# Edge assembly", "", *describe_machine(HostDevice(1), 1, packages, len(cores))]))
@@ -97,6 +98,11 @@ def _bounds(options: argparse.Namespace, folder: Path) -> list[str]:
     return bounds.table(instances, options.repeats)
 
 
+def _memory(options: argparse.Namespace, folder: Path) -> list[str]:
+    names = options.instances or [f"uniform:{n}" for n in (1_000, 10_000, 100_000, 1_000_000)]
+    return memory.table([instance_named(name, folder) for name in names], folder)
+
+
 def _instances(options: argparse.Namespace, part: str, folder: Path) -> list[Instance]:
     """Return the instances of a part, or those of `--instances` that belong to it."""
     if options.instances is not None:
@@ -128,6 +134,7 @@ def _options() -> argparse.Namespace:
                         help="CPU seconds after which LKH and GA-EAX are ended without the optimum (default 300)")
     parser.add_argument("--runs", metavar="FILE", help="file that keeps the runs; those in it are not repeated")
     parser.add_argument("--bound", action="store_true", help="measure the 1-tree bound in place of tours")
+    parser.add_argument("--memory", action="store_true", help="measure memory beside its estimate in place of tours")
     parser.add_argument("--population", type=int, default=100, metavar="N", help="tours, of `ranks` (default 100)")
     parser.add_argument("--iterations", type=int, default=40, metavar="N", help="generations, of `ranks` (default 40)")
     add_repeats(parser, 3)

@@ -106,3 +106,11 @@ def test_forced_legs_may_be_a_whole_tour():
     for kind in ("points", "asymmetric"):
         found = solved(instance(kind, 7, 1), Parameters(forced=list(zip(order, [*order[1:], order[0]]))))
         assert found.answer.tour.tolist() in ([0, 2, 6, 5, 3, 1, 4], [0, 4, 1, 3, 5, 6, 2])
+
+
+def test_the_plan_says_how_a_path_takes_no_matrix():
+    tsp = instance("points", 50, 1)
+    for ends, said in (({}, True), ({"start": 3}, True), ({"start": 3, "end": 4}, False)):
+        plan = ALGORITHM.plan(ALGORITHM.statement(tsp, Parameters(path="open", **ends)), 1)
+        assert ("give the path a start and an end" in plan.smaller) == said
+    assert not ALGORITHM.plan(ALGORITHM.statement(tsp, Parameters()), 1).smaller
