@@ -105,7 +105,7 @@ def windows_given(given: Any, tsp: Tsp, unit: str | None = None) -> Windows:
         rows = [list(row) for row in zip(*columns)]
     else:
         mapping = isinstance(given, Mapping)
-        pairs = list(given.values()) if mapping else given.tolist() if hasattr(given, "tolist") else given
+        pairs = list(given.values()) if mapping else given.tolist() if isinstance(given, np.ndarray) else given
         if not isinstance(pairs, (list, tuple)) or not all(isinstance(row, (list, tuple)) for row in pairs):
             what = "a DataFrame, a mapping from cities to (earliest, latest), or a list of these for all cities"
             raise InputError(f"windows: expected {what}, got {type(given).__name__}")
