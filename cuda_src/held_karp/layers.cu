@@ -88,8 +88,10 @@ DEVICE const uint64_t *too_late_from(const T &tables, int j, uint32_t time) {
   int few = 0, many = tables.cities;  // of the first `few` it is too late, of those from `many` on it is not
   while (few < many) {
     const int middle = (few + many) / 2;
-    if (times[middle] < time) few = middle + 1;
-    else many = middle;
+    if (times[middle] < time)
+      few = middle + 1;
+    else
+      many = middle;
   }
   return tables.due_first + ((size_t)j * (tables.cities + 1) + few) * W;
 }

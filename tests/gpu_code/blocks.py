@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hpcsolve.algorithms.ant_colony import Parameters, ant_system, max_min
 from hpcsolve.algorithms.ant_colony.instance import ANT_THREADS
-from hpcsolve.algorithms.held_karp.bounded import layers, relaxation
+from hpcsolve.algorithms.held_karp.bounded import layers, relaxation, timed
 from hpcsolve.algorithms.held_karp.bounded.tighten import DESCENT_THREADS
 from hpcsolve.algorithms.held_karp.lattice.planes import BLOCK_THREADS
 from hpcsolve.algorithms.shortest_paths import reductions, searches
@@ -37,6 +37,8 @@ THREADS = {
     "plateaus": phast.THREADS,
     "tile": tile.THREADS,
     "summaries": reductions.THREADS,
+    "timed": timed.THREADS,
+    "timed_walk": 32,
 }
 """Threads of a block by the beginning of the kernel's name. The longest one that fits counts."""
 

@@ -14,7 +14,7 @@ from hpcsolve.problems.tsp import NO_ARC
 
 
 def random_problem(m, seed, shortest=0, precede=0.1, wide=25):
-    """Return a problem with missing arcs, precedences, and windows around a random order; some times are 0."""
+    """Return a problem with missing arcs, precedences, and windows around a random order. Some times are 0."""
     rng = np.random.default_rng([m, seed])
     time, cost = rng.integers(shortest, 12, (2, m + 1, m + 1))
     time[rng.random(time.shape) < 0.1] = cost[rng.random(cost.shape) < 0.1] = NO_ARC

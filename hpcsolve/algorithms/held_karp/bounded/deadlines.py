@@ -111,7 +111,7 @@ class Departures(BoundTables):
         return np.minimum(needed, self.timed.latest[city])
 
     def due_times(self) -> NDArray[np.int64]:
-        """Return the end of each city's window less the shortest time to it; there is no limit for a city itself."""
+        """Return the end of each city's window less the shortest time to it. There is no limit for a city itself."""
         due = self.timed.latest[:-1] - self.shortest[:-1, :-1]
         np.fill_diagonal(due, NEVER)
         return due
@@ -163,7 +163,7 @@ class DeadlineProver:
     _watch: Watch = field(init=False)
 
     def __post_init__(self) -> None:
-        """Begin without an order, and with the lower bound of each city's earliest visit and the way back."""
+        """Begin without an order, and with the lower bound of each city's earliest visit and the return."""
         self.devices, self.scratch = Devices(self.device), Scratch(self.device)
         self.deal = Deal(self.comm, self.problem.cities, max(self.comm.allgather(self.device.info.units)))
         self._watch = self.watch or Watch(self.comm)

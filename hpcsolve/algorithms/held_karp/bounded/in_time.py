@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from hpcsolve.algorithms.held_karp.bounded.windows import NEVER, TimedOrders, shortest_times
 from hpcsolve.problems.tsp import NO_ARC
 
-WIDTHS = (100, 800, 6400)
+WIDTHS = (100, 800)
 """Widths of one search after another, until one finds an order."""
 
 

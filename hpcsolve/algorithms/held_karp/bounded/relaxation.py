@@ -405,7 +405,7 @@ class BoundTables(ABC):
         return self.buffers["cost"].download().reshape(-1, self.cities, self.cities) < NO_PATH
 
     def arc_values(self) -> list[NDArray[np.int64]]:
-        """Return the costs of arcs by place, shape (m, m); `no_arc` where there is none."""
+        """Return the costs of arcs by place, shape (m, m), or `no_arc` where there is none."""
         m = self.cities
         cost = self.buffers["cost"].download().astype(np.int64).reshape(-1, m, m)
         return list(np.broadcast_to(cost, (m + 1, m, m)))

@@ -339,7 +339,7 @@ class TimedRelaxation:
         return arcs if stands.all() else arcs & np.roll(stands, -1, axis=0)[:, None]
 
     def arc_values(self) -> list[NDArray[np.int64]]:
-        """Return what each arc adds to a label, by place, shape (m, m); `no_arc` where there is none."""
+        """Return what each arc adds to a label, by place, shape (m, m), or `no_arc` where there is none."""
         added = np.where(self.arcs, (self.time << 32) + self.reduced[:-1, :-1], self.no_arc)
         return [added] * (self.problem.cities + 1)
 
@@ -371,7 +371,7 @@ class TimedRelaxation:
                 for name, table in (("cost", self.reduced[:-1, :-1]), ("time", self.time))}
 
     def due_times(self) -> NDArray[np.int64]:
-        """Return the end of each city's window less the shortest time to it; there is no limit for a city itself."""
+        """Return the end of each city's window less the shortest time to it. There is no limit for a city itself."""
         due = self.latest - shortest_times(self.problem)[:-1, :-1]
         np.fill_diagonal(due, NEVER)
         return due

@@ -1,6 +1,6 @@
 """Orders with time windows, and what the windows imply.
 
-`tightened` repeats until nothing changes: windows shrink to what the legs from and to other cities and the way back by
+`tightened` repeats until nothing changes: windows shrink to what the legs from and to other cities and the return by
 the deadline leave of them; a city that cannot be reached in time after another one comes before it; a leg goes that
 misses a window, breaks a precedence, or leaves out a city that must come between. Most of these rules are those of
 Y. Dumas, J. Desrosiers, E. Gelinas, M. M. Solomon: An optimal algorithm for the traveling salesman problem with time
@@ -106,7 +106,7 @@ def timed_orders(problem: OrderProblem) -> TimedOrders:
 
 
 def shortest_times(problem: TimedOrders) -> Times:
-    """Return the least time from each city or the depot to each other one through any cities; `NEVER` without a way."""
+    """Return the least time from each city or the depot to each other one through any cities, or `NEVER`."""
     times = np.where(problem.time == NO_ARC, NEVER, problem.time)
     np.fill_diagonal(times, 0)
     for middle in range(problem.cities):  # by Floyd and Warshall
