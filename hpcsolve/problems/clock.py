@@ -12,7 +12,7 @@ _CLOCK = re.compile(r"(\d{1,3}):([0-5]\d)(?::([0-5]\d))?", re.ASCII)
 
 
 def clock_seconds(text: str) -> int | None:
-    """Return the seconds from midnight of a time such as 8:00, 08:00:30 or, on the next day, 25:15; None for others."""
+    """Return the seconds from midnight of a time such as 8:00, 08:00:30 or, on the next day, 25:15, or None."""
     found = _CLOCK.fullmatch(text)
     return None if found is None else int(found[1]) * 3600 + int(found[2]) * 60 + int(found[3] or 0)
 

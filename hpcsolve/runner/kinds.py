@@ -144,7 +144,7 @@ class Tours(ProblemKind):
         formats.write(problem, path)
 
     def content_hash(self, problem: Tsp) -> str:
-        """Return the SHA-256 of costs, labels, precedences and windows; of many cities of coordinates for costs."""
+        """Return the SHA-256 of costs (of many cities their coordinates), labels, precedences and windows."""
         return self._hash(problem, MOST_HASHED)
 
     def former_hash(self, problem: Tsp) -> str:
