@@ -30,10 +30,13 @@ _PROBE = 1 << 20
 
 
 def looks_like_tsptw(content: bytes) -> bool:
-    """Return whether the first line has a whole number alone, and the second one as many numbers."""
+    """Return whether the first line has a whole number alone, from 2 on, and the second one as many numbers.
+
+    With 1 it could be a table of costs with a row too many.
+    """
     first, second = [*islice(_lines(content[:_PROBE]), 2), (0, []), (0, [])][:2]
     one = len(first[1]) == 1 and _COUNT.fullmatch(first[1][0]) is not None
-    return one and len(second[1]) == int(first[1][0]) and all(map(is_number, second[1]))
+    return one and 1 < len(second[1]) == int(first[1][0]) and all(map(is_number, second[1]))
 
 
 def read_tsptw(file: InputFile, precision: Precision | None = None) -> Tsp:

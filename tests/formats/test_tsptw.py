@@ -141,7 +141,7 @@ NUMBERS = st.decimals(0, 5000, places=2)
     st.lists(st.tuples(NUMBERS, NUMBERS, st.booleans()), min_size=n, max_size=n),
     st.lists(NUMBERS, min_size=n, max_size=n))))
 def test_windows_are_read_as_they_were_written(tmp_path_factory, numbers):
-    """From TSPTW to TSPLIB and back, with the values of the decimals; service times are written too."""
+    """From TSPTW to TSPLIB and back, with service times and the values of the decimals."""
     matrix, spans, stays = numbers
     n, folder = len(matrix), tmp_path_factory.mktemp("tw")
     spans = [(min(a, b), Decimal("inf") if endless else max(a, b)) for a, b, endless in spans]
@@ -163,7 +163,7 @@ def test_windows_are_read_as_they_were_written(tmp_path_factory, numbers):
 
 
 def test_published_files(data_dir):
-    """All numbers of windows; costs are compared by the published tours, in jobs/benchmarks."""
+    """All windows have the numbers of the file. Costs are compared by the published tours, in jobs/benchmarks."""
     folder = data_dir / "tsptw"
     if not folder.is_dir():
         pytest.skip("HPCSOLVE_DATA has no tsptw/")
