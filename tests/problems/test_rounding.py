@@ -438,6 +438,7 @@ def test_windows_that_rounding_decides(tmp_path):
     assert lines([[0, 1.04], [1.04, 0]], "held-karp", **keys)[1:] == [
         "cost:   1.0 (exactly 1.04) (time of the end), proven optimal for costs rounded to 0.1; in the costs before "
         "rounding it is 0.04 late for a window",
+        "stops:  from 0 to 1, without waiting",
         "bound:  no tour that keeps all windows with 0.05 to spare is below 0.95",
     ]
     assert lines([[0, 1.06], [1.06, 0]], "held-karp", **keys) == [

@@ -83,7 +83,8 @@ class HeldKarp(Algorithm):
         """Return the kernel files to build ahead for a job.
 
         The files of bounds are missing where "auto" takes the lattice. If that does not fit in the memory, and bounds
-        take its place, their files are built when they are loaded.
+        take its place, their files are built when they are loaded. So is that of sums with windows if the windows are
+        those of the instance's file.
 
         Parameters
         ----------
@@ -97,16 +98,17 @@ class HeldKarp(Algorithm):
         n = n if isinstance(n, int) else None  # a wrong value is refused where the instance is made
         constrained = parameters.before or parameters.position or parameters.not_position
         if parameters.windows is not None and parameters.objective == "sum":
-            return tuple(bounded.FILES)
+            return bounded.FILES_OF_SUMS_IN_TIME
+        bounds = bounded.FILES_OF_ENDS if parameters.objective == "finish" else bounded.FILES_WITHOUT_WINDOWS
         tables: tuple[str, ...] = (orders.FILE,)
         if parameters.objective == "sum" and not constrained and parameters.one_answer():
             tables = (planes.FILE,) if generated else (planes.FILE, orders.FILE)  # a file may have precedences
         if parameters.method == "lattice" or parameters.why_not_bounded():
             return tables
         if parameters.method == "bounded":
-            return (*(tables if n is None or n < FEWEST_BOUNDED else ()), *bounded.FILES)
+            return (*(tables if n is None or n < FEWEST_BOUNDED else ()), *bounds)
         few = n is not None and n <= parameters.most_in_lattice(precedences=False) and criteria == NO_STOP
-        return tables if few else (*tables, *bounded.FILES)
+        return tables if few else (*tables, *bounds)
 
     def largest_cost(self, n: int, edges: int) -> int:
         """Return the largest cost of n cities with which every sum of costs fits a state of 32 bits.

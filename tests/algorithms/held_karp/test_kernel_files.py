@@ -18,6 +18,7 @@ BOUNDED = ["held_karp/bounds", "held_karp/descent", "held_karp/layers", "host/as
            "host/first_tour", "host/near_cities", "host/near_clusters", "host/one_tree", "tours/k_opt"]
 PLAIN = 'instance = { generate = "random-matrix", n = 20, seed = 1 }\n[held-karp]\n'
 MANY = PLAIN.replace("20", "32")
+WINDOWS = 'windows = "windows.csv"\n'
 FILE = 'instance = "a.tsp"\n[held-karp]\n'
 
 
@@ -29,6 +30,8 @@ FILE = 'instance = "a.tsp"\n[held-karp]\n'
     (MANY + 'objective = "bottleneck"\n', [ORDERS]), (PLAIN + 'method = "bounded"\n', BOUNDED),
     (PLAIN.replace("20", "9") + 'method = "bounded"\n', [*BOUNDED, PLANES]),
     (PLAIN + "[stop]\nseconds = 5\n", [*BOUNDED, PLANES]), (FILE + 'method = "lattice"\n', [PLANES, ORDERS]),
+    (PLAIN + WINDOWS, ["held_karp/layers", "held_karp/timed_bounds"]),
+    (MANY + WINDOWS + 'objective = "finish"\n', [ORDERS, "held_karp/bounds", "held_karp/layers"]),
     (FILE, [*BOUNDED, PLANES, ORDERS]), ('instance = { batch = "costs.npz" }\n', [BATCH]),
 ])
 def test_files_follow_from_the_job(job: str, files: list[str], tmp_path: Path) -> None:

@@ -41,6 +41,9 @@ FILES = {
     **dict.fromkeys((*edge_assembly.WHOLE_TOUR_FILES, *one_tree.FILES), False),
 }
 """Kernel files, as `Algorithm.cores` has them."""
+FILES_WITHOUT_WINDOWS = tuple(file for file in FILES if file != TIMED_BOUNDS)
+FILES_OF_ENDS, FILES_OF_SUMS_IN_TIME = (BOUNDS, LAYER_FILE), (TIMED_BOUNDS, LAYER_FILE)
+"""Those that a job needs with time windows, of "finish" and of "sum"."""
 ROOM = 4
 """How many times the value of a quick order must fit the values of bounds."""
 SHARE = 0.8
