@@ -38,8 +38,8 @@ def bounded_orders(device: Device) -> None:
 
 
 def extended_states(device: Device) -> None:
-    """Extend states by the few arcs that there are, with keys of one word and of two."""
-    for m in (10, 66):
+    """Extend states by the few arcs that there are, with keys of one word, of two and of four."""
+    for m, words in ((10, 1), (66, 2), (66, 4)):
         few, then = (1, m - 3, m - 1), (2, m - 2)
         cost = np.full((m + 1, m, m), NO_ARC)
         cost[0, 0, few], cost[1:m, :, then] = 1, 1
@@ -48,7 +48,7 @@ def extended_states(device: Device) -> None:
         relaxation.remember(make_slots(problem, first_wishes(problem), np.arange(m) % 5, 5))
         relaxation.buffers["cost"].upload(np.where(problem.allowed, 1, NO_PATH).astype(np.uint32))
         relaxation.buffers["bounds"].fill(0)
-        expander = Expander(relaxation, 5, SerialComm(), Scratch(device))
+        expander = Expander(relaxation, 5, SerialComm(), Scratch(device), words)
         layer = expander.first()
         for place in (1, 2):
             layer = expander.next(layer, place, 1000)
