@@ -98,6 +98,13 @@ def best_order(tsp: Tsp, question: TourQuestion) -> tuple[int, list[int]] | None
     return int(values.min()), backwards[0].tolist()
 
 
+def is_best_order(tsp: Tsp, question: TourQuestion, value: int | None, tour: list[int] | None) -> bool:
+    """Check that a tour is the best one by the tie rule, or None where there is none. Return whether there is one."""
+    expected = best_order(tsp, question)
+    assert (value, tour) == ((None, None) if expected is None else expected)
+    return expected is not None
+
+
 def random_question(n: int, seed: int, objective: str, constraints: tuple[str, ...] = (), symmetric: bool = False,
                     top: int = 1000) -> tuple[Tsp, TourQuestion]:
     """Return a random instance and question with an objective and constraints out of "before", "position",

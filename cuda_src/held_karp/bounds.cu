@@ -1,19 +1,20 @@
 // Lower bounds for Held-Karp's states: a relaxation in which a tour may visit a city again once it has forgotten it.
 //
-// Cities and places. m cities are visited at places 1 to m, and the depot at places 0 and m + 1. The arc of place k leads
-// from place k to place k + 1 and has a cost of its own there, so that costs may depend on places. bound(k, i, e) is the
-// least cost from city i at place k to the end, where e says which of the cities that i remembers have been visited.
-// This is the ng-path relaxation (Baldacci, Mingozzi and Roberti 2011) indexed by place (Roberti and Mingozzi 2014).
+// Cities and places. m cities are visited at places 1 to m, and the depot at places 0 and m + 1. The arc of place k
+// leads from place k to place k + 1 and has a cost of its own there, so that costs may depend on places. bound(k, i, e)
+// is the least cost from city i at place k to the end, where e says which of the cities that i remembers have been
+// visited. This is the ng-path relaxation (Baldacci, Mingozzi and Roberti 2011) indexed by place (Roberti and Mingozzi
+// 2014).
 //
 // What a city remembers is told by slots (bounds.cuh).
 //
-// Proof. Costs have multipliers of the cities subtracted, are raised by an offset for each place until none is negative,
-// and are integers in units of 1 / scale. Values saturate at `no_path`, so the sum of two never wraps. Whoever uses a
-// bound must know that the cost of the tours that matter is below no_path.
+// Proof. Costs have multipliers of the cities subtracted, are raised by an offset for each place until none is
+// negative, and are integers in units of 1 / scale. Values saturate at `no_path`, so the sum of two never wraps.
+// Whoever uses a bound must know that the cost of the tours that matter is below no_path.
 //
-// Work. A place takes (arcs left) * 2^slots min-adds, half of them if i's own bit is a register's number and not a lane.
-// A block has one city's row of a place, or part of it. The tables of all places stay on the device. The rows of a place
-// may be dealt to ranks: `first` is the first city of this rank.
+// Work. A place takes (arcs left) * 2^slots min-adds, half of them if i's own bit is a register's number and not a
+// lane. A block has one city's row of a place, or part of it. The tables of all places stay on the device. The rows of
+// a place may be dealt to ranks: `first` is the first city of this rank.
 #include "held_karp/bounds.cuh"
 
 // The cost of the arc from a table's row i to its column j at place k is cost[k * place + i * row + j * column].
@@ -21,9 +22,9 @@ struct arc_costs {
   int64_t place, row, column;
   const uint32_t *cost;
 };
-// The ranges of the values of city i at place k, at number k * place + i, as `row_values` has them. With least = no_path
-// the city never stands there. Without time windows they are 0 and no_path. With them a value is the time after which a
-// path that begins here returns too late for a deadline, counted from the deadline back.
+// The ranges of the values of city i at place k, at number k * place + i, as `row_values` has them. With least =
+// no_path the city never stands there. Without time windows they are 0 and no_path. With them a value is the time after
+// which a path that begins here returns too late for a deadline, counted from the deadline back.
 struct value_ranges {
   int64_t place;
   const uint32_t *least, *most;
@@ -87,8 +88,8 @@ KERNEL bounds_begin(int place, memory_slots memory, value_ranges ranges, int64_t
 EXPORT_KERNEL(bounds_begin)
 
 // Lowers through[i][j], no_path at first, to the least cost of a relaxed tour that goes from i at `place` to j: past[i]
-// of what e has not, cost[i][j], and next[j] of e as j remembers it, over all e. own[i] is the bit of i itself, which is
-// in neither part. A block a city.
+// of what e has not, cost[i][j], and next[j] of e as j remembers it, over all e. own[i] is the bit of i itself, which
+// is in neither part. A block a city.
 KERNEL bounds_through(int place, int first, memory_slots memory, const uint32_t *own, const uint32_t *costs,
                       const uint32_t *past, const uint32_t *next, uint32_t *through) {
   constexpr int bits = lane_bits<uint32_t>();
@@ -118,7 +119,8 @@ DEVICE void for_each_pair(int cities, F f) {
 }
 // cost = scaled less the multiplier of the city that is reached, plus the offset of the place, the least that leaves no
 // cost negative; no_path where there is no arc, or more would be. Both tables are (m + 1, m, m): row 0 of place 0 has
-// the arcs from the depot, column 0 of place m those to it, which no multiplier changes. A block a place, or one for all.
+// the arcs from the depot, column 0 of place m those to it, which no multiplier changes. A block a place, or one for
+// all.
 KERNEL bounds_price(int cities, const int64_t *scaled, const int64_t *multiplier, uint32_t *cost, int64_t *offset) {
   constexpr int64_t bias = INT64_C(1) << 62;
   __shared__ uint64_t least;
@@ -147,8 +149,8 @@ KERNEL bounds_price(int cities, const int64_t *scaled, const int64_t *multiplier
 }
 EXPORT_KERNEL(bounds_price)
 
-// Follows a relaxed tour of least cost, at each place to the first city that leads on: found[k - 1] is the city at place
-// k, found[m] the tour's cost, found[m + 1] the sum of the offsets. One block, whose first warp does all.
+// Follows a relaxed tour of least cost, at each place to the first city that leads on: found[k - 1] is the city at
+// place k, found[m] the tour's cost, found[m + 1] the sum of the offsets. One block, whose first warp does all.
 KERNEL bounds_walk(memory_slots memory, const uint32_t *costs, const uint32_t *bounds, const int64_t *offset,
                    int64_t *found) {
   if (warp()) return;

@@ -3,9 +3,9 @@
 //
 // Slots. Every city has one of `slots` colours, and each city remembers one city of each colour, itself among them. So
 // bit s of e stands for a city of colour s everywhere, and what is visited after a step to j is (e & keep) | put, with
-// two masks for the arc: keep where both ends remember the same city, put where j remembers i. No bits are gathered; on a
-// CPU a register of the next table is shuffled, on a GPU it is a plain read. A barred entry, with i itself or a city that
-// must come after i, is infinite, so the inner loop has no test.
+// two masks for the arc: keep where both ends remember the same city, put where j remembers i. No bits are gathered; on
+// a CPU a register of the next table is shuffled, on a GPU it is a plain read. A barred entry, with i itself or a city
+// that must come after i, is infinite, so the inner loop has no test.
 #pragma once
 #include "device/group.cuh"
 #include "device/masked.cuh"
@@ -68,8 +68,8 @@ DEVICE void relax_registers(const memory_slots &memory, int i, int first, int re
     if (own) store(to + (e[t] | own), splat<uint32_t>(no_path));
   }
 }
-// to[e] = the least of values.end and, over the next cities j, cost[j] + row[j][(e & keep) | put], within its range: part
-// number `part` of `parts` of city i's row.
+// to[e] = the least of values.end and, over the next cities j, cost[j] + row[j][(e & keep) | put], within its range:
+// part number `part` of `parts` of city i's row.
 DEVICE void relax_row(const memory_slots &memory, int i, int part, int parts, const next_cities &next,
                       const row_values &values, uint32_t *to) {
   const int registers =

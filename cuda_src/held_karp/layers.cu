@@ -9,19 +9,21 @@
 //   layers_gather   copies the states of all buckets to consecutive places
 //   layers_bound    computes the bound of every state
 //
-// Values. Where no city has a window, a state has one value. Kernels of labels are for sums with windows: there a value is
-// a label, a time and, in its lower half, a cost. A state may have several labels, of which none is dominated: no other one
-// has neither a greater time nor a greater cost. A label is a candidate of its own.
+// Values. A state has one value: a reduced cost or, where the earliest end with time windows is asked for, a time.
+// Kernels of labels are for sums with windows: there a value is a label, a time and, in its lower half, a cost. A state
+// may have several labels, of which none is dominated: no other one has neither a greater time nor a greater cost. A
+// label is a candidate of its own. With windows a state goes too from which another city is no longer reached in time.
 //
-// A state's value plus the relaxation's bound of its completion (bounds.cu) is a lower bound of the tours through it. The
-// set of states and their values depend neither on the order in which threads come nor on the number of buckets, since
-// only minima are taken. The order of the states within a bucket may differ; nothing depends on it.
+// A state's value plus the relaxation's bound of its completion (bounds.cu) is a lower bound of the tours through it.
+// The set of states and their values depend neither on the order in which threads come nor on the number of buckets,
+// since only minima are taken. The order of the states within a bucket may differ; nothing depends on it.
 //
 // A bucket is small enough for a cache. It is owned by a rank, so that equal states meet on one. If a bucket has too
 // little room, its size says how much it needs, and the host tries again.
 //
-// Memory: a candidate takes 8, 16 or 32 bytes for its key, 4 for its value, and 8 of the hash table. Work: an extension that
-// is tried reads a cost; one that passes the cheap tests gathers the bits that the next city remembers, and reads a bound.
+// Memory: a candidate takes 8, 16 or 32 bytes for its key, 4 for its value (12 for a label), and 8 of the hash table.
+// Work: an extension that is tried reads a cost; one that passes the cheap tests gathers the bits that the next city
+// remembers, and reads a bound.
 #include "held_karp/states.cuh"
 
 template <class V>
@@ -36,8 +38,8 @@ struct place_tables {
   const uint32_t *bounds;  // of the next place: (cities, 2^slots)
   const uint8_t *memory;  // (cities, slots)
   const uint64_t *open, *before;  // (cities, words): where a city may lead, and what must come before it
-  // Until when each city can still be reached in time from row's one, in ascending order, and the sets of the first 0 to
-  // all of them, (cities, cities + 1, words). Null without time windows.
+  // Until when each city can still be reached in time from row's one, in ascending order, and the sets of the first 0
+  // to all of them, (cities, cities + 1, words). Null without time windows.
   NULLABLE const uint32_t *due;
   NULLABLE const uint64_t *due_first;
 };
@@ -195,8 +197,8 @@ DEVICE uint32_t undominated(const state_buckets<uint64_t> &buckets, size_t begin
   return kept;
 }
 // A block a bucket. A slot of the hash table has the number of a candidate plus 1. All threads of a block see a slot
-// filled by the same state once and for all, so equal candidates find the same one. `different`: the number of candidates
-// of the bucket that are left.
+// filled by the same state once and for all, so equal candidates find the same one. `different`: the number of
+// candidates of the bucket that are left.
 template <int W, class V>
 DEVICE void merge(const state_buckets<V> &buckets, uint32_t *different) {
   constexpr bool has_chains = sizeof(V) == 8;

@@ -1,5 +1,5 @@
-// Keys of Held-Karp's states (visited set, last city): one, two or four words of 64 bits. Bit i of a key tells whether city i
-// has been visited, and the number of the last city stands above the cities' bits.
+// Keys of Held-Karp's states (visited set, last city): one, two or four words of 64 bits. Bit i of a key tells whether
+// city i has been visited, and the number of the last city stands above the cities' bits.
 #pragma once
 #include "device/device.cuh"
 

@@ -1,26 +1,28 @@
-// Lower bounds for states of time and cost: bound(i, t, e) is the least cost from city i, where service begins at time t,
-// to the end, and e says which of the cities that i remembers have been visited. Waiting costs nothing.
+// Lower bounds for states of time and cost: bound(i, t, e) is the least cost from city i, where service begins at time
+// t, to the end, and e says which of the cities that i remembers have been visited. Waiting costs nothing.
 //
-// This is the (t, i)-path relaxation with ng-paths (Baldacci, Mingozzi and Roberti 2012: New state-space relaxations for
-// solving the traveling salesman problem with time windows). An order need not visit all cities, so it has no place.
+// This is the (t, i)-path relaxation with ng-paths (Baldacci, Mingozzi and Roberti 2012: New state-space relaxations
+// for solving the traveling salesman problem with time windows). An order need not visit all cities, so it has no
+// place.
 //
 // Rows. Time goes in steps of `step` units. A city has a row of 2^slots values (bounds.cuh) for each step in which its
-// service may begin, which is computed for the first time of the step within the city's window. A later time in the step
-// has no cheaper completion, so the row is a lower bound for it. A run is the rows of one step or of several, so few that
-// no row needs another one of its run: it is computed in one launch. Runs go back in time.
+// service may begin, which is computed for the first time of the step within the city's window. A later time in the
+// step has no cheaper completion, so the row is a lower bound for it. A run is the rows of one step or of several, so
+// few that no row needs another one of its run: it is computed in one launch. Runs go back in time.
 //
 // Short arcs. Where an arc takes less than a step, a row may need another one of its own step. The rows of cities that
 // short arcs join stand first in their run, which has one step, and are computed in `passes` more passes, from what the
-// pass before has made of them. In the passes of odd numbers they go to `spare`, where a city has one row. Pass number p
-// has the paths with at most p short arcs one after the other. An order has fewer than there are cities joined by them.
+// pass before has made of them. In the passes of odd numbers they go to `spare`, where a city has one row. Pass number
+// p has the paths with at most p short arcs one after the other. An order has fewer than there are cities joined by
+// them.
 //
 // The same kernels compute bounds of beginnings, with time turned round: past(i, s, e) is the least cost from the depot
-// to city i with service no later than step s, and e has the cities that i remembers and the completion visits. Steps are
-// then counted from the last one, and windows are mirrored.
+// to city i with service no later than step s, and e has the cities that i remembers and the completion visits. Steps
+// are then counted from the last one, and windows are mirrored.
 //
-// Proof. Costs have multipliers subtracted, and may be negative. The arcs from the depot and to it are raised by `bias`,
-// so that completions and beginnings are never negative: `least` tells the host the least value there is, which must be
-// far above 0. Dear values saturate at no_path, or a little below it, where a negative cost has been added.
+// Proof. Costs have multipliers subtracted, and may be negative. The arcs from the depot and to it are raised by
+// `bias`, so that completions and beginnings are never negative: `least` tells the host the least value there is, which
+// must be far above 0. Dear values saturate at no_path, or a little below it, where a negative cost has been added.
 #include "held_karp/bounds.cuh"
 
 // The arcs that leave city i are those from begin[i] on.
@@ -51,7 +53,8 @@ DEVICE uint32_t begins_at(const timed_cities &cities, int i, uint32_t step) {
   const uint32_t t = step * cities.step, open = cities.earliest[i];
   return t < open ? open : t;
 }
-// Calls f(j, number of the arc, step at j) for the arcs from city i at a time, every `stride`-th from number `first` on.
+// Calls f(j, number of the arc, step at j) for the arcs from city i at a time, every `stride`-th from number `first`
+// on.
 template <class F>
 DEVICE void for_each_arc(const timed_arcs &arcs, const timed_cities &cities, int i, uint32_t time, uint32_t first,
                          uint32_t stride, F f) {
@@ -108,11 +111,11 @@ KERNEL timed_relax_small(int count, int passes, memory_slots memory, timed_arcs 
 }
 EXPORT_KERNEL(timed_relax_small)
 
-// What is left of arcs and windows within a limit. through[n], no_path at first, is lowered to the least cost of a relaxed
-// tour with arc n, and first[i] and last[i] to the first step, and the last one counted from step `turn` back, in which
-// such a tour may begin service at city i. A tour from i at a step is a beginning, past[i] of what e has not, and a
-// completion of e. own[i] is the bit of i itself, which is in neither. `past` has its steps counted from `turn` back,
-// with rows by past_row. A block a row.
+// What is left of arcs and windows within a limit. through[n], no_path at first, is lowered to the least cost of a
+// relaxed tour with arc n, and first[i] and last[i] to the first step, and the last one counted from step `turn` back,
+// in which such a tour may begin service at city i. A tour from i at a step is a beginning, past[i] of what e has not,
+// and a completion of e. own[i] is the bit of i itself, which is in neither. `past` has its steps counted from `turn`
+// back, with rows by past_row. A block a row.
 KERNEL timed_through(uint32_t limit, uint32_t turn, memory_slots memory, timed_arcs arcs, timed_cities cities,
                      timed_runs runs, const uint32_t *own, const uint32_t *table, const int32_t *past_row,
                      const uint32_t *past, uint32_t *through, uint32_t *first, uint32_t *last) {
@@ -144,10 +147,10 @@ KERNEL timed_through(uint32_t limit, uint32_t turn, memory_slots memory, timed_a
 }
 EXPORT_KERNEL(timed_through)
 
-// Follows a relaxed tour of least cost, at each city to the first arc that leads on: found[0] is the tour's cost, found[1]
-// the number of cities on it, at most `room`, and from found[2] on are these. The depot is left at time 0 by the arcs to
-// `city`. Where short arcs have been cut off after the last pass, the tour may end early. One block, whose first warp does
-// all.
+// Follows a relaxed tour of least cost, at each city to the first arc that leads on: found[0] is the tour's cost,
+// found[1] the number of cities on it, at most `room`, and from found[2] on are these. The depot is left at time 0 by
+// the arcs to `city`. Where short arcs have been cut off after the last pass, the tour may end early. One block, whose
+// first warp does all.
 KERNEL timed_walk(int room, memory_slots memory, timed_arcs arcs, timed_cities cities, timed_arcs leave,
                   const uint32_t *table, int32_t *found) {
   if (warp()) return;

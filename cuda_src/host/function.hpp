@@ -5,8 +5,8 @@
 //   EXPORT_FUNCTION(name)
 //
 // The line `FUNCTION` is its only declaration, which Python reads too. It is called with named arguments, as a kernel
-// is: numbers, numpy's arrays (`const` if they are only read), and structs of these. A `result` is an array whose length
-// the function decides; the call returns it. Results come last.
+// is: numbers, numpy's arrays (`const` if they are only read), and structs of these. A `result` is an array whose
+// length the function decides; the call returns it. Results come last.
 //
 // A call has no blocks. A function that works with several threads takes their number (host/share.hpp).
 // Memory that cannot be had is an exception, which ends the call with a message. No exception leaves the library.

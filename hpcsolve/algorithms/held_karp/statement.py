@@ -215,8 +215,11 @@ class TourStatement(Statement):
     @property
     def only_by_bounds(self) -> bool:
         """Whether the lattice cannot solve it: with time windows the cheapest path to a state may not be the earliest.
+
+        Without a city beside the ends there are no states.
         """
-        return self.question.windows is not None and self.question.objective != "finish"
+        timed = self.question.windows is not None and self.question.objective != "finish"
+        return timed and self.cities_in_lattice > 0
 
     def fits(self) -> bool:
         """Return whether the method's states suffice for the costs as they are."""

@@ -24,6 +24,7 @@ from hpcsolve.algorithms.held_karp.bounded.layers import Expander, Scratch
 from hpcsolve.algorithms.held_karp.bounded.prove import LEVEL, Proof, Watch
 from hpcsolve.algorithms.held_karp.bounded.relaxation import (
     FEWEST_SLOTS,
+    MOST_BOUNDS,
     NO_PATH,
     BoundTables,
     Deal,
@@ -48,8 +49,6 @@ from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.tsp import NO_ARC
 
 MOST_SLOTS = 10
-MOST_BOUNDS = 1 << 24
-"""The most bounds of all places, for which a problem of many cities has fewer slots."""
 FIRST_WIDTH = 1000
 """Width of the first searches."""
 WIDER = 8
@@ -231,6 +230,7 @@ class DeadlineProver:
                 return True
             begun = None
             if saved is not None and saved.integer("layers", most=problem.cities):
+                saved.require(saved.integer("deadline") == deadline, "the deadline of its layers")
                 expander = Expander(relaxation, deadline, self.comm, self.scratch, self.words)
                 begun = saved_layers(saved, expander)
                 expander.close()

@@ -184,6 +184,7 @@ class Prover:
         if isinstance(problem, TimedOrders):
             possible = tightened(problem, problem.horizon(), shortest_times(problem))
             if possible is None:
+                self.devices.close()
                 return Proof(None, None, -LARGEST_SUM, True, self.last, 0)
             self.problem = problem = possible
             improver = InTime(problem)

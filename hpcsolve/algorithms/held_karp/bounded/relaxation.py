@@ -49,6 +49,8 @@ THREADS = 128
 TILE = 4
 FEWEST_SLOTS = 4
 """A row of bounds fills a register of 16 lanes."""
+MOST_BOUNDS = 1 << 24
+"""The most bounds of a table with time windows, for which a problem of many cities has fewer slots."""
 FLOORS = np.where(np.arange(33)[:, None] & (32 + np.arange(32)), NO_PATH, 0).astype(np.uint32)
 """`NO_PATH` where row and column share a bit and in all of row 32, which stands for a high bit, and 0 elsewhere."""
 
@@ -616,7 +618,6 @@ class Relaxation(BoundTables):
         for buffer in (*past, through):
             buffer.free()
         return int((self.scaled[1:m] != NO_SCALED_ARC).sum())
-
 
 
 def scale_for(problem: PlaceCosts, upper: int) -> int:

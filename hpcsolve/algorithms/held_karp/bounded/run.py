@@ -16,10 +16,10 @@ from hpcsolve.algorithms.held_karp.bounded.places import of_orders, potentials
 from hpcsolve.algorithms.held_karp.bounded.prove import LEVEL as LEVEL
 from hpcsolve.algorithms.held_karp.bounded.prove import LEVELS, Proof, Prover, Watch
 from hpcsolve.algorithms.held_karp.bounded.relaxation import FILE as BOUNDS
-from hpcsolve.algorithms.held_karp.bounded.relaxation import NO_PATH
+from hpcsolve.algorithms.held_karp.bounded.relaxation import MOST_BOUNDS, NO_PATH
 from hpcsolve.algorithms.held_karp.bounded.search import STATE_BYTES, Budget, budget_of
 from hpcsolve.algorithms.held_karp.bounded.tighten import DESCENT_FILE, PENALTY, good_order
-from hpcsolve.algorithms.held_karp.bounded.timed import FEWEST, MOST_BOUNDS, MOST_ROWS, MOST_WORK
+from hpcsolve.algorithms.held_karp.bounded.timed import FEWEST, MOST_ROWS, MOST_WORK
 from hpcsolve.algorithms.held_karp.bounded.timed import FILE as TIMED_BOUNDS
 from hpcsolve.algorithms.held_karp.bounded.windows import timed_orders
 from hpcsolve.algorithms.held_karp.outcome import layers_table
@@ -121,8 +121,7 @@ def run(
     started, scaled = time.perf_counter(), criteria.scaled_target(tsp.scale)
     target = None if scaled is None else scaled - problem.offset
     def by_one_trees() -> one_tree.TourBound | None:
-        plain = question is not None and problem.combine == "add"
-        found = one_tree.bound_beside(tsp, device, question) if plain and comm.rank == 0 else None
+        found = one_tree.bound_beside(tsp, device, question) if question is not None and comm.rank == 0 else None
         return comm.bcast(found)
 
     bound = by_one_trees() if criteria.gap is not None else None

@@ -243,10 +243,6 @@ def smallest(words: Sequence[NDArray[np.unsignedinteger]], room: int, comm: Comm
 class Tracer:
     """Looks for predecessors in the layers of all ranks.
 
-    A state is before another one of an order if its value is at most what the rest of the order leaves of the whole. Of
-    costs that add up it is just that, since a smaller one would make a better order. With time windows, where a
-    traveller may wait, it may be less: any order of the same cities that is in time for the rest will do.
-
     Parameters
     ----------
     layers

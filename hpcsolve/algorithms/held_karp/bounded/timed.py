@@ -19,6 +19,7 @@ from scipy.sparse.csgraph import connected_components
 from hpcsolve.algorithms.held_karp.bounded.devices import Devices
 from hpcsolve.algorithms.held_karp.bounded.relaxation import (
     FLOORS,
+    MOST_BOUNDS,
     NO_PATH,
     NO_SCALED_ARC,
     TILE,
@@ -41,8 +42,6 @@ MOST_ROWS = 50_000
 """Rows at which steps become longer than the shortest arc, which then needs more passes."""
 MOST_WORK = 1 << 27
 """The most min-adds of a round, where that allows `FEWEST` slots."""
-MOST_BOUNDS = 1 << 24
-"""The most bounds of a table, likewise."""
 FEWEST = 5
 """The fewest slots: on a GPU a register has as many values as they have sets."""
 LARGEST_VALUE = 1 << 26

@@ -50,7 +50,7 @@ def _problem(stated: TourStatement) -> OrderProblem:
         There are too many cities beside the depot.
     """
     tsp, problem = stated.problem, stated.orders
-    if problem.times is not None:
+    if problem.times is not None and problem.m:
         raise InputError('not for a "sum" with time windows, whose states have a cost and a time')
     if problem.m > MOST_CITIES:
         most = MOST_CITIES + tsp.n - problem.m
