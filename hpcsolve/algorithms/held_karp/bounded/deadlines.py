@@ -60,6 +60,12 @@ Where a last window decides that time, nearly all orders end then, and no memory
 """
 
 
+def slots_for(cities: int) -> int:
+    """Return the number of slots of so many cities."""
+    fitting = (count for count in range(MOST_SLOTS, FEWEST_SLOTS, -1) if cities * (cities + 1) << count <= MOST_BOUNDS)
+    return next(fitting, FEWEST_SLOTS)
+
+
 class Departures(BoundTables):
     """The latest departures with which a relaxed order still returns by the deadline, counted back from it."""
 
@@ -253,8 +259,7 @@ class DeadlineProver:
 
     def _memories(self, problem: TimedOrders) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
         """Return wishes, colours and the number of slots: near cities are remembered that may come before or after."""
-        m = problem.cities
-        count = next((s for s in range(MOST_SLOTS, FEWEST_SLOTS, -1) if m * (m + 1) << s <= MOST_BOUNDS), FEWEST_SLOTS)
+        m, count = problem.cities, slots_for(problem.cities)
         wishes = wishes_for(self.shortest[:m, :m] + self.shortest[:m, :m].T)
         wishes[problem.before | problem.before.T] = 0
         return wishes, colours(wishes, count, None), count

@@ -9,7 +9,7 @@ import numpy as np
 
 from hpcsolve.algorithms import edge_assembly
 from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Outcome, Plan, Report, StopCriteria
-from hpcsolve.algorithms.held_karp.bounded.deadlines import DeadlineProver
+from hpcsolve.algorithms.held_karp.bounded.deadlines import DeadlineProver, slots_for
 from hpcsolve.algorithms.held_karp.bounded.layers import FILE as LAYER_FILE
 from hpcsolve.algorithms.held_karp.bounded.layers import key_words
 from hpcsolve.algorithms.held_karp.bounded.places import of_orders, potentials
@@ -79,7 +79,7 @@ def plan(
 
     def host_bytes(m: int) -> int:
         """Beside a GPU with the tables that serve best there or on the host's cores, as far as they are large."""
-        return _host_bytes(m, timed) + (_table_bytes(m, timed) if info.kind == "cuda" else 0)
+        return _host_bytes(m, timed) + (_table_bytes(problem, m) if info.kind == "cuda" else 0)
 
     details: dict[str, int | str] = {
         "method": "bounded: how many states remain cannot be foreseen",
@@ -88,10 +88,10 @@ def plan(
     }
 
     def largest(free: Sequence[int]) -> int:
-        most = (m for m in range(most_cities, 0, -1) if _table_bytes(m, timed) + host_bytes(m) <= min(free))
+        most = (m for m in range(most_cities, 0, -1) if _table_bytes(problem, m) + host_bytes(m) <= min(free))
         return next(most, 0) + ends
 
-    device, host = (_table_bytes(m, timed),) * ranks, (host_bytes(m),) * ranks
+    device, host = (_table_bytes(problem, m),) * ranks, (host_bytes(m),) * ranks
     work = MOST_WORK if timed else m * m * m << (LEVELS[-1] - 1)
     return Plan(device, host, work, "min-add, in one round of bounds", (0,) * ranks, details, largest,
                     beside=lattice)
@@ -199,16 +199,20 @@ def _budget(problem: OrderProblem, criteria: StopCriteria, device: Device, comm:
     m, nbytes = problem.m, criteria.memory
     if nbytes is None:  # layers are computed on the device and kept on the host
         free = min(memory_for_rank(device, comm), available_memory() // comm.local_size)
-        free -= _table_bytes(m, problem.earliest is not None)
+        free -= _table_bytes(problem, m)
         nbytes = max(0, int(SHARE * min(comm.allgather(free))))
     labels = problem.earliest is not None and problem.combine == "add"
     return budget_of(nbytes, key_words(m), comm.size, labels)
 
 
-def _table_bytes(m: int, timed: bool) -> int:
-    """Return the device memory of the relaxation's and the local search's tables, at most, with windows or without."""
-    if timed:  # completions and beginnings, and what is known of arcs
-        return 2 * 4 * max(MOST_BOUNDS, MOST_ROWS << FEWEST) + 64 * (m + 1) ** 2 + 4096
+def _table_bytes(problem: OrderProblem, m: int) -> int:
+    """Return the most device memory of the tables of bounds and of the local search, of m cities in place of its own.
+    """
+    of_arcs = 64 * (m + 1) ** 2 + 4096
+    if problem.combine == "finish":
+        return 4 * (m * (m + 1) << slots_for(m)) + of_arcs
+    if problem.earliest is not None:  # completions and beginnings
+        return 2 * 4 * max(MOST_BOUNDS, MOST_ROWS << FEWEST) + of_arcs
     layer, arcs = m << LEVELS[-1], (m + 1) * m * m
     return 4 * layer * (m + 3) + arcs * (8 + 4 + 4 + 8) + m * m * 8 + 64 * m + 4096
 
