@@ -60,9 +60,9 @@ def schedule_in(contents: Contents) -> Schedule | None:
     order = np.asarray(tour).astype(np.int64)
     costs, left = (np.asarray(column).astype(np.int64) for column in columns)
     earliest, latest, service = (np.asarray(column).astype(np.int64) for column in windows)
-    n = len(order)
-    sizes = {len(order), len(earliest), len(latest), len(service)}
-    if sizes != {n} or n < 1 or not len(costs) == len(left) in (n - 1, n) or not ((order >= 0) & (order < n)).all():
+    n, cities = len(order), len(earliest)
+    fits = len(latest) == len(service) == cities and len(costs) == len(left) in (n - 1, n)
+    if not fits or n < 1 or not ((order >= 0) & (order < cities)).all():
         return None
     closed = len(costs) == n and n > 1
     city = np.append(order, order[:1]) if closed else order

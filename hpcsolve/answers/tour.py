@@ -8,6 +8,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,8 @@ _PROOF = ("Method that proves the lower bound, or that the tour is the best: mul
           "Missing without a proof, and if the search itself is the proof, which has no short certificate")
 LONGEST_TOUR = 200
 """Cities up to which a tour is printed in full."""
+LONGEST_LEFT_OUT = 30
+"""The most cities that are printed which a tour leaves out."""
 LONGEST_CONTRADICTION = 30
 """The most cities that are printed whose windows contradict each other."""
 _LEG = "Cost from each city of the tour to the next; of a cycle, the last leg leads back to the first city"
@@ -58,6 +61,8 @@ class Tour:
         "int64", "Proven lower bound of every tour's cost, where the tour is not proven to be the best", scaled=True,
         optional=True)
     proof: str | None = stored("text", _PROOF, optional=True)
+    prize: int | None = stored(
+        "int64", 'Of objective "prize": sum of the prizes of the tour\'s cities', optional=True)
     optimal_tours: int | None = stored(
         "uint64", "Number of optimal tours; 2^64 - 1 stands for that many or more", optional=True)
     best_costs: NDArray[np.int64] | None = stored(
@@ -71,6 +76,18 @@ class Tour:
         "int32", "Cities that the arcs lead to, ascending for each tail, positions from 0", "arc", optional=True)
     arc_costs: NDArray[np.int64] | None = stored(
         "int64", "Cost of the best tour through each arc", "arc", scaled=True, optional=True)
+    frontier_prizes: NDArray[np.int64] | None = stored(
+        "int64", 'Of objective "prize" without a budget: sums of prizes, ascending, for which no tour of the same or '
+        "less cost has more", "frontier", optional=True)
+    frontier_costs: NDArray[np.int64] | None = stored(
+        "int64", "Least cost of a tour with each of these sums or, with time windows, its earliest end, ascending",
+        "frontier", scaled=True, optional=True)
+    frontier_tours: NDArray[np.int32] | None = stored(
+        "int32", "Cities of these tours in order, positions from 0: sum i has "
+        "frontier_tours[frontier_offset[i]:frontier_offset[i+1]]", "frontier_place", optional=True)
+    frontier_offset: NDArray[np.int64] | None = stored(
+        "int64", "Where each tour begins in `frontier_tours`, and the end of the last", "frontier_offset",
+        optional=True)
 
     @base.judged
     def check(self, tsp: Tsp, question: TourQuestion | None) -> base.Verdict:
@@ -82,12 +99,35 @@ class Tour:
                 f"the dearest leg of the tour does not cost {self.dearest}")
         require(self.lower_bound is None or self.lower_bound <= cost,
                 f"the lower bound {self.lower_bound} is above the tour's cost {cost}")
+        require(asked.objective != "prize" or asked.prize(self.tour) == self.prize,
+                f"the prizes of the tour add up to {asked.prize(self.tour)}, not {self.prize}")
+        self._check_frontier(tsp, asked)
         best = self._checked_best(tsp, asked)
         if self.arc_tails is not None and self.arc_heads is not None and self.arc_costs is not None:
             arcs = [np.asarray(column).astype(np.int64) for column in (self.arc_tails, self.arc_heads, self.arc_costs)]
             _check_arcs(tsp, asked, arcs, [(self.cost, self.tour), *best])
         constrained = ", its constraints kept" if asked.constrained else ""
-        return base.Verdict(True, f"every city once{constrained}, the {VALUES[asked.objective]} from the instance")
+        once = "no city twice, the prizes added up" if asked.objective == "prize" else "every city once"
+        return base.Verdict(True, f"{once}{constrained}, the {asked.value_in_words} from the instance")
+
+    def _check_frontier(self, tsp: Tsp, question: TourQuestion) -> None:
+        """Check the frontier's tours. That there are no better ones is not checked."""
+        prizes, costs, tours, offset = (np.asarray([] if column is None else column, np.int64) for column in (
+            self.frontier_prizes, self.frontier_costs, self.frontier_tours, self.frontier_offset))
+        if question.objective != "prize" or question.budget is not None:
+            require(self.frontier_prizes is None, "there is a frontier, which the job does not ask for")
+            return
+        whole = len(prizes) == len(costs) == len(offset) - 1 > 0 and offset[0] == 0 and offset[-1] == len(tours)
+        require(bool(whole and (np.diff(offset) > 0).all() and (np.diff(prizes) > 0).all() and
+                     (np.diff(costs) > 0).all() and np.array_equal(tours[offset[-2]:], self.tour)),
+                "the frontier has not one tour for each prize, ascending, the last of which is the tour")
+        for number, (begin, end) in enumerate(pairwise(offset.tolist())):
+            try:
+                found = question.check(tsp, tours[begin:end]), question.prize(tours[begin:end])
+            except ValueError as error:
+                raise ValueError(f"tour {number} of the frontier: {error}") from None
+            require(found == (costs[number], prizes[number]),
+                    f"tour {number} of the frontier has cost and prize {found}, not {(costs[number], prizes[number])}")
 
     def _checked_best(self, tsp: Tsp, question: TourQuestion) -> list[tuple[int, NDArray[Any]]]:
         """Return the best tours with their costs, after their check. That there are no better ones is not checked."""
@@ -212,6 +252,27 @@ class TourMixin(base.ResultPart):
         return np.asarray(self.contents.own("solution", "best_costs"))
 
     @property
+    @base.only_of("tour")
+    def prize(self) -> int | None:
+        """The sum of the prizes of the tour's cities, or None if the job has no prizes."""
+        prize = self.contents.value("solution", "prize")
+        return None if prize is None else int(prize)
+
+    @property
+    @base.only_of("tour")
+    def frontier(self) -> list[tuple[int, Any, NDArray[np.int32]]]:
+        """Prize, cost and tour of each sum of prizes that is worth it, ascending; of prizes without a budget alone.
+
+        With time windows the cost is the time of the end.
+        """
+        names = ("frontier_prizes", "frontier_tours", "frontier_offset")
+        prizes, tours, offset = (self.contents.value("solution", name) for name in names)
+        if prizes is None or tours is None or offset is None:
+            return []
+        each = [np.asarray(tours[begin:end], np.int32) for begin, end in pairwise(np.asarray(offset).tolist())]
+        return list(zip(np.asarray(prizes).tolist(), self.contents.own("solution", "frontier_costs").tolist(), each))
+
+    @property
     def infeasible(self) -> bool:
         """Whether it is proven that no tour exists."""
         return bool(self.contents.value("solution", "infeasible", False))
@@ -295,7 +356,22 @@ class TourType(base.AnswerType):
         if dearest is not None:
             exact = rounding.exactly(contents.value("rounding", "dearest"))
             return f", dearest leg {own_unit(int(dearest), contents.scale)}{exact}"
+        if name == "prize":  # with windows it is an end
+            name = "sum" if contents.value("windows", "latest") is None else "finish"
         return "" if name == "sum" else f" ({VALUES.get(name, name)})"
+
+    def prize_words(self, contents: Contents) -> str:
+        """Return what a tour with prizes has collected, and which cities it leaves out, in words, or ""."""
+        prize, every = contents.value("solution", "prize"), contents.keys.get("prizes")
+        if prize is None:
+            return ""
+        names, tour = contents.shown_names(), np.asarray(contents.value("solution", "tour"))
+        out = np.setdiff1d(np.arange(len(names)), tour).tolist()
+        found = f"{prize} of {sum(every)}" if isinstance(every, list) else f"{prize}"
+        found += f", {counted(len(names) - len(out), 'city')} of {len(names)}"
+        shown = ", ".join(str(names[city]) for city in out[:LONGEST_LEFT_OUT])
+        shown += f" and {len(out) - LONGEST_LEFT_OUT} more" if len(out) > LONGEST_LEFT_OUT else ""
+        return found + (f"; left out: {shown}" if out else "")
 
     def below_optimum(self, contents: Contents) -> str:
         """Return what is wrong with the optimum that the job names, "" if the tour costs as much or more."""
@@ -349,6 +425,9 @@ class TourType(base.AnswerType):
             self._cities(contents), 118, initial_indent="tour:   ", subsequent_indent=indent, break_long_words=False,
             break_on_hyphens=False,
         )
+        if prize := self.prize_words(contents):
+            yield from textwrap.wrap(prize, 118, initial_indent="prize:  ", subsequent_indent=indent,
+                                     break_long_words=False, break_on_hyphens=False)
         exact, late = rounding.exactly(contents.value("rounding", "cost")), worth.late_words()
         yield f"cost:   {contents.attributes['cost']}{exact}{self.cost_suffix(contents)}{optimal}{late}"
         if (schedule := schedule_in(contents)) is not None:
@@ -367,6 +446,11 @@ class TourType(base.AnswerType):
             own = contents.in_own_unit(np.asarray(best))
             yield (f"best:   {counted(len(best), 'tour')} of cost {own[0]} to {own[-1]}{worth.best_words()}, "
                    "/solution/best_tours in the file")
+        prizes, costs = (contents.value("solution", f"frontier_{name}") for name in ("prizes", "costs"))
+        if prizes is not None and costs is not None:
+            own = contents.in_own_unit(np.asarray(costs))
+            yield (f"others: {counted(len(own), 'tour')} of prize {prizes[0]} to {prizes[-1]} and cost {own[0]} to "
+                   f"{own[-1]}, /solution/frontier_tours in the file")
         arcs = contents.value("solution", "arc_costs")
         if arcs is not None:
             yield (f"arcs:   costs of the best tours through {counted(len(arcs), 'arc')}{worth.arc_words()}, "
@@ -393,8 +477,11 @@ class TourType(base.AnswerType):
         cities = counted(int(contents.value("instance", "n")), "city")
         if contents.value("solution", "infeasible"):
             return f"infeasible, {cities}"
-        optimal = ", optimal" if contents.value("solution", "optimal") else ""
-        return f"cost {contents.attributes['cost']}{optimal}, {cities}"
+        optimal, prize = ", optimal" if contents.value("solution", "optimal") else "", ""
+        if contents.value("solution", "prize") is not None:
+            prize = f"prize {contents.value('solution', 'prize')}, "
+            cities = f"{len(np.asarray(contents.value('solution', 'tour')))} of {cities}"
+        return f"{prize}cost {contents.attributes['cost']}{optimal}, {cities}"
 
     def rows(self, contents: Contents) -> Iterator[base.Rows]:
         """Yield the cities in the order of the tour, with the cost of the leg that follows and the total up to its end.

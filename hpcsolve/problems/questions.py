@@ -16,10 +16,11 @@ from numpy.typing import ArrayLike, NDArray
 from hpcsolve.problems.tsp import NO_ARC, Tsp
 from hpcsolve.problems.windows import Windows as Windows
 
-Objective = Literal["sum", "latency", "position", "bottleneck", "lexicographic", "finish"]
+Objective = Literal["sum", "latency", "position", "bottleneck", "lexicographic", "finish", "prize"]
 VALUES: Mapping[str, str] = {
     "sum": "cost added up", "latency": "sum of weighted arrivals", "position": "cost by place added up",
     "bottleneck": "dearest leg", "lexicographic": "cost added up, the dearest leg", "finish": "time of the end",
+    "prize": "cost added up",
 }
 """What the value of each objective is, in words."""
 
@@ -37,13 +38,19 @@ class TourQuestion:
     objective
         "sum" of the legs' costs; "latency", the sum of weight * arrival over the cities, where the return to the first
         city of a cycle counts too; "position", the sum of the legs' costs, which depend on their place; "bottleneck",
-        the dearest leg; "lexicographic", the sum among tours whose dearest leg is least; "finish", the earliest end.
+        the dearest leg; "lexicographic", the sum among tours whose dearest leg is least; "finish", the earliest end; "prize", the most
+        prize within the budget, or for each prize the tour of least cost, with windows of the earliest end. A tour may
+        leave out all cities but its ends, and its value is the cost or the end.
     weights
         int64, or None where all are 1: for "latency" of the cities, shape (n,); for "position" of the legs.
     leg_costs
         For "position", shape (legs, n, n), int64: the costs of each leg in place of the instance's, or None.
     windows
-        For "finish", and for "sum", where neither waiting nor service counts; or None.
+        For "finish" and "prize", and for "sum", where neither waiting nor service counts; or None.
+    prizes
+        For "prize" of the cities, shape (n,), int64; or None.
+    budget
+        For "prize" the most that the tour's value may be, or None.
     precedences
         Pairs (a, b): a comes before b.
     places
@@ -62,6 +69,8 @@ class TourQuestion:
     weights: NDArray[np.int64] | None = None
     leg_costs: NDArray[np.int64] | None = None
     windows: Windows | None = None
+    prizes: NDArray[np.int64] | None = None
+    budget: int | None = None
     precedences: tuple[tuple[int, int], ...] = ()
     places: NDArray[np.bool_] | None = None
     forbidden: tuple[tuple[int, int], ...] = ()
@@ -82,6 +91,20 @@ class TourQuestion:
         pairs = self.precedences or self.forbidden or self.forced
         return bool(pairs) or self.places is not None or self.windows is not None
 
+    @property
+    def is_an_end(self) -> bool:
+        """Whether a tour's value is the time at which it ends."""
+        return self.objective == "finish" or (self.objective == "prize" and self.windows is not None)
+
+    @property
+    def value_in_words(self) -> str:
+        """What a tour's value is."""
+        return VALUES["finish" if self.is_an_end else self.objective]
+
+    def prize(self, tour: ArrayLike) -> int:
+        """Return the sum of the prizes of a tour's cities."""
+        return 0 if self.prizes is None else int(self.prizes[np.asarray(tour)].sum())
+
     def value(self, tour: ArrayLike, values: Sequence[Any]) -> Any:
         """Return the value of a tour whose legs have these costs, integers or decimals in the unit of the windows."""
         if self.objective == "bottleneck":
@@ -90,7 +113,7 @@ class TourQuestion:
             heads = leg_ends(np.asarray(tour), self.path)[1].tolist()
             weights = [1] * len(heads) if self.weights is None else self.weights[heads].tolist()
             return sum(weight * arrival for weight, arrival in zip(weights, accumulate(values), strict=True))
-        if self.objective == "finish":
+        if self.is_an_end:
             assert self.windows is not None
             cities, times = np.asarray(tour).tolist(), self.times(tour, values)
             return times[-1] + (int(self.windows.service[cities[-1]]) if len(times) == len(cities) else 0)
@@ -113,14 +136,14 @@ class TourQuestion:
         Parameters
         ----------
         tour
-            Shape (n,), integers: positions 0..n-1 in the order in which they are visited.
+            Shape (n,), integers: positions 0..n-1 in the order in which they are visited. With "prize" some of them.
 
         Raises
         ------
         ValueError
             It is not an order of all cities with the right ends; or a leg has no arc or is forbidden, a city stands
-            at a forbidden place or before one that must precede it, a leg is missing that is forced, or a window is
-            missed.
+            at a forbidden place or before one that must precede it, a leg is missing that is forced, a window is
+            missed, or the budget is exceeded.
         """
         order = np.asarray(tour)
         self._check_permutation(tsp, order)
@@ -138,26 +161,33 @@ class TourQuestion:
         self._require_forced(tsp, order.astype(np.int64))
         whole = values.tolist()
         self._require_windows(tsp, order, whole)
-        return int(self.value(order, whole))
+        value = int(self.value(order, whole))
+        if self.budget is not None and value > self.budget:
+            raise ValueError(f"the {self.value_in_words} is {value}, above the budget {self.budget}")
+        return value
 
     def _check_permutation(self, tsp: Tsp, cities: NDArray[Any]) -> None:
-        """Check that a tour has every city once, and its ends."""
+        """Check that a tour has every city once, with "prize" at most once, and its ends."""
         if self.path not in ("cycle", "open"):
             raise ValueError(f"path is {self.path!r}; it must be 'cycle' or 'open'")
         if self.path == "cycle" and self.end is not None:
             raise ValueError("a cycle has no end city; only an open path has one")
-        if cities.shape != (tsp.n,) or cities.dtype.kind not in "iu":
+        some = self.objective == "prize"
+        fits = cities.ndim == 1 and 1 <= len(cities) <= tsp.n if some else cities.shape == (tsp.n,)
+        if not fits or cities.dtype.kind not in "iu":
             what = f"the tour is {cities.dtype} of shape {cities.shape}"
-            raise ValueError(f"{what}; it must be integers of shape ({tsp.n},)")
+            raise ValueError(f"{what}; it must be integers of shape ({f'1 to {tsp.n}' if some else tsp.n},)")
         outside = (cities < 0) | (cities >= tsp.n)
         if outside.any():
             raise ValueError(f"position {cities[np.argmax(outside)]} is out of range 0 to {tsp.n - 1}")
         visits = np.bincount(cities.astype(np.int64), minlength=tsp.n)
-        if (visits != 1).any():
-            city = int(np.argmax(visits != 1))
+        wrong = visits > 1 if some else visits != 1
+        if wrong.any():
+            city = int(np.argmax(wrong))
             times = "is missing" if visits[city] == 0 else f"is visited {visits[city]} times"
             raise ValueError(f"city {tsp.labels[city]} (position {city}) {times}")
-        for word, required, city in (("starts", self.start, int(cities[0])), ("ends", self.end, int(cities[-1]))):
+        start = 0 if some and self.path == "cycle" and self.start is None else self.start  # nothing else is in each tour
+        for word, required, city in (("starts", start, int(cities[0])), ("ends", self.end, int(cities[-1]))):
             if required is not None and required != city:
                 raise ValueError(f"the tour {word} at position {city}, not at {required}")
 
@@ -207,7 +237,7 @@ class TourQuestion:
         windows, order = self.windows, np.asarray(tour).astype(np.int64)
         if windows is None:
             return None
-        count = legs(tsp.n, self.path)
+        count = legs(len(order), self.path)
         begins = np.array(self.times(order, self.legs_of(tsp, order).tolist())[:count], np.int64)
         return begins + windows.service[order[:count]]
 

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.errors import InputError, ResourceError
-from hpcsolve.problems.questions import TourQuestion, legs
+from hpcsolve.problems.questions import TourQuestion, Windows, legs
 from hpcsolve.problems.rounding import LARGEST_SUM, times
 from hpcsolve.problems.tsp import NO_ARC, Tsp
 
@@ -250,6 +250,8 @@ class OrderProblem:
 def order_problem(tsp: Tsp, question: TourQuestion) -> OrderProblem:
     """Return the statement of a question, but of "lexicographic" the first of its two: the least dearest arc.
 
+    Of "prize" it is that of the earliest end, whose orders prizes.py takes in part.
+
     `question_without_dearer` is the second question.
 
     Raises
@@ -260,6 +262,8 @@ def order_problem(tsp: Tsp, question: TourQuestion) -> OrderProblem:
         So many cities that no method takes them.
     """
     question = _with_ends_from_precedence(tsp, question)
+    if question.objective == "prize":  # the cost of legs is the time of the end where windows never close
+        question = replace(question, objective="finish", windows=question.windows or never_closed(tsp.n))
     m = len(parts_of_tour(tsp.n, question)[1])
     most = MOST_INNER_CITIES if question.windows is None else MOST_INNER_CITIES_WITH_WINDOWS
     if m > most:  # refused before a matrix is made, and before costs by place take n^3 bytes
@@ -287,6 +291,12 @@ def order_problem(tsp: Tsp, question: TourQuestion) -> OrderProblem:
     if sum(dearest) * (1 if problem.weights is None else sum(map(int, problem.weights))) > LARGEST_SUM:
         raise InputError("held-karp.objective: sums of weighted costs may exceed 62 bits; scale costs or weights down")
     return problem
+
+
+def never_closed(n: int) -> Windows:
+    """Return windows of n cities that are no constraint, without service."""
+    none = np.zeros(n, np.int64)
+    return Windows(none, np.full(n, LARGEST_SUM), none)
 
 
 def question_without_dearer(tsp: Tsp, question: TourQuestion, dearest: int) -> TourQuestion:

@@ -20,7 +20,7 @@ from hpcsolve.algorithms.base import (
     StopCriteria,
     silent,
 )
-from hpcsolve.algorithms.held_karp import batch
+from hpcsolve.algorithms.held_karp import batch, prizes
 from hpcsolve.algorithms.held_karp.bounded import run as bounded
 from hpcsolve.algorithms.held_karp.contradiction import contradiction
 from hpcsolve.algorithms.held_karp.lattice import planes
@@ -55,7 +55,7 @@ from hpcsolve.problems.tsp import Tsp, TspBatch
 GROUPS = {"layers": LAYERS, "multipliers": MULTIPLIERS}
 LATTICE, BOUNDED = "lattice", "bounded"
 """The methods, as in job files."""
-KERNEL_FILES = (planes.FILE, orders.FILE, batch.FILE, *bounded.FILES)
+KERNEL_FILES = (planes.FILE, orders.FILE, batch.FILE, *bounded.FILES, prizes.FILE)
 TRIAL_CITIES = {"planes": 26, "compact": 20, "orders": 18}
 """Layout, or "orders" for other objectives and constraints -> most cities of the instance that is solved.
 
@@ -97,6 +97,8 @@ class HeldKarp(Algorithm):
         n = instance.get("n") if isinstance(instance, dict) and generated else None
         n = n if isinstance(n, int) else None  # a wrong value is refused where the instance is made
         constrained = parameters.before or parameters.position or parameters.not_position
+        if parameters.objective == "prize":
+            return prizes.FILES
         if parameters.windows is not None and parameters.objective == "sum":
             return bounded.FILES_OF_SUMS_IN_TIME
         bounds = bounded.FILES_OF_ENDS if parameters.objective == "finish" else bounded.FILES_WITHOUT_WINDOWS
@@ -139,6 +141,8 @@ class HeldKarp(Algorithm):
         tsp = stated.problem
         if isinstance(tsp, TspBatch):
             return batch.plan(tsp, stated.question, ranks, info)
+        if stated.question.objective == "prize":
+            return prizes.plan(tsp, stated.question, ranks)
         if stated.is_bounded(criteria, info.kind):
             return _plan_by_bounds(stated, ranks, info)
         try:
@@ -163,6 +167,8 @@ class HeldKarp(Algorithm):
         tsp, saved = stated.problem, checkpoints.saved
         if isinstance(tsp, TspBatch):
             return batch.run(tsp, stated.question, device, comm, report)
+        if stated.question.objective == "prize":
+            return prizes.run(tsp, stated.question, stated.orders, device, comm, report)
         if saved is not None:
             method = BOUNDED if bounded.LEVEL in saved.numbers else LATTICE
         if not method:
@@ -194,6 +200,8 @@ class HeldKarp(Algorithm):
         tsp, parameters = stated.problem, stated.parameters
         if isinstance(tsp, TspBatch):
             return self._trial_of_batch(stated, ranks, device)
+        if stated.question.objective == "prize":
+            return self._trial_of_bounds(criteria, device, seed)
         if (method or _method(stated, criteria, device, SerialComm())) == BOUNDED:
             return self._trial_of_bounds(criteria, device, seed)
         draw: Callable[..., Tsp] = random_matrix

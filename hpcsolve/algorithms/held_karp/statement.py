@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.base import NO_STOP, Statement, StopCriteria, Table
-from hpcsolve.algorithms.held_karp import batch
+from hpcsolve.algorithms.held_karp import batch, prizes
 from hpcsolve.algorithms.held_karp.bounded import run as bounded
 from hpcsolve.algorithms.held_karp.lattice.reduce import ReducedCosts, reduce_costs
 from hpcsolve.algorithms.held_karp.problem import (
@@ -28,11 +28,12 @@ from hpcsolve.errors import InputError
 from hpcsolve.formats.files import InputFile, open_file
 from hpcsolve.formats.order_files import read_leg_costs, read_windows
 from hpcsolve.problems.questions import Objective, TourQuestion, Windows, legs
-from hpcsolve.problems.rounding import LARGEST_SUM
+from hpcsolve.problems.rounding import LARGEST_SUM, floor_at_scale
 from hpcsolve.problems.tsp import NO_ARC, Tsp, TspBatch
+from hpcsolve.wording import counted
 
 Place = Annotated[int, msgspec.Meta(ge=1)]
-LARGEST_WEIGHT = 10**9
+LARGEST_WEIGHT, LARGEST_BUDGET = 10**9, 1e15
 MOST_BEST = 10**4
 """The most tours that `best` may ask for."""
 LATTICE_CITIES, ORDERED_CITIES = 28, 20
@@ -68,16 +69,22 @@ class Parameters(Table, frozen=True):
         What is minimised. "sum": the sum of the legs' costs; "latency": the sum over the cities of weight times time of
         arrival, in a cycle with the return to the first city; "position": the sum of the legs' costs, which depend on
         their place in the tour (`weights` or `costs`); "bottleneck": the dearest leg; "lexicographic": the dearest leg,
-        then the sum; "finish": the end of a tour with time windows (`windows`).
+        then the sum; "finish": the end of a tour with time windows (`windows`). "prize": cities may be left out, all
+        but a cycle's first one and the ends that are fixed; the sum of the `prizes` is maximised within the `budget`,
+        and without a budget the answer has the least cost, or with windows the earliest end, for each sum of prizes.
     weights
         Integers of at least 0. For "latency" one for each city in the order of the instance, by default 1; for
         "position" one for each leg in the order of the tour, by which its cost is multiplied.
     costs
         For "position": a `.npy` file of shape (legs, n, n) with the costs of each leg, in place of the instance's.
     windows
-        For "finish" and "sum": a CSV table with the columns city, earliest, latest and optionally service. A traveller
+        For "finish", "sum" and "prize": a CSV table with the columns city, earliest, latest and optionally service. A traveller
         who arrives before `earliest` waits; service must begin by `latest`. The return to the first city must be by its
         `latest`. In a "sum" neither waiting nor service counts. They take the place of windows that the instance has.
+    prizes
+        For "prize": integers of at least 0, one for each city in the order of the instance.
+    budget
+        For "prize": the most that the sum of the legs' costs may be or, with windows, the latest end of the tour.
     time_unit
         What a unit of the costs is, "second", "minute" or "hour". With it times of `windows` may be times of day, such
         as 08:00, which count from midnight, and so are the times of the answer.
@@ -124,6 +131,8 @@ class Parameters(Table, frozen=True):
     weights: list[Annotated[int, msgspec.Meta(ge=0, le=LARGEST_WEIGHT)]] | None = None
     costs: str | None = None
     windows: str | None = None
+    prizes: list[Annotated[int, msgspec.Meta(ge=0, le=LARGEST_WEIGHT)]] | None = None
+    budget: Annotated[float, msgspec.Meta(ge=0, le=LARGEST_BUDGET)] | None = None
     time_unit: Literal["second", "minute", "hour"] | None = None
     before: list[tuple[City, City]] = msgspec.field(default_factory=list)
     position: list[tuple[City, Place]] = msgspec.field(default_factory=list)
@@ -139,11 +148,11 @@ class Parameters(Table, frozen=True):
 
     def stops(self) -> tuple[str, ...]:
         """Return the keys of `[stop]` that a job may have: none with method "lattice"."""
-        return () if self.method == "lattice" else self.STOPS
+        return () if self.method == "lattice" or self.objective == "prize" else self.STOPS
 
     def can_resume(self) -> bool:
         """Return whether a run writes checkpoints."""
-        return self.layout == "planes"
+        return self.layout == "planes" and self.objective != "prize"
 
     def one_answer(self) -> bool:
         """Return whether an optimal tour is all that is asked for."""
@@ -170,7 +179,7 @@ class Parameters(Table, frozen=True):
             return f'layout = "{self.layout}" belongs to the lattice'
         if not self.one_answer():
             return "more than one optimal tour needs all states (count, best, arcs)"
-        if self.objective in ("bottleneck", "lexicographic"):
+        if self.objective in ("bottleneck", "lexicographic", "prize"):
             return f'objective = "{self.objective}" does not add up costs by place'
         if self.objective == "latency" and len(set(self.weights or ())) > 1:
             return "with different weights of the cities the costs depend on which cities are left"
@@ -225,6 +234,8 @@ class TourStatement(Statement):
         """Return whether the method's states suffice for the costs as they are."""
         if isinstance(self.problem, TspBatch):
             return batch.fits(self.problem, self.question)
+        if self.question.objective == "prize":
+            return prizes.fits(self.problem, self.question)
         by_bounds = self.is_bounded()
         if not by_bounds and self.question.plain and self.cities_in_lattice > MOST_LATTICE_CITIES:
             return True  # the plan refuses them with a better message
@@ -315,6 +326,9 @@ def _asked(tsp: Tsp, parameters: Parameters, files: Mapping[str, InputFile]) -> 
             what = f"{len(parameters.weights)} weights for {wanted} {of}; give one for each"
             raise InputError(f"held-karp.weights: {what}")
         weights = np.array(parameters.weights, np.int64)
+    if parameters.prizes is not None and len(parameters.prizes) != tsp.n:
+        raise InputError(f"held-karp.prizes: {counted(len(parameters.prizes), 'prize')} for {tsp.n} cities; "
+                         "give one for each, 0 where there is none")
     costs = read_leg_costs(files["costs"], tsp, count) if "costs" in files else None
     windows = read_windows(files["windows"], tsp, parameters.time_unit) if "windows" in files else tsp.windows
     if windows is not None:
@@ -333,16 +347,23 @@ def _asked(tsp: Tsp, parameters: Parameters, files: Mapping[str, InputFile]) -> 
                     raise InputError(f"held-karp.{key}: {what}")
                 places[position(city, f"held-karp.{key}")] &= (np.arange(1, tsp.n + 1) == place) == (key == "position")
     forbidden = pairs(parameters.forbidden, "held-karp.forbidden")
-    return TourQuestion(parameters.path, start, end, objective, weights, costs, windows, precedences, places, forbidden)
+    collected = None if parameters.prizes is None else np.array(parameters.prizes, np.int64)
+    budget = None if parameters.budget is None else floor_at_scale(parameters.budget, tsp.scale)
+    if objective == "prize" and (tsp.precedences or (tsp.cost[tsp.cost != NO_ARC] < 0).any()):
+        what = "the instance says which cities come before others" if tsp.precedences else "a cost is negative"
+        raise InputError(f'held-karp.objective: {what}, and "prize" does not take that')
+    return TourQuestion(parameters.path, start, end, objective, weights, costs, windows, collected, budget, precedences,
+                        places, forbidden)
 
 
 def _refuse_combinations(tsp: Tsp, parameters: Parameters) -> None:
     """Refuse keys that do not go with the objective or the layout, and an objective without the keys that it needs."""
     objective, windows = parameters.objective, parameters.windows is not None or tsp.windows is not None
-    if tsp.windows is not None and objective not in ("sum", "finish"):
-        raise InputError(f'held-karp.objective: the instance has time windows, which go with "sum" and "finish" alone; '
-                         f'this job has "{objective}"')
-    needs = {"weights": ("latency", "position"), "costs": ("position",), "windows": ("finish", "sum")}
+    if tsp.windows is not None and objective not in ("sum", "finish", "prize"):
+        raise InputError('held-karp.objective: the instance has time windows, which go with "sum", "finish" and '
+                         f'"prize" alone; this job has "{objective}"')
+    needs = {"weights": ("latency", "position"), "costs": ("position",), "windows": ("finish", "sum", "prize"),
+             "prizes": ("prize",), "budget": ("prize",)}
     for key, objectives in needs.items():
         if getattr(parameters, key) is not None and objective not in objectives:
             wanted = " or ".join(f'"{name}"' for name in objectives)
@@ -351,6 +372,15 @@ def _refuse_combinations(tsp: Tsp, parameters: Parameters) -> None:
         raise InputError('held-karp.objective: "position" needs one of weights (one for each leg) and costs (a file)')
     if objective == "finish" and not windows:
         raise InputError('held-karp.objective: "finish" needs windows, a CSV table of time windows')
+    if objective == "prize":
+        if parameters.prizes is None:
+            raise InputError('held-karp.objective: "prize" needs prizes, an integer for each city')
+        all_cities = {
+            "before": parameters.before, "position": parameters.position, "not-position": parameters.not_position,
+            "count": parameters.count, "best": parameters.best > 1, "arcs": parameters.arcs,
+            "method": parameters.method != "auto", "layout": parameters.layout != "planes"}
+        if given := [key for key, value in all_cities.items() if value]:
+            raise InputError(f'held-karp.{given[0]}: objective = "prize" does not take it; remove {" and ".join(given)}')
     if parameters.time_unit is not None and not windows:
         raise InputError("held-karp.time-unit: there are no time windows; remove time-unit, or set windows")
     if objective == "finish" and parameters.arcs:

@@ -277,7 +277,7 @@ class Tracer:
             at = min(range(len(cities)), key=lambda i: tie([cities[i], *order]))
             order.insert(0, cities[at])
             if place > 1:
-                keys, values = self._before(keys[at : at + 1], values[at : at + 1], place)
+                keys, values = self.before(keys[at : at + 1], values[at : at + 1], place)
         return order
 
     def order_or_reverse(self) -> list[int] | None:
@@ -296,7 +296,7 @@ class Tracer:
         _, keys, values = self.ends()
         found, held = [(keys, values)], len(keys)
         for place in range(self.cities, 1, -1):
-            keys, values = self._before(keys, values, place)
+            keys, values = self.before(keys, values, place)
             held += len(keys)
             if held > MOST_STATES:
                 return None
@@ -317,7 +317,7 @@ class Tracer:
             follows = (sets == members | added).all(axis=1) & (sets != members).any(axis=1)
             follow = np.flatnonzero(follows & (values == value + self.arcs[len(end)][end[0], last]))
 
-    def _before(self, keys: Keys, values: NDArray[np.int64], place: int) -> tuple[Keys, NDArray[np.int64]]:
+    def before(self, keys: Keys, values: NDArray[np.int64], place: int) -> tuple[Keys, NDArray[np.int64]]:
         """Return the different states before some states of a place, with the values needed."""
         state, wanted, needed = self._candidates(keys, values, place)
         hits = self._lookup(self.layers[place - 2], wanted, needed)

@@ -1,0 +1,90 @@
+// What the states of a tour that may leave cities out have collected, and what they may still collect. A state is a set
+// of visited cities with the last of them (states.cuh); its value is the time at which service begins there, or the
+// cost so far. The layers themselves are those of layers.cu.
+//
+//   prizes_collected   adds up the prizes of a state's cities
+//   prizes_promise     finds a goal that a state may still reach
+//
+// A goal is a pair of an end and a prize: it is reached by a tour that ends by then and has collected so much. Goals are
+// sorted by both. A state of value v in city j may still collect what a fractional knapsack holds (Dantzig 1957). The
+// way from j through more cities to the depot has twice the length of
+//
+//   (each leg from j) + (legs to and from each city between) + (each leg to the depot),
+//
+// so a city between takes of twice the time that is left at least the two cheapest of its legs, its detour. Cities that
+// are reached too late are left out. The last city that is taken is taken in part, rounded down, since prizes are
+// integers. All is done in integers, so every device drops the same states.
+//
+// Work: a state reads a row of `until`, and looks at each city and each goal once.
+#include "held_karp/states.cuh"
+
+struct prize_tables {
+  int cities, goals;
+  const int *order;  // (cities): the largest prize for its detour first
+  const uint64_t *prize;  // (cities)
+  const uint32_t *detour;  // (cities)
+  const uint32_t *ends;  // (cities): the cheapest leg from a city and the cheapest to the depot together
+  const uint32_t *until;  // (cities, cities): from which value on row's city leads to column's too late
+  const uint32_t *goal_end;  // (goals)
+  const uint64_t *goal_prize;  // (goals)
+};
+struct prize_states {
+  int64_t count;
+  const uint64_t *keys;
+  const uint32_t *values;
+};
+
+template <int W>
+DEVICE void collect(const prize_tables &tables, const prize_states &states, uint64_t *collected) {
+  const int64_t step = (int64_t)gridDim.x * blockDim.x;
+  for (int64_t s = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; s < states.count; s += step) {
+    const state_key<W> set = visited(load_key<W>(states.keys, s));
+    uint64_t sum = 0;
+    UNROLL for (int w = 0; w < W; w++)
+      for (uint64_t left = set.word[w]; left; left &= left - 1) sum += tables.prize[64 * w + lowest(left)];
+    collected[s] = sum;
+  }
+}
+// Gives each state 1 plus the most that it may have collected at the first goal that it may reach, or 0 without one.
+template <int W>
+DEVICE void promise(const prize_tables &tables, const prize_states &states, const uint64_t *collected,
+                    uint64_t *promises) {
+  const int64_t step = (int64_t)gridDim.x * blockDim.x;
+  for (int64_t s = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; s < states.count; s += step) {
+    const state_key<W> key = load_key<W>(states.keys, s), set = visited(key);
+    const int j = last_city(key);
+    const uint32_t value = states.values[s];
+    uint64_t used = 2 * (uint64_t)value + tables.ends[j], sum = collected[s], found = 0;
+    int goal = 0;
+    while (goal < tables.goals && 2 * (uint64_t)tables.goal_end[goal] < used) goal++;
+    for (int at = 0; at < tables.cities && goal < tables.goals && !found; at++) {
+      const int city = tables.order[at];
+      if (contains(set, city) || value >= tables.until[j * tables.cities + city]) continue;
+      const uint64_t detour = tables.detour[city], prize = tables.prize[city];
+      for (; goal < tables.goals && !found; goal++) {
+        const uint64_t end = 2 * (uint64_t)tables.goal_end[goal];
+        if (end >= used + detour) break;
+        const uint64_t most = sum + prize * (end - used) / detour;
+        if (most >= tables.goal_prize[goal]) found = most + 1;
+      }
+      used += detour;
+      sum += prize;
+    }
+    for (; goal < tables.goals && !found; goal++)
+      if (sum >= tables.goal_prize[goal]) found = sum + 1;
+    promises[s] = found;
+  }
+}
+
+#define PRIZE_KERNELS(W)                                                                                               \
+  KERNEL prizes_collected_w##W(prize_tables tables, prize_states states, uint64_t *collected) {                        \
+    collect<W>(tables, states, collected);                                                                             \
+  }                                                                                                                    \
+  EXPORT_KERNEL(prizes_collected_w##W)                                                                                 \
+  KERNEL prizes_promise_w##W(prize_tables tables, prize_states states, const uint64_t *collected, uint64_t *promises) { \
+    promise<W>(tables, states, collected, promises);                                                                   \
+  }                                                                                                                    \
+  EXPORT_KERNEL(prizes_promise_w##W)
+PRIZE_KERNELS(1)
+PRIZE_KERNELS(2)
+PRIZE_KERNELS(4)

@@ -1,0 +1,139 @@
+"""Tours that leave cities out equal all tours through all subsets, down to the one that is chosen among equal ones.
+
+The long form: HPCSOLVE_ORDERS=2000 python -m pytest -k long.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from itertools import permutations
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from hpcsolve.algorithms.held_karp.bounded.search import Budget
+from hpcsolve.algorithms.held_karp.prizes import Chooser, run, selection
+from hpcsolve.algorithms.held_karp.problem import order_problem
+from hpcsolve.answers.tour import Tour
+from hpcsolve.device.base import Device
+from hpcsolve.device.host import HostDevice
+from hpcsolve.errors import ResourceError
+from hpcsolve.parallel.comm import Comm, SerialComm
+from hpcsolve.problems.questions import TourQuestion
+from hpcsolve.problems.tsp import NO_ARC, Tsp, from_costs
+from tests.order_oracle import around_a_tour, random_question
+from tests.thread_comm import on_ranks
+
+COUNT = int(os.environ.get("HPCSOLVE_ORDERS", "0"))
+"""Instances of the long form."""
+WORDS = (1, 2, 4)
+CONSTRAINTS: tuple[tuple[str, ...], ...] = (("forbidden",), ("ends",), ("open", "forbidden"), ("open", "windows"),
+                                            ("ends", "windows"))
+
+
+class Point(NamedTuple):
+    """A tour with its value, so that the better one of equal prize is the smaller one."""
+
+    prize: int
+    value: int
+    cities: int
+    backwards: tuple[int, ...]
+
+    @property
+    def tour(self) -> list[int]:
+        """The cities in order."""
+        return list(self.backwards[::-1])
+
+
+def end_of(tsp: Tsp, question: TourQuestion, tour: list[int]) -> int | None:
+    """Return the value of a tour through some cities, or None if it breaks a constraint."""
+    closed = question.path == "cycle" and len(tour) > 1
+    windows, time = question.windows, 0
+    for place, city in enumerate([*tour, *tour[:closed]]):
+        if place:
+            before, leg = tour[place - 1], int(tsp.cost[tour[place - 1], city])
+            if leg == NO_ARC or (before, city) in question.forbidden:
+                return None
+            time += leg
+        if windows is not None:
+            back = place == len(tour)
+            time = time if back else max(time, int(windows.earliest[city]))
+            if time > windows.latest[city]:
+                return None
+            time += 0 if back else int(windows.service[city])
+    return time
+
+
+def all_points(tsp: Tsp, question: TourQuestion) -> list[Point]:
+    """Return the best tour of each prize that is worth it, ascending, by all tours through all subsets."""
+    start = 0 if question.path == "cycle" and question.start is None else question.start
+    fixed = [city for city in (start, question.end) if city is not None]
+    free = [city for city in range(tsp.n) if city not in fixed]
+    best: dict[int, Point] = {}
+    assert question.prizes is not None
+    for size in range(len(free) + 1):
+        for inner in permutations(free, size):
+            tour = [*fixed[:1], *inner, *fixed[1:]] if start is not None else [*inner, *fixed]
+            value = end_of(tsp, question, tour) if tour else None
+            if value is None or (question.budget is not None and value > question.budget):
+                continue
+            point = Point(sum(int(question.prizes[city]) for city in tour), value, len(tour), tuple(tour[::-1]))
+            best[point.prize] = min(best.get(point.prize, point), point)
+    found: list[Point] = []
+    for prize in sorted(best, reverse=True):
+        if not found or best[prize].value < found[-1].value:
+            found.append(best[prize])
+    return found[:1] if question.budget is not None else found[::-1]
+
+
+def random_prizes(n: int, seed: int) -> tuple[Tsp, TourQuestion]:
+    """Return a random instance of n cities: windows or none, zero legs, equal prizes, free and fixed ends."""
+    rng = np.random.default_rng([n, seed, 1])
+    if seed % 2:
+        tsp, question = around_a_tour(n, seed)
+    else:
+        constraints = CONSTRAINTS[seed // 2 % len(CONSTRAINTS)]
+        tsp, question = random_question(n, seed, "sum", constraints, top=[3, 30, 1000][seed % 3])
+        tsp = from_costs(np.where(tsp.cost == 1, 0, tsp.cost), "with zero legs")
+    return tsp, replace(question, objective="prize", prizes=rng.integers(0, [2, 5, 100][int(rng.integers(3))], n))
+
+
+def answer_of(tsp: Tsp, question: TourQuestion, device: Device, words: int | None = None, comm: Comm | None = None,
+              narrow: tuple[int, ...] = (3, 20)) -> tuple[list[tuple[int, int, list[int]]], list[int]]:
+    """Return the points that are found, with prizes and values of whole tours, and the states of each layer."""
+    problem = order_problem(tsp, question)
+    asked = selection(tsp, question, problem)
+    chooser = Chooser(asked, device, comm or SerialComm(), Budget(10**6, 10**6), words=words, narrow=narrow)
+    tours = [(problem.core.tour(order).tolist(), end + problem.offset) for _, end, order in chooser.run()]
+    return [(question.prize(tour), end, tour) for tour, end in tours], chooser.last.kept
+
+
+def equal_to_all_tours(n: int, seed: int, device: Device, words: int) -> int:
+    """Compare the whole frontier and one budget with all tours. Return the number of points of the frontier."""
+    tsp, question = random_prizes(n, seed)
+    expected = all_points(tsp, question)
+    assert answer_of(tsp, question, device, words)[0] == [(p.prize, p.value, p.tour) for p in expected]
+    values = [point.value for point in expected] or [5]
+    budget = int(np.random.default_rng(seed).integers(min(values) - 1, max(values) + 2))
+    within = [point for point in expected if point.value <= budget]
+    found, _ = answer_of(tsp, replace(question, budget=budget), device, words)
+    assert found == [(p.prize, p.value, p.tour) for p in within[-1:]]
+    for point in expected:
+        assert question.check(tsp, np.array(point.tour)) == point.value
+    return len(expected)
+
+
+@pytest.mark.parametrize("words", WORDS)
+def test_frontiers_and_budgets_equal_all_tours(words: int, device: Device) -> None:
+    points = [equal_to_all_tours(2 + seed % 6, seed, device, words) for seed in range(18)]
+    assert max(points) > 5
+
+
+@pytest.mark.timeout(0)
+@pytest.mark.skipif(not COUNT, reason="the long form: HPCSOLVE_ORDERS=2000")
+@pytest.mark.parametrize("words", WORDS)
+def test_long_frontiers_and_budgets_equal_all_tours(words: int, device: Device) -> None:
+    for seed in range(COUNT):
+        equal_to_all_tours(2 + seed % 6, seed, device, words)
