@@ -104,6 +104,24 @@ DEVICE void join_layer(const order_slices &slices, const order_slices &back_slic
   for (int at = threadIdx.x; at < cost_stride * cost_stride; at += blockDim.x)
     if (best[at] < no_path<V>()) atomicMin(through + at, best[at]);
 }
+// Writes the sets of a layer's chunks, which have no more than `each` sets, and the least value of the orders through
+// these sets alone, back to the depot. `least` has been filled with no path.
+template <class V>
+DEVICE void end_layer(int each, const order_slices &slices, const order_chunks &layer, const V *back,
+                      const order_memory<V> &memory, uint32_t *sets, V *least) {
+  const int first = layer.chunks[3 * blockIdx.x + 1];
+  for_each_set(slices, layer, [&](uint32_t set, int nth) {
+    V best = no_path<V>();
+    for (int i = lane(); i < slices.cities; i += warp_size) {
+      if (!(set >> i & 1) || back[i] >= no_path<V>()) continue;
+      const V path = path_to(slices, memory, set, nth, i);
+      if (path < no_path<V>() && path + back[i] < best) best = path + back[i];
+    }
+    const size_t at = (size_t)blockIdx.x * each + nth - first;
+    if (lane() == 0) sets[at] = set;
+    if (best < no_path<V>()) atomicMin(least + at, best);
+  });
+}
 // Copies the values g(S, i) of a layer's chunks to `out`, for slices and top cities i whose reader is on another rank.
 // `first` has the place of the slice's first value by slice and top city, -1 where nobody waits for it.
 template <class V>
@@ -147,6 +165,11 @@ ORDER_KERNEL(dearest_u4, dearest_cost, uint32_t)
     pack_layer(slices, layer, first, table, out);                                                                     \
   }                                                                                                                   \
   EXPORT_KERNEL(orders_pack_##width)                                                                                  \
+  KERNEL orders_ends_##width(int each, order_slices slices, order_chunks layer, const V *back, order_memory<V> memory, \
+                             uint32_t *sets, V *least) {                                                              \
+    end_layer(each, slices, layer, back, memory, sets, least);                                                        \
+  }                                                                                                                   \
+  EXPORT_KERNEL(orders_ends_##width)                                                                                  \
   KERNEL orders_read_##width(int asked, order_slices slices, const uint32_t *set, const int *city, const V *table,    \
                              V *found) {                                                                              \
     read_states(asked, slices, set, city, table, found);                                                              \

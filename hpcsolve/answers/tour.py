@@ -76,17 +76,17 @@ class Tour:
         "int32", "Cities that the arcs lead to, ascending for each tail, positions from 0", "arc", optional=True)
     arc_costs: NDArray[np.int64] | None = stored(
         "int64", "Cost of the best tour through each arc", "arc", scaled=True, optional=True)
-    frontier_prizes: NDArray[np.int64] | None = stored(
+    curve_prizes: NDArray[np.int64] | None = stored(
         "int64", 'Of objective "prize" without a budget: sums of prizes, ascending, for which no tour of the same or '
-        "less cost has more", "frontier", optional=True)
-    frontier_costs: NDArray[np.int64] | None = stored(
+        "less cost has more", "curve", optional=True)
+    curve_costs: NDArray[np.int64] | None = stored(
         "int64", "Least cost of a tour with each of these sums or, with time windows, its earliest end, ascending",
-        "frontier", scaled=True, optional=True)
-    frontier_tours: NDArray[np.int32] | None = stored(
+        "curve", scaled=True, optional=True)
+    curve_tours: NDArray[np.int32] | None = stored(
         "int32", "Cities of these tours in order, positions from 0: sum i has "
-        "frontier_tours[frontier_offset[i]:frontier_offset[i+1]]", "frontier_place", optional=True)
-    frontier_offset: NDArray[np.int64] | None = stored(
-        "int64", "Where each tour begins in `frontier_tours`, and the end of the last", "frontier_offset",
+        "curve_tours[curve_offset[i]:curve_offset[i+1]]", "curve_place", optional=True)
+    curve_offset: NDArray[np.int64] | None = stored(
+        "int64", "Where each tour begins in `curve_tours`, and the end of the last", "curve_offset",
         optional=True)
 
     @base.judged
@@ -101,7 +101,7 @@ class Tour:
                 f"the lower bound {self.lower_bound} is above the tour's cost {cost}")
         require(asked.objective != "prize" or asked.prize(self.tour) == self.prize,
                 f"the prizes of the tour add up to {asked.prize(self.tour)}, not {self.prize}")
-        self._check_frontier(tsp, asked)
+        self._check_curve(tsp, asked)
         best = self._checked_best(tsp, asked)
         if self.arc_tails is not None and self.arc_heads is not None and self.arc_costs is not None:
             arcs = [np.asarray(column).astype(np.int64) for column in (self.arc_tails, self.arc_heads, self.arc_costs)]
@@ -110,24 +110,24 @@ class Tour:
         once = "no city twice, the prizes added up" if asked.objective == "prize" else "every city once"
         return base.Verdict(True, f"{once}{constrained}, the {asked.value_in_words} from the instance")
 
-    def _check_frontier(self, tsp: Tsp, question: TourQuestion) -> None:
-        """Check the frontier's tours. That there are no better ones is not checked."""
+    def _check_curve(self, tsp: Tsp, question: TourQuestion) -> None:
+        """Check the curve's tours. That there are no better ones is not checked."""
         prizes, costs, tours, offset = (np.asarray([] if column is None else column, np.int64) for column in (
-            self.frontier_prizes, self.frontier_costs, self.frontier_tours, self.frontier_offset))
+            self.curve_prizes, self.curve_costs, self.curve_tours, self.curve_offset))
         if question.objective != "prize" or question.budget is not None:
-            require(self.frontier_prizes is None, "there is a frontier, which the job does not ask for")
+            require(self.curve_prizes is None, "there is a curve, which the job does not ask for")
             return
         whole = len(prizes) == len(costs) == len(offset) - 1 > 0 and offset[0] == 0 and offset[-1] == len(tours)
         require(bool(whole and (np.diff(offset) > 0).all() and (np.diff(prizes) > 0).all() and
                      (np.diff(costs) > 0).all() and np.array_equal(tours[offset[-2]:], self.tour)),
-                "the frontier has not one tour for each prize, ascending, the last of which is the tour")
+                "the curve has not one tour for each prize, ascending, the last of which is the tour")
         for number, (begin, end) in enumerate(pairwise(offset.tolist())):
             try:
                 found = question.check(tsp, tours[begin:end]), question.prize(tours[begin:end])
             except ValueError as error:
-                raise ValueError(f"tour {number} of the frontier: {error}") from None
+                raise ValueError(f"tour {number} of the curve: {error}") from None
             require(found == (costs[number], prizes[number]),
-                    f"tour {number} of the frontier has cost and prize {found}, not {(costs[number], prizes[number])}")
+                    f"tour {number} of the curve has cost and prize {found}, not {(costs[number], prizes[number])}")
 
     def _checked_best(self, tsp: Tsp, question: TourQuestion) -> list[tuple[int, NDArray[Any]]]:
         """Return the best tours with their costs, after their check. That there are no better ones is not checked."""
@@ -260,17 +260,17 @@ class TourMixin(base.ResultPart):
 
     @property
     @base.only_of("tour")
-    def frontier(self) -> list[tuple[int, Any, NDArray[np.int32]]]:
+    def curve(self) -> list[tuple[int, Any, NDArray[np.int32]]]:
         """Prize, cost and tour of each sum of prizes that is worth it, ascending; of prizes without a budget alone.
 
         With time windows the cost is the time of the end.
         """
-        names = ("frontier_prizes", "frontier_tours", "frontier_offset")
+        names = ("curve_prizes", "curve_tours", "curve_offset")
         prizes, tours, offset = (self.contents.value("solution", name) for name in names)
         if prizes is None or tours is None or offset is None:
             return []
         each = [np.asarray(tours[begin:end], np.int32) for begin, end in pairwise(np.asarray(offset).tolist())]
-        return list(zip(np.asarray(prizes).tolist(), self.contents.own("solution", "frontier_costs").tolist(), each))
+        return list(zip(np.asarray(prizes).tolist(), self.contents.own("solution", "curve_costs").tolist(), each))
 
     @property
     def infeasible(self) -> bool:
@@ -446,11 +446,11 @@ class TourType(base.AnswerType):
             own = contents.in_own_unit(np.asarray(best))
             yield (f"best:   {counted(len(best), 'tour')} of cost {own[0]} to {own[-1]}{worth.best_words()}, "
                    "/solution/best_tours in the file")
-        prizes, costs = (contents.value("solution", f"frontier_{name}") for name in ("prizes", "costs"))
+        prizes, costs = (contents.value("solution", f"curve_{name}") for name in ("prizes", "costs"))
         if prizes is not None and costs is not None:
             own = contents.in_own_unit(np.asarray(costs))
             yield (f"others: {counted(len(own), 'tour')} of prize {prizes[0]} to {prizes[-1]} and cost {own[0]} to "
-                   f"{own[-1]}, /solution/frontier_tours in the file")
+                   f"{own[-1]}, /solution/curve_tours in the file")
         arcs = contents.value("solution", "arc_costs")
         if arcs is not None:
             yield (f"arcs:   costs of the best tours through {counted(len(arcs), 'arc')}{worth.arc_words()}, "

@@ -20,7 +20,7 @@ from hpcsolve.algorithms.base import (
     StopCriteria,
     silent,
 )
-from hpcsolve.algorithms.held_karp import batch, prizes
+from hpcsolve.algorithms.held_karp import batch
 from hpcsolve.algorithms.held_karp.bounded import run as bounded
 from hpcsolve.algorithms.held_karp.contradiction import contradiction
 from hpcsolve.algorithms.held_karp.lattice import planes
@@ -29,6 +29,7 @@ from hpcsolve.algorithms.held_karp.lattice.reduce import reduce_costs
 from hpcsolve.algorithms.held_karp.lattice.split import FEWEST_SPLIT
 from hpcsolve.algorithms.held_karp.orders import run as orders
 from hpcsolve.algorithms.held_karp.outcome import LAYERS, Statistics
+from hpcsolve.algorithms.held_karp.prizes import run as prizes
 from hpcsolve.algorithms.held_karp.problem import NO_PATH
 from hpcsolve.algorithms.held_karp.statement import (
     FEWEST_BOUNDED,
@@ -55,7 +56,7 @@ from hpcsolve.problems.tsp import Tsp, TspBatch
 GROUPS = {"layers": LAYERS, "multipliers": MULTIPLIERS}
 LATTICE, BOUNDED = "lattice", "bounded"
 """The methods, as in job files."""
-KERNEL_FILES = (planes.FILE, orders.FILE, batch.FILE, *bounded.FILES, prizes.FILE)
+KERNEL_FILES = (planes.FILE, orders.FILE, batch.FILE, *bounded.FILES, *prizes.FILES[-1:])
 TRIAL_CITIES = {"planes": 26, "compact": 20, "orders": 18}
 """Layout, or "orders" for other objectives and constraints -> most cities of the instance that is solved.
 
@@ -141,12 +142,10 @@ class HeldKarp(Algorithm):
         tsp = stated.problem
         if isinstance(tsp, TspBatch):
             return batch.plan(tsp, stated.question, ranks, info)
-        if stated.question.objective == "prize":
-            return prizes.plan(tsp, stated.question, ranks)
         if stated.is_bounded(criteria, info.kind):
             return _plan_by_bounds(stated, ranks, info)
         try:
-            table = replace(lattice.plan(stated, ranks, info.kind), method=LATTICE)
+            table = replace(_plan_by_table(stated, ranks, info), method=LATTICE)
         except HpcsolveError:
             if not stated.is_bounded(criteria):
                 raise
@@ -167,12 +166,12 @@ class HeldKarp(Algorithm):
         tsp, saved = stated.problem, checkpoints.saved
         if isinstance(tsp, TspBatch):
             return batch.run(tsp, stated.question, device, comm, report)
-        if stated.question.objective == "prize":
-            return prizes.run(tsp, stated.question, stated.orders, device, comm, report)
         if saved is not None:
             method = BOUNDED if bounded.LEVEL in saved.numbers else LATTICE
         if not method:
             method = _method(stated, criteria, device, comm)
+        if stated.question.objective == "prize":
+            return prizes.run(stated, method == BOUNDED, device, comm, report)
         outcome = None
         if method == BOUNDED:
             outcome, proof = bounded.run(tsp, stated.orders, device, comm, report, criteria, checkpoints, seed,
@@ -200,8 +199,6 @@ class HeldKarp(Algorithm):
         tsp, parameters = stated.problem, stated.parameters
         if isinstance(tsp, TspBatch):
             return self._trial_of_batch(stated, ranks, device)
-        if stated.question.objective == "prize":
-            return self._trial_of_bounds(criteria, device, seed)
         if (method or _method(stated, criteria, device, SerialComm())) == BOUNDED:
             return self._trial_of_bounds(criteria, device, seed)
         draw: Callable[..., Tsp] = random_matrix
@@ -254,16 +251,24 @@ class HeldKarp(Algorithm):
         return Trial(part, outcome, setup, seconds * ratio / ranks, measured_on)
 
 
+def _plan_by_table(stated: TourStatement, ranks: int, info: DeviceInfo) -> Plan:
+    if stated.question.objective == "prize":
+        return prizes.plan_by_table(stated, ranks)
+    return lattice.plan(stated, ranks, info.kind)
+
+
 def _plan_by_bounds(stated: TourStatement, ranks: int, info: DeviceInfo) -> Plan:
     def table() -> dict[str, int | str]:
         """Return what the lattice would need, as a line of the estimate."""
         try:
-            need = lattice.plan(stated, ranks, info.kind)
+            need = _plan_by_table(stated, ranks, info)
         except HpcsolveError as error:
             return {"the lattice": str(error)}
         return {"the lattice": f"{max(need.needed):,} bytes per rank, {need.operations:.4g} operations "
                                f"({need.operation})"}
 
+    if stated.question.objective == "prize":
+        return replace(prizes.plan_by_states(stated, ranks), method=BOUNDED, beside=table)
     return replace(bounded.plan(stated.problem, stated.orders, ranks, info, table), method=BOUNDED)
 
 
@@ -282,7 +287,7 @@ def lattice_fits(stated: TourStatement, device: Device, comm: Comm) -> bool:
 
     def needed() -> tuple[int, ...]:
         try:
-            return lattice.plan(stated, comm.size, device.info.kind).needed
+            return _plan_by_table(stated, comm.size, device.info).needed
         except HpcsolveError:  # it is refused
             return (2**62,) * comm.size
 

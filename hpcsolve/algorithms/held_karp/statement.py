@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.base import NO_STOP, Statement, StopCriteria, Table
-from hpcsolve.algorithms.held_karp import batch, prizes
+from hpcsolve.algorithms.held_karp import batch
 from hpcsolve.algorithms.held_karp.bounded import run as bounded
 from hpcsolve.algorithms.held_karp.lattice.reduce import ReducedCosts, reduce_costs
 from hpcsolve.algorithms.held_karp.problem import (
@@ -47,6 +47,8 @@ MOST_CITIES = MOST_INNER_CITIES_WITH_WINDOWS + 1
 """The most cities of a cycle that any method takes: the first city, and those that a state's key of bounds holds."""
 MOST_LATTICE_CITIES = 46
 """The most cities for which a block of the lattice's kernel has room. Memory ends long before."""
+MOST_CITIES_OF_A_CURVE = 31
+"""The most cities for which `method = "auto"` takes the lattice for a whole curve without windows, if it fits."""
 FEWEST_BOUNDED = 10
 """Fewer cities are solved by the lattice, but for sums with time windows."""
 FILES = ("costs", "windows")
@@ -179,7 +181,7 @@ class Parameters(Table, frozen=True):
             return f'layout = "{self.layout}" belongs to the lattice'
         if not self.one_answer():
             return "more than one optimal tour needs all states (count, best, arcs)"
-        if self.objective in ("bottleneck", "lexicographic", "prize"):
+        if self.objective in ("bottleneck", "lexicographic"):
             return f'objective = "{self.objective}" does not add up costs by place'
         if self.objective == "latency" and len(set(self.weights or ())) > 1:
             return "with different weights of the cities the costs depend on which cities are left"
@@ -227,15 +229,13 @@ class TourStatement(Statement):
 
         Without a city beside the ends there are no states.
         """
-        timed = self.question.windows is not None and self.question.objective != "finish"
+        timed = self.question.windows is not None and self.question.objective not in ("finish", "prize")
         return timed and self.cities_in_lattice > 0
 
     def fits(self) -> bool:
         """Return whether the method's states suffice for the costs as they are."""
         if isinstance(self.problem, TspBatch):
             return batch.fits(self.problem, self.question)
-        if self.question.objective == "prize":
-            return prizes.fits(self.problem, self.question)
         by_bounds = self.is_bounded()
         if not by_bounds and self.question.plain and self.cities_in_lattice > MOST_LATTICE_CITIES:
             return True  # the plan refuses them with a better message
@@ -269,8 +269,12 @@ class TourStatement(Statement):
                 f'stop: only held-karp.method = "bounded" can be stopped early, but {obstacle}; remove [stop]')
         if self.only_by_bounds:
             return True
+        if self.question.objective == "prize" and own.method == "auto":
+            # A whole curve without windows leaves nearly all states, and the table is the quickest way to them.
+            few = self.question.budget is not None or self.question.windows is not None
+            return tsp.n > (ORDERED_CITIES if few else MOST_CITIES_OF_A_CURVE)
         if own.method == "lattice" or obstacle or tsp.n < FEWEST_BOUNDED:
-            return False
+            return self.question.objective == "prize" and own.method == "bounded"
         return own.method == "bounded" or stops or tsp.n > own.most_in_lattice(bool(tsp.precedences), kind)
 
     def may_be_bounded(self) -> bool:
@@ -378,7 +382,7 @@ def _refuse_combinations(tsp: Tsp, parameters: Parameters) -> None:
         all_cities = {
             "before": parameters.before, "position": parameters.position, "not-position": parameters.not_position,
             "count": parameters.count, "best": parameters.best > 1, "arcs": parameters.arcs,
-            "method": parameters.method != "auto", "layout": parameters.layout != "planes"}
+            "layout": parameters.layout != "planes"}
         if given := [key for key, value in all_cities.items() if value]:
             raise InputError(f'held-karp.{given[0]}: objective = "prize" does not take it; remove {" and ".join(given)}')
     if parameters.time_unit is not None and not windows:

@@ -13,22 +13,21 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+from hpcsolve.algorithms.base import silent
 from hpcsolve.algorithms.held_karp.bounded.search import Budget
-from hpcsolve.algorithms.held_karp.prizes import Chooser, run, selection
-from hpcsolve.algorithms.held_karp.problem import order_problem
-from hpcsolve.answers.tour import Tour
+from hpcsolve.algorithms.held_karp.prizes.curve import selection
+from hpcsolve.algorithms.held_karp.prizes.states import ByStates
+from hpcsolve.algorithms.held_karp.prizes.table import ByTable
 from hpcsolve.device.base import Device
-from hpcsolve.device.host import HostDevice
-from hpcsolve.errors import ResourceError
 from hpcsolve.parallel.comm import Comm, SerialComm
 from hpcsolve.problems.questions import TourQuestion
 from hpcsolve.problems.tsp import NO_ARC, Tsp, from_costs
 from tests.order_oracle import around_a_tour, random_question
-from tests.thread_comm import on_ranks
 
 COUNT = int(os.environ.get("HPCSOLVE_ORDERS", "0"))
 """Instances of the long form."""
-WORDS = (1, 2, 4)
+WORDS = (1, 2, 4, None)
+"""Words of a key, or None for the table of all states."""
 CONSTRAINTS: tuple[tuple[str, ...], ...] = (("forbidden",), ("ends",), ("open", "forbidden"), ("open", "windows"),
                                             ("ends", "windows"))
 
@@ -100,25 +99,33 @@ def random_prizes(n: int, seed: int) -> tuple[Tsp, TourQuestion]:
     return tsp, replace(question, objective="prize", prizes=rng.integers(0, [2, 5, 100][int(rng.integers(3))], n))
 
 
-def answer_of(tsp: Tsp, question: TourQuestion, device: Device, words: int | None = None, comm: Comm | None = None,
-              narrow: tuple[int, ...] = (3, 20)) -> tuple[list[tuple[int, int, list[int]]], list[int]]:
-    """Return the points that are found, with prizes and values of whole tours, and the states of each layer."""
-    problem = order_problem(tsp, question)
-    asked = selection(tsp, question, problem)
-    chooser = Chooser(asked, device, comm or SerialComm(), Budget(10**6, 10**6), words=words, narrow=narrow)
-    tours = [(problem.core.tour(order).tolist(), end + problem.offset) for _, end, order in chooser.run()]
-    return [(question.prize(tour), end, tour) for tour, end in tours], chooser.last.kept
+Answer = list[tuple[int, int, list[int]]]
+"""The points that are found: prize, value and tour."""
 
 
-def equal_to_all_tours(n: int, seed: int, device: Device, words: int) -> int:
-    """Compare the whole frontier and one budget with all tours. Return the number of points of the frontier."""
+def answer_of(tsp: Tsp, question: TourQuestion, device: Device, words: int | None = None, comm: Comm | None = None
+              ) -> Answer:
+    """Return the answer by layers of states with keys of so many words, or by the table of all states."""
+    asked = selection(tsp, question)
+    found: ByStates | ByTable
+    if words is None:
+        found = ByTable(asked, device, comm or SerialComm(), silent)
+    else:
+        budget = Budget(10**6, 10**6)
+        found = ByStates(asked, device, comm or SerialComm(), budget, silent, words, narrow=(3, 20))
+    tours = [(asked.problem.core.tour(order).tolist(), end + asked.problem.offset) for _, end, order in found.run()]
+    return [(question.prize(tour), end, tour) for tour, end in tours]
+
+
+def equal_to_all_tours(n: int, seed: int, device: Device, words: int | None) -> int:
+    """Compare the whole curve and one budget with all tours. Return the number of points of the curve."""
     tsp, question = random_prizes(n, seed)
     expected = all_points(tsp, question)
-    assert answer_of(tsp, question, device, words)[0] == [(p.prize, p.value, p.tour) for p in expected]
+    assert answer_of(tsp, question, device, words) == [(p.prize, p.value, p.tour) for p in expected]
     values = [point.value for point in expected] or [5]
     budget = int(np.random.default_rng(seed).integers(min(values) - 1, max(values) + 2))
     within = [point for point in expected if point.value <= budget]
-    found, _ = answer_of(tsp, replace(question, budget=budget), device, words)
+    found = answer_of(tsp, replace(question, budget=budget), device, words)
     assert found == [(p.prize, p.value, p.tour) for p in within[-1:]]
     for point in expected:
         assert question.check(tsp, np.array(point.tour)) == point.value
@@ -126,14 +133,14 @@ def equal_to_all_tours(n: int, seed: int, device: Device, words: int) -> int:
 
 
 @pytest.mark.parametrize("words", WORDS)
-def test_frontiers_and_budgets_equal_all_tours(words: int, device: Device) -> None:
-    points = [equal_to_all_tours(2 + seed % 6, seed, device, words) for seed in range(18)]
+def test_curves_and_budgets_equal_all_tours(words: int | None, device: Device) -> None:
+    points = [equal_to_all_tours(3 + seed % 5, seed, device, words) for seed in range(18)]
     assert max(points) > 5
 
 
 @pytest.mark.timeout(0)
 @pytest.mark.skipif(not COUNT, reason="the long form: HPCSOLVE_ORDERS=2000")
 @pytest.mark.parametrize("words", WORDS)
-def test_long_frontiers_and_budgets_equal_all_tours(words: int, device: Device) -> None:
+def test_long_curves_and_budgets_equal_all_tours(words: int | None, device: Device) -> None:
     for seed in range(COUNT):
-        equal_to_all_tours(2 + seed % 6, seed, device, words)
+        equal_to_all_tours(3 + seed % 5, seed, device, words)

@@ -309,6 +309,27 @@ class Table:
         self._launch(kernel, layer - 1, first=self.buffers["leaving_first"], table=self.buffers["table"],
                      out=self.buffers["leaving"])
 
+    def ends(self, size: int) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+        """Return this rank's sets of so many cities that have an order, and the least value of each, back to the depot.
+
+        Before the call, values of other ranks must have been exchanged. It takes memory on the device for the layer's
+        sets.
+        """
+        blocks = len(self.slices.chunks(size))
+        if not blocks:
+            return np.empty(0, np.uint32), np.empty(0, np.int64)
+        device, dtype = self.device, self.encoded.dtype
+        sets, least, back = device.empty(blocks * CHUNK, np.uint32), device.empty(blocks * CHUNK, dtype), device.upload(
+            self.encoded.back)
+        least.upload(np.full(blocks * CHUNK, self.encoded.no_path, dtype))
+        kernel = device.kernel(FILE, f"orders_ends_{self.encoded.kernel[-2:]}")
+        self._launch(kernel, size, each=CHUNK, back=back, memory=self._memory(), sets=sets, least=least)
+        found, values = sets.download(), least.download().astype(np.int64)
+        for buffer in (sets, least, back):
+            buffer.free()
+        ended = values < self.encoded.no_path
+        return found[ended], values[ended]
+
     def plane(self, city: int, pair: int) -> Buffer:
         """Return the part of a city's plane that belongs to one of the rank's pairs of slices, by its place."""
         length = 1 << self.slices.low
