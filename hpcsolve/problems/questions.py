@@ -38,9 +38,9 @@ class TourQuestion:
     objective
         "sum" of the legs' costs; "latency", the sum of weight * arrival over the cities, where the return to the first
         city of a cycle counts too; "position", the sum of the legs' costs, which depend on their place; "bottleneck",
-        the dearest leg; "lexicographic", the sum among tours whose dearest leg is least; "finish", the earliest end; "prize", the most
-        prize within the budget, or for each prize the tour of least cost, with windows of the earliest end. A tour may
-        leave out all cities but its ends, and its value is the cost or the end.
+        the dearest leg; "lexicographic", the sum among tours whose dearest leg is least; "finish", the earliest end;
+        "prize", the most prize within the budget, or for each prize the tour of least cost, with windows of the
+        earliest end. Such a tour may leave out all cities but its ends, and its value is the cost or the end.
     weights
         int64, or None where all are 1: for "latency" of the cities, shape (n,); for "position" of the legs.
     leg_costs
@@ -186,7 +186,9 @@ class TourQuestion:
             city = int(np.argmax(wrong))
             times = "is missing" if visits[city] == 0 else f"is visited {visits[city]} times"
             raise ValueError(f"city {tsp.labels[city]} (position {city}) {times}")
-        start = 0 if some and self.path == "cycle" and self.start is None else self.start  # nothing else is in each tour
+        start = self.start
+        if some and self.path == "cycle" and start is None:
+            start = 0  # which other tours have, too, but somewhere
         for word, required, city in (("starts", start, int(cities[0])), ("ends", self.end, int(cities[-1]))):
             if required is not None and required != city:
                 raise ValueError(f"the tour {word} at position {city}, not at {required}")

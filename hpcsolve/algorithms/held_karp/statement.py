@@ -80,9 +80,10 @@ class Parameters(Table, frozen=True):
     costs
         For "position": a `.npy` file of shape (legs, n, n) with the costs of each leg, in place of the instance's.
     windows
-        For "finish", "sum" and "prize": a CSV table with the columns city, earliest, latest and optionally service. A traveller
-        who arrives before `earliest` waits; service must begin by `latest`. The return to the first city must be by its
-        `latest`. In a "sum" neither waiting nor service counts. They take the place of windows that the instance has.
+        For "finish", "sum" and "prize": a CSV table with the columns city, earliest, latest and optionally service. A
+        traveller who arrives before `earliest` waits; service must begin by `latest`. The return to the first city must
+        be by its `latest`. In a "sum" neither waiting nor service counts. They take the place of windows that the
+        instance has.
     prizes
         For "prize": integers of at least 0, one for each city in the order of the instance.
     budget
@@ -384,7 +385,8 @@ def _refuse_combinations(tsp: Tsp, parameters: Parameters) -> None:
             "count": parameters.count, "best": parameters.best > 1, "arcs": parameters.arcs,
             "layout": parameters.layout != "planes"}
         if given := [key for key, value in all_cities.items() if value]:
-            raise InputError(f'held-karp.{given[0]}: objective = "prize" does not take it; remove {" and ".join(given)}')
+            what = 'objective = "prize" does not take it'
+            raise InputError(f"held-karp.{given[0]}: {what}; remove {' and '.join(given)}")
     if parameters.time_unit is not None and not windows:
         raise InputError("held-karp.time-unit: there are no time windows; remove time-unit, or set windows")
     if objective == "finish" and parameters.arcs:

@@ -96,6 +96,8 @@ def random_prizes(n: int, seed: int) -> tuple[Tsp, TourQuestion]:
         constraints = CONSTRAINTS[seed // 2 % len(CONSTRAINTS)]
         tsp, question = random_question(n, seed, "sum", constraints, top=[3, 30, 1000][seed % 3])
         tsp = from_costs(np.where(tsp.cost == 1, 0, tsp.cost), "with zero legs")
+    if question.path == "open" and question.start is None and seed % 3 == 0:
+        question = replace(question, start=int(rng.integers(n)))
     return tsp, replace(question, objective="prize", prizes=rng.integers(0, [2, 5, 100][int(rng.integers(3))], n))
 
 

@@ -37,7 +37,8 @@ NARROW = (100, 1000)
 
 def latest_end(asked: Selection) -> int:
     """Return a time by which every order has ended that has no reason to wait any longer."""
-    return max(timed_orders(asked.problem).horizon(), asked.nothing or 0)
+    horizon = timed_orders(asked.problem).horizon()
+    return horizon if asked.nothing is None else max(horizon, asked.nothing)
 
 
 def goals(curve: Curve, limit: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -126,7 +127,8 @@ class Judge:
         legs[:m] = np.where(a[:m, None] + legs[:m] > b, NEVER, np.maximum(legs[:m], a - b[:m, None]))
         detour, ends = (np.minimum(table, NO_PATH) for table in _detours(legs))
         prizes = asked.prizes.tolist()
-        order = sorted(range(m), key=lambda q: (-Fraction(prizes[q], max(1, int(detour[q]))) if detour[q] else -NEVER, q))
+        # A city without a detour is always taken.
+        order = sorted(range(m), key=lambda q: (bool(detour[q]), -Fraction(prizes[q], max(1, int(detour[q]))), q))
         until = np.clip(np.minimum(bounds.latest - bounds.shortest[:m, :m], NO_PATH) + 1, 0, NO_PATH)
         tables = {"order": np.array(order, np.int32), "prize": asked.prizes.astype(np.uint64),
                   "detour": detour.astype(np.uint32),
@@ -265,6 +267,8 @@ class ByStates:
             The states do not fit in the memory.
         """
         asked, self.curve = self.asked, Curve(self.asked.whole)
+        if latest_end(asked) < 0:
+            return []
         self.bounds, self.scratch = WayBack(asked, self.device), Scratch(self.device)
         self.judge = Judge(asked, self.bounds, self.words or key_words(asked.problem.m))
         if asked.nothing is not None:
