@@ -46,6 +46,7 @@ COLUMNS = {
     "cost": "Cost in the instance's own unit, exact, in the numbers before rounding; missing where an answer has none",
     "bound": "Proven lower bound, equal to the cost if that is proven optimal and nothing was rounded; missing without "
              "a proof",
+    "prize": 'Sum of the prizes of a tour, of objective "prize"',
     "gap": "(cost - bound) / bound; without a bound, that of the best colony to the optimum which the job names",
     "optimal": "Whether the cost is proven to be optimal",
     "verified": "Whether the answer passed the independent check",
@@ -153,6 +154,7 @@ def _row(path: str) -> dict[str, Any]:
             "n": result.n,
             "cost": cost,
             "bound": bound,
+            "prize": contents.value("solution", "prize"),
             "gap": _gap(cost, bound, contents),
             "optimal": result.optimal,
             "verified": result.verified,

@@ -170,7 +170,12 @@ class Worth:
         return float(self.contents.value("rounding", "error", math.nan)) if self.was_rounded() else 0.0
 
     def _proven(self) -> int | None:
-        """Return the proven lower bound in scaled integers, which is the cost of an answer that is proven optimal."""
+        """Return the proven lower bound in scaled integers, which is the cost of an answer that is proven optimal.
+
+        None of a tour with prizes, which is the best of its prize: tours with less cost less.
+        """
+        if self.contents.value("solution", "prize") is not None:
+            return None
         cost, bound = (self.contents.value("solution", name) for name in ("cost", "lower_bound"))
         best = cost if self.contents.value("solution", "optimal") else bound
         return None if best is None else int(best)
@@ -206,9 +211,12 @@ class Worth:
         return f"{self.rounded_to()}: there is no tour{self._which()}"
 
     def late_words(self) -> str:
-        """Return that a tour misses a window before rounding, or ``."""
-        late = self.contents.value("rounding", "late")
-        return "" if late is None else f"; in the costs before rounding it is {at_most(float(late))} late for a window"
+        """Return that a tour misses a window or exceeds its budget before rounding, or ``."""
+        late, budget, cost = self.contents.value("rounding", "late"), self.contents.keys.get("budget"), self.cost()
+        said = [] if late is None else [f"is {at_most(float(late))} late for a window"]
+        if self.was_rounded() and budget is not None and cost is not None and cost > _decimal(budget):
+            said.append(f"exceeds the budget by {at_most(Fraction(cost) - Fraction(_decimal(budget)))}")
+        return f"; in the costs before rounding it {' and '.join(said)}" if said else ""
 
     def best_words(self) -> str:
         """Return the exact costs of the best tours before rounding, and what the others cost at least, or ``."""

@@ -368,7 +368,7 @@ class TourType(base.AnswerType):
         names, tour = contents.shown_names(), np.asarray(contents.value("solution", "tour"))
         out = np.setdiff1d(np.arange(len(names)), tour).tolist()
         found = f"{prize} of {sum(every)}" if isinstance(every, list) else f"{prize}"
-        found += f", {counted(len(names) - len(out), 'city')} of {len(names)}"
+        found += f", with {len(names) - len(out)} of {counted(len(names), 'city')}"
         shown = ", ".join(str(names[city]) for city in out[:LONGEST_LEFT_OUT])
         shown += f" and {len(out) - LONGEST_LEFT_OUT} more" if len(out) > LONGEST_LEFT_OUT else ""
         return found + (f"; left out: {shown}" if out else "")

@@ -45,6 +45,9 @@ def answer_pictures(result: Result) -> Iterator[Picture]:
                    "which a service may begin."
             high = STOPS_ABOVE + STOP_HEIGHT * len(schedule.city)
             yield Picture(plot.plot_schedule, text, (WIDE, high), is_map=True)
+        if result.contents.value("solution", "curve_prizes") is not None:
+            what = "for each cost" if schedule is None else "by each end"
+            yield Picture(plot.plot_prizes, f"The most prize that a tour can have {what}.")
     elif kind == "tree":
         below = ", over the network in grey" if result.coordinates is not None else ""
         text = f"The tree (blue) with its {len(result.terminals)} terminals (squares){below}."

@@ -53,10 +53,18 @@ def _tour_problem(result: Result) -> str:
     unit = " Costs are great-circle distances in metres." if metres else ""
     text = f"{name_of(result)} has {counted(n, 'city')}; an arc between two of them {same}.{unit}"
     objective = keys.get("objective", "sum")
-    best = "cheapest" if objective == "sum" else f'best (objective = "{objective}": least {VALUES[objective]})'
+    best = "cheapest" if objective in ("sum", "prize") else f'best (objective = "{objective}": least {VALUES[objective]})'
     kept = [key for key in ("before", "position", "not-position", "forbidden") if keys.get(key)]
     kept += ["windows"] if keys.get("windows") or "windows" in result.contents.groups else []
     rules = f" and keeps to its constraints ({', '.join(kept)})" if kept else ""
+    if objective == "prize":
+        timed, budget = "windows" in kept, keys.get("budget")
+        goal = f"for each sum of prizes the one {'that ends first' if timed else 'of least cost'}"
+        if budget is not None:
+            goal = f"the one of most prize that {'ends by' if timed else 'costs at most'} {shown(budget)}"
+        kind = "paths" if TOUR.is_open(result.contents) else "round trips"
+        keep = f" that keep to the constraints ({', '.join(kept)})" if kept else ""
+        return f"{text} Cities may be left out. Of all {kind}{keep} the problem is to find {goal}."
     if not TOUR.is_open(result.contents):
         return f"{text} The problem is to find the {best} round trip that visits each city once{rules}."
     verbs = {"start": "begins", "end": "ends"}
@@ -112,6 +120,8 @@ def _tour_answer(result: Result) -> Iterator[str]:
     what = "path" if TOUR.is_open(result.contents) else "tour"
     exact = rounding.exactly(result.contents.value("rounding", "cost"))
     late = Worth(result.contents).late_words()
+    if prize := TOUR.prize_words(result.contents):
+        yield f"The prize of the {what} is {prize}."
     yield f"The {what} costs {shown(result.cost)}{exact}{TOUR.cost_suffix(result.contents)}{late}."
     if (schedule := schedule_in(result.contents)) is not None:
         yield f"It takes the time {schedule_line(result.contents, schedule)}."
@@ -133,6 +143,8 @@ def _tour_answer(result: Result) -> Iterator[str]:
 def _how_good(result: Result, what: str) -> str:
     worth = Worth(result.contents)
     rounded, said = worth.rounded_to(), worth.bounds(what)
+    if result.optimal and result.contents.value("solution", "prize") is not None:
+        return f"This is proven to be optimal{rounded}: no {what} has as much prize for less, or more within the limits."
     if result.optimal and not rounded:
         return f"This is proven to be optimal: no {what} costs less."
     if result.optimal:

@@ -2,6 +2,7 @@
 
 tour.py       a tour, and the costs of a batch's tours
 schedule.py   the stops of a tour with time windows
+prizes.py     what each sum of prizes costs
 tree.py       a Steiner tree over its network
 distances.py  shortest paths, distances and their reductions
 run.py        how an answer came about, and where the time of the run went
@@ -24,6 +25,7 @@ from hpcsolve.analysis.plot.distances import (
     plot_reductions,
     plot_voronoi,
 )
+from hpcsolve.analysis.plot.prizes import plot_prizes
 from hpcsolve.analysis.plot.run import plot_colonies, plot_convergence, plot_layers, plot_ranks
 from hpcsolve.analysis.plot.schedule import plot_schedule
 from hpcsolve.analysis.plot.tour import plot_batch, plot_tour
@@ -38,7 +40,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "plot", "plot_batch", "plot_colonies", "plot_convergence", "plot_distances", "plot_layers", "plot_matrix",
-    "plot_path", "plot_ranks", "plot_reductions", "plot_schedule", "plot_tour", "plot_tree", "plot_voronoi",
+    "plot_path", "plot_prizes", "plot_ranks", "plot_reductions", "plot_schedule", "plot_tour", "plot_tree",
+    "plot_voronoi",
 ]
 
 

@@ -68,8 +68,8 @@ def plot_schedule(result: Result, axes: Axes | None = None) -> Axes:
     axes.plot(schedule.begin / scale, rows, "|", color=canvas.VERMILION, markersize=6, zorder=5, label="begin")
     names = result.contents.shown_names()[schedule.city]
     axes.set_yticks(rows, [canvas.clean(name) for name in names], parse_math=False, fontsize="small")
-    axes.set(xlim=(low, high), ylim=(len(rows) - 0.4, -0.6), xlabel=_name_of_times(result))
-    _mark_times(axes, result, low, high)
+    axes.set(xlim=(low, high), ylim=(len(rows) - 0.4, -0.6), xlabel=name_of_times(result))
+    mark_times(axes, result, low, high)
     axes.tick_params(axis="y", length=0)
     axes.legend(fontsize="small", frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=5, borderaxespad=0.2)
     begin, end = (time_text(result.contents, time) for time in (first, last))
@@ -78,11 +78,12 @@ def plot_schedule(result: Result, axes: Axes | None = None) -> Axes:
     return axes
 
 
-def _name_of_times(result: Result) -> str:
+def name_of_times(result: Result) -> str:
+    """Return what the axis of times has."""
     return "time of day" if result.contents.keys.get("time-unit") in UNITS else "time"
 
 
-def _mark_times(axes: Axes, result: Result, low: float, high: float) -> None:
+def mark_times(axes: Axes, result: Result, low: float, high: float) -> None:
     """Mark times of day at whole minutes and hours, where it is known what a unit is."""
     seconds = UNITS.get(str(result.contents.keys.get("time-unit")))
     if seconds is None:

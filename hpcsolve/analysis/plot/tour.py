@@ -58,6 +58,11 @@ def plot_tour(
     line, stops = places.points[[*tour, tour[0]] if closed else tour], places.points[tour]
     size, raster = float(np.clip(3000 / len(tour), 2, 16)), len(tour) > canvas.RASTER_FROM
     marked = len(tour) <= MARKED_UP_TO
+    out = places.points[np.setdiff1d(np.arange(result.n), tour)]
+    if len(out) and np.isfinite(out).all():
+        axes.scatter(*out.T, s=size, facecolors="none", edgecolors=canvas.GREY, zorder=1, linewidths=0.8,
+                     label="left out")
+        axes.legend(fontsize="small", framealpha=0.6)
     if marked:
         axes.plot(*line.T, "-", color=canvas.BLUE, linewidth=1, zorder=1, rasterized=raster)
         x, y = stops.T
@@ -69,7 +74,8 @@ def plot_tour(
             axes.scatter(end[0], end[1], s=36, marker=mark, color=canvas.GREEN, zorder=3, label=text)
         axes.legend(fontsize="small", framealpha=0.6)
     proven = ", proven optimal" if result.optimal else ""
-    canvas.set_title(axes, result, f"cost {canvas.number(result.cost)}{proven}, {counted(len(tour), 'city')}")
+    prize = "" if result.prize is None else f"prize {result.prize}, "
+    canvas.set_title(axes, result, f"{prize}cost {canvas.number(result.cost)}{proven}, {counted(len(tour), 'city')}")
     finish_map(axes, places)
     if not marked:
         add_note(axes, COURSE)
