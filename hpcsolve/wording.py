@@ -26,7 +26,7 @@ _SYNONYMS = {
 _MOST_FILES = 1000
 """Files of a folder that are compared with the name of one that is not there."""
 _ROUTING = "vehicle routing (several vehicles, depots, demands, capacities)"
-_PRIZES = "prize collecting (prizes or penalties in place of cities and vertices that are left out)"
+_PRIZES = 'prize collecting, but for tours: held-karp leaves cities out by prizes (objective = "prize")'
 _VERTEX_WEIGHTS = "problems with weights of vertices; put them on the edges if that means the same"
 _DEGREES = "problems with bounds on degrees"
 _TARDINESS = "problems with tardiness or due dates; held-karp has hard time windows (windows)"

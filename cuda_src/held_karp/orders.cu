@@ -160,20 +160,20 @@ ORDER_KERNEL(add_i8, add_costs, int64_t)
 ORDER_KERNEL(multiply_i8, add_multiples, int64_t)
 ORDER_KERNEL(dearest_u4, dearest_cost, uint32_t)
 
-#define STATE_KERNELS(width, V)                                                                                       \
-  KERNEL orders_pack_##width(order_slices slices, order_chunks layer, const int64_t *first, const V *table, V *out) { \
-    pack_layer(slices, layer, first, table, out);                                                                     \
-  }                                                                                                                   \
-  EXPORT_KERNEL(orders_pack_##width)                                                                                  \
+#define STATE_KERNELS(width, V)                                                                                        \
+  KERNEL orders_pack_##width(order_slices slices, order_chunks layer, const int64_t *first, const V *table, V *out) {  \
+    pack_layer(slices, layer, first, table, out);                                                                      \
+  }                                                                                                                    \
+  EXPORT_KERNEL(orders_pack_##width)                                                                                   \
   KERNEL orders_ends_##width(int each, order_slices slices, order_chunks layer, const V *back, order_memory<V> memory, \
-                             uint32_t *sets, V *least) {                                                              \
-    end_layer(each, slices, layer, back, memory, sets, least);                                                        \
-  }                                                                                                                   \
-  EXPORT_KERNEL(orders_ends_##width)                                                                                  \
-  KERNEL orders_read_##width(int asked, order_slices slices, const uint32_t *set, const int *city, const V *table,    \
-                             V *found) {                                                                              \
-    read_states(asked, slices, set, city, table, found);                                                              \
-  }                                                                                                                   \
+                             uint32_t *sets, V *least) {                                                               \
+    end_layer(each, slices, layer, back, memory, sets, least);                                                         \
+  }                                                                                                                    \
+  EXPORT_KERNEL(orders_ends_##width)                                                                                   \
+  KERNEL orders_read_##width(int asked, order_slices slices, const uint32_t *set, const int *city, const V *table,     \
+                             V *found) {                                                                               \
+    read_states(asked, slices, set, city, table, found);                                                               \
+  }                                                                                                                    \
   EXPORT_KERNEL(orders_read_##width)
 STATE_KERNELS(u4, uint32_t)
 STATE_KERNELS(i8, int64_t)

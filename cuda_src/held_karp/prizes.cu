@@ -3,7 +3,7 @@
 // cost so far. The layers themselves are those of layers.cu.
 //
 //   prizes_collected   adds up the prizes of a state's cities
-//   prizes_promise     finds a goal that a state may still reach
+//   prizes_promises    finds a goal that a state may still reach
 //
 // A goal is a pair of an end and a prize: it is reached by a tour that ends by then and has collected so much. Goals are
 // sorted by both. A state of value v in city j may still collect what a fractional knapsack holds (Dantzig 1957). The
@@ -40,8 +40,8 @@ DEVICE void collect(const prize_tables &tables, const prize_states &states, uint
   for (int64_t s = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; s < states.count; s += step) {
     const state_key<W> set = visited(load_key<W>(states.keys, s));
     uint64_t sum = 0;
-    UNROLL for (int w = 0; w < W; w++)
-      for (uint64_t left = set.word[w]; left; left &= left - 1) sum += tables.prize[64 * w + lowest(left)];
+    UNROLL for (int w = 0; w < W; w++) for (uint64_t left = set.word[w]; left; left &= left - 1) sum +=
+        tables.prize[64 * w + lowest(left)];
     collected[s] = sum;
   }
 }
@@ -76,15 +76,16 @@ DEVICE void promise(const prize_tables &tables, const prize_states &states, cons
   }
 }
 
-#define PRIZE_KERNELS(W)                                                                                               \
-  KERNEL prizes_collected_w##W(prize_tables tables, prize_states states, uint64_t *collected) {                        \
-    collect<W>(tables, states, collected);                                                                             \
-  }                                                                                                                    \
-  EXPORT_KERNEL(prizes_collected_w##W)                                                                                 \
-  KERNEL prizes_promise_w##W(prize_tables tables, prize_states states, const uint64_t *collected, uint64_t *promises) { \
-    promise<W>(tables, states, collected, promises);                                                                   \
-  }                                                                                                                    \
-  EXPORT_KERNEL(prizes_promise_w##W)
+#define PRIZE_KERNELS(W)                                                                           \
+  KERNEL prizes_collected_w##W(prize_tables tables, prize_states states, uint64_t *collected) {    \
+    collect<W>(tables, states, collected);                                                         \
+  }                                                                                                \
+  EXPORT_KERNEL(prizes_collected_w##W)                                                             \
+  KERNEL prizes_promises_w##W(prize_tables tables, prize_states states, const uint64_t *collected, \
+                              uint64_t *promises) {                                                \
+    promise<W>(tables, states, collected, promises);                                               \
+  }                                                                                                \
+  EXPORT_KERNEL(prizes_promises_w##W)
 PRIZE_KERNELS(1)
 PRIZE_KERNELS(2)
 PRIZE_KERNELS(4)

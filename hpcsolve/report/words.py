@@ -53,7 +53,7 @@ def _tour_problem(result: Result) -> str:
     unit = " Costs are great-circle distances in metres." if metres else ""
     text = f"{name_of(result)} has {counted(n, 'city')}; an arc between two of them {same}.{unit}"
     objective = keys.get("objective", "sum")
-    best = "cheapest" if objective in ("sum", "prize") else f'best (objective = "{objective}": least {VALUES[objective]})'
+    best = "cheapest" if objective == "sum" else f'best (objective = "{objective}": least {VALUES[objective]})'
     kept = [key for key in ("before", "position", "not-position", "forbidden") if keys.get(key)]
     kept += ["windows"] if keys.get("windows") or "windows" in result.contents.groups else []
     rules = f" and keeps to its constraints ({', '.join(kept)})" if kept else ""
@@ -144,7 +144,8 @@ def _how_good(result: Result, what: str) -> str:
     worth = Worth(result.contents)
     rounded, said = worth.rounded_to(), worth.bounds(what)
     if result.optimal and result.contents.value("solution", "prize") is not None:
-        return f"This is proven to be optimal{rounded}: no {what} has as much prize for less, or more within the limits."
+        more = f"no {what} has more prize within the limits, or as much for less"
+        return f"This is proven to be optimal{rounded}: {more}."
     if result.optimal and not rounded:
         return f"This is proven to be optimal: no {what} costs less."
     if result.optimal:

@@ -80,7 +80,7 @@ COMMANDS = {  # command -> part of its only line, after the exit code where it i
     "run start.toml": "start.toml:4: ant-colony.start: ant-colony has no such key: it is a key of held-karp and "
     "edge-assembly; remove it",
     "run trucks.toml": "ant-colony.vehicles: unknown key; hpcsolve does not solve vehicle routing (several vehicles,",
-    "run job.toml --set held-karp.prizes=3": "unknown key; hpcsolve does not solve prize collecting",
+    "run job.toml --set held-karp.penalties=3": "unknown key; hpcsolve does not solve prize collecting",
     "run job.toml --demands d.csv": "unknown option --demands; hpcsolve does not solve vehicle routing",
     "solve cities.tsp --algorithm vrp": "unknown algorithm 'vrp'; hpcsolve does not solve vehicle routing",
     "solve fleet.vrp": "fleet.vrp:1: TYPE 'CVRP' is not known; hpcsolve does not solve vehicle routing",

@@ -8,9 +8,13 @@ import numpy as np
 
 from hpcsolve.algorithms.base import silent
 from hpcsolve.algorithms.held_karp import batch
+from hpcsolve.algorithms.held_karp.bounded.search import Budget
 from hpcsolve.algorithms.held_karp.orders import run as orders
 from hpcsolve.algorithms.held_karp.orders.states import encode
 from hpcsolve.algorithms.held_karp.orders.table import Slices, Table
+from hpcsolve.algorithms.held_karp.prizes.curve import selection
+from hpcsolve.algorithms.held_karp.prizes.states import ByStates
+from hpcsolve.algorithms.held_karp.prizes.table import ByTable
 from hpcsolve.algorithms.held_karp.problem import order_problem
 from hpcsolve.algorithms.held_karp.statement import Parameters, TourStatement
 from hpcsolve.device.base import Device
@@ -37,6 +41,20 @@ def order_tables(device: Device) -> None:
     assert [(c, t) for c, t in zip(answer.costs.tolist(), answer.tours.reshape(3, 5).tolist())] == best, (answer, best)
     pack(device, 1)
     pack(device, 10**9)
+
+
+def tours_with_prizes(device: Device) -> None:
+    """The table of all states, with values of both widths, and layers of states with keys of each width."""
+    tsp, question = random_question(6, 1, "sum", ("open",))
+    asked = selection(tsp, replace(question, objective="prize", prizes=np.array([3, 1, 4, 1, 5, 9])))
+    expected = ByTable(asked, device, SerialComm(), silent).run()
+    assert len(expected) > 3 and expected[-1][0] == 23
+    cost = asked.problem.cost
+    far = replace(asked.problem, cost=np.where(cost == NO_ARC, NO_ARC, cost * 10**9))
+    found = ByTable(replace(asked, problem=far), device, SerialComm(), silent).run()
+    assert [(prize, end // 10**9, order) for prize, end, order in found] == expected
+    for words in (1, 2, 4):
+        assert ByStates(asked, device, SerialComm(), Budget(1000, 1000), silent, words, (2,)).run() == expected
 
 
 def pack(device: Device, factor: int) -> None:

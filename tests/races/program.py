@@ -50,7 +50,7 @@ from tests.races.assembly import edge_assembly
 from tests.races.bounded import bounded_orders, extended_states, labels_in_time
 from tests.races.hierarchies import hierarchies
 from tests.races.near_nodes import near_nodes
-from tests.races.orders import order_tables
+from tests.races.orders import order_tables, tours_with_prizes
 from tests.races.tour_bounds import tour_bounds
 from tests.races.tours import tours_of_nodes
 from tests.steiner_oracle import hypercube, least_weight
@@ -247,6 +247,7 @@ CASES: dict[str, Callable[[Device], None]] = {
     "edge assembly": edge_assembly,
     "tours": tours_of_nodes,
     "orders": order_tables,
+    "prizes": tours_with_prizes,
     "tour-bounds": tour_bounds,
 }
 """What is run, by name. Together they launch every kernel."""

@@ -273,7 +273,7 @@ class TourStatement(Statement):
         if self.question.objective == "prize" and own.method == "auto":
             # A whole curve without windows leaves nearly all states, and the table is the quickest way to them.
             few = self.question.budget is not None or self.question.windows is not None
-            return tsp.n > (ORDERED_CITIES if few else MOST_CITIES_OF_A_CURVE)
+            return bool(tsp.n > (ORDERED_CITIES if few else MOST_CITIES_OF_A_CURVE))
         if own.method == "lattice" or obstacle or tsp.n < FEWEST_BOUNDED:
             return self.question.objective == "prize" and own.method == "bounded"
         return own.method == "bounded" or stops or tsp.n > own.most_in_lattice(bool(tsp.precedences), kind)

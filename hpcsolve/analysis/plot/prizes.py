@@ -37,7 +37,8 @@ def plot_prizes(result: Result, axes: Axes | None = None) -> Axes:
     timed = result.contents.value("windows", "latest") is not None
     room = 0.04 * max(1.0, costs[-1] - costs[0])
     axes.step([*costs, costs[-1] + room], [*prizes, prizes[-1]], where="post", color=canvas.BLUE, linewidth=1)
-    axes.scatter(costs, prizes, s=float(np.clip(1500 / len(costs), 4, 20)), color=canvas.VERMILION, zorder=2, linewidths=0)
+    size = float(np.clip(1500 / len(costs), 4, 20))
+    axes.scatter(costs, prizes, s=size, color=canvas.VERMILION, zorder=2, linewidths=0)
     end = f"{name_of_times(result)} of the end" if timed else "cost"
     axes.set(xlabel=end, ylabel="prize")
     if timed:

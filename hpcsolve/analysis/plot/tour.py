@@ -60,7 +60,8 @@ def plot_tour(
     marked = len(tour) <= MARKED_UP_TO
     out = places.points[np.setdiff1d(np.arange(result.n), tour)]
     if len(out) and np.isfinite(out).all():
-        axes.scatter(*out.T, s=size, facecolors="none", edgecolors=canvas.GREY, zorder=1, linewidths=0.8,
+        x, y = out.T
+        axes.scatter(x, y, s=size, facecolors="none", edgecolors=canvas.GREY, zorder=1, linewidths=0.8,
                      label="left out")
         axes.legend(fontsize="small", framealpha=0.6)
     if marked:

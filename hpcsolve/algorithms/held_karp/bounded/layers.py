@@ -279,7 +279,7 @@ class Expander:
     def bounds(self, layer: Layer, place: int) -> NDArray[np.uint32]:
         """Return the lower bound of the reduced cost of tours through each state of the layer of `place` cities."""
         bounds = np.empty(len(layer.values), np.uint32)
-        out, states = self.scratch.output("bounds", bounds), self._states(layer)
+        out, states = self.scratch.output("bounds", bounds), self.states(layer)
         self._launch("bound", -(-len(bounds) // STATES_A_BLOCK), here=self._tables(place, place), states=states,
                      bounds=out)
         return out.download(bounds)
@@ -305,7 +305,7 @@ class Expander:
                 "open": self.open.view(place * self.plane, m * self.words), "before": self.before,
                 **self.due, **self.tables, **own.tables_of(place, bounds_place)}
 
-    def _states(self, layer: Layer) -> dict[str, Argument]:
+    def states(self, layer: Layer) -> dict[str, Argument]:
         """Return the states as the kernels have them. A GPU has the states that it has gathered last already."""
         if layer is not self.gathered[0]:
             self._gather(layer, self.scratch.constant)
@@ -328,7 +328,7 @@ class Expander:
         guess = min(most, int(largest * self.growth))
         bits = min(MOST_BITS, max(FEWEST_BITS, (guess // CANDIDATES_A_BUCKET).bit_length()))
         capacity = int(ROOM * guess / (1 << bits)) + 16
-        tables, given = self._tables(place, place + 1), self._states(layer)
+        tables, given = self._tables(place, place + 1), self.states(layer)
         while True:
             out = self._buckets(bits, 1 << bits, capacity)
             out.sizes.fill(0)

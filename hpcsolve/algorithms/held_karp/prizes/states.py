@@ -135,34 +135,29 @@ class Judge:
                   "ends": ends.astype(np.uint32), "until": until.astype(np.uint32)}
         self.buffers: dict[str, Buffer] = {name: self.device.upload(table) for name, table in tables.items()}
 
-    def collected(self, layer: Layer) -> NDArray[np.int64]:
+    def collected(self, expander: Expander, layer: Layer) -> NDArray[np.uint64]:
         """Return the sum of the prizes of each state's cities."""
-        sums = np.empty(len(layer.values), np.uint64)
-        self._launch("collected", layer, Curve(True), collected=sums)
-        return sums.astype(np.int64)
+        return self._judged(expander, layer, "collected", np.zeros(0, np.int64), np.zeros(0, np.int64))
 
-    def promises(self, layer: Layer, collected: NDArray[np.int64], curve: Curve) -> NDArray[np.uint64]:
+    def promises(self, expander: Expander, layer: Layer, collected: NDArray[np.uint64], curve: Curve
+                 ) -> NDArray[np.uint64]:
         """Return 1 plus the most that each state may have collected at the first goal in its reach, 0 without one."""
-        promises = np.empty(len(layer.values), np.uint64)
-        self._launch("promise", layer, curve, promises=promises, collected=collected.astype(np.uint64))
-        return promises
+        held = expander.scratch.constant("collected", collected)
+        return self._judged(expander, layer, "promises", *goals(curve, self.limit), collected=held)
 
-    def _launch(self, name: str, layer: Layer, curve: Curve, **tables: NDArray[np.uint64]) -> None:
-        """Launch a kernel whose result is the first of the tables."""
-        ends, prizes = goals(curve, self.limit)
-        device, (result, *_) = self.device, tables
-        given = {"goal_end": ends.clip(0).astype(np.uint32), "goal_prize": prizes.astype(np.uint64),
-                 "keys": layer.keys.reshape(-1), "values": layer.values}
-        own = {key: device.constant(table) for key, table in given.items()}
-        others = {key: device.output(table) if key == result else device.constant(table)
-                  for key, table in tables.items()}
-        count = len(layer.values)
-        device.kernel(FILE, f"prizes_{name}_w{self.words}")(
-            -(-count // layers.STATES_A_BLOCK), layers.THREADS,
-            tables={"cities": self.cities, "goals": len(ends), **self.buffers,
-                    "goal_end": own["goal_end"], "goal_prize": own["goal_prize"]},
-            states={"count": count, "keys": own["keys"], "values": own["values"]}, **others)
-        others[result].download(tables[result])
+    def _judged(self, expander: Expander, layer: Layer, name: str, ends: NDArray[np.int64], prizes: NDArray[np.int64],
+                **more: Argument) -> NDArray[np.uint64]:
+        """Return what the kernel of this name finds of each state."""
+        scratch, found = expander.scratch, np.empty(len(layer.values), np.uint64)
+        out = scratch.output(name, found)
+        tables: dict[str, Argument] = {
+            "cities": self.cities, "goals": len(ends), **self.buffers,
+            "goal_end": scratch.constant("goals' ends", ends.clip(0).astype(np.uint32)),
+            "goal_prize": scratch.constant("goals' prizes", prizes.astype(np.uint64))}
+        kernel = self.device.kernel(FILE, f"prizes_{name}_w{self.words}")
+        kernel(-(-len(found) // layers.STATES_A_BLOCK), layers.THREADS, tables=tables, states=expander.states(layer),
+               **more, **{name: out})
+        return out.download(found)
 
     def close(self) -> None:
         """Free the memory on the device."""
@@ -300,7 +295,7 @@ class ByStates:
                 if layer is None or sum(found.kept) > self.budget.states:
                     raise ResourceError(f"the states of {place} stops do not fit in the memory; a smaller budget or "
                                         "narrower windows leave fewer of them, and more ranks share them")
-                layer = self._kept(layer, place, width)
+                layer = self._kept(expander, layer, place, width)
                 count = sum(self.comm.allgather(len(layer.values)))
                 found.layers.append(layer)
                 found.kept.append(count)
@@ -313,15 +308,15 @@ class ByStates:
         finally:
             expander.close()
 
-    def _kept(self, layer: Layer, place: int, width: int | None) -> Layer:
+    def _kept(self, expander: Expander, layer: Layer, place: int, width: int | None) -> Layer:
         """Take in the orders that end with a state of a layer, and return the states that may reach a goal."""
-        collected = self.judge.collected(layer)
+        collected = self.judge.collected(expander, layer)
         ends, needed = self.bounds.ended(layer.values.astype(np.int64), last_cities(layer.keys))
         timely = np.flatnonzero(ends <= self.bounds.limit)
-        for pair, some in self.curve.add_all(collected[timely], ends[timely], self.comm).items():
+        for pair, some in self.curve.add_all(collected[timely].astype(np.int64), ends[timely], self.comm).items():
             states = timely[some]
             self.last.ends.setdefault(pair, Ends(place, layer.keys[states], needed[states]))
-        promises = self.judge.promises(layer, collected, self.curve)
+        promises = self.judge.promises(expander, layer, collected, self.curve)
         keep = promises > 0
         if width is not None and sum(self.comm.allgather(int(keep.sum()))) > width:
             self.last.whole = False
