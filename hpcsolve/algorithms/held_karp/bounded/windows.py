@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.held_karp.bounded.layers import masks_of
-from hpcsolve.algorithms.held_karp.problem import OrderProblem
+from hpcsolve.algorithms.held_karp.problem import OrderProblem, SetLoads
 from hpcsolve.problems.tsp import NO_ARC
 
 NEVER = np.int64(1 << 61)
@@ -43,6 +43,8 @@ class TimedOrders:
         Shape (m, m), bool, transitive: before[i, j] where j comes before i.
     stands
         Shape (m + 1, m), bool: whether a city may stand at place 1 to m. Row 0 has no meaning.
+    loads
+        What the cities load, or None.
     """
 
     time: Times
@@ -51,6 +53,7 @@ class TimedOrders:
     latest: Times
     before: NDArray[np.bool_]
     stands: NDArray[np.bool_]
+    loads: SetLoads | None = None
 
     @property
     def cities(self) -> int:
@@ -65,6 +68,8 @@ class TimedOrders:
     def finish(self, order: Sequence[int]) -> int | None:
         """Return when the depot is reached again, or None if the order breaks a constraint."""
         m, now, seen = self.cities, 0, np.zeros(self.cities, bool)
+        if self.loads is not None and not self.loads.allow(order):
+            return None
         for place, (tail, head) in enumerate(pairwise([m, *order, m]), 1):
             leg = int(self.time[tail, head])
             now = max(now + leg, int(self.earliest[head]))
@@ -102,7 +107,7 @@ def timed_orders(problem: OrderProblem) -> TimedOrders:
     if problem.by_place:
         stands[1:] = (problem.cost[:m, :, :m] != NO_ARC).any(axis=1)
     times = legs if problem.times is None else np.where(legs == NO_ARC, NO_ARC, problem.times)
-    return TimedOrders(times, legs, problem.earliest, problem.latest, before, stands)
+    return TimedOrders(times, legs, problem.earliest, problem.latest, before, stands, problem.loads)
 
 
 def shortest_times(problem: TimedOrders) -> Times:
