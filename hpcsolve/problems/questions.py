@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hpcsolve.problems.travel_times import TravelTimes
 from hpcsolve.problems.tsp import NO_ARC, Tsp
 from hpcsolve.problems.windows import Windows as Windows
 
@@ -44,6 +45,9 @@ class TourQuestion:
         For "position", shape (legs, n, n), int64: the costs of each leg in place of the instance's, or None.
     windows
         For "finish", and for "sum", where neither waiting nor service counts; or None.
+    travel_times
+        By time of departure, in place of the instance's costs; or None. With them there are windows. The traveller
+        leaves a city when its service ends.
     precedences
         Pairs (a, b): a comes before b.
     places
@@ -62,6 +66,7 @@ class TourQuestion:
     weights: NDArray[np.int64] | None = None
     leg_costs: NDArray[np.int64] | None = None
     windows: Windows | None = None
+    travel_times: TravelTimes | None = None
     precedences: tuple[tuple[int, int], ...] = ()
     places: NDArray[np.bool_] | None = None
     forbidden: tuple[tuple[int, int], ...] = ()
@@ -196,11 +201,23 @@ class TourQuestion:
                                  f"{self.windows.latest[city]}")
 
     def legs_of(self, tsp: Tsp, tour: ArrayLike) -> NDArray[np.int64]:
-        """Return the cost of each leg of a tour, without weights."""
+        """Return the cost of each leg of a tour, without weights. With `travel_times` it is the time as driven."""
         tails, heads = leg_ends(np.asarray(tour).astype(np.int64), self.path)
+        if self.travel_times is not None:
+            return self._driven(tails.tolist(), heads.tolist())
         if self.leg_costs is None:
             return tsp.between(tails, heads)
         return self.leg_costs[np.arange(len(tails)), tails, heads]
+
+    def _driven(self, tails: list[int], heads: list[int]) -> NDArray[np.int64]:
+        """Return the travel time of each leg at its departure. The legs behind one without an arc have no meaning."""
+        windows, travel, taken, time = self.windows, self.travel_times, list[int](), 0
+        assert windows is not None and travel is not None
+        for tail, head in zip(tails, heads, strict=True):
+            leave = max(time, int(windows.earliest[tail])) + int(windows.service[tail])
+            taken.append(travel.takes(tail, head, leave))
+            time = leave + (0 if taken[-1] == NO_ARC else taken[-1])
+        return np.array(taken, np.int64)
 
     def departures(self, tsp: Tsp, tour: ArrayLike) -> NDArray[np.int64] | None:
         """Return when the traveller leaves each city that a leg leads from, or None without time windows."""
