@@ -5,8 +5,8 @@ name in the instance. An empty `earliest` is 0, an empty `latest` has no limit, 
 Cities without a line may be served at any time. Times are numbers in the unit of the costs, or, where it is known what
 that is, times of day such as 08:00, which count from midnight, and services such as 0:15. Costs by leg are a `.npy`
 array of shape (legs, n, n), in that unit too. Travel times by time of departure are a CSV table `time,factor`, by which
-all costs are multiplied, or a `.npy` array of shape (times, n, n) beside the times of departure. A tour is a TSPLIB tour, or a list with a city on each line, by label or
-name.
+all costs are multiplied, or a `.npy` array of shape (times, n, n) beside the times of departure. A tour is a TSPLIB
+tour, or a list with a city on each line, by label or name.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ class TravelTimes:
             there = self.tables[k] != NO_ARC
             found = np.argwhere(there & (self.tables[k + 1] < self.tables[k] - length))
             if len(found):
-                return (k, *map(int, found[0]))
+                return k, int(found[0][0]), int(found[0][1])
         return None
 
     def too_large(self) -> bool:

@@ -105,10 +105,11 @@ class Parameters(Table, frozen=True):
         Whether to compute for each arc the value of the best tour through it. Not with "finish".
     method
         "lattice": the table of all states, whose memory doubles with each city, for everything but sums with time
-        windows and `travel-times`; "bounded": states that a lower bound proves useless are dropped, for sums of costs by place and with
-        time windows alone; "auto": the lattice for up to 28 cities (20 with other objectives and constraints), on GPUs
-        for plain sums of as many cities as fit in their memory, and where "bounded" is not possible, else "bounded". If
-        one of them does not fit in the memory, the other one takes over. The answer is the same.
+        windows and `travel-times`; "bounded": states that a lower bound proves useless are dropped, for sums of costs
+        by place and with time windows alone; "auto": the lattice for up to 28 cities (20 with other objectives and
+        constraints), on GPUs for plain sums of as many cities as fit in their memory, and where "bounded" is not
+        possible, else "bounded". If one of them does not fit in the memory, the other one takes over. The answer is the
+        same.
     costs_sha256
         SHA-256 of the file of `costs`. hpcsolve writes it into the result's job, so that a file that has changed is
         refused when the job is run again.

@@ -5,9 +5,8 @@ The long form: HPCSOLVE_ORDERS=2000 python -m pytest -k long.
 
 from __future__ import annotations
 
-import os
 from fractions import Fraction
-from itertools import permutations, product
+from itertools import pairwise, permutations, product
 from math import floor
 from typing import Any
 
@@ -51,12 +50,12 @@ def a_rush_day(n: int, seed: int, closed: bool = True) -> tuple[Tsp, TourQuestio
     assert travel.overtaking() is None
     tour, width = [0, *(1 + rng.permutation(n - 1)).tolist()], int(rng.integers(0, 30))
     windows, now = Windows(*(np.zeros(n, np.int64) for _ in range(3))), 0
-    for tail, head in zip(tour, tour[1:]):
+    for tail, head in pairwise(tour):
         windows.service[tail] = rng.integers(0, 3) * (seed % 2)
         now += int(windows.service[tail])
         now += 0 if missing[tail, head] else as_defined(travel, tail, head, now)
         windows.earliest[head] = max(0, now - rng.integers(0, width + 1))
-        windows.latest[head] = windows.earliest[head] + rng.integers(0, width + 1) * (2 if rng.random() < 0.3 else 1)
+        windows.latest[head] = windows.earliest[head] + rng.integers(0, width + 1) * [1, 2][int(rng.random() < 0.3)]
         now = max(now, int(windows.earliest[head]))
     windows.latest[0] = now + rng.integers(0, top + 10)
     return from_costs(rng.integers(0, top, (n, n)), f"rush-{n}-{seed}"), TourQuestion(
@@ -95,8 +94,7 @@ def end_of(question: TourQuestion, tour: list[int]) -> int | None:
 
 def best_by_definition(n: int, question: TourQuestion) -> tuple[int | None, list[int] | None]:
     """Return the earliest end and the tour that is the smallest one read backwards, or None for both."""
-    tours = [tour for tour in tours_of(n, question).tolist()]
-    ends = [(end, tour[::-1]) for tour in tours if (end := end_of(question, tour)) is not None]
+    ends = [(end, tour[::-1]) for tour in tours_of(n, question).tolist() if (end := end_of(question, tour)) is not None]
     end, backwards = min(ends, default=(None, None))
     return end, None if backwards is None else backwards[::-1]
 

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from hpcsolve.algorithms.base import Report, silent
 from hpcsolve.algorithms.held_karp.bounded.devices import Devices
+from hpcsolve.algorithms.held_karp.bounded.hours import Times
 from hpcsolve.algorithms.held_karp.bounded.layers import Expander, Scratch
 from hpcsolve.algorithms.held_karp.bounded.prove import LEVEL, Proof, Watch
 from hpcsolve.algorithms.held_karp.bounded.relaxation import (
@@ -39,7 +40,6 @@ from hpcsolve.algorithms.held_karp.bounded.tighten import Incumbent
 from hpcsolve.algorithms.held_karp.bounded.windows import (
     NEVER,
     TimedOrders,
-    Times,
     earliest_by_place,
     least_by_place,
     shortest_times,
@@ -91,8 +91,8 @@ class Departures(BoundTables):
         least = np.where(never, NO_PATH, deadline - np.minimum(timed.latest[:m], deadline))
         legs = timed.time[:m, :m] if timed.hours is None else least_by_place(timed, reached)
         tables: dict[str, NDArray[np.integer]] = {
-            "cost": np.where(legs == NO_ARC, NO_PATH, legs), "first": time[m, :m], "last": time[:m, m], "earliest": timed.earliest[:m],
-            "least": least, "most": np.where(never, 0, deadline - reached),
+            "cost": np.where(legs == NO_ARC, NO_PATH, legs), "first": time[m, :m], "last": time[:m, m],
+            "earliest": timed.earliest[:m], "least": least, "most": np.where(never, 0, deadline - reached),
         }
         return {name: device.upload(np.ascontiguousarray(table, np.uint32)) for name, table in tables.items()}
 

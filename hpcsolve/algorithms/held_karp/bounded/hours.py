@@ -48,15 +48,8 @@ class Hours:
         left = begin + self.leave[tail]
         return left + self._takes(tail, head, left)
 
-    def all_arrivals(self, begin: Times) -> Times:
-        """Return when each leg arrives, shape (m + 1, m + 1), if each city's legs begin at these times, shape (m + 1,).
-        """
-        every = np.arange(len(self.leave))
-        return self.arrivals(every[:, None], every, begin[:, None])
-
     def begins(self, tail: NDArray[np.int64], head: NDArray[np.int64], by: Times) -> Times:
-        """Return the latest begins, perhaps below 0, with which legs arrive by these times. All shapes are broadcast.
-        """
+        """Return the latest begins, perhaps below 0, with which legs arrive by these times, as `arrivals`."""
         tail, head, by = np.broadcast_arrays(tail, head, by)
         times, last = self.departures, len(self.departures) - 1
         table = np.full(tail.shape, -1)  # the last one with which the leg arrives in time
@@ -69,12 +62,8 @@ class Hours:
         inner = (table >= 0) & (table < last)
         room = np.where(inner, left, 0)
         x = np.where(inner, ((room + 1) * between - 1) // np.maximum(between + longer, 1), left)
-        return times[first] + x - self.leave[tail]
-
-    def all_begins(self, by: Times) -> Times:
-        """Return the latest begin of each leg, shape (m + 1, m + 1), with which it arrives by its city's time."""
-        every = np.arange(len(self.leave))
-        return self.begins(every[:, None], every, by[None])
+        begins: Times = times[first] + x - self.leave[tail]
+        return begins
 
     def least(self, earliest: Times, latest: Times) -> Times:
         """Return the least time from begin to arrival of each leg that begins in its city's range, shapes (m + 1,)."""
@@ -84,19 +73,21 @@ class Hours:
         for time, table in zip(self.departures.tolist(), self.tables):
             inside = (first < time) & (time < last)
             found[inside] = np.minimum(found[inside], table[inside])
-        return found + self.leave[:, None]
+        least: Times = found + self.leave[:, None]
+        return least
 
     def most(self) -> Times:
         """Return the most time from begin to arrival of each leg, shape (m + 1, m + 1)."""
-        return self.tables.max(axis=0) + self.leave[:, None]
+        most: Times = self.tables.max(axis=0) + self.leave[:, None]
+        return most
 
     def _takes(self, tail: NDArray[np.int64], head: NDArray[np.int64], left: Times) -> Times:
-        """Return how long the ways take that are left at these times."""
-        times = self.departures
-        if len(times) == 1:
-            return self.tables[0, tail, head] + 0 * left
+        """Return how long legs take whose cities are left at these times."""
+        times, last = self.departures, len(self.departures) - 1
         at = np.clip(left, times[0], times[-1])
-        first = np.clip(np.searchsorted(times, at, side="right") - 1, 0, len(times) - 2)
+        first = np.searchsorted(times, at, side="right") - 1
+        second = np.minimum(first + 1, last)
         takes = self.tables[first, tail, head]
-        longer = self.tables[first + 1, tail, head] - takes
-        return takes + longer * (at - times[first]) // (times[first + 1] - times[first])
+        longer = (self.tables[second, tail, head] - takes) * (at - times[first])
+        found: Times = takes + longer // np.maximum(times[second] - times[first], 1)
+        return found

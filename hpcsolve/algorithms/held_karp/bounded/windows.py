@@ -205,7 +205,9 @@ class _Legs:
 
     def _arrivals(self) -> Times:
         """Return when each leg arrives that begins as early as it can, shape (m + 1, m + 1)."""
-        return self.given.arrivals(self.every[:, None], self.every, np.append(self.earliest[:-1], 0)[:, None])
+        begin = np.append(self.earliest[:-1], 0)[:, None]
+        arrivals: Times = self.given.arrivals(self.every[:, None], self.every, begin)
+        return arrivals
 
     def _reached(self) -> Times:
         """Return when each city, by column, is reached at the earliest from each other one.
