@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.problems.questions import TourQuestion, Windows, legs
+from hpcsolve.problems.questions import Loads, TourQuestion, Windows, legs
 from hpcsolve.problems.tsp import NO_ARC, Tsp, from_costs
 
 OBJECTIVES = ("sum", "latency", "position", "bottleneck", "lexicographic", "finish")
@@ -49,6 +49,9 @@ def values_of(tsp: Tsp, question: TourQuestion, tours: NDArray[np.int64]) -> NDA
         bad |= place[:, a] > place[:, b]
     if question.places is not None:
         bad |= ~question.places[tours, np.arange(n)].all(axis=1)
+    if question.loads is not None:
+        carried = question.loads.change[tours].cumsum(axis=1)
+        bad |= (carried.min(axis=1) < 0) | (carried.max(axis=1) > question.loads.capacity)
     costs = np.where(bad[:, None], 0, costs)
     values = _combined(question, costs, heads)
     if question.windows is not None:
@@ -149,6 +152,18 @@ def around_a_tour(n: int, seed: int) -> tuple[Tsp, TourQuestion]:
     latest[0] = now + rng.integers(0, 20)
     return from_costs(cost, f"windows-{n}-{seed}"), TourQuestion(objective="finish",
                                                                 windows=Windows(earliest, latest, service))
+
+
+def with_loads(tsp: Tsp, question: TourQuestion, seed: int) -> TourQuestion:
+    """Return a question with loads and a capacity that a random one of its tours keeps to, of every fifth it does not.
+    """
+    rng, tours = np.random.default_rng([tsp.n, seed]), tours_of(tsp.n, question)
+    possible = tours[values_of(tsp, question, tours) < MISSING]
+    tour = (possible if len(possible) else tours)[rng.integers(len(possible) or len(tours))]
+    change = rng.integers(-3, 4, tsp.n)
+    change[tour[0]] += max(0, -int(change[tour].cumsum().min()))
+    most = int(change[tour].cumsum().max())
+    return replace(question, loads=Loads(change, max(0, most - (seed % 5 == 4))))
 
 
 def a_day(n: int, seed: int, width: int) -> tuple[Tsp, TourQuestion]:

@@ -49,6 +49,9 @@ struct place_tables {
   NULLABLE const int64_t *departures;
   NULLABLE const uint32_t *travel;
   NULLABLE const uint32_t *leave;
+  // What each city adds to a vehicle's load, and between what the sum of the visited ones must be. Null without loads.
+  NULLABLE const int64_t *load;
+  int64_t least_load, most_load;
 };
 // What labels of one place need to know of the next one. Bounds are those of timed_bounds.cu.
 struct time_tables {
@@ -62,6 +65,8 @@ struct time_tables {
   const uint64_t *open, *before;
   const uint32_t *due;
   const uint64_t *due_first;
+  NULLABLE const int64_t *load;
+  int64_t least_load, most_load;
 };
 template <class V>
 struct state_list {
@@ -141,14 +146,24 @@ DEVICE bool advanced(const time_tables &next, int i, int j, uint64_t &label) {
   label = (uint64_t)(there < open ? open : there) << 32 | ((uint32_t)label + next.cost[arc]);
   return there <= next.latest[j];
 }
+// Returns what the cities of a set load together, 0 without loads.
+template <int W>
+DEVICE int64_t load_of(const int64_t *load, const state_key<W> &set) {
+  int64_t sum = 0;
+  UNROLL for (int w = 0; w < W && load; w++)
+    for (uint64_t left = set.word[w]; left; left &= left - 1) sum += load[64 * w + lowest(left)];
+  return sum;
+}
 // Calls f(j, value) for every city j that a path to i through `set` may go to, with the value there.
 template <int W, class T, class V, class F>
 DEVICE void for_each_extension(const T &next, const state_key<W> &set, int i, V value, F f) {
+  const int64_t load = load_of(next.load, set);
   UNROLL for (int w = 0; w < W; w++) {
     for (uint64_t left = ~set.word[w] & next.open[i * W + w]; left; left &= left - 1) {
       const int j = 64 * w + lowest(left);
       V there = value;
       if (!advanced(next, i, j, there)) continue;
+      if (next.load && (load + next.load[j] < next.least_load || load + next.load[j] > next.most_load)) continue;
       uint64_t missing = 0;
       UNROLL for (int v = 0; v < W; v++) missing |= next.before[j * W + v] & ~set.word[v];
       if (missing) continue;

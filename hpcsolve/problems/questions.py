@@ -26,6 +26,27 @@ VALUES: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, eq=False)
+class Loads:
+    """What a vehicle takes in and hands over, in whole units.
+
+    Attributes
+    ----------
+    change
+        Shape (n,), int64: what each city adds to the load, negative where it takes from it. That of the first city is
+        taken in at the departure; at the return of a cycle nothing changes.
+    capacity
+        The most that the vehicle holds.
+    """
+
+    change: NDArray[np.int64]
+    capacity: int
+
+    def after(self, tour: ArrayLike) -> NDArray[np.int64]:
+        """Return the load after each city of a tour. The vehicle comes empty to the first one."""
+        return np.cumsum(self.change[np.asarray(tour)])
+
+
+@dataclass(frozen=True, eq=False)
 class TourQuestion:
     """What tour a job asks for. Cities are positions in the instance.
 
@@ -45,9 +66,6 @@ class TourQuestion:
         For "position", shape (legs, n, n), int64: the costs of each leg in place of the instance's, or None.
     windows
         For "finish", and for "sum", where neither waiting nor service counts; or None.
-    travel_times
-        By time of departure, in place of the instance's costs; or None. With them there are windows. The traveller
-        leaves a city when its service ends.
     precedences
         Pairs (a, b): a comes before b.
     places
@@ -57,6 +75,11 @@ class TourQuestion:
         Pairs (a, b): no leg leads from a to b.
     forced
         Pairs (a, b): a leg leads from a to b or, where costs are symmetric, from b to a.
+    loads
+        What the cities load, so that after none of them the load is below 0 or above the capacity; or None.
+    travel_times
+        By time of departure, in place of the instance's costs; or None. With them there are windows. The traveller
+        leaves a city when its service ends.
     """
 
     path: str = "cycle"
@@ -66,26 +89,27 @@ class TourQuestion:
     weights: NDArray[np.int64] | None = None
     leg_costs: NDArray[np.int64] | None = None
     windows: Windows | None = None
-    travel_times: TravelTimes | None = None
     precedences: tuple[tuple[int, int], ...] = ()
     places: NDArray[np.bool_] | None = None
     forbidden: tuple[tuple[int, int], ...] = ()
     forced: tuple[tuple[int, int], ...] = ()
+    loads: Loads | None = None
+    travel_times: TravelTimes | None = None
 
     @property
     def plain(self) -> bool:
-        """Whether a tour's value is the sum of its legs' costs, and no constraint is about places, times, forced legs.
+        """Whether a value is the sum of the legs' costs, and no constraint is about places, times, loads, forced legs.
 
         Forbidden legs are allowed: they are arcs that do not exist.
         """
-        constrained = self.precedences or self.forced or self.places is not None or self.windows is not None
-        return self.objective == "sum" and not constrained
+        of_order = self.places is not None or self.windows is not None or self.loads is not None
+        return self.objective == "sum" and not (self.precedences or self.forced or of_order)
 
     @property
     def constrained(self) -> bool:
         """Whether not every order with these ends may be taken."""
         pairs = self.precedences or self.forbidden or self.forced
-        return bool(pairs) or self.places is not None or self.windows is not None
+        return bool(pairs) or any(limit is not None for limit in (self.places, self.windows, self.loads))
 
     def value(self, tour: ArrayLike, values: Sequence[Any]) -> Any:
         """Return the value of a tour whose legs have these costs, integers or decimals in the unit of the windows."""
@@ -124,8 +148,8 @@ class TourQuestion:
         ------
         ValueError
             It is not an order of all cities with the right ends; or a leg has no arc or is forbidden, a city stands
-            at a forbidden place or before one that must precede it, a leg is missing that is forced, or a window is
-            missed.
+            at a forbidden place or before one that must precede it, a leg is missing that is forced, a window is missed,
+            or the load is below 0 or above the capacity.
         """
         order = np.asarray(tour)
         self._check_permutation(tsp, order)
@@ -141,6 +165,7 @@ class TourQuestion:
                 raise ValueError(f"the tour goes from city {tsp.labels[a]} to {tsp.labels[b]}, which is forbidden")
         self._require_places(tsp, order.astype(np.int64))
         self._require_forced(tsp, order.astype(np.int64))
+        self._require_loads(tsp, order.astype(np.int64))
         whole = values.tolist()
         self._require_windows(tsp, order, whole)
         return int(self.value(order, whole))
@@ -189,6 +214,16 @@ class TourQuestion:
         if missing.any():
             a, b = self.forced[int(np.argmax(missing))]
             raise ValueError(f"no leg leads from city {tsp.labels[a]} to city {tsp.labels[b]}, which is forced")
+
+    def _require_loads(self, tsp: Tsp, order: NDArray[np.int64]) -> None:
+        if self.loads is None:
+            return
+        after = self.loads.after(order)
+        wrong = (after < 0) | (after > self.loads.capacity)
+        if wrong.any():
+            at = int(np.argmax(wrong))
+            limit = "below 0" if after[at] < 0 else f"above the capacity {self.loads.capacity}"
+            raise ValueError(f"after city {tsp.labels[order[at]]} the load is {after[at]}, {limit}")
 
     def _require_windows(self, tsp: Tsp, order: NDArray[Any], values: list[int]) -> None:
         if self.windows is None:

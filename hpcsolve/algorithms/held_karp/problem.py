@@ -84,6 +84,11 @@ class Core:
         fixed = [(city, 0) for city in self.before] + [(city, n - 1) for city in self.after]
         if question.places is not None and not all(question.places[city, place] for city, place in fixed):
             return False
+        if question.loads is not None:
+            change, whole = question.loads.change, int(question.loads.change.sum())
+            begin = sum(int(change[city]) for city in self.before)
+            if min(begin, whole) < 0 or max(begin, whole) > question.loads.capacity:
+                return False
         return not any(b in self.before or a in self.after for a, b in question.precedences)
 
     def predecessors(self) -> tuple[int, ...]:
@@ -97,6 +102,14 @@ class Core:
             for j in range(len(masks)):
                 masks[j] |= masks[i] if masks[j] >> i & 1 else 0
         return tuple(masks)
+
+    def loads(self) -> SetLoads | None:
+        """Return what the m cities load and the limits of their sums, or None without loads."""
+        loads = self.question.loads
+        if loads is None:
+            return None
+        begin = sum(int(loads.change[city]) for city in self.before)
+        return SetLoads(loads.change[list(self.cities)], -begin, loads.capacity - begin)
 
     def weights(self) -> NDArray[np.int64] | None:
         """Return the weights of the cities and the depot, or None if all cities have one weight."""
@@ -144,6 +157,28 @@ class Core:
         if not self.last:
             free[:, :, m][table[:, :, m] != NO_ARC] = FREE
         return free if self.question.places is not None else np.broadcast_to(free[0], free.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class SetLoads:
+    """Which sets of cities an order may have visited by what they load together.
+
+    Attributes
+    ----------
+    change
+        Shape (m,), int64: what each of the m cities adds.
+    least, most
+        The sum of the visited ones must be from `least` to `most`, after each city.
+    """
+
+    change: NDArray[np.int64]
+    least: int
+    most: int
+
+    def allow(self, order: Sequence[int]) -> bool:
+        """Return whether an order of the cities, or its beginning, keeps to the limits."""
+        sums = np.cumsum(self.change[np.array(order, np.int64)])
+        return bool(((self.least <= sums) & (sums <= self.most)).all())
 
 
 def parts_of_tour(n: int, question: TourQuestion) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
@@ -203,6 +238,8 @@ class OrderProblem:
         For "finish" with travel times by departure: those between the m cities and the depot, and shape (m + 1,): how
         long after the begin of the service a city is left, and when the depot is. Then `cost` is the time from the
         depot, and from a city the least one.
+    loads
+        What the cities load, which rules out sets of them. None: nothing.
     offset
         What is added to the combined costs.
     by_place
@@ -219,6 +256,7 @@ class OrderProblem:
     times: NDArray[np.int64] | None = None
     travel: TravelTimes | None = None
     leave: NDArray[np.int64] | None = None
+    loads: SetLoads | None = None
     offset: int = 0
     by_place: bool = field(init=False)
 
@@ -235,6 +273,8 @@ class OrderProblem:
         """Return the value of an order in scaled integers, or None if it breaks a constraint."""
         m, seen, value, time = self.m, 0, FREE if self.combine == "max" else 0, 0
         left = 1 if self.weights is None else sum(map(int, self.weights))
+        if self.loads is not None and not self.loads.allow(order):
+            return None
         for place, (tail, head) in enumerate(pairwise([m, *order, m])):
             cost = int(self.cost[place, tail, head])
             if cost == NO_ARC or (head < m and self.before[head] & ~seen):
@@ -285,7 +325,7 @@ def order_problem(tsp: Tsp, question: TourQuestion) -> OrderProblem:
         table = np.broadcast_to(NO_ARC, table.shape)
     if question.objective in ("bottleneck", "lexicographic"):
         return OrderProblem(core, "max", core.with_free_depot(table), core.predecessors())
-    problem = OrderProblem(core, "add", table, core.predecessors(), travel=travel)
+    problem = OrderProblem(core, "add", table, core.predecessors(), travel=travel, loads=core.loads())
     if question.windows is not None:
         problem = _with_windows(problem)
         if problem.combine == "finish":

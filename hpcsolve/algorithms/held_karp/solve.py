@@ -105,6 +105,8 @@ class HeldKarp(Algorithm):
         tables: tuple[str, ...] = (orders.FILE,)
         if parameters.objective == "sum" and not constrained and parameters.one_answer():
             tables = (planes.FILE,) if generated else (planes.FILE, orders.FILE)  # a file may have precedences
+        if parameters.load is not None:
+            return bounds
         if parameters.method == "lattice" or parameters.why_not_bounded():
             return tables
         if parameters.method == "bounded":

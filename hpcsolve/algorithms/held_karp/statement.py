@@ -27,13 +27,14 @@ from hpcsolve.algorithms.tours.ends import City, ends_of, pairs_of, position_of
 from hpcsolve.errors import InputError
 from hpcsolve.formats.files import InputFile, open_file
 from hpcsolve.formats.order_files import read_leg_costs, read_travel_times, read_windows
-from hpcsolve.problems.questions import Objective, TourQuestion, Windows, legs
+from hpcsolve.problems.questions import Loads, Objective, TourQuestion, Windows, legs
 from hpcsolve.problems.rounding import LARGEST_SUM
 from hpcsolve.problems.tsp import NO_ARC, Tsp, TspBatch
 from hpcsolve.problems.windows import all_day
 
 Place = Annotated[int, msgspec.Meta(ge=1)]
 LARGEST_WEIGHT = 10**9
+LARGEST_CAPACITY = 10**12
 MOST_BEST = 10**4
 """The most tours that `best` may ask for."""
 LATTICE_CITIES, ORDERED_CITIES = 28, 20
@@ -97,6 +98,12 @@ class Parameters(Table, frozen=True):
         Pairs [[city, k], ...]: the city does not stand at place k of the tour; the first place is 1.
     forbidden
         Pairs [[a, b], ...]: no leg leads from a to b.
+    load
+        Integers, one for each city in the order of the instance: what the vehicle takes in there, negative where it
+        hands it over. That of the first city is taken in at the departure. After each city the load is at least 0 and
+        at most `capacity`.
+    capacity
+        The most that the vehicle holds, in the unit of `load`.
     count
         Whether to count the optimal tours, up to 2^64 - 1. A symmetric cycle counts in both directions.
     best
@@ -142,6 +149,8 @@ class Parameters(Table, frozen=True):
     position: list[tuple[City, Place]] = msgspec.field(default_factory=list)
     not_position: list[tuple[City, Place]] = msgspec.field(default_factory=list)
     forbidden: list[tuple[City, City]] = msgspec.field(default_factory=list)
+    load: list[Annotated[int, msgspec.Meta(ge=-LARGEST_WEIGHT, le=LARGEST_WEIGHT)]] | None = None
+    capacity: Annotated[int, msgspec.Meta(ge=0, le=LARGEST_CAPACITY)] | None = None
     count: bool = False
     best: Annotated[int, msgspec.Meta(ge=1, le=MOST_BEST)] = 1
     arcs: bool = False
@@ -228,13 +237,14 @@ class TourStatement(Statement):
 
     @property
     def only_by_bounds(self) -> bool:
-        """Whether the lattice cannot solve it: with time windows the cheapest path to a state may not be the earliest.
+        """Whether the lattice cannot solve it: sums with time windows, and loads.
 
-        Nor does it know travel times by time of departure. Without a city beside the ends there are no states.
+        With windows the cheapest path to a state may not be the earliest, loads exclude sets, and its costs do not
+        depend on the time of departure. Without a city beside the ends there are no states.
         """
         asked = self.question
         timed = asked.travel_times is not None or (asked.windows is not None and asked.objective != "finish")
-        return timed and self.cities_in_lattice > 0
+        return (timed or asked.loads is not None) and self.cities_in_lattice > 0
 
     def fits(self) -> bool:
         """Return whether the method's states suffice for the costs as they are."""
@@ -353,8 +363,22 @@ def _asked(tsp: Tsp, parameters: Parameters, files: Mapping[str, InputFile]) -> 
                     raise InputError(f"held-karp.{key}: {what}")
                 places[position(city, f"held-karp.{key}")] &= (np.arange(1, tsp.n + 1) == place) == (key == "position")
     forbidden = pairs(parameters.forbidden, "held-karp.forbidden")
-    return TourQuestion(
-        parameters.path, start, end, objective, weights, costs, windows, travel, precedences, places, forbidden)
+    return TourQuestion(parameters.path, start, end, objective, weights, costs, windows, precedences, places, forbidden,
+                        loads=_loads(tsp, parameters), travel_times=travel)
+
+
+def _loads(tsp: Tsp, parameters: Parameters) -> Loads | None:
+    """Return what the cities load, or None. Raises `InputError` by key."""
+    load, capacity = parameters.load, parameters.capacity
+    if load is None and capacity is None:
+        return None
+    if load is None or capacity is None:
+        given, missing = ("capacity", "load") if load is None else ("load", "capacity")
+        raise InputError(f"held-karp.{given}: it goes with {missing}, which is missing; set both, or remove {given}")
+    if len(load) != tsp.n:
+        raise InputError(f"held-karp.load: {len(load)} loads for {tsp.n} cities; give one for each, 0 where nothing "
+                         "changes")
+    return Loads(np.array(load, np.int64), capacity)
 
 
 def _refuse_combinations(tsp: Tsp, parameters: Parameters) -> None:
@@ -387,14 +411,14 @@ def _refuse_combinations(tsp: Tsp, parameters: Parameters) -> None:
                          "the time; remove arcs")
     wider = {"method": parameters.method == "lattice", "layout": parameters.layout != "planes",
              "count": parameters.count, "best": parameters.best > 1, "arcs": parameters.arcs}
-    if objective == "sum" and windows and any(wider.values()):
+    alone = {'windows: a "sum" with time windows is': objective == "sum" and windows,
+             "travel-times: travel times by departure are": by_hour,
+             "load: a tour with loads is": parameters.load is not None}
+    for what in (what for what, given in alone.items() if given and any(wider.values())):
         keys = " and ".join(key for key, given in wider.items() if given)
-        raise InputError('held-karp.windows: a "sum" with time windows is solved by bounds alone, for one tour; '
-                         f"remove {keys}")
-    if by_hour and any(wider.values()):
-        keys = " and ".join(key for key, given in wider.items() if given)
-        raise InputError("held-karp.travel-times: travel times by departure are solved by bounds alone, for one tour; "
-                         f"remove {keys}")
+        raise InputError(f"held-karp.{what} solved by bounds alone, for one tour; remove {keys}")
+    if parameters.load is not None and (obstacle := parameters.why_not_bounded()):
+        raise InputError(f"held-karp.load: loads are for bounds alone, but {obstacle}; remove load, or ask otherwise")
     others = {  # what the layout "compact" does not solve
         f'objective = "{objective}"': objective != "sum", "before": parameters.before,
         "position": parameters.position, "not-position": parameters.not_position, "count": parameters.count,

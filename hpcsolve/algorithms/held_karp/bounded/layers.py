@@ -250,6 +250,10 @@ class Expander:
         self.due: dict[str, Buffer | None] = {"due": None, "due_first": None}
         if (due := relaxation.due_times()) is not None:
             self.due = {name: self.device.upload(table) for name, table in due_tables(due, self.words).items()}
+        loads = relaxation.problem.loads
+        self.load = None if loads is None else self.device.upload(loads.change)
+        self.loads: dict[str, Argument] = {"load": self.load, "least_load": loads.least if loads else 0,
+                                           "most_load": loads.most if loads else 0}
         self.growth, self.bytes_sent = 4.0, 0
         self.gathered: tuple[Layer | None, dict[str, Argument]] = None, {}
 
@@ -257,6 +261,8 @@ class Expander:
         """Return the first layer: the cities that may follow the depot."""
         values = self.relaxation.first_values(self.limit)
         first = (values < np.iinfo(values.dtype).max) & ~self.relaxation.problem.before.any(axis=1)
+        if (loads := self.relaxation.problem.loads) is not None:
+            first &= (loads.least <= loads.change) & (loads.change <= loads.most)
         cities = np.flatnonzero(first)
         keys = make_keys(np.arange(len(values)) == cities[:, None], cities, self.words)
         return self.owned(keys, values[cities])
@@ -294,7 +300,7 @@ class Expander:
 
     def close(self) -> None:
         """Free the tables on the device."""
-        for buffer in (self.memory, self.before, self.open, *self.tables.values(), *self.due.values()):
+        for buffer in (self.memory, self.before, self.open, self.load, *self.tables.values(), *self.due.values()):
             if buffer is not None:
                 buffer.free()
 
@@ -303,7 +309,7 @@ class Expander:
         assert own.slots is not None
         return {"cities": m, "slots": own.slots.count, "limit": self.limit, "memory": self.memory,
                 "open": self.open.view(place * self.plane, m * self.words), "before": self.before,
-                **self.due, **own.tables_of(place, bounds_place), **self.tables}
+                **self.loads, **self.due, **own.tables_of(place, bounds_place), **self.tables}
 
     def _states(self, layer: Layer) -> dict[str, Argument]:
         """Return the states as the kernels have them. A GPU has the states that it has gathered last already."""

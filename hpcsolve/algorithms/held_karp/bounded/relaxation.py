@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from hpcsolve.algorithms.held_karp.bounded.devices import Devices
 from hpcsolve.algorithms.held_karp.bounded.places import PlaceCosts
 from hpcsolve.algorithms.held_karp.problem import NO_PATH as NO_PATHS
+from hpcsolve.algorithms.held_karp.problem import SetLoads
 from hpcsolve.device.base import Argument, Buffer, Device
 from hpcsolve.parallel.comm import Comm, Request, SerialComm, even_shares
 from hpcsolve.problems.tsp import NO_ARC
@@ -260,7 +261,7 @@ class Relaxed:
 
 
 class Orders(Protocol):
-    """What tables of bounds need to know of a problem."""
+    """What tables of bounds and layers need to know of a problem."""
 
     @property
     def cities(self) -> int:
@@ -269,6 +270,10 @@ class Orders(Protocol):
     @property
     def before(self) -> NDArray[np.bool_]:
         """Shape (m, m), transitive: before[i, j] where j comes before i."""
+
+    @property
+    def loads(self) -> SetLoads | None:
+        """What the cities load, or None."""
 
 
 class Bounds(Protocol):

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from hpcsolve.algorithms.held_karp.bounded.hours import Hours, Times
 from hpcsolve.algorithms.held_karp.bounded.layers import masks_of
-from hpcsolve.algorithms.held_karp.problem import OrderProblem
+from hpcsolve.algorithms.held_karp.problem import OrderProblem, SetLoads
 from hpcsolve.problems.tsp import NO_ARC
 
 NEVER = np.int64(1 << 61)
@@ -50,6 +50,8 @@ class TimedOrders:
         Shape (m + 1, m), bool: whether a city may stand at place 1 to m. Row 0 has no meaning.
     hours
         The legs with travel times by departure, or None.
+    loads
+        What the cities load, or None.
     """
 
     time: Times
@@ -59,6 +61,7 @@ class TimedOrders:
     before: NDArray[np.bool_]
     stands: NDArray[np.bool_]
     hours: Hours | None = None
+    loads: SetLoads | None = None
 
     @property
     def cities(self) -> int:
@@ -73,6 +76,8 @@ class TimedOrders:
     def finish(self, order: Sequence[int]) -> int | None:
         """Return when the depot is reached again, or None if the order breaks a constraint."""
         m, now, seen = self.cities, 0, np.zeros(self.cities, bool)
+        if self.loads is not None and not self.loads.allow(order):
+            return None
         for place, (tail, head) in enumerate(pairwise([m, *order, m]), 1):
             if self.time[tail, head] == NO_ARC:
                 return None
@@ -120,7 +125,7 @@ def timed_orders(problem: OrderProblem) -> TimedOrders:
         stands[1:] = (problem.cost[:m, :, :m] != NO_ARC).any(axis=1)
     times = legs if problem.times is None else np.where(legs == NO_ARC, NO_ARC, problem.times)
     hours = None if problem.travel is None or problem.leave is None else Hours.of(problem.travel, problem.leave)
-    return TimedOrders(times, legs, problem.earliest, problem.latest, before, stands, hours)
+    return TimedOrders(times, legs, problem.earliest, problem.latest, before, stands, hours, problem.loads)
 
 
 def shortest_times(problem: TimedOrders) -> Times:
