@@ -28,6 +28,7 @@
 
 template <class V>
 constexpr V merged = ~(V)0;  // the value of a candidate that another one stands for
+constexpr uint32_t never = ~0u;  // the time of an arrival that is too late for 32 bits
 
 // What states of one place need to know of the next one.
 struct place_tables {
@@ -42,6 +43,12 @@ struct place_tables {
   // to all of them, (cities, cities + 1, words). Null without time windows.
   NULLABLE const uint32_t *due;
   NULLABLE const uint64_t *due_first;
+  // Travel times by departure, as `TravelTimes` in hpcsolve/problems/travel_times.py has them: tables (hours, cities,
+  // cities) for ascending departures, and how long after a value row's city is left. Null where legs take their costs.
+  int hours;
+  NULLABLE const int64_t *departures;
+  NULLABLE const uint32_t *travel;
+  NULLABLE const uint32_t *leave;
   // What each city adds to a vehicle's load, and between what the sum of the visited ones must be. Null without loads.
   NULLABLE const int64_t *load;
   int64_t least_load, most_load;
@@ -104,13 +111,37 @@ DEVICE const uint64_t *too_late_from(const T &tables, int j, uint32_t time) {
 }
 DEVICE uint32_t cost_of(uint32_t value) { return value; }
 DEVICE uint32_t cost_of(uint64_t label) { return (uint32_t)label; }
-// Sets `value` to what it is after an arc. Returns whether the arc can be taken.
-DEVICE bool advanced(const place_tables &next, int arc, int j, uint32_t &value) {
-  const uint32_t there = value + next.cost[arc], open = next.earliest[j];
+// Returns when one arrives who begins service at city i at this time and goes to j: after a time that is linear between
+// the departures of two tables, rounded down.
+DEVICE uint32_t arrival(const place_tables &next, int i, int j, uint32_t time) {
+  const int64_t left = (int64_t)time + next.leave[i];
+  int few = 0, many = next.hours;  // the departures before number `few` are not later, those from `many` on are
+  while (few < many) {
+    const int middle = (few + many) / 2;
+    if (next.departures[middle] <= left)
+      few = middle + 1;
+    else
+      many = middle;
+  }
+  const size_t arcs = (size_t)next.cities * next.cities, arc = (size_t)i * next.cities + j;
+  const int64_t takes = next.travel[(few ? few - 1 : 0) * arcs + arc];
+  int64_t there = left + takes;
+  if (few > 0 && few < next.hours) {
+    const int64_t begin = next.departures[few - 1], between = next.departures[few] - begin;
+    const int64_t longer = (next.travel[few * arcs + arc] - takes) * (left - begin);
+    there += longer < 0 ? -((between - 1 - longer) / between) : longer / between;
+  }
+  return there > never ? never : (uint32_t)there;
+}
+// Sets `value` to what it is after the arc from i to j. Returns whether the arc can be taken.
+DEVICE bool advanced(const place_tables &next, int i, int j, uint32_t &value) {
+  const uint32_t there = next.travel ? arrival(next, i, j, value) : value + next.cost[i * next.cities + j];
+  const uint32_t open = next.earliest[j];
   value = there < open ? open : there;
   return value <= next.limit;
 }
-DEVICE bool advanced(const time_tables &next, int arc, int j, uint64_t &label) {
+DEVICE bool advanced(const time_tables &next, int i, int j, uint64_t &label) {
+  const int arc = i * next.cities + j;
   const uint32_t there = (uint32_t)(label >> 32) + next.time[arc], open = next.earliest[j];
   label = (uint64_t)(there < open ? open : there) << 32 | ((uint32_t)label + next.cost[arc]);
   return there <= next.latest[j];
@@ -131,7 +162,7 @@ DEVICE void for_each_extension(const T &next, const state_key<W> &set, int i, V 
     for (uint64_t left = ~set.word[w] & next.open[i * W + w]; left; left &= left - 1) {
       const int j = 64 * w + lowest(left);
       V there = value;
-      if (!advanced(next, i * next.cities + j, j, there)) continue;
+      if (!advanced(next, i, j, there)) continue;
       if (next.load && (load + next.load[j] < next.least_load || load + next.load[j] > next.most_load)) continue;
       uint64_t missing = 0;
       UNROLL for (int v = 0; v < W; v++) missing |= next.before[j * W + v] & ~set.word[v];

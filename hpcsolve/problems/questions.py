@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hpcsolve.problems.travel_times import TravelTimes
 from hpcsolve.problems.tsp import NO_ARC, Tsp
 from hpcsolve.problems.windows import Windows as Windows
 
@@ -76,6 +77,9 @@ class TourQuestion:
         Pairs (a, b): a leg leads from a to b or, where costs are symmetric, from b to a.
     loads
         What the cities load, so that after none of them the load is below 0 or above the capacity; or None.
+    travel_times
+        By time of departure, in place of the instance's costs; or None. With them there are windows. The traveller
+        leaves a city when its service ends.
     """
 
     path: str = "cycle"
@@ -90,6 +94,7 @@ class TourQuestion:
     forbidden: tuple[tuple[int, int], ...] = ()
     forced: tuple[tuple[int, int], ...] = ()
     loads: Loads | None = None
+    travel_times: TravelTimes | None = None
 
     @property
     def plain(self) -> bool:
@@ -231,11 +236,23 @@ class TourQuestion:
                                  f"{self.windows.latest[city]}")
 
     def legs_of(self, tsp: Tsp, tour: ArrayLike) -> NDArray[np.int64]:
-        """Return the cost of each leg of a tour, without weights."""
+        """Return the cost of each leg of a tour, without weights. With `travel_times` it is the time as driven."""
         tails, heads = leg_ends(np.asarray(tour).astype(np.int64), self.path)
+        if self.travel_times is not None:
+            return self._driven(tails.tolist(), heads.tolist())
         if self.leg_costs is None:
             return tsp.between(tails, heads)
         return self.leg_costs[np.arange(len(tails)), tails, heads]
+
+    def _driven(self, tails: list[int], heads: list[int]) -> NDArray[np.int64]:
+        """Return the travel time of each leg at its departure. The legs behind one without an arc have no meaning."""
+        windows, travel, taken, time = self.windows, self.travel_times, list[int](), 0
+        assert windows is not None and travel is not None
+        for tail, head in zip(tails, heads, strict=True):
+            leave = max(time, int(windows.earliest[tail])) + int(windows.service[tail])
+            taken.append(travel.takes(tail, head, leave))
+            time = leave + (0 if taken[-1] == NO_ARC else taken[-1])
+        return np.array(taken, np.int64)
 
     def departures(self, tsp: Tsp, tour: ArrayLike) -> NDArray[np.int64] | None:
         """Return when the traveller leaves each city that a leg leads from, or None without time windows."""

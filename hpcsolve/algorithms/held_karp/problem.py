@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from hpcsolve.errors import InputError, ResourceError
 from hpcsolve.problems.questions import TourQuestion, legs
 from hpcsolve.problems.rounding import LARGEST_SUM, times
+from hpcsolve.problems.travel_times import TravelTimes
 from hpcsolve.problems.tsp import NO_ARC, Tsp
 
 MOST_INNER_CITIES, MOST_INNER_CITIES_WITH_WINDOWS = 121, 248
@@ -233,6 +234,10 @@ class OrderProblem:
         Shape (m + 1, m + 1), int64, for "add" with windows: how long each arc takes, with the service of the city that
         it leaves, and from the depot with the time before the departure; `NO_ARC` where there is no arc. Waiting and
         service do not count in `cost`. None: there are no windows, or the costs are times ("finish").
+    travel, leave
+        For "finish" with travel times by departure: those between the m cities and the depot, and shape (m + 1,): how
+        long after the begin of the service a city is left, and when the depot is. Then `cost` is the time from the
+        depot, and from a city the least one.
     loads
         What the cities load, which rules out sets of them. None: nothing.
     offset
@@ -249,6 +254,8 @@ class OrderProblem:
     earliest: NDArray[np.int64] | None = None
     latest: NDArray[np.int64] | None = None
     times: NDArray[np.int64] | None = None
+    travel: TravelTimes | None = None
+    leave: NDArray[np.int64] | None = None
     loads: SetLoads | None = None
     offset: int = 0
     by_place: bool = field(init=False)
@@ -280,6 +287,9 @@ class OrderProblem:
                 left -= 0 if self.weights is None else int(self.weights[head])
             if self.earliest is not None and self.latest is not None:
                 takes = cost if self.times is None else int(self.times[tail, head])
+                if self.travel is not None and self.leave is not None:
+                    after = int(self.leave[tail])
+                    takes = after + self.travel.takes(tail, head, time + after)
                 time = max(time + takes, int(self.earliest[head]))
                 if time > self.latest[head]:
                     return None
@@ -305,7 +315,7 @@ def order_problem(tsp: Tsp, question: TourQuestion) -> OrderProblem:
     if m > most:  # refused before a matrix is made, and before costs by place take n^3 bytes
         what = f"{m} cities beside the depot are too many: a state's key holds {most}"
         raise ResourceError(f"{what}; use a heuristic or branch and cut")
-    core = core_of(tsp, question)
+    core, travel = _core_in_time(tsp, question)
     table = core.costs_by_place(tsp)
     if question.places is not None:
         table = table.copy()
@@ -315,7 +325,7 @@ def order_problem(tsp: Tsp, question: TourQuestion) -> OrderProblem:
         table = np.broadcast_to(NO_ARC, table.shape)
     if question.objective in ("bottleneck", "lexicographic"):
         return OrderProblem(core, "max", core.with_free_depot(table), core.predecessors())
-    problem = OrderProblem(core, "add", table, core.predecessors(), loads=core.loads())
+    problem = OrderProblem(core, "add", table, core.predecessors(), travel=travel, loads=core.loads())
     if question.windows is not None:
         problem = _with_windows(problem)
         if problem.combine == "finish":
@@ -327,6 +337,18 @@ def order_problem(tsp: Tsp, question: TourQuestion) -> OrderProblem:
     if sum(dearest) * (1 if problem.weights is None else sum(map(int, problem.weights))) > LARGEST_SUM:
         raise InputError("held-karp.objective: sums of weighted costs may exceed 62 bits; scale costs or weights down")
     return problem
+
+
+def _core_in_time(tsp: Tsp, question: TourQuestion) -> tuple[Core, TravelTimes | None]:
+    """Return the core, and its travel times by departure: then its costs are the least ones, from the depot the own."""
+    given, windows = question.travel_times, question.windows
+    if given is None or windows is None:
+        return core_of(tsp, question), None
+    core = core_of(tsp, question, given.tables.min(axis=0))
+    travel = replace(given, tables=np.stack([core_of(tsp, question, table).cost for table in given.tables]))
+    left = int(windows.earliest[core.before[0]] + windows.service[core.before[0]]) if core.before else 0
+    core.cost[-1] = [travel.takes(-1, head, left) for head in range(len(core.cost))]
+    return core, travel
 
 
 def question_without_dearer(tsp: Tsp, question: TourQuestion, dearest: int) -> TourQuestion:
@@ -373,4 +395,5 @@ def _with_windows(problem: OrderProblem) -> OrderProblem:
         cost = np.broadcast_to(NO_ARC, problem.cost.shape) if late else problem.cost
         return replace(problem, cost=cost, earliest=earliest, latest=latest, times=timed(own.cost))
     cost = timed(problem.cost) if problem.by_place else np.broadcast_to(timed(problem.cost[0]), problem.cost.shape)
-    return replace(problem, combine="finish", cost=cost, earliest=earliest, latest=latest, offset=service)
+    return replace(problem, combine="finish", cost=cost, earliest=earliest, latest=latest,
+                   leave=None if problem.travel is None else leave, offset=service)

@@ -100,6 +100,8 @@ class HeldKarp(Algorithm):
         constrained = parameters.before or parameters.position or parameters.not_position
         if parameters.windows is not None and parameters.objective == "sum":
             return bounded.FILES_OF_SUMS_IN_TIME
+        if parameters.travel_times is not None:
+            return bounded.FILES_OF_ENDS
         bounds = bounded.FILES_OF_ENDS if parameters.objective == "finish" else bounded.FILES_WITHOUT_WINDOWS
         tables: tuple[str, ...] = (orders.FILE,)
         if parameters.objective == "sum" and not constrained and parameters.one_answer():

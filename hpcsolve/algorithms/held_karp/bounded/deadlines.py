@@ -6,7 +6,9 @@ Where a deadline leaves too many states for a search of the present width, it as
 best one so far, and goes on with wider searches.
 
 The bounds are those of sums (bounds.cu), backwards in time: bound(place, city, memory) is how long before the deadline
-the traveller must have begun service there, since a relaxed order that forgets cities returns too late otherwise.
+the traveller must have begun service there, since a relaxed order that forgets cities returns too late otherwise. Where
+travel times depend on the departure, a leg at a place takes the least time of the departures that are possible there.
+States have their true times.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from numpy.typing import NDArray
 
 from hpcsolve.algorithms.base import Report, silent
 from hpcsolve.algorithms.held_karp.bounded.devices import Devices
+from hpcsolve.algorithms.held_karp.bounded.hours import Times
 from hpcsolve.algorithms.held_karp.bounded.layers import Expander, Scratch
 from hpcsolve.algorithms.held_karp.bounded.prove import LEVEL, Proof, Watch
 from hpcsolve.algorithms.held_karp.bounded.relaxation import (
@@ -37,14 +40,14 @@ from hpcsolve.algorithms.held_karp.bounded.tighten import Incumbent
 from hpcsolve.algorithms.held_karp.bounded.windows import (
     NEVER,
     TimedOrders,
-    Times,
     earliest_by_place,
+    least_by_place,
     shortest_times,
     tightened,
 )
 from hpcsolve.checkpoint.saved import Saved
 from hpcsolve.checkpoint.store import State, part
-from hpcsolve.device.base import Buffer, Device
+from hpcsolve.device.base import Argument, Buffer, Device
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.tsp import NO_ARC
 
@@ -69,12 +72,11 @@ def slots_for(cities: int) -> int:
 class Departures(BoundTables):
     """The latest departures with which a relaxed order still returns by the deadline, counted back from it."""
 
-    cost_step = 0
-
     def __init__(self, problem: TimedOrders, shortest: Times, devices: Devices, deal: Deal) -> None:
         super().__init__(problem, devices, deal)
         self.timed, self.shortest = problem, shortest
         self.range_step = problem.cities
+        self.cost_step = 0 if problem.hours is None else problem.cities**2
 
     def arcs_of_a_place(self) -> int:
         """Return the arcs between cities."""
@@ -87,9 +89,10 @@ class Departures(BoundTables):
         time = np.where(timed.time == NO_ARC, NO_PATH, timed.time).astype(np.uint32)
         never = reached >= NEVER
         least = np.where(never, NO_PATH, deadline - np.minimum(timed.latest[:m], deadline))
+        legs = timed.time[:m, :m] if timed.hours is None else least_by_place(timed, reached)
         tables: dict[str, NDArray[np.integer]] = {
-            "cost": time[:m, :m], "first": time[m, :m], "last": time[:m, m], "earliest": timed.earliest[:m],
-            "least": least, "most": np.where(never, 0, deadline - reached),
+            "cost": np.where(legs == NO_ARC, NO_PATH, legs), "first": time[m, :m], "last": time[:m, m],
+            "earliest": timed.earliest[:m], "least": least, "most": np.where(never, 0, deadline - reached),
         }
         return {name: device.upload(np.ascontiguousarray(table, np.uint32)) for name, table in tables.items()}
 
@@ -103,17 +106,34 @@ class Departures(BoundTables):
 
     def ended(self, values: NDArray[Any], last: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
         """Return when the orders end that have these last states, and by when these must have been reached for that."""
-        back = self.last_costs()[last]
-        ends = np.maximum(values + back, self.timed.earliest[-1])
-        return ends, self.within(ends - back, last)
+        timed, depot = self.timed, self.cities
+        there = timed.time[last, depot] != NO_ARC
+        ends = np.where(there, timed.arrivals(last, depot, values.astype(np.int64)), NO_PATH)
+        ends = np.maximum(ends, timed.earliest[-1])
+        return ends, self.before(ends, np.where(there, last, 0), depot)
 
     def earliest(self) -> Buffer:
         """Return when the windows begin."""
         return self.buffers["earliest"]
 
-    def within(self, needed: NDArray[np.int64], city: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the times needed, none later than the end of the city's window."""
-        return np.minimum(needed, self.timed.latest[city])
+    def before(self, values: NDArray[np.int64], tail: NDArray[np.int64], head: NDArray[np.int64] | int,
+               arcs: NDArray[np.int64] | int = 0) -> NDArray[np.int64]:
+        """Return the latest times needed at the tails of arcs, none later than the end of the city's window."""
+        needed: NDArray[np.int64] = np.minimum(self.timed.begins(tail, head, values), self.timed.latest[tail])
+        return needed
+
+    def layer_tables(self) -> dict[str, NDArray[Any]]:
+        """Return the travel times by departure as the kernels of layers have them, none where there are none."""
+        hours, m = self.timed.hours, self.cities
+        if hours is None:
+            return {}
+        return {"departures": hours.departures, "travel": hours.tables[:, :m, :m].astype(np.uint32),
+                "leave": np.minimum(hours.leave[:m], NO_PATH).astype(np.uint32)}
+
+    def tables_of(self, place: int, bounds_place: int) -> dict[str, Argument]:
+        """Return the costs of a place, the bounds of one, and the number of tables of travel times."""
+        hours = self.timed.hours
+        return {**super().tables_of(place, bounds_place), "hours": 0 if hours is None else len(hours.departures)}
 
     def due_times(self) -> NDArray[np.int64]:
         """Return the end of each city's window less the shortest time to it. There is no limit for a city itself."""

@@ -309,7 +309,7 @@ class Expander:
         assert own.slots is not None
         return {"cities": m, "slots": own.slots.count, "limit": self.limit, "memory": self.memory,
                 "open": self.open.view(place * self.plane, m * self.words), "before": self.before,
-                **self.loads, **self.due, **self.tables, **own.tables_of(place, bounds_place)}
+                **self.loads, **self.due, **own.tables_of(place, bounds_place), **self.tables}
 
     def _states(self, layer: Layer) -> dict[str, Argument]:
         """Return the states as the kernels have them. A GPU has the states that it has gathered last already."""

@@ -308,13 +308,14 @@ class Bounds(Protocol):
         The cost is `NO_PATH` or more where there is no such order.
         """
 
-    def within(self, needed: NDArray[np.int64], city: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the values needed at some cities as far as the windows of these allow."""
+    def before(self, values: NDArray[np.int64], tail: NDArray[np.int64], head: NDArray[np.int64],
+               arcs: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the values needed at the tails of arcs for values at their heads. The arcs have these `arc_values`."""
 
     def first_values(self, limit: int) -> NDArray[np.unsignedinteger]:
         """Return the value of the state with each city alone, the largest number where its bound exceeds the limit."""
 
-    def layer_tables(self) -> dict[str, NDArray[np.uint32]]:
+    def layer_tables(self) -> dict[str, NDArray[Any]]:
         """Return the tables that layers need beside those on the device."""
 
     def due_times(self) -> NDArray[np.int64] | None:
@@ -422,9 +423,10 @@ class BoundTables(ABC):
         """Return the values of the orders that end with these states' values and cities, and the states' values."""
         return values.astype(np.int64) + self.last_costs()[last], values.astype(np.int64)
 
-    def within(self, needed: NDArray[np.int64], city: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the values needed: there are no windows."""
-        return needed
+    def before(self, values: NDArray[np.int64], tail: NDArray[np.int64], head: NDArray[np.int64],
+               arcs: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the values needed at the tails of arcs: there are no windows."""
+        return values - arcs
 
     def first_values(self, limit: int) -> NDArray[np.uint32]:
         """Return the value of the state with each city alone, the largest number where its bound exceeds the limit."""
@@ -432,7 +434,7 @@ class BoundTables(ABC):
         bounds = self.bounds_of(1).download().reshape(self.cities, -1)[:, 0]
         return np.where(values.astype(np.int64) + bounds <= limit, values, np.uint32(2**32 - 1))
 
-    def layer_tables(self) -> dict[str, NDArray[np.uint32]]:
+    def layer_tables(self) -> dict[str, NDArray[Any]]:
         """Return the tables that layers need beside those on the device: none."""
         return {}
 
@@ -443,7 +445,8 @@ class BoundTables(ABC):
     def tables_of(self, place: int, bounds_place: int) -> dict[str, Argument]:
         """Return the costs of a place, and the bounds of one, as the kernels of layers have them."""
         cost = self.buffers["cost"].view(place * self.cost_step, self.cities**2)
-        return {"cost": cost, "earliest": self.earliest(), "bounds": self.bounds_of(bounds_place)}
+        none: dict[str, Argument] = {"hours": 0, "departures": None, "travel": None, "leave": None}
+        return {"cost": cost, "earliest": self.earliest(), "bounds": self.bounds_of(bounds_place), **none}
 
     def close(self) -> None:
         """Free the memory on the device."""

@@ -54,10 +54,12 @@ def fits(problem: OrderProblem) -> bool:
     """Return whether the values of good orders are so far below 2^31 that saturated bounds can prove something.
 
     Judged by a quick order: with the value of a good one at two thirds of 2^31, nothing was proven of 40 cities. With
-    windows all times must be below 2^31.
+    windows all times must be below 2^31, and so must travel times by departure.
     """
     if problem.earliest is not None:
-        return timed_orders(problem).horizon() < NO_PATH
+        timed = timed_orders(problem)
+        longest = 0 if timed.hours is None else int(timed.hours.tables.max(initial=0))
+        return max(timed.horizon(), longest) < NO_PATH
     places = of_orders(problem)
     order = places.nearest_neighbour(np.where(places.allowed, places.cost, PENALTY), 0)
     value = places.value(order)
@@ -215,7 +217,8 @@ def _table_bytes(problem: OrderProblem, m: int) -> int:
     """
     of_arcs = 64 * (m + 1) ** 2 + 4096
     if problem.combine == "finish":
-        return 4 * (m * (m + 1) << slots_for(m)) + of_arcs
+        by_hour = 0 if problem.travel is None else 4 * (len(problem.travel.departures) + m) * (m + 1) ** 2
+        return 4 * (m * (m + 1) << slots_for(m)) + of_arcs + by_hour
     if problem.earliest is not None:  # completions and beginnings
         return 2 * 4 * max(MOST_BOUNDS, MOST_ROWS << FEWEST) + of_arcs
     layer, arcs = m << LEVELS[-1], (m + 1) * m * m

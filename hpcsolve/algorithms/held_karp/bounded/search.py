@@ -341,7 +341,7 @@ class Tracer:
         wanted, shift = keys[state], np.uint64(LAST_SHIFT[words])
         wanted[np.arange(len(state)), last[state] >> 6] ^= np.uint64(1) << (last[state] & 63).astype(np.uint64)
         wanted[:, -1] ^= (last[state] ^ city).astype(np.uint64) << shift
-        return state, wanted, self.relaxation.within(values[state] - arcs[state, city], city)
+        return state, wanted, self.relaxation.before(values[state], city, last[state], arcs[state, city])
 
     def _lookup(self, layer: Layer, wanted: Keys, needed: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return which of the wanted states are in this rank's layer with at most the value needed."""

@@ -11,6 +11,8 @@ that visits cities once, costs less than `-LARGEST_ARC`. `limit_of` checks it.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
@@ -353,9 +355,11 @@ class TimedRelaxation:
         latest = np.where(end == NO_SCALED_ARC, -1, self.problem.latest[-1] - self.problem.time[last, -1])
         return np.where(time <= latest, cost + end, NO_PATH), (np.minimum(latest, self.latest[last]) << 32) + cost
 
-    def within(self, needed: NDArray[np.int64], city: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the labels needed at some cities, none later than the end of the city's window."""
-        time: NDArray[np.int64] = np.minimum(needed >> 32, self.latest[city])
+    def before(self, values: NDArray[np.int64], tail: NDArray[np.int64], head: NDArray[np.int64],
+               arcs: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the labels needed at the tails of arcs, none later than the end of the city's window."""
+        needed = values - arcs
+        time: NDArray[np.int64] = np.minimum(needed >> 32, self.latest[tail])
         return (time << 32) + (needed & COST)
 
     def first_values(self, limit: int) -> NDArray[np.uint64]:
@@ -365,7 +369,7 @@ class TimedRelaxation:
         labels = np.maximum(time, self.earliest).astype(np.uint64) << np.uint64(32) | cost.astype(np.uint64)
         return np.where(possible, labels, np.uint64(2**64 - 1))
 
-    def layer_tables(self) -> dict[str, NDArray[np.uint32]]:
+    def layer_tables(self) -> dict[str, NDArray[Any]]:
         """Return the tables that layers need beside those on the device."""
         return {name: np.where(self.arcs, table, 0).astype(np.uint32)
                 for name, table in (("cost", self.reduced[:-1, :-1]), ("time", self.time))}
