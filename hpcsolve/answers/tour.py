@@ -264,9 +264,9 @@ class TourType(base.AnswerType):
             if problem.rounding is None:
                 return {}
             return rounding.rounding_group(Unrounded(slack=slack_of(problem, asked)))
-        values = {"cost": asked.legs_of(problem, answer.tour), "departure": asked.departures(problem, answer.tour)}
-        if asked.loads is not None:
-            values["load"] = asked.loads.after(answer.tour)[: len(values["cost"])]
+        costs = asked.legs_of(problem, answer.tour)
+        loads = None if asked.loads is None else asked.loads.after(answer.tour)[: len(costs)]
+        values = {"cost": costs, "departure": asked.departures(problem, answer.tour), "load": loads}
         legs = {"legs": columns(LEGS, values)}
         if asked.windows is not None:
             legs["windows"] = columns(WINDOWS, {name: getattr(asked.windows, name) for name in WINDOWS})

@@ -13,7 +13,7 @@ States have their true times.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,6 +30,7 @@ from hpcsolve.algorithms.held_karp.bounded.relaxation import (
     MOST_BOUNDS,
     NO_PATH,
     BoundTables,
+    Completion,
     Deal,
     colours,
     make_slots,
@@ -100,27 +101,19 @@ class Departures(BoundTables):
         """Return the times from the depot."""
         return self.buffers["first"]
 
-    def last_costs(self) -> NDArray[np.int64]:
-        """Return the times to the depot."""
-        return self.buffers["last"].download().astype(np.int64)
+    def completion(self) -> Completion:
+        """Return when an order ends, as `Bounds` has it."""
+        schedule, depot = self.timed.schedule, self.cities
 
-    def ended(self, values: NDArray[Any], last: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
-        """Return when the orders end that have these last states, and by when these must have been reached for that."""
-        timed, depot = self.timed, self.cities
-        there = timed.time[last, depot] != NO_ARC
-        ends = np.where(there, timed.arrivals(last, depot, values.astype(np.int64)), NO_PATH)
-        ends = np.maximum(ends, timed.earliest[-1])
-        return ends, self.before(ends, np.where(there, last, 0), depot)
+        def ended(value: int, path: Sequence[int]) -> int:
+            begins = schedule([*path, depot], value)
+            return NO_PATH if begins is None else begins[-1]
+
+        return ended
 
     def earliest(self) -> Buffer:
         """Return when the windows begin."""
         return self.buffers["earliest"]
-
-    def before(self, values: NDArray[np.int64], tail: NDArray[np.int64], head: NDArray[np.int64] | int,
-               arcs: NDArray[np.int64] | int = 0) -> NDArray[np.int64]:
-        """Return the latest times needed at the tails of arcs, none later than the end of the city's window."""
-        needed: NDArray[np.int64] = np.minimum(self.timed.begins(tail, head, values), self.timed.latest[tail])
-        return needed
 
     def layer_tables(self) -> dict[str, NDArray[Any]]:
         """Return the travel times by departure as the kernels of layers have them, none where there are none."""
@@ -286,7 +279,7 @@ class DeadlineProver:
 
     def _offer(self, tracer: Tracer, deadline: int) -> None:
         """Offer the best order of a search."""
-        least = tracer.ends()[0]
+        least = tracer.least()
         if least > deadline:
             return
         order = tracer.order()

@@ -11,6 +11,8 @@ that visits cities once, costs less than `-LARGEST_ARC`. `limit_of` checks it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -25,6 +27,7 @@ from hpcsolve.algorithms.held_karp.bounded.relaxation import (
     NO_PATH,
     NO_SCALED_ARC,
     TILE,
+    Completion,
     Relaxed,
     Slots,
     wishes_for,
@@ -173,8 +176,6 @@ class TimedRelaxation:
     completions: Direction
     labels = True
     """Whether the values of states are labels."""
-    no_arc = 2**63 - 1
-    """What `arc_values` has where there is no arc: above every label, whose time is below 2^31."""
     returns = True
     """Whether multipliers return to the best ones where they become no better."""
 
@@ -340,27 +341,17 @@ class TimedRelaxation:
         arcs: NDArray[np.bool_] = self.arcs[None]
         return arcs if stands.all() else arcs & np.roll(stands, -1, axis=0)[:, None]
 
-    def arc_values(self) -> list[NDArray[np.int64]]:
-        """Return what each arc adds to a label, by place, shape (m, m), or `no_arc` where there is none."""
-        added = np.where(self.arcs, (self.time << 32) + self.reduced[:-1, :-1], self.no_arc)
-        return [added] * (self.problem.cities + 1)
+    def completion(self) -> Completion:
+        """Return the reduced cost of an order, as `Bounds` has it."""
+        schedule, depot, reduced = self.problem.schedule, self.problem.cities, self.reduced.tolist()
 
-    def ended(self, values: NDArray[np.uint64], last: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
-        """Return the reduced costs of the orders that end with these labels and cities, and the latest such labels.
+        def cost(label: int, path: Sequence[int]) -> int:
+            whole = [*path, depot]
+            if schedule(whole, label >> 32) is None:
+                return NO_PATH
+            return (label & COST) + sum(int(reduced[tail][head]) for tail, head in pairwise(whole))
 
-        The cost is `NO_PATH` or more where the depot is not reached in time.
-        """
-        cost, time = (part.astype(np.int64) for part in (values & np.uint64(COST), values >> np.uint64(32)))
-        end = self.reduced[last, -1]
-        latest = np.where(end == NO_SCALED_ARC, -1, self.problem.latest[-1] - self.problem.time[last, -1])
-        return np.where(time <= latest, cost + end, NO_PATH), (np.minimum(latest, self.latest[last]) << 32) + cost
-
-    def before(self, values: NDArray[np.int64], tail: NDArray[np.int64], head: NDArray[np.int64],
-               arcs: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the labels needed at the tails of arcs, none later than the end of the city's window."""
-        needed = values - arcs
-        time: NDArray[np.int64] = np.minimum(needed >> 32, self.latest[tail])
-        return (time << 32) + (needed & COST)
+        return cost
 
     def first_values(self, limit: int) -> NDArray[np.uint64]:
         """Return the label of each city alone, the largest number where it cannot be the first one."""

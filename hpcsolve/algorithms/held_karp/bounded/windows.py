@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -75,20 +76,40 @@ class TimedOrders:
 
     def finish(self, order: Sequence[int]) -> int | None:
         """Return when the depot is reached again, or None if the order breaks a constraint."""
-        m, now, seen = self.cities, 0, np.zeros(self.cities, bool)
+        m, seen = self.cities, np.zeros(self.cities, bool)
         if self.loads is not None and not self.loads.allow(order):
             return None
-        for place, (tail, head) in enumerate(pairwise([m, *order, m]), 1):
-            if self.time[tail, head] == NO_ARC:
+        for place, city in enumerate(order, 1):
+            if not self.stands[place, city] or (self.before[city] & ~seen).any():
                 return None
-            now = max(int(self.arrivals(tail, head, now)), int(self.earliest[head]))
-            if now > self.latest[head]:
+            seen[city] = True
+        begins = self.schedule([m, *order, m], 0)
+        return None if begins is None else begins[-1]
+
+    def schedule(self, path: Sequence[int], begin: int) -> list[int] | None:
+        """Return when service begins at each city of a path, or None if it has no such leg or misses a window.
+
+        Parameters
+        ----------
+        path
+            Cities. The last one may be the depot, where the time is that of the end.
+        begin
+            When service begins at the first one, or 0 at the depot.
+        """
+        (time, earliest, latest), begins = self._lists, [begin]
+        for tail, head in pairwise(path):
+            takes = time[tail][head]
+            arrival = begin + takes if self.hours is None else int(self.arrivals(tail, head, begin))
+            begin = max(arrival, earliest[head])
+            if takes == NO_ARC or begin > latest[head]:
                 return None
-            if head < m:
-                if not self.stands[place, head] or (self.before[head] & ~seen).any():
-                    return None
-                seen[head] = True
-        return now
+            begins.append(begin)
+        return begins
+
+    @cached_property
+    def _lists(self) -> tuple[list[list[int]], list[int], list[int]]:
+        """Times and windows as lists, whose items Python reads faster than those of arrays."""
+        return self.time.tolist(), self.earliest.tolist(), self.latest.tolist()
 
     def value(self, order: Sequence[int]) -> int | None:
         """Return the sum of the costs of an order's legs, or None if it breaks a constraint."""
