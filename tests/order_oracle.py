@@ -55,9 +55,13 @@ def values_of(tsp: Tsp, question: TourQuestion, tours: NDArray[np.int64]) -> NDA
     costs = np.where(bad[:, None], 0, costs)
     values = _combined(question, costs, heads)
     if question.windows is not None:
-        ends, late = _finish(tsp, question, tours, costs)
+        begins, ends, late = _served_at(tsp, question, tours, costs)
         bad |= late
         values = ends if question.objective == "finish" else values
+        if question.objective == "latency":
+            weights = np.ones(n, np.int64) if question.weights is None else question.weights
+            back = weights[tours[:, 0]] * ends if question.path == "cycle" and n > 1 else 0
+            values = (weights[tours] * begins).sum(axis=1) + back
     values = np.where(bad, MISSING, values)
     if question.objective == "lexicographic" and count:
         dearest = np.where(bad, MISSING, costs.max(axis=1))
@@ -75,19 +79,20 @@ def _combined(question: TourQuestion, costs: NDArray[np.int64], heads: NDArray[n
     return (costs * question.weights if weighted else costs).sum(axis=1)
 
 
-def _finish(tsp: Tsp, question: TourQuestion, tours: NDArray[np.int64], costs: NDArray[np.int64]) -> Any:
+def _served_at(tsp: Tsp, question: TourQuestion, tours: NDArray[np.int64], costs: NDArray[np.int64]) -> Any:
+    """Return when each city of each tour is served, when the tour ends, and whether a window is missed."""
     windows = question.windows
     assert windows is not None
-    time, late = np.zeros(len(tours), np.int64), np.zeros(len(tours), bool)
+    begins, time, late = np.zeros_like(tours), np.zeros(len(tours), np.int64), np.zeros(len(tours), bool)
     for place in range(tsp.n):
         city = tours[:, place]
-        time = np.maximum(time + (costs[:, place - 1] if place else 0), windows.earliest[city])
+        time = begins[:, place] = np.maximum(time + (costs[:, place - 1] if place else 0), windows.earliest[city])
         late |= time > windows.latest[city]
         time = time + windows.service[city]
     if question.path == "cycle" and tsp.n > 1:
         time = time + costs[:, -1]
         late |= time > windows.latest[tours[:, 0]]
-    return time, late
+    return begins, time, late
 
 
 def best_order(tsp: Tsp, question: TourQuestion) -> tuple[int, list[int]] | None:
@@ -111,7 +116,7 @@ def is_best_order(tsp: Tsp, question: TourQuestion, value: int | None, tour: lis
 def random_question(n: int, seed: int, objective: str, constraints: tuple[str, ...] = (), symmetric: bool = False,
                     top: int = 1000) -> tuple[Tsp, TourQuestion]:
     """Return a random instance and question with an objective and constraints out of "before", "position",
-    "not-position", "ends", "open", "forbidden" and, of "sum", "windows"."""
+    "not-position", "ends", "open", "forbidden" and, of "sum" and "latency", "windows"."""
     rng = np.random.default_rng([n, seed, OBJECTIVES.index(objective), len(constraints), symmetric])
     cost = rng.integers(1, top + 1, (n, n))
     tsp = from_costs(np.minimum(cost, cost.T) if symmetric else cost, f"{objective}-{n}-{seed}")

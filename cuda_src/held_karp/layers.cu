@@ -58,6 +58,7 @@ struct time_tables {
   int cities, slots;
   uint32_t limit, step;
   const uint32_t *cost, *time;  // (cities, cities), from row to column
+  NULLABLE const uint32_t *rate;  // (cities): what a unit of the time costs at which service begins there, or null
   const uint32_t *earliest, *latest;
   const int32_t *row;  // of each city, that of step 0
   const uint32_t *bounds;
@@ -143,7 +144,8 @@ DEVICE bool advanced(const place_tables &next, int i, int j, uint32_t &value) {
 DEVICE bool advanced(const time_tables &next, int i, int j, uint64_t &label) {
   const int arc = i * next.cities + j;
   const uint32_t there = (uint32_t)(label >> 32) + next.time[arc], open = next.earliest[j];
-  label = (uint64_t)(there < open ? open : there) << 32 | ((uint32_t)label + next.cost[arc]);
+  const uint32_t begin = there < open ? open : there;
+  label = (uint64_t)begin << 32 | ((uint32_t)label + next.cost[arc] + (next.rate ? next.rate[j] * begin : 0));
   return there <= next.latest[j];
 }
 // Returns what the cities of a set load together, 0 without loads.

@@ -58,14 +58,15 @@ class TourQuestion:
         The first and the last city. None: any city of an open path; a cycle begins at city 0.
     objective
         "sum" of the legs' costs; "latency", the sum of weight * arrival over the cities, where the return to the first
-        city of a cycle counts too; "position", the sum of the legs' costs, which depend on their place; "bottleneck",
-        the dearest leg; "lexicographic", the sum among tours whose dearest leg is least; "finish", the earliest end.
+        city of a cycle counts too, and with windows the begin of the service in place of the arrival; "position", the
+        sum of the legs' costs, which depend on their place; "bottleneck", the dearest leg; "lexicographic", the sum
+        among tours whose dearest leg is least; "finish", the earliest end.
     weights
         int64, or None where all are 1: for "latency" of the cities, shape (n,); for "position" of the legs.
     leg_costs
         For "position", shape (legs, n, n), int64: the costs of each leg in place of the instance's, or None.
     windows
-        For "finish", and for "sum", where neither waiting nor service counts; or None.
+        For "finish", "latency", and "sum", where neither waiting nor service counts; or None.
     precedences
         Pairs (a, b): a comes before b.
     places
@@ -118,6 +119,10 @@ class TourQuestion:
         if self.objective == "latency":
             heads = leg_ends(np.asarray(tour), self.path)[1].tolist()
             weights = [1] * len(heads) if self.weights is None else self.weights[heads].tolist()
+            if self.windows is not None:  # the first city's service may begin late too
+                first = np.asarray(tour)[:1]
+                weights = [*([1] if self.weights is None else self.weights[first].tolist()), *weights]
+                return sum(weight * time for weight, time in zip(weights, self.times(tour, values), strict=True))
             return sum(weight * arrival for weight, arrival in zip(weights, accumulate(values), strict=True))
         if self.objective == "finish":
             assert self.windows is not None

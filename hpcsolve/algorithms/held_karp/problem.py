@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.errors import InputError, ResourceError
-from hpcsolve.problems.questions import TourQuestion, legs
+from hpcsolve.problems.questions import TourQuestion, Windows, legs
 from hpcsolve.problems.rounding import LARGEST_SUM, times
 from hpcsolve.problems.travel_times import TravelTimes
 from hpcsolve.problems.tsp import NO_ARC, Tsp
@@ -130,6 +130,8 @@ class Core:
         """
         question, m, count = self.question, len(self.cities), legs(tsp.n, self.question.path)
         leg = [min(max(k - (not self.before), 0), count - 1) for k in range(m + 1)]
+        if question.windows is not None:  # of "latency" the times count, and not the arcs
+            return np.broadcast_to(self.cost, (m + 1, m + 1, m + 1))
         if question.objective == "latency" and self.weights() is None:  # the cities that an arc delays
             weights = np.ones(tsp.n, np.int64) if question.weights is None else question.weights
             delayed = np.append(weights[[*self.cities, *self.last]], np.zeros(1 - len(self.last), np.int64))
@@ -234,6 +236,9 @@ class OrderProblem:
         Shape (m + 1, m + 1), int64, for "add" with windows: how long each arc takes, with the service of the city that
         it leaves, and from the depot with the time before the departure; `NO_ARC` where there is no arc. Waiting and
         service do not count in `cost`. None: there are no windows, or the costs are times ("finish").
+    rates
+        Shape (m + 1,), int64, with `times`: what each unit of the time adds to the value at which service begins at a
+        city, and an order ends at the depot. None: nothing.
     travel, leave
         For "finish" with travel times by departure: those between the m cities and the depot, and shape (m + 1,): how
         long after the begin of the service a city is left, and when the depot is. Then `cost` is the time from the
@@ -254,6 +259,7 @@ class OrderProblem:
     earliest: NDArray[np.int64] | None = None
     latest: NDArray[np.int64] | None = None
     times: NDArray[np.int64] | None = None
+    rates: NDArray[np.int64] | None = None
     travel: TravelTimes | None = None
     leave: NDArray[np.int64] | None = None
     loads: SetLoads | None = None
@@ -293,6 +299,7 @@ class OrderProblem:
                 time = max(time + takes, int(self.earliest[head]))
                 if time > self.latest[head]:
                     return None
+            value += 0 if self.rates is None else int(self.rates[head]) * time
             value = time if self.combine == "finish" else value
         return 0 if value == FREE else value + self.offset
 
@@ -330,7 +337,7 @@ def order_problem(tsp: Tsp, question: TourQuestion) -> OrderProblem:
         problem = _with_windows(problem)
         if problem.combine == "finish":
             return problem
-    if question.objective == "latency":
+    elif question.objective == "latency":
         problem = replace(problem, weights=core.weights())
     known = np.where(problem.cost == NO_ARC, 0, np.abs(problem.cost))
     dearest = [int(layer.max()) for layer in known] if problem.by_place else [int(known.max())] * (m + 1)
@@ -393,7 +400,20 @@ def _with_windows(problem: OrderProblem) -> OrderProblem:
 
     if own.question.objective != "finish":
         cost = np.broadcast_to(NO_ARC, problem.cost.shape) if late else problem.cost
-        return replace(problem, cost=cost, earliest=earliest, latest=latest, times=timed(own.cost))
+        problem = replace(problem, cost=cost, earliest=earliest, latest=latest, times=timed(own.cost))
+        return _with_rates(problem, windows) if own.question.objective == "latency" else problem
     cost = timed(problem.cost) if problem.by_place else np.broadcast_to(timed(problem.cost[0]), problem.cost.shape)
     return replace(problem, combine="finish", cost=cost, earliest=earliest, latest=latest,
                    leave=None if problem.travel is None else leave, offset=service)
+
+
+def _with_rates(problem: OrderProblem, windows: Windows) -> OrderProblem:
+    """Return the problem whose value is the sum of the weighted times at which service begins, and of the return."""
+    own, weights = problem.core, problem.core.question.weights
+    each = np.ones(len(windows.earliest), np.int64) if weights is None else weights
+    reached = own.last if problem.m else own.after  # a single city is not reached again
+    rates = np.append(each[list(own.cities)], each[list(reached)].sum())
+    nothing = np.where(problem.cost == NO_ARC, NO_ARC, 0)
+    begun = sum(int(each[city] * windows.earliest[city]) for city in own.before)
+    return replace(problem, cost=nothing if problem.by_place else np.broadcast_to(nothing[0], nothing.shape),
+                   rates=rates, offset=begun)

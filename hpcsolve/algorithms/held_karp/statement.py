@@ -77,9 +77,10 @@ class Parameters(Table, frozen=True):
     costs
         For "position": a `.npy` file of shape (legs, n, n) with the costs of each leg, in place of the instance's.
     windows
-        For "finish" and "sum": a CSV table with the columns city, earliest, latest and optionally service. A traveller
-        who arrives before `earliest` waits; service must begin by `latest`. The return to the first city must be by its
-        `latest`. In a "sum" neither waiting nor service counts. They take the place of windows that the instance has.
+        For "finish", "sum" and "latency": a CSV table with the columns city, earliest, latest and optionally service. A
+        traveller who arrives before `earliest` waits; service must begin by `latest`. The return to the first city must
+        be by its `latest`. In a "sum" neither waiting nor service counts; in a "latency" the begin of the service
+        counts as the arrival. They take the place of windows that the instance has.
     travel_times
         For "finish": travel times that depend on the time of departure, such as those of rush hours, in place of the
         costs. A CSV table with the columns time and factor, by which all costs are multiplied, or a `.npy` file of
@@ -187,15 +188,22 @@ class Parameters(Table, frozen=True):
             return ORDERED_CITIES
         return LATTICE_CITIES if kind == "cpu" else MOST_LATTICE_CITIES
 
-    def why_not_bounded(self) -> str:
-        """Return why bounds cannot solve what is asked for, in words, or ""."""
+    def why_not_bounded(self, windows: bool = False) -> str:
+        """Return why bounds cannot solve what is asked for, in words, or "".
+
+        Parameters
+        ----------
+        windows
+            Whether the instance has time windows.
+        """
         if self.layout != "planes":
             return f'layout = "{self.layout}" belongs to the lattice'
         if not self.one_answer():
             return "more than one optimal tour needs all states (count, best, arcs)"
         if self.objective in ("bottleneck", "lexicographic"):
             return f'objective = "{self.objective}" does not add up costs by place'
-        if self.objective == "latency" and len(set(self.weights or ())) > 1:
+        by_time = windows or self.windows is not None  # then the cities have their weights where they are reached
+        if self.objective == "latency" and len(set(self.weights or ())) > 1 and not by_time:
             return "with different weights of the cities the costs depend on which cities are left"
         return ""
 
@@ -275,7 +283,8 @@ class TourStatement(Statement):
             The method cannot solve this kind of problem.
         """
         tsp, own, stops = self.problem, self.parameters, criteria != NO_STOP
-        obstacle = "a batch is solved by tables" if isinstance(tsp, TspBatch) else own.why_not_bounded()
+        obstacle = "a batch is solved by tables" if isinstance(tsp, TspBatch) else own.why_not_bounded(
+            tsp.windows is not None)
         if own.method == "bounded" and obstacle:
             raise InputError(f'held-karp.method: "bounded" cannot do this: {obstacle}; use "auto" or "lattice"')
         if own.method == "auto" and stops and obstacle:
@@ -385,10 +394,10 @@ def _refuse_combinations(tsp: Tsp, parameters: Parameters) -> None:
     """Refuse keys that do not go with the objective or the layout, and an objective without the keys that it needs."""
     objective, windows = parameters.objective, parameters.windows is not None or tsp.windows is not None
     by_hour = parameters.travel_times is not None
-    if tsp.windows is not None and objective not in ("sum", "finish"):
-        raise InputError(f'held-karp.objective: the instance has time windows, which go with "sum" and "finish" alone; '
-                         f'this job has "{objective}"')
-    needs = {"weights": ("latency", "position"), "costs": ("position",), "windows": ("finish", "sum"),
+    if tsp.windows is not None and objective not in ("sum", "finish", "latency"):
+        raise InputError('held-karp.objective: the instance has time windows, which go with "sum", "finish" and '
+                         f'"latency" alone; this job has "{objective}"')
+    needs = {"weights": ("latency", "position"), "costs": ("position",), "windows": ("finish", "sum", "latency"),
              "travel_times": ("finish",)}
     for key, objectives in needs.items():
         if getattr(parameters, key) is not None and objective not in objectives:
@@ -411,13 +420,13 @@ def _refuse_combinations(tsp: Tsp, parameters: Parameters) -> None:
                          "the time; remove arcs")
     wider = {"method": parameters.method == "lattice", "layout": parameters.layout != "planes",
              "count": parameters.count, "best": parameters.best > 1, "arcs": parameters.arcs}
-    alone = {'windows: a "sum" with time windows is': objective == "sum" and windows,
+    alone = {f'windows: a "{objective}" with time windows is': windows and objective != "finish",
              "travel-times: travel times by departure are": by_hour,
              "load: a tour with loads is": parameters.load is not None}
     for what in (what for what, given in alone.items() if given and any(wider.values())):
         keys = " and ".join(key for key, given in wider.items() if given)
         raise InputError(f"held-karp.{what} solved by bounds alone, for one tour; remove {keys}")
-    if parameters.load is not None and (obstacle := parameters.why_not_bounded()):
+    if parameters.load is not None and (obstacle := parameters.why_not_bounded(windows)):
         raise InputError(f"held-karp.load: loads are for bounds alone, but {obstacle}; remove load, or ask otherwise")
     others = {  # what the layout "compact" does not solve
         f'objective = "{objective}"': objective != "sum", "before": parameters.before,

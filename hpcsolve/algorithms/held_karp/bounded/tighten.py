@@ -222,6 +222,9 @@ def no_incumbent(problem: PlaceCosts | TimedOrders) -> Incumbent:
     if isinstance(problem, TimedOrders):  # every city is entered once
         there = problem.time != NO_ARC
         least, most = (np.where(there, problem.cost, 0).min(axis=0), np.where(there, problem.cost, 0).max(axis=0))
+        if problem.rates is not None:
+            least = least + problem.rates * problem.earliest
+            most = most + problem.rates * np.minimum(problem.latest, problem.horizon())
         return Incumbent(1 + int(most.sum()), None, int(least.sum()))
     above = 1 + sum(int(costs[costs != NO_ARC].max(initial=0)) for costs in problem.cost)
     return Incumbent(above, None, min(above, chain_bound(problem)))

@@ -12,6 +12,7 @@ allows, and the latest begin with which a leg is in time (hours.py); sums of leg
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -49,6 +50,9 @@ class TimedOrders:
         Shape (m, m), bool, transitive: before[i, j] where j comes before i.
     stands
         Shape (m + 1, m), bool: whether a city may stand at place 1 to m. Row 0 has no meaning.
+    rates
+        Shape (m + 1,), int64: what each unit of the time costs at which service begins at a city, or an order ends;
+        or None.
     hours
         The legs with travel times by departure, or None.
     loads
@@ -61,6 +65,7 @@ class TimedOrders:
     latest: Times
     before: NDArray[np.bool_]
     stands: NDArray[np.bool_]
+    rates: NDArray[np.int64] | None = None
     hours: Hours | None = None
     loads: SetLoads | None = None
 
@@ -112,9 +117,12 @@ class TimedOrders:
         return self.time.tolist(), self.earliest.tolist(), self.latest.tolist()
 
     def value(self, order: Sequence[int]) -> int | None:
-        """Return the sum of the costs of an order's legs, or None if it breaks a constraint."""
-        legs = pairwise([self.cities, *order, self.cities])
-        return None if self.finish(order) is None else sum(int(self.cost[leg]) for leg in legs)
+        """Return the sum of the costs of an order's legs and times, or None if it breaks a constraint."""
+        whole = [self.cities, *order, self.cities]
+        if self.finish(order) is None or (begins := self.schedule(whole, 0)) is None:
+            return None
+        of_times = 0 if self.rates is None else sum(map(operator.mul, self.rates[whole[1:]].tolist(), begins[1:]))
+        return of_times + sum(int(self.cost[leg]) for leg in pairwise(whole))
 
     def arrivals(self, tail: Any, head: Any, begin: Any) -> Any:
         """Return when legs arrive that begin at these times. All shapes are broadcast; missing legs have no meaning."""
@@ -146,7 +154,8 @@ def timed_orders(problem: OrderProblem) -> TimedOrders:
         stands[1:] = (problem.cost[:m, :, :m] != NO_ARC).any(axis=1)
     times = legs if problem.times is None else np.where(legs == NO_ARC, NO_ARC, problem.times)
     hours = None if problem.travel is None or problem.leave is None else Hours.of(problem.travel, problem.leave)
-    return TimedOrders(times, legs, problem.earliest, problem.latest, before, stands, hours, problem.loads)
+    return TimedOrders(times, legs, problem.earliest, problem.latest, before, stands, problem.rates, hours,
+                       problem.loads)
 
 
 def shortest_times(problem: TimedOrders) -> Times:
