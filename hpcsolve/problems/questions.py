@@ -148,8 +148,8 @@ class TourQuestion:
         ------
         ValueError
             It is not an order of all cities with the right ends; or a leg has no arc or is forbidden, a city stands
-            at a forbidden place or before one that must precede it, a leg is missing that is forced, a window is missed,
-            or the load is below 0 or above the capacity.
+            at a forbidden place or before one that must precede it, a leg is missing that is forced, the load is below
+            0 or above the capacity, or a window is missed.
         """
         order = np.asarray(tour)
         self._check_permutation(tsp, order)

@@ -136,6 +136,17 @@ def test_ties_are_decided_by_labels_that_are_later(device: Device) -> None:
     same_as_all_orders(tsp, replace(question, windows=windows), device, 1)
 
 
+def test_times_of_half_the_range(device: Device) -> None:
+    """A service takes more than 2^30 units of time, in labels of which the time has 31 bits."""
+    tsp, question = a_day(8, 1, 40)
+    assert question.windows is not None
+    service, latest = np.zeros(8, np.int64), np.full(8, 1_200_000_000)
+    service[3] = 1_100_000_000
+    asked = replace(question, windows=replace(question.windows, earliest=np.zeros(8, np.int64), latest=latest,
+                                              service=service))
+    assert same_as_all_orders(tsp, asked, device, 1)
+
+
 @pytest.mark.parametrize(("n", "keys", "cost"), [
     (1, {}, 0), (2, {"path": "open", "start": 0, "end": 1}, 7), (2, {"path": "open", "start": 1, "end": 0}, None)])
 def test_no_city_beside_the_ends(n: int, keys: dict[str, object], cost: int | None) -> None:

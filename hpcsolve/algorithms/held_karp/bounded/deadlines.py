@@ -220,7 +220,7 @@ class DeadlineProver:
         """Ask for orders by the next deadline. Return a proof, or choose the deadline after that and return None."""
         before = self.best.upper
         if self.best.lower >= before:
-            return self._chosen() if self.best.order is not None else self._no_order()
+            return self._chosen(saved) if self.best.order is not None else self._no_order()
         deadline = before - 1 if self.step is None else min(before - 1, self.best.lower + self.step)
         whole = self._search_by(deadline, self.width, saved)
         if self._watch.ended:
@@ -230,7 +230,7 @@ class DeadlineProver:
         if whole:
             self.best.raise_lower(deadline + 1)
             self.step = None if self.step is None else max(1, 2 * self.step)
-        elif self.step is not None or self.best.upper < before:
+        elif deadline < before - 1 or self.best.upper < before:
             self.step = None
         elif self.last.is_held_by(self.width):
             self.width, self.step = self.width * WIDER, 0
@@ -238,9 +238,9 @@ class DeadlineProver:
             return self._ended_early(capped=True)
         return None
 
-    def _chosen(self) -> Proof:
+    def _chosen(self, saved: Saved | None) -> Proof:
         """Return the proof of the best order's end, with the answer by the tie rule if its search drops no state."""
-        whole = self._search_by(self.best.upper, max(self.width, CHOOSING_STATES // self.problem.cities), None)
+        whole = self._search_by(self.best.upper, max(self.width, CHOOSING_STATES // self.problem.cities), saved)
         return self._proven() if whole and not self._watch.ended else self._ended_early()
 
     def _search_by(self, deadline: int, width: int, saved: Saved | None) -> bool:
@@ -268,12 +268,12 @@ class DeadlineProver:
             self.last = search(relaxation, deadline, width, self.budget, self.comm, self.scratch, reached, begun,
                                self.words)
             self.states += self.last.states
-            if self.last.whole(problem.cities) and not self._watch.ended:
+            if self.last.whole(problem.cities):
                 self._offer(Tracer(self.last.layers, relaxation, self.comm), deadline)
         finally:
             relaxation.close()
         whole = self.last.dropped == NO_PATH
-        kept = "all" if whole else f"the best {width} a layer"
+        kept = "ended early" if self._watch.ended else "all" if whole else f"the best {width} a layer"
         self.note(f"by {deadline}: {kept}, {self.last.states} states; {self.best.lower} to {self.best.upper}")
         return whole
 
@@ -292,7 +292,8 @@ class DeadlineProver:
         order = tracer.order()
         if self.problem.finish(order) != least:
             raise AssertionError(f"the order ends at {self.problem.finish(order)}, its state at {least}")
-        self.best.offer((least, order))
+        if least <= self.best.upper:  # of an equal end too, since the last search chooses by the tie rule
+            self.best.upper, self.best.order = least, order
 
     def _goes_on(self, deadline: int, found: Searched) -> bool:
         self._watch.lower = self.best.lower

@@ -80,8 +80,9 @@ class PlaceCosts:
         """Whether every order costs the same in both directions, and may be turned round."""
         m = self.cities
         inner = self.cost[1:m]
+        free = not self.before.any() and self.loads is None
         ends = np.array_equal(self.cost[0, 0], self.cost[m, :, 0])
-        return ends and not self.before.any() and self.loads is None and np.array_equal(inner, inner[::-1].transpose(0, 2, 1))
+        return free and ends and np.array_equal(inner, inner[::-1].transpose(0, 2, 1))
 
     def halved(self) -> PlaceCosts:
         """Return the problem with those orders alone that visit the first of two distant cities before the second.

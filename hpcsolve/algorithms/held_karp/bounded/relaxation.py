@@ -351,6 +351,7 @@ class BoundTables(ABC):
     labels = False
     """Whether the values of states are labels."""
     no_arc = NO_PATH
+    """What `arc_values` has where there is no arc."""
 
     def __init__(self, problem: Orders, devices: Devices, deal: Deal | None = None) -> None:
         self.problem, self.cities, self.devices = problem, problem.cities, devices

@@ -43,10 +43,8 @@ from hpcsolve.checkpoint.store import Part, part
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.rounding import LARGEST_SUM
 
-STATE_BYTES = {1: 12, 2: 20, 4: 36}
-"""64-bit words of a key -> bytes of a state: its key and its value."""
-LABEL_BYTES, LABEL_CANDIDATE_BYTES = 4, 32
-"""What a label takes more, as a state and as a candidate."""
+LABEL_CANDIDATE_BYTES = 32
+"""What a label takes more than another value, as a candidate."""
 CANDIDATE_BYTES = {1: 96, 2: 128, 4: 192}
 """64-bit words of a key -> the most bytes for each candidate while its layer is computed.
 
@@ -77,9 +75,14 @@ class Budget:
     candidates: int
 
 
+def state_bytes(words: int, labels: bool) -> int:
+    """Return the bytes of a state: its key of so many words, and its value or label."""
+    return 8 * words + (8 if labels else 4)
+
+
 def budget_of(nbytes: int, words: int, ranks: int, labels: bool = False) -> Budget:
     """Return the budget for so many bytes on each rank, half for states, or labels, and half for candidates."""
-    half, state = nbytes // 2, STATE_BYTES[words] + LABEL_BYTES * labels
+    half, state = nbytes // 2, state_bytes(words, labels)
     candidate = CANDIDATE_BYTES[words] + LABEL_CANDIDATE_BYTES * labels
     return Budget(max(8, half // state * ranks), max(FEWEST_CANDIDATES, half // candidate))
 

@@ -208,8 +208,8 @@ class Tightener:
         """Return the most reduced cost of an order that beats the incumbent by `margin`. Raises as `level`."""
         limit = self.relaxation.limit_of(self.best.upper - margin)
         if limit is None:
-            raise InputError("the costs are too far apart for bounds of 31 bits: round them to fewer digits, or use "
-                             'method = "lattice"')
+            instead = "" if self.relaxation.labels else ', or use method = "lattice"'
+            raise InputError(f"the costs are too far apart for bounds of 31 bits: round them to fewer digits{instead}")
         return limit
 
     def fix(self) -> int:

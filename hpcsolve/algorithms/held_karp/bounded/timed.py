@@ -173,7 +173,8 @@ class TimedRelaxation:
     completions: Direction
     labels = True
     """Whether the values of states are labels."""
-    no_arc = 1 << 62
+    no_arc = 2**63 - 1
+    """What `arc_values` has where there is no arc: above every label, whose time is below 2^31."""
     returns = True
     """Whether multipliers return to the best ones where they become no better."""
 
