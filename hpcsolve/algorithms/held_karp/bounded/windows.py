@@ -96,7 +96,7 @@ class TimedOrders:
         return None if self.finish(order) is None else sum(int(self.cost[leg]) for leg in legs)
 
     def arrivals(self, tail: Any, head: Any, begin: Any) -> Any:
-        """Return when legs arrive that begin at these times. All shapes are broadcast; missing legs have no meaning."""
+        """Return when legs arrive that begin at these times, of all shapes broadcast, of missing legs anything."""
         return begin + self.time[tail, head] if self.hours is None else self.hours.arrivals(tail, head, begin)
 
     def begins(self, tail: Any, head: Any, by: Any) -> Any:
