@@ -112,9 +112,15 @@ DEVICE const uint64_t *too_late_from(const T &tables, int j, uint32_t time) {
 }
 DEVICE uint32_t cost_of(uint32_t value) { return value; }
 DEVICE uint32_t cost_of(uint64_t label) { return (uint32_t)label; }
-// Returns when one arrives who begins service at city i at this time and goes to j: after a time that is linear between
-// the departures of two tables, rounded down.
-DEVICE uint32_t arrival(const place_tables &next, int i, int j, uint32_t time) {
+// When a city is left, and between which departures that is: `into` after the begin of a time `between` them, in which
+// travel times change linearly from those of one row of arcs to those of another. Nothing where legs take their costs.
+struct departure {
+  int64_t left, into, between;
+  const uint32_t *row, *next_row;
+};
+// Returns the departure of who begins service at city i at this time.
+DEVICE departure departure_from(const place_tables &next, int i, uint32_t time) {
+  if (!next.travel) return {};
   const int64_t left = (int64_t)time + next.leave[i];
   int few = 0, many = next.hours;  // the departures before number `few` are not later, those from `many` on are
   while (few < many) {
@@ -124,24 +130,32 @@ DEVICE uint32_t arrival(const place_tables &next, int i, int j, uint32_t time) {
     else
       many = middle;
   }
-  const size_t arcs = (size_t)next.cities * next.cities, arc = (size_t)i * next.cities + j;
-  const int64_t takes = next.travel[(few ? few - 1 : 0) * arcs + arc];
-  int64_t there = left + takes;
-  if (few > 0 && few < next.hours) {
-    const int64_t begin = next.departures[few - 1], between = next.departures[few] - begin;
-    const int64_t longer = (next.travel[few * arcs + arc] - takes) * (left - begin);
-    there += longer < 0 ? -((between - 1 - longer) / between) : longer / between;
-  }
+  const size_t table = (size_t)next.cities * next.cities;
+  const uint32_t *row = next.travel + (few ? few - 1 : 0) * table + (size_t)i * next.cities;
+  if (few == 0 || few == next.hours) return {left, 0, 1, row, row};
+  const int64_t begin = next.departures[few - 1];
+  return {left, left - begin, next.departures[few] - begin, row, row + table};
+}
+DEVICE departure departure_from(const time_tables &, int, uint64_t) { return {}; }
+// Returns when one arrives at city j, after a travel time that is rounded down.
+DEVICE uint32_t arrival(const departure &from, int j) {
+  const int64_t takes = from.row[j], longer = ((int64_t)from.next_row[j] - takes) * from.into;
+  const int64_t down = longer < 0 ? longer - (from.between - 1) : longer;
+  const int64_t there = from.left + takes + (longer ? down / from.between : 0);
   return there > never ? never : (uint32_t)there;
 }
-// Sets `value` to what it is after the arc from i to j. Returns whether the arc can be taken.
-DEVICE bool advanced(const place_tables &next, int i, int j, uint32_t &value) {
-  const uint32_t there = next.travel ? arrival(next, i, j, value) : value + next.cost[i * next.cities + j];
-  const uint32_t open = next.earliest[j];
+// Sets `value` to what it is after the arc from i to j. Returns whether the arc can be taken. With travel times by
+// departure the costs are the least ones, by which most arcs that are of no use are found.
+DEVICE bool advanced(const place_tables &next, const departure &from, int i, int j, uint32_t &value) {
+  const uint32_t soonest = value + next.cost[i * next.cities + j], open = next.earliest[j];
+  value = soonest < open ? open : soonest;
+  if (!next.travel || value > next.limit) return value <= next.limit;
+  if (value + bounds_from(next, j, value)[0] > next.limit) return false;
+  const uint32_t there = arrival(from, j);
   value = there < open ? open : there;
   return value <= next.limit;
 }
-DEVICE bool advanced(const time_tables &next, int i, int j, uint64_t &label) {
+DEVICE bool advanced(const time_tables &next, const departure &, int i, int j, uint64_t &label) {
   const int arc = i * next.cities + j;
   const uint32_t there = (uint32_t)(label >> 32) + next.time[arc], open = next.earliest[j];
   const uint32_t begin = there < open ? open : there;
@@ -160,11 +174,12 @@ DEVICE int64_t load_of(const int64_t *load, const state_key<W> &set) {
 template <int W, class T, class V, class F>
 DEVICE void for_each_extension(const T &next, const state_key<W> &set, int i, V value, F f) {
   const int64_t load = load_of(next.load, set);
+  const departure from = departure_from(next, i, value);
   UNROLL for (int w = 0; w < W; w++) {
     for (uint64_t left = ~set.word[w] & next.open[i * W + w]; left; left &= left - 1) {
       const int j = 64 * w + lowest(left);
       V there = value;
-      if (!advanced(next, i, j, there)) continue;
+      if (!advanced(next, from, i, j, there)) continue;
       if (next.load && (load + next.load[j] < next.least_load || load + next.load[j] > next.most_load)) continue;
       uint64_t missing = 0;
       UNROLL for (int v = 0; v < W; v++) missing |= next.before[j * W + v] & ~set.word[v];

@@ -54,7 +54,8 @@ def test_travel_times_are_linear_between_and_rounded_down(rows, leave):
     travel = TravelTimes(times, np.array(takes).reshape(-1, 1, 1))
     at = min(max(leave, times[0]), times[-1])
     exact = {Fraction(takes[-1])} | {
-        a + Fraction(int(at - t), int(u - t)) * (b - a) for (t, a), (u, b) in pairwise(zip(times, takes)) if t <= at < u}
+        a + Fraction(int(at - t), int(u - t)) * (b - a)
+        for (t, a), (u, b) in pairwise(zip(times, takes)) if t <= at < u}
     expected = takes[-1] if at == times[-1] else math.floor((exact - {Fraction(takes[-1])} or exact).pop())
     assert travel.takes(0, 0, leave) == expected
     arrivals = [t + travel.takes(0, 0, t) for t in range(70)]
@@ -105,7 +106,7 @@ def test_what_is_no_table_of_factors(text, message):
     (TABLE / 100, [0], "t.npy: a cost has more decimals than the instance's costs (scale 10)"),
     (np.stack([TABLE[0], np.where(TABLE[0] > 5.5, np.inf, TABLE[0])]), [0, 9],
      "t.npy: the arc from city Well to Mill is there at some times of departure alone"),
-    (np.stack([9 * TABLE[0], TABLE[0]]), [7, 8], "t.npy: a later departure arrives earlier from city Inn to Mill: leav"),
+    (np.stack([9 * TABLE[0], TABLE[0]]), [7, 8], "t.npy: a later departure arrives earlier from city Inn to Mill: le"),
 ])
 def test_what_are_no_tables(array, departures, message, tmp_path):
     with pytest.raises(InputError) as error:
@@ -114,7 +115,7 @@ def test_what_are_no_tables(array, departures, message, tmp_path):
 
 
 def test_a_table_of_factors_has_its_own_times():
-    with pytest.raises(InputError, match=r"held-karp.departures: the times of departure of a table of factors stand in"):
+    with pytest.raises(InputError, match=r"held-karp.departures: the times of departure of a table of factors stand"):
         read_travel_times(InputFile("f.csv", b"time,factor\n1,1\n", ""), TSP, [1])
 
 

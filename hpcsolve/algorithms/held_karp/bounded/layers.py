@@ -35,8 +35,8 @@ of this size, and so four times as many, it took 1.6 times as long.
 """
 FEWEST_BITS, MOST_BITS = 10, 13
 """Binary logarithms of the number of buckets. The fewest are for 2^10 ranks."""
-ROOM = 1.3
-"""Room in a bucket, relative to the mean."""
+ROOM, MOST_ROOM = 1.3, 4.0
+"""Room in a bucket, relative to the mean, at first, and the most where the layer before had few sets of many states."""
 
 
 def key_words(cities: int) -> int:
@@ -254,7 +254,7 @@ class Expander:
         self.load = None if loads is None else self.device.upload(loads.change)
         self.loads: dict[str, Argument] = {"load": self.load, "least_load": loads.least if loads else 0,
                                            "most_load": loads.most if loads else 0}
-        self.growth, self.bytes_sent = 4.0, 0
+        self.growth, self.room, self.bytes_sent = 4.0, ROOM, 0
         self.gathered: tuple[Layer | None, dict[str, Argument]] = None, {}
 
     def first(self) -> Layer:
@@ -333,7 +333,7 @@ class Expander:
         largest = max(1, max(self.comm.allgather(states)))
         guess = min(most, int(largest * self.growth))
         bits = min(MOST_BITS, max(FEWEST_BITS, (guess // CANDIDATES_A_BUCKET).bit_length()))
-        capacity = int(ROOM * guess / (1 << bits)) + 16
+        capacity = int(self.room * guess / (1 << bits)) + 16
         tables, given = self._tables(place, place + 1), self._states(layer)
         while True:
             out = self._buckets(bits, 1 << bits, capacity)
@@ -344,6 +344,7 @@ class Expander:
             if fullest <= capacity or count > most:
                 break
             capacity = fullest + fullest // 8
+        self.room = min(MOST_ROOM, max(ROOM, 1.1 * (fullest << bits) / max(1, count)))
         candidates = max(self.comm.allgather(count))
         self.growth = max(1.25, 1.1 * candidates / largest)
         return out if candidates <= most else None

@@ -125,7 +125,7 @@ class TimedOrders:
         return of_times + sum(int(self.cost[leg]) for leg in pairwise(whole))
 
     def arrivals(self, tail: Any, head: Any, begin: Any) -> Any:
-        """Return when legs arrive that begin at these times. All shapes are broadcast; missing legs have no meaning."""
+        """Return when legs arrive that begin at these times, of all shapes broadcast, of missing legs anything."""
         return begin + self.time[tail, head] if self.hours is None else self.hours.arrivals(tail, head, begin)
 
     def begins(self, tail: Any, head: Any, by: Any) -> Any:
