@@ -1,20 +1,22 @@
-"""Files that a job about the order of cities names: time windows, costs that depend on the leg of a tour, and a tour.
+"""Files that a job about the order of cities names: time windows, travel times, costs by the leg of a tour, and a tour.
 
 Windows are a CSV table, with a line for each city: `city,earliest,latest`, optionally `service`. A city is its label or
 name in the instance. An empty `earliest` is 0, an empty `latest` has no limit, an empty or missing `service` is 0.
 Cities without a line may be served at any time. Times are numbers in the unit of the costs, or, where it is known what
 that is, times of day such as 08:00, which count from midnight, and services such as 0:15. Costs by leg are a `.npy`
-array of shape (legs, n, n), in that unit too. A tour is a TSPLIB tour, or a list with a city on each line, by label or
-name.
+array of shape (legs, n, n), in that unit too. Travel times by time of departure are a CSV table `time,factor`, by which
+all costs are multiplied, or a `.npy` array of shape (times, n, n) beside the times of departure. A tour is a TSPLIB
+tour, or a list with a city on each line, by label or name.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, time, timedelta
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -29,7 +31,8 @@ from hpcsolve.problems import rounding
 from hpcsolve.problems.clock import UNITS, clock_seconds, scaled_clock
 from hpcsolve.problems.libraries import is_data_frame
 from hpcsolve.problems.questions import Windows
-from hpcsolve.problems.tsp import Tsp
+from hpcsolve.problems.travel_times import TravelTimes
+from hpcsolve.problems.tsp import NO_ARC, Tsp
 from hpcsolve.wording import shown
 
 _BLANK = re.compile(r"\s*$")
@@ -38,6 +41,10 @@ _NOISE = 2.0**-40
 _LARGEST_FLOAT = 2.0**52
 """Below that floats are rounded by float arithmetic."""
 COLUMNS = ("city", "earliest", "latest", "service")
+MOST_DEPARTURES = 1000
+"""The most times of departure that travel times have: one for each minute of a day's rush hours."""
+LARGEST_FACTOR = 1000
+"""The largest factor of travel times."""
 
 
 def read_windows(file: InputFile, tsp: Tsp, unit: str | None = None) -> Windows:
@@ -145,7 +152,7 @@ def _city(file: InputFile, line: int, tsp: Tsp, cell: str) -> int:
         raise file.error(str(error), line) from None
 
 
-def _scaled(file: InputFile, line: int, cell: str, scale: int, unit: str | None) -> int:
+def _scaled(file: InputFile, line: int | None, cell: str, scale: int, unit: str | None) -> int:
     """Return a time in scaled integers, at least 0 and at most `LARGEST_SUM`."""
     seconds = clock_seconds(cell)
     if seconds is not None:
@@ -183,7 +190,12 @@ def read_leg_costs(file: InputFile, tsp: Tsp, legs: int) -> NDArray[np.int64]:
     if table.shape != (legs, tsp.n, tsp.n):
         what = f"has shape {table.shape}; a tour of this instance has {legs} legs among {tsp.n} cities"
         raise file.error(f"{what}, so it must have shape {(legs, tsp.n, tsp.n)}")
-    costs = rounding.costs_of_table(table, None, file.name, "leg")
+    return _scaled_tables(file, table, tsp, "leg")
+
+
+def _scaled_tables(file: InputFile, table: NDArray[Any], tsp: Tsp, several: str) -> NDArray[np.int64]:
+    """Return tables of costs in the instance's scaled integers. Raises as `read_leg_costs`."""
+    costs = rounding.costs_of_table(table, None, file.name, several)
     values = costs.at(tsp.scale, rounding.largest_cost(tsp.n))
     if values is not None:
         return values
@@ -191,6 +203,127 @@ def read_leg_costs(file: InputFile, tsp: Tsp, legs: int) -> NDArray[np.int64]:
         raise file.error(f"a cost has more decimals than the instance's costs (scale {tsp.scale}); round the costs")
     what = f"a cost is too large: times the instance's scale it may be {rounding.largest_cost(tsp.n)} at most"
     raise file.error(what)
+
+
+def read_travel_times(
+    file: InputFile, tsp: Tsp, departures: Sequence[int | float | str] | None, unit: str | None = None,
+) -> TravelTimes:
+    """Return the travel times of a file, in the instance's scaled integers.
+
+    Parameters
+    ----------
+    departures
+        The times of departure of the tables of a `.npy` file, of which `inf` is a missing arc; the diagonals are
+        ignored. None for a CSV table of factors, by which the costs are multiplied and rounded to the nearest integer,
+        half an integer up.
+    unit
+        As in `read_windows`.
+
+    Raises
+    ------
+    InputError
+        With file, and line or key: the file has neither form, or `departures` do not belong to it; a time, a factor or
+        a travel time is wrong; or a later departure arrives earlier.
+    """
+    if is_npy(file.content):
+        found = _travel_tables(file, tsp, departures, unit)
+    elif departures is not None:
+        raise InputError("held-karp.departures: the times of departure of a table of factors stand in its column time; "
+                         "remove departures, or name a .npy file in travel-times")
+    else:
+        found = _by_factors(file, tsp, unit)
+    if found.too_large():
+        raise file.error("travel times change so much between two times of departure that 62 bits may overflow")
+    if (wrong := found.overtaking()) is not None:
+        k, tail, head = wrong
+        names = tsp.city_names or tsp.labels
+        begins, takes = ([decimal(int(value), tsp.scale) for value in values] for values in (
+            found.departures[k : k + 2], found.tables[k : k + 2, tail, head]))
+        legs = " and ".join(f"at {begin} takes {time}" for begin, time in zip(begins, takes))
+        raise file.error(f"a later departure arrives earlier from city {names[tail]} to {names[head]}: leaving {legs}; "
+                         "travel times may fall by no more than the time between their departures")
+    return found
+
+
+def _travel_tables(file: InputFile, tsp: Tsp, departures: Sequence[int | float | str] | None, unit: str | None
+                   ) -> TravelTimes:
+    """Return the travel times of a `.npy` file, before their check."""
+    if departures is None:
+        raise InputError("held-karp.travel-times: a .npy file has tables alone; give the time of departure of each in "
+                         'departures, such as ["06:00", "08:00"]')
+    key = InputFile("held-karp.departures", b"", "")
+    times = np.array([_scaled(key, None, _cell(value, tsp.scale), tsp.scale, unit) for value in departures], np.int64)
+    table = npy_array(file)
+    if table.shape != (len(times), tsp.n, tsp.n):
+        what = f"has shape {table.shape}; {len(times)} departures among {tsp.n} cities"
+        raise file.error(f"{what} need {(len(times), tsp.n, tsp.n)}")
+    _require_ascending(key, times, [None] * len(times), list(map(str, departures)))
+    tables = _scaled_tables(file, table, tsp, "departure")
+    names = tsp.city_names or tsp.labels
+    for wrong, what in (((tables == NO_ARC) != (tables[0] == NO_ARC), "is there at some times of departure alone"),
+                        (tables < 0, "takes less than 0")):
+        if wrong.any():
+            _, tail, head = np.argwhere(wrong)[0].tolist()
+            raise file.error(f"the arc from city {names[tail]} to {names[head]} {what}")
+    return TravelTimes(times, tables)
+
+
+def _by_factors(file: InputFile, tsp: Tsp, unit: str | None) -> TravelTimes:
+    """Return the costs times the factors of a CSV table, before their check."""
+    file = file.as_text()
+    rows = list(rows_of(file, "a row of a CSV table", _BLANK, ","))
+    if not rows:
+        raise file.error("is empty; the first line must be time,factor")
+    titles = [title.lower() for title in rows[0].cells]
+    if sorted(titles) != ["factor", "time"]:
+        raise file.error(f"the columns are {listed(titles)}; they must be time and factor", rows[0].line)
+    times, factors = list[int](), list[Fraction]()
+    for line, row in rows[1:]:
+        if len(row) != 2:
+            raise file.error(f"{len(row)} cells, but the first line has 2", line)
+        cells = dict(zip(titles, row))
+        times.append(_scaled(file, line, cells["time"], tsp.scale, unit))
+        factors.append(_factor(file, line, cells["factor"]))
+    _require_ascending(file, np.array(times, np.int64), [line for line, _ in rows[1:]],
+                       [row[titles.index("time")] for _, row in rows[1:]])
+    most, known = rounding.largest_cost(tsp.n), tsp.cost != NO_ARC
+    costs = np.where(known, tsp.cost, 0)
+    if (costs < 0).any():
+        raise file.error("a cost of the instance is negative; travel times must be at least 0")
+    if int(costs.max(initial=0)) * max(factors) > most:
+        raise file.error(f"a cost times its factor is too large: times the instance's scale it may be {most} at most")
+    tables = np.stack([_multiplied(costs, factor) for factor in factors])
+    tables[:, ~known] = NO_ARC
+    return TravelTimes(np.array(times, np.int64), tables)
+
+
+def _factor(file: InputFile, line: int, cell: str) -> Fraction:
+    """Return a factor of travel times."""
+    if rounding.is_number(cell):
+        with suppress(ValueError):  # NaN and infinities
+            factor = Fraction(cell)
+            if 0 <= factor <= LARGEST_FACTOR:
+                return factor
+    raise file.error(f"expected a factor from 0 to {LARGEST_FACTOR}, found {shown(cell)}", line)
+
+
+def _multiplied(costs: NDArray[np.int64], factor: Fraction) -> NDArray[np.int64]:
+    """Return costs of at least 0 times a factor, rounded to the nearest integers, halves up."""
+    double = 2 * factor
+    if int(costs.max(initial=0)) * double.numerator + double.denominator < 2**63:
+        return (costs * double.numerator // double.denominator + 1) // 2
+    exact = [int((cost * double + 1) // 2) for cost in costs.reshape(-1).tolist()]
+    return np.array(exact, np.int64).reshape(costs.shape)
+
+
+def _require_ascending(file: InputFile, times: NDArray[np.int64], lines: Sequence[int | None], texts: Sequence[str]
+                       ) -> None:
+    """Check that there are times, not too many of them, each after the one before it."""
+    if not 1 <= len(times) <= MOST_DEPARTURES:
+        raise file.error(f"{len(times)} times of departure; there must be 1 to {MOST_DEPARTURES}")
+    for at in np.flatnonzero(np.diff(times) <= 0).tolist():
+        what = f"{texts[at + 1]} comes after {texts[at]}; times of departure must ascend, each time once"
+        raise file.error(what, lines[at + 1])
 
 
 def read_order(file: InputFile, tsp: Tsp) -> NDArray[np.int64]:

@@ -13,7 +13,7 @@ from hpcsolve.algorithms.base import WITHOUT_WORK, Outcome, Plan, Report
 from hpcsolve.algorithms.held_karp.bounded.layers import FILE as LAYER_FILE
 from hpcsolve.algorithms.held_karp.bounded.layers import key_words
 from hpcsolve.algorithms.held_karp.bounded.relaxation import NO_PATH
-from hpcsolve.algorithms.held_karp.bounded.search import STATE_BYTES, budget_of
+from hpcsolve.algorithms.held_karp.bounded.search import budget_of, state_bytes
 from hpcsolve.algorithms.held_karp.orders import run as orders
 from hpcsolve.algorithms.held_karp.orders.states import encode
 from hpcsolve.algorithms.held_karp.orders.table import CHUNK, Slices
@@ -91,7 +91,7 @@ def run(stated: TourStatement, by_states: bool, device: Device, comm: Comm, repo
         budget = budget_of(int(SHARE * min(comm.allgather(free))), words, comm.size)
         found = ByStates(asked, device, comm, budget, report)
         points, last = found.run(), found.last
-        tables = {"layers": layers_table(comm, last.kept, STATE_BYTES[words], last.seconds, last.bytes_sent,
+        tables = {"layers": layers_table(comm, last.kept, state_bytes(words, labels=False), last.seconds, last.bytes_sent,
                                          cities=np.arange(1, len(last.kept) + 1, dtype=np.int32))}
         rank = {"operations": found.states, "bytes_sent": sum(last.bytes_sent),
                 "stored_bytes": sum(layer.nbytes for layer in last.layers)}

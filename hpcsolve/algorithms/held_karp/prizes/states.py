@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from hpcsolve.algorithms.base import Report
 from hpcsolve.algorithms.held_karp.bounded import layers
 from hpcsolve.algorithms.held_karp.bounded.layers import Expander, Keys, Layer, Scratch, key_words, last_cities
-from hpcsolve.algorithms.held_karp.bounded.relaxation import NO_PATH, Slots, with_memory
-from hpcsolve.algorithms.held_karp.bounded.search import Budget, Tracer, smallest
+from hpcsolve.algorithms.held_karp.bounded.relaxation import NO_PATH, Completion, Slots, with_memory
+from hpcsolve.algorithms.held_karp.bounded.search import Budget, Tracer, keys_before, smallest
 from hpcsolve.algorithms.held_karp.bounded.windows import NEVER, shortest_times, timed_orders
 from hpcsolve.algorithms.held_karp.prizes.curve import Curve, Pair, Selection
 from hpcsolve.device.base import Argument, Buffer, Device
@@ -62,7 +62,7 @@ def goals(curve: Curve, limit: int) -> tuple[NDArray[np.int64], NDArray[np.int64
 class WayBack:
     """The shortest way back to the depot as the bound of each state, as layers have `Bounds`."""
 
-    labels, no_arc = False, NO_PATH
+    labels = False
 
     def __init__(self, asked: Selection, device: Device) -> None:
         self.problem, self.device, self.limit = timed_orders(asked.problem), device, latest_end(asked)
@@ -79,27 +79,28 @@ class WayBack:
         """Return which arcs there are."""
         return (self.time[:-1, :-1] < NO_PATH)[None]
 
-    def arc_values(self) -> list[NDArray[np.int64]]:
-        """Return the times of arcs, the same at each place."""
-        m = self.problem.cities
-        return list(np.broadcast_to(self.time[:m, :m], (m + 1, m, m)))
+    def completion(self) -> Completion:
+        """Return when an order ends, as `Bounds` has it."""
+        schedule, depot = self.problem.schedule, self.problem.cities
 
-    def ended(self, values: NDArray[Any], last: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
+        def ended(value: int, path: Sequence[int]) -> int:
+            begins = schedule([*path, depot], value)
+            return NO_PATH if begins is None else begins[-1]
+
+        return ended
+
+    def ended(self, values: NDArray[np.int64], last: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return when the orders end that have these last states, and by when these must have been reached for that."""
         back = self.time[:-1, -1][last]
         ends = np.maximum(values + back, self.problem.earliest[-1])
-        return ends, self.within(ends - back, last)
-
-    def within(self, needed: NDArray[np.int64], city: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the times needed, none later than the end of the city's window."""
-        return np.minimum(needed, self.problem.latest[city])
+        return ends, np.minimum(ends - back, self.problem.latest[last])
 
     def first_values(self, limit: int) -> NDArray[np.uint32]:
         """Return the value of the state with each city alone, the largest number where it is too late."""
         there = np.maximum(self.time[-1, :-1], self.problem.earliest[:-1])
         return np.where(there <= self.latest, there, 2**32 - 1).astype(np.uint32)
 
-    def layer_tables(self) -> dict[str, NDArray[np.uint32]]:
+    def layer_tables(self) -> dict[str, NDArray[Any]]:
         """Return no tables beside those on the device."""
         return {}
 
@@ -109,7 +110,7 @@ class WayBack:
 
     def tables_of(self, place: int, bounds_place: int) -> dict[str, Argument]:
         """Return times, windows and bounds, the same at each place."""
-        return {**self.buffers}
+        return {**self.buffers, "hours": 0, "departures": None, "travel": None, "leave": None}
 
     def close(self) -> None:
         """Free the memory on the device."""
@@ -336,5 +337,22 @@ class ByStates:
             chosen = last == last.min()
             order.insert(0, int(last.min()))
             if place > 1:
-                keys, needed = tracer.before(keys[chosen], needed[chosen], place)
+                keys, needed = self._before(tracer, keys[chosen], needed[chosen], place)
         return order
+
+    def _before(self, tracer: Tracer, keys: Keys, needed: NDArray[np.int64], place: int
+                ) -> tuple[Keys, NDArray[np.int64]]:
+        """Return the states of one city less that lead to some in time, and by when they must be reached. Collective.
+
+        Parameters
+        ----------
+        keys
+            Of states with the same last city.
+        """
+        state, wanted = keys_before(keys, self.bounds.problem.cities)
+        last = last_cities(wanted)
+        by = np.minimum(needed[state] - self.bounds.time[last, last_cities(keys)[0]], self.bounds.problem.latest[last])
+        layer = self.last.layers[place - 2]
+        rows, number = tracer.found(layer, wanted)
+        hits = np.concatenate(self.comm.allgather(number[layer.values[rows] <= by[number]]))
+        return wanted[hits], by[hits]
