@@ -48,6 +48,7 @@ PROBLEMS: Mapping[str, tuple[Callable[[], Any], str, dict[str, Any]]] = {
     "windows": (lambda: uniform_tsp(11), "held-karp", {
         "objective": "finish", "time_unit": "second", "windows": {
             1: ("6:00", "9:00"), 4: ("7:10", "7:20", "0:05"), 7: ("6:30", None, 30), 9: (None, "8:00")}}),
+    "prizes": (lambda: uniform_tsp(9), "held-karp", {"objective": "prize", "prizes": [0, 3, 0, 5, 2, 4, 1, 9, 1]}),
     "infeasible": (lambda: [[0, 1, np.inf], [1, 0, np.inf], [np.inf, 1, 0]], "held-karp", {}),
     "ants": (lambda: uniform_tsp(30), "ant-colony",
              {"colonies": 3, "bound": False, "optimum": 100, "stop": {"iterations": 8}}),

@@ -15,8 +15,9 @@ from hpcsolve.errors import EnvironmentFault, InputError
 from tests.analysis.results import BATCH_COSTS, FRIENDS, PROBLEMS, changed, hostile
 
 DRAWN = {  # function -> the results that it draws
-    plot.plot_tour: {"tour", "path", "paths", "windows", "ants", "population"},
+    plot.plot_tour: {"tour", "path", "paths", "windows", "prizes", "ants", "population"},
     plot.plot_schedule: {"windows"},
+    plot.plot_prizes: {"prizes"},
     plot.plot_batch: {"batch"},
     plot.plot_tree: {"tree", "best tree", "exact tree", "tree of names"},
     plot.plot_distances: {"distances", "distances of names", "nearest"},
@@ -26,12 +27,13 @@ DRAWN = {  # function -> the results that it draws
     plot.plot_reductions: {"reductions", "reductions of names"},
     plot.plot_convergence: {"ants", "population", "best tree", "exact tree"},
     plot.plot_colonies: {"ants"},
-    plot.plot_layers: {"tour", "paths", "windows", "exact tree"},
+    plot.plot_layers: {"tour", "paths", "windows", "prizes", "exact tree"},
     plot.plot_ranks: set(PROBLEMS),
 }
 OWN = {
     "batch": "plot_batch",
     "tour": "plot_tour", "path": "plot_tour", "paths": "plot_tour", "windows": "plot_tour",
+    "prizes": "plot_tour",
     "ants": "plot_tour", "population": "plot_tour",
     "tree": "plot_tree",
     "best tree": "plot_tree", "exact tree": "plot_tree", "tree of names": "plot_tree",

@@ -22,6 +22,8 @@ RANDOM = '{ generate = "random-graph", n = 60, degree = 5, seed = 3, parts = 2, 
 GRID = '{ generate = "grid-graph", rows = 9, columns = 11 }'
 JOBS = {
     "tour": ("held-karp", '{ generate = "random-matrix", n = 9, seed = 5 }', ""),
+    "prizes": ("held-karp", '{ generate = "random-matrix", n = 9, seed = 5 }',
+               'objective = "prize"\nprizes = [0, 3, 0, 5, 2, 4, 1, 9, 1]'),
     "ants": ("ant-colony", '{ generate = "clustered-tsp", n = 70, seed = 3 }',
              "ants = 5\ncolonies = 2\n[stop]\niterations = 6"),
     "population": ("edge-assembly", '{ generate = "clustered-tsp", n = 70, seed = 3 }', "population = 5"),
@@ -39,7 +41,8 @@ JOBS = {
 }
 SLOW = {"tree": pytest.mark.slow, "reductions": pytest.mark.slow}
 CHECKED = {  # what verify says of each before it is altered
-    "tour": "every city once", "ants": "the multipliers prove the lower bound",
+    "tour": "every city once", "prizes": "no city twice, the prizes added up",
+    "ants": "the multipliers prove the lower bound",
     "population": "the multipliers prove the lower bound",
     "tree": "the prices prove the lower bound", "matrix": "every row of the matrix",
     "queries": "every path added up, every distance and path", "rows": "in every row", "tied rows": "in every row",
@@ -180,6 +183,15 @@ WRONG = {  # the same for answers that fail their check, with exit code 1
         "labels": (edit("instance/label", 0, 10), "/instance/label"),
         "scale": (put("instance/scale", 2), "scale"),
         "huge cost": (put("solution/cost", np.uint64(2**64 - 1)), ""),
+    },
+    "prizes": {
+        "the prize": (edit("solution/prize", (), more), "the prizes of the tour add up to"),
+        "twice": (edit("solution/tour", 2, 0), "is visited 2 times"),
+        "begins elsewhere": (edit("solution/tour", ANY, lambda cities: np.roll(cities, 1)), "the tour starts at"),
+        "a cheaper point": (edit("solution/curve_costs", 3, lambda cost: cost - 1), "of the curve has cost and prize"),
+        "a richer point": (edit("solution/curve_prizes", 3, more), "the curve has"),
+        "no last tour": (edit("solution/curve_tours", -1, 0), "the last of which is the tour"),
+        "offsets": (edit("solution/curve_offset", 1, 0), "the curve has not one tour for each prize"),
     },
     "ants": {
         "the bound": (edit("solution/lower_bound", (), more), "the multipliers prove"),

@@ -25,6 +25,7 @@ mpi_library = pytest.importorskip("hpcsolve.parallel.mpi", reason="no mpi4py (ex
 
 PLACES = np.random.default_rng(7).random((11, 2))
 SOURCES = [1, 99, 50, 2, 11, 98]
+PRIZES = f'objective = "prize"\nprizes = {[7 * city % 11 for city in range(13)]}'
 TIES = '{ generate = "power-law-steiner", n = 150, edges = 450, terminals = 25, low = 0, high = 4 }'
 """A graph with many paths of equal length, and edges of weight 0."""
 MERGED = {"n": 120, "edges": 300, "terminals": 40, "low": 0, "high": 3}
@@ -114,6 +115,9 @@ CASES = {
     "all equal": TOUR._replace(instance='"equal.npy"', said=f"cost:   {7 * 15}, "),
     "open": TOUR._replace(instance='{ generate = "clustered-tsp", n = 19, seed = 3 }',
                           table='path = "open"\nstart = 4', runs=runs(1, 3)),
+    "prizes": TOUR._replace(instance='{ generate = "uniform-tsp", n = 13 }', runs=runs(1, 2, 3), table=PRIZES),
+    "prizes by bounds": TOUR._replace(instance='{ generate = "uniform-tsp", n = 13 }',
+                                      table=f'budget = 900\nmethod = "bounded"\n{PRIZES}'),
     "tiny": TOUR._replace(instance='{ generate = "uniform-tsp", n = 3 }', runs=runs(1, 4)),
     "rounded": TOUR._replace(instance='"flat.csv"', runs=runs(1, 2), check=check_rounded),
     "ants": ANTS, "ant-system": ANTS._replace(table='variant = "ant-system"\n' + ANTS.table, runs=runs(1, 3)),

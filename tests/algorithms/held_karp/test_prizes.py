@@ -19,10 +19,13 @@ from hpcsolve.algorithms.held_karp.prizes.curve import selection
 from hpcsolve.algorithms.held_karp.prizes.states import ByStates
 from hpcsolve.algorithms.held_karp.prizes.table import ByTable
 from hpcsolve.device.base import Device
+from hpcsolve.device.host import HostDevice
+from hpcsolve.errors import ResourceError
 from hpcsolve.parallel.comm import Comm, SerialComm
-from hpcsolve.problems.questions import TourQuestion
+from hpcsolve.problems.questions import TourQuestion, Windows
 from hpcsolve.problems.tsp import NO_ARC, Tsp, from_costs
 from tests.order_oracle import around_a_tour, random_question
+from tests.thread_comm import on_ranks
 
 COUNT = int(os.environ.get("HPCSOLVE_ORDERS", "0"))
 """Instances of the long form."""
@@ -138,6 +141,43 @@ def equal_to_all_tours(n: int, seed: int, device: Device, words: int | None) -> 
 def test_curves_and_budgets_equal_all_tours(words: int | None, device: Device) -> None:
     points = [equal_to_all_tours(3 + seed % 5, seed, device, words) for seed in range(18)]
     assert max(points) > 5
+
+
+@pytest.mark.parametrize("words", [2, None])
+@pytest.mark.parametrize("budget", [None, 60])
+def test_any_number_of_ranks_finds_the_same(words: int | None, budget: int | None) -> None:
+    tsp, question = around_a_tour(10, 4)
+    question = replace(question, objective="prize", prizes=np.arange(10) % 4, budget=budget)
+
+    def rank(comm: Comm) -> Answer:
+        with HostDevice(threads=1) as device:
+            return answer_of(tsp, question, device, words, comm)
+
+    alone = rank(SerialComm())
+    assert len(alone) > (budget is None)
+    for ranks in (2, 3):
+        assert on_ranks(ranks, rank) == [alone] * ranks
+
+
+@pytest.mark.parametrize("words", WORDS)
+def test_the_ends_alone(words: int | None, device: Device) -> None:
+    """Ends that no leg joins are no tour; a first city that closes before it opens leaves none."""
+    cost = np.array([[NO_ARC, NO_ARC, 1], [1, NO_ARC, 1], [NO_ARC, 2, NO_ARC]])
+    ends = TourQuestion("open", 0, 1, "prize", prizes=np.array([1, 2, 0]))
+    assert answer_of(from_costs(cost, "t"), ends, device, words) == [(3, 3, [0, 2, 1])]
+    assert answer_of(from_costs(cost, "t"), replace(ends, budget=2), device, words) == []
+    closed = Windows(np.array([5, 0, 0]), np.array([4, 9, 9]), np.zeros(3, np.int64))
+    cycle = TourQuestion(objective="prize", prizes=np.array([1, 2, 0]), windows=closed)
+    assert answer_of(from_costs(cost, "t"), cycle, device, words) == []
+
+
+def test_too_many_states_are_an_error(device: Device) -> None:
+    rng = np.random.default_rng(1)
+    asked = selection(from_costs(rng.integers(1, 99, (14, 14)), "t"),
+                      TourQuestion(objective="prize", prizes=rng.integers(1, 99, 14)))
+    for budget in (Budget(10**6, 3000), Budget(5000, 10**6)):
+        with pytest.raises(ResourceError, match="stops do not fit in the memory"):
+            ByStates(asked, device, SerialComm(), budget, silent).run()
 
 
 @pytest.mark.timeout(0)
