@@ -1,9 +1,9 @@
-"""The earliest end of a tour with time windows: is there an order that returns by this deadline, or by that one?
+"""The earliest end of a tour with time windows, found by trying deadlines.
 
-A deadline makes all windows narrower (windows.py), so that few orders are left that could keep to it. So the proof asks
-for deadlines from below, later and later ones, until an order is found; the states that remain contain the best order.
-Where a deadline leaves too many states for a search of the present width, it asks for orders that return before the
-best one so far, and goes on with wider searches.
+A deadline makes all windows narrower (windows.py), so that few orders are left that could keep to it. The proof tries
+later and later deadlines, from the lower bound on, until an order is found; the states that remain contain the best
+order. Where a search at the present width drops states, the next one looks for an order that ends before the best one
+so far. Then the width grows.
 
 The bounds are those of sums (bounds.cu), backwards in time: bound(place, city, memory) is how long before the deadline
 the traveller must have begun service there, since a relaxed order that forgets cities returns too late otherwise. Where
@@ -58,9 +58,9 @@ FIRST_WIDTH = 1000
 WIDER = 8
 """Factor from the width of one search to that of the next."""
 CHOOSING_STATES = 400_000
-"""About the most states of the search among the orders that all end at the proven time.
+"""About the most states of the search for the first order by the tie rule, of those that end at the proven time.
 
-Where a last window decides that time, nearly all orders end then, and no memory holds their states.
+Where the last window to open decides that time, nearly all orders end then, and no memory holds their states.
 """
 
 
@@ -70,8 +70,8 @@ def slots_for(cities: int) -> int:
     return next(fitting, FEWEST_SLOTS)
 
 
-class Departures(BoundTables):
-    """The latest departures with which a relaxed order still returns by the deadline, counted back from it."""
+class DeadlineBounds(BoundTables):
+    """How long before the deadline service must begin, so that a relaxed order still returns by then."""
 
     def __init__(self, problem: TimedOrders, shortest: Times, devices: Devices, deal: Deal) -> None:
         super().__init__(problem, devices, deal)
@@ -153,10 +153,9 @@ class DeadlineProver:
     width
         Of the present searches.
     step
-        How much later than the lower bound the present deadline is. None: it is just before the end of the best order.
+        How far the next deadline is above the lower bound. None: it is just below the best end so far.
     best
-        The best order and its end, without one a time after that of all orders, and the earliest end that is not
-        excluded.
+        The best order with its end (without an order a time after every possible end), and the proven lower bound.
     last, states
         The last search, and the states of all searches.
     """
@@ -242,7 +241,7 @@ class DeadlineProver:
         problem = tightened(self.problem, deadline, self.shortest)
         if problem is None:
             return True
-        relaxation = Departures(problem, self.shortest, self.devices, self.deal)
+        relaxation = DeadlineBounds(problem, self.shortest, self.devices, self.deal)
         try:
             relaxation.remember(make_slots(problem, *self._memories(problem)))
             if not relaxation.solve():
@@ -271,7 +270,7 @@ class DeadlineProver:
         return whole
 
     def _memories(self, problem: TimedOrders) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
-        """Return wishes, colours and the number of slots: near cities are remembered that may come before or after."""
+        """Return wishes, colours and the number of slots. A city remembers near cities whose order with it is open."""
         m, count = problem.cities, slots_for(problem.cities)
         wishes = wishes_for(self.shortest[:m, :m] + self.shortest[:m, :m].T)
         wishes[problem.before | problem.before.T] = 0

@@ -309,13 +309,16 @@ class Bounds(Protocol):
         """
 
     def first_values(self, limit: int) -> NDArray[np.unsignedinteger]:
-        """Return the value of the state with each city alone, the largest number where its bound exceeds the limit."""
+        """Return the value of the state with each city alone, the largest number where it is on no order in the limit.
+
+        Not all of these states must be found.
+        """
 
     def layer_tables(self) -> dict[str, NDArray[Any]]:
         """Return the tables that layers need beside those on the device."""
 
     def due_times(self) -> NDArray[np.int64] | None:
-        """Return when each city must be left at the latest to reach each other one in time, or None without windows."""
+        """Return by when service must begin at each city to reach each other one in time, or None without windows."""
 
     def tables_of(self, place: int, bounds_place: int) -> dict[str, Argument]:
         """Return what the kernels of layers need of a place beside memories: costs, windows, and bounds of one."""
