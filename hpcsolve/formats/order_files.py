@@ -2,10 +2,10 @@
 
 Windows are a CSV table, with a line for each city: `city,earliest,latest`, optionally `service`. A city is its label or
 name in the instance. An empty `earliest` is 0, an empty `latest` has no limit, an empty or missing `service` is 0.
-Cities without a line may be served at any time. Times are numbers in the unit of the costs, or, where it is known what
-that is, times of day such as 08:00, which count from midnight, and services such as 0:15. Costs by leg are a `.npy`
-array of shape (legs, n, n), in that unit too. A tour is a TSPLIB tour, or a list with a city on each line, by label or
-name.
+Cities without a line may be served at any time. Times are numbers in the unit of the costs, between semicolons or tabs
+perhaps with a decimal comma (`tables.with_points`), or, where it is known what that is, times of day such as 08:00,
+which count from midnight, and services such as 0:15. Costs by leg are a `.npy` array of shape (legs, n, n), in that
+unit too. A tour is a TSPLIB tour, or a list with a city on each line, by label or name.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from hpcsolve.errors import InputError
 from hpcsolve.formats.files import InputFile
 from hpcsolve.formats.npy import is_npy, npy_array
-from hpcsolve.formats.tables import csv_line, decimal, listed, rows_of, shortest
+from hpcsolve.formats.tables import csv_line, decimal, listed, rows_of, shortest, with_points
 from hpcsolve.formats.tsplib import read_tour_text
 from hpcsolve.problems import rounding
 from hpcsolve.problems.clock import UNITS, clock_seconds, scaled_clock
@@ -55,7 +55,7 @@ def read_windows(file: InputFile, tsp: Tsp, unit: str | None = None) -> Windows:
         costs' decimals, or a window ends before it begins.
     """
     file = file.as_text()
-    rows = list(rows_of(file, "a row of a CSV table", _BLANK, ","))
+    rows, delimiter = rows_of(file, "a row of a CSV table", _BLANK, ",")
     if not rows:
         raise file.error("is empty; the first line must be city,earliest,latest")
     titles = [title.lower() for title in rows[0].cells]
@@ -67,6 +67,8 @@ def read_windows(file: InputFile, tsp: Tsp, unit: str | None = None) -> Windows:
     for line, row in rows[1:]:
         if len(row) != len(titles):
             raise file.error(f"{len(row)} cells, but the first line has {len(titles)}", line)
+    numbers = [at for at, title in enumerate(titles) if title != "city"]
+    for line, row in with_points(file, rows[1:], delimiter, numbers):
         cells = dict(zip(titles, row))
         city = _city(file, line, tsp, cells["city"])
         file.note_once(seen, city, f"city {cells['city']}", line)
