@@ -31,6 +31,7 @@ STANDARD_INPUT = "<stdin>"
 
 _CONTROL = bytes(code for code in range(32) if code not in b"\t\n\v\f\r")
 _WORD = re.compile(r"[^ \t\n\v\f\r]+")
+_SUFFIXES = re.compile(r"(?<=.)(\.[a-z][a-z0-9]*)?(\.(gz|xz))?$", re.IGNORECASE)
 _EXCEL = re.compile(rb'"?sep=[,;|\t]?"?[,;\t]*(?=\n)', re.IGNORECASE)
 """The line with which Excel is told what separates the cells of a table."""
 
@@ -55,8 +56,8 @@ class InputFile:
 
     @property
     def stem(self) -> str:
-        """The file's name up to its first dot, empty for standard input."""
-        return "" if self.name == STANDARD_INPUT else PurePath(self.name).name.split(".")[0]
+        """The file's name without its suffix (`stem_of`), empty for standard input."""
+        return "" if self.name == STANDARD_INPUT else stem_of(self.name)
 
     @property
     def suffix(self) -> str:
@@ -142,6 +143,14 @@ class InputFile:
         except (ValueError, RecursionError) as problem:  # NaN, thousands of digits, thousands of brackets
             what = "it is nested too deep" if isinstance(problem, RecursionError) else str(problem).split(";")[0]
             raise self.error(f"is not JSON that can be read: {what}", self.first_line) from None
+
+
+def stem_of(path: str) -> str:
+    """Return the name of a file without its suffix and that of a compressor: `n20w100.003` for `n20w100.003.txt.gz`.
+
+    A number behind a dot is no suffix, since such files differ in it alone.
+    """
+    return _SUFFIXES.sub("", PurePath(path).name, count=1)
 
 
 def open_file(path: str) -> InputFile:

@@ -190,7 +190,7 @@ CALLS = {  # what is called in Python -> part of the message
     "no list of sources": (lambda: solve_roads(sources=1), "got integer; a list has brackets: [1]; meaning: Where pat"),
     "no list of terminals": (
         lambda: package.solve("roads.gr", "steiner-kmb", terminals=3), "terminals=3: give a list, as in terminals=[3]"),
-    "points": (lambda: package.solve([(0, 0), (1, 1), (2, 0)], "held-karp"), "scipy.spatial.distance.cdist(points, po"),
+    "points": (lambda: package.solve([(0, 0, 0)] * 4, "held-karp"), "scipy.spatial.distance.cdist(points, po"),
     "no problem": (lambda: package.solve(None, "held-karp"), "NoneType is no problem; give costs from row to column, "),
     "a graph for tours": (lambda: package.solve(streets(), "held-karp"), "take networkx.to_numpy_array(graph, nonedge"),
     "an output that is no name": (lambda: package.solve(SQUARE, output=5), "output: expected a path (text or os"),

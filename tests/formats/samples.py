@@ -150,6 +150,10 @@ def _tsp_samples() -> list[Sample]:
                          "9\tRing 1\t16.37\t-48.21\n",
         "orte.csv": "name;lat;lon\nWien;48,21;16,37\nGraz;47;15,44\nLinz;48,31;14,29\n",
     }
+    places_of_json = {"Inn": [16.4, 48.2], "Mill": [16, 48, 9], "Well": [15, 47.5]}
+    features = [f'{{"type": "Feature", "properties": {{"name": "{name}"}},\n"geometry": {{"type": "Point", '
+                f'"coordinates": {place}}}}}' for name, place in places_of_json.items()]
+    points = f'{{"type": "FeatureCollection", "features": [\n{", ".join(features)}\n]}}\n'
     arrays = {
         "integers.npy": np.arange(16).reshape(4, 4),
         "floats.npy": np.arange(16).reshape(4, 4).T / 4,
@@ -160,6 +164,8 @@ def _tsp_samples() -> list[Sample]:
         *(Sample("text matrix", file, text.encode(), read) for file, text in tables.items()),
         *(Sample("tsptw", file, text.encode(), read) for file, text in windows.items()),
         *(Sample("places", file, text.encode(), read) for file, text in places.items()),
+        Sample("table answer", "t.json", b'{"code": "Ok",\n"durations": [[0, 1.5, 2], [3, 0, null], [5, 6, 0]]}', read),
+        Sample("geojson points", "points.geojson", points.encode(), read),
         *(Sample("npy", file, _saved(array), read) for file, array in arrays.items()),
         Sample("tour", "t.tour", tour.encode(), read_tour),
     ]
