@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.problems.questions import TourQuestion, Windows, legs
+from hpcsolve.problems.questions import Loads, TourQuestion, Windows, legs
 from hpcsolve.problems.tsp import NO_ARC, Tsp, from_costs
 
 OBJECTIVES = ("sum", "latency", "position", "bottleneck", "lexicographic", "finish")
@@ -49,12 +49,19 @@ def values_of(tsp: Tsp, question: TourQuestion, tours: NDArray[np.int64]) -> NDA
         bad |= place[:, a] > place[:, b]
     if question.places is not None:
         bad |= ~question.places[tours, np.arange(n)].all(axis=1)
+    if question.loads is not None:
+        carried = question.loads.change[tours].cumsum(axis=1)
+        bad |= (carried.min(axis=1) < 0) | (carried.max(axis=1) > question.loads.capacity)
     costs = np.where(bad[:, None], 0, costs)
     values = _combined(question, costs, heads)
     if question.windows is not None:
-        ends, late = _finish(tsp, question, tours, costs)
+        begins, ends, late = _served_at(tsp, question, tours, costs)
         bad |= late
         values = ends if question.objective == "finish" else values
+        if question.objective == "latency":
+            weights = np.ones(n, np.int64) if question.weights is None else question.weights
+            back = weights[tours[:, 0]] * ends if question.path == "cycle" and n > 1 else 0
+            values = (weights[tours] * begins).sum(axis=1) + back
     values = np.where(bad, MISSING, values)
     if question.objective == "lexicographic" and count:
         dearest = np.where(bad, MISSING, costs.max(axis=1))
@@ -72,19 +79,20 @@ def _combined(question: TourQuestion, costs: NDArray[np.int64], heads: NDArray[n
     return (costs * question.weights if weighted else costs).sum(axis=1)
 
 
-def _finish(tsp: Tsp, question: TourQuestion, tours: NDArray[np.int64], costs: NDArray[np.int64]) -> Any:
+def _served_at(tsp: Tsp, question: TourQuestion, tours: NDArray[np.int64], costs: NDArray[np.int64]) -> Any:
+    """Return when each city of each tour is served, when the tour ends, and whether a window is missed."""
     windows = question.windows
     assert windows is not None
-    time, late = np.zeros(len(tours), np.int64), np.zeros(len(tours), bool)
+    begins, time, late = np.zeros_like(tours), np.zeros(len(tours), np.int64), np.zeros(len(tours), bool)
     for place in range(tsp.n):
         city = tours[:, place]
-        time = np.maximum(time + (costs[:, place - 1] if place else 0), windows.earliest[city])
+        time = begins[:, place] = np.maximum(time + (costs[:, place - 1] if place else 0), windows.earliest[city])
         late |= time > windows.latest[city]
         time = time + windows.service[city]
     if question.path == "cycle" and tsp.n > 1:
         time = time + costs[:, -1]
         late |= time > windows.latest[tours[:, 0]]
-    return time, late
+    return begins, time, late
 
 
 def best_order(tsp: Tsp, question: TourQuestion) -> tuple[int, list[int]] | None:
@@ -108,7 +116,7 @@ def is_best_order(tsp: Tsp, question: TourQuestion, value: int | None, tour: lis
 def random_question(n: int, seed: int, objective: str, constraints: tuple[str, ...] = (), symmetric: bool = False,
                     top: int = 1000) -> tuple[Tsp, TourQuestion]:
     """Return a random instance and question with an objective and constraints out of "before", "position",
-    "not-position", "ends", "open", "forbidden" and, of "sum", "windows"."""
+    "not-position", "ends", "open", "forbidden" and, of "sum" and "latency", "windows"."""
     rng = np.random.default_rng([n, seed, OBJECTIVES.index(objective), len(constraints), symmetric])
     cost = rng.integers(1, top + 1, (n, n))
     tsp = from_costs(np.minimum(cost, cost.T) if symmetric else cost, f"{objective}-{n}-{seed}")
@@ -149,6 +157,18 @@ def around_a_tour(n: int, seed: int) -> tuple[Tsp, TourQuestion]:
     latest[0] = now + rng.integers(0, 20)
     return from_costs(cost, f"windows-{n}-{seed}"), TourQuestion(objective="finish",
                                                                 windows=Windows(earliest, latest, service))
+
+
+def with_loads(tsp: Tsp, question: TourQuestion, seed: int) -> TourQuestion:
+    """Return a question with loads and a capacity that a random one of its tours keeps to, of every fifth it does not.
+    """
+    rng, tours = np.random.default_rng([tsp.n, seed]), tours_of(tsp.n, question)
+    possible = tours[values_of(tsp, question, tours) < MISSING]
+    tour = (possible if len(possible) else tours)[rng.integers(len(possible) or len(tours))]
+    change = rng.integers(-3, 4, tsp.n)
+    change[tour[0]] += max(0, -int(change[tour].cumsum().min()))
+    most = int(change[tour].cumsum().max())
+    return replace(question, loads=Loads(change, max(0, most - (seed % 5 == 4))))
 
 
 def a_day(n: int, seed: int, width: int) -> tuple[Tsp, TourQuestion]:

@@ -12,7 +12,8 @@
 // Values. A state has one value: a reduced cost or, where the earliest end with time windows is asked for, a time.
 // Kernels of labels are for sums with windows: there a value is a label, a time and, in its lower half, a cost. A state
 // may have several labels, of which none is dominated: no other one has neither a greater time nor a greater cost. A
-// label is a candidate of its own. With windows a state goes too from which another city is no longer reached in time.
+// label is a candidate of its own. With windows a state is dropped too if a city that is not visited can no longer be
+// reached in time.
 //
 // A state's value plus the relaxation's bound of its completion (bounds.cu) is a lower bound of the tours through it.
 // The set of states and their values depend neither on the order in which threads come nor on the number of buckets,
@@ -21,33 +22,45 @@
 // A bucket is small enough for a cache. It is owned by a rank, so that equal states meet on one. If a bucket has too
 // little room, its size says how much it needs, and the host tries again.
 //
-// Memory: a candidate takes 8, 16 or 32 bytes for its key, 4 for its value (12 for a label), and 8 of the hash table.
+// Memory: a candidate takes 8, 16 or 32 bytes for its key, 4 for its value (12 for a label), and 8 to 16 for the
+// hash table.
 // Work: an extension that is tried reads a cost; one that passes the cheap tests gathers the bits that the next city
 // remembers, and reads a bound.
 #include "held_karp/states.cuh"
 
 template <class V>
 constexpr V merged = ~(V)0;  // the value of a candidate that another one stands for
+constexpr uint32_t never = ~0u;  // the time of an arrival that is too late for 32 bits
 
 // What states of one place need to know of the next one.
 struct place_tables {
   int cities, slots;
-  uint32_t limit;  // reduced costs above it are of no use
+  uint32_t limit;  // values that exceed it with their bounds are of no use
   const uint32_t *cost;  // (cities, cities), from row to column
   const uint32_t *earliest;  // (cities): the least value of a state there, 0 without time windows
   const uint32_t *bounds;  // of the next place: (cities, 2^slots)
   const uint8_t *memory;  // (cities, slots)
   const uint64_t *open, *before;  // (cities, words): where a city may lead, and what must come before it
-  // Until when each city can still be reached in time from row's one, in ascending order, and the sets of the first 0
-  // to all of them, (cities, cities + 1, words). Null without time windows.
+  // By when service at row's city must begin so that each other one is reached in time, ascending, and the sets of the
+  // first 0 to all of these other ones, (cities, cities + 1, words). Null without time windows.
   NULLABLE const uint32_t *due;
   NULLABLE const uint64_t *due_first;
+  // Travel times by departure, as `TravelTimes` in hpcsolve/problems/travel_times.py has them: tables (hours, cities,
+  // cities) for ascending departures, and how long after a value row's city is left. Null where legs take their costs.
+  int hours;
+  NULLABLE const int64_t *departures;
+  NULLABLE const uint32_t *travel;
+  NULLABLE const uint32_t *leave;
+  // What each city adds to a vehicle's load, and between what the sum of the visited ones must be. Null without loads.
+  NULLABLE const int64_t *load;
+  int64_t least_load, most_load;
 };
 // What labels of one place need to know of the next one. Bounds are those of timed_bounds.cu.
 struct time_tables {
   int cities, slots;
   uint32_t limit, step;
   const uint32_t *cost, *time;  // (cities, cities), from row to column
+  NULLABLE const uint32_t *rate;  // (cities): what a unit of the time costs at which service begins there, or null
   const uint32_t *earliest, *latest;
   const int32_t *row;  // of each city, that of step 0
   const uint32_t *bounds;
@@ -55,6 +68,8 @@ struct time_tables {
   const uint64_t *open, *before;
   const uint32_t *due;
   const uint64_t *due_first;
+  NULLABLE const int64_t *load;
+  int64_t least_load, most_load;
 };
 template <class V>
 struct state_list {
@@ -83,7 +98,7 @@ DEVICE const uint32_t *bounds_from(const time_tables &tables, int j, uint64_t la
 }
 DEVICE uint32_t time_of(uint32_t value) { return value; }
 DEVICE uint32_t time_of(uint64_t label) { return (uint32_t)(label >> 32); }
-// Returns the set of those that can no longer be reached in time from city j at this time.
+// Returns the set of the cities that can no longer be reached in time from city j.
 template <int W, class T>
 DEVICE const uint64_t *too_late_from(const T &tables, int j, uint32_t time) {
   const uint32_t *times = tables.due + j * tables.cities;
@@ -99,25 +114,75 @@ DEVICE const uint64_t *too_late_from(const T &tables, int j, uint32_t time) {
 }
 DEVICE uint32_t cost_of(uint32_t value) { return value; }
 DEVICE uint32_t cost_of(uint64_t label) { return (uint32_t)label; }
-// Sets `value` to what it is after an arc. Returns whether the arc can be taken.
-DEVICE bool advanced(const place_tables &next, int arc, int j, uint32_t &value) {
-  const uint32_t there = value + next.cost[arc], open = next.earliest[j];
+// When a city is left, and between which departures that is: `into` after the begin of a time `between` them, in which
+// travel times change linearly from those of one row of arcs to those of another. Nothing where legs take their costs.
+struct departure {
+  int64_t left, into, between;
+  const uint32_t *row, *next_row;
+};
+// Returns the departure of who begins service at city i at this time.
+DEVICE departure departure_from(const place_tables &next, int i, uint32_t time) {
+  if (!next.travel) return {};
+  const int64_t left = (int64_t)time + next.leave[i];
+  int few = 0, many = next.hours;  // the departures before number `few` are not later, those from `many` on are
+  while (few < many) {
+    const int middle = (few + many) / 2;
+    if (next.departures[middle] <= left)
+      few = middle + 1;
+    else
+      many = middle;
+  }
+  const size_t table = (size_t)next.cities * next.cities;
+  const uint32_t *row = next.travel + (few ? few - 1 : 0) * table + (size_t)i * next.cities;
+  if (few == 0 || few == next.hours) return {left, 0, 1, row, row};
+  const int64_t begin = next.departures[few - 1];
+  return {left, left - begin, next.departures[few] - begin, row, row + table};
+}
+DEVICE departure departure_from(const time_tables &, int, uint64_t) { return {}; }
+// Returns when one arrives at city j, after a travel time that is rounded down.
+DEVICE uint32_t arrival(const departure &from, int j) {
+  const int64_t takes = from.row[j], longer = ((int64_t)from.next_row[j] - takes) * from.into;
+  const int64_t down = longer < 0 ? longer - (from.between - 1) : longer;
+  const int64_t there = from.left + takes + (longer ? down / from.between : 0);
+  return there > never ? never : (uint32_t)there;
+}
+// Sets `value` to what it is after the arc from i to j. Returns whether the arc can be taken. With travel times by
+// departure the costs are the least ones, by which most arcs that are of no use are found.
+DEVICE bool advanced(const place_tables &next, const departure &from, int i, int j, uint32_t &value) {
+  const uint32_t soonest = value + next.cost[i * next.cities + j], open = next.earliest[j];
+  value = soonest < open ? open : soonest;
+  if (!next.travel || value > next.limit) return value <= next.limit;
+  if (value + bounds_from(next, j, value)[0] > next.limit) return false;
+  const uint32_t there = arrival(from, j);
   value = there < open ? open : there;
   return value <= next.limit;
 }
-DEVICE bool advanced(const time_tables &next, int arc, int j, uint64_t &label) {
+DEVICE bool advanced(const time_tables &next, const departure &, int i, int j, uint64_t &label) {
+  const int arc = i * next.cities + j;
   const uint32_t there = (uint32_t)(label >> 32) + next.time[arc], open = next.earliest[j];
-  label = (uint64_t)(there < open ? open : there) << 32 | ((uint32_t)label + next.cost[arc]);
+  const uint32_t begin = there < open ? open : there;
+  label = (uint64_t)begin << 32 | ((uint32_t)label + next.cost[arc] + (next.rate ? next.rate[j] * begin : 0));
   return there <= next.latest[j];
+}
+// Returns what the cities of a set load together, 0 without loads.
+template <int W>
+DEVICE int64_t load_of(const int64_t *load, const state_key<W> &set) {
+  int64_t sum = 0;
+  UNROLL for (int w = 0; w < W && load; w++)
+    for (uint64_t left = set.word[w]; left; left &= left - 1) sum += load[64 * w + lowest(left)];
+  return sum;
 }
 // Calls f(j, value) for every city j that a path to i through `set` may go to, with the value there.
 template <int W, class T, class V, class F>
 DEVICE void for_each_extension(const T &next, const state_key<W> &set, int i, V value, F f) {
+  const int64_t load = load_of(next.load, set);
+  const departure from = departure_from(next, i, value);
   UNROLL for (int w = 0; w < W; w++) {
     for (uint64_t left = ~set.word[w] & next.open[i * W + w]; left; left &= left - 1) {
       const int j = 64 * w + lowest(left);
       V there = value;
-      if (!advanced(next, i * next.cities + j, j, there)) continue;
+      if (!advanced(next, from, i, j, there)) continue;
+      if (next.load && (load + next.load[j] < next.least_load || load + next.load[j] > next.most_load)) continue;
       uint64_t missing = 0;
       UNROLL for (int v = 0; v < W; v++) missing |= next.before[j * W + v] & ~set.word[v];
       if (missing) continue;

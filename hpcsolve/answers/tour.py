@@ -39,6 +39,7 @@ LEGS = {
     "cost": Dataset("int64", f"{_LEG}, times /instance/scale", "leg", scaled=True),
     "departure": Dataset("int64", 'With time windows: when the leg begins, which is after the service at the city '
                          "that it leads from, times /instance/scale", "leg", scaled=True, optional=True),
+    "load": Dataset("int64", "With a capacity: what the vehicle carries on the leg", "leg", optional=True),
 }
 """The group `/legs`."""
 NOT_CHECKED = base.Verdict(None, "that no tour exists cannot be checked without solving the instance again")
@@ -263,7 +264,9 @@ class TourType(base.AnswerType):
             if problem.rounding is None:
                 return {}
             return rounding.rounding_group(Unrounded(slack=slack_of(problem, asked)))
-        values = {"cost": asked.legs_of(problem, answer.tour), "departure": asked.departures(problem, answer.tour)}
+        costs = asked.legs_of(problem, answer.tour)
+        loads = None if asked.loads is None else asked.loads.after(answer.tour)[: len(costs)]
+        values = {"cost": costs, "departure": asked.departures(problem, answer.tour), "load": loads}
         legs = {"legs": columns(LEGS, values)}
         if asked.windows is not None:
             legs["windows"] = columns(WINDOWS, {name: getattr(asked.windows, name) for name in WINDOWS})
@@ -353,6 +356,8 @@ class TourType(base.AnswerType):
         yield f"cost:   {contents.attributes['cost']}{exact}{self.cost_suffix(contents)}{optimal}{late}"
         if (schedule := schedule_in(contents)) is not None:
             yield f"stops:  {schedule_line(contents, schedule)}"
+        if (load := contents.value("legs", "load")) is not None:
+            yield f"load:   at most {int(np.max(load, initial=0))} of {contents.keys.get('capacity')}"
         if bounds := worth.bounds():
             yield f"bound:  {bounds}"
         yield from self._more_lines(contents)
@@ -399,7 +404,8 @@ class TourType(base.AnswerType):
     def rows(self, contents: Contents) -> Iterator[base.Rows]:
         """Yield the cities in the order of the tour, with the cost of the leg that follows and the total up to its end.
 
-        With time windows there are columns of the windows, and of arrival, begin of the service and departure, too.
+        With time windows there are columns of the windows, and of arrival, begin of the service and departure, too,
+        and with a capacity one of the load on the leg.
         """
         order = np.asarray(contents.value("solution", "tour", []), np.int64)
         table = {"order": np.arange(1, len(order) + 1), "label": np.asarray(contents.value("instance", "label"))[order]}
@@ -412,6 +418,8 @@ class TourType(base.AnswerType):
         if missing in (0, 1) and contents.value("legs", "cost") is not None:
             own = contents.in_own_unit(legs)
             table |= self._times(contents, own, missing)
+            if (load := contents.value("legs", "load")) is not None and len(load) == len(legs):
+                table["load"] = np.append(np.asarray(load, np.float64), np.nan) if missing else np.asarray(load)
             table["leg"] = np.append(own, np.nan) if missing else own
             table["cumulative"] = contents.in_own_unit(np.append(legs, np.zeros(missing, np.int64)).cumsum())
         yield table

@@ -1,11 +1,13 @@
-"""Files that a job about the order of cities names: time windows, costs that depend on the leg of a tour, and a tour.
+"""Files that a job about the order of cities names: time windows, travel times, costs by the leg of a tour, and a tour.
 
 Windows are a CSV table, with a line for each city: `city,earliest,latest`, optionally `service`. A city is its label or
 name in the instance. An empty `earliest` is 0, an empty `latest` has no limit, an empty or missing `service` is 0.
 Cities without a line may be served at any time. Times are numbers in the unit of the costs, between semicolons or tabs
 perhaps with a decimal comma (`tables.with_points`), or, where it is known what that is, times of day such as 08:00,
 which count from midnight, and services such as 0:15. Costs by leg are a `.npy` array of shape (legs, n, n), in that
-unit too. A tour is a TSPLIB tour, or a list with a city on each line, by label or name.
+unit too. Travel times by time of departure are a CSV table `time,factor`, by which all costs are multiplied, or a
+`.npy` array of shape (times, n, n) beside the times of departure. A tour is a TSPLIB tour, or a list with a city on
+each line, by label or name.
 """
 
 from __future__ import annotations
@@ -24,13 +26,14 @@ from numpy.typing import NDArray
 from hpcsolve.errors import InputError
 from hpcsolve.formats.files import InputFile
 from hpcsolve.formats.npy import is_npy, npy_array
-from hpcsolve.formats.tables import csv_line, listed, rows_of, with_points
+from hpcsolve.formats.tables import csv_line, decimal, listed, rows_of, with_points
 from hpcsolve.formats.tsplib import read_tour_text
 from hpcsolve.problems import rounding
 from hpcsolve.problems.clock import UNITS, clock_seconds
 from hpcsolve.problems.libraries import is_data_frame
 from hpcsolve.problems.questions import Windows
-from hpcsolve.problems.tsp import Tsp
+from hpcsolve.problems.travel_times import TravelTimes
+from hpcsolve.problems.tsp import NO_ARC, Tsp
 from hpcsolve.wording import counted, shown
 
 _BLANK = re.compile(r"\s*$")
@@ -41,6 +44,10 @@ _DIGITS_OF_FLOATS = 15
 _MAGNITUDES = range(-400, 20)
 """Powers of ten of times that are read."""
 COLUMNS = ("city", "earliest", "latest", "service")
+MOST_DEPARTURES = 1000
+"""The most times of departure that travel times have: one for each minute of a day's rush hours."""
+LARGEST_FACTOR = 1000
+"""The largest factor of travel times."""
 
 
 class Time(NamedTuple):
@@ -49,7 +56,7 @@ class Time(NamedTuple):
     Attributes
     ----------
     line, city, column
-        Where it stands: the line, the city's position, and the title of the column.
+        Where it stands: the line, the city's position, and the title of the column; of a time of departure no city.
     cell
         The text.
     value
@@ -58,7 +65,7 @@ class Time(NamedTuple):
         Significant digits of the text; floats may have 17.
     """
 
-    line: int
+    line: int | None
     city: int
     column: str
     cell: str
@@ -240,7 +247,7 @@ def _city(file: InputFile, line: int, tsp: Tsp, cell: str) -> int:
         raise file.error(str(error), line) from None
 
 
-def _value(file: InputFile, line: int, cell: str, unit: str | None) -> tuple[Fraction | None, int]:
+def _value(file: InputFile, line: int | None, cell: str, unit: str | None) -> tuple[Fraction | None, int]:
     """Return a time in units of the costs, None if there is no limit, and the significant digits of its text."""
     seconds = clock_seconds(cell)
     if seconds is not None:
@@ -256,7 +263,17 @@ def _value(file: InputFile, line: int, cell: str, unit: str | None) -> tuple[Fra
             return None, 0
         if number == 0 or (number > 0 and number.adjusted() in _MAGNITUDES):
             return Fraction(number), len(number.as_tuple().digits)
-    raise file.error(f"{shown(cell)} is not a time from 0 to {float(rounding.LARGEST_SUM):.0e}", line)
+    raise file.error(f"{shown(cell)} is not a time of at least 0 and below {float(rounding.LARGEST_SUM):.0e}", line)
+
+
+def _departure(file: InputFile, line: int | None, cell: str, tsp: Tsp, unit: str | None) -> int:
+    """Return a time of departure in the instance's scaled integers. Raises `InputError`."""
+    value, digits = _value(file, line, cell, unit)
+    entry = Time(line, -1, "", cell, value, digits)
+    found = entry.over(tsp.scale, _noise([entry], tsp))
+    if found is None:
+        raise file.error(_not_scaled(entry, tsp.scale, unit), line)
+    return found
 
 
 def _not_scaled(entry: Time, scale: int, unit: str | None) -> str:
@@ -284,7 +301,12 @@ def read_leg_costs(file: InputFile, tsp: Tsp, legs: int) -> NDArray[np.int64]:
     if table.shape != (legs, tsp.n, tsp.n):
         what = f"has shape {table.shape}; a tour of this instance has {legs} legs among {tsp.n} cities"
         raise file.error(f"{what}, so it must have shape {(legs, tsp.n, tsp.n)}")
-    costs = rounding.costs_of_table(table, None, file.name, "leg")
+    return _scaled_tables(file, table, tsp, "leg")
+
+
+def _scaled_tables(file: InputFile, table: NDArray[Any], tsp: Tsp, several: str) -> NDArray[np.int64]:
+    """Return tables of costs in the instance's scaled integers. Raises as `read_leg_costs`."""
+    costs = rounding.costs_of_table(table, None, file.name, several)
     values = costs.at(tsp.scale, rounding.largest_cost(tsp.n))
     if values is not None:
         return values
@@ -292,6 +314,128 @@ def read_leg_costs(file: InputFile, tsp: Tsp, legs: int) -> NDArray[np.int64]:
         raise file.error(f"a cost has more decimals than the instance's costs (scale {tsp.scale}); round the costs")
     what = f"a cost is too large: times the instance's scale it may be {rounding.largest_cost(tsp.n)} at most"
     raise file.error(what)
+
+
+def read_travel_times(
+    file: InputFile, tsp: Tsp, departures: Sequence[int | float | str] | None, unit: str | None = None,
+) -> TravelTimes:
+    """Return the travel times of a file, in the instance's scaled integers.
+
+    Parameters
+    ----------
+    departures
+        The times of departure of the tables of a `.npy` file, of which `inf` is a missing arc; the diagonals are
+        ignored. None for a CSV table of factors, by which the costs are multiplied and rounded to the nearest integer,
+        half an integer up.
+    unit
+        As in `read_windows`.
+
+    Raises
+    ------
+    InputError
+        With file, and line or key: the file has neither form, or `departures` do not belong to it; a time, a factor or
+        a travel time is wrong; or a later departure arrives earlier.
+    """
+    if is_npy(file.content):
+        found = _travel_tables(file, tsp, departures, unit)
+    elif departures is not None:
+        raise InputError("held-karp.departures: the times of departure of a table of factors stand in its column time; "
+                         "remove departures, or name a .npy file in travel-times")
+    else:
+        found = _by_factors(file, tsp, unit)
+    if found.too_large():
+        raise file.error("travel times change so much between two times of departure that 62 bits may overflow")
+    if (wrong := found.overtaking()) is not None:
+        k, tail, head = wrong
+        names = tsp.city_names or tsp.labels
+        begins, takes = ([decimal(int(value), tsp.scale) for value in values] for values in (
+            found.departures[k : k + 2], found.tables[k : k + 2, tail, head]))
+        legs = " and ".join(f"at {begin} takes {time}" for begin, time in zip(begins, takes))
+        raise file.error(f"a later departure arrives earlier from city {names[tail]} to {names[head]}: leaving {legs}; "
+                         "travel times may fall by no more than the time between their departures")
+    return found
+
+
+def _travel_tables(file: InputFile, tsp: Tsp, departures: Sequence[int | float | str] | None, unit: str | None
+                   ) -> TravelTimes:
+    """Return the travel times of a `.npy` file, before their check."""
+    if departures is None:
+        raise InputError("held-karp.travel-times: a .npy file has tables alone; give the time of departure of each in "
+                         'departures, such as ["06:00", "08:00"]')
+    key = InputFile("held-karp.departures", b"", "")
+    times = np.array([_departure(key, None, _cell(value), tsp, unit) for value in departures], np.int64)
+    table = npy_array(file)
+    if table.shape != (len(times), tsp.n, tsp.n):
+        what = f"has shape {table.shape}; {len(times)} departures among {tsp.n} cities"
+        raise file.error(f"{what} need {(len(times), tsp.n, tsp.n)}")
+    _require_ascending(key, times, [None] * len(times), list(map(str, departures)))
+    tables = _scaled_tables(file, table, tsp, "departure")
+    names = tsp.city_names or tsp.labels
+    for wrong, what in (((tables == NO_ARC) != (tables[0] == NO_ARC), "is there at some times of departure alone"),
+                        (tables < 0, "takes less than 0")):
+        if wrong.any():
+            _, tail, head = np.argwhere(wrong)[0].tolist()
+            raise file.error(f"the arc from city {names[tail]} to {names[head]} {what}")
+    return TravelTimes(times, tables)
+
+
+def _by_factors(file: InputFile, tsp: Tsp, unit: str | None) -> TravelTimes:
+    """Return the costs times the factors of a CSV table, before their check."""
+    file = file.as_text()
+    rows, delimiter = rows_of(file, "a row of a CSV table", _BLANK, ",")
+    if not rows:
+        raise file.error("is empty; the first line must be time,factor")
+    titles = [title.lower() for title in rows[0].cells]
+    if sorted(titles) != ["factor", "time"]:
+        raise file.error(f"the columns are {listed(titles)}; they must be time and factor", rows[0].line)
+    times, factors = list[int](), list[Fraction]()
+    for line, row in rows[1:]:
+        if len(row) != 2:
+            raise file.error(f"{len(row)} cells, but the first line has 2", line)
+    for line, row in with_points(file, rows[1:], delimiter):
+        cells = dict(zip(titles, row))
+        times.append(_departure(file, line, cells["time"], tsp, unit))
+        factors.append(_factor(file, line, cells["factor"]))
+    _require_ascending(file, np.array(times, np.int64), [line for line, _ in rows[1:]],
+                       [row[titles.index("time")] for _, row in rows[1:]])
+    most, known = rounding.largest_cost(tsp.n), tsp.cost != NO_ARC
+    costs = np.where(known, tsp.cost, 0)
+    if (costs < 0).any():
+        raise file.error("a cost of the instance is negative; travel times must be at least 0")
+    if int(costs.max(initial=0)) * max(factors) > most:
+        raise file.error(f"a cost times its factor is too large: times the instance's scale it may be {most} at most")
+    tables = np.stack([_multiplied(costs, factor) for factor in factors])
+    tables[:, ~known] = NO_ARC
+    return TravelTimes(np.array(times, np.int64), tables)
+
+
+def _factor(file: InputFile, line: int, cell: str) -> Fraction:
+    """Return a factor of travel times."""
+    if rounding.is_number(cell):
+        with suppress(ValueError):  # NaN and infinities
+            factor = Fraction(cell)
+            if 0 <= factor <= LARGEST_FACTOR:
+                return factor
+    raise file.error(f"expected a factor from 0 to {LARGEST_FACTOR}, found {shown(cell)}", line)
+
+
+def _multiplied(costs: NDArray[np.int64], factor: Fraction) -> NDArray[np.int64]:
+    """Return costs of at least 0 times a factor, rounded to the nearest integers, halves up."""
+    double = 2 * factor
+    if int(costs.max(initial=0)) * double.numerator + double.denominator < 2**63:
+        return (costs * double.numerator // double.denominator + 1) // 2
+    exact = [int((cost * double + 1) // 2) for cost in costs.reshape(-1).tolist()]
+    return np.array(exact, np.int64).reshape(costs.shape)
+
+
+def _require_ascending(file: InputFile, times: NDArray[np.int64], lines: Sequence[int | None], texts: Sequence[str]
+                       ) -> None:
+    """Check that there are times, not too many of them, each after the one before it."""
+    if not 1 <= len(times) <= MOST_DEPARTURES:
+        raise file.error(f"{len(times)} times of departure; there must be 1 to {MOST_DEPARTURES}")
+    for at in np.flatnonzero(np.diff(times) <= 0).tolist():
+        what = f"{texts[at + 1]} comes after {texts[at]}; times of departure must ascend, each time once"
+        raise file.error(what, lines[at + 1])
 
 
 def read_order(file: InputFile, tsp: Tsp) -> NDArray[np.int64]:

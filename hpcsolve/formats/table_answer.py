@@ -131,7 +131,7 @@ def _notes(answer: Mapping[str, Any], name: str) -> tuple[str, ...]:
     units = (query.get("units") if isinstance(query, dict) else None) or answer.get("units") or "metres"
     what = "durations in seconds" if name == "durations" else f"distances in {shown(str(units))[1:-1]}"
     guessed = answer.get("fallback_speed_cells")
-    notes = (read_note(f"costs are {what}"),)
+    notes: tuple[str, ...] = (read_note(f"costs are {what}"),)
     if isinstance(guessed, list) and guessed:
         notes += (read_note(f"{counted(len(guessed), 'cost')} of places without a way are guessed (fallback_speed)"),)
     return notes

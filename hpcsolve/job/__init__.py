@@ -131,9 +131,10 @@ class Job:
         return replace(self, settings=msgspec.structs.replace(self.settings, **changes))
 
     def named_files(self) -> dict[str, str]:
-        """Return the files that the job's parameters name: key -> path."""
+        """Return the files that the job's parameters name: attribute -> path."""
         values = msgspec.structs.asdict(self.parameters)
-        return {key: values[key] for key in algorithm(self.settings.algorithm).files if isinstance(values[key], str)}
+        names = (key.replace("-", "_") for key in algorithm(self.settings.algorithm).files)
+        return {name: values[name] for name in names if isinstance(values[name], str)}
 
     def with_files_from(self, folder: Path) -> Job:
         """Return the job with absolute paths of the files that its parameters name."""
@@ -145,7 +146,7 @@ class Job:
 
         The answer depends on the content of the files, not on their names.
         """
-        own = {f"{key}_sha256": value for key, value in sha256.items()}
+        own = {f"{key.replace('-', '_')}_sha256": value for key, value in sha256.items()}
         return replace(self, parameters=msgspec.structs.replace(self.parameters, **own))
 
     def error(self, key: str, message: str) -> InputError:
@@ -370,7 +371,8 @@ def job_from_table(table: Mapping[str, Any], text: JobText | None = None) -> Job
         raise job_text.error("round", "has no effect with exact = true; remove one of them")
     parameters = convert(own, parameters_type, name, job_text, known)
     for key in algorithm(name).files:
-        if getattr(parameters, f"{key}_sha256") is not None and not isinstance(getattr(parameters, key), str):
+        own_key = key.replace("-", "_")
+        if getattr(parameters, f"{own_key}_sha256") is not None and not isinstance(getattr(parameters, own_key), str):
             raise job_text.error(f"{name}.{key}-sha256", f"{key} does not name a file; remove this key")
     honoured, why = parameters.stops(), " with these parameters" if parameters_type.STOPS else ""
     nothing = f"has no partial answer{why}, so it cannot be stopped early"

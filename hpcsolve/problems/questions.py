@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hpcsolve.problems.travel_times import TravelTimes
 from hpcsolve.problems.tsp import NO_ARC, Tsp
 from hpcsolve.problems.windows import Windows as Windows
 
@@ -22,6 +23,27 @@ VALUES: Mapping[str, str] = {
     "bottleneck": "dearest leg", "lexicographic": "cost added up, the dearest leg", "finish": "time of the end",
 }
 """What the value of each objective is, in words."""
+
+
+@dataclass(frozen=True, eq=False)
+class Loads:
+    """What a vehicle takes in and hands over, in whole units.
+
+    Attributes
+    ----------
+    change
+        Shape (n,), int64: what each city adds to the load, negative where it takes from it. That of the first city is
+        taken in at the departure; at the return of a cycle nothing changes.
+    capacity
+        The most that the vehicle holds.
+    """
+
+    change: NDArray[np.int64]
+    capacity: int
+
+    def after(self, tour: ArrayLike) -> NDArray[np.int64]:
+        """Return the load after each city of a tour. The vehicle comes empty to the first one."""
+        return np.cumsum(self.change[np.asarray(tour)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,14 +58,15 @@ class TourQuestion:
         The first and the last city. None: any city of an open path; a cycle begins at city 0.
     objective
         "sum" of the legs' costs; "latency", the sum of weight * arrival over the cities, where the return to the first
-        city of a cycle counts too; "position", the sum of the legs' costs, which depend on their place; "bottleneck",
-        the dearest leg; "lexicographic", the sum among tours whose dearest leg is least; "finish", the earliest end.
+        city of a cycle counts too, and with windows the begin of the service in place of the arrival; "position", the
+        sum of the legs' costs, which depend on their place; "bottleneck", the dearest leg; "lexicographic", the sum
+        among tours whose dearest leg is least; "finish", the earliest end.
     weights
         int64, or None where all are 1: for "latency" of the cities, shape (n,); for "position" of the legs.
     leg_costs
         For "position", shape (legs, n, n), int64: the costs of each leg in place of the instance's, or None.
     windows
-        For "finish", and for "sum", where neither waiting nor service counts; or None.
+        For "finish", "latency", and "sum", where neither waiting nor service counts; or None.
     precedences
         Pairs (a, b): a comes before b.
     places
@@ -53,6 +76,11 @@ class TourQuestion:
         Pairs (a, b): no leg leads from a to b.
     forced
         Pairs (a, b): a leg leads from a to b or, where costs are symmetric, from b to a.
+    loads
+        What the cities load, so that after none of them the load is below 0 or above the capacity; or None.
+    travel_times
+        By time of departure, in place of the instance's costs; or None. With them there are windows. The traveller
+        leaves a city when its service ends.
     """
 
     path: str = "cycle"
@@ -66,21 +94,23 @@ class TourQuestion:
     places: NDArray[np.bool_] | None = None
     forbidden: tuple[tuple[int, int], ...] = ()
     forced: tuple[tuple[int, int], ...] = ()
+    loads: Loads | None = None
+    travel_times: TravelTimes | None = None
 
     @property
     def plain(self) -> bool:
-        """Whether a tour's value is the sum of its legs' costs, and no constraint is about places, times, forced legs.
+        """Whether a value is the sum of the legs' costs, and no constraint is about places, times, loads, forced legs.
 
         Forbidden legs are allowed: they are arcs that do not exist.
         """
-        constrained = self.precedences or self.forced or self.places is not None or self.windows is not None
-        return self.objective == "sum" and not constrained
+        of_order = self.places is not None or self.windows is not None or self.loads is not None
+        return self.objective == "sum" and not (self.precedences or self.forced or of_order)
 
     @property
     def constrained(self) -> bool:
         """Whether not every order with these ends may be taken."""
         pairs = self.precedences or self.forbidden or self.forced
-        return bool(pairs) or self.places is not None or self.windows is not None
+        return bool(pairs) or any(limit is not None for limit in (self.places, self.windows, self.loads))
 
     def value(self, tour: ArrayLike, values: Sequence[Any]) -> Any:
         """Return the value of a tour whose legs have these costs, integers or decimals in the unit of the windows."""
@@ -89,6 +119,10 @@ class TourQuestion:
         if self.objective == "latency":
             heads = leg_ends(np.asarray(tour), self.path)[1].tolist()
             weights = [1] * len(heads) if self.weights is None else self.weights[heads].tolist()
+            if self.windows is not None:  # the first city's service may begin late too
+                first = np.asarray(tour)[:1]
+                weights = [*([1] if self.weights is None else self.weights[first].tolist()), *weights]
+                return sum(weight * time for weight, time in zip(weights, self.times(tour, values), strict=True))
             return sum(weight * arrival for weight, arrival in zip(weights, accumulate(values), strict=True))
         if self.objective == "finish":
             assert self.windows is not None
@@ -119,8 +153,8 @@ class TourQuestion:
         ------
         ValueError
             It is not an order of all cities with the right ends; or a leg has no arc or is forbidden, a city stands
-            at a forbidden place or before one that must precede it, a leg is missing that is forced, or a window is
-            missed.
+            at a forbidden place or before one that must precede it, a leg is missing that is forced, the load is below
+            0 or above the capacity, or a window is missed.
         """
         order = np.asarray(tour)
         self._check_permutation(tsp, order)
@@ -136,6 +170,7 @@ class TourQuestion:
                 raise ValueError(f"the tour goes from city {tsp.labels[a]} to {tsp.labels[b]}, which is forbidden")
         self._require_places(tsp, order.astype(np.int64))
         self._require_forced(tsp, order.astype(np.int64))
+        self._require_loads(tsp, order.astype(np.int64))
         whole = values.tolist()
         self._require_windows(tsp, order, whole)
         return int(self.value(order, whole))
@@ -185,6 +220,16 @@ class TourQuestion:
             a, b = self.forced[int(np.argmax(missing))]
             raise ValueError(f"no leg leads from city {tsp.labels[a]} to city {tsp.labels[b]}, which is forced")
 
+    def _require_loads(self, tsp: Tsp, order: NDArray[np.int64]) -> None:
+        if self.loads is None:
+            return
+        after = self.loads.after(order)
+        wrong = (after < 0) | (after > self.loads.capacity)
+        if wrong.any():
+            at = int(np.argmax(wrong))
+            limit = "below 0" if after[at] < 0 else f"above the capacity {self.loads.capacity}"
+            raise ValueError(f"after city {tsp.labels[order[at]]} the load is {after[at]}, {limit}")
+
     def _require_windows(self, tsp: Tsp, order: NDArray[Any], values: list[int]) -> None:
         if self.windows is None:
             return
@@ -196,11 +241,23 @@ class TourQuestion:
                                  f"{self.windows.latest[city]}")
 
     def legs_of(self, tsp: Tsp, tour: ArrayLike) -> NDArray[np.int64]:
-        """Return the cost of each leg of a tour, without weights."""
+        """Return the cost of each leg of a tour, without weights. With `travel_times` it is the time as driven."""
         tails, heads = leg_ends(np.asarray(tour).astype(np.int64), self.path)
+        if self.travel_times is not None:
+            return self._driven(tails.tolist(), heads.tolist())
         if self.leg_costs is None:
             return tsp.between(tails, heads)
         return self.leg_costs[np.arange(len(tails)), tails, heads]
+
+    def _driven(self, tails: list[int], heads: list[int]) -> NDArray[np.int64]:
+        """Return the travel time of each leg at its departure. The legs behind one without an arc have no meaning."""
+        windows, travel, taken, time = self.windows, self.travel_times, list[int](), 0
+        assert windows is not None and travel is not None
+        for tail, head in zip(tails, heads, strict=True):
+            leave = max(time, int(windows.earliest[tail])) + int(windows.service[tail])
+            taken.append(travel.takes(tail, head, leave))
+            time = leave + (0 if taken[-1] == NO_ARC else taken[-1])
+        return np.array(taken, np.int64)
 
     def departures(self, tsp: Tsp, tour: ArrayLike) -> NDArray[np.int64] | None:
         """Return when the traveller leaves each city that a leg leads from, or None without time windows."""

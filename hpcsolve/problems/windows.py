@@ -52,6 +52,12 @@ class Windows:
         return b"".join(times.astype("<i8").tobytes() for times in (self.earliest, self.latest, self.service))
 
 
+def all_day(n: int) -> Windows:
+    """Return windows of n cities that are always open, without service."""
+    none = np.zeros(n, np.int64)
+    return Windows(none, np.full(n, LARGEST_SUM), none)
+
+
 def windows_beside(costs: Costs, n: int, texts: Sequence[str]) -> tuple[Costs, Windows]:
     """Return the costs and the windows of n cities, as integers with one scale, the smallest one.
 

@@ -54,7 +54,7 @@ def _tour_problem(result: Result) -> str:
     text = f"{name_of(result)} has {counted(n, 'city')}; an arc between two of them {same}.{unit}"
     objective = keys.get("objective", "sum")
     best = "cheapest" if objective == "sum" else f'best (objective = "{objective}": least {VALUES[objective]})'
-    kept = [key for key in ("before", "position", "not-position", "forbidden") if keys.get(key)]
+    kept = [key for key in ("before", "position", "not-position", "forbidden", "capacity") if keys.get(key)]
     kept += ["windows"] if keys.get("windows") or "windows" in result.contents.groups else []
     rules = f" and keeps to its constraints ({', '.join(kept)})" if kept else ""
     if not TOUR.is_open(result.contents):

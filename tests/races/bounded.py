@@ -7,6 +7,8 @@ from unittest import mock
 import numpy as np
 
 from hpcsolve.algorithms.held_karp.bounded import devices
+from hpcsolve.algorithms.held_karp.bounded.deadlines import DeadlineProver
+from hpcsolve.algorithms.held_karp.bounded.hours import Hours
 from hpcsolve.algorithms.held_karp.bounded.layers import Expander, Scratch, last_cities, visited
 from hpcsolve.algorithms.held_karp.bounded.places import PlaceCosts, place_costs
 from hpcsolve.algorithms.held_karp.bounded.prove import Prover
@@ -91,3 +93,25 @@ def labels_in_time(device: Device) -> None:
         again = expander._merged(expander._filled(layer.keys, layer.values, layer.bits, range(1 << layer.bits), 8),
                                  range(1 << layer.bits))
         assert sorted(zip(again.keys.tolist(), again.values)) == sorted(zip(layer.keys.tolist(), layer.values))
+
+
+def ends_in_rush_hours(device: Device) -> None:
+    """Prove the end of an order whose legs get shorter or longer with the departure, with keys of each width."""
+    m, order = 6, [3, 0, 4, 1, 5, 2]
+    tables = np.full((3, m + 1, m + 1), 9)
+    tables[0, [m, *order], [*order, m]] = 3
+    tables[1, [m, *order], [*order, m]] = 1
+    tables[2, [m, *order], [*order, m]] = 8
+    missing = np.eye(m + 1, dtype=bool)
+    time, none = np.where(missing, NO_ARC, tables.min(axis=0)), np.zeros(m + 1, np.int64)
+    time[m, :m] = np.where(np.arange(m) == order[0], 3, 9)
+    hours = Hours(np.array([2, 9, 30]), np.where(missing, 0, tables), none)
+    free = TimedOrders(time, time, none, np.full(m + 1, 99), np.zeros((m, m), bool), np.ones((m + 1, m), bool), hours)
+    now = 0
+    for tail, head in zip([m, *order], [*order, m]):
+        now = int(hours.arrivals(np.array(tail), np.array(head), np.array(now)))
+    for words in (1, 2, 4):
+        prover = DeadlineProver(free, device, SerialComm(), Budget(1000, 1000), words=words)
+        prover.devices = devices.Devices(device, device)
+        proof = prover.run()
+        assert proof.optimal and proof.order == order and proof.value == now == free.finish(order)

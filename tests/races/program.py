@@ -47,7 +47,7 @@ from hpcsolve.problems.steiner import check_tree, closure_spanning_tree
 from hpcsolve.problems.tsp import NO_ARC, Tsp
 from tests.races.ants import ant_colonies, ant_samplers
 from tests.races.assembly import edge_assembly
-from tests.races.bounded import bounded_orders, extended_states, labels_in_time
+from tests.races.bounded import bounded_orders, ends_in_rush_hours, extended_states, labels_in_time
 from tests.races.hierarchies import hierarchies
 from tests.races.near_nodes import near_nodes
 from tests.races.orders import order_tables
@@ -237,6 +237,7 @@ CASES: dict[str, Callable[[Device], None]] = {
     "bounded-orders": bounded_orders,
     "extended-states": extended_states,
     "labels in time": labels_in_time,
+    "ends in rush hours": ends_in_rush_hours,
     "shortest-paths": shortest_paths,
     "steiner": steiner_trees,
     "lightest trees": lightest_trees,

@@ -26,8 +26,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.errors import InputError, ResourceError
-from hpcsolve.problems.questions import TourQuestion, legs
+from hpcsolve.problems.questions import TourQuestion, Windows, legs
 from hpcsolve.problems.rounding import LARGEST_SUM, times
+from hpcsolve.problems.travel_times import TravelTimes
 from hpcsolve.problems.tsp import NO_ARC, Tsp
 
 MOST_INNER_CITIES, MOST_INNER_CITIES_WITH_WINDOWS = 121, 248
@@ -83,6 +84,11 @@ class Core:
         fixed = [(city, 0) for city in self.before] + [(city, n - 1) for city in self.after]
         if question.places is not None and not all(question.places[city, place] for city, place in fixed):
             return False
+        if question.loads is not None:
+            change, whole = question.loads.change, int(question.loads.change.sum())
+            begin = sum(int(change[city]) for city in self.before)
+            if min(begin, whole) < 0 or max(begin, whole) > question.loads.capacity:
+                return False
         return not any(b in self.before or a in self.after for a, b in question.precedences)
 
     def predecessors(self) -> tuple[int, ...]:
@@ -96,6 +102,14 @@ class Core:
             for j in range(len(masks)):
                 masks[j] |= masks[i] if masks[j] >> i & 1 else 0
         return tuple(masks)
+
+    def loads(self) -> SetLoads | None:
+        """Return what the m cities load and the limits of their sums, or None without loads."""
+        loads = self.question.loads
+        if loads is None:
+            return None
+        begin = sum(int(loads.change[city]) for city in self.before)
+        return SetLoads(loads.change[list(self.cities)], -begin, loads.capacity - begin)
 
     def weights(self) -> NDArray[np.int64] | None:
         """Return the weights of the cities and the depot, or None if all cities have one weight."""
@@ -116,6 +130,8 @@ class Core:
         """
         question, m, count = self.question, len(self.cities), legs(tsp.n, self.question.path)
         leg = [min(max(k - (not self.before), 0), count - 1) for k in range(m + 1)]
+        if question.windows is not None:  # of "latency" the times count, and not the arcs
+            return np.broadcast_to(self.cost, (m + 1, m + 1, m + 1))
         if question.objective == "latency" and self.weights() is None:  # the cities that an arc delays
             weights = np.ones(tsp.n, np.int64) if question.weights is None else question.weights
             delayed = np.append(weights[[*self.cities, *self.last]], np.zeros(1 - len(self.last), np.int64))
@@ -143,6 +159,28 @@ class Core:
         if not self.last:
             free[:, :, m][table[:, :, m] != NO_ARC] = FREE
         return free if self.question.places is not None else np.broadcast_to(free[0], free.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class SetLoads:
+    """Which sets of cities an order may have visited by what they load together.
+
+    Attributes
+    ----------
+    change
+        Shape (m,), int64: what each of the m cities adds.
+    least, most
+        The sum of the visited ones must be from `least` to `most`, after each city.
+    """
+
+    change: NDArray[np.int64]
+    least: int
+    most: int
+
+    def allow(self, order: Sequence[int]) -> bool:
+        """Return whether an order of the cities, or its beginning, keeps to the limits."""
+        sums = np.cumsum(self.change[np.array(order, np.int64)])
+        return bool(((self.least <= sums) & (sums <= self.most)).all())
 
 
 def parts_of_tour(n: int, question: TourQuestion) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
@@ -198,6 +236,15 @@ class OrderProblem:
         Shape (m + 1, m + 1), int64, for "add" with windows: how long each arc takes, with the service of the city that
         it leaves, and from the depot with the time before the departure; `NO_ARC` where there is no arc. Waiting and
         service do not count in `cost`. None: there are no windows, or the costs are times ("finish").
+    rates
+        Shape (m + 1,), int64, with `times`: what each unit of the time adds to the value at which service begins at a
+        city, and an order ends at the depot. None: nothing.
+    travel, leave
+        For "finish" with travel times by departure: those between the m cities and the depot, and shape (m + 1,): how
+        long after the begin of the service a city is left, and when the depot is. Then `cost` is the time from the
+        depot, and from a city the least one.
+    loads
+        What the cities load, which rules out sets of them. None: nothing.
     offset
         What is added to the combined costs.
     by_place
@@ -212,6 +259,10 @@ class OrderProblem:
     earliest: NDArray[np.int64] | None = None
     latest: NDArray[np.int64] | None = None
     times: NDArray[np.int64] | None = None
+    rates: NDArray[np.int64] | None = None
+    travel: TravelTimes | None = None
+    leave: NDArray[np.int64] | None = None
+    loads: SetLoads | None = None
     offset: int = 0
     by_place: bool = field(init=False)
 
@@ -228,6 +279,8 @@ class OrderProblem:
         """Return the value of an order in scaled integers, or None if it breaks a constraint."""
         m, seen, value, time = self.m, 0, FREE if self.combine == "max" else 0, 0
         left = 1 if self.weights is None else sum(map(int, self.weights))
+        if self.loads is not None and not self.loads.allow(order):
+            return None
         for place, (tail, head) in enumerate(pairwise([m, *order, m])):
             cost = int(self.cost[place, tail, head])
             if cost == NO_ARC or (head < m and self.before[head] & ~seen):
@@ -240,9 +293,13 @@ class OrderProblem:
                 left -= 0 if self.weights is None else int(self.weights[head])
             if self.earliest is not None and self.latest is not None:
                 takes = cost if self.times is None else int(self.times[tail, head])
+                if self.travel is not None and self.leave is not None:
+                    after = int(self.leave[tail])
+                    takes = after + self.travel.takes(tail, head, time + after)
                 time = max(time + takes, int(self.earliest[head]))
                 if time > self.latest[head]:
                     return None
+            value += 0 if self.rates is None else int(self.rates[head]) * time
             value = time if self.combine == "finish" else value
         return 0 if value == FREE else value + self.offset
 
@@ -265,7 +322,7 @@ def order_problem(tsp: Tsp, question: TourQuestion) -> OrderProblem:
     if m > most:  # refused before a matrix is made, and before costs by place take n^3 bytes
         what = f"{m} cities beside the depot are too many: a state's key holds {most}"
         raise ResourceError(f"{what}; use a heuristic or branch and cut")
-    core = core_of(tsp, question)
+    core, travel = _core_in_time(tsp, question)
     table = core.costs_by_place(tsp)
     if question.places is not None:
         table = table.copy()
@@ -275,18 +332,30 @@ def order_problem(tsp: Tsp, question: TourQuestion) -> OrderProblem:
         table = np.broadcast_to(NO_ARC, table.shape)
     if question.objective in ("bottleneck", "lexicographic"):
         return OrderProblem(core, "max", core.with_free_depot(table), core.predecessors())
-    problem = OrderProblem(core, "add", table, core.predecessors())
+    problem = OrderProblem(core, "add", table, core.predecessors(), travel=travel, loads=core.loads())
     if question.windows is not None:
         problem = _with_windows(problem)
         if problem.combine == "finish":
             return problem
-    if question.objective == "latency":
+    elif question.objective == "latency":
         problem = replace(problem, weights=core.weights())
     known = np.where(problem.cost == NO_ARC, 0, np.abs(problem.cost))
     dearest = [int(layer.max()) for layer in known] if problem.by_place else [int(known.max())] * (m + 1)
     if sum(dearest) * (1 if problem.weights is None else sum(map(int, problem.weights))) > LARGEST_SUM:
         raise InputError("held-karp.objective: sums of weighted costs may exceed 62 bits; scale costs or weights down")
     return problem
+
+
+def _core_in_time(tsp: Tsp, question: TourQuestion) -> tuple[Core, TravelTimes | None]:
+    """Return the core, and its travel times by departure: then its costs are the least ones, from the depot the own."""
+    given, windows = question.travel_times, question.windows
+    if given is None or windows is None:
+        return core_of(tsp, question), None
+    core = core_of(tsp, question, given.tables.min(axis=0))
+    travel = replace(given, tables=np.stack([core_of(tsp, question, table).cost for table in given.tables]))
+    left = int(windows.earliest[core.before[0]] + windows.service[core.before[0]]) if core.before else 0
+    core.cost[-1] = [travel.takes(-1, head, left) for head in range(len(core.cost))]
+    return core, travel
 
 
 def question_without_dearer(tsp: Tsp, question: TourQuestion, dearest: int) -> TourQuestion:
@@ -331,6 +400,20 @@ def _with_windows(problem: OrderProblem) -> OrderProblem:
 
     if own.question.objective != "finish":
         cost = np.broadcast_to(NO_ARC, problem.cost.shape) if late else problem.cost
-        return replace(problem, cost=cost, earliest=earliest, latest=latest, times=timed(own.cost))
+        problem = replace(problem, cost=cost, earliest=earliest, latest=latest, times=timed(own.cost))
+        return _with_rates(problem, windows) if own.question.objective == "latency" else problem
     cost = timed(problem.cost) if problem.by_place else np.broadcast_to(timed(problem.cost[0]), problem.cost.shape)
-    return replace(problem, combine="finish", cost=cost, earliest=earliest, latest=latest, offset=service)
+    return replace(problem, combine="finish", cost=cost, earliest=earliest, latest=latest,
+                   leave=None if problem.travel is None else leave, offset=service)
+
+
+def _with_rates(problem: OrderProblem, windows: Windows) -> OrderProblem:
+    """Return the problem whose value is the sum of the weighted times at which service begins, and of the return."""
+    own, weights = problem.core, problem.core.question.weights
+    each = np.ones(len(windows.earliest), np.int64) if weights is None else weights
+    reached = own.last if problem.m else own.after  # a single city is not reached again
+    rates = np.append(each[list(own.cities)], each[list(reached)].sum())
+    nothing = np.where(problem.cost == NO_ARC, NO_ARC, 0)
+    begun = sum(int(each[city] * windows.earliest[city]) for city in own.before)
+    return replace(problem, cost=nothing if problem.by_place else np.broadcast_to(nothing[0], nothing.shape),
+                   rates=rates, offset=begun)

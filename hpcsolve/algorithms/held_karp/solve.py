@@ -50,6 +50,7 @@ from hpcsolve.parallel.comm import Comm, SerialComm
 from hpcsolve.parallel.launch import on_rank_0
 from hpcsolve.problems.generate.tsp import random_matrix
 from hpcsolve.problems.questions import TourQuestion
+from hpcsolve.problems.rounding import LARGEST_SUM
 from hpcsolve.problems.tsp import Tsp, TspBatch
 
 GROUPS = {"layers": LAYERS, "multipliers": MULTIPLIERS}
@@ -97,12 +98,16 @@ class HeldKarp(Algorithm):
         n = instance.get("n") if isinstance(instance, dict) and generated else None
         n = n if isinstance(n, int) else None  # a wrong value is refused where the instance is made
         constrained = parameters.before or parameters.position or parameters.not_position
-        if parameters.windows is not None and parameters.objective == "sum":
+        if parameters.windows is not None and parameters.objective != "finish":
             return bounded.FILES_OF_SUMS_IN_TIME
+        if parameters.travel_times is not None:
+            return bounded.FILES_OF_ENDS
         bounds = bounded.FILES_OF_ENDS if parameters.objective == "finish" else bounded.FILES_WITHOUT_WINDOWS
         tables: tuple[str, ...] = (orders.FILE,)
         if parameters.objective == "sum" and not constrained and parameters.one_answer():
             tables = (planes.FILE,) if generated else (planes.FILE, orders.FILE)  # a file may have precedences
+        if parameters.load is not None:
+            return bounds
         if parameters.method == "lattice" or parameters.why_not_bounded():
             return tables
         if parameters.method == "bounded":
@@ -285,14 +290,14 @@ def _with_contradiction(stated: TourStatement, by_bounds: bool, device: Device, 
     """Return the statement that there is no tour, with the windows that contradict each other. Collective."""
     tsp, notes = stated.problem, list(device.notes)
     assert isinstance(tsp, Tsp)
-    some_memory = StopCriteria(memory=CONTRADICTION_BYTES)
+    any_tour = StopCriteria(memory=CONTRADICTION_BYTES, target=float(LARGEST_SUM))
 
     def has_tour(question: TourQuestion) -> bool | None:
         asked = TourStatement(tsp, Parameters(), question)
         if not by_bounds:
             return isinstance(lattice.run(asked, device, comm, silent, NONE).answer, Tour)
         try:
-            found, proof = bounded.run(tsp, asked.orders, device, comm, silent, some_memory, NONE, seed)
+            found, proof = bounded.run(tsp, asked.orders, device, comm, silent, any_tour, NONE, seed)
         except ResourceError:
             return None
         return True if isinstance(found.answer, Tour) else False if proof.optimal else None

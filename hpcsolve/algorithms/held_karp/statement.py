@@ -26,13 +26,15 @@ from hpcsolve.algorithms.held_karp.problem import (
 from hpcsolve.algorithms.tours.ends import City, ends_of, pairs_of, position_of
 from hpcsolve.errors import InputError
 from hpcsolve.formats.files import InputFile, open_file
-from hpcsolve.formats.order_files import read_leg_costs, read_windows
-from hpcsolve.problems.questions import Objective, TourQuestion, Windows, legs
+from hpcsolve.formats.order_files import read_leg_costs, read_travel_times, read_windows
+from hpcsolve.problems.questions import Loads, Objective, TourQuestion, Windows, legs
 from hpcsolve.problems.rounding import LARGEST_SUM
 from hpcsolve.problems.tsp import NO_ARC, Tsp, TspBatch
+from hpcsolve.problems.windows import all_day
 
 Place = Annotated[int, msgspec.Meta(ge=1)]
 LARGEST_WEIGHT = 10**9
+LARGEST_CAPACITY = 10**12
 MOST_BEST = 10**4
 """The most tours that `best` may ask for."""
 LATTICE_CITIES, ORDERED_CITIES = 28, 20
@@ -48,7 +50,7 @@ MOST_LATTICE_CITIES = 46
 """The most cities for which a block of the lattice's kernel has room. Memory ends long before."""
 FEWEST_BOUNDED = 10
 """Fewer cities are solved by the lattice, but for sums with time windows."""
-FILES = ("costs", "windows")
+FILES = ("costs", "windows", "travel-times")
 """The keys that name files."""
 
 
@@ -75,12 +77,20 @@ class Parameters(Table, frozen=True):
     costs
         For "position": a `.npy` file of shape (legs, n, n) with the costs of each leg, in place of the instance's.
     windows
-        For "finish" and "sum": a CSV table with the columns city, earliest, latest and optionally service. A traveller
-        who arrives before `earliest` waits; service must begin by `latest`. The return to the first city must be by its
-        `latest`. In a "sum" neither waiting nor service counts. They take the place of windows that the instance has.
+        For "finish", "sum" and "latency": a CSV table with the columns city, earliest, latest and optionally service. A
+        traveller who arrives before `earliest` waits; service must begin by `latest`. The return to the first city must
+        be by its `latest`. In a "sum" neither waiting nor service counts; in a "latency" the begin of the service
+        counts as the arrival. They take the place of windows that the instance has.
+    travel_times
+        For "finish": travel times that depend on the time of departure, such as those of rush hours, in place of the
+        costs. A CSV table with the columns time and factor, by which all costs are multiplied, or a `.npy` file of
+        shape (times, n, n) beside `departures`. Between two times they are linear, before the first and after the last
+        one constant. Who leaves later must not arrive earlier. Without windows all cities are open all day.
+    departures
+        The times of departure of the tables of a `.npy` file of `travel-times`, ascending.
     time_unit
-        What a unit of the costs is, "second", "minute" or "hour". With it times of `windows` may be times of day, such
-        as 08:00, which count from midnight, and so are the times of the answer.
+        What a unit of the costs is, "second", "minute" or "hour". With it times of `windows`, `travel-times` and
+        `departures` may be times of day, such as 08:00, which count from midnight, and so are the times of the answer.
     before
         Pairs [[a, b], ...] of cities: a comes before b.
     position
@@ -89,6 +99,12 @@ class Parameters(Table, frozen=True):
         Pairs [[city, k], ...]: the city does not stand at place k of the tour; the first place is 1.
     forbidden
         Pairs [[a, b], ...]: no leg leads from a to b.
+    load
+        Integers, one for each city in the order of the instance: what the vehicle takes in there, negative where it
+        hands it over. That of the first city is taken in at the departure. After each city the load is at least 0 and
+        at most `capacity`.
+    capacity
+        The most that the vehicle holds, in the unit of `load`.
     count
         Whether to count the optimal tours, up to 2^64 - 1. A symmetric cycle counts in both directions.
     best
@@ -97,15 +113,18 @@ class Parameters(Table, frozen=True):
         Whether to compute for each arc the value of the best tour through it. Not with "finish".
     method
         "lattice": the table of all states, whose memory doubles with each city, for everything but sums with time
-        windows; "bounded": states that a lower bound proves useless are dropped, for sums of costs by place and with
-        time windows alone; "auto": the lattice for up to 28 cities (20 with other objectives and constraints), on GPUs
-        for plain sums of as many cities as fit in their memory, and where "bounded" is not possible, else "bounded". If
-        one of them does not fit in the memory, the other one takes over. The answer is the same.
+        windows and `travel-times`; "bounded": states that a lower bound proves useless are dropped, for sums of costs
+        by place and with time windows alone; "auto": the lattice for up to 28 cities (20 with other objectives and
+        constraints), on GPUs for plain sums of as many cities as fit in their memory, and where "bounded" is not
+        possible, else "bounded". If one of them does not fit in the memory, the other one takes over. The answer is the
+        same.
     costs_sha256
         SHA-256 of the file of `costs`. hpcsolve writes it into the result's job, so that a file that has changed is
         refused when the job is run again.
     windows_sha256
         SHA-256 of the file of `windows`, for the same purpose.
+    travel_times_sha256
+        SHA-256 of the file of `travel-times`, for the same purpose.
 
     For study
     ---------
@@ -124,11 +143,15 @@ class Parameters(Table, frozen=True):
     weights: list[Annotated[int, msgspec.Meta(ge=0, le=LARGEST_WEIGHT)]] | None = None
     costs: str | None = None
     windows: str | None = None
+    travel_times: str | None = None
+    departures: list[int | float | str] | None = None
     time_unit: Literal["second", "minute", "hour"] | None = None
     before: list[tuple[City, City]] = msgspec.field(default_factory=list)
     position: list[tuple[City, Place]] = msgspec.field(default_factory=list)
     not_position: list[tuple[City, Place]] = msgspec.field(default_factory=list)
     forbidden: list[tuple[City, City]] = msgspec.field(default_factory=list)
+    load: list[Annotated[int, msgspec.Meta(ge=-LARGEST_WEIGHT, le=LARGEST_WEIGHT)]] | None = None
+    capacity: Annotated[int, msgspec.Meta(ge=0, le=LARGEST_CAPACITY)] | None = None
     count: bool = False
     best: Annotated[int, msgspec.Meta(ge=1, le=MOST_BEST)] = 1
     arcs: bool = False
@@ -136,6 +159,7 @@ class Parameters(Table, frozen=True):
     layout: Literal["planes", "compact"] = "planes"
     costs_sha256: str | None = None
     windows_sha256: str | None = None
+    travel_times_sha256: str | None = None
 
     def stops(self) -> tuple[str, ...]:
         """Return the keys of `[stop]` that a job may have: none with method "lattice"."""
@@ -164,15 +188,22 @@ class Parameters(Table, frozen=True):
             return ORDERED_CITIES
         return LATTICE_CITIES if kind == "cpu" else MOST_LATTICE_CITIES
 
-    def why_not_bounded(self) -> str:
-        """Return why bounds cannot solve what is asked for, in words, or ""."""
+    def why_not_bounded(self, windows: bool = False) -> str:
+        """Return why bounds cannot solve what is asked for, in words, or "".
+
+        Parameters
+        ----------
+        windows
+            Whether the instance has time windows.
+        """
         if self.layout != "planes":
             return f'layout = "{self.layout}" belongs to the lattice'
         if not self.one_answer():
             return "more than one optimal tour needs all states (count, best, arcs)"
         if self.objective in ("bottleneck", "lexicographic"):
             return f'objective = "{self.objective}" does not add up costs by place'
-        if self.objective == "latency" and len(set(self.weights or ())) > 1:
+        by_time = windows or self.windows is not None  # then the cities have their weights where they are reached
+        if self.objective == "latency" and len(set(self.weights or ())) > 1 and not by_time:
             return "with different weights of the cities the costs depend on which cities are left"
         return ""
 
@@ -214,12 +245,14 @@ class TourStatement(Statement):
 
     @property
     def only_by_bounds(self) -> bool:
-        """Whether the lattice cannot solve it: with time windows the cheapest path to a state may not be the earliest.
+        """Whether the lattice cannot solve it: sums with time windows, and loads.
 
-        Without a city beside the ends there are no states.
+        With windows the cheapest path to a state may not be the earliest, loads exclude sets, and its costs do not
+        depend on the time of departure. Without a city beside the ends there are no states.
         """
-        timed = self.question.windows is not None and self.question.objective != "finish"
-        return timed and self.cities_in_lattice > 0
+        asked = self.question
+        timed = asked.travel_times is not None or (asked.windows is not None and asked.objective != "finish")
+        return (timed or asked.loads is not None) and self.cities_in_lattice > 0
 
     def fits(self) -> bool:
         """Return whether the method's states suffice for the costs as they are."""
@@ -250,7 +283,8 @@ class TourStatement(Statement):
             The method cannot solve this kind of problem.
         """
         tsp, own, stops = self.problem, self.parameters, criteria != NO_STOP
-        obstacle = "a batch is solved by tables" if isinstance(tsp, TspBatch) else own.why_not_bounded()
+        obstacle = "a batch is solved by tables" if isinstance(tsp, TspBatch) else own.why_not_bounded(
+            tsp.windows is not None)
         if own.method == "bounded" and obstacle:
             raise InputError(f'held-karp.method: "bounded" cannot do this: {obstacle}; use "auto" or "lattice"')
         if own.method == "auto" and stops and obstacle:
@@ -282,7 +316,8 @@ def statement(tsp: Tsp | TspBatch, parameters: Parameters) -> TourStatement:
     """
     files = {}
     for key in FILES:
-        path, expected = getattr(parameters, key), getattr(parameters, f"{key}_sha256")
+        own = key.replace("-", "_")
+        path, expected = getattr(parameters, own), getattr(parameters, f"{own}_sha256")
         if path is not None:
             files[key] = open_file(path)
             if expected not in (None, files[key].sha256):
@@ -317,8 +352,12 @@ def _asked(tsp: Tsp, parameters: Parameters, files: Mapping[str, InputFile]) -> 
         weights = np.array(parameters.weights, np.int64)
     costs = read_leg_costs(files["costs"], tsp, count) if "costs" in files else None
     windows = read_windows(files["windows"], tsp, parameters.time_unit) if "windows" in files else tsp.windows
+    travel = None
+    if "travel-times" in files:
+        travel = read_travel_times(files["travel-times"], tsp, parameters.departures, parameters.time_unit)
+        windows = windows or all_day(tsp.n)
     if windows is not None:
-        _require_small_times(tsp, windows)
+        _require_small_times(windows, tsp.cost if travel is None else travel.tables)
     if tsp.precedences and parameters.path == "cycle" and parameters.start is None:
         raise InputError('held-karp.path: the instance says which cities come before others, so a cycle needs a first '
                          'city; set start, or path = "open"')
@@ -333,35 +372,62 @@ def _asked(tsp: Tsp, parameters: Parameters, files: Mapping[str, InputFile]) -> 
                     raise InputError(f"held-karp.{key}: {what}")
                 places[position(city, f"held-karp.{key}")] &= (np.arange(1, tsp.n + 1) == place) == (key == "position")
     forbidden = pairs(parameters.forbidden, "held-karp.forbidden")
-    return TourQuestion(parameters.path, start, end, objective, weights, costs, windows, precedences, places, forbidden)
+    return TourQuestion(parameters.path, start, end, objective, weights, costs, windows, precedences, places, forbidden,
+                        loads=_loads(tsp, parameters), travel_times=travel)
+
+
+def _loads(tsp: Tsp, parameters: Parameters) -> Loads | None:
+    """Return what the cities load, or None. Raises `InputError` by key."""
+    load, capacity = parameters.load, parameters.capacity
+    if load is None and capacity is None:
+        return None
+    if load is None or capacity is None:
+        given, missing = ("capacity", "load") if load is None else ("load", "capacity")
+        raise InputError(f"held-karp.{given}: it goes with {missing}, which is missing; set both, or remove {given}")
+    if len(load) != tsp.n:
+        raise InputError(f"held-karp.load: {len(load)} loads for {tsp.n} cities; give one for each, 0 where nothing "
+                         "changes")
+    return Loads(np.array(load, np.int64), capacity)
 
 
 def _refuse_combinations(tsp: Tsp, parameters: Parameters) -> None:
     """Refuse keys that do not go with the objective or the layout, and an objective without the keys that it needs."""
     objective, windows = parameters.objective, parameters.windows is not None or tsp.windows is not None
-    if tsp.windows is not None and objective not in ("sum", "finish"):
-        raise InputError(f'held-karp.objective: the instance has time windows, which go with "sum" and "finish" alone; '
-                         f'this job has "{objective}"')
-    needs = {"weights": ("latency", "position"), "costs": ("position",), "windows": ("finish", "sum")}
+    by_hour = parameters.travel_times is not None
+    if tsp.windows is not None and objective not in ("sum", "finish", "latency"):
+        raise InputError('held-karp.objective: the instance has time windows, which go with "sum", "finish" and '
+                         f'"latency" alone; this job has "{objective}"')
+    needs = {"weights": ("latency", "position"), "costs": ("position",), "windows": ("finish", "sum", "latency"),
+             "travel_times": ("finish",)}
     for key, objectives in needs.items():
         if getattr(parameters, key) is not None and objective not in objectives:
             wanted = " or ".join(f'"{name}"' for name in objectives)
-            raise InputError(f'held-karp.{key}: only objective = {wanted} takes it; this job has "{objective}"')
+            name = key.replace("_", "-")
+            raise InputError(f'held-karp.{name}: only objective = {wanted} takes it; this job has "{objective}"')
     if objective == "position" and (parameters.weights is None) == (parameters.costs is None):
         raise InputError('held-karp.objective: "position" needs one of weights (one for each leg) and costs (a file)')
-    if objective == "finish" and not windows:
+    if objective == "finish" and not windows and not by_hour:
         raise InputError('held-karp.objective: "finish" needs windows, a CSV table of time windows')
-    if parameters.time_unit is not None and not windows:
+    if parameters.time_unit is not None and not windows and not by_hour:
         raise InputError("held-karp.time-unit: there are no time windows; remove time-unit, or set windows")
+    if parameters.departures is not None and not by_hour:
+        raise InputError("held-karp.departures: these are the times of tables of travel-times; set it to a .npy file")
+    if by_hour and tsp.rounding is not None:
+        raise InputError("held-karp.travel-times: the costs of the instance have been rounded, and nobody knows what "
+                         "that means for times by departure; give costs with fewer decimals")
     if objective == "finish" and parameters.arcs:
         raise InputError('held-karp.arcs: objective = "finish" does not take it, since the rest of a tour depends on '
                          "the time; remove arcs")
     wider = {"method": parameters.method == "lattice", "layout": parameters.layout != "planes",
              "count": parameters.count, "best": parameters.best > 1, "arcs": parameters.arcs}
-    if objective == "sum" and windows and any(wider.values()):
+    alone = {f'windows: a "{objective}" with time windows is': windows and objective != "finish",
+             "travel-times: travel times by departure are": by_hour,
+             "load: a tour with loads is": parameters.load is not None}
+    for what in (what for what, given in alone.items() if given and any(wider.values())):
         keys = " and ".join(key for key, given in wider.items() if given)
-        raise InputError('held-karp.windows: a "sum" with time windows is solved by bounds alone, for one tour; '
-                         f"remove {keys}")
+        raise InputError(f"held-karp.{what} solved by bounds alone, for one tour; remove {keys}")
+    if parameters.load is not None and (obstacle := parameters.why_not_bounded(windows)):
+        raise InputError(f"held-karp.load: loads are for bounds alone, but {obstacle}; remove load, or ask otherwise")
     others = {  # what the layout "compact" does not solve
         f'objective = "{objective}"': objective != "sum", "before": parameters.before,
         "position": parameters.position, "not-position": parameters.not_position, "count": parameters.count,
@@ -372,11 +438,11 @@ def _refuse_combinations(tsp: Tsp, parameters: Parameters) -> None:
         raise InputError(f'held-karp.layout: "compact" does not go with {other}; remove layout')
 
 
-def _require_small_times(tsp: Tsp, windows: Windows) -> None:
-    """Check that costs can be times, whose sums with the windows fit 62 bits."""
-    allowed = tsp.cost != NO_ARC
-    if (tsp.cost[allowed] < 0).any():
+def _require_small_times(windows: Windows, takes: NDArray[np.int64]) -> None:
+    """Check that costs, or travel times by departure, can be times, whose sums with the windows fit 62 bits."""
+    allowed = takes != NO_ARC
+    if (takes[allowed] < 0).any():
         raise InputError("held-karp.windows: a cost is negative; travelling times must be at least 0")
     total = sum(map(int, windows.service)) + max(map(int, windows.earliest))
-    if total + int(tsp.cost[allowed].max(initial=0)) * tsp.n > LARGEST_SUM:
+    if total + int(takes[allowed].max(initial=0)) * len(windows.service) > LARGEST_SUM:
         raise InputError("held-karp.windows: the times are so large that their sum may overflow 62 bits")

@@ -90,6 +90,19 @@ def test_the_tour_is_the_one_of_the_lattice(seed: int, device: Device) -> None:
     assert (proof.value, tour) == ((answer.cost, answer.tour.tolist()) if isinstance(answer, Tour) else (None, None))
 
 
+@pytest.mark.parametrize("width", [1, 5])
+def test_the_tour_among_equal_ends_does_not_depend_on_the_width(width: int, device: Device) -> None:
+    """A city that opens late decides the end, so that most orders are equally good."""
+    for seed in range(4):
+        cost = np.random.default_rng(seed).integers(1, 20, (8, 8))
+        earliest = np.zeros(8, np.int64)
+        earliest[3] = 250
+        windows = Windows(earliest, np.full(8, 10**4), np.zeros(8, np.int64))
+        tsp, question = from_costs(cost, "late"), TourQuestion(objective="finish", windows=windows)
+        proof, tour = prove(tsp, question, device, width=width)
+        assert proof.optimal and proof.chosen and is_best_order(tsp, question, proof.value, tour)
+
+
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_any_number_of_ranks_finds_the_same(ranks: int) -> None:
     """Also where layers are too wide at first."""

@@ -1,4 +1,4 @@
-"""Sums with time windows by bounds equal all orders, down to the tour that is chosen among equally good ones.
+"""Sums and latencies with time windows by bounds equal all orders, down to the tour that is chosen of equal ones.
 
 The long form: HPCSOLVE_ORDERS=2000 python -m pytest -k long.
 """
@@ -35,10 +35,15 @@ CONSTRAINTS = (("windows",), ("windows", "before"), ("windows", "position", "not
                ("windows", "ends", "forbidden"), ("windows", "open", "before"))
 
 
-def with_sum(n: int, seed: int) -> tuple[Tsp, TourQuestion]:
-    """Return an instance with windows around a random tour, and the question for the least sum."""
+OBJECTIVES = ("sum", "latency")
+
+
+def around(n: int, seed: int, objective: str) -> tuple[Tsp, TourQuestion]:
+    """Return an instance with windows around a random tour, and a question, every second one of latency with weights.
+    """
     tsp, question = around_a_tour(n, seed)
-    return tsp, replace(question, objective="sum")
+    weights = np.random.default_rng(seed).integers(0, 6, n) if objective == "latency" and seed % 2 else None
+    return tsp, replace(question, objective=objective, weights=weights)
 
 
 def prove(tsp: Tsp, question: TourQuestion, device: Device, comm: Comm | None = None, words: int | None = None,
@@ -48,7 +53,8 @@ def prove(tsp: Tsp, question: TourQuestion, device: Device, comm: Comm | None = 
     prover = Prover(timed_orders(problem), device, comm or SerialComm(), Budget(states, 10**6), words=words,
                     width=width, levels=levels)
     proof = prover.run()
-    return proof, None if proof.order is None else problem.core.tour(proof.order).tolist()
+    tour = None if proof.order is None else problem.core.tour(proof.order).tolist()
+    return proof if proof.value is None else replace(proof, value=proof.value + problem.offset), tour
 
 
 def same_as_all_orders(tsp: Tsp, question: TourQuestion, device: Device, words: int) -> bool:
@@ -58,36 +64,43 @@ def same_as_all_orders(tsp: Tsp, question: TourQuestion, device: Device, words: 
     return is_best_order(tsp, question, proof.value, tour)
 
 
+@pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize("words", WORDS)
-def test_proofs_equal_all_orders(words: int, device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_proofs_equal_all_orders(words: int, objective: str, device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also with steps of time so long that most arcs are short."""
     possible = []
     for seed in range(12):
         monkeypatch.setattr(timed, "MOST_ROWS", [50_000, 20][seed % 2])
-        possible.append(same_as_all_orders(*with_sum(3 + seed % 6, seed), device, words))
+        possible.append(same_as_all_orders(*around(3 + seed % 6, seed, objective), device, words))
     assert 0 < sum(possible) < len(possible)
 
 
 @pytest.mark.timeout(0)
 @pytest.mark.skipif(not COUNT, reason="the long form: HPCSOLVE_ORDERS=2000")
+@pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize("words", WORDS)
-def test_long_proofs_equal_all_orders(words: int, device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_proofs_equal_all_orders(words: int, objective: str, device: Device, monkeypatch: pytest.MonkeyPatch
+                                      ) -> None:
     for seed in range(COUNT):
         monkeypatch.setattr(timed, "MOST_ROWS", [50_000, 20][seed % 2])
-        same_as_all_orders(*with_sum(3 + seed % 7, seed), device, words)
+        same_as_all_orders(*around(3 + seed % 7, seed, objective), device, words)
 
 
+@pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize("constraints", CONSTRAINTS)
-def test_proofs_with_other_constraints_equal_all_orders(constraints: tuple[str, ...], device: Device) -> None:
+def test_proofs_with_other_constraints_equal_all_orders(
+    constraints: tuple[str, ...], objective: str, device: Device
+) -> None:
     for seed in range(4):
-        tsp, question = random_question(7 + seed % 2, seed, "sum", constraints, top=20)
+        tsp, question = random_question(7 + seed % 2, seed, objective, constraints, top=20)
         same_as_all_orders(tsp, question, device, 1)
 
 
 @pytest.mark.parametrize("cities", [1, 2, 3])
 def test_few_cities(cities: int, device: Device) -> None:
     for seed in range(4):
-        same_as_all_orders(*with_sum(cities + 1, seed), device, 1)
+        for objective in OBJECTIVES:
+            same_as_all_orders(*around(cities + 1, seed, objective), device, 1)
 
 
 @pytest.mark.parametrize("ranks", [2, 3])
@@ -134,6 +147,17 @@ def test_ties_are_decided_by_labels_that_are_later(device: Device) -> None:
     windows = replace(around_a_tour(5, 0)[1].windows, earliest=np.array([0, 0, 3, 0, 0]), latest=np.full(5, 50),
                       service=np.zeros(5, np.int64))
     same_as_all_orders(tsp, replace(question, windows=windows), device, 1)
+
+
+def test_times_of_half_the_range(device: Device) -> None:
+    """A service takes more than 2^30 units of time, in labels of which the time has 31 bits."""
+    tsp, question = a_day(8, 1, 40)
+    assert question.windows is not None
+    service, latest = np.zeros(8, np.int64), np.full(8, 1_200_000_000)
+    service[3] = 1_100_000_000
+    asked = replace(question, windows=replace(question.windows, earliest=np.zeros(8, np.int64), latest=latest,
+                                              service=service))
+    assert same_as_all_orders(tsp, asked, device, 1)
 
 
 @pytest.mark.parametrize(("n", "keys", "cost"), [

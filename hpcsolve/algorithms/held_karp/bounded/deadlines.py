@@ -1,17 +1,19 @@
-"""The earliest end of a tour with time windows: is there an order that returns by this deadline, or by that one?
+"""The earliest end of a tour with time windows, found by trying deadlines.
 
-A deadline makes all windows narrower (windows.py), so that few orders are left that could keep to it. So the proof asks
-for deadlines from below, later and later ones, until an order is found; the states that remain contain the best order.
-Where a deadline leaves too many states for a search of the present width, it asks for orders that return before the
-best one so far, and goes on with wider searches.
+A deadline makes all windows narrower (windows.py), so that few orders are left that could keep to it. The proof tries
+later and later deadlines, from the lower bound on, until an order is found; the states that remain contain the best
+order. Where a search at the present width drops states, the next one looks for an order that ends before the best one
+so far. Then the width grows.
 
 The bounds are those of sums (bounds.cu), backwards in time: bound(place, city, memory) is how long before the deadline
-the traveller must have begun service there, since a relaxed order that forgets cities returns too late otherwise.
+the traveller must have begun service there, since a relaxed order that forgets cities returns too late otherwise. Where
+travel times depend on the departure, a leg at a place takes the least time of the departures that are possible there.
+States have their true times.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +22,7 @@ from numpy.typing import NDArray
 
 from hpcsolve.algorithms.base import Report, silent
 from hpcsolve.algorithms.held_karp.bounded.devices import Devices
+from hpcsolve.algorithms.held_karp.bounded.hours import Times
 from hpcsolve.algorithms.held_karp.bounded.layers import Expander, Scratch
 from hpcsolve.algorithms.held_karp.bounded.prove import LEVEL, Proof, Watch
 from hpcsolve.algorithms.held_karp.bounded.relaxation import (
@@ -27,6 +30,7 @@ from hpcsolve.algorithms.held_karp.bounded.relaxation import (
     MOST_BOUNDS,
     NO_PATH,
     BoundTables,
+    Completion,
     Deal,
     colours,
     make_slots,
@@ -37,14 +41,14 @@ from hpcsolve.algorithms.held_karp.bounded.tighten import Incumbent
 from hpcsolve.algorithms.held_karp.bounded.windows import (
     NEVER,
     TimedOrders,
-    Times,
     earliest_by_place,
+    least_by_place,
     shortest_times,
     tightened,
 )
 from hpcsolve.checkpoint.saved import Saved
 from hpcsolve.checkpoint.store import State, part
-from hpcsolve.device.base import Buffer, Device
+from hpcsolve.device.base import Argument, Buffer, Device
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.tsp import NO_ARC
 
@@ -54,9 +58,9 @@ FIRST_WIDTH = 1000
 WIDER = 8
 """Factor from the width of one search to that of the next."""
 CHOOSING_STATES = 400_000
-"""About the most states of the search among the orders that all end at the proven time.
+"""About the most states of the search for the first order by the tie rule, of those that end at the proven time.
 
-Where a last window decides that time, nearly all orders end then, and no memory holds their states.
+Where the last window to open decides that time, nearly all orders end then, and no memory holds their states.
 """
 
 
@@ -66,15 +70,14 @@ def slots_for(cities: int) -> int:
     return next(fitting, FEWEST_SLOTS)
 
 
-class Departures(BoundTables):
-    """The latest departures with which a relaxed order still returns by the deadline, counted back from it."""
-
-    cost_step = 0
+class DeadlineBounds(BoundTables):
+    """How long before the deadline service must begin, so that a relaxed order still returns by then."""
 
     def __init__(self, problem: TimedOrders, shortest: Times, devices: Devices, deal: Deal) -> None:
         super().__init__(problem, devices, deal)
         self.timed, self.shortest = problem, shortest
         self.range_step = problem.cities
+        self.cost_step = 0 if problem.hours is None else problem.cities**2
 
     def arcs_of_a_place(self) -> int:
         """Return the arcs between cities."""
@@ -87,9 +90,10 @@ class Departures(BoundTables):
         time = np.where(timed.time == NO_ARC, NO_PATH, timed.time).astype(np.uint32)
         never = reached >= NEVER
         least = np.where(never, NO_PATH, deadline - np.minimum(timed.latest[:m], deadline))
+        legs = timed.time[:m, :m] if timed.hours is None else least_by_place(timed, reached)
         tables: dict[str, NDArray[np.integer]] = {
-            "cost": time[:m, :m], "first": time[m, :m], "last": time[:m, m], "earliest": timed.earliest[:m],
-            "least": least, "most": np.where(never, 0, deadline - reached),
+            "cost": np.where(legs == NO_ARC, NO_PATH, legs), "first": time[m, :m], "last": time[:m, m],
+            "earliest": timed.earliest[:m], "least": least, "most": np.where(never, 0, deadline - reached),
         }
         return {name: device.upload(np.ascontiguousarray(table, np.uint32)) for name, table in tables.items()}
 
@@ -97,23 +101,32 @@ class Departures(BoundTables):
         """Return the times from the depot."""
         return self.buffers["first"]
 
-    def last_costs(self) -> NDArray[np.int64]:
-        """Return the times to the depot."""
-        return self.buffers["last"].download().astype(np.int64)
+    def completion(self) -> Completion:
+        """Return when an order ends, as `Bounds` has it."""
+        schedule, depot = self.timed.schedule, self.cities
 
-    def ended(self, values: NDArray[Any], last: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
-        """Return when the orders end that have these last states, and by when these must have been reached for that."""
-        back = self.last_costs()[last]
-        ends = np.maximum(values + back, self.timed.earliest[-1])
-        return ends, self.within(ends - back, last)
+        def ended(value: int, path: Sequence[int]) -> int:
+            begins = schedule([*path, depot], value)
+            return NO_PATH if begins is None else begins[-1]
+
+        return ended
 
     def earliest(self) -> Buffer:
         """Return when the windows begin."""
         return self.buffers["earliest"]
 
-    def within(self, needed: NDArray[np.int64], city: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the times needed, none later than the end of the city's window."""
-        return np.minimum(needed, self.timed.latest[city])
+    def layer_tables(self) -> dict[str, NDArray[Any]]:
+        """Return the travel times by departure as the kernels of layers have them, none where there are none."""
+        hours, m = self.timed.hours, self.cities
+        if hours is None:
+            return {}
+        return {"departures": hours.departures, "travel": hours.tables[:, :m, :m].astype(np.uint32),
+                "leave": np.minimum(hours.leave[:m], NO_PATH).astype(np.uint32)}
+
+    def tables_of(self, place: int, bounds_place: int) -> dict[str, Argument]:
+        """Return the costs of a place, the bounds of one, and the number of tables of travel times."""
+        hours = self.timed.hours
+        return {**super().tables_of(place, bounds_place), "hours": 0 if hours is None else len(hours.departures)}
 
     def due_times(self) -> NDArray[np.int64]:
         """Return the end of each city's window less the shortest time to it. There is no limit for a city itself."""
@@ -140,10 +153,9 @@ class DeadlineProver:
     width
         Of the present searches.
     step
-        How much later than the lower bound the present deadline is. None: it is just before the end of the best order.
+        How far the next deadline is above the lower bound. None: it is just below the best end so far.
     best
-        The best order and its end, without one a time after that of all orders, and the earliest end that is not
-        excluded.
+        The best order with its end (without an order a time after every possible end), and the proven lower bound.
     last, states
         The last search, and the states of all searches.
     """
@@ -200,7 +212,7 @@ class DeadlineProver:
         """Ask for orders by the next deadline. Return a proof, or choose the deadline after that and return None."""
         before = self.best.upper
         if self.best.lower >= before:
-            return self._chosen() if self.best.order is not None else self._no_order()
+            return self._chosen(saved) if self.best.order is not None else self._no_order()
         deadline = before - 1 if self.step is None else min(before - 1, self.best.lower + self.step)
         whole = self._search_by(deadline, self.width, saved)
         if self._watch.ended:
@@ -210,7 +222,7 @@ class DeadlineProver:
         if whole:
             self.best.raise_lower(deadline + 1)
             self.step = None if self.step is None else max(1, 2 * self.step)
-        elif self.step is not None or self.best.upper < before:
+        elif deadline < before - 1 or self.best.upper < before:
             self.step = None
         elif self.last.is_held_by(self.width):
             self.width, self.step = self.width * WIDER, 0
@@ -218,9 +230,9 @@ class DeadlineProver:
             return self._ended_early(capped=True)
         return None
 
-    def _chosen(self) -> Proof:
+    def _chosen(self, saved: Saved | None) -> Proof:
         """Return the proof of the best order's end, with the answer by the tie rule if its search drops no state."""
-        whole = self._search_by(self.best.upper, max(self.width, CHOOSING_STATES // self.problem.cities), None)
+        whole = self._search_by(self.best.upper, max(self.width, CHOOSING_STATES // self.problem.cities), saved)
         return self._proven() if whole and not self._watch.ended else self._ended_early()
 
     def _search_by(self, deadline: int, width: int, saved: Saved | None) -> bool:
@@ -229,7 +241,7 @@ class DeadlineProver:
         problem = tightened(self.problem, deadline, self.shortest)
         if problem is None:
             return True
-        relaxation = Departures(problem, self.shortest, self.devices, self.deal)
+        relaxation = DeadlineBounds(problem, self.shortest, self.devices, self.deal)
         try:
             relaxation.remember(make_slots(problem, *self._memories(problem)))
             if not relaxation.solve():
@@ -248,17 +260,17 @@ class DeadlineProver:
             self.last = search(relaxation, deadline, width, self.budget, self.comm, self.scratch, reached, begun,
                                self.words)
             self.states += self.last.states
-            if self.last.whole(problem.cities) and not self._watch.ended:
+            if self.last.whole(problem.cities):
                 self._offer(Tracer(self.last.layers, relaxation, self.comm), deadline)
         finally:
             relaxation.close()
         whole = self.last.dropped == NO_PATH
-        kept = "all" if whole else f"the best {width} a layer"
+        kept = "ended early" if self._watch.ended else "all" if whole else f"the best {width} a layer"
         self.note(f"by {deadline}: {kept}, {self.last.states} states; {self.best.lower} to {self.best.upper}")
         return whole
 
     def _memories(self, problem: TimedOrders) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
-        """Return wishes, colours and the number of slots: near cities are remembered that may come before or after."""
+        """Return wishes, colours and the number of slots. A city remembers near cities whose order with it is open."""
         m, count = problem.cities, slots_for(problem.cities)
         wishes = wishes_for(self.shortest[:m, :m] + self.shortest[:m, :m].T)
         wishes[problem.before | problem.before.T] = 0
@@ -266,13 +278,14 @@ class DeadlineProver:
 
     def _offer(self, tracer: Tracer, deadline: int) -> None:
         """Offer the best order of a search."""
-        least = tracer.ends()[0]
+        least = tracer.least()
         if least > deadline:
             return
         order = tracer.order()
         if self.problem.finish(order) != least:
             raise AssertionError(f"the order ends at {self.problem.finish(order)}, its state at {least}")
-        self.best.offer((least, order))
+        if least <= self.best.upper:  # of an equal end too, since the last search chooses by the tie rule
+            self.best.upper, self.best.order = least, order
 
     def _goes_on(self, deadline: int, found: Searched) -> bool:
         self._watch.lower = self.best.lower

@@ -32,8 +32,8 @@ class InTime:
 
     def from_nothing(self) -> tuple[int, list[int]] | None:
         """Return the order that a narrow search by time finds, or None."""
-        orders = (self._narrow(width) for width in WIDTHS)
-        return self.improve([order for order in [next(filter(None, orders), None)] if order])
+        order = next(filter(None, map(self._narrow, WIDTHS)), None)
+        return None if order is None else self.improve([order])
 
     def close(self) -> None:
         """Do nothing."""
@@ -47,7 +47,11 @@ class InTime:
         steps: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
         for place in range(1, m + 1):
             there = np.maximum(now[:, None] + time[last, :m], own.earliest[:m])
-            state, city = np.nonzero(~seen & (missing == 0) & (there <= own.latest[:m]) & own.stands[place])
+            fits = ~seen & (missing == 0) & (there <= own.latest[:m]) & own.stands[place]
+            if own.loads is not None:
+                then = (seen @ own.loads.change)[:, None] + own.loads.change
+                fits &= (own.loads.least <= then) & (then <= own.loads.most)
+            state, city = np.nonzero(fits)
             order = np.argsort(there[state, city], kind="stable")
             state, city = state[order], city[order]
             state, city = self._kept(seen, state, city, there[state, city], width)

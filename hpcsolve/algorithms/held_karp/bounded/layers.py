@@ -35,8 +35,8 @@ of this size, and so four times as many, it took 1.6 times as long.
 """
 FEWEST_BITS, MOST_BITS = 10, 13
 """Binary logarithms of the number of buckets. The fewest are for 2^10 ranks."""
-ROOM = 1.3
-"""Room in a bucket, relative to the mean."""
+ROOM, MOST_ROOM = 1.3, 4.0
+"""Room in a bucket, relative to the mean, at first, and the most where the layer before had few sets of many states."""
 
 
 def key_words(cities: int) -> int:
@@ -106,12 +106,12 @@ def are_states(keys: Keys, cities: int, place: int) -> bool:
 
 
 def due_tables(due: NDArray[np.int64], words: int) -> dict[str, NDArray[Any]]:
-    """Return until when each city can still be reached in time, as the kernels have it.
+    """Return by when service must begin at each city to reach each other one in time, as the kernels have it.
 
     Parameters
     ----------
     due
-        Shape (m, m): when the row's city must be left at the latest so that service at the column's is in time.
+        Shape (m, m): when service at the row's city must begin at the latest, so that that at the column's is in time.
     """
     m = len(due)
     order = np.argsort(due, axis=1, kind="stable")
@@ -131,7 +131,8 @@ class Layer:
     keys
         Shape (states, words), uint64, in the order of their buckets.
     values
-        Shape (states,): the reduced cost of the best path from the depot, as uint32, or labels (layers.cu), as uint64.
+        Shape (states,): the least reduced cost of a path from the depot, or its least time, as uint32; or labels
+        (layers.cu), as uint64.
     begin
         Shape (2^bits + 1,), int64: where each bucket begins.
     """
@@ -250,13 +251,19 @@ class Expander:
         self.due: dict[str, Buffer | None] = {"due": None, "due_first": None}
         if (due := relaxation.due_times()) is not None:
             self.due = {name: self.device.upload(table) for name, table in due_tables(due, self.words).items()}
-        self.growth, self.bytes_sent = 4.0, 0
+        loads = relaxation.problem.loads
+        self.load = None if loads is None else self.device.upload(loads.change)
+        self.loads: dict[str, Argument] = {"load": self.load, "least_load": loads.least if loads else 0,
+                                           "most_load": loads.most if loads else 0}
+        self.growth, self.room, self.bytes_sent = 4.0, ROOM, 0
         self.gathered: tuple[Layer | None, dict[str, Argument]] = None, {}
 
     def first(self) -> Layer:
         """Return the first layer: the cities that may follow the depot."""
         values = self.relaxation.first_values(self.limit)
         first = (values < np.iinfo(values.dtype).max) & ~self.relaxation.problem.before.any(axis=1)
+        if (loads := self.relaxation.problem.loads) is not None:
+            first &= (loads.least <= loads.change) & (loads.change <= loads.most)
         cities = np.flatnonzero(first)
         keys = make_keys(np.arange(len(values)) == cities[:, None], cities, self.words)
         return self.owned(keys, values[cities])
@@ -294,7 +301,7 @@ class Expander:
 
     def close(self) -> None:
         """Free the tables on the device."""
-        for buffer in (self.memory, self.before, self.open, *self.tables.values(), *self.due.values()):
+        for buffer in (self.memory, self.before, self.open, self.load, *self.tables.values(), *self.due.values()):
             if buffer is not None:
                 buffer.free()
 
@@ -303,7 +310,7 @@ class Expander:
         assert own.slots is not None
         return {"cities": m, "slots": own.slots.count, "limit": self.limit, "memory": self.memory,
                 "open": self.open.view(place * self.plane, m * self.words), "before": self.before,
-                **self.due, **self.tables, **own.tables_of(place, bounds_place)}
+                **self.loads, **self.due, **own.tables_of(place, bounds_place), **self.tables}
 
     def _states(self, layer: Layer) -> dict[str, Argument]:
         """Return the states as the kernels have them. A GPU has the states that it has gathered last already."""
@@ -327,7 +334,7 @@ class Expander:
         largest = max(1, max(self.comm.allgather(states)))
         guess = min(most, int(largest * self.growth))
         bits = min(MOST_BITS, max(FEWEST_BITS, (guess // CANDIDATES_A_BUCKET).bit_length()))
-        capacity = int(ROOM * guess / (1 << bits)) + 16
+        capacity = int(self.room * guess / (1 << bits)) + 16
         tables, given = self._tables(place, place + 1), self._states(layer)
         while True:
             out = self._buckets(bits, 1 << bits, capacity)
@@ -338,6 +345,7 @@ class Expander:
             if fullest <= capacity or count > most:
                 break
             capacity = fullest + fullest // 8
+        self.room = min(MOST_ROOM, max(ROOM, 1.1 * (fullest << bits) / max(1, count)))
         candidates = max(self.comm.allgather(count))
         self.growth = max(1.25, 1.1 * candidates / largest)
         return out if candidates <= most else None

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.held_karp.lattice.reduce import assignment_duals
-from hpcsolve.algorithms.held_karp.problem import OrderProblem
+from hpcsolve.algorithms.held_karp.problem import OrderProblem, SetLoads
 from hpcsolve.problems.tsp import NO_ARC
 
 NO_PATH = np.int64(1 << 60)
@@ -47,10 +47,13 @@ class PlaceCosts:
         every arc that no order can use.
     before
         Shape (m, m), bool, transitive: before[i, j] where j comes before i.
+    loads
+        What the cities load, or None.
     """
 
     cost: NDArray[np.int64]
     before: NDArray[np.bool_]
+    loads: SetLoads | None = None
 
     @property
     def cities(self) -> int:
@@ -64,21 +67,22 @@ class PlaceCosts:
         return allowed
 
     def value(self, order: list[int]) -> int | None:
-        """Return the cost of an order of all cities, or None if it uses a missing arc or breaks a precedence."""
+        """Return the cost of an order of all cities, or None if it uses a missing arc or breaks a constraint."""
         m, at = self.cities, np.array(order)
         arcs = self.cost[np.arange(m + 1), np.append(0, at), np.append(at, 0)]
         behind = np.tri(m, m, -1, dtype=bool).T  # at place a, b comes later
         if (arcs == NO_ARC).any() or (self.before[np.ix_(at, at)] & behind).any():
             return None
-        return sum(map(int, arcs))
+        return None if self.loads is not None and not self.loads.allow(order) else sum(map(int, arcs))
 
     @property
     def reversible(self) -> bool:
         """Whether every order costs the same in both directions, and may be turned round."""
         m = self.cities
         inner = self.cost[1:m]
+        free = not self.before.any() and self.loads is None
         ends = np.array_equal(self.cost[0, 0], self.cost[m, :, 0])
-        return ends and not self.before.any() and np.array_equal(inner, inner[::-1].transpose(0, 2, 1))
+        return free and ends and np.array_equal(inner, inner[::-1].transpose(0, 2, 1))
 
     def halved(self) -> PlaceCosts:
         """Return the problem with those orders alone that visit the first of two distant cities before the second.
@@ -123,7 +127,8 @@ class PlaceCosts:
         return order
 
 
-def place_costs(cost: NDArray[np.int64], before: NDArray[np.bool_] | None = None) -> PlaceCosts:
+def place_costs(cost: NDArray[np.int64], before: NDArray[np.bool_] | None = None, loads: SetLoads | None = None
+                ) -> PlaceCosts:
     """Return a problem without the arcs that precedences rule out.
 
     Parameters
@@ -133,6 +138,8 @@ def place_costs(cost: NDArray[np.int64], before: NDArray[np.bool_] | None = None
         `NO_ARC` stands where there is no arc.
     before
         Shape (m, m): before[i, j] where j comes before i. It need not be transitive.
+    loads
+        As `PlaceCosts` has them.
     """
     m = len(cost) - 1
     ahead = np.zeros((m, m), bool) if before is None else before.copy()
@@ -150,14 +157,14 @@ def place_costs(cost: NDArray[np.int64], before: NDArray[np.bool_] | None = None
     for k in range(m):
         table[k][:, ~allowed[:, k]] = NO_ARC
     table[m, ~allowed[:, m - 1]] = NO_ARC
-    return PlaceCosts(table, ahead)
+    return PlaceCosts(table, ahead, loads)
 
 
 def of_orders(problem: OrderProblem) -> PlaceCosts:
     """Return the problem of orders whose value is a sum of costs by place."""
     m = problem.m
     before = np.array([[problem.before[i] >> j & 1 for j in range(m)] for i in range(m)], bool).reshape(m, m)
-    return place_costs(problem.cost, before)
+    return place_costs(problem.cost, before, problem.loads)
 
 
 def chain_bound(problem: PlaceCosts) -> int:
@@ -219,7 +226,8 @@ def complete_costs(problem: OrderProblem) -> NDArray[np.int64] | None:
     None stands for a problem that is not plain, that lacks arcs, or that has fewer inner cities than
     `FEWEST_WITH_POTENTIALS`.
     """
-    if problem.by_place or any(problem.before) or problem.m < FEWEST_WITH_POTENTIALS:
+    constrained = any(problem.before) or problem.loads is not None
+    if problem.by_place or constrained or problem.m < FEWEST_WITH_POTENTIALS:
         return None
     cost = problem.cost[0].copy()
     np.fill_diagonal(cost, NO_ARC)

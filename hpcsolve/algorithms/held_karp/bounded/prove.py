@@ -28,8 +28,10 @@ from hpcsolve.algorithms.held_karp.bounded.relaxation import (
     with_memory,
 )
 from hpcsolve.algorithms.held_karp.bounded.search import (
+    BothWaysTracer,
     Budget,
     Searched,
+    TooManyOrders,
     Tracer,
     layer_parts,
     saved_layers,
@@ -312,8 +314,8 @@ class Prover:
         """Offer the best order of a search, and what local search makes of it."""
         if not found.whole(self.problem.cities):
             return
-        tracer = self._tracer(found)
-        least = tracer.ends()[0]
+        tracer = Tracer(found.layers, self.bounds.relaxation, self.comm)
+        least = tracer.least()
         if least >= NO_PATH or (not self.bounds.improver.improves and self._bound(least) >= self.best.upper):
             return
         order = tracer.order()
@@ -322,9 +324,6 @@ class Prover:
             raise AssertionError(f"the order costs {value}, its state {least}")
         self.best.offer((value, order))
         self.best.offer(self.bounds.improver.improve([order]))
-
-    def _tracer(self, found: Searched) -> Tracer:
-        return Tracer(found.layers, self.bounds.relaxation, self.comm)
 
     def _bound(self, reduced: int) -> int:
         """Return a lower bound of the cost of orders whose reduced cost is at least this."""
@@ -357,9 +356,13 @@ class Prover:
         if not self.last.whole(self.problem.cities):
             return self._no_order()
         self.best.raise_lower(self.best.upper)
-        tracer = self._tracer(self.last)
-        order = tracer.order() if self.bounds.problem is self.problem else tracer.order_or_reverse()
-        if order is None:  # too many states are on optimal orders
+        tracer, relaxation = Tracer(self.last.layers, self.bounds.relaxation, self.comm), self.bounds.relaxation
+        if self.bounds.problem is not self.problem:  # half of the orders
+            assert isinstance(relaxation, Relaxation)
+            tracer = BothWaysTracer(self.last.layers, relaxation, self.comm)
+        try:
+            order = tracer.order()
+        except TooManyOrders:
             return self._ended_early(capped=False)
         if self.problem.value(order) != self.best.upper:
             raise AssertionError(f"the chosen order costs {self.problem.value(order)}, not {self.best.upper}")

@@ -15,8 +15,10 @@ small, since every rank sends to every other one of its group. All groups comput
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from itertools import pairwise
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +26,7 @@ from numpy.typing import NDArray
 from hpcsolve.algorithms.held_karp.bounded.devices import Devices
 from hpcsolve.algorithms.held_karp.bounded.places import PlaceCosts
 from hpcsolve.algorithms.held_karp.problem import NO_PATH as NO_PATHS
+from hpcsolve.algorithms.held_karp.problem import SetLoads
 from hpcsolve.device.base import Argument, Buffer, Device
 from hpcsolve.parallel.comm import Comm, Request, SerialComm, even_shares
 from hpcsolve.problems.tsp import NO_ARC
@@ -260,7 +263,7 @@ class Relaxed:
 
 
 class Orders(Protocol):
-    """What tables of bounds need to know of a problem."""
+    """What tables of bounds and layers need to know of a problem."""
 
     @property
     def cities(self) -> int:
@@ -270,6 +273,13 @@ class Orders(Protocol):
     def before(self) -> NDArray[np.bool_]:
         """Shape (m, m), transitive: before[i, j] where j comes before i."""
 
+    @property
+    def loads(self) -> SetLoads | None:
+        """What the cities load, or None."""
+
+
+Completion: TypeAlias = Callable[[int, Sequence[int]], int]
+
 
 class Bounds(Protocol):
     """What layers need to know of the bounds of completions.
@@ -278,12 +288,9 @@ class Bounds(Protocol):
     ----------
     labels
         Whether the values of states are labels (layers.cu).
-    no_arc
-        What `arc_values` has where there is no arc.
     """
 
     labels: bool
-    no_arc: int
     device: Device
     slots: Slots | None
 
@@ -294,26 +301,24 @@ class Bounds(Protocol):
     def open_arcs(self) -> NDArray[np.bool_]:
         """Return which arcs there are at each place, shape (m + 1, m, m), or at all of them, shape (1, m, m)."""
 
-    def arc_values(self) -> list[NDArray[np.int64]]:
-        """Return what each arc adds to a value, by place, shape (m, m)."""
+    def completion(self) -> Completion:
+        """Return the function of a state's value and of the rest of an order, which gives the order's value.
 
-    def ended(self, values: NDArray[Any], last: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
-        """Return the reduced costs of the orders that end with these states' values and cities, and the values needed.
-
-        The cost is `NO_PATH` or more where there is no such order.
+        The rest is the state's city with those that follow it to the depot. The order's value is `NO_PATH` or more
+        where there is no such order.
         """
 
-    def within(self, needed: NDArray[np.int64], city: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the values needed at some cities as far as the windows of these allow."""
-
     def first_values(self, limit: int) -> NDArray[np.unsignedinteger]:
-        """Return the value of the state with each city alone, the largest number where its bound exceeds the limit."""
+        """Return the value of the state with each city alone, the largest number where it is on no order in the limit.
 
-    def layer_tables(self) -> dict[str, NDArray[np.uint32]]:
+        Not all of these states must be found.
+        """
+
+    def layer_tables(self) -> dict[str, NDArray[Any]]:
         """Return the tables that layers need beside those on the device."""
 
     def due_times(self) -> NDArray[np.int64] | None:
-        """Return when each city must be left at the latest to reach each other one in time, or None without windows."""
+        """Return by when service must begin at each city to reach each other one in time, or None without windows."""
 
     def tables_of(self, place: int, bounds_place: int) -> dict[str, Argument]:
         """Return what the kernels of layers need of a place beside memories: costs, windows, and bounds of one."""
@@ -344,7 +349,6 @@ class BoundTables(ABC):
     range_step: int
     labels = False
     """Whether the values of states are labels."""
-    no_arc = NO_PATH
 
     def __init__(self, problem: Orders, devices: Devices, deal: Deal | None = None) -> None:
         self.problem, self.cities, self.devices = problem, problem.cities, devices
@@ -364,10 +368,6 @@ class BoundTables(ABC):
     @abstractmethod
     def first_costs(self) -> Buffer:
         """Return the costs of the arcs from the depot, shape (m,)."""
-
-    @abstractmethod
-    def last_costs(self) -> NDArray[np.int64]:
-        """Return the costs of the arcs to the depot, shape (m,)."""
 
     @abstractmethod
     def earliest(self) -> Buffer:
@@ -406,19 +406,9 @@ class BoundTables(ABC):
         """Return which arcs there are, as `Bounds` has them."""
         return self.buffers["cost"].download().reshape(-1, self.cities, self.cities) < NO_PATH
 
-    def arc_values(self) -> list[NDArray[np.int64]]:
-        """Return the costs of arcs by place, shape (m, m), or `no_arc` where there is none."""
-        m = self.cities
-        cost = self.buffers["cost"].download().astype(np.int64).reshape(-1, m, m)
-        return list(np.broadcast_to(cost, (m + 1, m, m)))
-
-    def ended(self, values: NDArray[np.uint32], last: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
-        """Return the values of the orders that end with these states' values and cities, and the states' values."""
-        return values.astype(np.int64) + self.last_costs()[last], values.astype(np.int64)
-
-    def within(self, needed: NDArray[np.int64], city: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the values needed: there are no windows."""
-        return needed
+    @abstractmethod
+    def completion(self) -> Completion:
+        """Return the value of an order from that of a state, as `Bounds` has it."""
 
     def first_values(self, limit: int) -> NDArray[np.uint32]:
         """Return the value of the state with each city alone, the largest number where its bound exceeds the limit."""
@@ -426,7 +416,7 @@ class BoundTables(ABC):
         bounds = self.bounds_of(1).download().reshape(self.cities, -1)[:, 0]
         return np.where(values.astype(np.int64) + bounds <= limit, values, np.uint32(2**32 - 1))
 
-    def layer_tables(self) -> dict[str, NDArray[np.uint32]]:
+    def layer_tables(self) -> dict[str, NDArray[Any]]:
         """Return the tables that layers need beside those on the device: none."""
         return {}
 
@@ -437,7 +427,8 @@ class BoundTables(ABC):
     def tables_of(self, place: int, bounds_place: int) -> dict[str, Argument]:
         """Return the costs of a place, and the bounds of one, as the kernels of layers have them."""
         cost = self.buffers["cost"].view(place * self.cost_step, self.cities**2)
-        return {"cost": cost, "earliest": self.earliest(), "bounds": self.bounds_of(bounds_place)}
+        none: dict[str, Argument] = {"hours": 0, "departures": None, "travel": None, "leave": None}
+        return {"cost": cost, "earliest": self.earliest(), "bounds": self.bounds_of(bounds_place), **none}
 
     def close(self) -> None:
         """Free the memory on the device."""
@@ -551,6 +542,22 @@ class Relaxation(BoundTables):
         """Return the costs of the arcs to the depot."""
         m = self.cities
         return self.buffers["cost"].view(m * m * m, m * m).download().reshape(m, m)[:, 0].astype(np.int64)
+
+    def arc_values(self) -> list[NDArray[np.int64]]:
+        """Return the costs of arcs by place, shape (m, m), `NO_PATH` where there is none."""
+        m = self.cities
+        return list(self.buffers["cost"].download().astype(np.int64).reshape(m + 1, m, m))
+
+    def completion(self) -> Completion:
+        """Return the reduced cost of an order, as `Bounds` has it."""
+        arcs, last, m = self.arc_values(), self.last_costs().tolist(), self.cities
+
+        def cost(value: int, path: Sequence[int]) -> int:
+            first = m - len(path) + 1  # the place of the state
+            legs = enumerate(pairwise(path), first)
+            return value + sum(int(arcs[place][leg]) for place, leg in legs) + int(last[path[-1]])
+
+        return cost
 
     def earliest(self) -> Buffer:
         """Return zeros: there are no windows."""

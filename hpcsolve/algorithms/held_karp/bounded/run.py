@@ -17,7 +17,7 @@ from hpcsolve.algorithms.held_karp.bounded.prove import LEVEL as LEVEL
 from hpcsolve.algorithms.held_karp.bounded.prove import LEVELS, Proof, Prover, Watch
 from hpcsolve.algorithms.held_karp.bounded.relaxation import FILE as BOUNDS
 from hpcsolve.algorithms.held_karp.bounded.relaxation import MOST_BOUNDS, NO_PATH
-from hpcsolve.algorithms.held_karp.bounded.search import STATE_BYTES, Budget, budget_of
+from hpcsolve.algorithms.held_karp.bounded.search import Budget, budget_of, state_bytes
 from hpcsolve.algorithms.held_karp.bounded.tighten import DESCENT_FILE, PENALTY, good_order
 from hpcsolve.algorithms.held_karp.bounded.timed import FEWEST, MOST_ROWS, MOST_WORK
 from hpcsolve.algorithms.held_karp.bounded.timed import FILE as TIMED_BOUNDS
@@ -54,10 +54,12 @@ def fits(problem: OrderProblem) -> bool:
     """Return whether the values of good orders are so far below 2^31 that saturated bounds can prove something.
 
     Judged by a quick order: with the value of a good one at two thirds of 2^31, nothing was proven of 40 cities. With
-    windows all times must be below 2^31.
+    windows all times must be below 2^31, and so must travel times by departure.
     """
     if problem.earliest is not None:
-        return timed_orders(problem).horizon() < NO_PATH
+        timed = timed_orders(problem)
+        longest = 0 if timed.hours is None else int(timed.hours.tables.max(initial=0))
+        return max(timed.horizon(), longest) < NO_PATH
     places = of_orders(problem)
     order = places.nearest_neighbour(np.where(places.allowed, places.cost, PENALTY), 0)
     value = places.value(order)
@@ -177,7 +179,8 @@ def _outcome(
     last, tables = proof.last, {}
     if last.layers:
         tables["layers"] = layers_table(
-            prover.comm, last.kept, STATE_BYTES[key_words(problem.m)], last.seconds, last.bytes_sent,
+            prover.comm, last.kept, state_bytes(key_words(problem.m), _has_labels(problem)), last.seconds,
+            last.bytes_sent,
             cities=np.arange(1, len(last.kept) + 1, dtype=np.int32), pruned=np.array(last.pruned, np.int64))
     rank: dict[str, float | int] = {
         "operations": proof.states, "bytes_sent": prover.deal.bytes_sent + sum(last.bytes_sent),
@@ -201,8 +204,12 @@ def _budget(problem: OrderProblem, criteria: StopCriteria, device: Device, comm:
         free = min(memory_for_rank(device, comm), available_memory() // comm.local_size)
         free -= _table_bytes(problem, m)
         nbytes = max(0, int(SHARE * min(comm.allgather(free))))
-    labels = problem.earliest is not None and problem.combine == "add"
-    return budget_of(nbytes, key_words(m), comm.size, labels)
+    return budget_of(nbytes, key_words(m), comm.size, _has_labels(problem))
+
+
+def _has_labels(problem: OrderProblem) -> bool:
+    """Return whether the values of states are labels, of time and cost."""
+    return problem.earliest is not None and problem.combine == "add"
 
 
 def _table_bytes(problem: OrderProblem, m: int) -> int:
@@ -210,7 +217,8 @@ def _table_bytes(problem: OrderProblem, m: int) -> int:
     """
     of_arcs = 64 * (m + 1) ** 2 + 4096
     if problem.combine == "finish":
-        return 4 * (m * (m + 1) << slots_for(m)) + of_arcs
+        by_hour = 0 if problem.travel is None else 4 * (len(problem.travel.departures) + m) * (m + 1) ** 2
+        return 4 * (m * (m + 1) << slots_for(m)) + of_arcs + by_hour
     if problem.earliest is not None:  # completions and beginnings
         return 2 * 4 * max(MOST_BOUNDS, MOST_ROWS << FEWEST) + of_arcs
     layer, arcs = m << LEVELS[-1], (m + 1) * m * m

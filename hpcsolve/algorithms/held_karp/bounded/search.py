@@ -1,14 +1,12 @@
 """One search through all layers, with all states or with a limited width, and the search back for orders.
 
-A state (set, j) comes from (set without j, i) if that one's value leaves room for the arc from i to j. The ranks look
-for these states in the layers that they have kept, and of equal ones take the first by the tie rule. Of costs the room
-is just what the value is, since a smaller one would make a better order. Of times it may be less: who waits at j may
-come from any order that is in time for the rest.
+An order is found from its last city to its first. With the cities so far as its end, a state of the layer before is on
+an order of the least value if its value, followed along this end, gives that value. The ranks look for such states in
+the layers that they have kept, and of equal ones take the first by the tie rule.
 
-With windows the values of a sum are labels. The label before must have the cost that is needed, and a time that is
-early enough for the rest of the order. Labels that are not dominated suffice: if a best order comes through (set, i),
-no beginning to it that is early enough costs less than the order's own. So the label that dominates this one has the
-same cost.
+With windows the values of a sum are labels. Those that are not dominated suffice for the tie rule: if a best order
+comes through (set, i) with a label that was dropped, the label that dominates it is not later and not dearer. Followed
+along the same end it gives no greater value, so it gives the least one too.
 
 Where only half of the orders were searched, because each costs the same backwards, the answer may be the reverse of an
 order of that half.
@@ -36,17 +34,15 @@ from hpcsolve.algorithms.held_karp.bounded.layers import (
     set_hash,
     visited,
 )
-from hpcsolve.algorithms.held_karp.bounded.relaxation import NO_PATH, Bounds
+from hpcsolve.algorithms.held_karp.bounded.relaxation import NO_PATH, Bounds, Relaxation
 from hpcsolve.algorithms.held_karp.problem import tie
 from hpcsolve.checkpoint.saved import Saved
 from hpcsolve.checkpoint.store import Part, part
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.rounding import LARGEST_SUM
 
-STATE_BYTES = {1: 12, 2: 20, 4: 36}
-"""64-bit words of a key -> bytes of a state: its key and its value."""
-LABEL_BYTES, LABEL_CANDIDATE_BYTES = 4, 32
-"""What a label takes more, as a state and as a candidate."""
+LABEL_CANDIDATE_BYTES = 32
+"""What a label takes more than another value, as a candidate."""
 CANDIDATE_BYTES = {1: 96, 2: 128, 4: 192}
 """64-bit words of a key -> the most bytes for each candidate while its layer is computed.
 
@@ -77,9 +73,14 @@ class Budget:
     candidates: int
 
 
+def state_bytes(words: int, labels: bool) -> int:
+    """Return the bytes of a state: its key of so many words, and its value or label."""
+    return 8 * words + (8 if labels else 4)
+
+
 def budget_of(nbytes: int, words: int, ranks: int, labels: bool = False) -> Budget:
     """Return the budget for so many bytes on each rank, half for states, or labels, and half for candidates."""
-    half, state = nbytes // 2, STATE_BYTES[words] + LABEL_BYTES * labels
+    half, state = nbytes // 2, state_bytes(words, labels)
     candidate = CANDIDATE_BYTES[words] + LABEL_CANDIDATE_BYTES * labels
     return Budget(max(8, half // state * ranks), max(FEWEST_CANDIDATES, half // candidate))
 
@@ -241,7 +242,7 @@ def smallest(words: Sequence[NDArray[np.unsignedinteger]], room: int, comm: Comm
 
 
 class Tracer:
-    """Looks for predecessors in the layers of all ranks.
+    """Looks for the order of least value in the layers of all ranks.
 
     Parameters
     ----------
@@ -252,54 +253,85 @@ class Tracer:
     """
 
     def __init__(self, layers: list[Layer], relaxation: Bounds, comm: Comm) -> None:
-        self.layers, self.relaxation, self.comm = layers, relaxation, comm
-        self.cities, self.arcs = relaxation.problem.cities, relaxation.arc_values()
+        self.layers, self.comm, self.cities = layers, comm, relaxation.problem.cities
+        self.completion = relaxation.completion()
 
-    def ends(self) -> tuple[int, Keys, NDArray[np.int64]]:
-        """Return the least value of an order, and of the last states of such orders keys and values needed.
-
-        Collective. The value is `NO_PATH` if there is no order. The time of a label needed is the latest in time.
-        """
+    def least(self) -> int:
+        """Return the least value of an order, `NO_PATH` or more if there is none. Collective."""
         last = self.layers[-1]
-        total, values = self.relaxation.ended(last.values, last_cities(last.keys))
-        least = min(self.comm.allgather(int(total.min(initial=NO_PATH))))
-        mine = np.flatnonzero(total == least) if least < NO_PATH else np.zeros(0, np.int64)
-        parts = self.comm.allgather((last.keys[mine], values[mine]))
-        keys, values = (np.concatenate(arrays) for arrays in zip(*parts))
-        return least, keys, values
+        values = map(self.completion, last.values.tolist(), last_cities(last.keys)[:, None].tolist())
+        return min(self.comm.allgather(min(values, default=NO_PATH)))
 
     def order(self) -> list[int]:
-        """Return the order of least cost, of equal ones by the tie rule. Collective."""
-        _, keys, values = self.ends()
-        order = list[int]()
+        """Return the order of least value, of equal ones by the tie rule. Collective."""
+        least, order, key = self.least(), list[int](), np.zeros(0, np.uint64)
         for place in range(self.cities, 0, -1):
-            cities = last_cities(keys).tolist()
-            at = min(range(len(cities)), key=lambda i: tie([cities[i], *order]))
-            order.insert(0, cities[at])
-            if place > 1:
-                keys, values = self._before(keys[at : at + 1], values[at : at + 1], place)
+            layer, found = self.layers[place - 1], dict[int, NDArray[np.uint64]]()
+            rows = self._rows(layer, key) if order else np.arange(len(layer.values))
+            keys = layer.keys[rows]
+            for city, value, before in zip(last_cities(keys).tolist(), layer.values[rows].tolist(), keys):
+                if city not in found and self.completion(value, [city, *order]) == least:
+                    found[city] = before
+            found = {city: state for some in self.comm.allgather(found) for city, state in some.items()}
+            if not found:
+                raise AssertionError(f"no state of {place} cities is on an order of the least value")
+            city = min(found, key=lambda city: tie([city, *order]))
+            order, key = [city, *order], found[city]
         return order
 
-    def order_or_reverse(self) -> list[int] | None:
-        """Return the first order by the tie rule of those of least cost and their reverses. Collective.
+    def _rows(self, layer: Layer, key: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """Return the rows of this rank's states in a layer from which the state with this key may come."""
+        return self.found(layer, keys_before(key[None], self.cities)[1])[0]
 
-        It is None if too many states are on such orders.
+    def found(self, layer: Layer, wanted: Keys) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the rows of this rank's states in a layer that have a wanted key, and the number of the key of each.
+
+        All wanted keys differ.
         """
-        reverse = self._reverse()
-        return None if reverse is None else min(self.order(), reverse, key=tie)
+        none = np.zeros(0, np.int64)
+        if not len(wanted) or not len(layer.values):
+            return none, none
+        bucket = (set_hash(wanted) >> np.uint64(64 - layer.bits)).astype(np.int64)
+        buckets = np.unique(bucket)
+        begin, sizes = layer.begin[buckets], layer.begin[buckets + 1] - layer.begin[buckets]
+        rows = np.repeat(begin - np.cumsum(sizes) + sizes, sizes) + np.arange(sizes.sum())
+        names, own = _names(wanted), _names(layer.keys[rows])
+        order = np.argsort(names)
+        number = order[np.minimum(np.searchsorted(names, own, sorter=order), len(wanted) - 1)]
+        hits = np.flatnonzero((wanted[number] == layer.keys[rows]).all(axis=1))
+        return rows[hits], number[hits]
 
-    def _reverse(self) -> list[int] | None:
-        """Return the first by the tie rule of the reverses of the orders of least cost.
 
-        It is None if too many states are on such orders.
+class BothWaysTracer(Tracer):
+    """Looks for orders in the layers of a problem of costs of which half of the orders were searched."""
+
+    def __init__(self, layers: list[Layer], relaxation: Relaxation, comm: Comm) -> None:
+        super().__init__(layers, relaxation, comm)
+        self.arcs = relaxation.arc_values()
+
+    def order(self) -> list[int]:
+        """Return the first order by the tie rule of those of least cost, or of their reverses. Collective.
+
+        Raises
+        ------
+        TooManyOrders
+            Too many states are on such orders.
         """
-        _, keys, values = self.ends()
+        return min(super().order(), self._reverse(), key=tie)
+
+    def _reverse(self) -> list[int]:
+        """Return the first by the tie rule of the reverses of the orders of least cost. Raises as `order`."""
+        least, last = self.least(), self.layers[-1]
+        ends = map(self.completion, last.values.tolist(), last_cities(last.keys)[:, None].tolist())
+        mine = np.flatnonzero(np.fromiter(ends, np.int64, len(last.values)) == least)
+        parts = self.comm.allgather((last.keys[mine], last.values[mine].astype(np.int64)))
+        keys, values = (np.concatenate(arrays) for arrays in zip(*parts))
         found, held = [(keys, values)], len(keys)
         for place in range(self.cities, 1, -1):
             keys, values = self._before(keys, values, place)
             held += len(keys)
             if held > MOST_STATES:
-                return None
+                raise TooManyOrders
             found.append((keys, values))
         keys, values = found.pop()
         follow, end = np.arange(len(keys)), list[int]()  # which of them continue the order, and its reverse so far
@@ -311,54 +343,42 @@ class Tracer:
                 return end
             members, value = masks_of(visited(keys[at : at + 1], self.cities), keys.shape[1]), values[at]
             keys, values = found.pop()
-            last = last_cities(keys)
-            added = masks_of(np.eye(self.cities, dtype=bool)[last], keys.shape[1])
+            last_of = last_cities(keys)
+            added = masks_of(np.eye(self.cities, dtype=bool)[last_of], keys.shape[1])
             sets = masks_of(visited(keys, self.cities), keys.shape[1])
             follows = (sets == members | added).all(axis=1) & (sets != members).any(axis=1)
-            follow = np.flatnonzero(follows & (values == value + self.arcs[len(end)][end[0], last]))
+            follow = np.flatnonzero(follows & (values == value + self.arcs[len(end)][end[0], last_of]))
 
     def _before(self, keys: Keys, values: NDArray[np.int64], place: int) -> tuple[Keys, NDArray[np.int64]]:
-        """Return the different states before some states of a place, with the values needed."""
-        state, wanted, needed = self._candidates(keys, values, place)
-        hits = self._lookup(self.layers[place - 2], wanted, needed)
-        states = np.concatenate(self.comm.allgather(hits))
-        _, first = np.unique(_names(wanted[states]), return_index=True)
-        if len(states) == 0 or len(set(state[states].tolist())) < len(keys):
-            raise AssertionError(f"a state of {place} cities has no state before it")
-        return wanted[states][first], needed[states][first]
+        """Return the different states from which some states of a place come at these costs, with their own costs."""
+        state, wanted = keys_before(keys, self.cities)
+        needed = values[state] - self.arcs[place - 1][last_cities(wanted), last_cities(keys)[state]]
+        _, first, number = np.unique(_names(wanted), return_index=True, return_inverse=True)
+        layer = self.layers[place - 2]
+        rows, which = self.found(layer, wanted[first])
+        known = np.full(len(first), -1)
+        known[which] = layer.values[rows]
+        hits = np.concatenate(self.comm.allgather(np.flatnonzero(known[number] == needed)))
+        if not len(hits):
+            raise AssertionError(f"no state comes before the states of {place} cities")
+        chosen = hits[np.unique(number[hits], return_index=True)[1]]
+        return wanted[chosen], needed[chosen]
 
-    def _candidates(self, keys: Keys, values: NDArray[np.int64], place: int
-                    ) -> tuple[NDArray[np.int64], Keys, NDArray[np.int64]]:
-        """Return, for every state and every city that may come before, its index, the key and the value needed."""
-        last, words = last_cities(keys), keys.shape[1]
-        arcs = self.arcs[place - 1][:, last].T  # (states, cities)
-        state, city = np.nonzero(visited(keys, self.cities) & (arcs < self.relaxation.no_arc))
-        other = city != last[state]
-        state, city = state[other], city[other]
-        wanted, shift = keys[state], np.uint64(LAST_SHIFT[words])
-        wanted[np.arange(len(state)), last[state] >> 6] ^= np.uint64(1) << (last[state] & 63).astype(np.uint64)
-        wanted[:, -1] ^= (last[state] ^ city).astype(np.uint64) << shift
-        return state, wanted, self.relaxation.within(values[state] - arcs[state, city], city)
 
-    def _lookup(self, layer: Layer, wanted: Keys, needed: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return which of the wanted states are in this rank's layer with at most the value needed."""
-        if not len(wanted) or not len(layer.values):
-            return np.zeros(0, np.int64)
-        bucket = (set_hash(wanted) >> np.uint64(64 - layer.bits)).astype(np.int64)
-        buckets = np.unique(bucket)
-        begin, sizes = layer.begin[buckets], layer.begin[buckets + 1] - layer.begin[buckets]
-        rows = np.repeat(begin - np.cumsum(sizes) + sizes, sizes) + np.arange(sizes.sum())
-        if not len(rows):
-            return np.zeros(0, np.int64)
-        keys, values = layer.keys[rows], layer.values[rows].astype(np.int64)
-        if self.relaxation.labels:  # those of a state have different costs
-            keys, wanted = (np.column_stack([key, (label & 0xFFFFFFFF).astype(np.uint64)])
-                            for key, label in ((keys, values), (wanted, needed)))
-            values, needed = values >> 32, needed >> 32
-        names = _names(keys)
-        order = np.argsort(names)
-        row = order[np.minimum(np.searchsorted(names, _names(wanted), sorter=order), len(rows) - 1)]
-        return np.flatnonzero((keys[row] == wanted).all(axis=1) & (values[row] <= needed))
+class TooManyOrders(Exception):
+    """So many states are on orders of the least cost that their reverses are not compared."""
+
+
+def keys_before(keys: Keys, cities: int) -> tuple[NDArray[np.int64], Keys]:
+    """Return the keys of states that may come before some states, and the number of the state that each is before."""
+    last, words = last_cities(keys), keys.shape[1]
+    state, city = np.nonzero(visited(keys, cities))
+    other = city != last[state]
+    state, city = state[other], city[other]
+    wanted, shift = keys[state], np.uint64(LAST_SHIFT[words])
+    wanted[np.arange(len(state)), last[state] >> 6] ^= np.uint64(1) << (last[state] & 63).astype(np.uint64)
+    wanted[:, -1] ^= (last[state] ^ city).astype(np.uint64) << shift
+    return state, wanted
 
 
 def _names(keys: Keys) -> NDArray[np.uint64]:

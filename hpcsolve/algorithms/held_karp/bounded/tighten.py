@@ -208,8 +208,8 @@ class Tightener:
         """Return the most reduced cost of an order that beats the incumbent by `margin`. Raises as `level`."""
         limit = self.relaxation.limit_of(self.best.upper - margin)
         if limit is None:
-            raise InputError("the costs are too far apart for bounds of 31 bits: round them to fewer digits, or use "
-                             'method = "lattice"')
+            instead = "" if self.relaxation.labels else ', or use method = "lattice"'
+            raise InputError(f"the costs are too far apart for bounds of 31 bits: round them to fewer digits{instead}")
         return limit
 
     def fix(self) -> int:
@@ -222,6 +222,9 @@ def no_incumbent(problem: PlaceCosts | TimedOrders) -> Incumbent:
     if isinstance(problem, TimedOrders):  # every city is entered once
         there = problem.time != NO_ARC
         least, most = (np.where(there, problem.cost, 0).min(axis=0), np.where(there, problem.cost, 0).max(axis=0))
+        if problem.rates is not None:
+            least = least + problem.rates * problem.earliest
+            most = most + problem.rates * np.minimum(problem.latest, problem.horizon())
         return Incumbent(1 + int(most.sum()), None, int(least.sum()))
     above = 1 + sum(int(costs[costs != NO_ARC].max(initial=0)) for costs in problem.cost)
     return Incumbent(above, None, min(above, chain_bound(problem)))

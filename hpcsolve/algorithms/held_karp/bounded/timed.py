@@ -6,10 +6,14 @@ by place (relaxation.py), whose memories it takes.
 What is proven rests on these facts: a tour of cost c has the reduced cost scale * c + shift, in which `BIAS` counts
 for the arc from the depot and for the one to it. A bound that saturates is below the true one, so it remains a bound.
 All that is to be checked is that no sum wraps: arcs cost at most `LARGEST_ARC`, and no completion, and no beginning
-that visits cities once, costs less than `-LARGEST_ARC`. `limit_of` checks it.
+that visits cities once, costs less than `-LARGEST_ARC`. `solve` checks it, and `limit_of` is None where it fails.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +27,7 @@ from hpcsolve.algorithms.held_karp.bounded.relaxation import (
     NO_PATH,
     NO_SCALED_ARC,
     TILE,
+    Completion,
     Relaxed,
     Slots,
     wishes_for,
@@ -41,7 +46,7 @@ ROWS = 5000
 MOST_ROWS = 50_000
 """Rows at which steps become longer than the shortest arc, which then needs more passes."""
 MOST_WORK = 1 << 27
-"""The most min-adds of a round, where that allows `FEWEST` slots."""
+"""The most min-adds of a round. Where `FEWEST` slots need more, a round takes longer."""
 FEWEST = 5
 """The fewest slots: on a GPU a register has as many values as they have sets."""
 LARGEST_VALUE = 1 << 26
@@ -69,6 +74,12 @@ class Direction:
         Steps of a run.
     short
         Shape (m,), bool: the cities that short arcs join.
+    rates
+        Shape (m + 1,): what each unit of the time costs at which service begins at a city, or the tour ends; or None.
+    back
+        Shape (m,): the time from each city to the end.
+    home
+        The time before which no tour ends.
 
     Attributes
     ----------
@@ -79,6 +90,7 @@ class Direction:
     def __init__(
         self, device: Device, earliest: NDArray[np.int64], latest: NDArray[np.int64], arcs: NDArray[np.bool_],
         time: NDArray[np.int64], until: NDArray[np.int64], step: int, together: int, short: NDArray[np.bool_],
+        rates: NDArray[np.int64] | None, back: NDArray[np.int64], home: int,
     ) -> None:
         first = earliest // step
         counts = latest // step - first + 1
@@ -97,14 +109,18 @@ class Direction:
             "time": time[self.tail, self.head], "earliest": earliest, "latest": latest, "end": np.zeros(len(arcs)),
             "runs": np.append(begin, len(city)), "again": begin + np.add.reduceat(short[city].astype(np.int64), begin),
             "step": at,
+            "back": np.minimum(back, NO_PATH),
         }
         own = self.buffers = {name: device.upload(values.astype(np.uint32)) for name, values in tables.items()}
         own |= {"head": device.upload(self.head.astype(np.uint8)), "city": device.upload(city.astype(np.uint8)),
                 "row": device.upload((offset - first).astype(np.int32)),
                 "until": device.upload(until.clip(-1, NO_PATH).astype(np.int32))}
+        self.rate = None if rates is None else device.upload(rates[:-1].astype(np.uint32))
         self.arguments: dict[str, dict[str, Argument]] = {
             "arcs": {name: own[name] for name in ("begin", "head", "cost", "time")},
-            "cities": {"step": step, **{name: own[name] for name in ("earliest", "latest", "row", "end", "until")}},
+            "cities": {"step": step, "rate": self.rate, "home": home,
+                       "home_rate": 0 if rates is None else int(rates[-1]),
+                       **{name: own[name] for name in ("earliest", "latest", "row", "end", "until", "back")}},
             "runs": {"begin": own["runs"], **{name: own[name] for name in ("again", "city", "step")}},
         }
 
@@ -140,7 +156,7 @@ class Direction:
 
     def close(self) -> None:
         """Free the memory on the device."""
-        for buffer in self.buffers.values():
+        for buffer in (*self.buffers.values(), *([self.rate] if self.rate else [])):
             buffer.free()
 
 
@@ -153,6 +169,8 @@ class TimedRelaxation:
         As in `Relaxation`.
     scaled
         Shape (m + 1, m + 1), int64: scale times the cost of each arc that is left, else `NO_SCALED_ARC`.
+    rates
+        Shape (m + 1,), int64: scale times the `rates` of the problem, or None.
     windows
         Shape (2, m), int64: the windows that are left, the earliest times and the latest ones.
     multiplier
@@ -162,7 +180,7 @@ class TimedRelaxation:
     passes
         How many more passes the rows take that short arcs join.
     end
-        The last unit of time of the last step, at which time begins if it is turned round.
+        The last unit of time of the last step, from which time is counted where it is turned round.
     device, buffers, small
         As in `Relaxation`.
     """
@@ -171,7 +189,6 @@ class TimedRelaxation:
     completions: Direction
     labels = True
     """Whether the values of states are labels."""
-    no_arc = 1 << 62
     returns = True
     """Whether multipliers return to the best ones where they become no better."""
 
@@ -180,6 +197,7 @@ class TimedRelaxation:
         self.problem, self.devices, self.scale, self.shift = problem, devices, scale, 0
         there = problem.time != NO_ARC
         self.scaled = np.where(there, np.where(there, problem.cost, 0) * scale, NO_SCALED_ARC)
+        self.rates = None if problem.rates is None else problem.rates * scale
         self.windows = np.stack([problem.earliest[:m], problem.latest[:m]])
         self.slots: Slots | None = None
         self.sound = False
@@ -195,13 +213,14 @@ class TimedRelaxation:
 
     def first_multiplier(self) -> NDArray[np.int64]:
         """Return the first multipliers: what reduced rows and then reduced columns take off."""
-        rows = self.scaled.min(axis=1)
+        least = np.where(self.scaled == NO_SCALED_ARC, NO_SCALED_ARC, self.scaled + self._least_of_times())
+        rows = least.min(axis=1)
         rows[-1] = 0
-        columns = (self.scaled - rows[:, None]).min(axis=0)
+        columns = (least - rows[:, None]).min(axis=0)
         return np.where(columns + rows < NO_SCALED_ARC, columns + rows, 0)[:-1]
 
     def slots_for(self, count: int) -> int:
-        """Return how many slots a level of `count` slots has: fewer where windows are so wide that rounds take long."""
+        """Return the slots of a level, `count` or fewer, so that a round has at most `MOST_WORK` min-adds."""
         arcs = (self.scaled[:-1, :-1] != NO_SCALED_ARC).sum(axis=1)
         rows = (self.latest - self.earliest) // self._step()[0] + 1
         most = max(int((arcs * rows).sum()) / MOST_WORK, 2 * int(rows.sum()) / MOST_BOUNDS)
@@ -217,12 +236,13 @@ class TimedRelaxation:
         sizes = np.bincount(group)
         self.passes = int(sizes.max()) // 2 * 2  # an even number, so that the last pass fills the table
         self.end = (int(self.latest.max()) // self.step + 1) * self.step - 1
-        self.how = self.step, max(1, shortest // self.step), sizes[group] > 1
+        self.steps = self.step, max(1, shortest // self.step), sizes[group] > 1
         work = (length // self.step * int(self.arcs.sum()) // m << slots.count >> 1) // (self.end // self.step + 1)
         self.small = self.devices.are_small(work)
         self.device = device = self.devices.for_tables(work)
         until = np.where(self.scaled[:m, m] == NO_SCALED_ARC, -1, self.problem.latest[m] - self.problem.time[:m, m])
-        self.completions = Direction(device, self.earliest, self.latest, self.arcs, self.time, until, *self.how)
+        self.completions = Direction(device, self.earliest, self.latest, self.arcs, self.time, until, *self.steps,
+                                     self.rates, self.problem.time[:m, m], int(self.problem.earliest[m]))
         leaves = np.flatnonzero(self.scaled[m, :m] != NO_SCALED_ARC)
         tables = {
             **{name: vars(slots)[name] for name in ("keep", "put", "barred", "barred_past", "own")},
@@ -252,11 +272,15 @@ class TimedRelaxation:
         # The arcs to each city once, and one to the depot: no beginning that visits cities once costs less.
         cheapest = np.minimum(0, scaled.min(axis=0) - np.append(multiplier, 0)).sum()
         largest = max(int(np.abs(some).max(initial=0)) for some in (leaves, ends, costs))
+        if self.rates is not None:
+            largest += int(self.rates.max()) * int(max(self.latest.max(), self.problem.deadline))
         self.sound = largest <= LARGEST_ARC and bool(cheapest >= -LARGEST_ARC)
         if not self.sound:
             return Relaxed(NO_PATH, self.shift, [])
         self.sound = self._relax(self.completions, costs, scaled[:m, m], own["barred"], own["bounds"])
-        own["leave cost"].upload((leaves + BIAS).astype(np.uint32))
+        begun = np.maximum(self.earliest, self.problem.time[m, :m])[self.leaves]
+        first = 0 if self.rates is None else self.rates[self.leaves] * begun
+        own["leave cost"].upload((leaves + BIAS + first).astype(np.uint32))
         leave = {key: own[f"leave {key}"] for key in ("begin", "head", "cost", "time")}
         arcs, cities = (self.completions.arguments[name] for name in ("arcs", "cities"))
         self.device.kernel(FILE, "timed_walk")(
@@ -279,12 +303,19 @@ class TimedRelaxation:
 
     @property
     def reduced(self) -> NDArray[np.int64]:
-        """In the shape of `scaled`: the costs with which the bounds were made, with `BIAS`."""
+        """The reduced costs, in the shape of `scaled`: less the multipliers, with `BIAS` on the depot's arcs."""
         lift = np.zeros_like(self.scaled)
         lift[:, :-1] -= self.multiplier
         lift[-1] += BIAS
         lift[:, -1] += BIAS
         return np.where(self.scaled == NO_SCALED_ARC, NO_SCALED_ARC, self.scaled + lift)
+
+    def _least_of_times(self) -> NDArray[np.int64]:
+        """Return what the time at least costs at which service begins at each city, and the tour ends."""
+        if self.rates is None:
+            return np.zeros(self.problem.cities + 1, np.int64)
+        least: NDArray[np.int64] = self.rates * np.append(self.earliest, self.problem.earliest[-1])
+        return least
 
     def limit_of(self, cost: int) -> int | None:
         """Return the reduced cost of tours of this cost, or None if wrapped values would prove nothing about it."""
@@ -294,7 +325,8 @@ class TimedRelaxation:
     def fix(self, limit: int) -> int:
         """Remove arcs and ends of windows that no relaxed tour of reduced cost `limit` or less has.
 
-        The bounds must be those of the last `solve`, and are undefined until the next one.
+        The bounds must be those of the last `solve`, and are undefined until the next one. Where times have prices, a
+        beginning has those of the earliest times: a search back in time does not know when service begins.
 
         Returns
         -------
@@ -304,11 +336,11 @@ class TimedRelaxation:
         m, own, device = self.problem.cities, self.buffers, self.device
         until = np.where(self.scaled[m, :m] == NO_SCALED_ARC, -1, self.end - self.problem.time[m, :m])
         past = Direction(device, self.end - self.latest, self.end - self.earliest, self.arcs.T, self.time.T, until,
-                         *self.how)
+                         *self.steps, None, np.zeros(m, np.int64), 0)
         table = device.empty(past.rows << self._count, np.uint32)
-        reduced = self.reduced
-        starts = np.where(reduced[m, :m] == NO_SCALED_ARC, NO_SCALED_ARC, reduced[m, :m] - BIAS)
-        if self._relax(past, reduced[past.head, past.tail], starts, own["barred_past"], table):
+        reduced, lift = self.reduced, self._least_of_times()[:m]
+        starts = np.where(reduced[m, :m] == NO_SCALED_ARC, NO_SCALED_ARC, reduced[m, :m] - BIAS + lift)
+        if self._relax(past, reduced[past.head, past.tail] + lift[past.tail], starts, own["barred_past"], table):
             forth, turn = self.completions, self.end // self.step
             through = device.upload(np.full(len(forth.tail), NO_PATH, np.uint32))
             ends = [device.upload(np.full(m, NO_PATH, np.uint32)) for _ in range(2)]
@@ -337,34 +369,32 @@ class TimedRelaxation:
         arcs: NDArray[np.bool_] = self.arcs[None]
         return arcs if stands.all() else arcs & np.roll(stands, -1, axis=0)[:, None]
 
-    def arc_values(self) -> list[NDArray[np.int64]]:
-        """Return what each arc adds to a label, by place, shape (m, m), or `no_arc` where there is none."""
-        added = np.where(self.arcs, (self.time << 32) + self.reduced[:-1, :-1], self.no_arc)
-        return [added] * (self.problem.cities + 1)
+    def completion(self) -> Completion:
+        """Return the reduced cost of an order, as `Bounds` has it."""
+        schedule, depot, reduced = self.problem.schedule, self.problem.cities, self.reduced.tolist()
 
-    def ended(self, values: NDArray[np.uint64], last: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
-        """Return the reduced costs of the orders that end with these labels and cities, and the latest such labels.
+        rates = [0] * (depot + 1) if self.rates is None else self.rates.tolist()
 
-        The cost is `NO_PATH` or more where the depot is not reached in time.
-        """
-        cost, time = (part.astype(np.int64) for part in (values & np.uint64(COST), values >> np.uint64(32)))
-        end = self.reduced[last, -1]
-        latest = np.where(end == NO_SCALED_ARC, -1, self.problem.latest[-1] - self.problem.time[last, -1])
-        return np.where(time <= latest, cost + end, NO_PATH), (np.minimum(latest, self.latest[last]) << 32) + cost
+        def cost(label: int, path: Sequence[int]) -> int:
+            whole = [*path, depot]
+            begins = schedule(whole, label >> 32)
+            if begins is None:
+                return NO_PATH
+            of_times = sum(rates[city] * begin for city, begin in zip(whole[1:], begins[1:], strict=True))
+            return (label & COST) + of_times + sum(int(reduced[tail][head]) for tail, head in pairwise(whole))
 
-    def within(self, needed: NDArray[np.int64], city: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the labels needed at some cities, none later than the end of the city's window."""
-        time: NDArray[np.int64] = np.minimum(needed >> 32, self.latest[city])
-        return (time << 32) + (needed & COST)
+        return cost
 
     def first_values(self, limit: int) -> NDArray[np.uint64]:
         """Return the label of each city alone, the largest number where it cannot be the first one."""
         time, cost = self.problem.time[-1, :-1], self.reduced[-1, :-1]
         possible = (cost != NO_SCALED_ARC) & (time <= self.latest) & self.problem.stands[1]
-        labels = np.maximum(time, self.earliest).astype(np.uint64) << np.uint64(32) | cost.astype(np.uint64)
+        begins = np.maximum(time, self.earliest)
+        whole = np.where(possible, cost + (0 if self.rates is None else self.rates[:-1] * begins), 0)
+        labels = begins.astype(np.uint64) << np.uint64(32) | whole.astype(np.uint64)
         return np.where(possible, labels, np.uint64(2**64 - 1))
 
-    def layer_tables(self) -> dict[str, NDArray[np.uint32]]:
+    def layer_tables(self) -> dict[str, NDArray[Any]]:
         """Return the tables that layers need beside those on the device."""
         return {name: np.where(self.arcs, table, 0).astype(np.uint32)
                 for name, table in (("cost", self.reduced[:-1, :-1]), ("time", self.time))}
@@ -378,7 +408,7 @@ class TimedRelaxation:
     def tables_of(self, place: int, bounds_place: int) -> dict[str, Argument]:
         """Return the windows and bounds as the kernels of layers have them, which are those of all places."""
         own = self.completions.buffers
-        return {"step": self.step, "bounds": self.buffers["bounds"],
+        return {"step": self.step, "bounds": self.buffers["bounds"], "rate": self.completions.rate,
                 **{name: own[name] for name in ("earliest", "latest", "row")}}
 
     def close(self) -> None:
@@ -390,7 +420,7 @@ class TimedRelaxation:
         self.buffers.clear()
 
     def _step(self) -> tuple[int, int, int]:
-        """Return the units of time in a step, the time of the shortest arc, and the sum of the windows' lengths."""
+        """Return the length of a step, the time of the shortest arc, and the sum of the windows' lengths."""
         time = self.problem.time[:-1, :-1]
         shortest = int(time[self.scaled[:-1, :-1] != NO_SCALED_ARC].min(initial=NO_PATH))
         length = int((self.latest - self.earliest + 1).sum())
@@ -421,4 +451,6 @@ class TimedRelaxation:
 def timed_scale(problem: TimedOrders, upper: int) -> int:
     """Return the scale that leaves reduced costs far from where sums wrap, at least 1."""
     largest = int(np.abs(problem.cost[problem.time != NO_ARC]).max(initial=1))
+    if problem.rates is not None:
+        largest += int((problem.rates * np.minimum(problem.latest, problem.horizon())).max())
     return max(1, min(4096, LARGEST_VALUE // max(1, upper), LARGEST_VALUE // max(1, largest)))

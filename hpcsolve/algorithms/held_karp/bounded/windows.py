@@ -1,28 +1,34 @@
 """Orders with time windows, and what the windows imply.
 
-`tightened` repeats until nothing changes: windows shrink to what the legs from and to other cities and the return by
-the deadline leave of them; a city that cannot be reached in time after another one comes before it; a leg goes that
-misses a window, breaks a precedence, or leaves out a city that must come between. Most of these rules are those of
+`tightened` repeats three rules until nothing changes. Windows shrink to the times at which the city can be reached, and
+the tour still ends by the deadline. If a city cannot be reached in time after another one, it comes before that one. A
+leg is removed if it misses a window, breaks a precedence, or skips a city that must come between its ends. Most are of
 Y. Dumas, J. Desrosiers, E. Gelinas, M. M. Solomon: An optimal algorithm for the traveling salesman problem with time
 windows, Operations Research 43, 1995.
+
+Where travel times depend on the departure, these rules take the arrival of who leaves a city as early as its window
+allows, and the latest begin with which a leg is in time (hours.py); sums of legs take the least times.
 """
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hpcsolve.algorithms.held_karp.bounded.hours import Hours, Times
 from hpcsolve.algorithms.held_karp.bounded.layers import masks_of
-from hpcsolve.algorithms.held_karp.problem import OrderProblem
+from hpcsolve.algorithms.held_karp.problem import OrderProblem, SetLoads
 from hpcsolve.problems.tsp import NO_ARC
 
 NEVER = np.int64(1 << 61)
-"""The time at which a city is reached that cannot be reached. A sum of three does not overflow."""
-Times = NDArray[np.int64]
+"""Stands for the time of what is never reached. The sum of three such times does not overflow."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,16 +39,24 @@ class TimedOrders:
     ----------
     time
         Shape (m + 1, m + 1), int64: how long each leg takes, with the service of the city that it leaves; index m is
-        the depot; `NO_ARC` where no order can use the leg, and on the diagonal.
+        the depot; `NO_ARC` where no order can use the leg, and on the diagonal. With `hours` it is the least time of
+        those that begin within the city's window.
     cost
-        Same shape: what is summed. Of a missing leg it has no meaning.
+        Same shape: what each leg costs; of a missing one it has no meaning.
     earliest, latest
-        Shape (m + 1,), int64: when service at each city may begin, and when an order may end at the depot: not later
-        than its `latest`, the deadline. Who is there before its `earliest` waits.
+        Shape (m + 1,), int64: when service at each city may begin; the last entry is for the return to the depot, whose
+        `latest` is the deadline. A traveller who arrives before `earliest` waits.
     before
         Shape (m, m), bool, transitive: before[i, j] where j comes before i.
     stands
         Shape (m + 1, m), bool: whether a city may stand at place 1 to m. Row 0 has no meaning.
+    rates
+        Shape (m + 1,), int64: what each unit of the time costs at which service begins at a city, or an order ends;
+        or None.
+    hours
+        The legs with travel times by departure, or None.
+    loads
+        What the cities load, or None.
     """
 
     time: Times
@@ -51,6 +65,9 @@ class TimedOrders:
     latest: Times
     before: NDArray[np.bool_]
     stands: NDArray[np.bool_]
+    rates: NDArray[np.int64] | None = None
+    hours: Hours | None = None
+    loads: SetLoads | None = None
 
     @property
     def cities(self) -> int:
@@ -64,33 +81,65 @@ class TimedOrders:
 
     def finish(self, order: Sequence[int]) -> int | None:
         """Return when the depot is reached again, or None if the order breaks a constraint."""
-        m, now, seen = self.cities, 0, np.zeros(self.cities, bool)
-        for place, (tail, head) in enumerate(pairwise([m, *order, m]), 1):
-            leg = int(self.time[tail, head])
-            now = max(now + leg, int(self.earliest[head]))
-            if leg == NO_ARC or now > self.latest[head]:
+        m, seen = self.cities, np.zeros(self.cities, bool)
+        if self.loads is not None and not self.loads.allow(order):
+            return None
+        for place, city in enumerate(order, 1):
+            if not self.stands[place, city] or (self.before[city] & ~seen).any():
                 return None
-            if head < m:
-                if not self.stands[place, head] or (self.before[head] & ~seen).any():
-                    return None
-                seen[head] = True
-        return now
+            seen[city] = True
+        begins = self.schedule([m, *order, m], 0)
+        return None if begins is None else begins[-1]
+
+    def schedule(self, path: Sequence[int], begin: int) -> list[int] | None:
+        """Return when service begins at each city of a path, or None if it has no such leg or misses a window.
+
+        Parameters
+        ----------
+        path
+            Cities. The last one may be the depot, where the time is that of the end.
+        begin
+            When service begins at the first one, or 0 at the depot.
+        """
+        (time, earliest, latest), begins = self._lists, [begin]
+        for tail, head in pairwise(path):
+            takes = time[tail][head]
+            arrival = begin + takes if self.hours is None else int(self.arrivals(tail, head, begin))
+            begin = max(arrival, earliest[head])
+            if takes == NO_ARC or begin > latest[head]:
+                return None
+            begins.append(begin)
+        return begins
+
+    @cached_property
+    def _lists(self) -> tuple[list[list[int]], list[int], list[int]]:
+        """Times and windows as lists, whose items Python reads faster than those of arrays."""
+        return self.time.tolist(), self.earliest.tolist(), self.latest.tolist()
 
     def value(self, order: Sequence[int]) -> int | None:
-        """Return the sum of the costs of an order's legs, or None if it breaks a constraint."""
-        legs = pairwise([self.cities, *order, self.cities])
-        return None if self.finish(order) is None else sum(int(self.cost[leg]) for leg in legs)
+        """Return the sum of the costs of an order's legs and times, or None if it breaks a constraint."""
+        whole = [self.cities, *order, self.cities]
+        if self.finish(order) is None or (begins := self.schedule(whole, 0)) is None:
+            return None
+        of_times = 0 if self.rates is None else sum(map(operator.mul, self.rates[whole[1:]].tolist(), begins[1:]))
+        return of_times + sum(int(self.cost[leg]) for leg in pairwise(whole))
+
+    def arrivals(self, tail: Any, head: Any, begin: Any) -> Any:
+        """Return when legs arrive that begin at these times, of all shapes broadcast, of missing legs anything."""
+        return begin + self.time[tail, head] if self.hours is None else self.hours.arrivals(tail, head, begin)
+
+    def begins(self, tail: Any, head: Any, by: Any) -> Any:
+        """Return the latest begins with which legs arrive by these times, as `arrivals`."""
+        return by - self.time[tail, head] if self.hours is None else self.hours.begins(tail, head, by)
 
     def horizon(self) -> int:
-        """Return a time by which every order has returned that has no reason to wait any longer."""
-        legs = np.where(self.time == NO_ARC, 0, self.time)
+        """Return a time by which every order ends that waits only for windows to open, at most the deadline."""
+        legs = np.where(self.time == NO_ARC, 0, self.time if self.hours is None else self.hours.most())
         return min(self.deadline, int(self.earliest.max()) + int(legs.max(axis=1).sum()))
 
 
 def timed_orders(problem: OrderProblem) -> TimedOrders:
-    """Return the problem of orders with windows, whose latest return is that of its depot.
-
-    With "finish" the times of legs are the costs too.
+    """Return a problem with windows as one of timed orders. With "finish" the times of legs are their costs too.
     """
     assert problem.earliest is not None and problem.latest is not None
     m = problem.m
@@ -102,7 +151,9 @@ def timed_orders(problem: OrderProblem) -> TimedOrders:
     if problem.by_place:
         stands[1:] = (problem.cost[:m, :, :m] != NO_ARC).any(axis=1)
     times = legs if problem.times is None else np.where(legs == NO_ARC, NO_ARC, problem.times)
-    return TimedOrders(times, legs, problem.earliest, problem.latest, before, stands)
+    hours = None if problem.travel is None or problem.leave is None else Hours.of(problem.travel, problem.leave)
+    return TimedOrders(times, legs, problem.earliest, problem.latest, before, stands, problem.rates, hours,
+                       problem.loads)
 
 
 def shortest_times(problem: TimedOrders) -> Times:
@@ -115,10 +166,14 @@ def shortest_times(problem: TimedOrders) -> Times:
 
 
 def tightened(problem: TimedOrders, deadline: int, shortest: Times) -> TimedOrders | None:
-    """Return the problem of those orders alone that return by a deadline, or None if it is clear that there is none.
+    """Return the problem with narrower windows and fewer legs, or None if clearly no order ends by a deadline.
+
+    It has the same orders that end by the deadline.
 
     Parameters
     ----------
+    deadline
+        The latest time of the return to the depot.
     shortest
         The `shortest_times` of the problem, or of one that has more orders.
     """
@@ -141,13 +196,13 @@ class _Legs:
         self.earliest, self.latest = problem.earliest.copy(), np.minimum(problem.latest, NEVER)
         self.latest[-1] = min(self.latest[-1], deadline)
         self.before = problem.before.copy()
-        self.possible, self.changed = True, True
+        self.possible, self.changed, self.every = True, True, np.arange(len(self.time))
 
     def narrow_windows(self) -> None:
         """Let each window begin and end with what the legs to it and from it allow."""
         m, a, b, time = self.given.cities, self.earliest, self.latest, self.time
-        arrival = np.minimum((self._departures() + time).min(axis=0), NEVER)[:m]
-        leave = np.where(time < NEVER, b - time, -NEVER).max(axis=1)[:m]
+        arrival = np.where(time < NEVER, self._arrivals(), NEVER).min(axis=0)[:m]
+        leave = np.where(time < NEVER, self.given.begins(self.every[:, None], self.every, b), -NEVER).max(axis=1)[:m]
         back = b[m] - self.shortest[:m, m]
         follows = np.where(self.before.T, b[:m] - self.shortest[:m, :m], NEVER).min(axis=1, initial=NEVER)
         self._raise(np.maximum(a[:m], arrival))
@@ -168,7 +223,7 @@ class _Legs:
     def drop_legs(self) -> None:
         """Drop legs that miss a window, break a precedence, or leave out a city that must come between."""
         m, before = self.given.cities, self.before
-        gone = self._departures() + self.time > self.latest
+        gone = self._arrivals() > self.latest
         after, ahead = (masks_of(table, -(-m // 64)) for table in (before.T, before))
         gone[:m, :m] |= before | (after[:, None] & ahead[None] != 0).any(axis=2)
         gone[m, :m] |= before.any(axis=1)
@@ -180,11 +235,16 @@ class _Legs:
     def problem(self) -> TimedOrders:
         """Return the problem that is left."""
         time = np.where(self.time < NEVER, self.time, NO_ARC)
+        if self.given.hours is not None:
+            least = self.given.hours.least(np.append(self.earliest[:-1], 0), np.append(self.latest[:-1], 0))
+            time = np.where(self.time < NEVER, np.maximum(self.time, least), NO_ARC)
         return replace(self.given, time=time, earliest=self.earliest, latest=self.latest, before=self.before)
 
-    def _departures(self) -> Times:
-        """Return when each city and the depot is left at the earliest, shape (m + 1, 1)."""
-        return np.append(self.earliest[:-1], 0)[:, None]
+    def _arrivals(self) -> Times:
+        """Return when each leg arrives that begins as early as it can, shape (m + 1, m + 1)."""
+        begin = np.append(self.earliest[:-1], 0)[:, None]
+        arrivals: Times = self.given.arrivals(self.every[:, None], self.every, begin)
+        return arrivals
 
     def _reached(self) -> Times:
         """Return when each city, by column, is reached at the earliest from each other one.
@@ -199,7 +259,7 @@ class _Legs:
             before = reached.copy()
             for middle in np.argsort(a, kind="stable").tolist():
                 rows, columns = np.flatnonzero(reached[:, middle] < NEVER), np.flatnonzero(time[middle] < NEVER)
-                arrival = np.maximum(reached[rows, middle][:, None] + time[middle, columns], a[columns])
+                arrival = np.maximum(self.given.arrivals(middle, columns, reached[rows, middle][:, None]), a[columns])
                 block = np.ix_(rows, columns)
                 reached[block] = np.minimum(reached[block], np.where(arrival <= b[columns], arrival, NEVER))
         return reached
@@ -221,13 +281,32 @@ def earliest_by_place(problem: TimedOrders) -> Times:
     It is `NEVER` where the city cannot stand there. Cities may be repeated on the way, so it is a lower bound.
     """
     m, reached = problem.cities, np.full((problem.cities + 1, problem.cities), NEVER)
-    time = np.where(problem.time == NO_ARC, NEVER, problem.time)
+    every, there, first = np.arange(m), problem.time[:m, :m] != NO_ARC, problem.time[m, :m]
     a, b = problem.earliest[:m], problem.latest[:m]
     ahead, behind = problem.before.sum(axis=1), problem.before.sum(axis=0)
-    arrival = time[m, :m]
+    arrival = np.where(first == NO_ARC, NEVER, first)
     for place in range(1, m + 1):
         fits = problem.stands[place] & (ahead < place) & (behind <= m - place)
         arrival = np.maximum(arrival, a)
         reached[place] = np.where(fits & (arrival <= b), arrival, NEVER)
-        arrival = (reached[place][:, None] + time[:m, :m]).min(axis=0)
+        arrival = np.where(there, problem.arrivals(every[:, None], every, reached[place][:, None]), NEVER).min(axis=0)
     return reached
+
+
+def least_by_place(problem: TimedOrders, reached: Times) -> Times:
+    """Return the least time of each leg between cities at each place that it leads from, shape (m + 1, m, m).
+
+    Parameters
+    ----------
+    reached
+        `earliest_by_place` of the problem, which has travel times by departure.
+    """
+    assert problem.hours is not None
+    m = problem.cities
+    least, legs = np.full((m + 1, m, m), NO_ARC), problem.time[:m, :m]
+    for place in range(1, m):
+        here = reached[place] < NEVER
+        begin = np.append(np.where(here, reached[place], problem.latest[:m]), 0)
+        times = problem.hours.least(begin, np.append(problem.latest[:m], 0))[:m, :m]
+        least[place] = np.where((legs == NO_ARC) | ~here[:, None], NO_ARC, times)
+    return least

@@ -51,7 +51,9 @@ def _problem(stated: TourStatement) -> OrderProblem:
     """
     tsp, problem = stated.problem, stated.orders
     if problem.times is not None and problem.m:
-        raise InputError('not for a "sum" with time windows, whose states have a cost and a time')
+        raise InputError("not for time windows but with the earliest end, since states have a cost and a time then")
+    if problem.loads is not None and problem.m:
+        raise InputError("not for loads, which exclude sets of cities")
     if problem.m > MOST_CITIES:
         most = MOST_CITIES + tsp.n - problem.m
         why = f"the table of all states doubles with every city, so there may be {most} at most"

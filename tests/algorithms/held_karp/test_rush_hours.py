@@ -1,0 +1,200 @@
+"""Travel times by time of departure: the earliest end equals all orders, down to the tour among equal ones.
+
+The long form: HPCSOLVE_ORDERS=2000 python -m pytest -k long.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import pairwise, permutations, product
+from math import floor
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hpcsolve.algorithms.held_karp.bounded.hours import Hours
+from hpcsolve.algorithms.held_karp.bounded.windows import shortest_times, tightened, timed_orders
+from hpcsolve.algorithms.held_karp.problem import order_problem
+from hpcsolve.device.base import Device
+from hpcsolve.device.host import HostDevice
+from hpcsolve.parallel.comm import Comm, SerialComm
+from hpcsolve.problems.questions import TourQuestion, Windows
+from hpcsolve.problems.travel_times import TravelTimes
+from hpcsolve.problems.tsp import NO_ARC, Tsp, from_costs
+from hpcsolve.problems.windows import all_day
+from tests.algorithms.held_karp.test_deadlines import COUNT, WORDS, ends_of_all_orders, prove
+from tests.order_oracle import tours_of
+from tests.thread_comm import on_ranks
+
+CONSTRAINTS: tuple[dict[str, Any], ...] = (
+    {}, {"path": "open"}, {"path": "open", "start": 1, "end": 2}, {"start": 2, "precedences": ((0, 1), (3, 1))},
+    {"path": "open", "forbidden": ((0, 1), (2, 0), (1, 3))}, {"path": "open", "end": 1, "precedences": ((0, 2),)},
+)
+
+
+def a_rush_day(n: int, seed: int, closed: bool = True) -> tuple[Tsp, TourQuestion]:
+    """Return an instance whose travel times change, with windows around a random tour if it is not open all day.
+
+    There are zero legs, missing ones, equal windows, missed ones, and as steep falls as FIFO allows.
+    """
+    rng = np.random.default_rng([n, seed, 30])
+    count, top = int(rng.integers(1, 6)), [3, 10, 40][seed % 3]
+    departures = np.cumsum(rng.integers(1, [4, 20][seed % 2], count)) - 1
+    tables = rng.integers(0, top, (count, n, n))
+    for k, length in enumerate(np.diff(departures).tolist()):
+        tables[k + 1] = np.maximum(tables[k + 1], tables[k] - length)
+    missing = np.eye(n, dtype=bool) | ((rng.random((n, n)) < 0.1) & (seed % 5 == 0))
+    tables[:, missing] = NO_ARC
+    travel = TravelTimes(departures, tables)
+    assert travel.overtaking() is None
+    tour, width = [0, *(1 + rng.permutation(n - 1)).tolist()], int(rng.integers(0, 30))
+    windows, now = Windows(*(np.zeros(n, np.int64) for _ in range(3))), 0
+    for tail, head in pairwise(tour):
+        windows.service[tail] = rng.integers(0, 3) * (seed % 2)
+        now += int(windows.service[tail])
+        now += 0 if missing[tail, head] else as_defined(travel, tail, head, now)
+        windows.earliest[head] = max(0, now - rng.integers(0, width + 1))
+        windows.latest[head] = windows.earliest[head] + rng.integers(0, width + 1) * [1, 2][int(rng.random() < 0.3)]
+        now = max(now, int(windows.earliest[head]))
+    windows.latest[0] = now + rng.integers(0, top + 10)
+    return from_costs(rng.integers(0, top, (n, n)), f"rush-{n}-{seed}"), TourQuestion(
+        objective="finish", windows=windows if closed else all_day(n), travel_times=travel)
+
+
+def as_defined(travel: TravelTimes, tail: int, head: int, leave: int) -> int:
+    """Return the travel time by the definition, in fractions."""
+    times, takes = travel.departures.tolist(), travel.tables[:, tail, head].tolist()
+    for begin, end, first, second in zip(times, times[1:], takes, takes[1:]):
+        if begin <= leave <= end:
+            return floor(first + Fraction(leave - begin, end - begin) * (second - first))
+    return int(takes[0] if leave < times[0] else takes[-1])
+
+
+def end_of(question: TourQuestion, tour: list[int]) -> int | None:
+    """Return the end of a tour by the definition, or None if it breaks a constraint."""
+    windows, travel = question.windows, question.travel_times
+    assert windows is not None and travel is not None
+    place = {city: at for at, city in enumerate(tour)}
+    if any(place[a] > place[b] for a, b in question.precedences):
+        return None
+    now, back = 0, tour[:1] if question.path == "cycle" and len(tour) > 1 else []
+    for at, city in enumerate([*tour, *back]):
+        if at:
+            tail = tour[at - 1]
+            if travel.tables[0, tail, city] == NO_ARC or (tail, city) in question.forbidden:
+                return None
+            now += as_defined(travel, tail, city, now)
+        now = now if at == len(tour) else max(now, int(windows.earliest[city]))
+        if now > windows.latest[city]:
+            return None
+        now += 0 if at == len(tour) else int(windows.service[city])
+    return now
+
+
+def best_by_definition(n: int, question: TourQuestion) -> tuple[int | None, list[int] | None]:
+    """Return the earliest end and the tour that is the smallest one read backwards, or None for both."""
+    ends = [(end, tour[::-1]) for tour in tours_of(n, question).tolist() if (end := end_of(question, tour)) is not None]
+    end, backwards = min(ends, default=(None, None))
+    return end, None if backwards is None else backwards[::-1]
+
+
+def same_as_all_orders(tsp: Tsp, question: TourQuestion, device: Device, words: int) -> bool:
+    """Compare a proof with all orders. Return whether there is one."""
+    proof, tour = prove(tsp, question, device, words=words)
+    assert proof.optimal and proof.chosen
+    expected = best_by_definition(tsp.n, question)
+    assert (proof.value, tour) == expected
+    if tour is not None:
+        assert question.check(tsp, tour) == proof.value == order_problem(tsp, question).value(proof.order or [])
+    return tour is not None
+
+
+@pytest.mark.parametrize("words", WORDS)
+def test_proofs_equal_all_orders(words: int, device: Device) -> None:
+    possible = [same_as_all_orders(*a_rush_day(3 + seed % 5, seed), device, words) for seed in range(15)]
+    assert 0 < sum(possible) < len(possible)
+
+
+def test_proofs_without_windows_equal_all_orders(device: Device) -> None:
+    possible = [same_as_all_orders(*a_rush_day(3 + seed % 5, seed, closed=False), device, 1) for seed in range(10)]
+    assert sum(possible) > 8
+
+
+@pytest.mark.parametrize("asked", CONSTRAINTS)
+def test_proofs_with_other_constraints_equal_all_orders(asked: dict[str, Any], device: Device) -> None:
+    for seed in range(6):
+        tsp, question = a_rush_day(5 + seed % 2, seed, closed=seed % 2 == 1)
+        same_as_all_orders(tsp, TourQuestion(objective="finish", windows=question.windows,
+                                             travel_times=question.travel_times, **asked), device, 1)
+
+
+@pytest.mark.timeout(0)
+@pytest.mark.skipif(not COUNT, reason="the long form: HPCSOLVE_ORDERS=2000")
+@pytest.mark.parametrize("words", WORDS)
+def test_long_proofs_equal_all_orders(words: int, device: Device) -> None:
+    for seed in range(COUNT):
+        same_as_all_orders(*a_rush_day(3 + seed % 6, seed, closed=seed % 7 > 0), device, words)
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_any_number_of_ranks_finds_the_same(ranks: int) -> None:
+    """Also where layers are too wide at first."""
+    tsp, question = a_rush_day(13, 4)
+
+    def rank(comm: Comm) -> tuple[int | None, list[int] | None, int, list[int]]:
+        with HostDevice(threads=1) as device:
+            proof, tour = prove(tsp, question, device, comm, width=3)
+            return proof.value, tour, proof.states, proof.last.kept
+
+    alone = rank(SerialComm())
+    assert alone[0] is not None and on_ranks(ranks, rank) == [alone] * ranks
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_arrivals_and_their_inverse(seed: int) -> None:
+    """For every leg and time: the arrival is that of the definition, and the latest begin is the last in time."""
+    _, question = a_rush_day(3, seed)
+    travel = question.travel_times
+    assert travel is not None
+    leave = np.random.default_rng(seed).integers(0, 4, 3)
+    hours, times = Hours.of(travel, leave), np.arange(-60, 160)
+    for tail, head in product(range(3), repeat=2):
+        if travel.tables[0, tail, head] == NO_ARC:
+            continue
+        arrivals = hours.arrivals(np.array(tail), np.array(head), times)
+        after = [begin + leave[tail] for begin in times.tolist()]
+        assert arrivals.tolist() == [left + as_defined(travel, tail, head, left) for left in after]
+        assert (np.diff(arrivals) >= 0).all()
+        for by in range(0, 60):
+            begin = int(hours.begins(np.array(tail), np.array(head), np.array(by)))
+            assert begin == times[arrivals <= by].max()
+        for first, last in ((0, 0), (-3, 5), (0, 60), (7, 40)):
+            inside = (times >= first) & (times <= last)
+            least = hours.least(np.full(3, first), np.full(3, last))[tail, head]
+            assert least == (arrivals - times)[inside].min()
+
+
+def test_tightened_windows_keep_every_order_in_time() -> None:
+    left = 0
+    for seed in range(30):
+        tsp, question = a_rush_day(3 + seed % 4, seed)
+        problem = timed_orders(order_problem(tsp, question))
+        ends = ends_of_all_orders(problem)
+        for deadline in {min(ends, default=0), max(ends, default=0) + 1, problem.horizon()}:
+            possible = {order for end, some in ends.items() if end <= deadline for order in some}
+            narrow = tightened(problem, deadline, shortest_times(problem))
+            assert narrow is not None or not possible
+            if narrow is not None:
+                assert {order for end, some in ends_of_all_orders(narrow).items() if end <= deadline for order in some
+                        } == possible
+                left += int((narrow.time == NO_ARC).sum() - (problem.time == NO_ARC).sum())
+    assert left > 50
+
+
+def test_every_order_ends_within_the_horizon() -> None:
+    for seed in range(10):
+        tsp, question = a_rush_day(5, seed, closed=False)
+        problem = timed_orders(order_problem(tsp, question))
+        ends = [end for order in permutations(range(4)) if (end := problem.finish(order)) is not None]
+        assert max(ends, default=0) <= problem.horizon()
