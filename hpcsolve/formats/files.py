@@ -18,6 +18,7 @@ from pathlib import Path, PurePath
 from typing import IO, Any
 
 from hpcsolve.errors import InputError, ResourceError
+from hpcsolve.formats.spreadsheets import as_csv
 from hpcsolve.memory import available_memory
 from hpcsolve.replacing import write_bytes
 from hpcsolve.wording import unreadable
@@ -154,7 +155,7 @@ def stem_of(path: str) -> str:
 
 
 def open_file(path: str) -> InputFile:
-    """Read a whole file and decompress it if it is gz or xz.
+    """Read a whole file, decompress it if it is gz or xz, and take the table of a spreadsheet as CSV.
 
     Raises
     ------
@@ -172,10 +173,8 @@ def open_file(path: str) -> InputFile:
                 raw = read_bounded(stream, name)
     except (OSError, ValueError) as problem:
         raise InputError(unreadable(path, problem), name) from None
-    if raw.startswith(b"PK\x03\x04") and name.lower().endswith((".xlsx", ".xlsm", ".ods")):
-        raise InputError("is a spreadsheet; save the sheet as CSV", name)
     with memory_checked(name):
-        content = _decompressed(raw, name)
+        content = as_csv(_decompressed(raw, name), name)
     if not content.strip():
         raise InputError("is empty", name)
     return InputFile(name, content, hashlib.sha256(raw).hexdigest())

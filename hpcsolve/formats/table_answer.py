@@ -120,7 +120,7 @@ def _require_same_places(file: InputFile, answer: Mapping[str, Any]) -> None:
 
 
 def _flat(places: list[Any]) -> list[Any]:
-    """Return the places of a list; older versions of Valhalla have a list in a list."""
+    """Return the places of a list, or of a list in a list, as older versions of Valhalla have it."""
     return places[0] if len(places) == 1 and isinstance(places[0], list) else places
 
 
