@@ -29,7 +29,7 @@ def write(frame, path, **options):
 
 @suffixes
 def test_places_costs_edges_and_windows(tmp_path, suffix):
-    places = pandas.DataFrame({"name": ["Wien", "Graz, Ost", "Linz"], "lat": [48.21, 47.07, 48.0], "lon": [16, 15.4, 14]})
+    places = pandas.DataFrame({"name": ["Wien", "Graz, Ost", "Linz"], "lat": [48.21, 47.07, 48], "lon": [16, 15.4, 14]})
     tsp = read(write(places, tmp_path / f"places{suffix}", index=False)).problem
     assert tsp.city_names == ("Wien", "Graz, Ost", "Linz") and tsp.coordinates.tolist()[0] == [48.21, 16]
     costs = pandas.DataFrame([[0, 1.25, 2], [3, 0, np.nan], [5, 6, 0]], index=list("abc"), columns=list("abc"))
