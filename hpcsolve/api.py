@@ -17,7 +17,7 @@ from hpcsolve.analysis.collect import collect
 from hpcsolve.analysis.load import Result, load
 from hpcsolve.errors import InputError, NotWritten, in_notebooks, path_text
 from hpcsolve.formats import InstanceOf
-from hpcsolve.formats.order_files import windows_given
+from hpcsolve.formats.order_files import with_windows
 from hpcsolve.job import IN_MEMORY, Job, job_from_table
 from hpcsolve.output.hdf5 import require_result_name
 from hpcsolve.output.log import Log
@@ -38,7 +38,7 @@ from hpcsolve.wording import counted
 if TYPE_CHECKING:
     from hpcsolve.parallel.comm import Comm
 
-ProblemLike = Tsp | Graph | ArrayLike | str | os.PathLike[str]
+ProblemLike = Tsp | Graph | ArrayLike | Mapping[str, Any] | str | os.PathLike[str]
 
 __all__ = ["Interrupted", "Result", "collect", "join", "load", "solve"]
 
@@ -87,9 +87,10 @@ def solve(
     Parameters
     ----------
     problem
-        For tours, costs from row to column, `inf` where there is no arc, or places: a matrix, or a DataFrame (`lat`
-        and `lon`, or costs whose index equals the columns). For graphs, a sparse matrix of scipy or a graph of
-        networkx. For both, the path of a file, or a `Tsp` or `Graph` of hpcsolve. For a batch of small travelling
+        For tours, costs from row to column, `inf` where there is no arc, or places: a matrix, points of shape (n, 2)
+        in a plane, a DataFrame (`lat` and `lon`, `x` and `y`, or costs whose index equals the columns), or a dict as a
+        JSON file has it (GeoJSON points, answers of routing services). For graphs, a sparse matrix of scipy or a graph
+        of networkx. For both, the path of a file, or a `Tsp` or `Graph` of hpcsolve. For a batch of small travelling
         salesman problems an array of shape (instances, n, n).
     comm
         By default this process solves alone. Under mpiexec every rank calls `solve`, with what `hpcsolve.join()` gives,
@@ -109,8 +110,8 @@ def solve(
         The terminals of a Steiner problem, in place of those of `problem`: rows of a matrix, nodes, names or labels.
     weight
         The edges' attribute (networkx, GraphML), column (CSV) or property (GeoJSON) with the weights, such as "length"
-        in OSMnx. None, for graphs of networkx alone: all edges weigh 1. By default it is "weight", and in GeoJSON the
-        lines' length in metres.
+        in OSMnx; of a routing service's answer "durations" or "distances". None, for graphs of networkx alone: all
+        edges weigh 1. By default it is "weight", and in GeoJSON the lines' length in metres.
     directed
         Whether entries, lines or edges are arcs; False takes the lighter one of two directions. By default what
         `problem` says. Where it does not say (CSV, GeoJSON; a sparse matrix given to steiner-kmb) they are edges, and
@@ -185,13 +186,15 @@ class _Given(Source):
         if self.file is not None and self.windows is None:
             return read_instance(job, precision=precision)
         kind, judged = kind_of(job), precision or Judge(job).precision()
-        problem = kind.given(self.problem, self.options, judged) if self.file is None else \
-            kind.read(self.file, self.options, judged).problem
+        # Beside windows costs stay exact at first, so that both are judged together.
+        first = judged if self.windows is None else replace(judged, fits=lambda _: True, decimals=None)
+        problem = kind.given(self.problem, self.options, first) if self.file is None else \
+            kind.read(self.file, self.options, first).problem
         if self.windows is not None:
             if not isinstance(problem, Tsp):
                 raise InputError("windows: only cities have time windows; remove windows")
             unit = self.parameters.get("time_unit")
-            problem = replace(problem, windows=windows_given(self.windows, problem, str(unit) if unit else None))
+            problem = with_windows(self.windows, problem, str(unit) if unit else None).fitted(judged)
         return InstanceOf(problem, IN_MEMORY, kind.content_hash(problem), "memory")
 
     def nothing_asked(self, graph: Graph) -> InputError:
@@ -214,6 +217,8 @@ class _Given(Source):
             return "batch"
         if named is not None and named[0] in ("shortest-paths", "steiner-kmb"):
             return "graph"
+        if isinstance(self.problem, Mapping):
+            return "tsp"
         return "graph" if is_graph(self.problem) or self.options else "tsp"
 
 

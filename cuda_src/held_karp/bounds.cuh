@@ -17,7 +17,7 @@ constexpr int widest_tile = 4;  // registers of results at a time
 struct memory_slots {
   int cities, slots;  // 2^slots is at least the lanes of a register
   const uint32_t *keep, *put;  // (cities, cities), from row to column
-  const uint32_t *barred;  // of each city: the entries without bound
+  const uint32_t *barred;  // of each city: entries with one of these bits are no_path
   const uint32_t *floors;  // (33, 32): no_path where row & column and in row 32, else 0
 };
 // The cities that one may lead to, in any order, each with the arc's cost and the row of its values.
@@ -27,8 +27,8 @@ struct next_cities {
   uint32_t cost[most_cities];
   const uint32_t *row[most_cities];
 };
-// What a row is beside the next cities: the value of an end here, and the range of values, which are raised to `least`
-// and are no_path above `most`.
+// What a row depends on beside the next cities: the cost of ending here, and the range of its values. Smaller values
+// are raised to `least`, those above `most` become no_path.
 struct row_values {
   uint32_t end = no_path, least = 0, most = no_path;
 };
@@ -41,8 +41,8 @@ DEVICE void add_next(next_cities &next, int city, uint32_t cost, const uint32_t 
   const uint32_t n = atomicAdd_block(&next.count, 1u);
   next.city[n] = city, next.cost[n] = cost, next.row[n] = row;
 }
-// Computes `tile` registers from number `first` on of a city's row, of `registers`. own: the least bit of `high`, the
-// city's barred bits above the lanes; no register is computed where it is set.
+// Computes `tile` registers of city i's row from number `first` on; the row has `registers`. own: the lowest of the
+// city's barred bits above the lanes, or 0. Registers whose number has it are filled with no_path alone.
 template <int tile>
 DEVICE void relax_registers(const memory_slots &memory, int i, int first, int registers, const next_cities &next,
                             const row_values &values, uint32_t *to) {

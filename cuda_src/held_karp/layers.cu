@@ -12,7 +12,8 @@
 // Values. A state has one value: a reduced cost or, where the earliest end with time windows is asked for, a time.
 // Kernels of labels are for sums with windows: there a value is a label, a time and, in its lower half, a cost. A state
 // may have several labels, of which none is dominated: no other one has neither a greater time nor a greater cost. A
-// label is a candidate of its own. With windows a state goes too from which another city is no longer reached in time.
+// label is a candidate of its own. With windows a state is dropped too if a city that is not visited can no longer be
+// reached in time.
 //
 // A state's value plus the relaxation's bound of its completion (bounds.cu) is a lower bound of the tours through it.
 // The set of states and their values depend neither on the order in which threads come nor on the number of buckets,
@@ -21,7 +22,8 @@
 // A bucket is small enough for a cache. It is owned by a rank, so that equal states meet on one. If a bucket has too
 // little room, its size says how much it needs, and the host tries again.
 //
-// Memory: a candidate takes 8, 16 or 32 bytes for its key, 4 for its value (12 for a label), and 8 of the hash table.
+// Memory: a candidate takes 8, 16 or 32 bytes for its key, 4 for its value (12 for a label), and 8 to 16 for the
+// hash table.
 // Work: an extension that is tried reads a cost; one that passes the cheap tests gathers the bits that the next city
 // remembers, and reads a bound.
 #include "held_karp/states.cuh"
@@ -33,14 +35,14 @@ constexpr uint32_t never = ~0u;  // the time of an arrival that is too late for 
 // What states of one place need to know of the next one.
 struct place_tables {
   int cities, slots;
-  uint32_t limit;  // reduced costs above it are of no use
+  uint32_t limit;  // values that exceed it with their bounds are of no use
   const uint32_t *cost;  // (cities, cities), from row to column
   const uint32_t *earliest;  // (cities): the least value of a state there, 0 without time windows
   const uint32_t *bounds;  // of the next place: (cities, 2^slots)
   const uint8_t *memory;  // (cities, slots)
   const uint64_t *open, *before;  // (cities, words): where a city may lead, and what must come before it
-  // Until when each city can still be reached in time from row's one, in ascending order, and the sets of the first 0
-  // to all of them, (cities, cities + 1, words). Null without time windows.
+  // By when service at row's city must begin so that each other one is reached in time, ascending, and the sets of the
+  // first 0 to all of these other ones, (cities, cities + 1, words). Null without time windows.
   NULLABLE const uint32_t *due;
   NULLABLE const uint64_t *due_first;
   // Travel times by departure, as `TravelTimes` in hpcsolve/problems/travel_times.py has them: tables (hours, cities,
@@ -96,7 +98,7 @@ DEVICE const uint32_t *bounds_from(const time_tables &tables, int j, uint64_t la
 }
 DEVICE uint32_t time_of(uint32_t value) { return value; }
 DEVICE uint32_t time_of(uint64_t label) { return (uint32_t)(label >> 32); }
-// Returns the set of those that can no longer be reached in time from city j at this time.
+// Returns the set of the cities that can no longer be reached in time from city j.
 template <int W, class T>
 DEVICE const uint64_t *too_late_from(const T &tables, int j, uint32_t time) {
   const uint32_t *times = tables.due + j * tables.cities;

@@ -14,8 +14,8 @@
 // Short arcs. Where an arc takes less than a step, a row may need another one of its own step. The rows of cities that
 // short arcs join stand first in their run, which has one step, and are computed in `passes` more passes, from what the
 // pass before has made of them. In the passes of odd numbers they go to `spare`, where a city has one row. Pass number
-// p has the paths with at most p short arcs one after the other. An order has fewer than there are cities joined by
-// them.
+// p has the paths with at most p short arcs one after the other. In an order fewer of them follow one another than there
+// are cities that they join.
 //
 // The same kernels compute bounds of beginnings, with time turned round: past(i, s, e) is the least cost from the depot
 // to city i with service no later than step s, and e has the cities that i remembers and the completion visits. Steps
@@ -23,7 +23,7 @@
 //
 // Proof. Costs have multipliers subtracted, and may be negative. The arcs from the depot and to it are raised by
 // `bias`, so that completions and beginnings are never negative: `least` tells the host the least value there is, which
-// must be far above 0. Dear values saturate at no_path, or a little below it, where a negative cost has been added.
+// must be far above 0. Large values saturate at no_path, or a little below it, where a negative cost has been added.
 #include "held_karp/bounds.cuh"
 
 // The arcs that leave city i are those from begin[i] on.

@@ -6,8 +6,9 @@ written, as most ranks never do.
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from hpcsolve.errors import InputError
 from hpcsolve.formats.dimacs import with_coordinates, write_coordinates
 from hpcsolve.formats.files import InputFile, memory_checked, open_file
+from hpcsolve.formats.tables import listed
 from hpcsolve.formats.tsplib import read_tour_text
 from hpcsolve.memory import require_free
 from hpcsolve.problems.graph import Graph
@@ -115,7 +117,7 @@ class Format(Generic[Problem]):
     growth: float = 11
 
 
-def read(path: str | os.PathLike[str], precision: Precision | None = None) -> Instance:
+def read(path: str | os.PathLike[str], precision: Precision | None = None, weight: str | None = None) -> Instance:
     """Read a travelling salesman problem in any of `known.TSP_FORMATS`, perhaps compressed with gz or xz.
 
     Parameters
@@ -124,6 +126,8 @@ def read(path: str | os.PathLike[str], precision: Precision | None = None) -> In
         "-" is standard input.
     precision
         How to round decimals that are too many for exact integers; by default they are refused.
+    weight
+        Which table has the costs, in formats that may have several: "durations" or "distances".
 
     Raises
     ------
@@ -135,7 +139,47 @@ def read(path: str | os.PathLike[str], precision: Precision | None = None) -> In
     from hpcsolve.formats.known import GRAPH_FORMATS, TSP_FORMATS
 
     wrong_kind = "a graph ({}), not a travelling salesman problem, which needs the distances between all cities"
-    return read_instance(path, TSP_FORMATS, GRAPH_FORMATS, wrong_kind, precision)
+    return read_instance(path, TSP_FORMATS, GRAPH_FORMATS, wrong_kind, precision, weight=weight)
+
+
+def read_object(content: Mapping[str, Any], precision: Precision | None = None, weight: str | None = None) -> Tsp:
+    """Return the travelling salesman problem in an object of JSON, as Python's `json` reads it.
+
+    Parameters
+    ----------
+    precision, weight
+        As in `read`.
+
+    Raises
+    ------
+    InputError
+        It is none of the formats of `known.TSP_FORMATS` that are JSON, or as `read`.
+    """
+    from hpcsolve.formats.known import TSP_FORMATS
+
+    try:
+        text = json.dumps(content, ensure_ascii=False)
+    except (TypeError, ValueError) as problem:
+        raise InputError(f"the dict is not JSON: {problem}") from None
+    file = InputFile("dict", text.encode(), "")
+    found = next((one for one in TSP_FORMATS if ".json" in one.suffixes and one.signature and
+                  one.signature(file.content)), None)
+    if found is None:
+        known = ", ".join(format.title for format in TSP_FORMATS if ".json" in format.suffixes)
+        raise InputError(f"a dict with the keys {listed(map(str, content))} is no problem; of JSON there are {known}")
+    if weight is None:
+        return found.read(file, precision)
+    if not found.takes_weight:
+        raise InputError(f"{found.title}: costs are distances; remove weight={weight!r}")
+    return found.read(file, precision, weight=weight)
+
+
+def weight_is_of_cities(path: str | os.PathLike[str]) -> bool:
+    """Return whether a file is a travelling salesman problem in a format that takes a weight. Raises as `opened`."""
+    from hpcsolve.formats.known import GRAPH_FORMATS, TSP_FORMATS
+
+    _, found = opened(os.fspath(path), (*TSP_FORMATS, *GRAPH_FORMATS))
+    return found is not None and found.takes_weight and any(found is format for format in TSP_FORMATS)
 
 
 def read_graph(
@@ -214,7 +258,7 @@ def read_instance(
         message = f"is {wrong_kind.format(found.title)}"
         raise OtherKindError(message, file.name, None if found.binary else file.first_line)
     if weight is not None and not found.takes_weight:
-        raise file.error(f"edges have one weight in this format ({found.title}); remove weight = {shown(weight)}")
+        raise file.error(f"there is one weight or cost in this format ({found.title}); remove weight = {shown(weight)}")
     named = {} if weight is None else {"weight": weight}
     require_free(int(found.growth * len(file.content)), f"reading {file.name}")
     with memory_checked(file.name):

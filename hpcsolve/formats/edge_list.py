@@ -5,7 +5,8 @@ three. Vertices are either whole numbers below 2^63, by which they are ordered, 
 begins with "Directed graph" or "Undirected graph" (as in files of SNAP) says what the lines are. Without it they are
 edges, of which no two may lead opposite ways with different weights.
 
-Lines of numbers alone, in the order tail, head, weight, are read as whole arrays, all others as tables of text.
+Lines of numbers alone, in the order tail, head, weight, are read as whole arrays, all others as tables of text. There
+weights between semicolons or tabs may have a decimal comma (`tables.with_points`).
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from numpy.typing import NDArray
 from hpcsolve.errors import InputError
 from hpcsolve.formats import records
 from hpcsolve.formats.files import InputFile, decode, words, write_text
-from hpcsolve.formats.tables import Row, cells_of, delimiter_of, listed, rows_of
+from hpcsolve.formats.tables import Row, cells_of, delimiter_of, listed, rows_of, with_point, with_points
 from hpcsolve.problems.graph import Graph, assembled
 from hpcsolve.problems.notes import ONE_WAY, not_used, one_way_notes, read_note
 from hpcsolve.wording import shown
@@ -39,6 +40,9 @@ _EDGE_ID = ("id", "key", "edge", "fid", "osmid", "no", "nr", "")
 EXAMPLE = "id,u,v,w"
 _SKIPPED = re.compile(r"[ \t]*[#%]|[ \t\n\v\f\r]*$")
 _CONTENT = re.compile(rb"(?m)^[ \t]*([^\s#%][^\n]*)")
+_MARKS = {";": re.compile(rb"(?m)^[ \t]*[^\s#%][^\n,.]*[,.]"), "\t": re.compile(rb"(?m)^[ \t]*[^\s#%][^\n,]*,")}
+_LIKE_A_NUMBER = re.compile(r"[+-]?[\d.,' ]*\d[\d.,' ]*(?:[eE][+-]?\d+)?", re.ASCII)
+"""Numbers, and what may be meant as one, such as 1.234,5: a title is something else."""
 _LABEL = re.compile(r"\d{1,18}", re.ASCII)
 _LARGEST_ID = 2**63 - 1
 _LONGEST_HEAD = 1 << 20
@@ -114,7 +118,7 @@ class FirstLine(NamedTuple):
             raise file.error(f"{which} called {shown(weight)}; there are {listed(cells)}", line)
         if weight is not None or self.names_ends:
             return True
-        if len(cells) == 2 or (len(cells) == 3 and records.NUMBER.fullmatch(cells[2])):
+        if len(cells) == 2 or (len(cells) == 3 and _LIKE_A_NUMBER.fullmatch(cells[2])):
             return False
         if len(cells) == 3 and cells[2]:
             return True
@@ -171,7 +175,7 @@ def looks_like_edge_list(content: bytes) -> bool:
     """
     lines = _first_lines(content)
     for row in _first_cells(lines):
-        number = [records.NUMBER.fullmatch(cell) is not None for cell in row]
+        number = [records.NUMBER.fullmatch(with_point(cell, ";")) is not None for cell in row]
         if FirstLine(row).names_ends or (number == [False, False, True] and all(row)):
             return True
     return any(width in (2, 3) for width in _widths_of_numbers(lines))
@@ -198,8 +202,8 @@ def read_edge_list(file: InputFile, directed: bool | None = None, weight: str | 
         raise file.error("is HTML or XML, not a list of edges", file.first_line)
     lines = _first_lines(file.content)
     first, widths = FirstLine(_first_cells(lines)[0]), _widths_of_numbers(lines)
-    if weight is None and widths[:1] in ([2], [3]) and first.in_order:
-        edges = _edges_of_numbers(file, lines[0][0], widths[0])
+    if weight is None and widths[:1] in ([2], [3]) and first.in_order and not _has_marks(file.content, lines):
+        edges = _edges_of_numbers(file, lines[0], widths[0])
     else:
         edges = _edges_of_cells(file, weight)
     if directed is None:
@@ -238,30 +242,33 @@ def _first_cells(lines: Sequence[tuple[int, bytes]]) -> list[list[str]]:
         return [[""]]
 
 
+def _has_marks(content: bytes, lines: Sequence[tuple[int, bytes]]) -> bool:
+    """Return whether a line that is no comment has a comma or point that may separate decimals or thousands."""
+    delimiter = delimiter_of(decode(lines[0][1])) if lines else None
+    return delimiter in _MARKS and _MARKS[delimiter].search(content) is not None
+
+
 def _widths_of_numbers(lines: Sequence[tuple[int, bytes]]) -> list[int]:
     """Return how many numbers each line that has nothing else has."""
-    rows = (words(decode(_with_blanks(text))) for _, text in lines)
+    rows = ([with_point(word, ";") for word in words(decode(_with_blanks(text, lines[0][1])))] for _, text in lines)
     return [len(row) for row in rows if all(map(records.NUMBER.fullmatch, row))]
 
 
-def _with_blanks(text: bytes) -> bytes:
-    """Return the text with blanks in place of delimiters and quotes.
-
-    A decimal comma between semicolons (1,5) stays, and is refused as a number later.
-    """
-    marks = b';"' if b";" in text else b',"'
+def _with_blanks(text: bytes, first_line: bytes) -> bytes:
+    """Return the text with blanks in place of quotes and of what separates the cells of the first line."""
+    marks = {";": b';"', "\t": b'"'}.get(delimiter_of(decode(first_line)) or ",", b',"')
     return text.translate(bytes.maketrans(marks, b" " * len(marks)))
 
 
-def _edges_of_numbers(file: InputFile, first_line: int, width: int) -> Edges:
+def _edges_of_numbers(file: InputFile, first: tuple[int, bytes], width: int) -> Edges:
     """Return the edges of lines of numbers alone, below a first line that may have titles."""
     what = ("a vertex", "a vertex", "a weight")[:width]
-    body = records.read_records(file, _with_blanks(file.content), 1, what)
+    body = records.read_records(file, _with_blanks(file.content, first[1]), 1, what)
     comments = []
     for line, text in body.others:
         if text.startswith(("#", "%")):
             comments.append(text.lstrip(" \t#%").strip())
-        elif line != first_line:
+        elif line != first[0]:
             raise file.error(f"expected {', '.join(what)}, found {shown(text)}", line)
     labels, tails, heads = _positions_by_label(file, body.columns[0], body.columns[1], body.lines)
     values = np.ones(len(tails), dtype=np.uint64) if width == 2 else body.columns[2]
@@ -270,7 +277,7 @@ def _edges_of_numbers(file: InputFile, first_line: int, width: int) -> Edges:
 
 def _edges_of_cells(file: InputFile, weight: str | None) -> Edges:
     """Return the edges of a table of text."""
-    rows = list(rows_of(file, "a line of a table", _SKIPPED))
+    rows, delimiter = rows_of(file, "a line of a table", _SKIPPED)
     if not rows:
         raise file.error("expected two vertices and perhaps a weight on each line", file.last_line)
     first_line, first = rows[0].line, FirstLine(rows[0].cells)
@@ -286,6 +293,8 @@ def _edges_of_cells(file: InputFile, weight: str | None) -> Edges:
             raise file.error(f"{len(cells)} cells, but line {first_line} has {len(first.cells)}", line)
         if not cells[tail] or not cells[head]:
             raise file.error("a vertex is missing", line)
+    if weighted is not None:
+        body = with_points(file, body, delimiter, (weighted,))
     lines = np.array([line for line, _ in body], dtype=np.int64)
     ends = [[cells[column] for _, cells in body] for column in (tail, head)]
     numbers = [sum(records.NUMBER.fullmatch(text) is not None for text in column) for column in ends]

@@ -18,6 +18,7 @@ from pathlib import Path, PurePath
 from typing import IO, Any
 
 from hpcsolve.errors import InputError, ResourceError
+from hpcsolve.formats.spreadsheets import as_csv
 from hpcsolve.memory import available_memory
 from hpcsolve.replacing import write_bytes
 from hpcsolve.wording import unreadable
@@ -31,6 +32,7 @@ STANDARD_INPUT = "<stdin>"
 
 _CONTROL = bytes(code for code in range(32) if code not in b"\t\n\v\f\r")
 _WORD = re.compile(r"[^ \t\n\v\f\r]+")
+_SUFFIXES = re.compile(r"(?<=.)(\.[a-z][a-z0-9]*)?(\.(gz|xz))?$", re.IGNORECASE)
 _EXCEL = re.compile(rb'"?sep=[,;|\t]?"?[,;\t]*(?=\n)', re.IGNORECASE)
 """The line with which Excel is told what separates the cells of a table."""
 
@@ -55,8 +57,8 @@ class InputFile:
 
     @property
     def stem(self) -> str:
-        """The file's name up to its first dot, empty for standard input."""
-        return "" if self.name == STANDARD_INPUT else PurePath(self.name).name.split(".")[0]
+        """The file's name without its suffix (`stem_of`), empty for standard input."""
+        return "" if self.name == STANDARD_INPUT else stem_of(self.name)
 
     @property
     def suffix(self) -> str:
@@ -144,8 +146,16 @@ class InputFile:
             raise self.error(f"is not JSON that can be read: {what}", self.first_line) from None
 
 
+def stem_of(path: str) -> str:
+    """Return the name of a file without its suffix and that of a compressor: `n20w100.003` for `n20w100.003.txt.gz`.
+
+    A number behind a dot is no suffix, since such files differ in it alone.
+    """
+    return _SUFFIXES.sub("", PurePath(path).name, count=1)
+
+
 def open_file(path: str) -> InputFile:
-    """Read a whole file and decompress it if it is gz or xz.
+    """Read a whole file, decompress it if it is gz or xz, and take the table of a spreadsheet as CSV.
 
     Raises
     ------
@@ -163,10 +173,8 @@ def open_file(path: str) -> InputFile:
                 raw = read_bounded(stream, name)
     except (OSError, ValueError) as problem:
         raise InputError(unreadable(path, problem), name) from None
-    if raw.startswith(b"PK\x03\x04") and name.lower().endswith((".xlsx", ".xlsm", ".ods")):
-        raise InputError("is a spreadsheet; save the sheet as CSV", name)
     with memory_checked(name):
-        content = _decompressed(raw, name)
+        content = as_csv(_decompressed(raw, name), name)
     if not content.strip():
         raise InputError("is empty", name)
     return InputFile(name, content, hashlib.sha256(raw).hexdigest())

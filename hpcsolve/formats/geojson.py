@@ -31,6 +31,9 @@ _TYPES = rb'"(?:FeatureCollection|Feature|LineString|MultiLineString|GeometryCol
 _LINES = ("LineString", "MultiLineString", "GeometryCollection")
 _SIGNATURE = re.compile(rb'\{(?s:.{0,4000}?)"type"\s*:\s*' + _TYPES)
 
+_POINT = re.compile(rb'"type"\s*:\s*"Point"')
+_LINE = re.compile(rb'"type"\s*:\s*"(?:LineString|MultiLineString|GeometryCollection)"')
+
 Place = tuple[float, float]
 """Longitude and latitude, as in the file."""
 
@@ -53,8 +56,14 @@ class Line:
 
 
 def looks_like_geojson(content: bytes) -> bool:
-    """Return whether the file is a JSON object with coordinates, and one of GeoJSON's types near its beginning."""
-    return _SIGNATURE.match(content.lstrip()) is not None and b'"coordinates"' in content
+    """Return whether the file is a JSON object with coordinates, and one of GeoJSON's types near its beginning.
+
+    Files that have points and no lines are no graphs.
+    """
+    start = content.lstrip()
+    if _SIGNATURE.match(start) is None or b'"coordinates"' not in content:
+        return False
+    return _POINT.search(content) is None or _LINE.search(content) is not None
 
 
 def read_geojson(file: InputFile, directed: bool | None = None, weight: str | None = None) -> Graph:
@@ -118,23 +127,35 @@ def _notes(
 
 def _lines(file: InputFile, skipped: list[str]) -> Iterator[Line]:
     """Yield all lines, and append the types of other geometries to a list."""
-    content = file.json()
-    _require_degrees(file, content)
-    whole = isinstance(content, dict) and content.get("type") == "FeatureCollection"
-    features = content.get("features") if whole else [content]
-    if not isinstance(features, list):
-        raise file.error("the FeatureCollection has no list of features", file.first_line)
-    starts = [file.line(found.start()) for found in re.finditer(rb'"geometry"', file.content)]
-    for index, feature in enumerate(features):
-        number = starts[index] if len(starts) == len(features) else file.first_line
-        if not isinstance(feature, dict):
-            raise file.error(f"feature {index} is not an object", number)
+    for feature, number in features(file):
         geometry = feature.get("geometry") if feature.get("type") == "Feature" else feature
         properties = feature.get("properties")
         if isinstance(geometry, dict) and geometry.get("type") not in _LINES:
             skipped.append(str(geometry.get("type")))
         for places in _geometry_lines(file, geometry, number):
             yield Line(places, properties if isinstance(properties, dict) else {}, number)
+
+
+def features(file: InputFile) -> Iterator[tuple[Mapping[str, Any], int]]:
+    """Yield each feature, or the geometry that is alone in the file, and the line on which it begins.
+
+    Raises
+    ------
+    InputError
+        With file and line: it is not JSON, the features are no list of objects, or coordinates are not degrees.
+    """
+    content = file.json()
+    _require_degrees(file, content)
+    whole = isinstance(content, dict) and content.get("type") == "FeatureCollection"
+    found = content.get("features") if whole else [content]
+    if not isinstance(found, list):
+        raise file.error("the FeatureCollection has no list of features", file.first_line)
+    starts = [file.line(match.start()) for match in re.finditer(rb'"geometry"', file.content)]
+    for index, feature in enumerate(found):
+        number = starts[index] if len(starts) == len(found) else file.first_line
+        if not isinstance(feature, dict):
+            raise file.error(f"feature {index} is not an object", number)
+        yield feature, number
 
 
 def _require_degrees(file: InputFile, content: Any) -> None:
@@ -157,10 +178,11 @@ def _geometry_lines(file: InputFile, geometry: Any, line: int) -> Iterator[list[
     for part in parts:
         if not isinstance(part, list) or len(part) < 2:
             raise file.error("a line needs a list of at least two places", line)
-        yield [_place(file, place, line) for place in part]
+        yield [place_of(file, place, line) for place in part]
 
 
-def _place(file: InputFile, place: Any, line: int) -> Place:
+def place_of(file: InputFile, place: Any, line: int) -> Place:
+    """Return the longitude and latitude of a place. Raises `InputError` with file and line."""
     numbers = place[:2] if isinstance(place, list) and len(place) >= 2 else []
     if len(numbers) != 2 or not all(map(is_real, numbers)):
         raise file.error(f"expected [longitude, latitude], found {shown(json.dumps(place))}", line)

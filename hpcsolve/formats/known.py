@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from hpcsolve.formats import Format, dimacs, edge_list, networkx_files, npy
 from hpcsolve.formats.geojson import looks_like_geojson, read_geojson
+from hpcsolve.formats.geojson_points import looks_like_points, read_points
 from hpcsolve.formats.matrix_market import looks_like_matrix_market, read_matrix_market, write_matrix_market
 from hpcsolve.formats.metis import read_metis, write_metis
 from hpcsolve.formats.pace import looks_like_pace, read_pace
 from hpcsolve.formats.places import looks_like_places, read_places, write_places
 from hpcsolve.formats.steinlib import looks_like_steinlib, read_steinlib, write_steinlib
+from hpcsolve.formats.table_answer import looks_like_table_answer, read_table_answer
 from hpcsolve.formats.text_matrix import looks_like_text_matrix, read_text_matrix, write_text_matrix
 from hpcsolve.formats.tsplib import looks_like_tsplib, read_tsplib
 from hpcsolve.formats.tsplib_write import write_tsplib
@@ -48,6 +50,19 @@ TSP_FORMATS: tuple[Format[Tsp], ...] = (
         "a header such as `name,lat,lon`, then a place on each line, in decimal degrees; distances in metres",
         directed="both ways",
         read=read_places, signature=looks_like_places, write=write_places, growth=4,
+    ),
+    Format(
+        "geojson points", "GeoJSON points", (".geojson", ".json"),
+        "Point features and no lines; names are their property `name`; distances in metres",
+        directed="both ways",
+        read=read_points, signature=looks_like_points,
+    ),
+    Format(
+        "table answer", "answer of a routing service", (".json",),
+        "JSON with `durations` or `distances`, or `sources_to_targets`, as OSRM, openrouteservice and Valhalla answer; "
+        "`weight` names one of the two",
+        directed="from row to column",
+        read=read_table_answer, signature=looks_like_table_answer, takes_weight=True, growth=40,
     ),
 )
 

@@ -2,22 +2,23 @@
 
 Windows are a CSV table, with a line for each city: `city,earliest,latest`, optionally `service`. A city is its label or
 name in the instance. An empty `earliest` is 0, an empty `latest` has no limit, an empty or missing `service` is 0.
-Cities without a line may be served at any time. Times are numbers in the unit of the costs, or, where it is known what
-that is, times of day such as 08:00, which count from midnight, and services such as 0:15. Costs by leg are a `.npy`
-array of shape (legs, n, n), in that unit too. Travel times by time of departure are a CSV table `time,factor`, by which
-all costs are multiplied, or a `.npy` array of shape (times, n, n) beside the times of departure. A tour is a TSPLIB
-tour, or a list with a city on each line, by label or name.
+Cities without a line may be served at any time. Times are numbers in the unit of the costs, between semicolons or tabs
+perhaps with a decimal comma (`tables.with_points`), or, where it is known what that is, times of day such as 08:00,
+which count from midnight, and services such as 0:15. Costs by leg are a `.npy` array of shape (legs, n, n), in that
+unit too. Travel times by time of departure are a CSV table `time,factor`, by which all costs are multiplied, or a
+`.npy` array of shape (times, n, n) beside the times of departure. A tour is a TSPLIB tour, or a list with a city on
+each line, by label or name.
 """
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime, time, timedelta
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,26 +26,67 @@ from numpy.typing import NDArray
 from hpcsolve.errors import InputError
 from hpcsolve.formats.files import InputFile
 from hpcsolve.formats.npy import is_npy, npy_array
-from hpcsolve.formats.tables import csv_line, decimal, listed, rows_of, shortest
+from hpcsolve.formats.tables import csv_line, decimal, listed, rows_of, with_points
 from hpcsolve.formats.tsplib import read_tour_text
 from hpcsolve.problems import rounding
-from hpcsolve.problems.clock import UNITS, clock_seconds, scaled_clock
+from hpcsolve.problems.clock import UNITS, clock_seconds
 from hpcsolve.problems.libraries import is_data_frame
 from hpcsolve.problems.questions import Windows
 from hpcsolve.problems.travel_times import TravelTimes
 from hpcsolve.problems.tsp import NO_ARC, Tsp
-from hpcsolve.wording import shown
+from hpcsolve.wording import counted, shown
 
 _BLANK = re.compile(r"\s*$")
-_NOISE = 2.0**-40
-"""Difference of a float from a decimal, as a part of it, that comes from the arithmetic of floats."""
-_LARGEST_FLOAT = 2.0**52
-"""Below that floats are rounded by float arithmetic."""
+_NOISE = Fraction(1, 2**40)
+"""Difference of a float from a decimal that comes from the arithmetic of floats, as a part of the largest number."""
+_DIGITS_OF_FLOATS = 15
+"""Digits from which on a decimal may be a float with noise: 0.30000000000000004 has 17."""
+_MAGNITUDES = range(-400, 20)
+"""Powers of ten of times that are read."""
 COLUMNS = ("city", "earliest", "latest", "service")
 MOST_DEPARTURES = 1000
 """The most times of departure that travel times have: one for each minute of a day's rush hours."""
 LARGEST_FACTOR = 1000
 """The largest factor of travel times."""
+
+
+class Time(NamedTuple):
+    """A cell of a table of windows.
+
+    Attributes
+    ----------
+    line, city, column
+        Where it stands: the line, the city's position, and the title of the column; of a time of departure no city.
+    cell
+        The text.
+    value
+        In units of the costs. None: no limit.
+    digits
+        Significant digits of the text; floats may have 17.
+    """
+
+    line: int | None
+    city: int
+    column: str
+    cell: str
+    value: Fraction | None
+    digits: int
+
+    def over(self, scale: int, noise: Fraction) -> int | None:
+        """Return the scaled integer, or None if there is none.
+
+        Parameters
+        ----------
+        noise
+            How far from it, in units of the costs, a text may be that has so many digits as only floats have.
+        """
+        if self.value is None:
+            return rounding.LARGEST_SUM
+        exact = self.value * scale
+        nearest = round(exact)
+        if abs(exact - nearest) > (noise * scale if self.digits >= _DIGITS_OF_FLOATS else 0):
+            return None
+        return min(nearest, rounding.LARGEST_SUM)
 
 
 def read_windows(file: InputFile, tsp: Tsp, unit: str | None = None) -> Windows:
@@ -61,33 +103,60 @@ def read_windows(file: InputFile, tsp: Tsp, unit: str | None = None) -> Windows:
         With file and line: a column is missing, a city is unknown or there twice, a time is not a number of the
         costs' decimals, or a window ends before it begins.
     """
+    return _windows(file, _times(file, tsp, unit), tsp, unit)
+
+
+def _times(file: InputFile, tsp: Tsp, unit: str | None) -> list[Time]:
+    """Return the times of a table, those of a line one after the other. Raises as `read_windows`."""
     file = file.as_text()
-    rows = list(rows_of(file, "a row of a CSV table", _BLANK, ","))
+    rows, delimiter = rows_of(file, "a row of a CSV table", _BLANK, ",")
     if not rows:
         raise file.error("is empty; the first line must be city,earliest,latest")
     titles = [title.lower() for title in rows[0].cells]
     if not set(COLUMNS[:3]) <= set(titles) or set(titles) - set(COLUMNS) or len(set(titles)) < len(titles):
         what = f"the columns are {listed(titles)}; they must be city, earliest, latest and optionally service"
         raise file.error(what, rows[0].line)
-    times = {name: np.full(tsp.n, rounding.LARGEST_SUM if name == "latest" else 0) for name in COLUMNS[1:]}
-    seen: dict[int, int] = {}
     for line, row in rows[1:]:
         if len(row) != len(titles):
             raise file.error(f"{len(row)} cells, but the first line has {len(titles)}", line)
+    numbers = [at for at, title in enumerate(titles) if title != "city"]
+    seen: dict[int, int] = {}
+    times = []
+    for line, row in with_points(file, rows[1:], delimiter, numbers):
         cells = dict(zip(titles, row))
         city = _city(file, line, tsp, cells["city"])
         file.note_once(seen, city, f"city {cells['city']}", line)
         for name in titles:
             if name != "city" and cells[name]:
-                times[name][city] = _scaled(file, line, cells[name], tsp.scale, unit)
-        if times["earliest"][city] > times["latest"][city]:
-            what = f"{cells['earliest']} is after {cells['latest']}; earliest must not be later than latest"
-            raise file.error(f"the window of city {cells['city']} is empty: {what}", line)
-    return Windows(**times)
+                value, digits = _value(file, line, cells[name], unit)
+                times.append(Time(line, city, name, cells[name], value, digits))
+    return times
 
 
-def windows_given(given: Any, tsp: Tsp, unit: str | None = None) -> Windows:
-    """Return the time windows that a program gave, in the instance's scaled integers.
+def _windows(file: InputFile, times: Sequence[Time], tsp: Tsp, unit: str | None) -> Windows:
+    """Return times in the instance's scaled integers. Raises as `read_windows`."""
+    noise = _noise(times, tsp)
+    scaled = {name: np.full(tsp.n, rounding.LARGEST_SUM if name == "latest" else 0) for name in COLUMNS[1:]}
+    texts: dict[tuple[int, str], str] = {}
+    for entry in times:
+        value = entry.over(tsp.scale, noise)
+        if value is None:
+            raise file.error(_not_scaled(entry, tsp.scale, unit), entry.line)
+        scaled[entry.column][entry.city] = value
+        texts[entry.city, entry.column] = entry.cell
+    for line, city in {entry.line: entry.city for entry in times}.items():
+        if scaled["earliest"][city] > scaled["latest"][city]:
+            name = tsp.city_names[city] if tsp.city_names else tsp.labels[city]
+            first, last = (texts[city, column] for column in ("earliest", "latest"))
+            what = f"{first} is after {last}; earliest must not be later than latest"
+            raise file.error(f"the window of city {name} is empty: {what}", line)
+    return Windows(**scaled)
+
+
+def with_windows(given: Any, tsp: Tsp, unit: str | None = None) -> Tsp:
+    """Return the instance with the time windows that a program gave.
+
+    If times have more decimals than exact costs, the costs get as many, so that all stay exact.
 
     Parameters
     ----------
@@ -104,6 +173,37 @@ def windows_given(given: Any, tsp: Tsp, unit: str | None = None) -> Windows:
     InputError
         Something else is given, or as `read_windows`: line 2 is that of the first city.
     """
+    file = _given_table(given, tsp)
+    times = _times(file, tsp, unit)
+    noise = _noise(times, tsp)
+    if tsp.rounding is None and any(entry.over(tsp.scale, noise) is None for entry in times):
+        tsp = _finer(tsp, times, noise)
+    return replace(tsp, windows=_windows(file, times, tsp, unit))
+
+
+def _noise(times: Sequence[Time], tsp: Tsp) -> Fraction:
+    """Return the largest error of float arithmetic with such times and costs, in units of the costs."""
+    largest = max((entry.value for entry in times if entry.value is not None), default=Fraction(0))
+    return _NOISE * max(largest, Fraction(rounding.Costs(tsp.cost, tsp.scale).largest, tsp.scale))
+
+
+def _finer(tsp: Tsp, times: Sequence[Time], noise: Fraction) -> Tsp:
+    """Return the instance over the smallest scale that times and costs have, or unchanged if there is none."""
+    costs, limit = rounding.Costs(tsp.cost, tsp.scale), rounding.largest_cost(tsp.n)
+    scale = tsp.scale
+    while scale < 10**rounding.MAXIMUM_DECIMALS:
+        scale *= 10
+        found = [entry.over(scale, noise) for entry in times]
+        values = costs.at(scale, limit)
+        if values is None:
+            return tsp
+        if all(entry.value is None or value not in (None, rounding.LARGEST_SUM) for entry, value in zip(times, found)):
+            return tsp.with_costs(values, scale=scale)
+    return tsp
+
+
+def _given_table(given: Any, tsp: Tsp) -> InputFile:
+    """Return what a program gave as a table. Raises as `with_windows`."""
     if is_data_frame(given):
         titles = [str(title) for title in given.columns]
         columns = [given.iloc[:, at].tolist() for at in range(len(titles))]
@@ -124,19 +224,14 @@ def windows_given(given: Any, tsp: Tsp, unit: str | None = None) -> Windows:
         titles = list(COLUMNS[: 1 + width])
         rows = [[city, *row, *[None] * (width - len(row))] for city, row in zip(cities, pairs)]
     at = next(index for index, title in enumerate(titles) if title.lower() == "city")
-    lines = [titles, *([str(value) if index == at else _cell(value, tsp.scale) for index, value in enumerate(row)]
-                       for row in rows)]
-    return read_windows(InputFile("windows", "".join(map(csv_line, lines)).encode(), ""), tsp, unit)
+    lines = [titles, *([str(cell) if index == at else _cell(cell) for index, cell in enumerate(row)] for row in rows)]
+    return InputFile("windows", "".join(map(csv_line, lines)).encode(), "")
 
 
-def _cell(value: Any, scale: int) -> str:
+def _cell(value: Any) -> str:
     """Return a time as the cell of a table."""
     if value is None or value != value:  # NaN, and pandas' NaT
         return ""
-    if isinstance(value, float) and math.isfinite(value) and abs(value) < _LARGEST_FLOAT:
-        nearest = round(value * scale)
-        near = abs(value * scale - nearest) <= _NOISE * max(1.0, abs(value * scale))
-        return decimal(nearest, scale) if near else shortest(value)
     if isinstance(value, timedelta):
         seconds = value.total_seconds()
         if seconds == int(seconds):
@@ -152,26 +247,42 @@ def _city(file: InputFile, line: int, tsp: Tsp, cell: str) -> int:
         raise file.error(str(error), line) from None
 
 
-def _scaled(file: InputFile, line: int | None, cell: str, scale: int, unit: str | None) -> int:
-    """Return a time in scaled integers, at least 0 and at most `LARGEST_SUM`."""
+def _value(file: InputFile, line: int | None, cell: str, unit: str | None) -> tuple[Fraction | None, int]:
+    """Return a time in units of the costs, None if there is no limit, and the significant digits of its text."""
     seconds = clock_seconds(cell)
     if seconds is not None:
         if unit is None:
             units = ", ".join(f'"{name}"' for name in UNITS)
             raise file.error(f"{cell} is a time of day; set time-unit to what a unit of the costs is ({units})", line)
-        found = scaled_clock(seconds, unit, scale)
-        if found is None:
-            digits = f"with {len(str(scale)) - 1} decimals, as the costs have" if scale > 1 else "without decimals"
-            raise file.error(f"{cell} is no number of {unit}s {digits}; round it, or the costs more finely", line)
-        return min(found, rounding.LARGEST_SUM)
+        return Fraction(seconds, UNITS[unit]), 0
     if not rounding.is_number(cell):
         raise file.error(f"expected a time as a number, in the unit of the costs, found {shown(cell)}", line)
     with suppress(rounding.BadNumber):
-        times = rounding.exact_from_texts([cell], rounding.LARGEST_SUM).at(scale, rounding.LARGEST_SUM)
-        if times is not None and times[0] >= 0:
-            return min(int(times[0]), rounding.LARGEST_SUM)
-    what = f"{shown(cell)} is not a time of at least 0 with the costs' number of decimals"
-    raise file.error(f"{what} (scale {scale})", line)
+        number = rounding.exact_number(cell)
+        if number is None:
+            return None, 0
+        if number == 0 or (number > 0 and number.adjusted() in _MAGNITUDES):
+            return Fraction(number), len(number.as_tuple().digits)
+    raise file.error(f"{shown(cell)} is not a time of at least 0 and below {float(rounding.LARGEST_SUM):.0e}", line)
+
+
+def _departure(file: InputFile, line: int | None, cell: str, tsp: Tsp, unit: str | None) -> int:
+    """Return a time of departure in the instance's scaled integers. Raises `InputError`."""
+    value, digits = _value(file, line, cell, unit)
+    entry = Time(line, -1, "", cell, value, digits)
+    found = entry.over(tsp.scale, _noise([entry], tsp))
+    if found is None:
+        raise file.error(_not_scaled(entry, tsp.scale, unit), line)
+    return found
+
+
+def _not_scaled(entry: Time, scale: int, unit: str | None) -> str:
+    """Return why a time is no integer over a scale."""
+    if clock_seconds(entry.cell) is not None:
+        digits = f"with {len(str(scale)) - 1} decimals, as the costs have" if scale > 1 else "without decimals"
+        return f"{entry.cell} is no number of {unit}s {digits}; round it, or the costs more finely"
+    costs = "costs" if scale == 1 else f"costs, which have {counted(len(str(scale)) - 1, 'decimal')}"
+    return f"{shown(entry.cell)} has more decimals than the {costs}; round it"
 
 
 def read_leg_costs(file: InputFile, tsp: Tsp, legs: int) -> NDArray[np.int64]:
@@ -252,7 +363,7 @@ def _travel_tables(file: InputFile, tsp: Tsp, departures: Sequence[int | float |
         raise InputError("held-karp.travel-times: a .npy file has tables alone; give the time of departure of each in "
                          'departures, such as ["06:00", "08:00"]')
     key = InputFile("held-karp.departures", b"", "")
-    times = np.array([_scaled(key, None, _cell(value, tsp.scale), tsp.scale, unit) for value in departures], np.int64)
+    times = np.array([_departure(key, None, _cell(value), tsp, unit) for value in departures], np.int64)
     table = npy_array(file)
     if table.shape != (len(times), tsp.n, tsp.n):
         what = f"has shape {table.shape}; {len(times)} departures among {tsp.n} cities"
@@ -271,7 +382,7 @@ def _travel_tables(file: InputFile, tsp: Tsp, departures: Sequence[int | float |
 def _by_factors(file: InputFile, tsp: Tsp, unit: str | None) -> TravelTimes:
     """Return the costs times the factors of a CSV table, before their check."""
     file = file.as_text()
-    rows = list(rows_of(file, "a row of a CSV table", _BLANK, ","))
+    rows, delimiter = rows_of(file, "a row of a CSV table", _BLANK, ",")
     if not rows:
         raise file.error("is empty; the first line must be time,factor")
     titles = [title.lower() for title in rows[0].cells]
@@ -281,8 +392,9 @@ def _by_factors(file: InputFile, tsp: Tsp, unit: str | None) -> TravelTimes:
     for line, row in rows[1:]:
         if len(row) != 2:
             raise file.error(f"{len(row)} cells, but the first line has 2", line)
+    for line, row in with_points(file, rows[1:], delimiter):
         cells = dict(zip(titles, row))
-        times.append(_scaled(file, line, cells["time"], tsp.scale, unit))
+        times.append(_departure(file, line, cells["time"], tsp, unit))
         factors.append(_factor(file, line, cells["factor"]))
     _require_ascending(file, np.array(times, np.int64), [line for line, _ in rows[1:]],
                        [row[titles.index("time")] for _, row in rows[1:]])

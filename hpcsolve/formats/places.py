@@ -1,6 +1,7 @@
 """Tables of places: a header that names the columns, then name, latitude and longitude of one place on each line.
 
-Costs are great-circle distances in whole metres. Other columns are not used, which a note says.
+Costs are great-circle distances in whole metres. Other columns are not used, which a note says. Between semicolons or
+tabs degrees may have a decimal comma (`tables.with_points`).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 
 from hpcsolve.errors import InputError
 from hpcsolve.formats.files import InputFile, decode, write_text
-from hpcsolve.formats.tables import Row, cells_of, delimiter_of, shortest
+from hpcsolve.formats.tables import Row, cells_of, delimiter_of, shortest, with_points
 from hpcsolve.problems import geographic
 from hpcsolve.problems.distances import GREAT_CIRCLE
 from hpcsolve.problems.notes import not_used
@@ -48,8 +49,7 @@ def read_places(file: InputFile, precision: Precision | None = None) -> Tsp:
         With file and line: a column is missing or there twice, a line has too few or too many cells, or a number is
         missing or out of range.
     """
-    rows = _rows(file)
-    title_line, header = next(rows)
+    (title_line, header), *rows = _rows(file)
     try:
         columns = geographic.place_columns(header)
     except ValueError as problem:
@@ -63,6 +63,7 @@ def read_places(file: InputFile, precision: Precision | None = None) -> Tsp:
         if len(cells) != len(header):
             hint = "; put quotes around a text with commas" if len(cells) > len(header) else ""
             raise file.error(f"{len(cells)} cells under a header of {len(header)}{hint}", line)
+    for line, cells in with_points(file, rows, _delimiter(file), (columns.latitude, columns.longitude), False):
         if naming is not None and not cells[naming]:
             raise file.error(f"the {'id' if columns.name is None else 'name'} is missing", line)
         places.append((_degrees(file, cells[columns.latitude], "latitude", line),
@@ -86,7 +87,7 @@ def _rows(file: InputFile) -> Iterator[Row]:
     assert found is not None
     begin, line = found.start(1), file.line(found.start(1))
     text = io.StringIO(decode(file.content[begin:]), newline="\n")
-    rows = csv.reader(text, delimiter=delimiter_of(decode(found[1])) or ",", skipinitialspace=True, strict=True)
+    rows = csv.reader(text, delimiter=_delimiter(file), skipinitialspace=True, strict=True)
     while True:
         first = line + rows.line_num
         try:
@@ -100,12 +101,20 @@ def _rows(file: InputFile) -> Iterator[Row]:
             yield Row(first, cells)
 
 
+def _delimiter(file: InputFile) -> str:
+    """Return what separates the cells of a table of places, as its header shows."""
+    found = _HEADER.match(file.content)
+    assert found is not None
+    return delimiter_of(decode(found[1])) or ","
+
+
 def _degrees(file: InputFile, text: str, what: str, line: int) -> float:
     if not text:
         raise file.error(f"the {what} is missing", line)
     value = float(text) if is_number(text) else float("nan")
     if not math.isfinite(value):
-        hint = "write decimals with a point" if re.fullmatch(r"[+-]?\d+,\d+", text) else "give decimal degrees"
+        comma = re.fullmatch(r"[+-]?\d+,\d+", text)
+        hint = "write decimals with a point, or semicolons between cells" if comma else "give decimal degrees"
         raise file.error(f"the {what} {shown(text)} is not a number; {hint}", line)
     wrong = geographic.out_of_range(value, what)
     if wrong:

@@ -1,8 +1,9 @@
 """Cost matrices as text: CSV, or numbers between blanks, one row of the matrix on each line.
 
 A cost is from the row's city to the column's; `inf` or an empty CSV cell is a forbidden arc; the diagonal is ignored;
-decimals are scaled exactly, or rounded if they are too many. Names or numbers of the cities may stand in the first row,
-or in the first row and the first column, as `DataFrame.to_csv` of pandas writes them.
+decimals are scaled exactly, or rounded if they are too many; between semicolons or tabs they may have a comma
+(`tables.with_points`). Names or numbers of the cities may stand in the first row, or in the first row and the first
+column, as `DataFrame.to_csv` of pandas writes them.
 
 Numbers in these margins could be costs as well. They are labels if nothing else fits:
 
@@ -28,14 +29,12 @@ from numpy.typing import NDArray
 
 from hpcsolve.errors import InputError
 from hpcsolve.formats.files import InputFile, words, write_text
-from hpcsolve.formats.tables import Row, cells_of, decimal, delimiter_of, lines_of
+from hpcsolve.formats.tables import Row, cells_of, decimal, delimiter_of, lines_of, with_point, with_points
 from hpcsolve.problems.rounding import BadNumber, Costs, Precision, costs_of, is_number, whole_numbers
 from hpcsolve.problems.tsp import NO_ARC, Tsp, from_costs, require_memory
 from hpcsolve.wording import shown
 
 _SKIPPED = re.compile(r"\s*(?:#|$)")
-_DECIMAL_COMMA = re.compile(r"(?<![\w,.])[+-]?\d+,\d+(?![\w,.])")
-_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}\.\d{3}", re.ASCII)
 _WHOLE = re.compile(r"[+-]?\d{1,18}", re.ASCII)
 _ZERO = re.compile(r"[+-]?0*(0|\.0|0\.)0*|-?", re.ASCII)
 
@@ -43,7 +42,8 @@ _ZERO = re.compile(r"[+-]?0*(0|\.0|0\.)0*|-?", re.ASCII)
 def looks_like_text_matrix(content: bytes) -> bool:
     """Return whether one of the first two lines that are neither blank nor comments has a number in it."""
     try:
-        return any(is_number(cell) for _, line in islice(lines_of(content[: 1 << 20], _SKIPPED), 2)
+        return any(is_number(with_point(cell, delimiter_of(line)))
+                   for _, line in islice(lines_of(content[: 1 << 20], _SKIPPED), 2)
                    for cell in _cells(line, delimiter_of(line)))
     except csv.Error:  # a cell of more than 100 KB
         return False
@@ -82,22 +82,11 @@ def _rows(file: InputFile) -> list[Row]:
     delimiter = delimiter_of(lines[0][1])
     rows = []
     for number, line in lines:
-        comma = _DECIMAL_COMMA.search(line) if delimiter in (";", "\t") else None
-        if comma is not None:  # 1,5 for one and a half, as spreadsheets in some languages write it
-            raise file.error(f"{shown(comma[0])} is not a number; write decimals with a point", number)
         try:
             rows.append(Row(number, _cells(line, delimiter)))
         except csv.Error as problem:
             raise file.error(f"not a row of a CSV table: {problem}", number) from None
-    if delimiter == ";":  # spreadsheets that write semicolons may write 1.000 for a thousand
-        numbers = [(number, cell) for number, cells in rows for cell in cells if is_number(cell)]
-        pointed = [(number, cell) for number, cell in numbers if "." in cell]
-        if 0 < len(pointed) < len(numbers) and all(_THOUSANDS.fullmatch(cell) for _, cell in pointed):
-            number, cell = pointed[0]
-            plain = cell.replace(".", "")
-            cure = f"write {plain}, or commas in place of the semicolons if the point is a decimal one"
-            raise file.error(f"{cell} may be {plain} or {float(cell):g}; {cure}", number)
-    return rows
+    return with_points(file, rows, delimiter)
 
 
 def _cells(line: str, delimiter: str | None) -> list[str]:

@@ -15,7 +15,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
-from pathlib import PurePath
 
 from hpcsolve.formats.files import InputFile, decode, words
 from hpcsolve.problems.rounding import BadNumber, Precision, costs_of, is_number
@@ -24,7 +23,6 @@ from hpcsolve.problems.windows import windows_beside
 from hpcsolve.wording import counted, shown
 
 _COUNT = re.compile(r"[1-9]\d{0,8}", re.ASCII)
-_SUFFIXES = re.compile(r"(\.(txt|tw|dat))?(\.(gz|xz))?$", re.IGNORECASE)
 _PROBE = 1 << 20
 """Bytes in which the first two lines end."""
 
@@ -85,8 +83,7 @@ def read_tsptw(file: InputFile, precision: Precision | None = None) -> Tsp:
         column, city = divmod(problem.index, n)
         message = f"the {('earliest', 'latest')[column]} time of city {city} {problem.reason}"
         raise file.error(message, windows[city][0]) from None
-    name = _SUFFIXES.sub("", PurePath(file.name).name) if file.stem else ""  # n20w100.003 of n20w100.003.txt
-    tsp = from_costs(scaled.values.reshape(n, n), name, scale=scaled.scale, rounding=scaled.rounding)
+    tsp = from_costs(scaled.values.reshape(n, n), file.stem, scale=scaled.scale, rounding=scaled.rounding)
     return replace(tsp, windows=found_windows)
 
 

@@ -17,12 +17,6 @@ def clock_seconds(text: str) -> int | None:
     return None if found is None else int(found[1]) * 3600 + int(found[2]) * 60 + int(found[3] or 0)
 
 
-def scaled_clock(seconds: int, unit: str, scale: int) -> int | None:
-    """Return seconds in units of the costs, times the scale, or None if that is no whole number."""
-    count = Fraction(seconds * scale, UNITS[unit])
-    return int(count) if count.denominator == 1 else None
-
-
 def clock_text(scaled: int, unit: str, scale: int) -> str:
     """Return a time over the scale, in units of the costs, as a time of day, to the second: 08:00, 17:05:30."""
     minutes, seconds = divmod(round(Fraction(scaled * UNITS[unit], scale)), 60)

@@ -19,6 +19,7 @@ from hpcsolve.problems import geographic
 from hpcsolve.problems.graph import Graph, from_edges
 from hpcsolve.problems.labels import is_integer, is_real
 from hpcsolve.problems.notes import ONE_WAY, not_used, one_way_notes, read_note
+from hpcsolve.problems.plane_points import AXES, from_points_in_plane, has_plane_columns
 from hpcsolve.problems.rounding import Precision
 from hpcsolve.problems.tsp import Tsp, from_matrix
 from hpcsolve.wording import shown
@@ -219,17 +220,20 @@ def from_data_frame(frame: Any, precision: Precision | None = None, name: str = 
     frame
         Either a square matrix of costs, from the row's city to the column's, whose index equals its columns: integers
         are the labels of the cities, other values their names. Or a table with columns of latitudes and longitudes, as
-        in `formats.places`, where an index of texts gives the names if no column does.
+        in `formats.places`, or with columns x and y, in a plane. An index of texts gives the names if no column does.
     precision
         As in `from_matrix`.
 
     Raises
     ------
     InputError
-        Index and columns differ, or as in `from_matrix` and `from_places`.
+        Index and columns differ, or as in `from_matrix`, `from_places` and `from_points_in_plane`.
     """
-    if geographic.has_place_columns(list(frame.columns)):
+    titles = list(frame.columns)
+    if geographic.has_place_columns(titles):
         return _places(frame, name)
+    if has_plane_columns(titles) and titles != list(frame.index):
+        return _points(frame, name, precision)
     labels = _labels(frame, name)
     if all(map(is_integer, labels)):
         tsp = from_matrix(frame.to_numpy(), name, precision=precision)
@@ -258,15 +262,33 @@ def _places(frame: Any, name: str) -> Tsp:
     except ValueError as problem:
         raise InputError(str(problem), name) from None
     latitude, longitude = (frame.iloc[:, column].to_numpy() for column in (columns.latitude, columns.longitude))
+    names, labels = _names_and_labels(frame, columns.name, columns.label, name)
+    return geographic.from_places(
+        latitude, longitude, name, city_names=names, labels=labels, notes=not_used(columns.unused(list(frame.columns))),
+    )
+
+
+def _points(frame: Any, name: str, precision: Precision | None) -> Tsp:
+    words = [str(title).strip().lower() for title in frame.columns]
+    naming = next((words.index(title) for title in geographic.NAME if title in words), None)
+    label = next((words.index(title) for title in geographic.LABEL if title in words), None)
+    axes = [words.index(axis) for axis in AXES]
+    names, labels = _names_and_labels(frame, naming, label, name)
+    unused = [title for at, title in enumerate(frame.columns) if at not in (*axes, naming, label)]
+    return from_points_in_plane(
+        frame.iloc[:, axes].to_numpy(), name, city_names=names, labels=range(1, len(frame) + 1) if labels is None else
+        labels, precision=precision, notes=not_used(unused),
+    )
+
+
+def _names_and_labels(frame: Any, naming: int | None, label: int | None, name: str) -> tuple[list[str], Any]:
+    """Return the names of the rows, or none, and their numbers, or None. Raises `InputError`: a name is missing."""
     index = frame.index.tolist()
-    names = index if all(isinstance(label, str) for label in index) else []
-    if columns.name is not None:
-        names = frame.iloc[:, columns.name].tolist()
-    ids = [] if columns.label is None else frame.iloc[:, columns.label].tolist()
+    names = index if all(isinstance(title, str) for title in index) else []
+    if naming is not None:
+        names = frame.iloc[:, naming].tolist()
+    ids = [] if label is None else frame.iloc[:, label].tolist()
     for position, text in enumerate(names):
         if text is None or text != text or not str(text).strip():
             raise InputError(f"place {position} has no name", name)
-    return geographic.from_places(
-        latitude, longitude, name, city_names=[str(text) for text in names],
-        labels=ids if ids and all(map(is_integer, ids)) else None, notes=not_used(columns.unused(list(frame.columns))),
-    )
+    return [str(text) for text in names], ids if ids and all(map(is_integer, ids)) else None

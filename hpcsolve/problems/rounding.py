@@ -383,6 +383,11 @@ def _parsed(token: str, index: int) -> Decimal | None:
     return EXACT.normalize(Decimal(token))
 
 
+def exact_number(token: str) -> Decimal | None:
+    """Return the exact value of a decimal text without trailing zeros, None if it is infinite. Raises `BadNumber`."""
+    return _parsed(token, 0)
+
+
 def _not_a_cost(text: str) -> str:
     """Return why a text cannot be a cost."""
     word = text.lower()

@@ -12,13 +12,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any
 
 from hpcsolve.algorithms.registry import NAMES
 from hpcsolve.errors import InputError
-from hpcsolve.formats import InstanceOf, OtherKindError
-from hpcsolve.formats.files import write_text
+from hpcsolve.formats import InstanceOf, OtherKindError, weight_is_of_cities
+from hpcsolve.formats.files import stem_of, write_text
 from hpcsolve.job import Job, apply_overrides, job_of_table
 from hpcsolve.job.convert import JobText
 from hpcsolve.output.hdf5 import is_hdf5
@@ -155,6 +155,8 @@ class Source(ABC):
         faults: dict[str, str] = {}
         found: list[str] = []
         self.plain_job("held-karp" if not options else "shortest-paths")  # raises for mistakes in keys, not in the file
+        if options and set(options) == {"weight"} and weight_is_of_cities(path):
+            return "tsp"
         if options:
             return "steiner" if "terminals" in options else "graph"
         for kind in ("tsp", "graph"):
@@ -341,6 +343,6 @@ def _relative(instance: Any, folder: str) -> Any:
 
 def _table(name: str, path: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the keys that every job has."""
-    file, stem = ("-", "stdin") if path == "-" else (os.path.abspath(path), PurePath(path).name.split(".")[0])
+    file, stem = ("-", "stdin") if path == "-" else (os.path.abspath(path), stem_of(path))
     instance = {"file": file} if "instance" in given else file
     return {"algorithm": name, "instance": instance, "output": f"results/{stem}.h5"}

@@ -23,6 +23,7 @@ from hpcsolve.answers.contents import Column, Contents, columns
 from hpcsolve.errors import DamagedFileError, InputError
 from hpcsolve.formats import GraphInstance, Instance, InstanceOf, read_graph, write_graph
 from hpcsolve.formats.files import InputFile
+from hpcsolve.formats.known import TSP_FORMATS
 from hpcsolve.formats.npy import batch_of_arrays, read_batch
 from hpcsolve.formats.tsplib import with_names
 from hpcsolve.formats.vertex_lists import read_terminals
@@ -32,6 +33,7 @@ from hpcsolve.problems.geographic import DEGREES
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.libraries import from_data_frame, from_networkx, from_scipy, is_data_frame
 from hpcsolve.problems.notes import notes_on
+from hpcsolve.problems.plane_points import from_points_in_plane, is_points
 from hpcsolve.problems.rounding import Precision
 from hpcsolve.problems.steiner import require_problem, with_terminals
 from hpcsolve.problems.tsp import MOST_PAIRED, Tsp, TspBatch, from_matrix
@@ -122,22 +124,36 @@ class Tours(ProblemKind):
 
     def read(self, path: str, options: Mapping[str, Any], precision: Precision) -> Instance:
         """Return the cities of a TSPLIB file or a matrix. Raises as `formats.read` and `Tsp.fitted`."""
-        self._refuse(options)
-        found = formats.read(path, precision)
-        return replace(found, problem=with_names(found.problem).fitted(precision))
+        found = formats.read(path, precision, self._weight(options))
+        problem = with_names(found.problem).fitted(precision)
+        # A file that may be read as one of two tables is named by its costs.
+        several = any(format.takes_weight for format in TSP_FORMATS if format.name == found.format)
+        return replace(found, problem=problem, sha256=self.content_hash(problem) if several else found.sha256)
 
     def given(self, problem: Any, options: Mapping[str, Any], precision: Precision) -> Tsp:
-        """Return the cities of a `Tsp`, a matrix or a DataFrame. Raises as `from_matrix` and `Tsp.fitted`."""
-        self._refuse(options)
+        """Return the cities of a `Tsp`, a matrix, points, a DataFrame or a dict of JSON. Raises as `from_matrix`."""
+        weight = self._weight(options)
+        if isinstance(problem, Mapping):
+            return formats.read_object(problem, precision, weight).fitted(precision)
+        if weight is not None:
+            raise InputError(f"weight={weight!r} names a table of a dict, and {type(problem).__name__} has none")
         if is_data_frame(problem):
             return from_data_frame(problem, precision).fitted(precision)
+        if is_points(problem):
+            return from_points_in_plane(problem, precision=precision).fitted(precision)
         if not isinstance(problem, Tsp):
             return from_matrix(problem, precision=precision).fitted(precision)
         return problem.fitted(precision)
 
-    def _refuse(self, options: Mapping[str, Any]) -> None:
+    def _weight(self, options: Mapping[str, Any]) -> str | None:
+        """Return the only option that cities have: which table of a file with several has the costs."""
         for key in options:
-            raise InputError(f"instance: no key {key!r} beside file, for a travelling salesman problem")
+            if key != "weight":
+                raise InputError(f"instance: no key {key!r} beside file, for a travelling salesman problem")
+        weight = options.get("weight")
+        if not isinstance(weight, (str, type(None))):
+            raise InputError("instance: weight must be the name of a table, durations or distances")
+        return weight
 
     def write(self, problem: Tsp, path: str) -> None:
         """Write the cities in the format that the name of the file says."""

@@ -42,6 +42,12 @@ def files(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.parametrize("number", ["001", "003"])
+def test_files_that_differ_in_a_number_have_results_of_their_own(files, number):
+    (files / "nine.tsp").rename(f"n9.{number}.txt")
+    assert choose(f"n9.{number}.txt").table["output"] == f"results/n9.{number}.h5"
+
+
 def test_few_cities_are_proven_and_the_job_gives_the_same_result(files, hpcsolve, test_device):
     (files / "mine").mkdir()
     (files / "nine.tsp").rename("mine/nine.tsp")

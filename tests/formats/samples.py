@@ -135,6 +135,7 @@ def _tsp_samples() -> list[Sample]:
         "commas.csv": "0,1.5,2\n3,0,4\n5,,0\n",
         "integers.csv": "# by hand\n0,1,2\n3,0,4\n5,6,0\n",
         "semicolons.txt": "0;1;2\n3;0;4\n5;6;0\n",
+        "decimal-commas.csv": ";Oslo;Rome;Bonn\nOslo;0;1,5;2\nRome;3;0;4\nBonn;5,25;;0\n",
         "blanks.txt": "0 1 2\n3 0 4\n5 inf 0\n",
         "names.csv": ",Oslo,Rome,Bonn\nOslo,0,1.5,2\nRome,3,0,4\nBonn,5,,0\n",
         "quotes.csv": '"Oslo","Rome","Bonn"\n"0","1.5","2"\n3,0,4\n5,"",0\n',
@@ -147,7 +148,12 @@ def _tsp_samples() -> list[Sample]:
         "places.csv": "name,lat,lon\nWien,48.21,16.37\nGraz,47.07,15.44\nLinz,48.31,14.29\n",
         "addresses.tsv": 'Id\tAddress\tLng (deg)\tLat (deg)\n7\t"1, High St"\t-0.1\t51.5\n8\tQuai 5\t2.35\t48.86\n'
                          "9\tRing 1\t16.37\t-48.21\n",
+        "orte.csv": "name;lat;lon\nWien;48,21;16,37\nGraz;47;15,44\nLinz;48,31;14,29\n",
     }
+    places_of_json = {"Inn": [16.4, 48.2], "Mill": [16, 48, 9], "Well": [15, 47.5]}
+    features = [f'{{"type": "Feature", "properties": {{"name": "{name}"}},\n"geometry": {{"type": "Point", '
+                f'"coordinates": {place}}}}}' for name, place in places_of_json.items()]
+    points = f'{{"type": "FeatureCollection", "features": [\n{", ".join(features)}\n]}}\n'
     arrays = {
         "integers.npy": np.arange(16).reshape(4, 4),
         "floats.npy": np.arange(16).reshape(4, 4).T / 4,
@@ -158,6 +164,8 @@ def _tsp_samples() -> list[Sample]:
         *(Sample("text matrix", file, text.encode(), read) for file, text in tables.items()),
         *(Sample("tsptw", file, text.encode(), read) for file, text in windows.items()),
         *(Sample("places", file, text.encode(), read) for file, text in places.items()),
+        Sample("table answer", "t.json", b'{"code": "Ok",\n"durations": [[0, 1.5, 2], [3, 0, null], [5, 6, 0]]}', read),
+        Sample("geojson points", "points.geojson", points.encode(), read),
         *(Sample("npy", file, _saved(array), read) for file, array in arrays.items()),
         Sample("tour", "t.tour", tour.encode(), read_tour),
     ]
@@ -188,6 +196,7 @@ def _graph_samples() -> list[Sample]:
         ("geojson", "lines.geojson", GEOJSON),
         ("edge list", "names.txt", "Vienna,Graz,191\nGraz,St. Anton,475.5\n"),
         ("edge list", "titles.csv", "id;u;v;oneway;length\n7;1;2;no;5\n8;2;3;yes;4.5\n"),
+        ("edge list", "decimal-commas.csv", "u;v;km\n1;2;5,25\n2;3;4\n"),
         ("edge list", "snap.txt", "# Directed graph: t.txt\n# FromNodeId ToNodeId\n1\t2\n2\t3\n"),
     ]
     matrix = scipy.sparse.coo_matrix(([5, 3, 9], ([0, 0, 1], [1, 2, 0])), shape=(3, 3))
@@ -206,6 +215,7 @@ def _beside_graphs() -> list[Sample]:
     }
     tables = {
         "times.csv": "city,earliest,latest,service\n1,2,9.5,\n2,,20,1\n0,0,,0.5\n",
+        "decimal-commas.csv": "city;earliest;latest;service\n1;2;9,5;\n2;;20;1,5\n",
         "clock.csv": "City;Earliest;Latest\n2;08:00;9:30:30\n0;7:15;\n",
     }
     return [

@@ -134,7 +134,7 @@ BAD = [
     ("t.edges", "2 3 4", "2 3", ":3: expected a vertex, a vertex, a weight, found '2 3'"),
     ("t.edges", "2 3 4", "2 -3 4", ":3: vertex -3.0 is not a whole number from 0 to 2^63 - 1"),
     ("t.edges", "2 3 4", "Oslo Rome 4", ":3: expected a vertex, a vertex, a weight, found 'Oslo Rome 4'"),
-    ("t.edges", "1 2 5\n2 3 4", "1;2;0,5\n2;3;4", ":2: a weight must be a number, found '0,5'"),
+    ("t.edges", "1 2 5\n2 3 4", "1;2;0,5,1\n2;3;4", ":2: a weight must be a number, found '0,5,1'"),
 ]
 
 

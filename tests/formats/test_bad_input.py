@@ -138,7 +138,7 @@ BAD_TABLES = {
     "not square": ("0,1,2\n3,0,4\n", ":1: 3 cells in a table of 2 rows"),
     "NaN": ("0,1\nnan,0\n", ":2: the cost from city 1 to city 0 (cell 1) is NaN"),
     "word": ("0,1\nx1,0\n", ":2: the cost from city 1 to city 0 (cell 1) is not a number: 'x1'"),
-    "decimal comma": ('0;"1,5"\n2;0\n',  ":1: '1,5' is not a number; write decimals with a point"),
+    "decimal comma": ('0,2\n"1,5",0\n',  ":2: the cost from city 1 to city 0 (cell 1) is not a number: '1,5'"),
     "too large": ("# t\n0,1\n4e18,0\n", ":3: the cost from city 1 to city 0 (cell 1) is too large"),
     "too large an integer": ("0,1\n3000000000000000000,0\n", ":2: the cost from city 1 to city 0"),
     "too many digits": ("0,1\n0.1234567890123456789,0\n", ":2: the cost from city 1 to city 0 (cell 1) has too many d"),

@@ -78,7 +78,7 @@ def test_mistakes(tmp_path, text, options, message):
 
 
 def test_formats_with_one_weight_take_no_name(tmp_path):
-    with pytest.raises(InputError, match=r"edges have one weight in this format \(DIMACS\); remove weight = 'km'"):
+    with pytest.raises(InputError, match=r"one weight or cost in this format \(DIMACS\); remove weight = 'km'"):
         read_text(tmp_path, "p sp 2 1\na 1 2 3\n", "t.gr", weight="km")
 
 

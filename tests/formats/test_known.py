@@ -11,7 +11,7 @@ from hpcsolve.cli import main
 from hpcsolve.errors import InputError
 from hpcsolve.formats import Format, read, read_graph, recognised, write, write_graph
 from hpcsolve.formats.convert import convert
-from hpcsolve.formats.files import open_file
+from hpcsolve.formats.files import open_file, stem_of
 from hpcsolve.formats.known import GRAPH_FORMATS, TSP_FORMATS
 from hpcsolve.formats.tsplib import with_names
 from hpcsolve.problems.tsp import NO_ARC
@@ -33,6 +33,15 @@ def opened(tmp_path, name, content, format):
     (tmp_path / name).write_bytes(content)
     file = open_file(str(tmp_path / name))
     return file if format.binary else file.as_text()
+
+
+@pytest.mark.parametrize(("path", "stem"), [
+    ("n20w100.001.txt", "n20w100.001"), ("n20w100.003", "n20w100.003"), ("a/b.tsp.gz", "b"), ("c.TSP", "c"), ("x", "x"),
+    ("a.001.gz", "a.001"), ("my.v2.csv", "my.v2"), (".csv", ".csv"), ("d.txt.xz", "d"),
+])
+def test_names_without_suffixes(path, stem):
+    """Files that differ in a number behind a dot have names of their own."""
+    assert stem_of(path) == stem
 
 
 @each_format

@@ -17,7 +17,7 @@ LINE = {"type": "LineString", "coordinates": [[16, 48], [17, 47]]}
     ("name,x,y\nA,0,0\nB,10,0\nC,0,10\n", "m.csv:3: the diagonal has '10'"),
     (",a,b,c\na,0,,\nb,1,0,\nc,2,3,0\n", "m.csv:2: all cells above the diagonal are empty; write both costs"),
     ("0,1,2\n,0,3\n,,0\n", "m.csv:1: all cells below the diagonal are empty"),
-    (";a;b\na;0;1.000\nb;500;0\n", "m.csv:2: 1.000 may be 1000 or 1; write 1000, or commas"),
+    (";a;b\na;0;1.000\nb;500;0\n", "m.csv:2: 1.000 may be 1000 or 1; write 1000, or 1.0000 if the point is a decimal"),
 ])
 def test_costs_that_may_be_something_else(tmp_path, text, message):
     (tmp_path / "m.csv").write_text(text)

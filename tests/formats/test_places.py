@@ -93,7 +93,8 @@ def test_a_text_over_two_lines(tmp_path):
     ("name,lat,lon\n,1,2\n", ":2: the name is missing"),
     ("id,lat,lon\n,1,2\n", ":2: the id is missing"),
     ("name,lat,lon\na,1,2\nb,north,2\n", ":3: the latitude 'north' is not a number; give decimal degrees"),
-    ("name;lat;lon\na;48,2;16\n", ":2: the latitude '48,2' is not a number; write decimals with a point"),
+    ('name,lat,lon\na,"48,2",16\n', ":2: the latitude '48,2' is not a number; write decimals with a point, or "
+     "semicolons between cells"),
     ("name,lat,lon\na,nan,2\n", ":2: the latitude 'nan' is not a number"),
     ("name,lat,lon\na,1e999,2\n", ":2: the latitude '1e999' is not a number"),
     ("name,lat,lon\n\na,90.1,2\n", ":3: the latitude 90.1 is outside of -90 to 90 decimal degrees; are latitude and"),

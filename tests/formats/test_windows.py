@@ -13,9 +13,9 @@ import hpcsolve
 from hpcsolve.answers.tour import TOUR
 from hpcsolve.errors import InputError
 from hpcsolve.formats.files import InputFile
-from hpcsolve.formats.order_files import read_windows, windows_given
-from hpcsolve.problems.clock import UNITS, clock_seconds, clock_text, scaled_clock
-from hpcsolve.problems.rounding import LARGEST_SUM
+from hpcsolve.formats.order_files import read_windows, with_windows
+from hpcsolve.problems.clock import UNITS, clock_seconds, clock_text
+from hpcsolve.problems.rounding import LARGEST_SUM, Precision
 from hpcsolve.problems.tsp import from_costs, from_matrix
 
 TSP = from_matrix([[0, 1.5, 2], [3, 0, 4], [5, 6, 0]], city_names=["Inn", "Mill", "Well"])
@@ -26,6 +26,10 @@ def times_of(windows):
     return [windows.earliest.tolist(), windows.latest.tolist(), windows.service.tolist()]
 
 
+def windows_given(given_windows, tsp, unit=None):
+    return with_windows(given_windows, tsp, unit).windows
+
+
 def table(text, unit=None):
     return times_of(read_windows(InputFile("w.csv", text.encode(), ""), TSP, unit))
 
@@ -34,11 +38,9 @@ def table(text, unit=None):
 def test_times_of_day_are_read_as_they_are_written(seconds, unit):
     text = f"{seconds // 3600}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
     assert clock_seconds(text) == seconds
-    scaled = scaled_clock(seconds, unit, 36)
-    exact = Fraction(seconds * 36, UNITS[unit])
-    assert scaled == (exact if exact.denominator == 1 else None)
-    if scaled is not None:
-        assert clock_seconds(clock_text(scaled, unit, 36)) == seconds
+    scaled = Fraction(seconds * 36, UNITS[unit])
+    if scaled.denominator == 1:
+        assert clock_seconds(clock_text(int(scaled), unit, 36)) == seconds
 
 
 @pytest.mark.parametrize("text", ["8", "8:0", "8:60", "8:00:60", "-8:00", "8:00 pm", "1234:00", "08.00", "",
@@ -91,7 +93,8 @@ def test_data_frames():
     ([(1, 2)], r"windows: expected \(earliest, latest\) or .* for each of 3 cities, got 1 rows of 2"),
     ({"Mill": (1,)}, "windows: expected .* got 1 rows of 1"), ({"Mill": (2, 1)}, "windows:2: the window of city Mill"),
     ({"Hill": (1, 2)}, "windows:2: three has no city|windows:2: .* has no city 'Hill'"),
-    ({"Mill": (0.25, 1)}, "windows:2: '0.25' is not a time of at least 0 with the costs' number of decimals"),
+    ({"Mill": (-0.5, 1)}, r"windows:2: '-0.5' is not a time of at least 0 and below 5e\+18"),
+    ({"Mill": (0, "1e25")}, r"windows:2: '1e25' is not a time of at least 0 and below 5e\+18"),
     ({"Mill": (datetime(2026, 1, 5, 8), 9)}, "windows:2: expected a time as a number"),
     ({"Mill": (True, 9)}, "windows:2: expected a time as a number"),
 ])
@@ -116,3 +119,51 @@ def test_windows_in_memory_are_part_of_the_instance(tmp_path):
     with pytest.raises(InputError, match=r"time-unit: there are no time windows; remove time-unit"):
         hpcsolve.solve(costs, "held-karp", time_unit="minute", device="cpu")
     assert from_costs(costs, "plain").windows is None
+
+
+@given(st.lists(st.floats(0.001, 10**6), min_size=3, max_size=3), st.integers(0, 3))
+def test_floats_are_taken_to_twelve_digits(begins, decimals):
+    """Windows of full precision give exact costs more decimals, and are not farther off than float arithmetic."""
+    tsp = from_matrix(np.array([[0, 15, 20], [30, 0, 40], [50, 60, 0]]) / 10**decimals)
+    found = with_windows([(begin, None) for begin in begins], tsp)
+    assert found.rounding is None and found.scale >= tsp.scale
+    assert (found.cost[0, 1] * tsp.scale, found.cost[2, 1] * tsp.scale) == \
+        (tsp.cost[0, 1] * found.scale, tsp.cost[2, 1] * found.scale)
+    for begin, scaled in zip(begins, found.windows.earliest.tolist()):
+        assert abs(Fraction(scaled, found.scale) - Fraction(repr(begin))) <= max(60, *map(Fraction, begins)) / 2**40
+
+
+@pytest.mark.parametrize(("begin", "scale", "scaled"), [
+    (1718.6999999999998, 10, 17187), ("1718.6999999999998", 10, 17187), (0.1 + 0.2, 10, 3), (0.25, 100, 25),
+    ("0.123456", 10**6, 123456), (7, 10, 70), (1e-3, 1000, 1),
+])
+def test_what_is_noise(begin, scale, scaled):
+    """A text of few digits is meant as it is."""
+    found = with_windows({"Mill": (begin, None)}, TSP)
+    assert (found.scale, found.windows.earliest[1]) == (scale, scaled)
+
+
+def test_windows_beside_rounded_costs():
+    """Nothing would be proven of tours if times were rounded too."""
+    tenths = Precision("test", lambda n, _: 10**6, lambda tsp: tsp.scale <= 10, decimals=1)
+    costs = from_matrix([[0, 1.26, 2], [3, 0, 4], [5, 6, 0]])
+    tsp = with_windows([(0.25, 9.75), (0.35, 9.7), (0.31, None)], costs)
+    assert times_of(tsp.windows) == [[25, 35, 31], [975, 970, LARGEST_SUM], [0, 0, 0]] and tsp.scale == 100
+    with pytest.raises(InputError, match=r"its time windows have more decimals than the costs, which are rounded to 0"):
+        tsp.fitted(tenths)
+    with pytest.raises(InputError, match=r"windows:2: '0.25' has more decimals than the costs, which have 1 dec"):
+        with_windows([(0.25, 9.75), (0.35, 9.7), (0.31, None)], costs.fitted(tenths))
+    assert with_windows([(0.1 + 0.2, 9.7)] * 3, costs.fitted(tenths)).windows.earliest.tolist() == [3, 3, 3]
+
+
+def test_random_windows_and_costs_of_full_precision_are_solved():
+    chance = np.random.default_rng(5)
+    points = chance.random((8, 2))
+    costs = np.sqrt(((points[:, None] - points) ** 2).sum(axis=2))
+    windows = [(begin, begin + 9) for begin in chance.random(8)]
+    result = hpcsolve.solve(costs, windows=windows, objective="finish", device="cpu")
+    arrival, order = windows[0][0], result.tour.tolist()
+    for tail, head in zip(order, [*order[1:], order[0]]):
+        arrival = max(arrival + costs[tail, head], windows[head][0] if head != order[0] else 0)
+        assert arrival <= windows[head][1] + 1e-6
+    assert abs(arrival - windows[0][0] - result.cost) < 1e-6 or abs(arrival - result.cost) < 1e-6

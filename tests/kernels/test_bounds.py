@@ -6,7 +6,7 @@ from itertools import pairwise, permutations
 import numpy as np
 import pytest
 
-from hpcsolve.algorithms.held_karp.bounded.deadlines import Departures
+from hpcsolve.algorithms.held_karp.bounded.deadlines import DeadlineBounds
 from hpcsolve.algorithms.held_karp.bounded.devices import Devices
 from hpcsolve.algorithms.held_karp.bounded.places import place_costs
 from hpcsolve.algorithms.held_karp.bounded.relaxation import (
@@ -173,7 +173,7 @@ def test_departures_equal_the_definition(seed, device):
     before = (rng.random((m, m)) < 0.1) & np.tri(m, m, -1, dtype=bool)
     stands = rng.random((m + 1, m)) < 0.9
     problem = TimedOrders(time, time, earliest, latest, before, stands)
-    relaxation = Departures(problem, shortest_times(problem), Devices(device, device), Deal(SerialComm(), m))
+    relaxation = DeadlineBounds(problem, shortest_times(problem), Devices(device, device), Deal(SerialComm(), m))
     wishes = rng.integers(0, 100, (m, m))
     slots = make_slots(problem, wishes, colours(wishes, 5, None), 5)
     relaxation.remember(slots)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hpcsolve.algorithms.held_karp.bounded import layers as codes
-from hpcsolve.algorithms.held_karp.bounded.deadlines import Departures
+from hpcsolve.algorithms.held_karp.bounded.deadlines import DeadlineBounds
 from hpcsolve.algorithms.held_karp.bounded.devices import Devices
 from hpcsolve.algorithms.held_karp.bounded.layers import Expander, Scratch
 from hpcsolve.algorithms.held_karp.bounded.places import PlaceCosts
@@ -118,7 +118,7 @@ def random_windows(m, seed):
 def test_the_next_layer_in_time_equals_the_definition(m, device):
     problem, place = random_windows(m, 3), m - 3
     shortest = shortest_times(problem)
-    relaxation = Departures(problem, shortest, Devices(device, device), Deal(SerialComm(), m))
+    relaxation = DeadlineBounds(problem, shortest, Devices(device, device), Deal(SerialComm(), m))
     wishes = wishes_for(shortest[:m, :m])
     slots = make_slots(problem, wishes, colours(wishes, 4, None), 4)
     relaxation.remember(slots)

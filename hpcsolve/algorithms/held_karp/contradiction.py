@@ -64,9 +64,9 @@ def contradiction(tsp: Tsp, question: TourQuestion, has_tour: Callable[[TourQues
         sure &= found is not None or count > 1  # several at once are tried again one by one
         return found is False
 
-    closed = (windows.earliest > 0) | (windows.latest < LARGEST_SUM)
-    wide = np.minimum(windows.latest, LARGEST_SUM) - windows.earliest
-    left = [int(city) for city in np.argsort(-wide, kind="stable") if closed[city]]  # wide ones are left out first
+    limited = (windows.earliest > 0) | (windows.latest < LARGEST_SUM)
+    length = np.minimum(windows.latest, LARGEST_SUM) - windows.earliest
+    left = [int(city) for city in np.argsort(-length, kind="stable") if limited[city]]  # long ones go first
     needed: list[int] = []
     count = max(1, len(left))
     while left:

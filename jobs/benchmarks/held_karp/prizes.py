@@ -5,8 +5,8 @@
 
 Stops lie in a plane of 1000 x 1000, costs are rounded distances, and prizes are 1 to 20. Windows lie around the times
 of a random tour; a width of 200 says that each begins up to 200 before that time and ends up to 200 after it. A budget
-is a part of the end of that tour or, without windows, a cost. Every solve is a process of its own with one thread, whose
-CPU seconds count from the statement to the answer, kernels built. Prints Markdown.
+is a part of the end of that tour or, without windows, a cost. Every solve is a process of its own with one thread,
+whose CPU seconds count from the statement to the answer, kernels built. Prints Markdown.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""The earliest end of a tour with time windows: is there an order that returns by this deadline, or by that one?
+"""The earliest end of a tour with time windows, found by trying deadlines.
 
-A deadline makes all windows narrower (windows.py), so that few orders are left that could keep to it. So the proof asks
-for deadlines from below, later and later ones, until an order is found; the states that remain contain the best order.
-Where a deadline leaves too many states for a search of the present width, it asks for orders that return before the
-best one so far, and goes on with wider searches.
+A deadline makes all windows narrower (windows.py), so that few orders are left that could keep to it. The proof tries
+later and later deadlines, from the lower bound on, until an order is found; the states that remain contain the best
+order. Where a search at the present width drops states, the next one looks for an order that ends before the best one
+so far. Then the width grows.
 
 The bounds are those of sums (bounds.cu), backwards in time: bound(place, city, memory) is how long before the deadline
 the traveller must have begun service there, since a relaxed order that forgets cities returns too late otherwise. Where
@@ -26,7 +26,6 @@ from hpcsolve.algorithms.held_karp.bounded.hours import Times
 from hpcsolve.algorithms.held_karp.bounded.layers import Expander, Scratch
 from hpcsolve.algorithms.held_karp.bounded.prove import LEVEL, Proof, Watch
 from hpcsolve.algorithms.held_karp.bounded.relaxation import (
-    FEWEST_SLOTS,
     MOST_BOUNDS,
     NO_PATH,
     BoundTables,
@@ -41,6 +40,7 @@ from hpcsolve.algorithms.held_karp.bounded.tighten import Incumbent
 from hpcsolve.algorithms.held_karp.bounded.windows import (
     NEVER,
     TimedOrders,
+    due_times,
     earliest_by_place,
     least_by_place,
     shortest_times,
@@ -58,20 +58,19 @@ FIRST_WIDTH = 1000
 WIDER = 8
 """Factor from the width of one search to that of the next."""
 CHOOSING_STATES = 400_000
-"""About the most states of the search among the orders that all end at the proven time.
+"""About the most states of the search for the first order by the tie rule, of those that end at the proven time.
 
-Where a last window decides that time, nearly all orders end then, and no memory holds their states.
+Where the last window to open decides that time, nearly all orders end then, and no memory holds their states.
 """
 
 
 def slots_for(cities: int) -> int:
     """Return the number of slots of so many cities."""
-    fitting = (count for count in range(MOST_SLOTS, FEWEST_SLOTS, -1) if cities * (cities + 1) << count <= MOST_BOUNDS)
-    return next(fitting, FEWEST_SLOTS)
+    return next(count for count in range(MOST_SLOTS, 0, -1) if cities * (cities + 1) << count <= MOST_BOUNDS)
 
 
-class Departures(BoundTables):
-    """The latest departures with which a relaxed order still returns by the deadline, counted back from it."""
+class DeadlineBounds(BoundTables):
+    """How long before the deadline service must begin, so that a relaxed order still returns by then."""
 
     def __init__(self, problem: TimedOrders, shortest: Times, devices: Devices, deal: Deal) -> None:
         super().__init__(problem, devices, deal)
@@ -129,10 +128,8 @@ class Departures(BoundTables):
         return {**super().tables_of(place, bounds_place), "hours": 0 if hours is None else len(hours.departures)}
 
     def due_times(self) -> NDArray[np.int64]:
-        """Return the end of each city's window less the shortest time to it. There is no limit for a city itself."""
-        due = self.timed.latest[:-1] - self.shortest[:-1, :-1]
-        np.fill_diagonal(due, NEVER)
-        return due
+        """Return by when service must begin at each city, as `Bounds` has it."""
+        return due_times(self.timed.latest[:-1], self.shortest)
 
     def solve(self) -> bool:
         """Compute the bounds. Return whether a relaxed order returns by the deadline. Collective."""
@@ -153,10 +150,9 @@ class DeadlineProver:
     width
         Of the present searches.
     step
-        How much later than the lower bound the present deadline is. None: it is just before the end of the best order.
+        How far the next deadline is above the lower bound. None: it is just below the best end so far.
     best
-        The best order and its end, without one a time after that of all orders, and the earliest end that is not
-        excluded.
+        The best order with its end (without an order a time after every possible end), and the proven lower bound.
     last, states
         The last search, and the states of all searches.
     """
@@ -225,7 +221,7 @@ class DeadlineProver:
             self.step = None if self.step is None else max(1, 2 * self.step)
         elif deadline < before - 1 or self.best.upper < before:
             self.step = None
-        elif self.last.is_held_by(self.width):
+        elif self.last.is_limited_by(self.width):
             self.width, self.step = self.width * WIDER, 0
         else:
             return self._ended_early(capped=True)
@@ -242,7 +238,7 @@ class DeadlineProver:
         problem = tightened(self.problem, deadline, self.shortest)
         if problem is None:
             return True
-        relaxation = Departures(problem, self.shortest, self.devices, self.deal)
+        relaxation = DeadlineBounds(problem, self.shortest, self.devices, self.deal)
         try:
             relaxation.remember(make_slots(problem, *self._memories(problem)))
             if not relaxation.solve():
@@ -261,17 +257,17 @@ class DeadlineProver:
             self.last = search(relaxation, deadline, width, self.budget, self.comm, self.scratch, reached, begun,
                                self.words)
             self.states += self.last.states
-            if self.last.whole(problem.cities):
+            if self.last.has_orders(problem.cities):
                 self._offer(Tracer(self.last.layers, relaxation, self.comm), deadline)
         finally:
             relaxation.close()
-        whole = self.last.dropped == NO_PATH
+        whole = self.last.complete
         kept = "ended early" if self._watch.ended else "all" if whole else f"the best {width} a layer"
         self.note(f"by {deadline}: {kept}, {self.last.states} states; {self.best.lower} to {self.best.upper}")
         return whole
 
     def _memories(self, problem: TimedOrders) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
-        """Return wishes, colours and the number of slots: near cities are remembered that may come before or after."""
+        """Return wishes, colours and the number of slots. A city remembers near cities whose order with it is open."""
         m, count = problem.cities, slots_for(problem.cities)
         wishes = wishes_for(self.shortest[:m, :m] + self.shortest[:m, :m].T)
         wishes[problem.before | problem.before.T] = 0

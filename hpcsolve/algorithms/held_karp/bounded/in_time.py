@@ -32,8 +32,8 @@ class InTime:
 
     def from_nothing(self) -> tuple[int, list[int]] | None:
         """Return the order that a narrow search by time finds, or None."""
-        orders = (self._narrow(width) for width in WIDTHS)
-        return self.improve([order for order in [next(filter(None, orders), None)] if order])
+        order = next(filter(None, map(self._narrow, WIDTHS)), None)
+        return None if order is None else self.improve([order])
 
     def close(self) -> None:
         """Do nothing."""

@@ -106,12 +106,12 @@ def are_states(keys: Keys, cities: int, place: int) -> bool:
 
 
 def due_tables(due: NDArray[np.int64], words: int) -> dict[str, NDArray[Any]]:
-    """Return until when each city can still be reached in time, as the kernels have it.
+    """Return by when service must begin at each city to reach each other one in time, as the kernels have it.
 
     Parameters
     ----------
     due
-        Shape (m, m): when the row's city must be left at the latest so that service at the column's is in time.
+        Shape (m, m): when service at the row's city must begin at the latest, so that that at the column's is in time.
     """
     m = len(due)
     order = np.argsort(due, axis=1, kind="stable")
@@ -131,7 +131,8 @@ class Layer:
     keys
         Shape (states, words), uint64, in the order of their buckets.
     values
-        Shape (states,): the reduced cost of the best path from the depot, as uint32, or labels (layers.cu), as uint64.
+        Shape (states,): the least reduced cost of a path from the depot, or its least time, as uint32; or labels
+        (layers.cu), as uint64.
     begin
         Shape (2^bits + 1,), int64: where each bucket begins.
     """

@@ -50,8 +50,8 @@ NO_SCALED_ARC = np.int64(2**61)
 """`NO_ARC` among scaled costs, so small that no sum with it overflows."""
 THREADS = 128
 TILE = 4
-FEWEST_SLOTS = 4
-"""A row of bounds fills a register of 16 lanes."""
+FEWEST_SLOTS = 5
+"""A row of 2^5 bounds fills the 32 lanes of a warp, or two registers of a CPU."""
 MOST_BOUNDS = 1 << 24
 """The most bounds of a table with time windows, for which a problem of many cities has fewer slots."""
 FLOORS = np.where(np.arange(33)[:, None] & (32 + np.arange(32)), NO_PATH, 0).astype(np.uint32)
@@ -309,13 +309,16 @@ class Bounds(Protocol):
         """
 
     def first_values(self, limit: int) -> NDArray[np.unsignedinteger]:
-        """Return the value of the state with each city alone, the largest number where its bound exceeds the limit."""
+        """Return the value of the state with each city alone, the largest number where it is on no order in the limit.
+
+        Not all of these states must be found.
+        """
 
     def layer_tables(self) -> dict[str, NDArray[Any]]:
         """Return the tables that layers need beside those on the device."""
 
     def due_times(self) -> NDArray[np.int64] | None:
-        """Return when each city must be left at the latest to reach each other one in time, or None without windows."""
+        """Return by when service must begin at each city to reach each other one in time, or None without windows."""
 
     def tables_of(self, place: int, bounds_place: int) -> dict[str, Argument]:
         """Return what the kernels of layers need of a place beside memories: costs, windows, and bounds of one."""

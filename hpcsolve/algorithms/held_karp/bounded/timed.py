@@ -6,7 +6,7 @@ by place (relaxation.py), whose memories it takes.
 What is proven rests on these facts: a tour of cost c has the reduced cost scale * c + shift, in which `BIAS` counts
 for the arc from the depot and for the one to it. A bound that saturates is below the true one, so it remains a bound.
 All that is to be checked is that no sum wraps: arcs cost at most `LARGEST_ARC`, and no completion, and no beginning
-that visits cities once, costs less than `-LARGEST_ARC`. `limit_of` checks it.
+that visits cities once, costs less than `-LARGEST_ARC`. `solve` checks it, and `limit_of` is None where it fails.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from scipy.sparse.csgraph import connected_components
 
 from hpcsolve.algorithms.held_karp.bounded.devices import Devices
 from hpcsolve.algorithms.held_karp.bounded.relaxation import (
+    FEWEST_SLOTS,
     FLOORS,
     MOST_BOUNDS,
     NO_PATH,
@@ -32,7 +33,7 @@ from hpcsolve.algorithms.held_karp.bounded.relaxation import (
     Slots,
     wishes_for,
 )
-from hpcsolve.algorithms.held_karp.bounded.windows import NEVER, TimedOrders, shortest_times
+from hpcsolve.algorithms.held_karp.bounded.windows import TimedOrders, due_times, shortest_times
 from hpcsolve.device.base import Argument, Buffer, Device
 from hpcsolve.problems.tsp import NO_ARC
 
@@ -46,9 +47,7 @@ ROWS = 5000
 MOST_ROWS = 50_000
 """Rows at which steps become longer than the shortest arc, which then needs more passes."""
 MOST_WORK = 1 << 27
-"""The most min-adds of a round, where that allows `FEWEST` slots."""
-FEWEST = 5
-"""The fewest slots: on a GPU a register has as many values as they have sets."""
+"""The most min-adds of a round. Where `FEWEST_SLOTS` slots need more, a round takes longer."""
 LARGEST_VALUE = 1 << 26
 """The reduced cost that a tour of the first upper bound may have."""
 COST = 2**32 - 1
@@ -131,7 +130,7 @@ class Direction:
         Parameters
         ----------
         costs, ends
-            Shape (arcs,) and (m,): of the arcs, and of being the last city.
+            Shape (arcs,) and (m,): of the arcs, and of the arc from each city to the end of this direction.
         small
             Whether one block computes all runs.
         passes
@@ -180,7 +179,7 @@ class TimedRelaxation:
     passes
         How many more passes the rows take that short arcs join.
     end
-        The last unit of time of the last step, at which time begins if it is turned round.
+        The last unit of time of the last step, from which time is counted where it is turned round.
     device, buffers, small
         As in `Relaxation`.
     """
@@ -220,11 +219,11 @@ class TimedRelaxation:
         return np.where(columns + rows < NO_SCALED_ARC, columns + rows, 0)[:-1]
 
     def slots_for(self, count: int) -> int:
-        """Return how many slots a level of `count` slots has: fewer where windows are so wide that rounds take long."""
+        """Return the slots of a level, `count` or fewer, so that a round has at most `MOST_WORK` min-adds."""
         arcs = (self.scaled[:-1, :-1] != NO_SCALED_ARC).sum(axis=1)
         rows = (self.latest - self.earliest) // self._step()[0] + 1
         most = max(int((arcs * rows).sum()) / MOST_WORK, 2 * int(rows.sum()) / MOST_BOUNDS)
-        return next(slots for slots in range(count, 0, -1) if slots == FEWEST or most * 2 ** (slots - 1) <= 1)
+        return next(slots for slots in range(count, 0, -1) if slots == FEWEST_SLOTS or most * 2 ** (slots - 1) <= 1)
 
     def remember(self, slots: Slots) -> None:
         """Take these memories. The bounds are undefined until the next `solve`."""
@@ -236,12 +235,12 @@ class TimedRelaxation:
         sizes = np.bincount(group)
         self.passes = int(sizes.max()) // 2 * 2  # an even number, so that the last pass fills the table
         self.end = (int(self.latest.max()) // self.step + 1) * self.step - 1
-        self.how = self.step, max(1, shortest // self.step), sizes[group] > 1
+        self.steps = self.step, max(1, shortest // self.step), sizes[group] > 1
         work = (length // self.step * int(self.arcs.sum()) // m << slots.count >> 1) // (self.end // self.step + 1)
         self.small = self.devices.are_small(work)
         self.device = device = self.devices.for_tables(work)
         until = np.where(self.scaled[:m, m] == NO_SCALED_ARC, -1, self.problem.latest[m] - self.problem.time[:m, m])
-        self.completions = Direction(device, self.earliest, self.latest, self.arcs, self.time, until, *self.how,
+        self.completions = Direction(device, self.earliest, self.latest, self.arcs, self.time, until, *self.steps,
                                      self.rates, self.problem.time[:m, m], int(self.problem.earliest[m]))
         leaves = np.flatnonzero(self.scaled[m, :m] != NO_SCALED_ARC)
         tables = {
@@ -303,7 +302,7 @@ class TimedRelaxation:
 
     @property
     def reduced(self) -> NDArray[np.int64]:
-        """In the shape of `scaled`: the costs with which the bounds were made, with `BIAS`."""
+        """The reduced costs, in the shape of `scaled`: less the multipliers, with `BIAS` on the depot's arcs."""
         lift = np.zeros_like(self.scaled)
         lift[:, :-1] -= self.multiplier
         lift[-1] += BIAS
@@ -336,7 +335,7 @@ class TimedRelaxation:
         m, own, device = self.problem.cities, self.buffers, self.device
         until = np.where(self.scaled[m, :m] == NO_SCALED_ARC, -1, self.end - self.problem.time[m, :m])
         past = Direction(device, self.end - self.latest, self.end - self.earliest, self.arcs.T, self.time.T, until,
-                         *self.how, None, np.zeros(m, np.int64), 0)
+                         *self.steps, None, np.zeros(m, np.int64), 0)
         table = device.empty(past.rows << self._count, np.uint32)
         reduced, lift = self.reduced, self._least_of_times()[:m]
         starts = np.where(reduced[m, :m] == NO_SCALED_ARC, NO_SCALED_ARC, reduced[m, :m] - BIAS + lift)
@@ -400,10 +399,8 @@ class TimedRelaxation:
                 for name, table in (("cost", self.reduced[:-1, :-1]), ("time", self.time))}
 
     def due_times(self) -> NDArray[np.int64]:
-        """Return the end of each city's window less the shortest time to it. There is no limit for a city itself."""
-        due = self.latest - shortest_times(self.problem)[:-1, :-1]
-        np.fill_diagonal(due, NEVER)
-        return due
+        """Return by when service must begin at each city, as `Bounds` has it."""
+        return due_times(self.latest, shortest_times(self.problem))
 
     def tables_of(self, place: int, bounds_place: int) -> dict[str, Argument]:
         """Return the windows and bounds as the kernels of layers have them, which are those of all places."""
@@ -420,7 +417,7 @@ class TimedRelaxation:
         self.buffers.clear()
 
     def _step(self) -> tuple[int, int, int]:
-        """Return the units of time in a step, the time of the shortest arc, and the sum of the windows' lengths."""
+        """Return the length of a step, the time of the shortest arc, and the sum of the windows' lengths."""
         time = self.problem.time[:-1, :-1]
         shortest = int(time[self.scaled[:-1, :-1] != NO_SCALED_ARC].min(initial=NO_PATH))
         length = int((self.latest - self.earliest + 1).sum())

@@ -1,8 +1,8 @@
 """Orders with time windows, and what the windows imply.
 
-`tightened` repeats until nothing changes: windows shrink to what the legs from and to other cities and the return by
-the deadline leave of them; a city that cannot be reached in time after another one comes before it; a leg goes that
-misses a window, breaks a precedence, or leaves out a city that must come between. Most of these rules are those of
+`tightened` repeats three rules until nothing changes. Windows shrink to the times at which the city can be reached, and
+the tour still ends by the deadline. If a city cannot be reached in time after another one, it comes before that one. A
+leg is removed if it misses a window, breaks a precedence, or skips a city that must come between its ends. Most are of
 Y. Dumas, J. Desrosiers, E. Gelinas, M. M. Solomon: An optimal algorithm for the traveling salesman problem with time
 windows, Operations Research 43, 1995.
 
@@ -28,7 +28,7 @@ from hpcsolve.algorithms.held_karp.problem import OrderProblem, SetLoads
 from hpcsolve.problems.tsp import NO_ARC
 
 NEVER = np.int64(1 << 61)
-"""The time at which a city is reached that cannot be reached. A sum of three does not overflow."""
+"""Stands for the time of what is never reached. The sum of three such times does not overflow."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,10 +42,10 @@ class TimedOrders:
         the depot; `NO_ARC` where no order can use the leg, and on the diagonal. With `hours` it is the least time of
         those that begin within the city's window.
     cost
-        Same shape: what is summed. Of a missing leg it has no meaning.
+        Same shape: what each leg costs; of a missing one it has no meaning.
     earliest, latest
-        Shape (m + 1,), int64: when service at each city may begin, and when an order may end at the depot: not later
-        than its `latest`, the deadline. Who is there before its `earliest` waits.
+        Shape (m + 1,), int64: when service at each city may begin; the last entry is for the return to the depot, whose
+        `latest` is the deadline. A traveller who arrives before `earliest` waits.
     before
         Shape (m, m), bool, transitive: before[i, j] where j comes before i.
     stands
@@ -133,15 +133,13 @@ class TimedOrders:
         return by - self.time[tail, head] if self.hours is None else self.hours.begins(tail, head, by)
 
     def horizon(self) -> int:
-        """Return a time by which every order has returned that has no reason to wait any longer."""
+        """Return a time by which every order ends that waits only for windows to open, at most the deadline."""
         legs = np.where(self.time == NO_ARC, 0, self.time if self.hours is None else self.hours.most())
         return min(self.deadline, int(self.earliest.max()) + int(legs.max(axis=1).sum()))
 
 
 def timed_orders(problem: OrderProblem) -> TimedOrders:
-    """Return the problem of orders with windows, whose latest return is that of its depot.
-
-    With "finish" the times of legs are the costs too.
+    """Return a problem with windows as one of timed orders. With "finish" the times of legs are their costs too.
     """
     assert problem.earliest is not None and problem.latest is not None
     m = problem.m
@@ -167,11 +165,32 @@ def shortest_times(problem: TimedOrders) -> Times:
     return np.minimum(times, NEVER)
 
 
-def tightened(problem: TimedOrders, deadline: int, shortest: Times) -> TimedOrders | None:
-    """Return the problem of those orders alone that return by a deadline, or None if it is clear that there is none.
+def due_times(latest: Times, shortest: Times) -> Times:
+    """Return by when service must begin at each city to reach each other one in time, shape (m, m).
+
+    There is no limit for a city itself.
 
     Parameters
     ----------
+    latest
+        Shape (m,): the ends of the windows.
+    shortest
+        As `shortest_times` returns them.
+    """
+    due = latest - shortest[:-1, :-1]
+    np.fill_diagonal(due, NEVER)
+    return due
+
+
+def tightened(problem: TimedOrders, deadline: int, shortest: Times) -> TimedOrders | None:
+    """Return the problem with narrower windows and fewer legs, or None if clearly no order ends by a deadline.
+
+    It has the same orders that end by the deadline.
+
+    Parameters
+    ----------
+    deadline
+        The latest time of the return to the depot.
     shortest
         The `shortest_times` of the problem, or of one that has more orders.
     """

@@ -91,8 +91,9 @@ def run(stated: TourStatement, by_states: bool, device: Device, comm: Comm, repo
         budget = budget_of(int(SHARE * min(comm.allgather(free))), words, comm.size)
         found = ByStates(asked, device, comm, budget, report)
         points, last = found.run(), found.last
-        tables = {"layers": layers_table(comm, last.kept, state_bytes(words, labels=False), last.seconds, last.bytes_sent,
-                                         cities=np.arange(1, len(last.kept) + 1, dtype=np.int32))}
+        tables = {"layers": layers_table(
+            comm, last.kept, state_bytes(words, labels=False), last.seconds, last.bytes_sent,
+            cities=np.arange(1, len(last.kept) + 1, dtype=np.int32))}
         rank = {"operations": found.states, "bytes_sent": sum(last.bytes_sent),
                 "stored_bytes": sum(layer.nbytes for layer in last.layers)}
     else:
