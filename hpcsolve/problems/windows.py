@@ -31,20 +31,18 @@ class Windows:
     service: NDArray[np.int64]
 
     def at(self, scale: int, other: int) -> Windows | None:
-        """Return the windows over another scale than their own, or None if they have more decimals or are too large."""
+        """Return the windows in units of 1 / `other` instead of 1 / `scale`, both powers of ten.
+
+        It is None if a time is no integer then, or too large.
+        """
         found = []
         for times in (self.earliest, self.latest, self.service):
-            ends = times < LARGEST_SUM
-            if scale <= other:
-                factor, rest = other // scale, 0
-                fits = int(times[ends].max(initial=0)) * factor < LARGEST_SUM
-                moved = np.where(ends, np.where(ends, times, 0) * (factor if fits else 0), LARGEST_SUM)
-            else:
-                moved, rests = np.divmod(times, scale // other)
-                moved, rest, fits = np.where(ends, moved, LARGEST_SUM), int(rests[ends].any()), True
-            if rest or not fits:
+            finite = times < LARGEST_SUM
+            ends = np.where(finite, times, 0)
+            if int(ends.max(initial=0)) * other >= LARGEST_SUM * scale or (ends % max(1, scale // other)).any():
                 return None
-            found.append(moved)
+            moved = ends * (other // scale) if scale <= other else ends // (scale // other)
+            found.append(np.where(finite, moved, LARGEST_SUM))
         return Windows(*found)
 
     def as_bytes(self) -> bytes:
@@ -69,22 +67,24 @@ def windows_beside(costs: Costs, n: int, texts: Sequence[str]) -> tuple[Costs, W
     Raises
     ------
     BadNumber
-        With the index of the text: it is no number, negative, has too many digits beside the costs, or is later than
-        the end of its window.
+        With the index of the text: it is no number, negative, has too many digits beside the costs, is too large beside
+        costs with many digits, or is later than the end of its window.
     """
     found = exact_from_texts(texts, LARGEST_SUM)
     known = found.values != NO_ARC
-    for index in np.flatnonzero(known & (found.values < 0)).tolist():
-        raise BadNumber(index, "is negative; times are counted from 0")
-    for index in np.flatnonzero(~known).tolist():
-        if index // n != 1:
-            raise BadNumber(index, "is infinite; only a window's end may be")
+    if (negative := known & (found.values < 0)).any():
+        raise BadNumber(int(negative.argmax()), "is negative; times are counted from 0")
+    if (endless := ~known & (np.arange(len(texts)) // n != 1)).any():
+        raise BadNumber(int(endless.argmax()), "is infinite; only a window's end may be")
     scale = max(costs.scale, found.scale)
-    values = costs.at(scale, largest_cost(n)) if costs.rounding is None else None
+    same = costs.values if scale == costs.scale else None  # rounded costs keep their scale
+    values = same if costs.rounding is not None else costs.at(scale, largest_cost(n))
     times = found.at(scale, LARGEST_SUM)
-    if costs.rounding is not None and scale == costs.scale:
-        values = costs.values
-    if values is None or times is None:
+    if times is None:
+        index = int(np.where(known, found.values, -1).argmax())
+        decimals = len(str(costs.scale)) - 1
+        raise BadNumber(index, f"is too large beside costs with {decimals} decimals: {texts[index]}; round the costs")
+    if values is None:
         index = int(np.argmax([_decimals(text) for text in texts]))
         raise BadNumber(index, f"has too many decimals beside the costs: {texts[index]}; round the times")
     earliest, latest, service = np.where(known, times, LARGEST_SUM).reshape(3, n)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -158,6 +159,18 @@ def test_times_of_half_the_range(device: Device) -> None:
     asked = replace(question, windows=replace(question.windows, earliest=np.zeros(8, np.int64), latest=latest,
                                               service=service))
     assert same_as_all_orders(tsp, asked, device, 1)
+
+
+@pytest.mark.parametrize(("keys", "cost"), [
+    ({}, 5 + 10 + 20 + 23), ({"weights": [1, 0, 0, 2]}, 2 * 20 + 23), ({"path": "open", "start": 0}, 5 + 10 + 20),
+    ({"path": "open"}, 5 + 10 + 20), ({"windows": {1: (0, 9), 2: (10, 13, 2), 0: (4, 40)}}, 4 + 9 + 12 + 22 + 25)])
+def test_latency_counts_when_services_begin(keys: dict[str, Any], cost: int) -> None:
+    """Along 0, 1, 2, 3. City 2 opens at 10, and its service takes 2."""
+    costs = np.full((4, 4), 50)
+    costs[[0, 1, 2, 3], [1, 2, 3, 0]] = 5, 3, 8, 3
+    asked = {"windows": {1: (0, 5), 2: (10, 11, 2), 3: (0, 30)}} | keys
+    result = hpcsolve.solve(costs, device="cpu", threads=1, objective="latency", **asked)
+    assert result.tour.tolist() == [0, 1, 2, 3] and result.cost == cost
 
 
 @pytest.mark.parametrize(("n", "keys", "cost"), [

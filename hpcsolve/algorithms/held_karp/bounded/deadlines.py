@@ -26,7 +26,6 @@ from hpcsolve.algorithms.held_karp.bounded.hours import Times
 from hpcsolve.algorithms.held_karp.bounded.layers import Expander, Scratch
 from hpcsolve.algorithms.held_karp.bounded.prove import LEVEL, Proof, Watch
 from hpcsolve.algorithms.held_karp.bounded.relaxation import (
-    FEWEST_SLOTS,
     MOST_BOUNDS,
     NO_PATH,
     BoundTables,
@@ -41,6 +40,7 @@ from hpcsolve.algorithms.held_karp.bounded.tighten import Incumbent
 from hpcsolve.algorithms.held_karp.bounded.windows import (
     NEVER,
     TimedOrders,
+    due_times,
     earliest_by_place,
     least_by_place,
     shortest_times,
@@ -66,8 +66,7 @@ Where the last window to open decides that time, nearly all orders end then, and
 
 def slots_for(cities: int) -> int:
     """Return the number of slots of so many cities."""
-    fitting = (count for count in range(MOST_SLOTS, FEWEST_SLOTS, -1) if cities * (cities + 1) << count <= MOST_BOUNDS)
-    return next(fitting, FEWEST_SLOTS)
+    return next(count for count in range(MOST_SLOTS, 0, -1) if cities * (cities + 1) << count <= MOST_BOUNDS)
 
 
 class DeadlineBounds(BoundTables):
@@ -129,10 +128,8 @@ class DeadlineBounds(BoundTables):
         return {**super().tables_of(place, bounds_place), "hours": 0 if hours is None else len(hours.departures)}
 
     def due_times(self) -> NDArray[np.int64]:
-        """Return the end of each city's window less the shortest time to it. There is no limit for a city itself."""
-        due = self.timed.latest[:-1] - self.shortest[:-1, :-1]
-        np.fill_diagonal(due, NEVER)
-        return due
+        """Return by when service must begin at each city, as `Bounds` has it."""
+        return due_times(self.timed.latest[:-1], self.shortest)
 
     def solve(self) -> bool:
         """Compute the bounds. Return whether a relaxed order returns by the deadline. Collective."""
@@ -224,7 +221,7 @@ class DeadlineProver:
             self.step = None if self.step is None else max(1, 2 * self.step)
         elif deadline < before - 1 or self.best.upper < before:
             self.step = None
-        elif self.last.is_held_by(self.width):
+        elif self.last.is_limited_by(self.width):
             self.width, self.step = self.width * WIDER, 0
         else:
             return self._ended_early(capped=True)
@@ -260,11 +257,11 @@ class DeadlineProver:
             self.last = search(relaxation, deadline, width, self.budget, self.comm, self.scratch, reached, begun,
                                self.words)
             self.states += self.last.states
-            if self.last.whole(problem.cities):
+            if self.last.has_orders(problem.cities):
                 self._offer(Tracer(self.last.layers, relaxation, self.comm), deadline)
         finally:
             relaxation.close()
-        whole = self.last.dropped == NO_PATH
+        whole = self.last.complete
         kept = "ended early" if self._watch.ended else "all" if whole else f"the best {width} a layer"
         self.note(f"by {deadline}: {kept}, {self.last.states} states; {self.best.lower} to {self.best.upper}")
         return whole

@@ -242,7 +242,7 @@ class Prover:
             return self._ended_early(capped=False)
         self._offer(self.last)
         lower = self._bound(self.last.dropped)
-        if self.last.dropped == NO_PATH or lower > self.best.upper:  # no state of a best order was dropped
+        if self.last.complete or lower > self.best.upper:  # no state of a best order was dropped
             return self._conclude()
         self.best.raise_lower(lower)
         self.note(f"width {self.width}: {self.best.lower} to {self.best.upper}, {self.last.states} states")
@@ -250,7 +250,7 @@ class Prover:
             before = self.best.upper
             if self._tighten(self.levels[-1], self.rounds, STEP_AGAIN):
                 return self._no_order()
-        if not self.last.is_held_by(self.width):
+        if not self.last.is_limited_by(self.width):
             return self._last_resort()
         self.width *= WIDER
         return None if self._goes_on() else self._ended_early(capped=False)
@@ -312,7 +312,7 @@ class Prover:
 
     def _offer(self, found: Searched) -> None:
         """Offer the best order of a search, and what local search makes of it."""
-        if not found.whole(self.problem.cities):
+        if not found.has_orders(self.problem.cities):
             return
         tracer = Tracer(found.layers, self.bounds.relaxation, self.comm)
         least = tracer.least()
@@ -344,7 +344,7 @@ class Prover:
         """Prove the value alone, without the states of orders that are as good as the incumbent."""
         if self.best.order is not None and self.best.lower < self.best.upper and self._goes_on():
             self._search_at_width(None, margin=1)
-            if self.last.dropped == NO_PATH and not self._watch.ended:
+            if self.last.complete and not self._watch.ended:
                 self._offer(self.last)
                 self.best.raise_lower(self.best.upper)
             elif not self._watch.ended:
@@ -353,7 +353,7 @@ class Prover:
 
     def _conclude(self) -> Proof:
         """Return the proof, with the answer by the tie rule."""
-        if not self.last.whole(self.problem.cities):
+        if not self.last.has_orders(self.problem.cities):
             return self._no_order()
         self.best.raise_lower(self.best.upper)
         tracer, relaxation = Tracer(self.last.layers, self.bounds.relaxation, self.comm), self.bounds.relaxation

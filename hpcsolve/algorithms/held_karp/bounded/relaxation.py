@@ -50,8 +50,8 @@ NO_SCALED_ARC = np.int64(2**61)
 """`NO_ARC` among scaled costs, so small that no sum with it overflows."""
 THREADS = 128
 TILE = 4
-FEWEST_SLOTS = 4
-"""A row of bounds fills a register of 16 lanes."""
+FEWEST_SLOTS = 5
+"""A row of 2^5 bounds fills the 32 lanes of a warp, or two registers of a CPU."""
 MOST_BOUNDS = 1 << 24
 """The most bounds of a table with time windows, for which a problem of many cities has fewer slots."""
 FLOORS = np.where(np.arange(33)[:, None] & (32 + np.arange(32)), NO_PATH, 0).astype(np.uint32)

@@ -15,12 +15,12 @@ from hpcsolve.algorithms.held_karp.bounded.layers import key_words
 from hpcsolve.algorithms.held_karp.bounded.places import of_orders, potentials
 from hpcsolve.algorithms.held_karp.bounded.prove import LEVEL as LEVEL
 from hpcsolve.algorithms.held_karp.bounded.prove import LEVELS, Proof, Prover, Watch
+from hpcsolve.algorithms.held_karp.bounded.relaxation import FEWEST_SLOTS, MOST_BOUNDS, NO_PATH
 from hpcsolve.algorithms.held_karp.bounded.relaxation import FILE as BOUNDS
-from hpcsolve.algorithms.held_karp.bounded.relaxation import MOST_BOUNDS, NO_PATH
 from hpcsolve.algorithms.held_karp.bounded.search import Budget, budget_of, state_bytes
 from hpcsolve.algorithms.held_karp.bounded.tighten import DESCENT_FILE, PENALTY, good_order
-from hpcsolve.algorithms.held_karp.bounded.timed import FEWEST, MOST_ROWS, MOST_WORK
 from hpcsolve.algorithms.held_karp.bounded.timed import FILE as TIMED_BOUNDS
+from hpcsolve.algorithms.held_karp.bounded.timed import MOST_ROWS, MOST_WORK
 from hpcsolve.algorithms.held_karp.bounded.windows import timed_orders
 from hpcsolve.algorithms.held_karp.outcome import layers_table
 from hpcsolve.algorithms.held_karp.problem import MOST_INNER_CITIES, MOST_INNER_CITIES_WITH_WINDOWS, OrderProblem
@@ -220,7 +220,7 @@ def _table_bytes(problem: OrderProblem, m: int) -> int:
         by_hour = 0 if problem.travel is None else 4 * (len(problem.travel.departures) + m) * (m + 1) ** 2
         return 4 * (m * (m + 1) << slots_for(m)) + of_arcs + by_hour
     if problem.earliest is not None:  # completions and beginnings
-        return 2 * 4 * max(MOST_BOUNDS, MOST_ROWS << FEWEST) + of_arcs
+        return 2 * 4 * max(MOST_BOUNDS, MOST_ROWS << FEWEST_SLOTS) + of_arcs
     layer, arcs = m << LEVELS[-1], (m + 1) * m * m
     return 4 * layer * (m + 3) + arcs * (8 + 4 + 4 + 8) + m * m * 8 + 64 * m + 4096
 

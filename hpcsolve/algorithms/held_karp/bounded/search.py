@@ -95,7 +95,8 @@ class Searched:
         This rank's states, that of place k at index k - 1. They end early if the run was told to stop, or no state was
         left.
     dropped
-        The least bound, in reduced cost, of a state that was dropped because a layer was too wide; `NO_PATH` if none.
+        The least bound, a reduced cost or an end, of a state that was dropped because a layer was too wide; `NO_PATH`
+        if none was.
     kept, pruned
         By layer, of all ranks: states that were kept, and those that were dropped.
     seconds, bytes_sent
@@ -114,12 +115,17 @@ class Searched:
         """Number of states of all layers and ranks."""
         return sum(self.kept)
 
-    def whole(self, cities: int) -> bool:
-        """Return whether the last layer has states, so that there are orders."""
+    @property
+    def complete(self) -> bool:
+        """Whether no state was dropped."""
+        return self.dropped == NO_PATH
+
+    def has_orders(self, cities: int) -> bool:
+        """Return whether the layer of all cities has states."""
         return len(self.layers) == cities and self.kept[-1] > 0
 
-    def is_held_by(self, width: int) -> bool:
-        """Return whether a layer lost states for this width, so that a wider search would keep more of them."""
+    def is_limited_by(self, width: int) -> bool:
+        """Return whether a layer lost states for this width, and not for want of memory."""
         return any(dropped and kept >= width for kept, dropped in zip(self.kept, self.pruned, strict=True))
 
 

@@ -22,6 +22,7 @@ from scipy.sparse.csgraph import connected_components
 
 from hpcsolve.algorithms.held_karp.bounded.devices import Devices
 from hpcsolve.algorithms.held_karp.bounded.relaxation import (
+    FEWEST_SLOTS,
     FLOORS,
     MOST_BOUNDS,
     NO_PATH,
@@ -32,7 +33,7 @@ from hpcsolve.algorithms.held_karp.bounded.relaxation import (
     Slots,
     wishes_for,
 )
-from hpcsolve.algorithms.held_karp.bounded.windows import NEVER, TimedOrders, shortest_times
+from hpcsolve.algorithms.held_karp.bounded.windows import TimedOrders, due_times, shortest_times
 from hpcsolve.device.base import Argument, Buffer, Device
 from hpcsolve.problems.tsp import NO_ARC
 
@@ -46,9 +47,7 @@ ROWS = 5000
 MOST_ROWS = 50_000
 """Rows at which steps become longer than the shortest arc, which then needs more passes."""
 MOST_WORK = 1 << 27
-"""The most min-adds of a round. Where `FEWEST` slots need more, a round takes longer."""
-FEWEST = 5
-"""The fewest slots: on a GPU a register has as many values as they have sets."""
+"""The most min-adds of a round. Where `FEWEST_SLOTS` slots need more, a round takes longer."""
 LARGEST_VALUE = 1 << 26
 """The reduced cost that a tour of the first upper bound may have."""
 COST = 2**32 - 1
@@ -131,7 +130,7 @@ class Direction:
         Parameters
         ----------
         costs, ends
-            Shape (arcs,) and (m,): of the arcs, and of being the last city.
+            Shape (arcs,) and (m,): of the arcs, and of the arc from each city to the end of this direction.
         small
             Whether one block computes all runs.
         passes
@@ -224,7 +223,7 @@ class TimedRelaxation:
         arcs = (self.scaled[:-1, :-1] != NO_SCALED_ARC).sum(axis=1)
         rows = (self.latest - self.earliest) // self._step()[0] + 1
         most = max(int((arcs * rows).sum()) / MOST_WORK, 2 * int(rows.sum()) / MOST_BOUNDS)
-        return next(slots for slots in range(count, 0, -1) if slots == FEWEST or most * 2 ** (slots - 1) <= 1)
+        return next(slots for slots in range(count, 0, -1) if slots == FEWEST_SLOTS or most * 2 ** (slots - 1) <= 1)
 
     def remember(self, slots: Slots) -> None:
         """Take these memories. The bounds are undefined until the next `solve`."""
@@ -400,10 +399,8 @@ class TimedRelaxation:
                 for name, table in (("cost", self.reduced[:-1, :-1]), ("time", self.time))}
 
     def due_times(self) -> NDArray[np.int64]:
-        """Return the end of each city's window less the shortest time to it. There is no limit for a city itself."""
-        due = self.latest - shortest_times(self.problem)[:-1, :-1]
-        np.fill_diagonal(due, NEVER)
-        return due
+        """Return by when service must begin at each city, as `Bounds` has it."""
+        return due_times(self.latest, shortest_times(self.problem))
 
     def tables_of(self, place: int, bounds_place: int) -> dict[str, Argument]:
         """Return the windows and bounds as the kernels of layers have them, which are those of all places."""

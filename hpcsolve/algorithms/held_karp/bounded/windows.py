@@ -165,6 +165,23 @@ def shortest_times(problem: TimedOrders) -> Times:
     return np.minimum(times, NEVER)
 
 
+def due_times(latest: Times, shortest: Times) -> Times:
+    """Return by when service must begin at each city to reach each other one in time, shape (m, m).
+
+    There is no limit for a city itself.
+
+    Parameters
+    ----------
+    latest
+        Shape (m,): the ends of the windows.
+    shortest
+        As `shortest_times` returns them.
+    """
+    due = latest - shortest[:-1, :-1]
+    np.fill_diagonal(due, NEVER)
+    return due
+
+
 def tightened(problem: TimedOrders, deadline: int, shortest: Times) -> TimedOrders | None:
     """Return the problem with narrower windows and fewer legs, or None if clearly no order ends by a deadline.
 
