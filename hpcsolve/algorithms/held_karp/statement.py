@@ -82,10 +82,11 @@ class Parameters(Table, frozen=True):
         be by its `latest`. In a "sum" neither waiting nor service counts; in a "latency" the begin of the service
         counts as the arrival. They take the place of windows that the instance has.
     travel_times
-        For "finish": travel times that depend on the time of departure, such as those of rush hours, in place of the
-        costs. A CSV table with the columns time and factor, by which all costs are multiplied, or a `.npy` file of
-        shape (times, n, n) beside `departures`. Between two times they are linear, before the first and after the last
-        one constant. Who leaves later must not arrive earlier. Without windows all cities are open all day.
+        For "finish" and "sum": travel times that depend on the time of departure, such as those of rush hours, in place
+        of the costs. A CSV table with the columns time and factor, by which all costs are multiplied, or a `.npy` file
+        of shape (times, n, n) beside `departures`. Between two times they are linear, before the first and after the
+        last one constant. Who leaves later must not arrive earlier. The traveller leaves a city when its service ends.
+        Without windows all cities are open all day.
     departures
         The times of departure of the tables of a `.npy` file of `travel-times`, ascending.
     time_unit
@@ -398,7 +399,7 @@ def _refuse_combinations(tsp: Tsp, parameters: Parameters) -> None:
         raise InputError('held-karp.objective: the instance has time windows, which go with "sum", "finish" and '
                          f'"latency" alone; this job has "{objective}"')
     needs = {"weights": ("latency", "position"), "costs": ("position",), "windows": ("finish", "sum", "latency"),
-             "travel_times": ("finish",)}
+             "travel_times": ("finish", "sum")}
     for key, objectives in needs.items():
         if getattr(parameters, key) is not None and objective not in objectives:
             wanted = " or ".join(f'"{name}"' for name in objectives)
