@@ -240,9 +240,9 @@ class OrderProblem:
         Shape (m + 1,), int64, with `times`: what each unit of the time adds to the value at which service begins at a
         city, and an order ends at the depot. None: nothing.
     travel, leave
-        In "finish" and "add", with travel times by departure: those between the m cities and the depot, and shape
-        (m + 1,): how long after the begin of the service a city is left, and when the depot is. Then `cost` and `times`
-        have the times from the depot, and from a city the least ones.
+        With windows and travel times by departure: those between the m cities and the depot, and shape (m + 1,): how
+        long after the begin of the service a city is left, and when the depot is. Then `cost` and `times` have the
+        times from the depot, and from a city the least ones.
     loads
         What the cities load, which rules out sets of them. None: nothing.
     offset
@@ -296,7 +296,7 @@ class OrderProblem:
                 if self.travel is not None and self.leave is not None:
                     after = int(self.leave[tail])
                     driven = self.travel.takes(tail, head, time + after)
-                    value, takes = value + driven - cost, after + driven
+                    value, takes = value + (driven - cost if self.rates is None else 0), after + driven
                 time = max(time + takes, int(self.earliest[head]))
                 if time > self.latest[head]:
                     return None

@@ -82,11 +82,11 @@ class Parameters(Table, frozen=True):
         be by its `latest`. In a "sum" neither waiting nor service counts; in a "latency" the begin of the service
         counts as the arrival. They take the place of windows that the instance has.
     travel_times
-        For "finish" and "sum": travel times that depend on the time of departure, such as those of rush hours, in place
-        of the costs. A CSV table with the columns time and factor, by which all costs are multiplied, or a `.npy` file
-        of shape (times, n, n) beside `departures`. Between two times they are linear, before the first and after the
-        last one constant. Who leaves later must not arrive earlier. The traveller leaves a city when its service ends.
-        Without windows all cities are open all day.
+        For "finish", "sum" and "latency": travel times that depend on the time of departure, such as those of rush
+        hours, in place of the costs. A CSV table with the columns time and factor, by which all costs are multiplied,
+        or a `.npy` file of shape (times, n, n) beside `departures`. Between two times they are linear, before the first
+        and after the last one constant. Who leaves later must not arrive earlier. The traveller leaves a city when its
+        service ends. Without windows all cities are open all day.
     departures
         The times of departure of the tables of a `.npy` file of `travel-times`, ascending.
     time_unit
@@ -203,7 +203,8 @@ class Parameters(Table, frozen=True):
             return "more than one optimal tour needs all states (count, best, arcs)"
         if self.objective in ("bottleneck", "lexicographic"):
             return f'objective = "{self.objective}" does not add up costs by place'
-        by_time = windows or self.windows is not None  # then the cities have their weights where they are reached
+        # Then the cities have their weights where they are reached.
+        by_time = windows or self.windows is not None or self.travel_times is not None
         if self.objective == "latency" and len(set(self.weights or ())) > 1 and not by_time:
             return "with different weights of the cities the costs depend on which cities are left"
         return ""
@@ -399,7 +400,7 @@ def _refuse_combinations(tsp: Tsp, parameters: Parameters) -> None:
         raise InputError('held-karp.objective: the instance has time windows, which go with "sum", "finish" and '
                          f'"latency" alone; this job has "{objective}"')
     needs = {"weights": ("latency", "position"), "costs": ("position",), "windows": ("finish", "sum", "latency"),
-             "travel_times": ("finish", "sum")}
+             "travel_times": ("finish", "sum", "latency")}
     for key, objectives in needs.items():
         if getattr(parameters, key) is not None and objective not in objectives:
             wanted = " or ".join(f'"{name}"' for name in objectives)

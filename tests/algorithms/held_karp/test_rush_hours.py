@@ -34,7 +34,7 @@ from hpcsolve.problems.windows import all_day
 from tests.algorithms.held_karp.test_deadlines import COUNT, WORDS, ends_of_all_orders
 from tests.thread_comm import on_ranks
 
-OBJECTIVES: tuple[Objective, ...] = ("finish", "sum")
+OBJECTIVES: tuple[Objective, ...] = ("finish", "sum", "latency")
 CONSTRAINTS: tuple[dict[str, Any], ...] = (
     {}, {"path": "open"}, {"path": "open", "start": 1, "end": 2}, {"start": 2, "precedences": ((0, 1), (3, 1))},
     {"path": "open", "forbidden": ((0, 1), (2, 0), (1, 3))}, {"path": "open", "end": 1, "precedences": ((0, 2),)},
@@ -67,7 +67,8 @@ def a_rush_day(n: int, seed: int, objective: Objective = "finish", closed: bool 
         now = max(now, int(windows.earliest[head]))
     windows.latest[0] = now + rng.integers(0, top + 10)
     return from_costs(rng.integers(0, top, (n, n)), f"rush-{n}-{seed}"), TourQuestion(
-        objective=objective, windows=windows if closed else all_day(n), travel_times=travel)
+        objective=objective, windows=windows if closed else all_day(n), travel_times=travel,
+        weights=rng.integers(0, 6, n) if objective == "latency" and seed % 2 else None)
 
 
 def as_defined(travel: TravelTimes, tail: int, head: int, leave: int) -> int:
@@ -79,17 +80,18 @@ def as_defined(travel: TravelTimes, tail: int, head: int, leave: int) -> int:
     return int(takes[0] if leave < times[0] else takes[-1])
 
 
-def driven(n: int, question: TourQuestion) -> Iterator[tuple[list[int], int, int]]:
-    """Yield each tour that keeps all constraints, with its end and the sum of its travel times, by the definition."""
+def driven(n: int, question: TourQuestion) -> Iterator[tuple[list[int], int]]:
+    """Yield each tour that keeps all constraints, with its value by the definition."""
+    weights = [1] * n if question.weights is None else question.weights.tolist()
     windows, travel, closed = question.windows, question.travel_times, question.path == "cycle"
     assert windows is not None and travel is not None
     first = 0 if closed and question.start is None else question.start
 
-    def from_city(tour: list[int], begin: int, cost: int) -> Iterator[tuple[list[int], int, int]]:
-        """Go on from the last city of a tour, where service begins at this time."""
+    def from_city(tour: list[int], begin: int, cost: int) -> Iterator[tuple[list[int], int]]:
+        """Go on from the last city of a tour, where service begins at this time, with the sum so far."""
         leave = begin + int(windows.service[tour[-1]])
         if len(tour) == n and not (closed and n > 1):
-            yield tour, leave, cost
+            yield tour, leave if question.objective == "finish" else cost
         left = [city for city in range(n) if city not in tour] or (tour[:1] if closed and n > 1 else [])
         for city in left if len(tour) < n or closed else []:
             back, ahead = len(tour) == n, {a for a, b in question.precedences if b == city} <= {*tour}
@@ -97,20 +99,22 @@ def driven(n: int, question: TourQuestion) -> Iterator[tuple[list[int], int, int
             there = leave + takes if back else max(leave + takes, int(windows.earliest[city]))
             if takes == NO_ARC or (tour[-1], city) in question.forbidden or there > windows.latest[city]:
                 continue
+            whole = cost + (takes if question.objective == "sum" else weights[city] * there)
             if back:
-                yield tour, there, cost + takes
+                yield tour, there if question.objective == "finish" else whole
             elif ahead and (question.end is None or (city == question.end) == (len(tour) == n - 1)):
-                yield from from_city([*tour, city], there, cost + takes)
+                yield from from_city([*tour, city], there, whole)
 
     for city in range(n) if first is None else [first]:
         alone = any(b == city for _, b in question.precedences) or (n > 1 and city == question.end)
         if not alone and windows.earliest[city] <= windows.latest[city]:
-            yield from from_city([city], int(windows.earliest[city]), 0)
+            begin = int(windows.earliest[city])
+            yield from from_city([city], begin, weights[city] * begin if question.objective == "latency" else 0)
 
 
 def best_by_definition(n: int, question: TourQuestion) -> tuple[int | None, list[int] | None]:
     """Return the least value and the tour that is the smallest one read backwards, or None for both."""
-    found = ((end if question.objective == "finish" else cost, tour[::-1]) for tour, end, cost in driven(n, question))
+    found = ((value, tour[::-1]) for tour, value in driven(n, question))
     value, backwards = min(found, default=(None, None))
     return value, None if backwards is None else backwards[::-1]
 

@@ -194,7 +194,7 @@ class TimedRelaxation:
     def __init__(self, problem: TimedOrders, devices: Devices, scale: int) -> None:
         m = problem.cities
         self.problem, self.devices, self.scale, self.shift = problem, devices, scale, 0
-        self.slope = 0 if problem.hours is None else scale
+        self.slope = 0 if problem.hours is None or problem.rates is not None else scale
         there = problem.time != NO_ARC
         self.scaled = np.where(there, np.where(there, problem.cost, 0) * scale, NO_SCALED_ARC)
         self.rates = None if problem.rates is None else problem.rates * scale

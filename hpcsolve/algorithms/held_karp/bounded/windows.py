@@ -125,8 +125,8 @@ class TimedOrders:
         return of_times + sum(int(self.cost[leg]) for leg in pairwise(whole)) + self.longer(whole, begins)
 
     def longer(self, path: Sequence[int], begins: Sequence[int]) -> int:
-        """Return how much longer the legs of a path take than at least, where service begins at these times."""
-        if self.hours is None:
+        """Return how much more the legs of a path cost than at least, where service begins at these times."""
+        if self.hours is None or self.rates is not None:
             return 0
         legs = zip(pairwise(path), begins[:-1], strict=True)
         return sum(int(self.arrivals(*leg, begin)) - begin - int(self.time[leg]) for leg, begin in legs)
@@ -263,6 +263,7 @@ class _Legs:
             least = self.given.hours.least(np.append(self.earliest[:-1], 0), np.append(self.latest[:-1], 0))
             time = np.where(self.time < NEVER, np.maximum(self.time, least), NO_ARC)
             cost = np.where(self.time < NEVER, time - self.given.hours.leave[:, None], NO_ARC)
+            cost = cost if self.given.rates is None else self.given.cost
             return replace(self.given, time=time, cost=cost, earliest=self.earliest, latest=self.latest,
                            before=self.before)
         return replace(self.given, time=time, earliest=self.earliest, latest=self.latest, before=self.before)
