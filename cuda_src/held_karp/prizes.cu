@@ -3,9 +3,9 @@
 // cost so far. The layers themselves are those of layers.cu.
 //
 //   prizes_collected   adds up the prizes of a state's cities
-//   prizes_promises    finds a goal that a state may still reach
+//   prizes_promises    finds a target that a state may still reach
 //
-// A goal is a pair of an end and a prize: it is reached by a tour that ends by then and has collected so much. Goals are
+// A target is a pair of an end and a prize: it is reached by a tour that ends by then and has collected so much. Targets are
 // sorted by both. A state of value v in city j may still collect what a fractional knapsack holds (Dantzig 1957). The
 // way from j through more cities to the depot has twice the length of
 //
@@ -15,18 +15,18 @@
 // are reached too late are left out. The last city that is taken is taken in part, rounded down, since prizes are
 // integers. All is done in integers, so every device drops the same states.
 //
-// Work: a state reads a row of `until`, and looks at each city and each goal once.
+// Work: a state reads a row of `until`, and looks at each city and each target once.
 #include "held_karp/states.cuh"
 
 struct prize_tables {
-  int cities, goals;
+  int cities, targets;
   const int *order;  // (cities): the largest prize for its detour first
   const uint64_t *prize;  // (cities)
   const uint32_t *detour;  // (cities)
   const uint32_t *ends;  // (cities): the cheapest leg from a city and the cheapest to the depot together
   const uint32_t *until;  // (cities, cities): from which value on row's city leads to column's too late
-  const uint32_t *goal_end;  // (goals)
-  const uint64_t *goal_prize;  // (goals)
+  const uint32_t *target_end;  // (targets)
+  const uint64_t *target_prize;  // (targets)
 };
 struct prize_states {
   int64_t count;
@@ -45,7 +45,7 @@ DEVICE void collect(const prize_tables &tables, const prize_states &states, uint
     collected[s] = sum;
   }
 }
-// Gives each state 1 plus the most that it may have collected at the first goal that it may reach, or 0 without one.
+// Gives each state 1 plus the most that it may have collected at the first target that it may reach, or 0 without one.
 template <int W>
 DEVICE void promise(const prize_tables &tables, const prize_states &states, const uint64_t *collected,
                     uint64_t *promises) {
@@ -55,23 +55,23 @@ DEVICE void promise(const prize_tables &tables, const prize_states &states, cons
     const int j = last_city(key);
     const uint32_t value = states.values[s];
     uint64_t used = 2 * (uint64_t)value + tables.ends[j], sum = collected[s], found = 0;
-    int goal = 0;
-    while (goal < tables.goals && 2 * (uint64_t)tables.goal_end[goal] < used) goal++;
-    for (int at = 0; at < tables.cities && goal < tables.goals && !found; at++) {
+    int target = 0;
+    while (target < tables.targets && 2 * (uint64_t)tables.target_end[target] < used) target++;
+    for (int at = 0; at < tables.cities && target < tables.targets && !found; at++) {
       const int city = tables.order[at];
       if (contains(set, city) || value >= tables.until[j * tables.cities + city]) continue;
       const uint64_t detour = tables.detour[city], prize = tables.prize[city];
-      for (; goal < tables.goals && !found; goal++) {
-        const uint64_t end = 2 * (uint64_t)tables.goal_end[goal];
+      for (; target < tables.targets && !found; target++) {
+        const uint64_t end = 2 * (uint64_t)tables.target_end[target];
         if (end >= used + detour) break;
         const uint64_t most = sum + prize * (end - used) / detour;
-        if (most >= tables.goal_prize[goal]) found = most + 1;
+        if (most >= tables.target_prize[target]) found = most + 1;
       }
       used += detour;
       sum += prize;
     }
-    for (; goal < tables.goals && !found; goal++)
-      if (sum >= tables.goal_prize[goal]) found = sum + 1;
+    for (; target < tables.targets && !found; target++)
+      if (sum >= tables.target_prize[target]) found = sum + 1;
     promises[s] = found;
   }
 }

@@ -262,7 +262,7 @@ class TourMixin(base.ResultPart):
     @property
     @base.only_of("tour")
     def curve(self) -> list[tuple[int, Any, NDArray[np.int32]]]:
-        """Prize, cost and tour of each sum of prizes that is worth it, ascending; of prizes without a budget alone.
+        """Prize, cost and tour of each point of the curve, ascending, which is empty but for prizes without a budget.
 
         With time windows the cost is the time of the end.
         """

@@ -161,7 +161,7 @@ def test_any_number_of_ranks_finds_the_same(words: int | None, budget: int | Non
 
 @pytest.mark.parametrize("words", WORDS)
 def test_the_ends_alone(words: int | None, device: Device) -> None:
-    """Ends that no leg joins are no tour; a first city that closes before it opens leaves none."""
+    """Ends that no leg joins are no tour, and a first city that closes before it opens leaves none."""
     cost = np.array([[NO_ARC, NO_ARC, 1], [1, NO_ARC, 1], [NO_ARC, 2, NO_ARC]])
     ends = TourQuestion("open", 0, 1, "prize", prizes=np.array([1, 2, 0]))
     assert answer_of(from_costs(cost, "t"), ends, device, words) == [(3, 3, [0, 2, 1])]

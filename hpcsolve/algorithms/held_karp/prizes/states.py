@@ -1,10 +1,10 @@
 """The curve by layers of the states that may still reach a point of it, or a better one.
 
-The layers are made by `Expander` (../bounded/layers.py), with the shortest way back as the only bound. Kernels of their
-own (cuda_src/held_karp/prizes.cu) drop the states that cannot collect enough. What is enough follows from the curve so
-far: a state stays if it may still reach a *goal*, which is the prize of a point by its end, or more prize before the
-next point's end. So no state is dropped that a tour of the answer needs, nor one that the rule of ties needs. Searches
-of a few states a layer find a good curve first.
+The layers are made by `Expander` (../bounded/layers.py), with the shortest path to the depot as the only bound. Kernels
+of their own (cuda_src/held_karp/prizes.cu) drop the states that cannot collect enough. What is enough follows from the
+curve so far: a state stays if it may still reach a *target*, which is the prize of a point by its end, or more prize
+before the next point's end. So no state is dropped that a tour of the answer needs, nor one that the rule of ties
+needs. Searches of a few states a layer find a good curve first.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def latest_end(asked: Selection) -> int:
     return horizon if asked.nothing is None else max(horizon, asked.nothing)
 
 
-def goals(curve: Curve, limit: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def targets(curve: Curve, limit: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return ends and prizes, both ascending, of which a state must be able to reach one to be of use.
 
     Parameters
@@ -59,8 +59,8 @@ def goals(curve: Curve, limit: int) -> tuple[NDArray[np.int64], NDArray[np.int64
     return ends, prizes
 
 
-class WayBack:
-    """The shortest way back to the depot as the bound of each state, as layers have `Bounds`."""
+class ToDepot:
+    """The shortest path to the depot to the depot as the bound of each state, as layers have `Bounds`."""
 
     labels = False
     slope = 0
@@ -120,9 +120,9 @@ class WayBack:
 
 
 class Judge:
-    """Says what states have collected, and which of them may still reach a goal."""
+    """Says what states have collected, and which of them may still reach a target."""
 
-    def __init__(self, asked: Selection, bounds: WayBack, words: int) -> None:
+    def __init__(self, asked: Selection, bounds: ToDepot, words: int) -> None:
         self.device, self.words, self.limit, m = bounds.device, words, bounds.limit, bounds.problem.cities
         self.cities, a, b = m, bounds.problem.earliest, np.append(bounds.latest, bounds.limit)
         legs = np.where(bounds.time >= NO_PATH, NEVER, bounds.time)
@@ -143,9 +143,9 @@ class Judge:
 
     def promises(self, expander: Expander, layer: Layer, collected: NDArray[np.uint64], curve: Curve
                  ) -> NDArray[np.uint64]:
-        """Return 1 plus the most that each state may have collected at the first goal in its reach, 0 without one."""
+        """Return 1 plus the most that each state may have collected at the first target in its reach, 0 without one."""
         held = expander.scratch.constant("collected", collected)
-        return self._judged(expander, layer, "promises", *goals(curve, self.limit), collected=held)
+        return self._judged(expander, layer, "promises", *targets(curve, self.limit), collected=held)
 
     def _judged(self, expander: Expander, layer: Layer, name: str, ends: NDArray[np.int64], prizes: NDArray[np.int64],
                 **more: Argument) -> NDArray[np.uint64]:
@@ -153,9 +153,9 @@ class Judge:
         scratch, found = expander.scratch, np.empty(len(layer.values), np.uint64)
         out = scratch.output(name, found)
         tables: dict[str, Argument] = {
-            "cities": self.cities, "goals": len(ends), **self.buffers,
-            "goal_end": scratch.constant("goals' ends", ends.clip(0).astype(np.uint32)),
-            "goal_prize": scratch.constant("goals' prizes", prizes.astype(np.uint64))}
+            "cities": self.cities, "targets": len(ends), **self.buffers,
+            "target_end": scratch.constant("targets' ends", ends.clip(0).astype(np.uint32)),
+            "target_prize": scratch.constant("targets' prizes", prizes.astype(np.uint64))}
         kernel = self.device.kernel(FILE, f"prizes_{name}_w{self.words}")
         kernel(-(-len(found) // layers.STATES_A_BLOCK), layers.THREADS, tables=tables, states=expander.states(layer),
                **more, **{name: out})
@@ -212,7 +212,7 @@ class Searched:
     ends
         Pair of prize and end -> the states with the fewest cities where orders with it stop.
     whole
-        Whether no state was dropped that may reach a goal.
+        Whether no state was dropped that may reach a target.
     kept
         By layer, of all ranks: states that were kept.
     seconds, bytes_sent
@@ -251,7 +251,7 @@ class ByStates:
     states: int = 0
     last: Searched = field(default_factory=Searched)
     curve: Curve = field(init=False)
-    bounds: WayBack = field(init=False)
+    bounds: ToDepot = field(init=False)
     judge: Judge = field(init=False)
     scratch: Scratch = field(init=False)
 
@@ -266,7 +266,7 @@ class ByStates:
         asked, self.curve = self.asked, Curve(self.asked.whole)
         if latest_end(asked) < 0:
             return []
-        self.bounds, self.scratch = WayBack(asked, self.device), Scratch(self.device)
+        self.bounds, self.scratch = ToDepot(asked, self.device), Scratch(self.device)
         self.judge = Judge(asked, self.bounds, self.words or key_words(asked.problem.m))
         if asked.nothing is not None:
             self.curve.add(np.zeros(1, np.int64), np.array([asked.nothing]))
@@ -311,7 +311,7 @@ class ByStates:
             expander.close()
 
     def _kept(self, expander: Expander, layer: Layer, place: int, width: int | None) -> Layer:
-        """Take in the orders that end with a state of a layer, and return the states that may reach a goal."""
+        """Take in the orders that end with a state of a layer, and return the states that may reach a target."""
         collected = self.judge.collected(expander, layer)
         ends, needed = self.bounds.ended(layer.values.astype(np.int64), last_cities(layer.keys))
         timely = np.flatnonzero(ends <= self.bounds.limit)
