@@ -68,6 +68,12 @@ struct time_tables {
   const uint64_t *open, *before;
   const uint32_t *due;
   const uint64_t *due_first;
+  // As in place_tables, with the windows as they are: `earliest` and `latest` are those of tours that matter. `slope`:
+  // what a unit of travel time costs.
+  int hours;
+  uint32_t slope;
+  NULLABLE const int64_t *departures;
+  NULLABLE const uint32_t *travel, *leave, *opens;
   NULLABLE const int64_t *load;
   int64_t least_load, most_load;
 };
@@ -87,6 +93,7 @@ struct state_buckets {
   V *values;
   uint32_t *sizes, *slots;
   NULLABLE uint32_t *links;
+  uint32_t slope;  // what a label may lose to another one for each unit of time by which it is earlier
 };
 
 // The bounds of city j from a value on, by what it remembers.
@@ -121,7 +128,8 @@ struct departure {
   const uint32_t *row, *next_row;
 };
 // Returns the departure of who begins service at city i at this time.
-DEVICE departure departure_from(const place_tables &next, int i, uint32_t time) {
+template <class T>
+DEVICE departure departure_from(const T &next, int i, uint32_t time) {
   if (!next.travel) return {};
   const int64_t left = (int64_t)time + next.leave[i];
   int few = 0, many = next.hours;  // the departures before number `few` are not later, those from `many` on are
@@ -138,7 +146,6 @@ DEVICE departure departure_from(const place_tables &next, int i, uint32_t time) 
   const int64_t begin = next.departures[few - 1];
   return {left, left - begin, next.departures[few] - begin, row, row + table};
 }
-DEVICE departure departure_from(const time_tables &, int, uint64_t) { return {}; }
 // Returns when one arrives at city j, after a travel time that is rounded down.
 DEVICE uint32_t arrival(const departure &from, int j) {
   const int64_t takes = from.row[j], longer = ((int64_t)from.next_row[j] - takes) * from.into;
@@ -157,12 +164,21 @@ DEVICE bool advanced(const place_tables &next, const departure &from, int i, int
   value = there < open ? open : there;
   return value <= next.limit;
 }
-DEVICE bool advanced(const time_tables &next, const departure &, int i, int j, uint64_t &label) {
+DEVICE bool advanced(const time_tables &next, const departure &from, int i, int j, uint64_t &label) {
   const int arc = i * next.cities + j;
-  const uint32_t there = (uint32_t)(label >> 32) + next.time[arc], open = next.earliest[j];
-  const uint32_t begin = there < open ? open : there;
-  label = (uint64_t)begin << 32 | ((uint32_t)label + next.cost[arc] + (next.rate ? next.rate[j] * begin : 0));
-  return there <= next.latest[j];
+  const uint32_t soonest = (uint32_t)(label >> 32) + next.time[arc], open = next.earliest[j];
+  const uint32_t least = (uint32_t)label + next.cost[arc];  // costs are reduced, and may be negative
+  if (soonest > next.latest[j]) return false;
+  if (!next.travel) {
+    const uint32_t begin = soonest < open ? open : soonest;
+    label = (uint64_t)begin << 32 | (least + (next.rate ? next.rate[j] * begin : 0));
+    return true;
+  }
+  const uint32_t there = arrival(from, j), opens = next.opens[j], begin = there < opens ? opens : there;
+  const uint64_t cost = (uint32_t)(least + (next.rate ? next.rate[j] * begin : 0)) +
+                        (uint64_t)next.slope * (there - soonest);
+  label = (uint64_t)begin << 32 | (uint32_t)cost;
+  return begin >= open && begin <= next.latest[j] && cost <= next.limit;
 }
 // Returns what the cities of a set load together, 0 without loads.
 template <int W>
@@ -176,7 +192,7 @@ DEVICE int64_t load_of(const int64_t *load, const state_key<W> &set) {
 template <int W, class T, class V, class F>
 DEVICE void for_each_extension(const T &next, const state_key<W> &set, int i, V value, F f) {
   const int64_t load = load_of(next.load, set);
-  const departure from = departure_from(next, i, value);
+  const departure from = departure_from(next, i, time_of(value));
   UNROLL for (int w = 0; w < W; w++) {
     for (uint64_t left = ~set.word[w] & next.open[i * W + w]; left; left &= left - 1) {
       const int j = 64 * w + lowest(left);
@@ -242,7 +258,11 @@ DEVICE void unite(const state_buckets<uint64_t> &buckets, size_t begin, uint32_t
     there = was;
   }
 }
-DEVICE bool dominates(uint64_t a, uint64_t b) { return a >> 32 <= b >> 32 && (uint32_t)a <= (uint32_t)b; }
+// Where legs cost what they take, the sooner one may lose what it is ahead: if it leaves earlier, it does not arrive later,
+// and takes no more than the difference longer.
+DEVICE bool dominates(uint64_t a, uint64_t b, uint32_t slope) {
+  return a >> 32 <= b >> 32 && (uint32_t)a + slope * ((b >> 32) - (a >> 32)) <= (uint32_t)b;
+}
 // Drops the dominated labels of a chain, and returns how many are left. Of equal ones it leaves one.
 DEVICE uint32_t undominated(const state_buckets<uint64_t> &buckets, size_t begin, uint32_t first) {
   uint64_t *labels = buckets.values + begin;
@@ -251,9 +271,9 @@ DEVICE uint32_t undominated(const state_buckets<uint64_t> &buckets, size_t begin
   for (uint32_t a = first; a; a = links[a - 1]) {
     bool stays = labels[a - 1] != merged<uint64_t>;
     for (uint32_t b = links[a - 1]; stays && b; b = links[b - 1]) {
-      if (dominates(labels[b - 1], labels[a - 1]))
+      if (dominates(labels[b - 1], labels[a - 1], buckets.slope))
         stays = false;
-      else if (dominates(labels[a - 1], labels[b - 1]))
+      else if (dominates(labels[a - 1], labels[b - 1], buckets.slope))
         labels[b - 1] = merged<uint64_t>;
     }
     if (!stays) labels[a - 1] = merged<uint64_t>;

@@ -27,6 +27,7 @@ from hpcsolve.answers.rounding import Worth, exact_text
 from hpcsolve.errors import HpcsolveError, InputError, path_text
 from hpcsolve.formats.tables import csv_line, harmless
 from hpcsolve.job.convert import leaves
+from hpcsolve.output.json_text import json_text
 from hpcsolve.output.reader import read_result
 from hpcsolve.output.schema import contradictions_refused, require_whole
 from hpcsolve.output.toml import value_text
@@ -245,8 +246,8 @@ class Table:
 
         return pandas.DataFrame(self.columns)
 
-    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write the table as CSV, all numbers exact.
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False, json: bool = False) -> None:
+        """Write the table as CSV, or as JSON, all numbers exact.
 
         Raises
         ------
@@ -256,7 +257,11 @@ class Table:
             The file cannot be written.
         """
         require_new(path, overwrite)
-        write_bytes(Path(path), self.csv().encode())
+        write_bytes(Path(path), f"{self.json()}\n".encode() if json else self.csv().encode())
+
+    def json(self) -> str:
+        """Return the table as JSON, a list of objects. A missing value is null, a decimal that no float has a text."""
+        return json_text(self.rows)
 
     def csv(self) -> str:
         """Return the table as CSV, the names in the first line. A missing value is empty.

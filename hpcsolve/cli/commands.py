@@ -135,6 +135,7 @@ JOB = (
 )
 RANKS = argument("-n", "--ranks", type=at_least_one, default=1, help="number of ranks (default 1)")
 RESULT = argument("result", metavar="RESULT.h5")
+JSON = flag("--json", "print JSON, for programs")
 SOLVING = (
     DEVICE,
     argument("--output", metavar="FILE", help="the result file"),
@@ -184,16 +185,17 @@ COMMANDS = (
                  help="solve this run alone, as `hpcsolve run` does, also on several ranks"),
         flag("--quiet", "print only failures"),
     ), alone=False),
-    Command("collect", "results", "write a table in CSV with a row per result: the answer, times, memory, and all keys "
-            "of the job", (
+    Command("collect", "results", "write a table in CSV, or JSON, with a row per result: the answer, times, memory, "
+            "and all keys of the job", (
         argument("results", metavar="RESULT.h5", nargs="+",
                  help="result files, patterns such as 'results/*.h5', or folders of result files"),
-        *output("by default standard output", "-"),
+        *output("by default standard output", "-"), JSON,
     )),
     Command("estimate", "run", "print the memory, the work and the time that a job would take", (
         *JOB, DEVICE, RANKS,
         argument("--memory", type=memory, metavar="SIZE",
                  help="memory for each rank, such as 80G (default: what this machine has)"),
+        JSON,
     ), alone=False),
     Command("slurm", "sites", "print a Slurm script for a job, which asks for what the job needs by its estimate", (
         *JOB, DEVICE,
@@ -217,6 +219,7 @@ COMMANDS = (
         argument("results", metavar="RESULT.h5", nargs="+", help="with several, one line is printed for each"),
         flag("--again", "search again by other means, where that is the only proof; may take as long as the run"),
         argument("--instance", metavar="FILE", help="the instance, if it has moved; with one result only"),
+        JSON,
     )),
     Command("report", "results", "write one HTML page about results: answers, pictures, time, provenance; needs "
             "matplotlib (extra plot)", (
@@ -234,6 +237,7 @@ COMMANDS = (
     Command("info", "sites", "print versions, MPI, compilers, devices and problems with them; under mpiexec a line for "
             "each rank", (
         flag("--clear-cache", "remove the hierarchies of graphs that were kept for later runs; compiled kernels stay"),
+        JSON,
     ), alone=False),
     Command("build", "sites", "compile all kernels for CPUs or GPUs of other machines that share this cache, which "
             "then need no compiler", (

@@ -11,7 +11,8 @@ from hpcsolve.cli import Steps
 from hpcsolve.cli.options import show_on_rank_0
 from hpcsolve.errors import HpcsolveError, ResourceError, agree
 from hpcsolve.job import Job, load_job
-from hpcsolve.output.log import Log
+from hpcsolve.output.json_text import json_text
+from hpcsolve.output.log import Log, say_nothing
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.parallel.interrupts import STOPPING
 from hpcsolve.parallel.launch import on_rank_0
@@ -115,12 +116,12 @@ def open_log(comm: Comm, options: argparse.Namespace) -> Log:
 
 def do_estimate(options: argparse.Namespace) -> Steps:
     """Print what a job would need."""
-    job, seconds_build = prepared_job(options, show_on_rank_0(), "estimate one of them, as in --set seed=1")
+    job, seconds_build = prepared_job(options, show_on_rank_0(options.json), "estimate one of them, as in --set seed=1")
     comm = yield None
 
     def estimate() -> int:
-        found = forecast(job, options.ranks, options.memory, seconds_build, show)
-        show("\n".join(found.lines()))
+        found = forecast(job, options.ranks, options.memory, seconds_build, say_nothing if options.json else show)
+        show(json_text(found.values()) if options.json else "\n".join(found.lines()))
         if options.memory is not None and not found.fits:
             smaller = f"; {found.plan.smaller}" if found.plan.smaller else ""
             raise ResourceError("the job does not fit in the memory of --memory; the lines above say what it needs"

@@ -16,6 +16,7 @@ from hpcsolve.device import array_cache
 from hpcsolve.device.build import check_target
 from hpcsolve.errors import InputError
 from hpcsolve.job.examples import examples
+from hpcsolve.output.json_text import json_text
 from hpcsolve.output.log import say_nothing
 from hpcsolve.parallel import launch
 from hpcsolve.problems.generate import makers
@@ -114,7 +115,11 @@ def do_info(options: argparse.Namespace) -> Steps:
     found = list(info.compilers())
     comm = yield None
     lines = comm.gather(info.rank_line(comm.rank, comm.size))
-    if lines is not None:
+    if lines is not None and options.json:
+        general = (line.partition(" ") for line in (*info.general_lines(comm.mpi_library), *found))
+        show(json_text({**{name: text.strip() for name, _, text in general}, "ranks": lines,
+                        "problems": [line.removeprefix("problem: ") for line in info.problem_lines(found)]}))
+    elif lines is not None:
         show("\n".join([*info.general_lines(comm.mpi_library), *found, *lines, *info.problem_lines(found)]))
     return 0
 

@@ -12,6 +12,7 @@ import io
 import zipfile
 import zlib
 from collections.abc import Iterable
+from datetime import date, time
 from typing import Any
 
 from hpcsolve.errors import InputError
@@ -111,5 +112,5 @@ def _cell(value: Any) -> str:
         return ""
     if isinstance(value, float):
         return repr(value).removesuffix(".0")
-    text = value.isoformat() if hasattr(value, "isoformat") else str(value)
+    text = value.isoformat() if isinstance(value, (date, time)) else str(value)
     return " ".join(text.split())

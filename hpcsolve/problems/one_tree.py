@@ -61,7 +61,8 @@ class Multipliers:
 def has_bound(tsp: Tsp, question: TourQuestion) -> bool:
     """Return whether a tour's value is the sum of its legs' costs, which 1-trees bound, constraints or not."""
     least = 2 if question.path == "open" or not tsp.symmetric else 3
-    return question.objective == "sum" and question.leg_costs is None and tsp.n >= least
+    own_costs = question.leg_costs is None and question.travel_times is None
+    return question.objective == "sum" and own_costs and tsp.n >= least
 
 
 def proven_bound(tsp: Tsp, question: TourQuestion, proof: Multipliers) -> int:

@@ -95,6 +95,21 @@ class Forecast:
         verdict = f"{'yes' if self.fits else 'no'}: {size(self.memory)} per rank"
         yield f"fits                    {verdict}; the largest that fits: {largest} {kind.size_unit}"
 
+    def values(self) -> dict[str, Any]:
+        """Return the same as values: bytes by rank, and seconds by phase, None where they are not known."""
+        problem, plan, phases, kind = self.instance.problem, self.plan, self.phases, kind_of(self.job)
+        return {
+            "algorithm": self.job.settings.algorithm, "instance": problem.name, "size": kind.size(problem),
+            "size_unit": kind.size_unit, "notes": list(notes_on(problem)), "ranks": self.ranks, "device": self.device,
+            "device_bytes": plan.device_bytes, "host_bytes": plan.host_bytes, "shared_bytes": plan.shared_bytes,
+            "process_bytes": self.process, "bytes_sent": plan.bytes_sent, "operations": plan.operations,
+            "details": {**plan.details, **plan.beside()}, "free_bytes": self.memory, "fits": self.fits,
+            "largest_size": plan.largest([self.memory] * self.ranks),
+            "seconds": {"starting": phases.starting, "reading": phases.reading, "solving": phases.solving,
+                        "checking": phases.checking, "writing": phases.writing, "total": phases.total},
+            "seconds_are_at_most": bool(phases.trial and phases.trial.open_end), "fault": phases.fault or None,
+        }
+
 
 def forecast(
     job: Job, ranks: int, memory: int | None = None, seconds_build: float = 0.0, say: Say = say_nothing

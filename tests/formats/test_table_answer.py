@@ -1,4 +1,4 @@
-"""Answers of routing services, as they document them, are read as costs; what is not clear in them is refused."""
+"""Answers of routing services, as they document them, are read as costs. What is not clear in them is refused."""
 
 import json
 

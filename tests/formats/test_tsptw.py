@@ -198,9 +198,9 @@ def test_windows_go_where_an_instance_goes(tmp_path):
 
 def test_the_objectives_of_an_instance_with_windows(tmp_path):
     tsp = read(written(tmp_path, SMALL)).problem
-    for objective in ("sum", "finish"):
+    for objective in ("sum", "finish", "latency"):
         assert statement(tsp, Parameters(objective=objective)).question.windows is tsp.windows
-    for keys, message in (({"objective": "latency"}, 'time windows, which go with "sum" and "finish" alone'),
+    for keys, message in (({"objective": "bottleneck"}, 'go with "sum", "finish", "latency" and "prize" alone'),
                           ({"count": True}, "for one tour; remove count"),
                           ({"method": "lattice", "best": 3}, "remove method and best")):
         with pytest.raises(InputError, match=message):

@@ -23,6 +23,7 @@ THREADS = {
     "min_add": BLOCK_THREADS,
     "minplus": BLOCK_THREADS,
     "orders": BLOCK_THREADS,
+    "prizes": layers.THREADS,
     "roulette": Parameters().block_threads,
     "bounds": relaxation.THREADS,
     "bounds_walk": 32,

@@ -241,9 +241,9 @@ class OrderProblem:
         Shape (m + 1,), int64, with `times`: what each unit of the time adds to the value at which service begins at a
         city, and an order ends at the depot. None: nothing.
     travel, leave
-        For "finish" with travel times by departure: those between the m cities and the depot, and shape (m + 1,): how
-        long after the begin of the service a city is left, and when the depot is. Then `cost` is the time from the
-        depot, and from a city the least one.
+        With windows and travel times by departure: those between the m cities and the depot, and shape (m + 1,): how
+        long after the begin of the service a city is left, and when the depot is. Then `cost` and `times` have the
+        times from the depot, and from a city the least ones.
     loads
         What the cities load, which rules out sets of them. None: nothing.
     offset
@@ -296,7 +296,8 @@ class OrderProblem:
                 takes = cost if self.times is None else int(self.times[tail, head])
                 if self.travel is not None and self.leave is not None:
                     after = int(self.leave[tail])
-                    takes = after + self.travel.takes(tail, head, time + after)
+                    driven = self.travel.takes(tail, head, time + after)
+                    value, takes = value + (driven - cost if self.rates is None else 0), after + driven
                 time = max(time + takes, int(self.earliest[head]))
                 if time > self.latest[head]:
                     return None
@@ -405,7 +406,8 @@ def _with_windows(problem: OrderProblem) -> OrderProblem:
 
     if own.question.objective != "finish":
         cost = np.broadcast_to(NO_ARC, problem.cost.shape) if late else problem.cost
-        problem = replace(problem, cost=cost, earliest=earliest, latest=latest, times=timed(own.cost))
+        problem = replace(problem, cost=cost, earliest=earliest, latest=latest, times=timed(own.cost),
+                          leave=None if problem.travel is None else leave)
         return _with_rates(problem, windows) if own.question.objective == "latency" else problem
     cost = timed(problem.cost) if problem.by_place else np.broadcast_to(timed(problem.cost[0]), problem.cost.shape)
     return replace(problem, combine="finish", cost=cost, earliest=earliest, latest=latest,

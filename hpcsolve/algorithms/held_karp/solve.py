@@ -99,9 +99,10 @@ class HeldKarp(Algorithm):
         n = instance.get("n") if isinstance(instance, dict) and generated else None
         n = n if isinstance(n, int) else None  # a wrong value is refused where the instance is made
         constrained = parameters.before or parameters.position or parameters.not_position
+        timed = parameters.windows is not None or parameters.travel_times is not None
         if parameters.objective == "prize":
             return prizes.FILES
-        if parameters.windows is not None and parameters.objective != "finish":
+        if timed and parameters.objective != "finish":
             return bounded.FILES_OF_SUMS_IN_TIME
         if parameters.travel_times is not None:
             return bounded.FILES_OF_ENDS

@@ -91,10 +91,11 @@ class Parameters(Table, frozen=True):
     budget
         For "prize": the most that the sum of the legs' costs may be or, with windows, the latest end of the tour.
     travel_times
-        For "finish": travel times that depend on the time of departure, such as those of rush hours, in place of the
-        costs. A CSV table with the columns time and factor, by which all costs are multiplied, or a `.npy` file of
-        shape (times, n, n) beside `departures`. Between two times they are linear, before the first and after the last
-        one constant. Who leaves later must not arrive earlier. Without windows all cities are open all day.
+        For "finish", "sum" and "latency": travel times that depend on the time of departure, such as those of rush
+        hours, in place of the costs. A CSV table with the columns time and factor, by which all costs are multiplied,
+        or a `.npy` file of shape (times, n, n) beside `departures`. Between two times they are linear, before the first
+        and after the last one constant. Who leaves later must not arrive earlier. The traveller leaves a city when its
+        service ends. Without windows all cities are open all day.
     departures
         The times of departure of the tables of a `.npy` file of `travel-times`, ascending.
     time_unit
@@ -213,7 +214,8 @@ class Parameters(Table, frozen=True):
             return "more than one optimal tour needs all states (count, best, arcs)"
         if self.objective in ("bottleneck", "lexicographic"):
             return f'objective = "{self.objective}" does not add up costs by place'
-        by_time = windows or self.windows is not None  # then the cities have their weights where they are reached
+        # Then the cities have their weights where they are reached.
+        by_time = windows or self.windows is not None or self.travel_times is not None
         if self.objective == "latency" and len(set(self.weights or ())) > 1 and not by_time:
             return "with different weights of the cities the costs depend on which cities are left"
         return ""
@@ -421,8 +423,9 @@ def _refuse_combinations(tsp: Tsp, parameters: Parameters) -> None:
     if tsp.windows is not None and objective not in ("sum", "finish", "latency", "prize"):
         raise InputError('held-karp.objective: the instance has time windows, which go with "sum", "finish", '
                          f'"latency" and "prize" alone; this job has "{objective}"')
-    needs = {"weights": ("latency", "position"), "costs": ("position",), "travel_times": ("finish",),
-             "windows": ("finish", "sum", "latency", "prize"), "prizes": ("prize",), "budget": ("prize",)}
+    timed = ("finish", "sum", "latency")
+    needs = {"weights": ("latency", "position"), "costs": ("position",), "travel_times": timed,
+             "windows": (*timed, "prize"), "prizes": ("prize",), "budget": ("prize",)}
     for key, objectives in needs.items():
         if getattr(parameters, key) is not None and objective not in objectives:
             wanted = " or ".join(f'"{name}"' for name in objectives)
@@ -454,7 +457,7 @@ def _refuse_combinations(tsp: Tsp, parameters: Parameters) -> None:
                          "the time; remove arcs")
     wider = {"method": parameters.method == "lattice", "layout": parameters.layout != "planes",
              "count": parameters.count, "best": parameters.best > 1, "arcs": parameters.arcs}
-    alone = {f'windows: a "{objective}" with time windows is': windows and objective != "finish",
+    alone = {f'windows: a "{objective}" with time windows is': windows and objective not in ("finish", "prize"),
              "travel-times: travel times by departure are": by_hour,
              "load: a tour with loads is": parameters.load is not None}
     for what in (what for what, given in alone.items() if given and any(wider.values())):

@@ -1,10 +1,12 @@
-"""Travel times by time of departure: the earliest end equals all orders, down to the tour among equal ones.
+"""Travel times by time of departure: the earliest end and the least sum equal all orders, down to the tour chosen.
 
 The long form: HPCSOLVE_ORDERS=2000 python -m pytest -k long.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise, permutations, product
 from math import floor
@@ -13,27 +15,33 @@ from typing import Any
 import numpy as np
 import pytest
 
+from hpcsolve.algorithms.base import silent
+from hpcsolve.algorithms.held_karp.bounded import run
+from hpcsolve.algorithms.held_karp.bounded.deadlines import DeadlineProver
 from hpcsolve.algorithms.held_karp.bounded.hours import Hours
+from hpcsolve.algorithms.held_karp.bounded.prove import Prover
+from hpcsolve.algorithms.held_karp.bounded.search import Budget
 from hpcsolve.algorithms.held_karp.bounded.windows import shortest_times, tightened, timed_orders
 from hpcsolve.algorithms.held_karp.problem import order_problem
+from hpcsolve.answers.tour import Tour
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 from hpcsolve.parallel.comm import Comm, SerialComm
-from hpcsolve.problems.questions import TourQuestion, Windows
+from hpcsolve.problems.questions import Objective, TourQuestion, Windows
 from hpcsolve.problems.travel_times import TravelTimes
 from hpcsolve.problems.tsp import NO_ARC, Tsp, from_costs
 from hpcsolve.problems.windows import all_day
-from tests.algorithms.held_karp.test_deadlines import COUNT, WORDS, ends_of_all_orders, prove
-from tests.order_oracle import tours_of
+from tests.algorithms.held_karp.test_deadlines import COUNT, WORDS, ends_of_all_orders
 from tests.thread_comm import on_ranks
 
+OBJECTIVES: tuple[Objective, ...] = ("finish", "sum", "latency")
 CONSTRAINTS: tuple[dict[str, Any], ...] = (
     {}, {"path": "open"}, {"path": "open", "start": 1, "end": 2}, {"start": 2, "precedences": ((0, 1), (3, 1))},
     {"path": "open", "forbidden": ((0, 1), (2, 0), (1, 3))}, {"path": "open", "end": 1, "precedences": ((0, 2),)},
 )
 
 
-def a_rush_day(n: int, seed: int, closed: bool = True) -> tuple[Tsp, TourQuestion]:
+def a_rush_day(n: int, seed: int, objective: Objective = "finish", closed: bool = True) -> tuple[Tsp, TourQuestion]:
     """Return an instance whose travel times change, with windows around a random tour if it is not open all day.
 
     There are zero legs, missing ones, equal windows, missed ones, and as steep falls as FIFO allows.
@@ -59,7 +67,8 @@ def a_rush_day(n: int, seed: int, closed: bool = True) -> tuple[Tsp, TourQuestio
         now = max(now, int(windows.earliest[head]))
     windows.latest[0] = now + rng.integers(0, top + 10)
     return from_costs(rng.integers(0, top, (n, n)), f"rush-{n}-{seed}"), TourQuestion(
-        objective="finish", windows=windows if closed else all_day(n), travel_times=travel)
+        objective=objective, windows=windows if closed else all_day(n), travel_times=travel,
+        weights=rng.integers(0, 6, n) if objective == "latency" and seed % 2 else None)
 
 
 def as_defined(travel: TravelTimes, tail: int, head: int, leave: int) -> int:
@@ -71,81 +80,103 @@ def as_defined(travel: TravelTimes, tail: int, head: int, leave: int) -> int:
     return int(takes[0] if leave < times[0] else takes[-1])
 
 
-def end_of(question: TourQuestion, tour: list[int]) -> int | None:
-    """Return the end of a tour by the definition, or None if it breaks a constraint."""
-    windows, travel = question.windows, question.travel_times
+def driven(n: int, question: TourQuestion) -> Iterator[tuple[list[int], int]]:
+    """Yield each tour that keeps all constraints, with its value by the definition."""
+    weights = [1] * n if question.weights is None else question.weights.tolist()
+    windows, travel, closed = question.windows, question.travel_times, question.path == "cycle"
     assert windows is not None and travel is not None
-    place = {city: at for at, city in enumerate(tour)}
-    if any(place[a] > place[b] for a, b in question.precedences):
-        return None
-    now, back = 0, tour[:1] if question.path == "cycle" and len(tour) > 1 else []
-    for at, city in enumerate([*tour, *back]):
-        if at:
-            tail = tour[at - 1]
-            if travel.tables[0, tail, city] == NO_ARC or (tail, city) in question.forbidden:
-                return None
-            now += as_defined(travel, tail, city, now)
-        now = now if at == len(tour) else max(now, int(windows.earliest[city]))
-        if now > windows.latest[city]:
-            return None
-        now += 0 if at == len(tour) else int(windows.service[city])
-    return now
+    first = 0 if closed and question.start is None else question.start
+
+    def from_city(tour: list[int], begin: int, cost: int) -> Iterator[tuple[list[int], int]]:
+        """Go on from the last city of a tour, where service begins at this time, with the sum so far."""
+        leave = begin + int(windows.service[tour[-1]])
+        if len(tour) == n and not (closed and n > 1):
+            yield tour, leave if question.objective == "finish" else cost
+        left = [city for city in range(n) if city not in tour] or (tour[:1] if closed and n > 1 else [])
+        for city in left if len(tour) < n or closed else []:
+            back, ahead = len(tour) == n, {a for a, b in question.precedences if b == city} <= {*tour}
+            takes = as_defined(travel, tour[-1], city, leave)
+            there = leave + takes if back else max(leave + takes, int(windows.earliest[city]))
+            if takes == NO_ARC or (tour[-1], city) in question.forbidden or there > windows.latest[city]:
+                continue
+            whole = cost + (takes if question.objective == "sum" else weights[city] * there)
+            if back:
+                yield tour, there if question.objective == "finish" else whole
+            elif ahead and (question.end is None or (city == question.end) == (len(tour) == n - 1)):
+                yield from from_city([*tour, city], there, whole)
+
+    for city in range(n) if first is None else [first]:
+        alone = any(b == city for _, b in question.precedences) or (n > 1 and city == question.end)
+        if not alone and windows.earliest[city] <= windows.latest[city]:
+            begin = int(windows.earliest[city])
+            yield from from_city([city], begin, weights[city] * begin if question.objective == "latency" else 0)
 
 
 def best_by_definition(n: int, question: TourQuestion) -> tuple[int | None, list[int] | None]:
-    """Return the earliest end and the tour that is the smallest one read backwards, or None for both."""
-    ends = [(end, tour[::-1]) for tour in tours_of(n, question).tolist() if (end := end_of(question, tour)) is not None]
-    end, backwards = min(ends, default=(None, None))
-    return end, None if backwards is None else backwards[::-1]
+    """Return the least value and the tour that is the smallest one read backwards, or None for both."""
+    found = ((value, tour[::-1]) for tour, value in driven(n, question))
+    value, backwards = min(found, default=(None, None))
+    return value, None if backwards is None else backwards[::-1]
 
 
 def same_as_all_orders(tsp: Tsp, question: TourQuestion, device: Device, words: int) -> bool:
     """Compare a proof with all orders. Return whether there is one."""
-    proof, tour = prove(tsp, question, device, words=words)
+    problem = order_problem(tsp, question)
+    prover = DeadlineProver if question.objective == "finish" else Prover
+    proof = prover(timed_orders(problem), device, SerialComm(), Budget(10**6, 10**6), words=words).run()
     assert proof.optimal and proof.chosen
-    expected = best_by_definition(tsp.n, question)
-    assert (proof.value, tour) == expected
+    tour = None if proof.order is None else problem.core.tour(proof.order).tolist()
+    value = None if proof.value is None else proof.value + problem.offset
+    assert (value, tour) == best_by_definition(tsp.n, question)
     if tour is not None:
-        assert question.check(tsp, tour) == proof.value == order_problem(tsp, question).value(proof.order or [])
+        assert question.check(tsp, tour) == value == problem.value(proof.order or [])
     return tour is not None
 
 
+@pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize("words", WORDS)
-def test_proofs_equal_all_orders(words: int, device: Device) -> None:
-    possible = [same_as_all_orders(*a_rush_day(3 + seed % 5, seed), device, words) for seed in range(15)]
+def test_proofs_equal_all_orders(words: int, objective: Objective, device: Device) -> None:
+    possible = [same_as_all_orders(*a_rush_day(3 + seed % 5, seed, objective), device, words) for seed in range(15)]
     assert 0 < sum(possible) < len(possible)
 
 
-def test_proofs_without_windows_equal_all_orders(device: Device) -> None:
-    possible = [same_as_all_orders(*a_rush_day(3 + seed % 5, seed, closed=False), device, 1) for seed in range(10)]
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_proofs_without_windows_equal_all_orders(objective: Objective, device: Device) -> None:
+    possible = [same_as_all_orders(*a_rush_day(3 + seed % 5, seed, objective, closed=False), device, 1)
+                for seed in range(10)]
     assert sum(possible) > 8
 
 
+@pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize("asked", CONSTRAINTS)
-def test_proofs_with_other_constraints_equal_all_orders(asked: dict[str, Any], device: Device) -> None:
+def test_proofs_with_other_constraints_equal_all_orders(asked: dict[str, Any], objective: Objective, device: Device
+                                                        ) -> None:
     for seed in range(6):
-        tsp, question = a_rush_day(5 + seed % 2, seed, closed=seed % 2 == 1)
-        same_as_all_orders(tsp, TourQuestion(objective="finish", windows=question.windows,
-                                             travel_times=question.travel_times, **asked), device, 1)
+        tsp, question = a_rush_day(5 + seed % 2, seed, objective, closed=seed % 2 == 1)
+        same_as_all_orders(tsp, replace(question, **asked), device, 1)
 
 
 @pytest.mark.timeout(0)
 @pytest.mark.skipif(not COUNT, reason="the long form: HPCSOLVE_ORDERS=2000")
+@pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize("words", WORDS)
-def test_long_proofs_equal_all_orders(words: int, device: Device) -> None:
+def test_long_proofs_equal_all_orders(words: int, objective: Objective, device: Device) -> None:
     for seed in range(COUNT):
-        same_as_all_orders(*a_rush_day(3 + seed % 6, seed, closed=seed % 7 > 0), device, words)
+        same_as_all_orders(*a_rush_day(3 + seed % 6, seed, objective, closed=seed % 7 > 0), device, words)
 
 
+@pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize("ranks", [2, 3])
-def test_any_number_of_ranks_finds_the_same(ranks: int) -> None:
+def test_any_number_of_ranks_finds_the_same(ranks: int, objective: Objective) -> None:
     """Also where layers are too wide at first."""
-    tsp, question = a_rush_day(13, 4)
+    tsp, question = a_rush_day(13, 4, objective)
+    problem = timed_orders(order_problem(tsp, question))
 
     def rank(comm: Comm) -> tuple[int | None, list[int] | None, int, list[int]]:
         with HostDevice(threads=1) as device:
-            proof, tour = prove(tsp, question, device, comm, width=3)
-            return proof.value, tour, proof.states, proof.last.kept
+            prover = DeadlineProver if objective == "finish" else Prover
+            proof = prover(problem, device, comm, Budget(10**6, 10**6), width=3).run()
+            return proof.value, proof.order, proof.states, proof.last.kept
 
     alone = rank(SerialComm())
     assert alone[0] is not None and on_ranks(ranks, rank) == [alone] * ranks
@@ -198,3 +229,34 @@ def test_every_order_ends_within_the_horizon() -> None:
         problem = timed_orders(order_problem(tsp, question))
         ends = [end for order in permutations(range(4)) if (end := problem.finish(order)) is not None]
         assert max(ends, default=0) <= problem.horizon()
+
+
+@pytest.mark.parametrize("asked", CONSTRAINTS)
+def test_ends_without_waiting_are_sums(asked: dict[str, Any], device: Device) -> None:
+    """Nobody waits where no city opens late: all orders keep their values, and the answer is that of all orders."""
+    for seed in range(6):
+        tsp, question = a_rush_day(5 + seed % 3, seed, closed=seed % 2 == 1)
+        assert question.windows is not None
+        question.windows.earliest[...] = 0
+        question = replace(question, **asked, travel_times=question.travel_times if seed % 3 else None)
+        problem = order_problem(tsp, question)
+        same = run.as_sum(problem)
+        assert same is not None and same.combine == "add"
+        for order in permutations(range(problem.m)):
+            assert same.value(order) == problem.value(order)
+        outcome, proof = run.run(tsp, problem, device, SerialComm(), silent)
+        assert proof.optimal and proof.chosen
+        if question.travel_times is not None:
+            answer = outcome.answer
+            found = (answer.cost, answer.tour.tolist()) if isinstance(answer, Tour) else (None, None)
+            assert found == best_by_definition(tsp.n, question)
+
+
+def test_ends_with_waiting_are_no_sums() -> None:
+    tsp, question = a_rush_day(6, 1)
+    assert question.windows is not None
+    assert run.as_sum(order_problem(tsp, question)) is None
+    question.windows.earliest[...] = 0
+    question.windows.earliest[3] = 1000
+    question.windows.latest[3] = 1000
+    assert run.as_sum(order_problem(tsp, question)) is None

@@ -116,11 +116,7 @@ class DeadlineBounds(BoundTables):
 
     def layer_tables(self) -> dict[str, NDArray[Any]]:
         """Return the travel times by departure as the kernels of layers have them, none where there are none."""
-        hours, m = self.timed.hours, self.cities
-        if hours is None:
-            return {}
-        return {"departures": hours.departures, "travel": hours.tables[:, :m, :m].astype(np.uint32),
-                "leave": np.minimum(hours.leave[:m], NO_PATH).astype(np.uint32)}
+        return {} if self.timed.hours is None else self.timed.hours.layer_tables()
 
     def tables_of(self, place: int, bounds_place: int) -> dict[str, Argument]:
         """Return the costs of a place, the bounds of one, and the number of tables of travel times."""

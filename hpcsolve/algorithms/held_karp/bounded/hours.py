@@ -8,6 +8,7 @@ last table with which the leg arrives by then.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,8 @@ from hpcsolve.problems.travel_times import TravelTimes
 from hpcsolve.problems.tsp import NO_ARC
 
 Times = NDArray[np.int64]
+LONGEST = 2**31 - 1
+"""The most time that the kernels of layers have. Who takes longer returns too late."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +83,11 @@ class Hours:
         """Return the most time from begin to arrival of each leg, shape (m + 1, m + 1)."""
         most: Times = self.tables.max(axis=0) + self.leave[:, None]
         return most
+
+    def layer_tables(self) -> dict[str, NDArray[Any]]:
+        """Return the travel times between cities as the kernels of layers have them."""
+        return {"departures": self.departures, "travel": self.tables[:, :-1, :-1].astype(np.uint32),
+                "leave": np.minimum(self.leave[:-1], LONGEST).astype(np.uint32)}
 
     def _takes(self, tail: NDArray[np.int64], head: NDArray[np.int64], left: Times) -> Times:
         """Return how long legs take whose cities are left at these times."""

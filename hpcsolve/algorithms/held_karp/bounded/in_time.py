@@ -41,12 +41,13 @@ class InTime:
     def _narrow(self, width: int) -> list[int] | None:
         """Return an order from the states of least time, at most `width` of each number of cities, or None."""
         own, m = self.problem, self.problem.cities
-        time = np.where(own.time == NO_ARC, NEVER, own.time)
+        missing_legs, every = own.time == NO_ARC, np.arange(m)
         seen, last, now = np.zeros((1, m), bool), np.array([m]), np.zeros(1, np.int64)
         missing, comes_before = own.before.sum(axis=1, dtype=np.int16)[None], own.before.T.astype(np.int16)
         steps: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
         for place in range(1, m + 1):
-            there = np.maximum(now[:, None] + time[last, :m], own.earliest[:m])
+            there = np.maximum(own.arrivals(last[:, None], every, now[:, None]), own.earliest[:m])
+            there[missing_legs[last, :m]] = NEVER
             fits = ~seen & (missing == 0) & (there <= own.latest[:m]) & own.stands[place]
             if own.loads is not None:
                 then = (seen @ own.loads.change)[:, None] + own.loads.change
@@ -60,7 +61,7 @@ class InTime:
             steps.append((state, city))
             now, seen, last, missing = there[state, city], seen[state], city, missing[state] - comes_before[city]
             seen[np.arange(len(city)), city] = True
-        now = now + time[last, m]
+        now = np.where(missing_legs[last, m], NEVER, own.arrivals(last, m, now))
         at = int(now.argmin())
         if now[at] > own.latest[m]:
             return None

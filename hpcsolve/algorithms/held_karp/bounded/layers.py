@@ -220,6 +220,7 @@ class Buckets:
     sizes: Buffer
     slots: Buffer
     links: Buffer | None
+    slope: int
 
     @property
     def argument(self) -> dict[str, Argument]:
@@ -357,7 +358,7 @@ class Expander:
             bits, slot_bits, capacity, take("keys", count * capacity * self.words, np.uint64),
             take("values", count * capacity, self.value), take("sizes", count, np.uint32),
             take("slots", count << slot_bits, np.uint32),
-            take("links", count * capacity, np.uint32) if self.relaxation.labels else None)
+            take("links", count * capacity, np.uint32) if self.relaxation.labels else None, self.relaxation.slope)
 
     def _merged(self, buckets: Buckets, own: range) -> Layer:
         """Return the different states of the buckets of this range, which are the first ones in memory."""

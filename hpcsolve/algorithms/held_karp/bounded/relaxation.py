@@ -288,9 +288,12 @@ class Bounds(Protocol):
     ----------
     labels
         Whether the values of states are labels (layers.cu).
+    slope
+        What a label can lose at most, in reduced cost, for each unit of time by which it is earlier than another one.
     """
 
     labels: bool
+    slope: int
     device: Device
     slots: Slots | None
 
@@ -349,6 +352,8 @@ class BoundTables(ABC):
     range_step: int
     labels = False
     """Whether the values of states are labels."""
+    slope = 0
+    """What an earlier label may lose: nothing."""
 
     def __init__(self, problem: Orders, devices: Devices, deal: Deal | None = None) -> None:
         self.problem, self.cities, self.devices = problem, problem.cities, devices

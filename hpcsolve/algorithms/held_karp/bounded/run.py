@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from hpcsolve.algorithms.held_karp.bounded.search import Budget, budget_of, stat
 from hpcsolve.algorithms.held_karp.bounded.tighten import DESCENT_FILE, PENALTY, good_order
 from hpcsolve.algorithms.held_karp.bounded.timed import FILE as TIMED_BOUNDS
 from hpcsolve.algorithms.held_karp.bounded.timed import MOST_ROWS, MOST_WORK
-from hpcsolve.algorithms.held_karp.bounded.windows import timed_orders
+from hpcsolve.algorithms.held_karp.bounded.windows import shortest_times, timed_orders
 from hpcsolve.algorithms.held_karp.outcome import layers_table
 from hpcsolve.algorithms.held_karp.problem import MOST_INNER_CITIES, MOST_INNER_CITIES_WITH_WINDOWS, OrderProblem
 from hpcsolve.algorithms.tours import one_tree
@@ -34,7 +35,7 @@ from hpcsolve.errors import ResourceError, Stopped
 from hpcsolve.memory import available_memory
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.questions import TourQuestion
-from hpcsolve.problems.tsp import Tsp
+from hpcsolve.problems.tsp import NO_ARC, Tsp
 
 FILES = {
     BOUNDS: True, TIMED_BOUNDS: True, LAYER_FILE: True, DESCENT_FILE: False,
@@ -121,6 +122,7 @@ def run(
         Interrupted without an order. The state is saved.
     """
     started, scaled = time.perf_counter(), criteria.scaled_target(tsp.scale)
+    problem = as_sum(problem) or problem
     target = None if scaled is None else scaled - problem.offset
     def by_one_trees() -> one_tree.TourBound | None:
         found = one_tree.bound_beside(tsp, device, question) if question is not None and comm.rank == 0 else None
@@ -171,6 +173,26 @@ def run(
     return _outcome(problem, proof, prover, watch, bound), proof
 
 
+def as_sum(problem: OrderProblem) -> OrderProblem | None:
+    """Return the sum that gives the orders of a problem the same values, or None if there is none.
+
+    Where no city opens so late that anybody waits, an order ends when all its legs and services have been done. Sums
+    have multipliers, and so better bounds than ends.
+    """
+    if problem.combine != "finish" or problem.m == 0:
+        return None
+    timed = timed_orders(problem)
+    shortest = shortest_times(timed)
+    back = int((shortest[-1, :-1] + shortest[:-1, -1]).min())
+    if (timed.earliest > np.append(shortest[-1, :-1], back)).any():
+        return None
+    leave = np.zeros(problem.m + 1, np.int64) if problem.travel is None or problem.leave is None else problem.leave
+    missing = problem.cost == NO_ARC
+    cost = np.where(missing, NO_ARC, problem.cost - leave[:, None])
+    whole = cost if problem.by_place else np.broadcast_to(cost[0], cost.shape)
+    return replace(problem, combine="add", cost=whole, times=timed.time, offset=problem.offset + int(leave.sum()))
+
+
 def _outcome(
     problem: OrderProblem, proof: Proof, prover: Prover | DeadlineProver, watch: Watch, bound: one_tree.TourBound | None
 ) -> Outcome:
@@ -216,11 +238,11 @@ def _table_bytes(problem: OrderProblem, m: int) -> int:
     """Return the most device memory of the tables of bounds and of the local search, of m cities in place of its own.
     """
     of_arcs = 64 * (m + 1) ** 2 + 4096
+    by_hour = 0 if problem.travel is None else 4 * (len(problem.travel.departures) + m) * (m + 1) ** 2
     if problem.combine == "finish":
-        by_hour = 0 if problem.travel is None else 4 * (len(problem.travel.departures) + m) * (m + 1) ** 2
         return 4 * (m * (m + 1) << slots_for(m)) + of_arcs + by_hour
     if problem.earliest is not None:  # completions and beginnings
-        return 2 * 4 * max(MOST_BOUNDS, MOST_ROWS << FEWEST_SLOTS) + of_arcs
+        return 2 * 4 * max(MOST_BOUNDS, MOST_ROWS << FEWEST_SLOTS) + of_arcs + by_hour
     layer, arcs = m << LEVELS[-1], (m + 1) * m * m
     return 4 * layer * (m + 3) + arcs * (8 + 4 + 4 + 8) + m * m * 8 + 64 * m + 4096
 

@@ -8,6 +8,13 @@ With windows the values of a sum are labels. Those that are not dominated suffic
 comes through (set, i) with a label that was dropped, the label that dominates it is not later and not dearer. Followed
 along the same end it gives no greater value, so it gives the least one too.
 
+Where legs cost what they take at their departure, a label dominates a later one of its state if it costs less by at
+least as much as it is ahead (`slope` for each unit of time). Let both go on by the same order. The sooner one begins
+service at each city ahead by some time, never less than 0, since arrivals never fall (FIFO). If it is ahead by a where
+a leg begins, and by c where the leg arrives, it drives a - c longer, and after a wait it is ahead by c at most. So
+these differences add up to no more than the first a: the sooner one loses no more than what it is ahead, and keeps all
+windows that the later one keeps.
+
 Where only half of the orders were searched, because each costs the same backwards, the answer may be the reverse of an
 order of that half.
 """

@@ -221,7 +221,8 @@ def no_incumbent(problem: PlaceCosts | TimedOrders) -> Incumbent:
     """Return the incumbent at the start: no order, and bounds from the dearest arcs and from precedences."""
     if isinstance(problem, TimedOrders):  # every city is entered once
         there = problem.time != NO_ARC
-        least, most = (np.where(there, problem.cost, 0).min(axis=0), np.where(there, problem.cost, 0).max(axis=0))
+        dearest = problem.cost if problem.hours is None else problem.hours.tables.max(axis=0)
+        least, most = (np.where(there, problem.cost, 0).min(axis=0), np.where(there, dearest, 0).max(axis=0))
         if problem.rates is not None:
             least = least + problem.rates * problem.earliest
             most = most + problem.rates * np.minimum(problem.latest, problem.horizon())

@@ -194,6 +194,7 @@ class TimedRelaxation:
     def __init__(self, problem: TimedOrders, devices: Devices, scale: int) -> None:
         m = problem.cities
         self.problem, self.devices, self.scale, self.shift = problem, devices, scale, 0
+        self.slope = 0 if problem.hours is None or problem.rates is not None else scale
         there = problem.time != NO_ARC
         self.scaled = np.where(there, np.where(there, problem.cost, 0) * scale, NO_SCALED_ARC)
         self.rates = None if problem.rates is None else problem.rates * scale
@@ -380,7 +381,9 @@ class TimedRelaxation:
             if begins is None:
                 return NO_PATH
             of_times = sum(rates[city] * begin for city, begin in zip(whole[1:], begins[1:], strict=True))
-            return (label & COST) + of_times + sum(int(reduced[tail][head]) for tail, head in pairwise(whole))
+            longer = self.problem.longer(whole, begins) if self.slope else 0
+            legs = sum(int(reduced[tail][head]) for tail, head in pairwise(whole))
+            return (label & COST) + of_times + legs + self.slope * longer
 
         return cost
 
@@ -389,14 +392,20 @@ class TimedRelaxation:
         time, cost = self.problem.time[-1, :-1], self.reduced[-1, :-1]
         possible = (cost != NO_SCALED_ARC) & (time <= self.latest) & self.problem.stands[1]
         begins = np.maximum(time, self.earliest)
+        if self.problem.hours is not None:  # before a window that is left no tour that matters begins
+            begins = np.maximum(time, self.problem.earliest[:-1])
+            possible &= begins >= self.earliest
         whole = np.where(possible, cost + (0 if self.rates is None else self.rates[:-1] * begins), 0)
         labels = begins.astype(np.uint64) << np.uint64(32) | whole.astype(np.uint64)
         return np.where(possible, labels, np.uint64(2**64 - 1))
 
     def layer_tables(self) -> dict[str, NDArray[Any]]:
         """Return the tables that layers need beside those on the device."""
-        return {name: np.where(self.arcs, table, 0).astype(np.uint32)
-                for name, table in (("cost", self.reduced[:-1, :-1]), ("time", self.time))}
+        tables = {name: np.where(self.arcs, table, 0).astype(np.uint32)
+                  for name, table in (("cost", self.reduced[:-1, :-1]), ("time", self.time))}
+        if (hours := self.problem.hours) is None:
+            return tables
+        return {**tables, **hours.layer_tables(), "opens": self.problem.earliest[:-1].astype(np.uint32)}
 
     def due_times(self) -> NDArray[np.int64]:
         """Return by when service must begin at each city, as `Bounds` has it."""
@@ -404,8 +413,10 @@ class TimedRelaxation:
 
     def tables_of(self, place: int, bounds_place: int) -> dict[str, Argument]:
         """Return the windows and bounds as the kernels of layers have them, which are those of all places."""
-        own = self.completions.buffers
+        own, hours = self.completions.buffers, self.problem.hours
+        none: dict[str, Argument] = dict.fromkeys(("departures", "travel", "leave", "opens"))
         return {"step": self.step, "bounds": self.buffers["bounds"], "rate": self.completions.rate,
+                "slope": self.slope, **none, "hours": 0 if hours is None else len(hours.departures),
                 **{name: own[name] for name in ("earliest", "latest", "row")}}
 
     def close(self) -> None:

@@ -42,7 +42,7 @@ class TimedOrders:
         the depot; `NO_ARC` where no order can use the leg, and on the diagonal. With `hours` it is the least time of
         those that begin within the city's window.
     cost
-        Same shape: what each leg costs; of a missing one it has no meaning.
+        Same shape: what each leg costs; of a missing one it has no meaning. With `hours` it is the least travel time.
     earliest, latest
         Shape (m + 1,), int64: when service at each city may begin; the last entry is for the return to the depot, whose
         `latest` is the deadline. A traveller who arrives before `earliest` waits.
@@ -122,7 +122,14 @@ class TimedOrders:
         if self.finish(order) is None or (begins := self.schedule(whole, 0)) is None:
             return None
         of_times = 0 if self.rates is None else sum(map(operator.mul, self.rates[whole[1:]].tolist(), begins[1:]))
-        return of_times + sum(int(self.cost[leg]) for leg in pairwise(whole))
+        return of_times + sum(int(self.cost[leg]) for leg in pairwise(whole)) + self.longer(whole, begins)
+
+    def longer(self, path: Sequence[int], begins: Sequence[int]) -> int:
+        """Return how much more the legs of a path cost than at least, where service begins at these times."""
+        if self.hours is None or self.rates is not None:
+            return 0
+        legs = zip(pairwise(path), begins[:-1], strict=True)
+        return sum(int(self.arrivals(*leg, begin)) - begin - int(self.time[leg]) for leg, begin in legs)
 
     def arrivals(self, tail: Any, head: Any, begin: Any) -> Any:
         """Return when legs arrive that begin at these times, of all shapes broadcast, of missing legs anything."""
@@ -255,6 +262,10 @@ class _Legs:
         if self.given.hours is not None:
             least = self.given.hours.least(np.append(self.earliest[:-1], 0), np.append(self.latest[:-1], 0))
             time = np.where(self.time < NEVER, np.maximum(self.time, least), NO_ARC)
+            cost = np.where(self.time < NEVER, time - self.given.hours.leave[:, None], NO_ARC)
+            cost = cost if self.given.rates is None else self.given.cost
+            return replace(self.given, time=time, cost=cost, earliest=self.earliest, latest=self.latest,
+                           before=self.before)
         return replace(self.given, time=time, earliest=self.earliest, latest=self.latest, before=self.before)
 
     def _arrivals(self) -> Times:

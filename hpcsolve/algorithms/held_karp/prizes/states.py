@@ -63,6 +63,7 @@ class ToDepot:
     """The shortest path to the depot to the depot as the bound of each state, as layers have `Bounds`."""
 
     labels = False
+    slope = 0
 
     def __init__(self, asked: Selection, device: Device) -> None:
         self.problem, self.device, self.limit = timed_orders(asked.problem), device, latest_end(asked)
