@@ -5,15 +5,13 @@
 //   prizes_collected   adds up the prizes of a state's cities
 //   prizes_promises    finds a target that a state may still reach
 //
-// A target is a pair of an end and a prize: it is reached by a tour that ends by then and has collected so much. Targets are
-// sorted by both. A state of value v in city j may still collect what a fractional knapsack holds (Dantzig 1957). The
-// way from j through more cities to the depot has twice the length of
-//
-//   (each leg from j) + (legs to and from each city between) + (each leg to the depot),
-//
-// so a city between takes of twice the time that is left at least the two cheapest of its legs, its detour. Cities that
-// are reached too late are left out. The last city that is taken is taken in part, rounded down, since prizes are
-// integers. All is done in integers, so every device drops the same states.
+// A target is a pair of an end and a prize: it is reached by a tour that ends by then and has collected so much. They
+// are sorted by both. A state of value v in city j may still collect what a fractional knapsack holds (Dantzig 1957).
+// Twice the length of the way from j through more cities to the depot is the leg that leaves j, for each city between
+// the legs to it and from it, and the leg to the depot. So a city between takes of twice the time that is left at least
+// the two cheapest of its legs, its detour. Cities that are reached too late are left out. The last city that is taken
+// is taken in part, rounded down, since prizes are integers. All is done in integers, so every device drops the same
+// states.
 //
 // Work: a state reads a row of `until`, and looks at each city and each target once.
 #include "held_karp/states.cuh"
