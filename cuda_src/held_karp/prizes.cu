@@ -22,7 +22,7 @@ struct prize_tables {
   const uint64_t *prize;  // (cities)
   const uint32_t *detour;  // (cities)
   const uint32_t *ends;  // (cities): the cheapest leg from a city and the cheapest to the depot together
-  const uint32_t *until;  // (cities, cities): from which value on row's city leads to column's too late
+  const uint32_t *until;  // (cities, cities): the least value at row's city from which column's is reached too late
   const uint32_t *target_end;  // (targets)
   const uint64_t *target_prize;  // (targets)
 };

@@ -92,7 +92,7 @@ class Tour:
 
     @base.judged
     def check(self, tsp: Tsp, question: TourQuestion | None) -> base.Verdict:
-        """Check that the tour has every city once, add up its cost from the instance's matrix, and check the rest."""
+        """Check that the tour has every city once (with "prize" at most once), add up its cost, and check the rest."""
         asked = question or TourQuestion()
         cost = asked.check(tsp, np.asarray(self.tour))
         require(cost == self.cost, f"the tour costs {cost}, not {self.cost}")
@@ -435,8 +435,9 @@ class TourType(base.AnswerType):
         yield f"cost:   {contents.attributes['cost']}{exact}{self.cost_suffix(contents)}{optimal}{late}"
         if (schedule := schedule_in(contents)) is not None:
             yield f"stops:  {schedule_line(contents, schedule)}"
-        if (load := contents.value("legs", "load")) is not None:
-            yield f"load:   at most {int(np.max(load, initial=0))} of {contents.keys.get('capacity')}"
+        if (change := contents.keys.get("load")) and contents.value("legs", "load") is not None:
+            carried = np.cumsum(np.array(change)[np.asarray(contents.value("solution", "tour"))])
+            yield f"load:   at most {int(carried.max())} of {contents.keys.get('capacity')}"
         if bounds := worth.bounds():
             yield f"bound:  {bounds}"
         yield from self._more_lines(contents)

@@ -16,7 +16,6 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime, time, timedelta
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -26,6 +25,7 @@ from numpy.typing import NDArray
 from hpcsolve.errors import InputError
 from hpcsolve.formats.files import InputFile
 from hpcsolve.formats.npy import is_npy, npy_array
+from hpcsolve.formats.spreadsheets import cell_text
 from hpcsolve.formats.tables import csv_line, decimal, listed, rows_of, with_points
 from hpcsolve.formats.tsplib import read_tour_text
 from hpcsolve.problems import rounding
@@ -224,27 +224,22 @@ def _given_table(given: Any, tsp: Tsp) -> InputFile:
         titles = list(COLUMNS[: 1 + width])
         rows = [[city, *row, *[None] * (width - len(row))] for city, row in zip(cities, pairs)]
     at = next(index for index, title in enumerate(titles) if title.lower() == "city")
-    lines = [titles, *([str(cell) if index == at else _cell(cell) for index, cell in enumerate(row)] for row in rows)]
+    cells = ([str(cell) if index == at else cell_text(cell) for index, cell in enumerate(row)] for row in rows)
+    lines = [titles, *cells]
     return InputFile("windows", "".join(map(csv_line, lines)).encode(), "")
-
-
-def _cell(value: Any) -> str:
-    """Return a time as the cell of a table."""
-    if value is None or value != value:  # NaN, and pandas' NaT
-        return ""
-    if isinstance(value, timedelta):
-        seconds = value.total_seconds()
-        if seconds == int(seconds):
-            return f"{int(seconds) // 3600}:{int(seconds) // 60 % 60:02d}:{int(seconds) % 60:02d}"
-    return value.isoformat() if isinstance(value, (time, datetime)) else str(value).strip()
 
 
 def _city(file: InputFile, line: int, tsp: Tsp, cell: str) -> int:
     try:
-        number = cell.lstrip("-").isdigit() and cell not in tsp.city_names
-        return int(tsp.positions([int(cell) if number else cell])[0])
+        label = _label(cell)
+        return int(tsp.positions([cell if label is None or label not in tsp.labels else label])[0])
     except InputError as error:
         raise file.error(str(error), line) from None
+
+
+def _label(cell: str) -> int | None:
+    """Return the whole number that a text is, or None."""
+    return int(cell) if re.fullmatch(r"-?[0-9]{1,18}", cell) else None
 
 
 def _value(file: InputFile, line: int | None, cell: str, unit: str | None) -> tuple[Fraction | None, int]:
@@ -344,7 +339,8 @@ def read_travel_times(
     else:
         found = _by_factors(file, tsp, unit)
     if found.too_large():
-        raise file.error("travel times change so much between two times of departure that 62 bits may overflow")
+        raise file.error("two times of departure are so far apart, in the last decimal of the costs, that products "
+                         "exceed 62 bits; add times of departure between them, or round the costs")
     if (wrong := found.overtaking()) is not None:
         k, tail, head = wrong
         names = tsp.city_names or tsp.labels
@@ -363,7 +359,7 @@ def _travel_tables(file: InputFile, tsp: Tsp, departures: Sequence[int | float |
         raise InputError("held-karp.travel-times: a .npy file has tables alone; give the time of departure of each in "
                          'departures, such as ["06:00", "08:00"]')
     key = InputFile("held-karp.departures", b"", "")
-    times = np.array([_departure(key, None, _cell(value), tsp, unit) for value in departures], np.int64)
+    times = np.array([_departure(key, None, cell_text(value), tsp, unit) for value in departures], np.int64)
     table = npy_array(file)
     if table.shape != (len(times), tsp.n, tsp.n):
         what = f"has shape {table.shape}; {len(times)} departures among {tsp.n} cities"
@@ -452,7 +448,7 @@ def read_order(file: InputFile, tsp: Tsp) -> NDArray[np.int64]:
     else:
         lines = (line.strip() for line in file.content.decode(errors="replace").splitlines())
         cells = [cell for cell in lines if cell and not cell.startswith("#")]
-        asked = [int(cell) if cell.lstrip("-").isdigit() and len(cell) < 19 else cell for cell in cells]
+        asked = [cell if (label := _label(cell)) is None else label for cell in cells]
     try:
         order = tsp.positions(asked)
     except InputError as error:

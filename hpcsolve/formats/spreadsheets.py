@@ -1,6 +1,6 @@
-"""Sheets of Excel and Parquet tables as CSV, by pandas, and files of other programs that are refused with a way out.
+"""Sheets of Excel and Parquet tables as CSV, and files of other programs that are refused with a way out.
 
-Both need a library beside pandas: openpyxl for `.xlsx`, pyarrow for `.parquet`. What a table means is then found as in
+They need libraries: openpyxl for `.xlsx`, pandas with pyarrow for `.parquet`. What a table means is then found as in
 any CSV file, and the lines of messages are the rows of the sheet.
 """
 
@@ -12,17 +12,19 @@ import io
 import zipfile
 import zlib
 from collections.abc import Iterable
-from datetime import date, time
+from datetime import date, time, timedelta
 from typing import Any
+
+import numpy as np
 
 from hpcsolve.errors import InputError
 
 _BEGIN = 4096
 _DAMAGED = (ValueError, KeyError, TypeError, AttributeError, IndexError, OSError, EOFError, SyntaxError, RuntimeError,
             NotImplementedError, zipfile.BadZipFile, zlib.error)
-"""What pandas and its libraries raise for damaged files."""
+"""What these libraries raise for damaged files."""
 LARGEST_SHEET = 2**28
-"""Bytes to which the parts of a sheet may expand; pandas takes some ten times as much."""
+"""Bytes to which the parts of a sheet may expand; its cells take some ten times as much."""
 _SQLITE, _PARQUET, _OLD_EXCEL = b"SQLite format 3\0", b"PAR1", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 
@@ -56,61 +58,74 @@ def as_csv(raw: bytes, name: str) -> bytes:
 
 def _sheet(raw: bytes, name: str) -> list[list[Any]]:
     """Return the rows of the only sheet that is not empty."""
-    pandas = _pandas(name, "a spreadsheet", "openpyxl")
+    openpyxl = _library(name, "a spreadsheet", "openpyxl")
     try:
         with zipfile.ZipFile(io.BytesIO(raw)) as parts:
             if sum(part.file_size for part in parts.infolist()) > LARGEST_SHEET:
                 raise InputError(f"holds more than {LARGEST_SHEET // 2**20} MiB; save the sheet as CSV", name)
-        sheets = pandas.read_excel(io.BytesIO(raw), sheet_name=None, header=None, dtype=object, keep_default_na=False,
-                                   engine="openpyxl")
+        values, formulas = (openpyxl.load_workbook(io.BytesIO(raw), data_only=only) for only in (True, False))
+        filled = {sheet.title: (list(sheet.rows), list(formulas[sheet.title].rows)) for sheet in values.worksheets
+                  if any(cell.value is not None for row in formulas[sheet.title].rows for cell in row)}
     except _DAMAGED as problem:
         raise InputError(f"is damaged, or no spreadsheet: {str(problem).splitlines()[0] if str(problem) else ''}"
                          "; save the sheet as CSV", name) from None
-    filled = {title: frame for title, frame in sheets.items() if frame.size}
     if len(filled) != 1:
         found = ", ".join(map(repr, filled))[:80] or "none with cells"
         raise InputError(f"has {len(filled)} sheets ({found}); keep one, or save it as CSV", name)
-    (frame,) = filled.values()
-    rows: list[list[Any]] = frame.to_numpy(dtype=object).tolist()
-    return rows
+    (found_values, found_formulas), = filled.values()
+    for row, as_written in zip(found_values, found_formulas):
+        for cell, written in zip(row, as_written):
+            if cell.data_type == "e" or (cell.value is None and written.value is not None):
+                what = "is an error, or a formula whose value is not in the file"
+                raise InputError(f"cell {cell.coordinate} {what}; open and save it in Excel, or save it as CSV", name)
+    return [[cell.value for cell in row] for row in found_values]
 
 
 def _parquet(raw: bytes, name: str) -> list[list[Any]]:
     """Return the titles and the rows of a Parquet table, with its index if that has values of its own."""
-    pandas = _pandas(name, "a Parquet table", "pyarrow")
+    _library(name, "a Parquet table", "pyarrow")
+    pandas = _library(name, "a Parquet table", "pandas")
     try:
         frame = pandas.read_parquet(io.BytesIO(raw), engine="pyarrow")
     except _DAMAGED as problem:
         raise InputError(f"is damaged, or no Parquet table: {str(problem).splitlines()[0] if str(problem) else ''}",
                          name) from None
     titles = [str(title) for title in frame.columns]
+    short = {title: kind for title, kind in frame.dtypes.items() if kind in (np.float16, np.float32)}
+    for title in short:  # the shortest form of a float of 32 bits is not that of the same one with 64
+        frame[title] = frame[title].astype(str).astype(float)
     rows = [list(row) for row in frame.to_numpy(dtype=object).tolist()]
-    if isinstance(frame.index, pandas.RangeIndex):
+    if frame.index.equals(pandas.RangeIndex(len(frame))):
         return [titles, *rows]
     return [[str(frame.index.name or ""), *titles], *([label, *row] for label, row in zip(frame.index.tolist(), rows))]
 
 
-def _pandas(name: str, what: str, beside: str) -> Any:
-    """Return the module pandas, and see that the library beside it is there. Raises `InputError`."""
+def _library(name: str, what: str, library: str) -> Any:
+    """Return a module that reads such files. Raises `InputError` if it is not there."""
     try:
-        importlib.import_module(beside)
-        return importlib.import_module("pandas")
+        return importlib.import_module(library)
     except ImportError as problem:
-        cure = f"pip install pandas {beside} reads it, or save it as CSV"
+        cure = f"pip install {library} reads it, or save it as CSV"
         raise InputError(f"is {what}, for which {problem.name} is missing; {cure}", name) from None
 
 
 def _text(rows: Iterable[list[Any]]) -> bytes:
-    """Return rows as CSV: an empty cell for None and NaN, floats in their shortest form."""
+    """Return rows as CSV."""
     stream = io.StringIO()
-    csv.writer(stream, lineterminator="\n").writerows([_cell(value) for value in row] for row in rows)
+    csv.writer(stream, lineterminator="\n").writerows([cell_text(value) for value in row] for row in rows)
     return stream.getvalue().encode()
 
 
-def _cell(value: Any) -> str:
-    if value is None or value != value:
+def cell_text(value: Any) -> str:
+    """Return a value of a program or a spreadsheet as the cell of a table: floats shortest, durations as h:mm:ss.
+
+    None, NaN and pandas' NaT and NA are empty cells.
+    """
+    if value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and value != value):
         return ""
     if isinstance(value, float):
-        return repr(value).removesuffix(".0")
+        return repr(float(value)).removesuffix(".0")
+    if isinstance(value, timedelta) and (seconds := value.total_seconds()) == int(seconds):
+        return f"{int(seconds) // 3600}:{int(seconds) // 60 % 60:02d}:{int(seconds) % 60:02d}"
     text = value.isoformat() if isinstance(value, (date, time)) else str(value)
     return " ".join(text.split())

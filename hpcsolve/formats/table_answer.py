@@ -91,6 +91,9 @@ def read_table_answer(file: InputFile, precision: Precision | None = None, weigh
 
 def _tables(file: InputFile, answer: Mapping[str, Any]) -> dict[str, list[Any]]:
     """Return the tables that an answer has, by their names in `TABLES`."""
+    if isinstance(answer.get("times"), list) or isinstance(answer.get("weights"), list):
+        raise file.error("is an answer of GraphHopper; keep its distances or its times alone, as a matrix",
+                         file.first_line)
     whole = answer.get("sources_to_targets", answer)
     if isinstance(whole, dict):
         return {name: whole[name] for name in TABLES if isinstance(whole.get(name), list)}

@@ -60,7 +60,7 @@ class TravelTimes:
         return None
 
     def too_large(self) -> bool:
-        """Return whether products of times between two departures, as they are used here, exceed 62 bits."""
+        """Return whether the time between two departures, times what a leg takes longer and itself, exceeds 62 bits."""
         changes = (int(np.abs(np.where(one == NO_ARC, 0, other - one)).max(initial=0)) for one, other in zip(
             self.tables, self.tables[1:]))
         products = ((length + change) * length for length, change in zip(np.diff(self.departures).tolist(), changes))

@@ -279,7 +279,8 @@ OWN = {  # property -> the results of this module that have it
     "sources": {"rows", "row", "voronoi", "targets", "pairs", "cells", "field", "routes", "sums"},
 }
 OWN |= {"tour_labels": OWN["tour"], "best_tours": OWN["tour"], "best_costs": OWN["tour"], "targets": OWN["sources"],
-        "optimal_tours": OWN["tour"], "eccentricity": {"sums"}, "centre": {"sums"},
+        "optimal_tours": OWN["tour"], "prize": OWN["tour"], "curve": OWN["tour"], "eccentricity": {"sums"},
+        "centre": {"sums"},
         "terminals": OWN["sources"] | OWN["tree"]}
 ARGUMENTS = {  # calls of a method that takes arguments
     "named": [([0, 1],), (7,), ([10**9],), ("Ann",), ([-1],)],

@@ -71,7 +71,7 @@ QUESTIONS = {  # algorithm, instance: keys -> what the line must say, for files 
         "end = 2": "held-karp.end: a cycle ends where it starts",
         "path = 'open'\nstart = 2\nend = 2": "held-karp.end: an open path cannot end",
         "objective = 'lateness'": "job.toml:5: held-karp.objective: 'lateness' is not",
-        "objective = 'latency'\nwindows = 'nan.tsp'": "held-karp.windows: only objective = ",
+        "objective = 'position'\nwindows = 'nan.tsp'": "held-karp.windows: only objective = ",
         "windows = 'nan.tsp'\nmethod = 'lattice'\nbest = 2": "for one tour; remove method and best",
         "layout = 'compact'\nobjective = 'latency'":
             'held-karp.layout: "compact" does not go with objective = "latency"; remove layout',

@@ -98,7 +98,7 @@ def test_windows_that_contradict_each_other_by_the_hour(folder, hpcsolve, test_d
 
 @pytest.mark.parametrize(("keys", "message"), [
     ({"objective": "position"}, "held-karp."),
-    ({"method": "lattice", "best": 2}, "travel times by departure are solved by bounds alone, for one tour; remove"),
+    ({"method": "lattice", "best": 2}, "departure are solved by method = \"bounded\" alone, for one tour; remove"),
     ({"departures": [1]}, "held-karp.departures: the times of departure of a table of factors stand in its column"),
     ({"travel-times": "tables.npy"}, "held-karp.travel-times: a .npy file has tables alone; give the time of"),
     ({"departures": "true"}, "held-karp.departures"),

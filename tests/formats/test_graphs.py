@@ -43,7 +43,7 @@ def test_what_else_new_york_says(roads):
     instance = read_graph(roads / "USA-road-d.NY.gr.gz", roads / "USA-road-d.NY.co.gz")
     seconds = time.process_time() - begin
     graph = instance.problem
-    assert (instance.format, graph.name, graph.directed) == ("dimacs", "USA-road-d", True)
+    assert (instance.format, graph.name, graph.directed) == ("dimacs", "USA-road-d.NY", True)
     assert (graph.arcs, graph.parallel_arcs, graph.loops, graph.scale) == (730_100, 733_846 - 730_100, 0, 1)
     assert (graph.heads.dtype, graph.weights.dtype) == (np.int32, np.uint32)
     assert graph.labels[[0, -1]].tolist() == [1, 264_346] and "TIGER/Line graph" in graph.comment

@@ -97,7 +97,7 @@ def test_a_missing_library_is_named(tmp_path, suffix, monkeypatch):
     path = tmp_path / f"p{suffix}"
     path.write_bytes({".xlsx": b"PK\x03\x04", ".parquet": b"PAR1"}[suffix])
     monkeypatch.setitem(sys.modules, library, None)
-    with pytest.raises(InputError, match=f"for which {library} is missing; pip install pandas {library} reads it, or "):
+    with pytest.raises(InputError, match=f"for which {library} is missing; pip install {library} reads it, or "):
         read(path)
 
 

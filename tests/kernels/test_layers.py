@@ -120,7 +120,7 @@ def test_the_next_layer_in_time_equals_the_definition(m, device):
     shortest = shortest_times(problem)
     relaxation = DeadlineBounds(problem, shortest, Devices(device, device), Deal(SerialComm(), m))
     wishes = wishes_for(shortest[:m, :m])
-    slots = make_slots(problem, wishes, colours(wishes, 4, None), 4)
+    slots = make_slots(problem, wishes, colours(wishes, 5, None), 5)
     relaxation.remember(slots)
     relaxation.solve()
     expander = Expander(relaxation, problem.deadline, SerialComm(), Scratch(device))
@@ -183,7 +183,7 @@ def test_states_are_dropped_until_their_candidates_fit(ranks):
             relaxation, _ = relaxed(random_places(m, 2), device)
             found = search(relaxation, limit, 60, Budget(10**6, candidates), comm, Scratch(device))
             assert [sum(comm.allgather(len(layer.values))) for layer in found.layers] == found.kept
-            return found.kept, found.pruned, found.dropped, found.is_held_by(60)
+            return found.kept, found.pruned, found.dropped, found.is_limited_by(60)
 
     kept, pruned, dropped, held = on_ranks(ranks, rank)[0]
     wide = rank(SerialComm(), 10**6)

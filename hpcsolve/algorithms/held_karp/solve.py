@@ -190,7 +190,9 @@ class HeldKarp(Algorithm):
         if saved is not None and isinstance(outcome.answer, NoTour):
             possible = on_rank_0(comm, lambda: stated.orders.value(range(stated.orders.m)) is not None)
             saved.require(not possible, "the proof that there is no tour")  # the cities as they stand are one
-        if isinstance(outcome.answer, NoTour) and stated.question.windows is not None and outcome.complete:
+        windows = stated.question.windows
+        limited = windows is not None and bool((windows.earliest > 0).any() or (windows.latest < LARGEST_SUM).any())
+        if isinstance(outcome.answer, NoTour) and limited and outcome.complete:
             outcome = replace(outcome, answer=_with_contradiction(stated, by_bounds, device, comm, seed))
         return outcome
 

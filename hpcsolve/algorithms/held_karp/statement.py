@@ -52,7 +52,7 @@ MOST_LATTICE_CITIES = 46
 MOST_CITIES_OF_A_CURVE = 31
 """The most cities for which `method = "auto"` takes the lattice for a whole curve without windows, if it fits."""
 FEWEST_BOUNDED = 10
-"""Fewer cities are solved by the lattice, but for sums with time windows."""
+"""Fewer cities are solved by the lattice, but for what it cannot solve, and "prize" with method "bounded"."""
 FILES = ("costs", "windows", "travel-times")
 """The keys that name files."""
 
@@ -260,8 +260,8 @@ class TourStatement(Statement):
     def only_by_bounds(self) -> bool:
         """Whether the lattice cannot solve it: sums with time windows, and loads.
 
-        With windows the cheapest path to a state may not be the earliest, loads exclude sets, and its costs do not
-        depend on the time of departure. Without a city beside the ends there are no states.
+        With windows the cheapest path to a state may not be the earliest. Loads exclude sets. Costs of the lattice do
+        not depend on the time of departure. Without a city beside the ends there are no states.
         """
         asked = self.question
         summed = asked.windows is not None and asked.objective not in ("finish", "prize")
@@ -450,8 +450,8 @@ def _refuse_combinations(tsp: Tsp, parameters: Parameters) -> None:
     if parameters.departures is not None and not by_hour:
         raise InputError("held-karp.departures: these are the times of tables of travel-times; set it to a .npy file")
     if by_hour and tsp.rounding is not None:
-        raise InputError("held-karp.travel-times: the costs of the instance have been rounded, and nobody knows what "
-                         "that means for times by departure; give costs with fewer decimals")
+        raise InputError("held-karp.travel-times: the costs of the instance have been rounded, and the error of "
+                         "times by departure is unknown then; give costs with fewer decimals")
     if objective == "finish" and parameters.arcs:
         raise InputError('held-karp.arcs: objective = "finish" does not take it, since the rest of a tour depends on '
                          "the time; remove arcs")
@@ -462,9 +462,10 @@ def _refuse_combinations(tsp: Tsp, parameters: Parameters) -> None:
              "load: a tour with loads is": parameters.load is not None}
     for what in (what for what, given in alone.items() if given and any(wider.values())):
         keys = " and ".join(key for key, given in wider.items() if given)
-        raise InputError(f"held-karp.{what} solved by bounds alone, for one tour; remove {keys}")
+        raise InputError(f'held-karp.{what} solved by method = "bounded" alone, for one tour; remove {keys}')
     if parameters.load is not None and (obstacle := parameters.why_not_bounded(windows)):
-        raise InputError(f"held-karp.load: loads are for bounds alone, but {obstacle}; remove load, or ask otherwise")
+        raise InputError(f'held-karp.load: only method = "bounded" takes loads, but {obstacle}; remove load, or what '
+                         "needs the lattice")
     others = {  # what the layout "compact" does not solve
         f'objective = "{objective}"': objective != "sum", "before": parameters.before,
         "position": parameters.position, "not-position": parameters.not_position, "count": parameters.count,

@@ -220,7 +220,7 @@ class Gpu(HostDevice):
 
 @pytest.mark.parametrize(("small", "words", "most"), [
     (devices.SMALL, ["the host's cores", "the host's cores"], 0),
-    (3500, ["the host's cores", "the GPU"], 1750),
+    (7000, ["the host's cores", "the GPU"], 1750),
     (-1, ["the GPU", "the GPU"], 6100),
 ])
 def test_a_gpu_has_the_large_tables_alone(
@@ -230,12 +230,12 @@ def test_a_gpu_has_the_large_tables_alone(
     monkeypatch.setattr(devices, "SMALL", small)
     tsp = random_matrix(22, seed=5, symmetric=True)
     with HostDevice(threads=1) as device:
-        expected, expected_tour = prove(tsp, TourQuestion("cycle"), device, levels=(4, 8))
+        expected, expected_tour = prove(tsp, TourQuestion("cycle"), device, levels=(5, 9))
 
     def rank(comm: Comm) -> tuple[Proof, list[str], int]:
         with Gpu(threads=1) if comm.rank == 0 else HostDevice(threads=1) as device, recording(device) as launches:
             problem, lines = order_problem(tsp, TourQuestion("cycle")), list[str]()
-            prover = Prover(of_orders(problem), device, comm, Budget(10**6, 10**6), levels=(4, 8), note=lines.append)
+            prover = Prover(of_orders(problem), device, comm, Budget(10**6, 10**6), levels=(5, 9), note=lines.append)
             proof = prover.run()
             assert proof.order is not None and problem.core.tour(proof.order).tolist() == expected_tour
             return proof, [line[: line.index(":")] for line in lines if " slots" in line], len(launches)
@@ -243,7 +243,7 @@ def test_a_gpu_has_the_large_tables_alone(
     for ranks in (1, 2):
         found = on_ranks(ranks, rank)
         assert all((proof.value, proof.states) == (expected.value, expected.states) for proof, _, _ in found)
-        assert found[0][1] == [f"{count} slots on {where}" for count, where in zip((4, 8), words, strict=True)]
+        assert found[0][1] == [f"{count} slots on {where}" for count, where in zip((5, 9), words, strict=True)]
         assert most * 9 // 10 <= found[0][2] <= most
 
 
@@ -390,7 +390,7 @@ def test_an_interruption_in_the_bounds_ends_them_soon(looks: int, levels: list[i
             saved.append(state)
 
     watch = Watch(SerialComm(), Kept(interrupted))
-    prover = Prover(of_orders(problem), device, SerialComm(), Budget(10**6, 10**6), watch=watch, levels=(4, 5),
+    prover = Prover(of_orders(problem), device, SerialComm(), Budget(10**6, 10**6), watch=watch, levels=(5, 6),
                     rounds=20)
     proof = prover.run()
     assert watch.ended.startswith("interrupted") and not watch.complete and looked == looks

@@ -35,8 +35,11 @@ of this size, and so four times as many, it took 1.6 times as long.
 """
 FEWEST_BITS, MOST_BITS = 10, 13
 """Binary logarithms of the number of buckets. The fewest are for 2^10 ranks."""
-ROOM, MOST_ROOM = 1.3, 4.0
-"""Room in a bucket, relative to the mean, at first, and the most where the layer before had few sets of many states."""
+ROOM, MOST_ROOM = 1.3, 1.4
+"""Room in a bucket, relative to the mean, at first, and the most where the layer before had few sets of many states.
+
+`CANDIDATE_BYTES` (search.py) count on no more.
+"""
 
 
 def key_words(cities: int) -> int:

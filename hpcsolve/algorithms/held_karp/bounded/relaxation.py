@@ -304,13 +304,6 @@ class Bounds(Protocol):
     def open_arcs(self) -> NDArray[np.bool_]:
         """Return which arcs there are at each place, shape (m + 1, m, m), or at all of them, shape (1, m, m)."""
 
-    def completion(self) -> Completion:
-        """Return the function of a state's value and of the rest of an order, which gives the order's value.
-
-        The rest is the state's city with those that follow it to the depot. The order's value is `NO_PATH` or more
-        where there is no such order.
-        """
-
     def first_values(self, limit: int) -> NDArray[np.unsignedinteger]:
         """Return the value of the state with each city alone, the largest number where it is on no order in the limit.
 
@@ -325,6 +318,17 @@ class Bounds(Protocol):
 
     def tables_of(self, place: int, bounds_place: int) -> dict[str, Argument]:
         """Return what the kernels of layers need of a place beside memories: costs, windows, and bounds of one."""
+
+
+class Completing(Bounds, Protocol):
+    """What the search back for an order needs beside it."""
+
+    def completion(self) -> Completion:
+        """Return the function of a state's value and of the rest of an order, which gives the order's value.
+
+        The rest is the state's city with those that follow it to the depot. The order's value is `NO_PATH` or more
+        where there is no such order.
+        """
 
 
 class BoundTables(ABC):

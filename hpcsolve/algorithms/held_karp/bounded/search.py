@@ -41,7 +41,7 @@ from hpcsolve.algorithms.held_karp.bounded.layers import (
     set_hash,
     visited,
 )
-from hpcsolve.algorithms.held_karp.bounded.relaxation import NO_PATH, Bounds, Relaxation
+from hpcsolve.algorithms.held_karp.bounded.relaxation import NO_PATH, Bounds, Completing, Relaxation
 from hpcsolve.algorithms.held_karp.problem import tie
 from hpcsolve.checkpoint.saved import Saved
 from hpcsolve.checkpoint.store import Part, part
@@ -265,7 +265,7 @@ class Tracer:
         The bounds with which the layers were made.
     """
 
-    def __init__(self, layers: list[Layer], relaxation: Bounds, comm: Comm) -> None:
+    def __init__(self, layers: list[Layer], relaxation: Completing, comm: Comm) -> None:
         self.layers, self.comm, self.cities = layers, comm, relaxation.problem.cities
         self.completion = relaxation.completion()
 
@@ -294,25 +294,7 @@ class Tracer:
 
     def _rows(self, layer: Layer, key: NDArray[np.uint64]) -> NDArray[np.int64]:
         """Return the rows of this rank's states in a layer from which the state with this key may come."""
-        return self.found(layer, keys_before(key[None], self.cities)[1])[0]
-
-    def found(self, layer: Layer, wanted: Keys) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the rows of this rank's states in a layer that have a wanted key, and the number of the key of each.
-
-        All wanted keys differ.
-        """
-        none = np.zeros(0, np.int64)
-        if not len(wanted) or not len(layer.values):
-            return none, none
-        bucket = (set_hash(wanted) >> np.uint64(64 - layer.bits)).astype(np.int64)
-        buckets = np.unique(bucket)
-        begin, sizes = layer.begin[buckets], layer.begin[buckets + 1] - layer.begin[buckets]
-        rows = np.repeat(begin - np.cumsum(sizes) + sizes, sizes) + np.arange(sizes.sum())
-        names, own = _names(wanted), _names(layer.keys[rows])
-        order = np.argsort(names)
-        number = order[np.minimum(np.searchsorted(names, own, sorter=order), len(wanted) - 1)]
-        hits = np.flatnonzero((wanted[number] == layer.keys[rows]).all(axis=1))
-        return rows[hits], number[hits]
+        return rows_with(layer, keys_before(key[None], self.cities)[1])[0]
 
 
 class BothWaysTracer(Tracer):
@@ -368,7 +350,7 @@ class BothWaysTracer(Tracer):
         needed = values[state] - self.arcs[place - 1][last_cities(wanted), last_cities(keys)[state]]
         _, first, number = np.unique(_names(wanted), return_index=True, return_inverse=True)
         layer = self.layers[place - 2]
-        rows, which = self.found(layer, wanted[first])
+        rows, which = rows_with(layer, wanted[first])
         known = np.full(len(first), -1)
         known[which] = layer.values[rows]
         hits = np.concatenate(self.comm.allgather(np.flatnonzero(known[number] == needed)))
@@ -380,6 +362,25 @@ class BothWaysTracer(Tracer):
 
 class TooManyOrders(Exception):
     """So many states are on orders of the least cost that their reverses are not compared."""
+
+
+def rows_with(layer: Layer, wanted: Keys) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the rows of this rank's states in a layer that have a wanted key, and the number of the key of each.
+
+    All wanted keys differ.
+    """
+    none = np.zeros(0, np.int64)
+    if not len(wanted) or not len(layer.values):
+        return none, none
+    bucket = (set_hash(wanted) >> np.uint64(64 - layer.bits)).astype(np.int64)
+    buckets = np.unique(bucket)
+    begin, sizes = layer.begin[buckets], layer.begin[buckets + 1] - layer.begin[buckets]
+    rows = np.repeat(begin - np.cumsum(sizes) + sizes, sizes) + np.arange(sizes.sum())
+    names, own = _names(wanted), _names(layer.keys[rows])
+    order = np.argsort(names)
+    number = order[np.minimum(np.searchsorted(names, own, sorter=order), len(wanted) - 1)]
+    hits = np.flatnonzero((wanted[number] == layer.keys[rows]).all(axis=1))
+    return rows[hits], number[hits]
 
 
 def keys_before(keys: Keys, cities: int) -> tuple[NDArray[np.int64], Keys]:

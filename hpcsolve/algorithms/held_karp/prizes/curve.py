@@ -30,7 +30,7 @@ class Selection:
     whole
         Whether the whole curve is asked for, or only its point of most prize.
     nothing
-        The end of the order without a city, or None if there is none. As all ends it is that of a tour less
+        The end of the order without a city, or None if there is none. Like all ends here it does not include
         `problem.offset`.
     """
 
@@ -72,7 +72,7 @@ class Curve:
 
     @property
     def pairs(self) -> list[Pair]:
-        """The pairs."""
+        """Prize and end of each point."""
         return list(zip(self.prizes.tolist(), self.ends.tolist()))
 
     def add(self, prizes: NDArray[np.int64], ends: NDArray[np.int64]) -> None:

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from hpcsolve.algorithms.base import Report
 from hpcsolve.algorithms.held_karp.bounded import layers
 from hpcsolve.algorithms.held_karp.bounded.layers import Expander, Keys, Layer, Scratch, key_words, last_cities
-from hpcsolve.algorithms.held_karp.bounded.relaxation import NO_PATH, Completion, Slots, with_memory
-from hpcsolve.algorithms.held_karp.bounded.search import Budget, Tracer, keys_before, smallest
+from hpcsolve.algorithms.held_karp.bounded.relaxation import NO_PATH, Slots, with_memory
+from hpcsolve.algorithms.held_karp.bounded.search import Budget, keys_before, rows_with, smallest
 from hpcsolve.algorithms.held_karp.bounded.windows import NEVER, shortest_times, timed_orders
 from hpcsolve.algorithms.held_karp.prizes.curve import Curve, Pair, Selection
 from hpcsolve.device.base import Argument, Buffer, Device
@@ -60,7 +60,7 @@ def targets(curve: Curve, limit: int) -> tuple[NDArray[np.int64], NDArray[np.int
 
 
 class ToDepot:
-    """The shortest path to the depot to the depot as the bound of each state, as layers have `Bounds`."""
+    """The shortest path to the depot as the only bound of a state, in the place of `Bounds`."""
 
     labels = False
     slope = 0
@@ -73,22 +73,12 @@ class ToDepot:
         self.time = np.where(own.time == NO_ARC, NO_PATH, np.minimum(own.time, NO_PATH))
         self.slots: Slots | None = with_memory(own, np.full((m, 1), m, np.uint8))
         bounds = np.repeat(np.clip(self.limit - self.latest, 0, NO_PATH), 2)
-        tables = {"cost": self.time[:m, :m], "earliest": own.earliest[:m], "bounds": bounds}
+        tables = {"cost": self.time[:m, :m], "earliest": np.minimum(own.earliest[:m], NO_PATH), "bounds": bounds}
         self.buffers = {name: device.upload(np.ascontiguousarray(table, np.uint32)) for name, table in tables.items()}
 
     def open_arcs(self) -> NDArray[np.bool_]:
         """Return which arcs there are."""
         return (self.time[:-1, :-1] < NO_PATH)[None]
-
-    def completion(self) -> Completion:
-        """Return when an order ends, as `Bounds` has it."""
-        schedule, depot = self.problem.schedule, self.problem.cities
-
-        def ended(value: int, path: Sequence[int]) -> int:
-            begins = schedule([*path, depot], value)
-            return NO_PATH if begins is None else begins[-1]
-
-        return ended
 
     def ended(self, values: NDArray[np.int64], last: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return when the orders end that have these last states, and by when these must have been reached for that."""
@@ -202,8 +192,8 @@ class Ends:
 
 
 @dataclass
-class Searched:
-    """What a search found.
+class PrizeSearch:
+    """What a search for the curve found.
 
     Attributes
     ----------
@@ -249,7 +239,7 @@ class ByStates:
     words: int | None = None
     narrow: Sequence[int] = NARROW
     states: int = 0
-    last: Searched = field(default_factory=Searched)
+    last: PrizeSearch = field(default_factory=PrizeSearch)
     curve: Curve = field(init=False)
     bounds: ToDepot = field(init=False)
     judge: Judge = field(init=False)
@@ -276,9 +266,7 @@ class ByStates:
                 self._search(width)
                 if self.last.whole:
                     break
-            tracer = Tracer(self.last.layers, self.bounds, self.comm)
-            return [(*pair, [] if pair in nothing else self._order(tracer, self.last.ends[pair]))
-                    for pair in self.curve.pairs]
+            return [(*pair, [] if pair in nothing else self._order(self.last.ends[pair])) for pair in self.curve.pairs]
         finally:
             self.scratch.close()
             self.judge.close()
@@ -287,7 +275,7 @@ class ByStates:
     def _search(self, width: int | None) -> None:
         """Search through all layers, in each of them at most `width` states, or all that may be of use."""
         m = self.bounds.problem.cities
-        found = self.last = Searched()  # frees the states of the search before
+        found = self.last = PrizeSearch()  # frees the states of the search before
         expander = Expander(self.bounds, self.bounds.limit, self.comm, self.scratch, self.words)
         try:
             for place in range(1, m + 1):
@@ -314,7 +302,7 @@ class ByStates:
         """Take in the orders that end with a state of a layer, and return the states that may reach a target."""
         collected = self.judge.collected(expander, layer)
         ends, needed = self.bounds.ended(layer.values.astype(np.int64), last_cities(layer.keys))
-        timely = np.flatnonzero(ends <= self.bounds.limit)
+        timely = np.flatnonzero(ends <= min(self.bounds.limit, self.bounds.problem.deadline))
         for pair, some in self.curve.add_all(collected[timely].astype(np.int64), ends[timely], self.comm).items():
             states = timely[some]
             self.last.ends.setdefault(pair, Ends(place, layer.keys[states], needed[states]))
@@ -326,7 +314,7 @@ class ByStates:
         begin = np.searchsorted(np.flatnonzero(keep), layer.begin)
         return Layer(layer.keys[keep], layer.values[keep], begin)
 
-    def _order(self, tracer: Tracer, ends: Ends) -> list[int]:
+    def _order(self, ends: Ends) -> list[int]:
         """Return the first order by the tie rule of those that stop at some states. Collective."""
         order = list[int]()
         city = min(self.comm.allgather(int(last_cities(ends.keys).min(initial=self.bounds.problem.cities))))
@@ -338,11 +326,10 @@ class ByStates:
             chosen = last == last.min()
             order.insert(0, int(last.min()))
             if place > 1:
-                keys, needed = self._before(tracer, keys[chosen], needed[chosen], place)
+                keys, needed = self._before(keys[chosen], needed[chosen], place)
         return order
 
-    def _before(self, tracer: Tracer, keys: Keys, needed: NDArray[np.int64], place: int
-                ) -> tuple[Keys, NDArray[np.int64]]:
+    def _before(self, keys: Keys, needed: NDArray[np.int64], place: int) -> tuple[Keys, NDArray[np.int64]]:
         """Return the states of one city less that lead to some in time, and by when they must be reached. Collective.
 
         Parameters
@@ -354,6 +341,6 @@ class ByStates:
         last = last_cities(wanted)
         by = np.minimum(needed[state] - self.bounds.time[last, last_cities(keys)[0]], self.bounds.problem.latest[last])
         layer = self.last.layers[place - 2]
-        rows, number = tracer.found(layer, wanted)
+        rows, number = rows_with(layer, wanted)
         hits = np.concatenate(self.comm.allgather(number[layer.values[rows] <= by[number]]))
         return wanted[hits], by[hits]
