@@ -2,7 +2,7 @@
 
 import sqlite3
 import sys
-from datetime import time
+from datetime import time, timedelta
 
 import numpy as np
 import pytest
@@ -62,6 +62,28 @@ def test_lines_are_rows_of_the_sheet(tmp_path):
     frame = pandas.DataFrame({"name": ["a", "b"], "lat": [48, 98], "lon": [16, 15]})
     path = write(frame, tmp_path / "p.xlsx", index=False)
     assert refusal(read, path).startswith(f"{path}:3: the latitude 98 is outside")
+
+
+@pytest.mark.parametrize("cell", ["=2+3", "=1/0", "#N/A"])
+def test_cells_whose_value_is_lost_are_refused(tmp_path, cell):
+    """As of a sheet that a program wrote and no spreadsheet has computed: they are not empty."""
+    openpyxl = pytest.importorskip("openpyxl", reason="openpyxl is not installed")
+    book = openpyxl.Workbook()
+    for row in (["city", "earliest", "latest"], [0, 1, cell]):
+        book.active.append(row)
+    book.save(tmp_path / "w.xlsx")
+    with pytest.raises(InputError, match="cell C2 is an error, or a formula whose value is not in the file"):
+        open_file(str(tmp_path / "w.xlsx"))
+
+
+def test_durations_and_nothing(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl", reason="openpyxl is not installed")
+    book = openpyxl.Workbook()
+    for row in (["city", "latest", "service"], [0, 1.5, timedelta(hours=25, minutes=15)], [1, None, None]):
+        book.active.append(row)
+    book.save(tmp_path / "w.xlsx")
+    content = open_file(str(tmp_path / "w.xlsx")).content.decode()
+    assert content.splitlines() == ["city,latest,service", "0,1.5,25:15:00", "1,,"]
 
 
 def test_several_sheets_are_refused(tmp_path):

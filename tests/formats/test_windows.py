@@ -1,5 +1,6 @@
 """Time windows beside an instance: tables, DataFrames, mappings and lists, with numbers and times of day."""
 
+from dataclasses import replace
 from datetime import datetime, time, timedelta
 from fractions import Fraction
 
@@ -101,6 +102,27 @@ def test_data_frames():
 def test_what_programs_may_not_give(given_windows, message):
     with pytest.raises(InputError, match=message):
         windows_given(given_windows, TSP)
+
+
+def test_a_number_that_is_another_citys_name_is_refused():
+    tsp = replace(from_matrix(np.full((3, 3), 5.0)), city_names=("2", "0", "1"))
+    for given_windows in ({2: (500, 1000)}, [(0, 1000), (0, 1000), (500, 1000)]):
+        with pytest.raises(InputError, match="as its name"):
+            windows_given(given_windows, tsp)
+    named = replace(tsp, city_names=("101", "102", "103"))
+    assert times_of(windows_given({"102": (500, 1000)}, named))[0] == [0, 500, 0]
+
+
+@pytest.mark.parametrize("city", ["--3", "\u00b2", "5" * 5000])
+def test_what_is_nearly_a_number_is_no_city(city):
+    with pytest.raises(InputError, match="has no city"):
+        table(f"city,earliest,latest\n{city},1,2\n")
+
+
+def test_missing_values_of_pandas():
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed (extra `test`)")
+    frame = pandas.DataFrame({"city": [0, 1], "earliest": [1, None], "latest": [5, None]}, dtype="Int64")
+    assert times_of(windows_given(frame, TSP))[0][:2] == [10, 0]
 
 
 def test_windows_in_memory_are_part_of_the_instance(tmp_path):

@@ -8,11 +8,13 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from itertools import permutations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
+import hpcsolve
 from hpcsolve.algorithms.base import silent
 from hpcsolve.algorithms.held_karp.bounded.search import Budget
 from hpcsolve.algorithms.held_karp.prizes.curve import selection
@@ -186,3 +188,15 @@ def test_too_many_states_are_an_error(device: Device) -> None:
 def test_long_curves_and_budgets_equal_all_tours(words: int | None, device: Device) -> None:
     for seed in range(COUNT):
         equal_to_all_tours(3 + seed % 5, seed, device, words)
+
+
+@pytest.mark.parametrize("method", ["lattice", "bounded"])
+@pytest.mark.parametrize(("cost", "windows", "keys", "tour"), [
+    (np.full((4, 4), 10), {3: (2**32, 2**32 + 100)}, {"prizes": [0, 1, 1, 5], "budget": 100}, [0, 2, 1]),
+    (np.zeros((2, 2), int), {0: (0, 5, 10)}, {"prizes": [0, 1]}, [0])])
+def test_what_is_too_late_is_left_out(
+    cost: NDArray[np.int64], windows: dict[int, tuple[int, ...]], keys: dict[str, Any], tour: list[int], method: str,
+) -> None:
+    """An opening time of more than 32 bits, and a tour that would return after the first window's end."""
+    result = hpcsolve.solve(cost, device="cpu", threads=1, objective="prize", windows=windows, method=method, **keys)
+    assert result.tour.tolist() == tour
