@@ -32,7 +32,7 @@ run: compiler $(INSTALLED)  ## prove the shortest round trip through the EU capi
 	@$(BIN)/mpiexec -n 2 $(BIN)/hpcsolve run jobs/eu-capitals.toml --device cpu
 
 # Three tests at a time, also on two cores: many wait for the disk and for the processes that they start.
-test: compiler $(INSTALLED) test-cache  ## the tests, in five minutes on two cores
+test: compiler $(INSTALLED) test-cache  ## the tests, in a quarter of an hour on two cores
 	@$(BIN)/python -m pytest -q -n 3 --dist loadfile -m "not slow"
 
 # A real Slurm is started where root has one; a stand-in for NVIDIA's driver and both MPIs are used where they can be had.
