@@ -106,7 +106,8 @@ def ends_in_rush_hours(device: Device) -> None:
     time, none = np.where(missing, NO_ARC, tables.min(axis=0)), np.zeros(m + 1, np.int64)
     time[m, :m] = np.where(np.arange(m) == order[0], 3, 9)
     hours = Hours(np.array([2, 9, 30]), np.where(missing, 0, tables), none)
-    free = TimedOrders(time, time, none, np.full(m + 1, 99), np.zeros((m, m), bool), np.ones((m + 1, m), bool), hours)
+    anywhere, before = np.ones((m + 1, m), bool), np.zeros((m, m), bool)
+    free = TimedOrders(time, time, none, np.full(m + 1, 99), before, anywhere, hours=hours)
     now = 0
     for tail, head in zip([m, *order], [*order, m]):
         now = int(hours.arrivals(np.array(tail), np.array(head), np.array(now)))
