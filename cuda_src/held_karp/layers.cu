@@ -258,8 +258,8 @@ DEVICE void unite(const state_buckets<uint64_t> &buckets, size_t begin, uint32_t
     there = was;
   }
 }
-// Where legs cost what they take, the sooner one may lose what it is ahead: if it leaves earlier, it does not arrive later,
-// and takes no more than the difference longer.
+// Where legs cost what they take, the sooner one may lose what it is ahead: if it leaves earlier, it does not arrive
+// later, and takes no more than the difference longer.
 DEVICE bool dominates(uint64_t a, uint64_t b, uint32_t slope) {
   return a >> 32 <= b >> 32 && (uint32_t)a + slope * ((b >> 32) - (a >> 32)) <= (uint32_t)b;
 }

@@ -14,8 +14,8 @@
 // Short arcs. Where an arc takes less than a step, a row may need another one of its own step. The rows of cities that
 // short arcs join stand first in their run, which has one step, and are computed in `passes` more passes, from what the
 // pass before has made of them. In the passes of odd numbers they go to `spare`, where a city has one row. Pass number
-// p has the paths with at most p short arcs one after the other. In an order fewer of them follow one another than there
-// are cities that they join.
+// p has the paths with at most p short arcs one after the other. In an order fewer of them follow one another than
+// there are cities that they join.
 //
 // The same kernels compute bounds of beginnings, with time turned round: past(i, s, e) is the least cost from the depot
 // to city i with service no later than step s, and e has the cities that i remembers and the completion visits. Steps
@@ -148,7 +148,8 @@ KERNEL timed_through(uint32_t limit, uint32_t turn, memory_slots memory, timed_a
   __syncthreads();
   if (least > limit) return;
   if (threadIdx.x == 0) atomicMin(first + i, step), atomicMin(last + i, turn - step);
-  for_each_arc(arcs, cities, i, begins_at(cities, i, step), warp(), warps(), [&](int j, uint32_t n, uint32_t c, uint32_t there) {
+  const uint32_t time = begins_at(cities, i, step);
+  for_each_arc(arcs, cities, i, time, warp(), warps(), [&](int j, uint32_t n, uint32_t c, uint32_t there) {
     const uint32_t *row = table + row_at(memory, cities, j, there);
     const uint32_t k = memory.keep[i * m + j], p = memory.put[i * m + j];
     lanes<uint32_t> together = splat<uint32_t>(no_path);
@@ -163,8 +164,8 @@ EXPORT_KERNEL(timed_through)
 
 // Follows a relaxed tour of least cost, at each city to the first arc that leads on: found[0] is the tour's cost,
 // found[1] the number of cities on it, at most `room`, and from found[2] on are these. The depot is left at time 0 by
-// the arcs of `leave`, whose costs are whole. Where short arcs have been cut off after the last pass, the tour may end early. One block, whose
-// first warp does all.
+// the arcs of `leave`, whose costs have the prices of times in them. Where short arcs have been cut off after the last
+// pass, the tour may end early. One block, whose first warp does all.
 KERNEL timed_walk(int room, memory_slots memory, timed_arcs arcs, timed_cities cities, timed_arcs leave,
                   const uint32_t *table, int32_t *found) {
   if (warp()) return;

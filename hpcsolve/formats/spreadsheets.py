@@ -24,7 +24,7 @@ _DAMAGED = (ValueError, KeyError, TypeError, AttributeError, IndexError, OSError
             NotImplementedError, zipfile.BadZipFile, zlib.error)
 """What these libraries raise for damaged files."""
 LARGEST_SHEET = 2**28
-"""Bytes to which the parts of a sheet may expand; its cells take some ten times as much."""
+"""Bytes to which the parts of a sheet may expand. Its cells take some ten times as much memory."""
 _SQLITE, _PARQUET, _OLD_EXCEL = b"SQLite format 3\0", b"PAR1", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 

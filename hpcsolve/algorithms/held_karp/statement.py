@@ -122,12 +122,12 @@ class Parameters(Table, frozen=True):
     arcs
         Whether to compute for each arc the value of the best tour through it. Not with "finish".
     method
-        "lattice": the table of all states, whose memory doubles with each city, for everything but sums with time
-        windows and `travel-times`; "bounded": states that a lower bound proves useless are dropped, for sums of costs
-        by place and with time windows alone; "auto": the lattice for up to 28 cities (20 with other objectives and
-        constraints), on GPUs for plain sums of as many cities as fit in their memory, and where "bounded" is not
-        possible, else "bounded". If one of them does not fit in the memory, the other one takes over. The answer is the
-        same.
+        "lattice": the table of all states, whose memory doubles with each city, for everything but `load`,
+        `travel-times`, and sums and latency with time windows; "bounded": states that a lower bound proves useless are
+        dropped, for sums of costs by place, with time windows, and for "finish" and "prize"; "auto": the lattice for up
+        to 28 cities (20 with other objectives and constraints), on GPUs for plain sums of as many cities as fit in
+        their memory, and where "bounded" is not possible, else "bounded". If one of them does not fit in the memory,
+        the other one takes over. The answer is the same.
     costs_sha256
         SHA-256 of the file of `costs`. hpcsolve writes it into the result's job, so that a file that has changed is
         refused when the job is run again.
@@ -174,7 +174,7 @@ class Parameters(Table, frozen=True):
     travel_times_sha256: str | None = None
 
     def stops(self) -> tuple[str, ...]:
-        """Return the keys of `[stop]` that a job may have: none with method "lattice"."""
+        """Return the keys of `[stop]` that a job may have: none with method "lattice" or objective "prize"."""
         return () if self.method == "lattice" or self.objective == "prize" else self.STOPS
 
     def can_resume(self) -> bool:
@@ -306,12 +306,13 @@ class TourStatement(Statement):
                 f'stop: only held-karp.method = "bounded" can be stopped early, but {obstacle}; remove [stop]')
         if self.only_by_bounds:
             return True
-        if self.question.objective == "prize" and own.method == "auto":
+        if self.question.objective == "prize":
             # A whole curve without windows leaves nearly all states, and the table is the quickest way to them.
             few = self.question.budget is not None or self.question.windows is not None
-            return bool(tsp.n > (ORDERED_CITIES if few else MOST_CITIES_OF_A_CURVE))
+            many = tsp.n > (ORDERED_CITIES if few else MOST_CITIES_OF_A_CURVE)
+            return own.method == "bounded" or (own.method == "auto" and many)
         if own.method == "lattice" or obstacle or tsp.n < FEWEST_BOUNDED:
-            return self.question.objective == "prize" and own.method == "bounded"
+            return False
         return own.method == "bounded" or stops or tsp.n > own.most_in_lattice(bool(tsp.precedences), kind)
 
     def may_be_bounded(self) -> bool:
@@ -378,7 +379,8 @@ def _asked(tsp: Tsp, parameters: Parameters, files: Mapping[str, InputFile]) -> 
         travel = read_travel_times(files["travel-times"], tsp, parameters.departures, parameters.time_unit)
         windows = windows or all_day(tsp.n)
     if windows is not None:
-        _require_small_times(windows, tsp.cost if travel is None else travel.tables)
+        key, takes = ("windows", tsp.cost) if travel is None else ("travel-times", travel.tables)
+        _require_small_times(windows, key, takes)
     if tsp.precedences and parameters.path == "cycle" and parameters.start is None:
         raise InputError('held-karp.path: the instance says which cities come before others, so a cycle needs a first '
                          'city; set start, or path = "open"')
@@ -476,11 +478,11 @@ def _refuse_combinations(tsp: Tsp, parameters: Parameters) -> None:
         raise InputError(f'held-karp.layout: "compact" does not go with {other}; remove layout')
 
 
-def _require_small_times(windows: Windows, takes: NDArray[np.int64]) -> None:
-    """Check that costs, or travel times by departure, can be times, whose sums with the windows fit 62 bits."""
+def _require_small_times(windows: Windows, key: str, takes: NDArray[np.int64]) -> None:
+    """Check that costs, or the travel times of a key, can be times, whose sums with the windows fit 62 bits."""
     allowed = takes != NO_ARC
     if (takes[allowed] < 0).any():
-        raise InputError("held-karp.windows: a cost is negative; travelling times must be at least 0")
+        raise InputError(f"held-karp.{key}: a cost is negative; travelling times must be at least 0")
     total = sum(map(int, windows.service)) + max(map(int, windows.earliest))
     if total + int(takes[allowed].max(initial=0)) * len(windows.service) > LARGEST_SUM:
-        raise InputError("held-karp.windows: the times are so large that their sum may overflow 62 bits")
+        raise InputError(f"held-karp.{key}: the times are so large that their sum may overflow 62 bits")

@@ -101,7 +101,7 @@ class DeadlineBounds(BoundTables):
         return self.buffers["first"]
 
     def completion(self) -> Completion:
-        """Return when an order ends, as `Bounds` has it."""
+        """Return the function of when an order ends, as `Completing` has it."""
         schedule, depot = self.timed.schedule, self.cities
 
         def ended(value: int, path: Sequence[int]) -> int:

@@ -279,6 +279,7 @@ class Orders(Protocol):
 
 
 Completion: TypeAlias = Callable[[int, Sequence[int]], int]
+"""Function of a state's value and the rest of an order, which returns the order's value (`Completing`)."""
 
 
 class Bounds(Protocol):
@@ -414,10 +415,6 @@ class BoundTables(ABC):
     def open_arcs(self) -> NDArray[np.bool_]:
         """Return which arcs there are, as `Bounds` has them."""
         return self.buffers["cost"].download().reshape(-1, self.cities, self.cities) < NO_PATH
-
-    @abstractmethod
-    def completion(self) -> Completion:
-        """Return the value of an order from that of a state, as `Bounds` has it."""
 
     def first_values(self, limit: int) -> NDArray[np.uint32]:
         """Return the value of the state with each city alone, the largest number where its bound exceeds the limit."""
@@ -558,7 +555,7 @@ class Relaxation(BoundTables):
         return list(self.buffers["cost"].download().astype(np.int64).reshape(m + 1, m, m))
 
     def completion(self) -> Completion:
-        """Return the reduced cost of an order, as `Bounds` has it."""
+        """Return the function of an order's reduced cost, as `Completing` has it."""
         arcs, last, m = self.arc_values(), self.last_costs().tolist(), self.cities
 
         def cost(value: int, path: Sequence[int]) -> int:

@@ -370,9 +370,8 @@ class TimedRelaxation:
         return arcs if stands.all() else arcs & np.roll(stands, -1, axis=0)[:, None]
 
     def completion(self) -> Completion:
-        """Return the reduced cost of an order, as `Bounds` has it."""
+        """Return the function of an order's reduced cost, as `Completing` has it."""
         schedule, depot, reduced = self.problem.schedule, self.problem.cities, self.reduced.tolist()
-
         rates = [0] * (depot + 1) if self.rates is None else self.rates.tolist()
 
         def cost(label: int, path: Sequence[int]) -> int:

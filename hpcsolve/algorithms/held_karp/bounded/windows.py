@@ -146,8 +146,7 @@ class TimedOrders:
 
 
 def timed_orders(problem: OrderProblem) -> TimedOrders:
-    """Return a problem with windows as one of timed orders. With "finish" the times of legs are their costs too.
-    """
+    """Return a problem with windows as one of timed orders. With "finish" the times of legs are their costs too."""
     assert problem.earliest is not None and problem.latest is not None
     m = problem.m
     before = np.array([[problem.before[i] >> j & 1 for j in range(m)] for i in range(m)], bool).reshape(m, m)
