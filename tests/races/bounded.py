@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import permutations
 from unittest import mock
 
 import numpy as np
@@ -64,7 +66,10 @@ def extended_states(device: Device) -> None:
 
 
 def labels_in_time(device: Device) -> None:
-    """Prove a small sum with time windows, whose order is known, with keys of each width, and some short arcs."""
+    """Prove a small sum with time windows, whose order is known, with keys of each width, and some short arcs.
+
+    Then a sum in which each unit of time has a price, whose best order is that of brute force.
+    """
     m, order = 6, [3, 0, 4, 1, 5, 2]
     time = np.full((m + 1, m + 1), 2)
     time[5, 2] = time[2, 5] = 0
@@ -73,10 +78,13 @@ def labels_in_time(device: Device) -> None:
     np.fill_diagonal(time, NO_ARC)
     latest = np.append(np.full(m, 14), 20)
     free = TimedOrders(time, cost, np.zeros(m + 1, np.int64), latest, np.zeros((m, m), bool), np.ones((m + 1, m), bool))
-    prover = Prover(free, device, SerialComm(), Budget(1000, 1000), levels=(5,), rounds=2)
-    prover.devices = devices.Devices(device, device)
-    proof = prover.run()
-    assert proof.optimal and proof.order == order and proof.value == m + 1
+    priced = replace(free, rates=np.array([1, 2, 1, 0, 3, 1, 2]))
+    best = min((value, some[::-1]) for some in permutations(range(m)) if (value := priced.value(some)) is not None)
+    for problem, value, expected in ((free, m + 1, order), (priced, best[0], list(best[1][::-1]))):
+        prover = Prover(problem, device, SerialComm(), Budget(1000, 1000), levels=(5,), rounds=2)
+        prover.devices = devices.Devices(device, device)
+        proof = prover.run()
+        assert proof.optimal and proof.order == expected and proof.value == value
     found = set()
     for small in (devices.SMALL, -1):  # a launch for all runs, and one for each pass over a run
         with mock.patch.object(devices, "SMALL", small):
