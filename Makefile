@@ -21,7 +21,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK ?= 1
 .DEFAULT_GOAL = help
 .PHONY: help run test test-cache test-all test-planted test-equal test-faults fuzz test-gpu test-slurm test-oldest lint
 .PHONY: check-cuda gpu-budget check-races check-aarch64
-.PHONY: check-ptx gpu-clock bench docs clean
+.PHONY: check-ptx gpu-clock bench docs wheel clean
 .PHONY: compiler pycuda pycuda-built openmpi
 .PHONY: study-held-karp study-near-far study-ants study-kmb
 
@@ -137,6 +137,9 @@ docs: compiler $(DEVELOPER)  ## write anew what docs/ has from the code: keys, d
 	$(BIN)/python docs/picture.py build/picture/eu-capitals.h5 build/picture/district-heating.h5 docs/picture.svg
 	$(BIN)/python docs/ten_minutes.py docs/ten-minutes
 	$(BIN)/python docs/architecture.py docs/architecture.svg
+
+wheel: compiler $(INSTALLED)  ## build/dist/hpcsolve-*.whl, with kernels compiled beforehand: it needs no compiler
+	@$(BIN)/python -m release.wheel build/dist
 
 clean:  ## remove what make and Python made; results stay
 	@rm -rf .venv build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,12 +1,17 @@
 """Machine code of the files of cuda_src, for the CPU and for a GPU: found in the cache, or compiled now.
 
+A wheel for a kind of machine (`make wheel`) has kernels that were compiled beforehand, in the package, for two kinds of
+CPUs (`shipped_folder`). They are targets, as below, and need neither a compiler nor its libraries. They are valid for
+the very sources and options that they were compiled with: their folder's name says it.
+
 The cache is the user's own folder (HPCSOLVE_CACHE, else XDG_CACHE_HOME/hpcsolve, else ~/.cache/hpcsolve), closed to
 others. It has two kinds of content.
 
 - Targets. `hpcsolve build` compiles all kernels for a kind of CPU or GPU (`znver4`, `sm_90`), on this or another host,
   into a folder with a description. Its name consists of the target and a hash of sources and options. It does not
   depend on the host that compiled, so compute nodes need no compiler. A folder for a CPU is used where the CPU has
-  every feature that the compiler took for granted. Targets are preferred to entries.
+  every feature that the compiler took for granted. Targets are preferred to entries, and of several targets, shipped
+  ones too, the one with the most features is taken.
 - Entries. What a run lacks is compiled at run time, with g++ for the CPU and nvcc for a GPU. An entry's name is a hash
   of everything that the machine code depends on: source, headers, command, compiler version, CPU features. An entry is
   made with its SHA-256 in a folder of its own and renamed, under a lock, so that one of many ranks on a node builds it
@@ -45,6 +50,9 @@ HOST_FLAGS = "-x c++ -std=c++17 -O3 -march=native -fopenmp -ffp-contract=off -fP
 """`-ffp-contract=off` gives the same floating-point results as on any other device."""
 LITTLE_TO_GAIN = ("host/first_tour", "host/near_cities", "host/near_clusters")
 """Files that are as fast with -O2, which takes two thirds of the time to compile them."""
+SHIPPED_FLAGS = "-static-libstdc++ -Wl,--gc-sections -Wl,--exclude-libs,ALL -Wl,-rpath,$ORIGIN/.. -s"
+"""Further options for kernels in a wheel. They have their part of libstdc++ in them, and find libgomp in the folder
+above. There is one libgomp for all, since all libraries of a process must share its threads."""
 NEEDED_FLAGS = ("-x c++", "-fPIC", "-shared")
 """Without these, a compiler makes no library of a kernel file."""
 CUDA_FLAGS = "-cubin -std=c++17 -O3 --fmad=false"
@@ -54,6 +62,8 @@ NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)
 """Errors of `flock` on file systems that have no locks."""
 SECONDS_BETWEEN_TRIES = 0.02
 """Time between two looks at a lock that another process has."""
+TARGET = "target"
+"""The names of folders of targets begin with it."""
 DESCRIPTION = "target.json"
 CPU_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
 GPU_NAME = re.compile(r"sm_\d{2,3}[af]?")
@@ -99,10 +109,10 @@ class Code:
         return entry
 
     def _prebuilt(self) -> Path | None:
-        """Return the path of this code if `hpcsolve build` has made it."""
+        """Return the path of this code if `hpcsolve build` has made it, or a wheel has it."""
         ready = ready_target(self.architecture)
         path = ready.path(self.file) if ready else None
-        return path if path is not None and _intact(path) else None
+        return path if ready and path and _intact(path, ready.is_shipped) else None
 
     def _entry(self) -> Path:
         """Return the path of the code in the cache."""
@@ -172,6 +182,11 @@ def source_folder() -> Path:
     raise EnvironmentFault(f"no kernel sources (cuda_src) in {package} or beside it: install hpcsolve again")
 
 
+def shipped_folder() -> Path:
+    """Return the folder of the package with kernels that were compiled beforehand. Only wheels have it."""
+    return Path(__file__).resolve().parent.parent / "shipped"
+
+
 def source_hash(file: str) -> str:
     """Return the SHA-256 of a file of cuda_src and of every header."""
     folder = source_folder()
@@ -194,7 +209,8 @@ def target_key() -> str:
     """Return a hash of all kernel sources and options."""
     folder = source_folder()
     sources = _with_names(folder, sorted([*folder.rglob("*.cu"), *folder.rglob("*.cpp")])) + headers(folder)
-    return hashlib.sha256(f"{HOST_FLAGS}\0{LITTLE_TO_GAIN}\0{CUDA_FLAGS}".encode() + sources).hexdigest()[:16]
+    options = f"{HOST_FLAGS}\0{LITTLE_TO_GAIN}\0{SHIPPED_FLAGS}\0{CUDA_FLAGS}"
+    return hashlib.sha256(options.encode() + sources).hexdigest()[:16]
 
 
 def cache_folder() -> Path:
@@ -228,29 +244,52 @@ def cache_folder() -> Path:
 
 
 def ready_target(architecture: str) -> Ready | None:
-    """Return what `hpcsolve build` has made for a GPU architecture, or for this CPU if that is empty.
+    """Return what `hpcsolve build` or a wheel has for a GPU architecture, or for this CPU if that is empty.
 
-    Of several that this CPU can run, the kernels with the most features are returned. None if it has made nothing, or
-    if HPCSOLVE_CXXFLAGS is set: those kernels were not compiled with these options.
+    Of several that this CPU can run, the kernels with the most features are returned. None if there are none, or if
+    HPCSOLVE_CXXFLAGS is set: those kernels were not compiled with these options. If HPCSOLVE_CXX is set, those of a
+    wheel are left aside: another compiler made them.
     """
     if not architecture and "HPCSOLVE_CXXFLAGS" in os.environ:
         return None
-    begin, end = target_folder("").name.split("--")
-    cache, found = cache_folder(), []
+    found = list(_targets(cache_folder(), architecture))
+    if not architecture and "HPCSOLVE_CXX" not in os.environ:
+        found += _targets(shipped_folder(), architecture)
+    fits = [ready for ready in found if architecture or ready.target.runs_here()]
+    return max(fits, key=lambda ready: len(ready.target.features), default=None)
+
+
+def _targets(folder: Path, architecture: str) -> Iterator[Ready]:
+    """Yield the targets in a folder that were made of these sources: for a GPU architecture, or all if it is empty."""
+    begin, end = f"{TARGET}-{architecture}", f"-{target_key()}"
     # Path.glob takes far longer in a cache of many kernels.
-    for name in [target_folder(architecture).name] if architecture else sorted(os.listdir(cache)):
-        if name.startswith(f"{begin}-") and name.endswith(f"-{end}"):
-            target = _read_description(cache / name)
-            if target is not None and (target.name == architecture if architecture else target.runs_here()):
-                found.append(Ready(target, cache / name))
-    return max(found, key=lambda ready: len(ready.target.features), default=None)
+    for name in sorted(os.listdir(folder)) if folder.is_dir() else ():
+        if name.startswith(begin) and name.endswith(end):
+            target = _read_description(folder / name)
+            if target is not None and architecture in ("", target.name):
+                yield Ready(target, folder / name)
+
+
+def why_none_shipped() -> str:
+    """Return why the kernels of the wheel are not taken for this CPU, or "" if they are, or there are none."""
+    if not shipped_folder().is_dir():
+        return ""
+    setting = next((name for name in ("HPCSOLVE_CXXFLAGS", "HPCSOLVE_CXX") if name in os.environ), None)
+    if setting:
+        return f"{setting} is set"
+    found = [ready.target for ready in _targets(shipped_folder(), "")]
+    if not found:
+        return "they were compiled from other sources"
+    if not any(target.runs_here() for target in found):
+        return f"they are for {' and '.join(target.name for target in found)}, and this CPU is older"
+    return ""
 
 
 def compiler_line(architecture: str = "") -> str:
     """Return in one line the compiler of the kernels for a GPU or this CPU. Raises as `compiler.compiler_identity`."""
     ready = ready_target(architecture)
     if ready:
-        return f"{ready.target.compiler}, for {ready.target.name}"
+        return f"{ready.target.compiler}, for {ready.target.name}{', in the wheel' if ready.is_shipped else ''}"
     return compiler.version_line(compiler.cuda_compiler() if architecture else compiler.host_compiler())
 
 
@@ -300,6 +339,11 @@ class Ready:
     target: Target
     folder: Path
 
+    @property
+    def is_shipped(self) -> bool:
+        """Whether it came with the package."""
+        return self.folder.parent == shipped_folder()
+
     def path(self, file: str) -> Path:
         """Return the path of the code of a file of cuda_src."""
         return self.folder / kernel_name(file, self.target.name)
@@ -311,9 +355,9 @@ def kernel_name(file: str, target: str) -> str:
 
 
 def _read_description(folder: Path) -> Target | None:
-    """Return the description in a folder that belongs to this user, or None if there is none."""
+    """Return the description in a folder of this user or of the package, or None if there is none."""
     try:
-        if folder.stat().st_uid != os.geteuid():
+        if folder.parent != shipped_folder() and folder.stat().st_uid != os.geteuid():
             return None
         return msgspec.json.decode((folder / DESCRIPTION).read_bytes(), type=Target)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):  # the last: nested too deep
@@ -327,10 +371,11 @@ def about_flags() -> str:
     return f'; HPCSOLVE_CXXFLAGS stands in place of hpcsolve\'s options: unset it, or change "{HOST_FLAGS}"'
 
 
-def _intact(entry: Path) -> bool:
+def _intact(entry: Path, is_shipped: bool = False) -> bool:
+    """Return whether a file has its SHA-256, and is this user's own unless it came with the package."""
     try:
         owner, digest = entry.stat().st_uid, _checksum_file(entry).read_text()
-        return owner == os.geteuid() and digest == hashlib.sha256(entry.read_bytes()).hexdigest()
+        return (is_shipped or owner == os.geteuid()) and digest == hashlib.sha256(entry.read_bytes()).hexdigest()
     except OSError:
         return False
 
@@ -401,8 +446,10 @@ def check_target(name: str, is_gpu: bool) -> None:
         raise InputError(f"CPU {name!r}: name it as g++ does, such as znver4 (`g++ --target-help` lists all)")
 
 
-def build_target(name: str, is_gpu: bool, files: Iterable[str], report: Callable[[str], None]) -> Path:
-    """Compile kernel files for a target into the cache, and return their folder. An older folder is replaced.
+def build_target(
+    name: str, is_gpu: bool, files: Iterable[str], report: Callable[[str], None], shipped: Path | None = None
+) -> Path:
+    """Compile kernel files for a target, and return their folder in the cache. An older folder is replaced.
 
     Parameters
     ----------
@@ -412,6 +459,8 @@ def build_target(name: str, is_gpu: bool, files: Iterable[str], report: Callable
         Kernel files, such as `held_karp/layers`.
     report
         Called with the name of each file when it is compiled.
+    shipped
+        The folder in a wheel that is to have the target's folder, in place of the cache.
 
     Raises
     ------
@@ -421,7 +470,7 @@ def build_target(name: str, is_gpu: bool, files: Iterable[str], report: Callable
         There is no compiler, or it failed, or the cache cannot be written.
     """
     check_target(name, is_gpu)
-    folder = target_folder(name)
+    folder = target_folder(name, shipped)
     features: tuple[str, ...] = ()
     program = compiler.cuda_compiler() if is_gpu else compiler.host_compiler()
     if not is_gpu:
@@ -432,6 +481,7 @@ def build_target(name: str, is_gpu: bool, files: Iterable[str], report: Callable
 
     def compile_one(file: str) -> None:
         own = host_flags(file).replace("-march=native", f"-march={name}")
+        own += f" {SHIPPED_FLAGS}" if shipped else ""
         flags = f"{CUDA_FLAGS} -arch={name}" if is_gpu else own
         compile_file(file, [program, *flags.split()], part / kernel_name(file, name))
         report(file)
@@ -454,6 +504,12 @@ def features_in(options: str) -> tuple[str, ...]:
     return tuple(sorted(_plain(name) for name in enabled if CPU_FEATURE.fullmatch(name)))
 
 
-def target_folder(name: str) -> Path:
-    """Return the folder of the kernels for a target, which need not exist. Raises as `cache_folder`."""
-    return cache_folder() / f"target-{name}-{target_key()}"
+def target_folder(name: str, shipped: Path | None = None) -> Path:
+    """Return the folder of the kernels for a target, which need not exist. Raises as `cache_folder`.
+
+    Parameters
+    ----------
+    shipped
+        The folder in a wheel that has it, in place of the cache.
+    """
+    return (shipped or cache_folder()) / f"{TARGET}-{name}-{target_key()}"

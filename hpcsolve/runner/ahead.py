@@ -103,7 +103,9 @@ def build_files(files: Sequence[str], device: str, cores: Mapping[str, bool], sa
 
     at_once = max(1, min(MOST_COMPILERS, len(os.sched_getaffinity(0)), len(missing)))
     if missing:
-        say(f"build:  {_compiling(missing, at_once)}")
+        aside = "" if all(code.architecture for code in missing) else build.why_none_shipped()
+        reason = f"; the wheel's own kernels are not taken: {aside}" if aside else ""
+        say(f"build:  {_compiling(missing, at_once)}{reason}")
     with heartbeat(say, lambda seconds: f"build:  {len(done)} of {len(missing)} compiled after {duration(seconds)}"):
         compile_all(build_one, missing, at_once)
     for code in codes:

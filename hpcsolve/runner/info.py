@@ -11,7 +11,7 @@ from pathlib import Path
 
 import hpcsolve
 from hpcsolve.device import array_cache
-from hpcsolve.device.build import cache_folder, ready_target
+from hpcsolve.device.build import cache_folder, ready_target, why_none_shipped
 from hpcsolve.device.compiler import cuda_compiler, host_compiler, version_line
 from hpcsolve.device.select import driver_version, list_gpus
 from hpcsolve.errors import HpcsolveError
@@ -30,15 +30,17 @@ def general_lines(mpi_library: str) -> Iterator[str]:
 
 
 def compilers() -> list[str]:
-    """Return lines with both compilers, the cache folder, and what `hpcsolve build` made for this CPU.
+    """Return lines with both compilers, the cache folder, and the kernels that are ready for this CPU.
 
     This starts the compilers, so it must be called before MPI starts.
     """
     lines = [f"{Path(name).name:10} {_compiler(name)}" for name in (host_compiler(), cuda_compiler())]
     try:
         lines.append(f"cache      {cache_folder()}: {_kept()}")
-        ready = ready_target("")
-        lines += [f"{BUILT}{ready.target.name} by hpcsolve build, with {ready.target.compiler}"] if ready else []
+        ready, aside = ready_target(""), why_none_shipped()
+        lines += [f"kernels    those of the wheel are not taken: {aside}"] if aside else []
+        maker = "in the wheel" if ready and ready.is_shipped else "by hpcsolve build"
+        lines += [f"{BUILT}{ready.target.name} {maker}, with {ready.target.compiler}"] if ready else []
     except HpcsolveError as error:
         lines.append(f"cache      problem: {error}")
     return lines

@@ -9,6 +9,8 @@ import pytest
 from hpcsolve.device import build, compiler
 from hpcsolve.device.build import build_target, target_folder
 from hpcsolve.errors import EnvironmentFault, InputError
+from hpcsolve.runner import info
+from hpcsolve.runner.ahead import build_files
 from tests.device.conftest import forget
 
 FEATURES = """\
@@ -107,6 +109,76 @@ def test_what_cannot_be_trusted_is_not_loaded(cache, monkeypatch, damage):
         monkeypatch.setenv("HPCSOLVE_CXXFLAGS", f"{build.HOST_FLAGS} -O1")
     expected = "-O1" if damage == "flags of one's own" else "-march=native"
     assert expected in build.host_library(FILES[0]).read_text()
+
+
+@pytest.fixture
+def shipped(cache, monkeypatch, tmp_path):
+    """Give the folder of two targets in a wheel, compiled by a g++ on the PATH that is gone."""
+    folder = tmp_path / "shipped"
+    monkeypatch.setattr(build, "shipped_folder", lambda: folder)
+    folder.mkdir()
+    for name, features in (("old", ["avx2"]), ("new", sorted(NEEDED))):
+        change(build_target(name, False, FILES, lambda file: None, folder), features=features)
+    monkeypatch.delenv("HPCSOLVE_CXX")
+    monkeypatch.setenv("PATH", "")
+    forget()
+    return folder
+
+
+def test_of_a_wheel_the_best_kernels_for_this_cpu_are_loaded(shipped, monkeypatch):
+    assert "-march=new" in build.host_library(FILES[0]).read_text()
+    assert build.compiler_line() == "counting compiler 1, for new, in the wheel" and build.why_none_shipped() == ""
+    forget()
+    monkeypatch.setattr(build, "features_of_this_cpu", lambda: frozenset({"avx2"}))
+    assert "-march=old" in (text := build.host_library(FILES[0]).read_text())
+    assert text.split().index("-static-libstdc++") and "-Wl,-rpath,$ORIGIN/.." in text
+
+
+def test_of_a_wheel_that_belongs_to_root_all_users_load_kernels(shipped):
+    if os.geteuid() != 0:
+        pytest.skip("only root can give files away")
+    for path in (shipped, *shipped.rglob("*")):
+        os.chown(path, 12345, -1)
+    assert "-march=new" in build.host_library(FILES[0]).read_text()
+
+
+def test_what_hpcsolve_build_made_for_this_very_cpu_comes_first(shipped, cache, monkeypatch):
+    monkeypatch.setenv("HPCSOLVE_CXX", str(cache.parent / "counting-compiler"))
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    built("znver9")
+    monkeypatch.delenv("HPCSOLVE_CXX")
+    assert "-march=znver9" in build.host_library(FILES[0]).read_text()
+
+
+@pytest.mark.parametrize(("why", "says"), [
+    ("compiler", "HPCSOLVE_CXX is set"), ("options", "HPCSOLVE_CXXFLAGS is set"), ("sources", "from other sources"),
+    ("an old CPU", "they are for new and old, and this CPU is older")])
+def test_kernels_of_a_wheel_that_are_not_taken_are_told(shipped, cache, monkeypatch, why, says):
+    """The user's compiler is used then, and the log and `hpcsolve info` say why."""
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    if why == "sources":
+        for folder in shipped.iterdir():
+            folder.rename(folder.with_name(folder.name.rpartition("-")[0] + "-0123"))
+    elif why == "an old CPU":
+        monkeypatch.setattr(build, "features_of_this_cpu", lambda: frozenset({"sse41"}))
+    elif why == "options":
+        monkeypatch.setenv("HPCSOLVE_CXXFLAGS", f"{build.HOST_FLAGS} -O1")
+    monkeypatch.setattr(compiler, "host_compiler", lambda: str(cache.parent / "counting-compiler"))
+    if why == "compiler":
+        monkeypatch.setenv("HPCSOLVE_CXX", str(cache.parent / "counting-compiler"))
+    said = []
+    build_files(FILES, "cpu", {}, said.append)
+    assert "; the wheel's own kernels are not taken: " in said[0] and said[0].endswith(says)
+    expected = "-O1" if why == "options" else "-march=native"
+    assert expected in build.host_library(FILES[0]).read_text()
+    assert any(line.startswith("kernels    those of the wheel") and line.endswith(says) for line in info.compilers())
+
+
+def test_a_damaged_kernel_of_a_wheel_is_compiled_here(shipped, cache, monkeypatch):
+    next(shipped.glob("*-new-*/paths-dijkstra.so")).write_text("changed")
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    monkeypatch.setattr(compiler, "host_compiler", lambda: str(cache.parent / "counting-compiler"))
+    assert "-march=native" in build.host_library("paths/dijkstra").read_text()
 
 
 def test_building_again_replaces_what_was_there(cache):

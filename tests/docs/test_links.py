@@ -10,7 +10,7 @@ from tests.docs.pages import FENCE, documents, pages, prose
 from tests.frame.source import REPOSITORY, shown
 
 LINK = re.compile(r"\]\(([^)\s]+)\)")
-FOLDERS = "hpcsolve|cuda_src|jobs|docs|tests|slurm"
+FOLDERS = "hpcsolve|cuda_src|jobs|docs|tests|slurm|release"
 CODE = re.compile(r"`((?:[^`\n]|\n(?!\n))+)`")
 """A span of code; it may go on in the next line, but not in the next paragraph."""
 PATH = re.compile(rf"(?<![\w./-])(?:{FOLDERS})(?:/[\w.*-]+)+/?")

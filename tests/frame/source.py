@@ -19,8 +19,9 @@ def package_files() -> list[Path]:
 
 
 def python_files() -> list[Path]:
-    """Return every Python file of the package, the tests and the benchmarks."""
-    return [path for folder in ("hpcsolve", "tests", "jobs") for path in sorted((REPOSITORY / folder).rglob("*.py"))]
+    """Return every Python file of the package, the tests, the benchmarks and what makes releases."""
+    folders = ("hpcsolve", "tests", "jobs", "release")
+    return [path for folder in folders for path in sorted((REPOSITORY / folder).rglob("*.py"))]
 
 
 @functools.cache

@@ -1,18 +1,25 @@
 """The wheel has all modules, kernels and types, and works without the checkout. The source has all tracked files."""
 
+import platform
+import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tarfile
 import zipfile
 
+import h5py
+import numpy as np
 import pytest
 
+from hpcsolve.device.build import features_in, features_of_this_cpu
+from hpcsolve.device.compiler import target_features
+from release.wheel import KINDS_OF_CPU, build_wheel, kernel_files, plain_wheel
 from tests.frame.source import KERNELS, PACKAGE, REPOSITORY
 
 setuptools = pytest.importorskip("setuptools", "70.1", reason="no setuptools >= 70.1 (extra `test`)")
 
-BUILD = "import sys, setuptools.build_meta as backend; print(backend.build_wheel(sys.argv[1]))"
 BUILD_SOURCE = "import sys, setuptools.build_meta as backend; print(backend.build_sdist(sys.argv[1]))"
 ASK = "import hpcsolve.device.build as build; print(build.source_folder()); print(build.__file__)"
 NEW = "import sys; from hpcsolve.cli import main; sys.exit(main(['new', 'eu-capitals']))"
@@ -20,17 +27,8 @@ NEW = "import sys; from hpcsolve.cli import main; sys.exit(main(['new', 'eu-capi
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
-    """Build the wheel from a copy of the source, so that the checkout is not written to."""
-    source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
-    for folder in ("hpcsolve", "cuda_src", "jobs"):
-        shutil.copytree(REPOSITORY / folder, source / folder, ignore=shutil.ignore_patterns("__pycache__"))
-    for file in ("setup.cfg", "pyproject.toml", "README.md", "LICENSE"):
-        shutil.copy(REPOSITORY / file, source)
-    done = subprocess.run(
-        [sys.executable, "-c", BUILD, str(target)], cwd=source, capture_output=True, text=True, check=False, timeout=120
-    )
-    assert done.returncode == 0, done.stderr
-    return next(target.glob("hpcsolve-*.whl"))
+    """Build the wheel for any machine."""
+    return plain_wheel(tmp_path_factory.mktemp("wheel"))
 
 
 def test_all_kernels_and_modules_are_in_it(wheel):
@@ -74,6 +72,107 @@ def test_it_writes_an_example(wheel, tmp_path):
     assert done.returncode == 0, done.stderr
     for name in ("eu-capitals.toml", "eu-capitals.tsp"):
         assert (tmp_path / name).read_text() == (REPOSITORY / "jobs" / name).read_text().replace("jobs/", "")
+
+
+MAPS = """
+import hpcsolve, pathlib, re
+hpcsolve.solve([[0, 1, 9], [9, 0, 1], [1, 9, 0]], device="cpu")
+hpcsolve.solve([[0, 0], [0, 1], [1, 1], [1, 0], [2, 2], [3, 1]], "edge-assembly", device="cpu")
+print(sorted(set(re.findall("/.*(?:shipped|libgomp|libstdc).*", pathlib.Path("/proc/self/maps").read_text()))))
+"""
+JOBS = ("eu-capitals", "places", "four-ant-colonies", "river-town", "district-heating", "old-town")
+
+
+def kinds_here():
+    """Return the kinds of CPUs whose kernels a wheel has and this CPU can run, or skip the test if there is none."""
+    if platform.machine() != "x86_64" or shutil.which("g++") is None or shutil.which("readelf") is None:
+        pytest.skip("no g++ and readelf for x86 CPUs")
+    has = features_of_this_cpu()
+    kinds = [kind for kind in KINDS_OF_CPU if set(features_in(target_features("g++", kind))) <= has]
+    return kinds or pytest.skip(f"this CPU is older than {KINDS_OF_CPU[0]}")
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """Build the wheel with kernels for those CPUs that this one can stand for."""
+    return build_wheel(tmp_path_factory.mktemp("wheel-with-kernels"), kinds_here())
+
+
+@pytest.fixture(scope="module")
+def installed(built, tmp_path_factory):
+    """Install this wheel into a new environment, and return `run(program, *arguments)`, which finds no compiler there.
+
+    What hpcsolve needs comes from the environment of the tests.
+    """
+    pytest.importorskip("pip", reason="no pip")
+    folder = tmp_path_factory.mktemp("environment")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder / "venv")], check=True, timeout=120)
+    python, site = folder / "venv" / "bin" / "python", next((folder / "venv" / "lib").glob("python3*/site-packages"))
+    settings = {"PATH": str(python.parent), "HOME": str(folder), "HPCSOLVE_CACHE": str(folder / "cache")}
+    subprocess.run([sys.executable, "-m", "pip", "--python", str(python), "install", "--no-deps", "--no-index", "-q",
+                    str(built)], check=True, timeout=120, env=settings)
+    (site / "libraries.pth").write_text(sysconfig.get_path("purelib") + "\n")
+
+    def run(program, *arguments, **more):
+        done = subprocess.run([python.parent / program, *arguments], cwd=folder, env={**settings, **more},
+                              capture_output=True, text=True, check=False, timeout=280)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout + done.stderr
+
+    run.folder, run.shipped = folder, site / "hpcsolve" / "shipped"
+    return run
+
+
+@pytest.mark.timeout(3000)
+def test_the_wheel_with_kernels_says_for_which_machines_it_is(built):
+    """The oldest glibc that its name promises has all symbols that its libraries need."""
+    promised = re.fullmatch(r"hpcsolve-.*-py3-none-manylinux_2_(\d+)_x86_64\.whl", built.name)
+    archive = zipfile.ZipFile(built)
+    content = {name: archive.read(name) for name in archive.namelist() if "/shipped/" in name and ".so" in name}
+    needed = [int(minor) for library in content.values() for minor in re.findall(rb"GLIBC_2\.(\d+)", library)]
+    assert max(needed) == int(promised[1])
+    kernels = [name for name in content if name.endswith(".so")]
+    assert len(kernels) == len(kinds_here()) * len(kernel_files()) and not archive.testzip()
+    meta = archive.read(next(name for name in archive.namelist() if name.endswith("/WHEEL"))).decode()
+    assert f"Tag: py3-none-manylinux_2_{promised[1]}_x86_64" in meta and "Root-Is-Purelib: false" in meta
+
+
+def test_it_solves_where_there_is_no_compiler(installed):
+    installed("hpcsolve", "new", "places")
+    said = installed("hpcsolve", "solve", "places.csv", "--device", "cpu")
+    assert "proven optimal" in said and "compiling" not in said
+    said = installed("hpcsolve", "info")
+    assert re.search(rf"^kernels    compiled for {kinds_here()[-1]} in the wheel, with g\+\+", said, re.M), said
+    assert "problem: no C++ compiler" not in said
+    assert [path.name for path in (installed.folder / "cache").glob("*.so")] == []
+
+
+def test_all_its_kernels_share_one_openmp(installed):
+    loaded = installed("python", "-c", MAPS)
+    assert loaded.count("libgomp") == 1 and str(installed.shipped / "libgomp.so.1") in loaded
+    assert loaded.count("/shipped/target-") >= 3
+
+
+@pytest.mark.timeout(1200)
+def test_answers_are_those_of_kernels_for_this_very_cpu(installed, hpcsolve, repository, tmp_path):
+    for name in JOBS:
+        job, native = repository / "jobs" / f"{name}.toml", tmp_path / f"{name}.h5"
+        assert hpcsolve("run", job, "--device", "cpu", "--output", native, timeout=280).returncode == 0
+        with h5py.File(native) as result:
+            solution = {key: result["solution"][key][()] for key in result["solution"]}
+            assert not result["provenance/compiler"].asstr()[()].endswith("wheel")
+        for kind in kinds_here():
+            others = [path for path in installed.shipped.glob("target-*") if f"-{kind}-" not in path.name]
+            for path in others:
+                path.rename(path.with_name(f"hidden-{path.name}"))
+            installed("hpcsolve", "run", str(job), "--device", "cpu", "--output", f"{name}.h5", "--overwrite")
+            for path in others:
+                path.with_name(f"hidden-{path.name}").rename(path)
+            with h5py.File(installed.folder / f"{name}.h5") as result:
+                assert result["provenance/compiler"].asstr()[()].endswith(f", for {kind}, in the wheel")
+                assert set(result["solution"]) == set(solution)
+                for key, value in solution.items():
+                    assert np.array_equal(result["solution"][key][()], value), (name, kind, key)
 
 
 @pytest.fixture(scope="module")

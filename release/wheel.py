@@ -1,0 +1,138 @@
+"""Builds a wheel that needs no compiler: hpcsolve with its kernels, compiled beforehand for two kinds of x86 CPUs.
+
+    python -m release.wheel dist
+
+setuptools makes the wheel for any machine from the files that a wheel is made of. What is added to it goes into the
+folder `hpcsolve/shipped`: a folder with kernels for each kind of CPU (`hpcsolve/device/build.py` says which is loaded),
+and g++'s OpenMP library, of which they all load the same one. The wheel's name has the oldest glibc that all of them
+run with, so build it where that is old: on Debian 12 it is 2.34.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+
+from hpcsolve.device.build import build_target, shipped_folder, source_folder
+from hpcsolve.device.compiler import host_compiler
+from hpcsolve.wording import show
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+FOLDERS = ("hpcsolve", "cuda_src", "jobs")
+FILES = ("setup.cfg", "pyproject.toml", "README.md", "LICENSE")
+"""What the wheel for any machine is made of."""
+KINDS_OF_CPU = ("x86-64-v3", "x86-64-v4")
+"""As g++ names them: with AVX2 (since 2013 from Intel, 2015 from AMD), and with AVX-512."""
+SETUPTOOLS = "import sys, setuptools.build_meta as backend; print(backend.build_wheel(sys.argv[1]))"
+EVERYWHERE = re.compile(r"libgomp\.so\.1|lib(c|m|pthread|dl|rt)\.so|libgcc_s\.so|ld-linux")
+"""Libraries that the wheel has, or every Linux with glibc."""
+DATE = (1980, 1, 1, 0, 0, 0)
+"""The date of all files that are added, so that the same source gives the same wheel."""
+
+
+def plain_wheel(folder: Path) -> Path:
+    """Build the wheel for any machine into a folder, and return its path.
+
+    It is built from a copy of the source. In the checkout setuptools would leave files behind, and take up old ones.
+    """
+    with tempfile.TemporaryDirectory() as temporary:
+        source = Path(temporary)
+        for name in FOLDERS:
+            shutil.copytree(REPOSITORY / name, source / name, ignore=shutil.ignore_patterns("__pycache__", "shipped"))
+        for name in FILES:
+            shutil.copy(REPOSITORY / name, source)
+        command = [sys.executable, "-c", SETUPTOOLS, str(folder.resolve())]
+        done = subprocess.run(command, cwd=source, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"setuptools could not build the wheel:\n{done.stderr}")
+    return folder / done.stdout.splitlines()[-1]
+
+
+def kernel_files() -> list[str]:
+    """Return all files of cuda_src that a compiler makes a library of, as `hpcsolve build` names them."""
+    folder = source_folder()
+    paths = [path.relative_to(folder) for path in sorted(folder.rglob("*")) if path.suffix in (".cu", ".cpp")]
+    return [path.with_suffix("").as_posix() for path in paths]
+
+
+def compile_kernels(folder: Path, kinds: Iterable[str], report: Callable[[str], None]) -> None:
+    """Compile all kernels for kinds of CPUs into the folder that a wheel calls `hpcsolve/shipped`, and add libgomp."""
+    folder.mkdir(parents=True)
+    for kind in kinds:
+        build_target(kind, False, kernel_files(), report, folder)
+    asked = [host_compiler(), "-print-file-name=libgomp.so.1"]
+    library = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+    shutil.copyfile(library, folder / "libgomp.so.1")
+
+
+def oldest_glibc(libraries: Sequence[Path]) -> tuple[int, int]:
+    """Return the version of glibc that libraries need, the greatest of all symbols that they ask of it.
+
+    Raises
+    ------
+    SystemExit
+        They need another library that is not everywhere.
+    """
+    told = subprocess.run(["readelf", "--wide", "--dynamic", "--version-info", *map(str, libraries)],
+                          capture_output=True, text=True, check=True, env={"LC_ALL": "C"}).stdout
+    foreign = {name for name in re.findall(r"\(NEEDED\).*\[(.*)\]", told) if not EVERYWHERE.match(name)}
+    if foreign:
+        raise SystemExit(f"the kernels need {', '.join(sorted(foreign))}, which not every machine has")
+    return max((int(major), int(minor)) for major, minor in re.findall(r"Name: GLIBC_(\d+)\.(\d+)", told))
+
+
+def with_kernels(plain: Path, folder: Path) -> Path:
+    """Write the wheel for this kind of machine beside the one for any, and return its path.
+
+    Parameters
+    ----------
+    folder
+        What it has as `hpcsolve/shipped`.
+    """
+    added = sorted(path for path in folder.rglob("*") if path.is_file())
+    major, minor = oldest_glibc([path for path in added if ".so" in path.suffixes and path.suffix != ".sha256"])
+    tag = f"py3-none-manylinux_{major}_{minor}_{platform.machine()}"
+    path = plain.with_name(plain.name.replace("py3-none-any", tag))
+    with zipfile.ZipFile(plain) as old, zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as new:
+        record = next(name for name in old.namelist() if name.endswith(".dist-info/RECORD"))
+        lines = []
+        for name, content in _contents(old, added, folder, tag):
+            if name != record:
+                new.writestr(zipfile.ZipInfo(name, DATE), content, zipfile.ZIP_DEFLATED)
+                digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
+                lines.append(f"{name},sha256={digest},{len(content)}\n")
+        new.writestr(zipfile.ZipInfo(record, DATE), "".join([*lines, f"{record},,\n"]), zipfile.ZIP_DEFLATED)
+    return path
+
+
+def _contents(old: zipfile.ZipFile, added: Iterable[Path], folder: Path, tag: str) -> Iterator[tuple[str, bytes]]:
+    """Yield names and contents of the new wheel: of the old one, whose tag changes, and of what is added."""
+    for name in old.namelist():
+        content = old.read(name)
+        if name.endswith(".dist-info/WHEEL"):
+            content = content.replace(b"py3-none-any", tag.encode()).replace(b"Purelib: true", b"Purelib: false")
+        yield name, content
+    for path in added:
+        yield f"hpcsolve/{shipped_folder().name}/{path.relative_to(folder).as_posix()}", path.read_bytes()
+
+
+def build_wheel(folder: Path, kinds: Iterable[str] = KINDS_OF_CPU) -> Path:
+    """Build the wheel with kernels for these kinds of CPUs into a folder, and return its path."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as temporary:
+        shipped = Path(temporary) / "shipped"
+        compile_kernels(shipped, kinds, lambda file: show(f"compiled: {file}"))
+        return Path(shutil.move(with_kernels(plain_wheel(Path(temporary)), shipped), folder))
+
+
+if __name__ == "__main__":
+    show(f"wheel:    {build_wheel(Path(sys.argv[1]))}")
