@@ -6,7 +6,7 @@ run.py        solve, run, estimate
 sweep.py      sweep, and each run of one
 results.py    verify, collect, export, report, tree
 instances.py  new, generate, convert
-sites.py      slurm, build, info, completion
+sites.py      slurm, build, info, check, completion
 
 `--help` must answer at once, so each of the last five, which import numpy, h5py and msgspec, is imported only when one
 of its commands runs.
@@ -42,6 +42,7 @@ SECONDS_TO_END = 10.0
 
 EPILOG = """\
 examples:
+  hpcsolve check                                          does this installation work, on one rank and on two?
   hpcsolve solve cities.tsp --seconds 20                  a tour, without a job file
   hpcsolve new eu-capitals                                an example job with its data
   hpcsolve run eu-capitals.toml                           one rank, on a GPU if there is one

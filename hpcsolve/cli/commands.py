@@ -239,6 +239,11 @@ COMMANDS = (
         flag("--clear-cache", "remove the hierarchies of graphs that were kept for later runs; compiled kernels stay"),
         JSON,
     ), alone=False),
+    Command("check", "sites", "try an installation: solve small instances with every algorithm, on one rank and two, "
+            "and compare with recorded answers; under mpiexec or srun on their ranks", (
+        DEVICE,
+        flag("--brief", "leave out versions, compilers and devices, which hpcsolve info prints"),
+    ), alone=False),
     Command("build", "sites", "compile all kernels for CPUs or GPUs of other machines that share this cache, which "
             "then need no compiler", (
         several("--cpu", "NAME", "a CPU as g++ names it, such as znver4 or x86-64-v4; may be repeated"),

@@ -1,4 +1,4 @@
-"""The commands that fit hpcsolve to a site: `hpcsolve slurm`, `build`, `info` and `completion`."""
+"""The commands that fit hpcsolve to a site: `hpcsolve slurm`, `build`, `info`, `check` and `completion`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from hpcsolve import slurm
 from hpcsolve.algorithms.registry import NAMES, algorithm
 from hpcsolve.analysis import require_installed
 from hpcsolve.cli import Steps, command_parser
+from hpcsolve.cli.options import show_on_rank_0
 from hpcsolve.cli.run import prepared_job
 from hpcsolve.device import array_cache
 from hpcsolve.device.build import check_target
@@ -19,12 +20,13 @@ from hpcsolve.job.examples import examples
 from hpcsolve.output.json_text import json_text
 from hpcsolve.output.log import say_nothing
 from hpcsolve.parallel import launch
+from hpcsolve.parallel.environment import started_by_launcher
 from hpcsolve.problems.generate import makers
-from hpcsolve.runner import info
+from hpcsolve.runner import check, info
 from hpcsolve.runner.ahead import build_for_target
 from hpcsolve.runner.forecast import Forecast, forecast
 from hpcsolve.runner.kinds import KINDS
-from hpcsolve.wording import show, warn
+from hpcsolve.wording import counted, show, warn
 
 SPARE = 1.25
 """Factor by which more memory is asked for than estimated, since the estimate may be wrong by a fifth."""
@@ -122,6 +124,32 @@ def do_info(options: argparse.Namespace) -> Steps:
     elif lines is not None:
         show("\n".join([*info.general_lines(comm.mpi_library), *found, *lines, *info.problem_lines(found)]))
     return 0
+
+
+def do_check(options: argparse.Namespace) -> Steps:
+    """Solve small instances with every algorithm, and compare with recorded answers.
+
+    Started without a launcher, it starts itself on two ranks too.
+    """
+    device, say = options.device or "auto", show_on_rank_0(False)
+    check.build_for_cases(check.CASES, device, say)
+    found = list(info.compilers())
+    comm = yield {"device": device}
+    lines = comm.gather(info.rank_line(comm.rank, comm.size))
+    if lines is not None and not options.brief:
+        show("\n".join([*info.general_lines(comm.mpi_library), *found, *lines, *info.problem_lines(found)]))
+    say_of_all = show if comm.rank == 0 else say_nothing
+    say_of_all(f"on {counted(comm.size, 'rank')}, {comm.mpi_library if comm.size > 1 else 'without MPI'}:")
+    code = check.check_cases(check.CASES, device, comm, say_of_all)
+    if comm.size == 1 and not started_by_launcher(os.environ):
+        launcher = check.mpiexec()
+        if launcher is None:
+            show("on 2 ranks: not tried, since mpi4py or mpiexec is missing; in a Slurm job: srun -n 2 hpcsolve check")
+        else:
+            words = ["check", "--brief", "--device", device]
+            on_two = check.check_on_ranks(launcher, 2, words)
+            code = code or on_two
+    return code
 
 
 def do_completion(options: argparse.Namespace) -> int:
