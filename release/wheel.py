@@ -22,8 +22,8 @@ import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
-from hpcsolve.device.build import build_target, shipped_folder, source_folder
-from hpcsolve.device.compiler import host_compiler
+from hpcsolve.device.build import build_target, features_in, features_of_this_cpu, shipped_folder, source_folder
+from hpcsolve.device.compiler import host_compiler, target_features
 from hpcsolve.wording import show
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -62,6 +62,14 @@ def kernel_files() -> list[str]:
     folder = source_folder()
     paths = [path.relative_to(folder) for path in sorted(folder.rglob("*")) if path.suffix in (".cu", ".cpp")]
     return [path.with_suffix("").as_posix() for path in paths]
+
+
+def kinds_for_this_cpu() -> list[str]:
+    """Return the kinds of CPUs for which a wheel has kernels, and that this CPU can stand for, from the oldest on."""
+    if platform.machine() != "x86_64":
+        return []
+    has = features_of_this_cpu()
+    return [kind for kind in KINDS_OF_CPU if set(features_in(target_features(host_compiler(), kind))) <= has]
 
 
 def compile_kernels(folder: Path, kinds: Iterable[str], report: Callable[[str], None]) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from hpcsolve.algorithms.held_karp.lattice.split import Share, split_cities
 from jobs.benchmarks.held_karp.instructions import Registers, work
+from release.wheel import kinds_for_this_cpu
 from tests.markdown import tables
 
 RIGHT = """\
@@ -76,3 +77,15 @@ def test_a_picture(benchmark, tmp_path):
     done = benchmark(RIGHT, "--sizes", "8", "--chart", tmp_path / "times.svg")
     assert done.returncode == 0, done.stderr
     assert "<svg" in (tmp_path / "times.svg").read_text()
+
+
+def test_builds_of_a_wheel_are_compared(program):
+    """Each kind of CPU that a wheel has kernels for, and this CPU can stand for, has a column."""
+    kinds = kinds_for_this_cpu()
+    if not kinds:
+        pytest.skip("this CPU can run no kernels of a wheel")
+    done = program("held_karp.builds", "--sizes", "10", "--repeats", "2")
+    assert done.returncode == 0, done.stderr
+    row, = tables(done.stdout)[0]
+    assert list(row) == ["n", *(f"{kind} / native" for kind in kinds)]
+    assert all(float(value) > 0 for value in row.values())

@@ -43,7 +43,7 @@ def main() -> int:
     keep_freed_memory()
     folders = [build.source_folder(), *options.folders]
     devices, peak = [_device(folder) for folder in folders], peak_rate(MeasuredDevice(1), 5)
-    results = {n: _rates(n, devices, options.repeats) for n in options.sizes}
+    results = {n: rates_of(n, devices, options.repeats) for n in options.sizes}
     rows = [[str(n), *(f"{rate:.2e}, {100 * rate / peak:.0f} %" for rate in rates)]
             for n, (rates, _) in results.items()]
     print("\n".join(markdown(["n", "this version", *map(str, folders[1:])], rows)))
@@ -67,7 +67,7 @@ def _device(folder: Path) -> MeasuredDevice:
     return device
 
 
-def _rates(n: int, devices: list[MeasuredDevice], repeats: int) -> tuple[list[float], set[int]]:
+def rates_of(n: int, devices: list[MeasuredDevice], repeats: int) -> tuple[list[float], set[int]]:
     """Return the best useful min-adds in a CPU second of each device, and the optima found."""
     tsp, optima = random_costs(n, FIRST), set()
     seconds = [float("inf")] * len(devices)
