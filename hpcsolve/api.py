@@ -21,8 +21,7 @@ from hpcsolve.formats.order_files import with_windows
 from hpcsolve.job import IN_MEMORY, Job, job_from_table
 from hpcsolve.output.hdf5 import require_result_name
 from hpcsolve.output.log import Log
-from hpcsolve.parallel.comm import SerialComm
-from hpcsolve.parallel.launch import join, on_rank_0
+from hpcsolve.parallel.launch import join, on_rank_0, ranks_of
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.rounding import Precision
 from hpcsolve.problems.tsp import Tsp
@@ -36,7 +35,7 @@ from hpcsolve.runner.run import NO_CHECKPOINTS, CheckpointOptions, run_job
 from hpcsolve.wording import counted
 
 if TYPE_CHECKING:
-    from hpcsolve.parallel.comm import Comm
+    from hpcsolve.parallel.comm import Comm, Mpi4pyComm
 
 ProblemLike = Tsp | Graph | ArrayLike | Mapping[str, Any] | str | os.PathLike[str]
 
@@ -64,7 +63,7 @@ class Interrupted(KeyboardInterrupt):
 def solve(
     problem: ProblemLike,
     algorithm: str | None = None,
-    comm: Comm | None = None,
+    comm: Comm | Mpi4pyComm | None = None,
     *,
     device: str = "auto",
     threads: int | None = None,
@@ -93,8 +92,9 @@ def solve(
         of networkx. For both, the path of a file, or a `Tsp` or `Graph` of hpcsolve. For a batch of small travelling
         salesman problems an array of shape (instances, n, n).
     comm
-        By default this process solves alone. Under mpiexec every rank calls `solve`, with what `hpcsolve.join()` gives,
-        after an earlier run has compiled the kernels (docs/python.md).
+        By default this process solves alone. Under mpiexec every rank calls `solve`, with what `hpcsolve.join()` gives
+        or a communicator of mpi4py, also one of some ranks, after an earlier run has compiled the kernels
+        (docs/python.md).
     algorithm
         By default it follows from the problem: for cities held-karp if it may prove so many, else edge-assembly; for
         graphs steiner-kmb if there are terminals, else shortest-paths; or the one whose keys are given. If neither
@@ -142,22 +142,20 @@ def solve(
     >>> hpcsolve.solve([[0, 1, 9], [9, 0, 1], [1, 9, 0]], device="cpu").cost
     3
     """
-    if comm is not None and not hasattr(comm, "allgather"):
-        raise InputError(f"comm: expected what hpcsolve.join() returns, got {type(comm).__name__}; leave it out")
-    ranks = comm or SerialComm()
     options = _terminals_option(terminals) | ({} if weight == "" else {"weight": weight})
     options |= {} if directed is None else {"directed": directed}
     settings = {"output": path_text(output or "", "output"), "device": device, "threads": threads, "seed": seed,
                 "share-gpu": share_gpu, "exact": exact, "round": round, "stop": _stop_table(stop)}
     if isinstance(windows, (str, os.PathLike)):
         parameters, windows = {**parameters, "windows": windows}, None
-    log, given = _Silent() if quiet else Log(ranks.rank), _Given(problem, options, parameters, settings, windows)
-    instance = None
-    if algorithm is None:
-        job, instance = _chosen(given, ranks, log)
-    else:
-        job = given.job(algorithm, parameters, _stop_table(stop))
-    return _solve_job(job, ranks, lambda: _plan(job, given, instance, output is not None, log), log, checkpoints)
+    given, instance = _Given(problem, options, parameters, settings, windows), None
+    with ranks_of(comm) as ranks:
+        log = _Silent() if quiet else Log(ranks.rank)
+        if algorithm is None:
+            job, instance = _chosen(given, ranks, log)
+        else:
+            job = given.job(algorithm, parameters, _stop_table(stop))
+        return _solve_job(job, ranks, lambda: _plan(job, given, instance, output is not None, log), log, checkpoints)
 
 
 class _Given(Source):

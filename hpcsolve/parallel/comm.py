@@ -86,6 +86,16 @@ class Comm(Protocol):
         """
 
 
+class Mpi4pyComm(Protocol):
+    """A communicator of mpi4py, as far as its callers need to know it. `MpiComm` is made of one."""
+
+    def Get_size(self) -> int:
+        """Return the number of its ranks."""
+
+    def Is_inter(self) -> bool:
+        """Return whether it joins two groups of ranks."""
+
+
 class SerialComm:
     """The communicator of a run with a single rank."""
 

@@ -20,17 +20,18 @@ import socket
 import threading
 import time
 import traceback
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 import hpcsolve
-from hpcsolve.errors import EnvironmentFault, HpcsolveError, Stopped, agree
+from hpcsolve.errors import EnvironmentFault, HpcsolveError, InputError, Stopped, agree
 from hpcsolve.memory import lack_of_memory
 from hpcsolve.parallel import environment, interrupts
 from hpcsolve.wording import warn
 
 if TYPE_CHECKING:
-    from hpcsolve.parallel.comm import Comm
+    from hpcsolve.parallel.comm import Comm, Mpi4pyComm
     from hpcsolve.parallel.mpi import MpiComm
 
 T = TypeVar("T")
@@ -115,6 +116,39 @@ def join() -> Comm:
 
         return SerialComm()
     return _join_mpi()
+
+
+@contextmanager
+def ranks_of(given: Comm | Mpi4pyComm | None) -> Iterator[Comm]:
+    """Give the communicator of the ranks that a caller names: that of `join`, one of mpi4py, or None for this process.
+
+    Of a communicator of mpi4py it is a duplicate, so that no message of the caller's is mixed up with ours. It is freed
+    after the block, unless the block ends with an error that other ranks may not have.
+
+    Raises
+    ------
+    InputError
+        It is something else, or as `mpi.duplicate`.
+    """
+    from hpcsolve.parallel.comm import SerialComm
+
+    if given is None:
+        yield SerialComm()
+    elif hasattr(given, "once_per_host"):
+        yield cast("Comm", given)
+    elif hasattr(given, "Is_inter"):
+        from hpcsolve.parallel.mpi import duplicate
+
+        comm = duplicate(given)
+        try:
+            yield comm
+        except HpcsolveError:
+            comm.free()
+            raise
+        comm.free()
+    else:
+        raise InputError("comm: expected a communicator of mpi4py or what hpcsolve.join() returns, got "
+                         f"{type(given).__name__}; leave it out")
 
 
 def _join_mpi() -> MpiComm:

@@ -23,7 +23,7 @@ import mpi4py
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.errors import HpcsolveError, agree
+from hpcsolve.errors import HpcsolveError, InputError, agree
 from hpcsolve.parallel.comm import wait_until
 from hpcsolve.parallel.segments import map_for_reading, map_for_writing, or_none, reserve_segment
 
@@ -42,6 +42,24 @@ SECONDS_TO_PRINT = 0.5
 """Time between a rank's last line and MPI_Abort. By then mpiexec must have passed the line on, or it is lost."""
 BOUNDARY = 64
 """Bytes of a cache line. Every part of a segment begins on a multiple of it."""
+
+
+def duplicate(given: object) -> MpiComm:
+    """Return hpcsolve's communicator of the ranks of one of mpi4py. Collective.
+
+    Raises
+    ------
+    InputError
+        It is none, or this process is no rank of it, or it joins two groups.
+    """
+    if not isinstance(given, MPI.Comm):
+        raise InputError(f"comm: {type(given).__name__} is no communicator of mpi4py {mpi4py.__version__}")
+    if given == MPI.COMM_NULL:
+        raise InputError("comm: MPI.COMM_NULL, so this process is no rank of the communicator: call solve on its ranks "
+                         "alone")
+    if given.Is_inter():
+        raise InputError("comm: an intercommunicator joins two groups of ranks: give one of them, or comm.Merge()")
+    return MpiComm(given=given)
 
 
 def mpi_library() -> str:
@@ -76,7 +94,14 @@ class BroadcastGroup:
 
 
 class MpiComm:
-    """All ranks that one launcher started. `comm.Comm` documents the members that algorithms use.
+    """All ranks that one launcher started, or those of a caller's communicator. `comm.Comm` documents the members.
+
+    Parameters
+    ----------
+    given
+        The caller's communicator, which is duplicated. None: all ranks, for which MPI is started if it has not been.
+    piece, shared_from
+        As `PIECE` and `SHARED_FROM`, smaller in tests.
 
     Attributes
     ----------
@@ -88,14 +113,15 @@ class MpiComm:
         Whether the library says so.
     """
 
-    def __init__(self, piece: int = PIECE, shared_from: int = SHARED_FROM) -> None:
-        if not MPI.Is_initialized():
+    def __init__(self, piece: int = PIECE, shared_from: int = SHARED_FROM, given: MPI.Comm | None = None) -> None:
+        if given is None and not MPI.Is_initialized():
             call_with_own_heap(_initialize)
-        self._world = MPI.COMM_WORLD.Dup()
-        self._internal = MPI.COMM_WORLD.Dup()  # for messages that an algorithm's receive must not catch
-        self._messages = MPI.COMM_WORLD.Dup()  # for those that are prepared, which have tags
-        self._ends = MPI.COMM_WORLD.Dup()  # for `finish`, which a rank may call while others are in another collective
-        host = MPI.COMM_WORLD.Split_type(MPI.COMM_TYPE_SHARED)
+        ranks: MPI.Comm = MPI.COMM_WORLD if given is None else given
+        self._world = ranks.Dup()
+        self._internal = ranks.Dup()  # for messages that an algorithm's receive must not catch
+        self._messages = ranks.Dup()  # for those that are prepared, which have tags
+        self._ends = ranks.Dup()  # for `finish`, which a rank may call while others are in another collective
+        host = self._world.Split_type(MPI.COMM_TYPE_SHARED)
         self.rank, self.size = self._world.Get_rank(), self._world.Get_size()
         self.local_rank, self.local_size = host.Get_rank(), host.Get_size()
         leaders, hosts_shared = self._world.Split(self.local_rank), max(self.allgather(self.local_size)) > 1
@@ -255,6 +281,11 @@ class MpiComm:
                 return None
             time.sleep(0.001)
         return [(int(theirs), bool(broken)) for theirs, broken in all_ranks]
+
+    def free(self) -> None:
+        """Give up its communicators, of which MPI libraries have some thousand at most. Collective."""
+        for ranks in (self._world, self._internal, self._messages, self._ends, self._host.ranks, self._all.leaders):
+            ranks.Free()
 
     def finalize(self) -> None:
         """End MPI in this process, which goes on without it."""

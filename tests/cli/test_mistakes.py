@@ -195,7 +195,7 @@ CALLS = {  # what is called in Python -> part of the message
     "a graph for tours": (lambda: package.solve(streets(), "held-karp"), "take networkx.to_numpy_array(graph, nonedge"),
     "an output that is no name": (lambda: package.solve(SQUARE, output=5), "output: expected a path (text or os"),
     "an output for a spreadsheet": (lambda: package.solve(SQUARE, output="a.csv"), "name it a.h5; then hpcsolve expor"),
-    "another communicator": (lambda: package.solve(SQUARE, "held-karp", 4), "expected what hpcsolve.join() returns, g"),
+    "another communicator": (lambda: package.solve(SQUARE, "held-karp", 4), "a communicator of mpi4py or what hpcs"),
     "a result that is loaded": (
         lambda: package.load(package.load("r.h5")), "load: expected a path (text or os.PathLike), got Result"),
     "a number that is collected": (lambda: package.collect(5), "collect: expected names of files, got int"),

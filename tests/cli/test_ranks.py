@@ -247,3 +247,46 @@ def test_python_on_several_ranks(start_ranks, tmp_path):
     )
     done = start_ranks(2, sys.executable, program, cwd=tmp_path)
     assert sorted(done.stdout.splitlines()) == ["0 2 3 [0, 1, 2]", "1 2 3 [0, 1, 2]"], done.stderr
+
+
+GROUPS = """
+from mpi4py import MPI
+import hpcsolve
+from hpcsolve.errors import InputError
+from hpcsolve.parallel.launch import ranks_of
+SQUARE = [[0, 1, 9], [9, 0, 1], [1, 9, 0]]
+world = MPI.COMM_WORLD
+request = world.irecv(source=(world.rank + 1) % world.size)  # a message of the caller's own
+part = world.Split(color=world.rank // 2, key=-world.rank)
+found = [hpcsolve.solve(SQUARE, comm=world, device="cpu").cost]
+found += [hpcsolve.solve([[0, 5], [world.rank // 2, 0]], "held-karp", part, device="cpu").cost]
+try:
+    hpcsolve.solve(SQUARE, "held-karp", part, device="cpu", start=9)
+except InputError as error:
+    found += [str(error)[-13:]]
+for _ in range(400):  # MPICH has 2048 communicators
+    with ranks_of(part):
+        pass
+world.send(world.rank, dest=(world.rank - 1) % world.size)
+lines = world.gather((part.rank, part.size, found, request.wait()))
+if world.rank == 0:
+    print(lines)
+for given in (world.Split(MPI.UNDEFINED), part.Create_intercomm(0, world, 3 if world.rank < 2 else 1)):
+    try:
+        hpcsolve.solve(SQUARE, comm=given)
+    except InputError as error:
+        if world.rank == 0:
+            print(error)
+"""
+
+
+def test_python_with_communicators_of_mpi4py(start_ranks, tmp_path):
+    """All ranks, and parts of them that solve different problems at the same time."""
+    (tmp_path / "program.py").write_text(GROUPS)
+    done = start_ranks(4, sys.executable, tmp_path / "program.py", cwd=tmp_path, timeout=120)
+    lines, null, inter = done.stdout.splitlines()
+    one, other = [3, 5, "mbered 0 to 2"], [3, 6, "mbered 0 to 2"]
+    assert lines == str([(1, 2, one, 1), (0, 2, one, 2), (1, 2, other, 3), (0, 2, other, 0)]), done.stderr
+    assert null.startswith("comm: MPI.COMM_NULL, so this process is no rank of")
+    assert inter.startswith("comm: an intercommunicator joins two groups")
+    assert done.returncode == 0 and done.stderr == ""
