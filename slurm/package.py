@@ -32,3 +32,7 @@ class PyHpcsolve(PythonPackage):
 
     # Kernels are compiled when they are first used, by `g++` on the PATH.
     depends_on("gcc@9:", type="run")
+
+    def test_check(self):
+        """Every algorithm, on one rank and on two, against recorded answers: `spack test run py-hpcsolve`."""
+        Executable(self.prefix.bin.hpcsolve)("check", "--device", "cpu")

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import hpcsolve
+from hpcsolve.cli import command_parser
 from tests.frame.source import REPOSITORY
 
 FOLDER = REPOSITORY / "slurm"
@@ -37,6 +38,12 @@ def test_spack_takes_what_setup_cfg_takes():
     assert f'depends_on("python@{options["python_requires"].removeprefix(">= ")}:"' in SPACK
     assert f'version("{hpcsolve.__version__}")' in SPACK
     compile(SPACK, "package.py", "exec")
+
+
+def test_spacks_smoke_test_is_a_command_of_ours():
+    command, *words = re.search(r'self\.prefix\.bin\.hpcsolve\)\((.*)\)', SPACK)[1].replace('"', "").split(", ")
+    _, commands = command_parser()
+    assert commands[command].parse_args(words).device == "cpu"
 
 
 @pytest.mark.parametrize("command", MODULE_COMMANDS.values(), ids=MODULE_COMMANDS)
