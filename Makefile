@@ -21,7 +21,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK ?= 1
 .DEFAULT_GOAL = help
 .PHONY: help run test test-cache test-all test-planted test-equal test-faults fuzz test-gpu test-slurm test-oldest lint
 .PHONY: check-cuda gpu-budget check-races check-aarch64
-.PHONY: check-ptx gpu-clock bench docs wheel clean
+.PHONY: check-ptx gpu-clock bench docs wheel release-check clean
 .PHONY: compiler pycuda pycuda-built openmpi
 .PHONY: study-held-karp study-near-far study-ants study-kmb
 
@@ -140,6 +140,9 @@ docs: compiler $(DEVELOPER)  ## write anew what docs/ has from the code: keys, d
 
 wheel: compiler $(INSTALLED)  ## build/dist/hpcsolve-*.whl, with kernels compiled beforehand: it needs no compiler
 	@$(BIN)/python -m release.wheel build/dist
+
+release-check: compiler $(DEVELOPER)  ## versions, documents, and hpcsolve check of wheel and source in fresh environments
+	@$(BIN)/python -m release.check
 
 clean:  ## remove what make and Python made; results stay
 	@rm -rf .venv build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
