@@ -155,7 +155,7 @@ def _answer(result: Result, name: str) -> Iterator[Markup]:
         heads, rows, caption = stops_of(result)
         order = table(heads, rows[:MOST_STOPS], _first(caption, len(rows), MOST_STOPS))
         long = " long" if len(rows) > SCROLLED_FROM else ""
-        yield element("div", element("div", order, class_=f"order{long}"), drawn[0], class_="tour")
+        yield element("div", element("div", order, class_=f"order numbers{long}"), drawn[0], class_="tour")
         yield from drawn[1:]
         return
     if (farthest := words.farthest_pairs(result)) is not None:

@@ -51,7 +51,7 @@ def _number(place: int, mark: str) -> Markup:
 
 
 def _times(result: Result, last: int) -> dict[str, list[object]]:
-    """Return the columns of times, none where the result has no times."""
+    """Return the columns of times, of those that are equal the first alone; none where the result has no times."""
     contents = result.contents
     if (schedule := schedule_in(contents)) is not None and len(schedule.city) == last + 1:
         def texts(times: np.ndarray[tuple[int], np.dtype[np.int64]]) -> list[object]:
@@ -60,8 +60,12 @@ def _times(result: Result, last: int) -> dict[str, list[object]]:
         windows = [f"{time_text(contents, first)} to {time_text(contents, end)}" if end < LARGEST_SUM else
                    f"from {time_text(contents, first)}" if first else ""
                    for first, end in zip(schedule.earliest.tolist(), schedule.latest.tolist())]
-        return {"arrival": texts(schedule.arrival), "window": [*windows], "begin": texts(schedule.begin),
-                "departure": texts(schedule.departure)}
+        columns: dict[str, list[object]] = {"arrival": texts(schedule.arrival), "window": [*windows]}
+        if schedule.waiting.any():
+            columns["begin"] = texts(schedule.begin)
+        if (schedule.departure > schedule.begin).any():
+            columns["departure"] = texts(schedule.departure)
+        return columns
     left, legs = (contents.value("legs", name) for name in ("departure", "cost"))
     if left is None or len(left) != last:
         return {}

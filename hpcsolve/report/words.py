@@ -203,7 +203,7 @@ def unit_of(result: Result) -> str:
     """Return the unit of a tour's costs where it is known, such as `m`, or ""."""
     keys = result.contents.keys
     if "time-unit" in keys:
-        return str(keys["time-unit"])
+        return {"second": "s", "minute": "min", "hour": "h"}[keys["time-unit"]]
     return "m" if result.contents.value("instance", "coordinates_kind", "") == DEGREES else ""
 
 

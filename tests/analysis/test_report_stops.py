@@ -55,11 +55,18 @@ def test_times_of_day():
     windows = {2: ("1:00", "1:05", 5), 1: ("0:00", None)}
     result = solved(TRIANGLE, objective="finish", time_unit="minute", windows=windows)
     heads, rows, _ = shown(result)
-    assert heads == ["no.", "stop", "leg (minute)", "arrival", "window", "begin", "departure"]
+    assert heads == ["no.", "stop", "leg (min)", "arrival", "window", "begin", "departure"]
     assert rows == [["1 depot", "0", "", "00:00", "", "00:00", "00:00"],
                     ["2", "1", "15", "00:15", "", "00:15", "00:15"],
                     ["3", "2", "40", "00:55", "01:00 to 01:05", "01:00", "01:05"],
                     ["back", "0", "50", "01:55", "", "01:55", "01:55"]]
+
+
+def test_times_that_are_equal_stand_once():
+    """Nobody waits, and no service takes time, so each stop is left when it is reached."""
+    heads, rows, _ = shown(solved(TRIANGLE, objective="finish", windows={2: (0, 60)}))
+    assert heads == ["no.", "stop", "leg", "arrival", "window"]
+    assert [row[3:] for row in rows] == [["0", ""], ["15", ""], ["55", "0 to 60"], ["105", ""]]
 
 
 def test_loads_stand_behind_their_stops():
