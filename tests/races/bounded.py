@@ -20,6 +20,7 @@ from hpcsolve.algorithms.held_karp.bounded.timed import TimedRelaxation
 from hpcsolve.algorithms.held_karp.bounded.windows import TimedOrders
 from hpcsolve.device.base import Device
 from hpcsolve.parallel.comm import SerialComm
+from hpcsolve.problems.travel_times import TravelTimes
 from hpcsolve.problems.tsp import NO_ARC
 
 
@@ -113,7 +114,7 @@ def ends_in_rush_hours(device: Device) -> None:
     missing = np.eye(m + 1, dtype=bool)
     time, none = np.where(missing, NO_ARC, tables.min(axis=0)), np.zeros(m + 1, np.int64)
     time[m, :m] = np.where(np.arange(m) == order[0], 3, 9)
-    hours = Hours(np.array([2, 9, 30]), np.where(missing, 0, tables), none)
+    hours = Hours(TravelTimes(np.array([2, 9, 30]), np.where(missing, 0, tables)), none)
     anywhere, before = np.ones((m + 1, m), bool), np.zeros((m, m), bool)
     free = TimedOrders(time, time, none, np.full(m + 1, 99), before, anywhere, hours=hours)
     now = 0

@@ -224,12 +224,19 @@ class DeadlineProver:
         return None
 
     def _chosen(self, saved: Saved | None) -> Proof:
-        """Return the proof of the best order's end, with the answer by the tie rule if its search drops no state."""
-        whole = self._search_by(self.best.upper, max(self.width, CHOOSING_STATES // self.problem.cities), saved)
+        """Return the proof of the best order's end, with the answer by the tie rule if its search drops no state.
+
+        That search ends with the first layer that drops one.
+        """
+        width = max(self.width, CHOOSING_STATES // self.problem.cities)
+        whole = self._search_by(self.best.upper, width, saved, narrow=False)
         return self._proven() if whole and not self._watch.ended else self._ended_early()
 
-    def _search_by(self, deadline: int, width: int, saved: Saved | None) -> bool:
-        """Search for orders that return by a deadline. Return whether no state of such an order was dropped."""
+    def _search_by(self, deadline: int, width: int, saved: Saved | None, narrow: bool = True) -> bool:
+        """Search for orders that return by a deadline. Return whether no state of such an order was dropped.
+
+        A search that is not narrow ends where it drops one.
+        """
         self.last = Searched()  # frees the states of the search before
         problem = tightened(self.problem, deadline, self.shortest)
         if problem is None:
@@ -248,7 +255,7 @@ class DeadlineProver:
 
             def reached(found: Searched) -> bool:
                 self.report(len(found.layers) / problem.cities, f"{found.kept[-1]} states by {deadline}")
-                return self._goes_on(deadline, found)
+                return self._goes_on(deadline, found) and (narrow or found.complete)
 
             self.last = search(relaxation, deadline, width, self.budget, self.comm, self.scratch, reached, begun,
                                self.words)

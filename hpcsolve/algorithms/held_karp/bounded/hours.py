@@ -25,26 +25,36 @@ LONGEST = 2**31 - 1
 class Hours:
     """The legs between m cities and the depot, of index m, with travel times by departure.
 
-    Legs without an arc have no meaning, but no sum with them overflows.
-
     Attributes
     ----------
-    departures
-        Shape (k,), int64, ascending.
-    tables
-        Shape (k, m + 1, m + 1), int64: the travel times.
+    travel
+        Travel times between the m + 1 places. Of legs without an arc they are 0, so that no sum overflows.
     leave
         Shape (m + 1,), int64: how long after the begin of a leg its city is left. The depot's legs begin at 0 alone.
     """
 
-    departures: Times
-    tables: NDArray[np.int64]
+    travel: TravelTimes
     leave: Times
 
     @classmethod
     def of(cls, travel: TravelTimes, leave: Times) -> Hours:
         """Return the legs of these travel times."""
-        return cls(travel.departures, np.where(travel.tables == NO_ARC, 0, travel.tables), leave)
+        return cls(TravelTimes(travel.departures, np.where(travel.tables == NO_ARC, 0, travel.tables)), leave)
+
+    @property
+    def departures(self) -> Times:
+        """The times of departure of the tables, shape (k,)."""
+        return self.travel.departures
+
+    @property
+    def tables(self) -> NDArray[np.int64]:
+        """The travel times, shape (k, m + 1, m + 1)."""
+        return self.travel.tables
+
+    def arrival(self, tail: int, head: int, begin: int) -> int:
+        """Return when a leg arrives that begins at this time, as `arrivals` does for many."""
+        left = begin + int(self.leave[tail])
+        return left + self.travel.takes(tail, head, left)
 
     def arrivals(self, tail: NDArray[np.int64], head: NDArray[np.int64], begin: Times) -> Times:
         """Return when legs arrive that begin at these times. All shapes are broadcast."""
@@ -92,7 +102,7 @@ class Hours:
     def _takes(self, tail: NDArray[np.int64], head: NDArray[np.int64], left: Times) -> Times:
         """Return how long legs take whose cities are left at these times."""
         times, last = self.departures, len(self.departures) - 1
-        at = np.clip(left, times[0], times[-1])
+        at = np.minimum(np.maximum(left, times[0]), times[-1])
         first = np.searchsorted(times, at, side="right") - 1
         second = np.minimum(first + 1, last)
         takes = self.tables[first, tail, head]

@@ -238,7 +238,7 @@ def smallest(words: Sequence[NDArray[np.unsignedinteger]], room: int, comm: Comm
     words
         Columns of a table whose rows all differ. The first one is compared first.
     """
-    chosen, left = np.zeros(len(words[0]), bool), np.ones(len(words[0]), bool)
+    chosen, left = np.zeros(len(words[0]), bool), np.arange(len(words[0]))
     for word in words:
         for shift in range(8 * word.itemsize - 16, -1, -16):
             digits = (word[left] >> word.dtype.type(shift)).astype(np.uint16)
@@ -249,8 +249,10 @@ def smallest(words: Sequence[NDArray[np.unsignedinteger]], room: int, comm: Comm
             up_to = np.cumsum(counts)
             at = int(np.searchsorted(up_to, room, side="right"))  # the digit at position `room` of all ranks' rows
             room -= int(up_to[at] - counts[at])
-            chosen[left] = digits < at
-            left[left] = digits == at
+            chosen[left[digits < at]] = True
+            if not room:
+                return chosen
+            left = left[digits == at]
     return chosen
 
 

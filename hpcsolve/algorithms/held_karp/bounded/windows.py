@@ -104,7 +104,7 @@ class TimedOrders:
         (time, earliest, latest), begins = self._lists, [begin]
         for tail, head in pairwise(path):
             takes = time[tail][head]
-            arrival = begin + takes if self.hours is None else int(self.arrivals(tail, head, begin))
+            arrival = begin + takes if self.hours is None else self.hours.arrival(tail, head, begin)
             begin = max(arrival, earliest[head])
             if takes == NO_ARC or begin > latest[head]:
                 return None
@@ -129,7 +129,7 @@ class TimedOrders:
         if self.hours is None or self.rates is not None:
             return 0
         legs = zip(pairwise(path), begins[:-1], strict=True)
-        return sum(int(self.arrivals(*leg, begin)) - begin - int(self.time[leg]) for leg, begin in legs)
+        return sum(self.hours.arrival(*leg, begin) - begin - int(self.time[leg]) for leg, begin in legs)
 
     def arrivals(self, tail: Any, head: Any, begin: Any) -> Any:
         """Return when legs arrive that begin at these times, of all shapes broadcast, of missing legs anything."""
@@ -277,18 +277,23 @@ class _Legs:
         """Return when each city, by column, is reached at the earliest from each other one.
 
         It is `NEVER` where that is after the city's window. Sweeps over the cities between, in the order of their
-        windows, go on until nothing changes.
+        windows, take those that are reached sooner than before, until there is none.
         """
         m = self.given.cities
         a, b, time = self.earliest[:m], self.latest[:m], self.time[:m, :m]
-        reached, before = np.where(np.eye(m, dtype=bool), a, NEVER), np.zeros(0, np.int64)
-        while not np.array_equal(reached, before):
-            before = reached.copy()
+        reached, sooner = np.where(np.eye(m, dtype=bool), a, NEVER), np.ones(m, bool)
+        heads = [np.flatnonzero(row < NEVER) for row in time]
+        while sooner.any():
             for middle in np.argsort(a, kind="stable").tolist():
-                rows, columns = np.flatnonzero(reached[:, middle] < NEVER), np.flatnonzero(time[middle] < NEVER)
-                arrival = np.maximum(self.given.arrivals(middle, columns, reached[rows, middle][:, None]), a[columns])
-                block = np.ix_(rows, columns)
-                reached[block] = np.minimum(reached[block], np.where(arrival <= b[columns], arrival, NEVER))
+                if not sooner[middle]:
+                    continue
+                sooner[middle], head = False, heads[middle]
+                rows = np.flatnonzero(reached[:, middle] < NEVER)[:, None]
+                arrival = np.maximum(self.given.arrivals(middle, head, reached[rows, middle]), a[head])
+                before = reached[rows, head]
+                better = (arrival < before) & (arrival <= b[head])
+                reached[rows, head] = np.where(better, arrival, before)
+                sooner[head[better.any(axis=0)]] = True
         return reached
 
     def _raise(self, earliest: Times) -> None:
