@@ -87,7 +87,8 @@ def _distance_pictures(result: Result, on_map: Callable[..., Picture], network: 
     if result.contents.value("solution", "target") is None:
         sources = result.sources if rows > 1 else [None]
         for source in sources[: rows if rows <= FIELDS else 1] if coordinates else [None]:
-            where = "the sources" if source is None else source
+            together = source is None and len(result.sources) > 1
+            where = "the nearest source" if together else result.sources[0] if source is None else source
             text = f"Distance from {where}: the lighter, the farther." if coordinates else "Vertices within a distance."
             draw = partial(plot.plot_distances, source=source, network=network)
             yield (on_map if coordinates else Picture)(draw, text)

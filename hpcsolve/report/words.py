@@ -124,7 +124,8 @@ def _tour_answer(result: Result) -> Iterator[str]:
     late = Worth(result.contents).late_words()
     if prize := TOUR.prize_words(result.contents):
         yield f"The prize of the {what} is {prize}."
-    yield f"The {what} costs {shown(result.cost)}{exact}{TOUR.cost_suffix(result.contents)}{late}."
+    unit = " m" if unit_of(result) == "m" else ""
+    yield f"The {what} costs {shown(result.cost)}{unit}{exact}{TOUR.cost_suffix(result.contents)}{late}."
     if (schedule := schedule_in(result.contents)) is not None:
         yield f"It takes the time {schedule_line(result.contents, schedule)}."
     yield _how_good(result, what)

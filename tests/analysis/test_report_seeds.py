@@ -1,7 +1,5 @@
 """Runs of one job that differ in the seed are one section: numpy's numbers, a row for each seed, the best in full."""
 
-import math
-
 import h5py
 import numpy as np
 import pytest
@@ -70,10 +68,12 @@ def test_a_row_for_each_seed_and_the_best_run_in_full(text, files, costs):
         "The costs of 10 seeds: quartil", "The best cost so far of 10 see"]
 
 
+@pytest.mark.slow
 def test_the_order_of_the_files_does_not_count(text, files):
-    assert page.report(files[::-1]) == text == page.report(files)
+    assert page.report(files[::-1]) == text
 
 
+@pytest.mark.slow
 def test_beside_another_result_they_are_one_row_of_the_summary(files, tmp_path):
     other = tmp_path / "other.h5"
     solved(FRIENDS, "steiner-kmb", terminals=["Ann", "Dan"], output=other)
@@ -111,4 +111,4 @@ def test_costs_that_are_all_the_same(tmp_path):
         solved([[0, 1, 2], [1, 0, 3], [2, 3, 0]], seed=seed, output=path)
     said = words_of(page.report(paths))
     assert "differ in the seed alone. All cost 6. best 6 mean 6 standard deviation 0" in said
-    assert "quartiles" not in said and "The best run: seed 1" in said and not math.isnan(6)
+    assert "quartiles" not in said and "The best run: seed 1" in said
