@@ -15,9 +15,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.cli.seen import solution
+from tests.order_oracle import a_day
 from tests.processes import processes, wait_until_gone
 
 KILLS = int(os.environ.get("HPCSOLVE_KILLS", "5"))
@@ -56,6 +58,11 @@ instance = { generate = "road-steiner", n = 4000, terminals = 300, seed = 2 }
 mode = "best"
 shakes = 3
 """,
+    "in time": """algorithm = "held-karp"
+instance.file = "day.txt"
+[held-karp]
+method = "bounded"
+""",
 }
 
 
@@ -83,6 +90,9 @@ def test_killed_at_random_moments(name, tmp_path, hpcsolve, mpiexec_path, monkey
     monkeypatch.setenv("TMPDIR", str(temporary))
     (folder := tmp_path / "work").mkdir()
     (folder / "job.toml").write_text(JOBS[name])
+    if name == "in time":
+        (folder / "day.txt").write_text(a_wide_day())
+    given = sorted(os.listdir(folder))
     whole = ("run", "job.toml", "--device", "cpu", "--output", "whole.h5", "--overwrite")
     for _ in range(2):  # the first one may compile the kernels
         began = time.monotonic()
@@ -95,30 +105,38 @@ def test_killed_at_random_moments(name, tmp_path, hpcsolve, mpiexec_path, monkey
     chance, figures = random.Random(name), Figures(Counter())
     while figures.victims.total() < KILLS / len(JOBS):
         if killed_once(folder, mpiexec_path, chance, lasts, figures):
-            resume(folder, tmp_path / "copy", mpiexec_path, chance, figures, expected)
+            resume(folder, tmp_path / "copy", mpiexec_path, chance, figures, expected, given)
         else:
-            require_finished(folder, expected)
+            require_finished(folder, expected, given)
             (folder / "out.h5").unlink()
     assert os.listdir(temporary) == []
     print(f"{name}: {figures}; 0 unreadable checkpoints, 0 files left in the temporary folder")
     assert figures.identical == figures.victims.total()
 
 
-def resume(folder, copy, mpiexec_path, chance, figures, expected):
+def a_wide_day():
+    """Return the file of 45 stops whose windows are so wide that the proof takes a second or two."""
+    tsp, question = a_day(45, 3, 130)
+    legs = np.where(np.eye(45, dtype=bool), 0, tsp.cost)
+    rows = [*legs.tolist(), *zip(question.windows.earliest, question.windows.latest)]
+    return "\n".join(["45", *(" ".join(map(str, row)) for row in rows)]) + "\n"
+
+
+def resume(folder, copy, mpiexec_path, chance, figures, expected, given):
     """Run the same command to its end, on any number of ranks, in a copy of the folder, and compare the answer."""
     shutil.copytree(folder, copy)
     done = subprocess.run(command(mpiexec_path, chance), cwd=copy, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
     figures.from_a_checkpoint += "resume: " in done.stdout
-    require_finished(copy, expected)
+    require_finished(copy, expected, given)
     figures.identical += 1
     shutil.rmtree(copy)
 
 
-def require_finished(folder, expected):
-    """Check that a run has left its answer and nothing else."""
+def require_finished(folder, expected, given):
+    """Check that a run has left its answer and the given files, and nothing else."""
     assert solution(folder / "out.h5") == expected
-    assert sorted(os.listdir(folder)) == ["job.toml", "out.h5"]
+    assert sorted(os.listdir(folder)) == sorted([*given, "out.h5"])
 
 
 def command(mpiexec_path, chance):

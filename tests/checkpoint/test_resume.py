@@ -71,6 +71,8 @@ JOBS = {
     "arcs": Job("held-karp", random_matrix(12), {"arcs": True}, patience=(3, 16)),
     "bounded": Job("held-karp", random_matrix(13), {"objective": "latency", "method": "bounded"}, patience=(2, 12)),
     "in time": Job("held-karp", replace(DAY, windows=QUESTION.windows), {"objective": "sum"}, patience=(4, 12)),
+    "by deadlines": Job("held-karp", replace(DAY, windows=QUESTION.windows),
+                        {"objective": "finish", "method": "bounded"}, patience=(4, 12)),
     "rows": Job("shortest-paths", road_graph(400, seed=1), {**MANY, "predecessors": True, "engine": "near-far"}),
     "targets": Job("shortest-paths", road_graph(400, seed=1), {**MANY, "targets": [5, 9, 7], "engine": "near-far"}),
     "sweeps": Job("shortest-paths", road_graph(400, seed=1), {**MANY, "predecessors": True, "engine": "phast"}),

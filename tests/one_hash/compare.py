@@ -26,7 +26,7 @@ WHEN = 0.05, 0.6
 MORE_THREADS = 2, 3
 """Threads of the runs, or of ranks of them, that have not one."""
 
-NOTHING_TO_KEEP = re.compile(r"^stopped: interrupted before the first round", re.M)
+NOTHING_TO_KEEP = re.compile(r"^stopped: interrupted (before the first round|in the first bounds)", re.M)
 """What a run says that has an answer, but was stopped before its first checkpoint."""
 
 
