@@ -354,7 +354,8 @@ class _Room:
             return False
         if _points_in(box, self.marked, RADIUS * self.pixel) or _points_in(box, self.leaders):
             return False
-        return not any(_points_in(other, self._leader(at, box)) for other in self.taken)
+        leader = self._leader(at, box)[:, None]
+        return not ((self.taken[:, :2] < leader) & (leader < self.taken[:, 2:])).all(axis=2).any()
 
     def _leader(self, at: Points, box: Points) -> Points:
         """Return points along the line from a name's point to its box, none if it is beside it."""
