@@ -1,29 +1,36 @@
 """Writes answers as files for other programs: `hpcsolve export`. The file's suffix names the format (`EXPORTERS`).
 
-CSV has the rows that `Result.to_pandas` has: a header with the names of the columns, then a line for each row.
+CSV has the rows that `Result.to_pandas` has: a header with the names of the columns, then a line for each row. Parquet
+and sheets of Excel have the same table, which pandas writes.
 
 GeoJSON (RFC 7946) has lines in longitude and latitude, in decimal degrees of WGS 84. A line that crosses the 180th
 meridian is cut there, as the RFC asks, since maps would draw it around the globe.
 
-The other formats are those of their fields: TSPLIB's tours, the trees of PACE 2018, Graphviz's DOT.
+GPX (1.1, https://www.topografix.com/GPX/1/1/) has routes for navigation devices. The other formats are those of their
+fields: TSPLIB's tours, the trees of PACE 2018, Graphviz's DOT, numpy's arrays.
 """
 
 from __future__ import annotations
 
+import io
 import itertools
 import json
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from xml.sax.saxutils import escape
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hpcsolve.analysis import require_installed
 from hpcsolve.answers import answer_in
 from hpcsolve.answers.base import Rows
 from hpcsolve.answers.contents import Contents
+from hpcsolve.answers.distances import DISTANCES
 from hpcsolve.answers.paths import PATHS
 from hpcsolve.answers.tour import TOUR
 from hpcsolve.answers.tree import TREE
@@ -34,6 +41,9 @@ from hpcsolve.formats.tsplib_write import tour_lines
 from hpcsolve.output.schema import require_whole
 from hpcsolve.replacing import replacing
 from hpcsolve.wording import visible
+
+if TYPE_CHECKING:
+    import pandas
 
 
 def export(contents: Contents, source: str, path: str, number: int | None = None) -> None:
@@ -60,8 +70,8 @@ def export(contents: Contents, source: str, path: str, number: int | None = None
         known = ", ".join(EXPORTERS)
         raise InputError(f"{path}: no format has the suffix {suffix!r}; there are {known}")
     pieces = EXPORTERS[suffix].checked_pieces(contents, source, number)
-    with replacing(Path(path)) as part, open(part, "x", encoding="utf-8", newline="") as file:
-        file.writelines(pieces)
+    with replacing(Path(path)) as part, open(part, "xb") as file:
+        file.writelines(piece.encode() if isinstance(piece, str) else piece for piece in pieces)
 
 
 class Exporter(ABC):
@@ -72,11 +82,11 @@ class Exporter(ABC):
         """Return why the answer of a result cannot be written in this format, or None if it can."""
 
     @abstractmethod
-    def pieces(self, contents: Contents, number: int | None) -> Iterator[str]:
-        """Yield the text of the file. `number` is that of a search or query (None: the only one)."""
+    def pieces(self, contents: Contents, number: int | None) -> Iterator[str | bytes]:
+        """Yield the content of the file. `number` is that of a search or query (None: the only one)."""
 
-    def checked_pieces(self, contents: Contents, source: str, number: int | None = None) -> Iterator[str]:
-        """Yield the text of an answer in a format. Raises as `export`, on the first piece."""
+    def checked_pieces(self, contents: Contents, source: str, number: int | None = None) -> Iterator[str | bytes]:
+        """Yield an answer in a format. Raises as `export`, on the first piece."""
         reason = self.refusal(contents)
         if reason is not None:
             able = [suffix for suffix, other in EXPORTERS.items() if other.refusal(contents) is None]
@@ -112,7 +122,7 @@ class Csv(Exporter):
         """Return why the answer has no rows, or None if it has some."""
         return no_tour(contents)
 
-    def pieces(self, contents: Contents, number: int | None) -> Iterator[str]:
+    def pieces(self, contents: Contents, number: int | None) -> Iterator[str | bytes]:
         """Yield the header and the lines."""
         header: list[str] = []
         for block in require_whole(contents).rows(contents):
@@ -132,10 +142,140 @@ class Csv(Exporter):
         return json.dumps(value, ensure_ascii=False) if isinstance(value, list) else str(value)
 
 
+def frame_of(contents: Contents) -> pandas.DataFrame:
+    """Return the rows of an answer as a `pandas.DataFrame`.
+
+    Raises
+    ------
+    EnvironmentFault
+        pandas is not installed.
+    """
+    require_installed("pandas")
+    import pandas
+
+    blocks = [pandas.DataFrame(dict(block)) for block in require_whole(contents).rows(contents)]
+    return blocks[0] if len(blocks) == 1 else pandas.concat(blocks, ignore_index=True)
+
+
+@dataclass(frozen=True)
+class Frame(Exporter):
+    """The table of `frame_of`, which pandas writes by a library.
+
+    Attributes
+    ----------
+    library
+        The library's name.
+    write
+        Writes a table to an open file.
+    """
+
+    library: str
+    write: Callable[[pandas.DataFrame, io.BytesIO], None]
+
+    def refusal(self, contents: Contents) -> str | None:
+        """Return why the answer has no rows, or None if it has some."""
+        return no_tour(contents)
+
+    def pieces(self, contents: Contents, number: int | None) -> Iterator[str | bytes]:
+        """Yield the file."""
+        require_installed(self.library)
+        file = io.BytesIO()
+        self.write(frame_of(contents), file)
+        yield file.getvalue()
+
+
+def _write_parquet(frame: pandas.DataFrame, file: io.BytesIO) -> None:
+    frame.to_parquet(file, index=False)
+
+
+def _write_sheet(frame: pandas.DataFrame, file: io.BytesIO) -> None:
+    """Write a sheet. Paths become JSON lists, and no text is a formula."""
+
+    def cell(value: Any) -> Any:
+        if isinstance(value, (list, np.ndarray)):
+            return json.dumps(np.asarray(value).tolist(), ensure_ascii=False)
+        return harmless(value) if isinstance(value, str) else value
+
+    frame.map(cell).to_excel(file, index=False)
+
+
+class Npy(Exporter):
+    """The table of distances as `Result.distance` has it: float64, infinite where no path leads."""
+
+    def refusal(self, contents: Contents) -> str | None:
+        """Return why the answer is no table of distances, or None if it is one."""
+        kind = require_whole(contents)
+        return None if kind is DISTANCES else f"{kind.in_words} are no table of distances"
+
+    def pieces(self, contents: Contents, number: int | None) -> Iterator[str | bytes]:
+        """Yield the header and the rows."""
+        table = contents.value("solution", "distance")
+        header = io.BytesIO()
+        np.lib.format.write_array_header_1_0(
+            header, {"descr": "<f8", "fortran_order": False, "shape": np.shape(table)})
+        yield header.getvalue()
+        for row in table:
+            yield contents.own_distances(np.asarray(row)).astype("<f8").tobytes()
+
+
 Points = NDArray[np.float64]
 """Shape (points, 2): longitudes and latitudes."""
 Features = Iterator[tuple[Points, dict[str, Any]]]
 """For each feature the points of its line, or its single point, and its properties."""
+
+
+def not_on_the_globe(contents: Contents, format_name: str) -> str | None:
+    """Return why an answer cannot be placed on the globe, or None if it can."""
+    if no_tour(contents):
+        return no_tour(contents)
+    if "lon" in contents.coordinates():
+        return None
+    if not contents.coordinates():
+        return "the instance has no coordinates"
+    if contents.value("instance", "coordinates_kind") is None:
+        what = "the file does not say whether its coordinates are latitudes and longitudes"
+        return f"{what} (run its job again for that)"
+    return f"its coordinates are not latitudes and longitudes, which {format_name} needs"
+
+
+class Gpx(Exporter):
+    """Routes: a tour from its first city, back to it if it is closed, or each path from source to target."""
+
+    def refusal(self, contents: Contents) -> str | None:
+        """Return why the answer has no routes on the globe, or None if it has some."""
+        kind = require_whole(contents)
+        if kind not in (TOUR, PATHS):
+            return f"{kind.in_words} are no routes"
+        return not_on_the_globe(contents, "GPX")
+
+    def pieces(self, contents: Contents, number: int | None) -> Iterator[str | bytes]:
+        """Yield the file, a route at a time."""
+        places, names = contents.coordinates(), contents.unique_names().tolist()
+        yield ('<?xml version="1.0" encoding="UTF-8"?>\n'
+               '<gpx version="1.1" creator="hpcsolve" xmlns="http://www.topografix.com/GPX/1/1">\n')
+        for name, way in self._ways(contents):
+            yield f"<rte><name>{self._text(name)}</name>\n"
+            for vertex in way:
+                lat, lon = (shortest(float(places[axis][vertex])) for axis in ("lat", "lon"))
+                yield f'<rtept lat="{lat}" lon="{lon}"><name>{self._text(names[vertex])}</name></rtept>\n'
+            yield "</rte>\n"
+        yield "</gpx>\n"
+
+    def _ways(self, contents: Contents) -> Iterator[tuple[object, list[int]]]:
+        """Yield the names and the vertices of routes."""
+        if require_whole(contents) is TOUR:
+            legs = TOUR.edges(contents)
+            order = np.append(legs.tails, legs.heads[-1:]) if len(legs.tails) else legs.vertices
+            yield contents.value("instance", "name"), order.tolist()
+            return
+        for row in rows_of(contents):
+            way = PATHS.edges(contents, row["query"]).vertices.tolist()
+            if way:
+                yield f"{row['source']} - {row['target']}", way
+
+    def _text(self, name: object) -> str:
+        """Return a name as text of XML, which has no control characters."""
+        return escape(visible(str(name)).replace("\n", " "))
 
 
 class GeoJson(Exporter):
@@ -144,18 +284,10 @@ class GeoJson(Exporter):
     def refusal(self, contents: Contents) -> str | None:
         """Return why the answer cannot be placed on the globe, or None if it can."""
         kind = require_whole(contents)
-        if no_tour(contents):
-            return no_tour(contents)
-        if "lon" in contents.coordinates():
-            return None if kind.name in self._features() else f"{kind.in_words} have no map of their own"
-        if not contents.coordinates():
-            return "the instance has no coordinates"
-        if contents.value("instance", "coordinates_kind") is None:
-            what = "the file does not say whether its coordinates are latitudes and longitudes"
-            return f"{what} (run its job again for that)"
-        return "its coordinates are not latitudes and longitudes, which GeoJSON needs"
+        return not_on_the_globe(contents, "GeoJSON") or (
+            None if kind.name in self._features() else f"{kind.in_words} have no map of their own")
 
-    def pieces(self, contents: Contents, number: int | None) -> Iterator[str]:
+    def pieces(self, contents: Contents, number: int | None) -> Iterator[str | bytes]:
         """Yield the collection, a feature at a time."""
         places = contents.coordinates()
         points = np.stack([places["lon"], places["lat"]], axis=1)
@@ -227,7 +359,7 @@ class TsplibTour(Exporter):
             return "the answer is not a tour"
         return "the answer is an open path, and a TSPLIB tour is closed" if TOUR.is_open(contents) else None
 
-    def pieces(self, contents: Contents, number: int | None) -> Iterator[str]:
+    def pieces(self, contents: Contents, number: int | None) -> Iterator[str | bytes]:
         """Yield the lines of the file."""
         order = np.asarray(contents.value("solution", "tour"), np.int64)
         labels = np.asarray(contents.value("instance", "label"))
@@ -246,7 +378,7 @@ class Pace(Exporter):
         kind = answer_in(contents)
         return None if kind is TREE else f"the answer is of kind {kind.name if kind else 'unknown'}, not a Steiner tree"
 
-    def pieces(self, contents: Contents, number: int | None) -> Iterator[str]:
+    def pieces(self, contents: Contents, number: int | None) -> Iterator[str | bytes]:
         """Yield the lines of the file."""
         names, found = contents.unique_names().tolist(), TREE.edges(contents)
         ends = ((names[u], names[v]) for u, v in zip(found.tails.tolist(), found.heads.tolist()))
@@ -266,7 +398,7 @@ class Dot(Exporter):
             return str(error).removeprefix("the result: ")
         return None
 
-    def pieces(self, contents: Contents, number: int | None) -> Iterator[str]:
+    def pieces(self, contents: Contents, number: int | None) -> Iterator[str | bytes]:
         """Yield the lines of the file."""
         found, names = require_whole(contents).edges(contents, number), contents.unique_names().tolist()
         kind, arrow = ("digraph", "->") if found.directed else ("graph", "--")
@@ -287,5 +419,8 @@ class Dot(Exporter):
         return '"' + line.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-EXPORTERS = {".csv": Csv(), ".geojson": GeoJson(), ".dot": Dot(), ".tour": TsplibTour(), ".pace": Pace()}
+EXPORTERS: dict[str, Exporter] = {
+    ".csv": Csv(), ".geojson": GeoJson(), ".dot": Dot(), ".tour": TsplibTour(), ".pace": Pace(), ".gpx": Gpx(),
+    ".xlsx": Frame("openpyxl", _write_sheet), ".parquet": Frame("pyarrow", _write_parquet), ".npy": Npy(),
+}
 """Suffix -> the format."""

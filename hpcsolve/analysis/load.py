@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.analysis import require_installed
+from hpcsolve.analysis.export import frame_of
 from hpcsolve.answers import answer_in, paths, reductions, tree
 from hpcsolve.answers.contents import Contents
 from hpcsolve.answers.rounding import Worth, downward
@@ -171,11 +172,7 @@ class Result(TourMixin, paths.PathsMixin, reductions.ReductionsMixin, tree.TreeM
         EnvironmentFault
             pandas is not installed.
         """
-        require_installed("pandas")
-        import pandas
-
-        blocks = [pandas.DataFrame(dict(block)) for block in require_whole(self.contents).rows(self.contents)]
-        return blocks[0] if len(blocks) == 1 else pandas.concat(blocks, ignore_index=True)
+        return frame_of(self.contents)
 
     def to_networkx(self, number: int | None = None) -> networkx.Graph[Any]:
         """Return the answer as a graph of networkx, whose nodes are names, or numbers where names are not unique.

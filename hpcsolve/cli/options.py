@@ -90,7 +90,7 @@ def _as_key(word: str) -> str:
     from hpcsolve.job import Settings
     from hpcsolve.job.convert import keys_of
 
-    tables: dict[str, type[Any]] = {"": Settings, "stop.": StopCriteria}
+    tables: dict[str, Any] = {"": Settings, "stop.": StopCriteria}
     tables |= {f"{name}.": algorithm(name).parameters for name in NAMES}
     return next((f"{table}{word}" for table, struct in tables.items() if word in keys_of(struct)), "")
 

@@ -83,7 +83,7 @@ def do_export(options: argparse.Namespace) -> int:
 def do_tree(options: argparse.Namespace) -> int:
     """Write a Steiner tree as text, as `hpcsolve export` does with a file .pace."""
     pieces = EXPORTERS[".pace"].checked_pieces(load(options.result).contents, options.result)
-    write_text("".join(pieces), options.output)
+    write_text("".join(map(str, pieces)), options.output)
     return 0
 
 

@@ -4,6 +4,7 @@ import csv
 import json
 import re
 from itertools import pairwise
+from xml.etree import ElementTree
 
 import h5py
 import networkx as nx
@@ -22,6 +23,7 @@ id,name,lat,lon
 9,Auckland,-36.85,174.76
 11,Nuku\\alofa,-21.14,-175.2
 """
+TEXTS = (".csv", ".geojson", ".dot", ".tour", ".pace")
 ROADS = nx.DiGraph()
 ROADS.add_weighted_edges_from([("Ann", "Bob", 1.5), ("Bob", "Cleo", 2.25), ("Dan", "Ann", 1.125), ("Ann", "Cleo", 4)])
 
@@ -59,7 +61,7 @@ def export(folder, tmp_path, hpcsolve):
         path = tmp_path / f"{name}{suffix}"
         done = hpcsolve("export", folder / f"{name}.h5", "-o", path, *options)
         assert done.returncode == 0 and done.stdout == "", done.stderr
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8") if suffix in TEXTS else path
 
     return write
 
@@ -88,6 +90,53 @@ def test_a_tour_in_every_format(export, folder, tmp_path):
     edges, names = dot_of(export("tour", ".dot"))
     assert names[tour.tour[0]] == tour.tour_labels[0] and set(names.values()) == set(tour.tour_labels)
     assert sum(edges.values()) == tour.cost and len(edges) == 4
+
+
+def test_a_tour_and_paths_as_routes(export, folder):
+    tour, points = load(folder / "tour.h5"), rows_of(export("tour", ".csv"))
+    (name, way), = routes_of(export("tour", ".gpx"))
+    assert name == "places" and [stop for stop, *_ in way] == [*tour.tour_labels, tour.tour_labels[0]]
+    assert way[0] == (points[0]["name"], float(points[0]["lat"]), float(points[0]["lon"]))
+    assert len(routes_of(export("open", ".gpx"))[0][1]) == 4
+    ways = routes_of(export("pairs-globe", ".gpx"))
+    assert [name for name, _ in ways] == ["Ann - Cleo"]
+    assert [stop for stop, *_ in ways[0][1]] == ["Ann", "Bob", "Cleo"]
+
+
+def routes_of(path):
+    """Return the routes of a GPX file: the name of each, and the name, latitude and longitude of its points."""
+    space = "{http://www.topografix.com/GPX/1/1}"
+    return [(route.find(f"{space}name").text, [
+        (point.find(f"{space}name").text, float(point.get("lat")), float(point.get("lon")))
+        for point in route.iter(f"{space}rtept")]) for route in ElementTree.parse(path).getroot().iter(f"{space}rte")]
+
+
+@pytest.mark.parametrize("suffix", [".xlsx", ".parquet"])
+@pytest.mark.parametrize("name", ["tour", "tree", "rows", "pairs", "sums"])
+def test_a_table_by_pandas(name, suffix, export, folder):
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("openpyxl" if suffix == ".xlsx" else "pyarrow")
+    path, expected = export(name, suffix), load(folder / f"{name}.h5").to_pandas()
+    found = pandas.read_excel(path) if suffix == ".xlsx" else pandas.read_parquet(path)
+    if suffix == ".xlsx" and name == "pairs":
+        expected["path"] = [json.dumps(path, ensure_ascii=False) if path else "[]" for path in expected["path"]]
+    pandas.testing.assert_frame_equal(found, expected, check_dtype=False)
+
+
+def test_no_cell_of_a_sheet_is_a_formula(folder, tmp_path, hpcsolve):
+    openpyxl = pytest.importorskip("openpyxl")
+    (tmp_path / "names.csv").write_text("id,name,lat,lon\n1,=1+1,48,16\n2,+a,48,17\n3,b,47,16\n")
+    solve(tmp_path / "names.csv", output=tmp_path / "names.h5", **HERE)
+    assert hpcsolve("export", tmp_path / "names.h5", "-o", tmp_path / "names.xlsx").returncode == 0
+    cells = [cell for row in openpyxl.load_workbook(tmp_path / "names.xlsx").active.iter_rows() for cell in row]
+    assert {"'=1+1", "'+a", "b"} <= {cell.value for cell in cells}
+    assert all(cell.data_type != "f" for cell in cells)
+
+
+def test_a_table_of_distances_as_an_array(export, folder):
+    for name in ("rows", "targets"):
+        np.testing.assert_array_equal(np.load(export(name, ".npy")), load(folder / f"{name}.h5").distance)
+    assert np.isinf(load(folder / "rows.h5").distance).any()
 
 
 def dot_of(text):

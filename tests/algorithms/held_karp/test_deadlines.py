@@ -28,7 +28,7 @@ from hpcsolve.device.host import HostDevice
 from hpcsolve.parallel.comm import Comm, SerialComm
 from hpcsolve.problems.questions import TourQuestion, Windows
 from hpcsolve.problems.tsp import NO_ARC, Tsp, from_costs
-from tests.order_oracle import around_a_tour, is_best_order, random_question
+from tests.order_oracle import a_day, around_a_tour, is_best_order, random_question
 from tests.thread_comm import on_ranks
 
 COUNT = int(os.environ.get("HPCSOLVE_ORDERS", "0"))
@@ -155,3 +155,11 @@ def ends_of_all_orders(problem: windows.TimedOrders) -> dict[int, list[tuple[int
         if (end := problem.finish(order)) is not None:
             ends.setdefault(end, []).append(order)
     return ends
+
+
+@pytest.mark.parametrize("seed", [0, 2])
+def test_without_memory_for_its_layers_it_has_an_order(seed: int, device: Device) -> None:
+    tsp, question = a_day(40, seed, 100)
+    proof, tour = prove(tsp, question, device, states=8)
+    assert proof.capped and not proof.optimal and tour is not None
+    assert proof.lower < proof.value == replace(question, objective="finish").check(tsp, np.array(tour))

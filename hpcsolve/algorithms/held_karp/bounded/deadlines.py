@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from hpcsolve.algorithms.base import Report, silent
 from hpcsolve.algorithms.held_karp.bounded.devices import Devices
 from hpcsolve.algorithms.held_karp.bounded.hours import Times
+from hpcsolve.algorithms.held_karp.bounded.in_time import InTime
 from hpcsolve.algorithms.held_karp.bounded.layers import Expander, Scratch
 from hpcsolve.algorithms.held_karp.bounded.prove import LEVEL, Proof, Watch
 from hpcsolve.algorithms.held_karp.bounded.relaxation import (
@@ -301,8 +302,15 @@ class DeadlineProver:
         return Proof(None, None, self.best.lower, True, self.last, self.states)
 
     def _ended_early(self, capped: bool = False) -> Proof:
-        """Return what is proven where the answer by the tie rule is not."""
+        """Return what is proven where the answer by the tie rule is not.
+
+        Where the memory is too small for an order, that of a narrow search by time is taken.
+        """
         best = self.best
+        if capped and best.order is None and (found := InTime(self.problem).from_nothing()) is not None:
+            end = self.problem.finish(found[1])
+            assert end is not None
+            best.upper, best.order = end, found[1]
         proven = best.order is not None and best.lower >= best.upper
         return Proof(best.value, best.order, best.lower, proven, self.last, self.states, chosen=False, capped=capped)
 
