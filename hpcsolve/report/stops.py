@@ -51,7 +51,7 @@ def _number(place: int, mark: str) -> Markup:
 
 
 def _times(result: Result, last: int) -> dict[str, list[object]]:
-    """Return the columns of times, of those that are equal the first alone; none where the result has no times."""
+    """Return the columns of times, of equal ones the first alone, or none where the result has no times."""
     contents = result.contents
     if (schedule := schedule_in(contents)) is not None and len(schedule.city) == last + 1:
         def texts(times: np.ndarray[tuple[int], np.dtype[np.int64]]) -> list[object]:

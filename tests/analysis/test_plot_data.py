@@ -211,7 +211,7 @@ def test_convergence_and_colonies(results, pyplot):
 
 
 def test_convergence_of_several_seeds(pyplot):
-    """A line for each run, up to the last step of all; the best thicker."""
+    """A line for each run, up to the last step of all, that of the best thicker."""
     runs = [solved(uniform_tsp(20), "ant-colony", seed=seed, bound=False, stop={"iterations": 3 + seed})
             for seed in (1, 2, 3)]
     axes = plot.plot_convergence(runs[1], others=[runs[0], runs[2]])
