@@ -23,7 +23,7 @@ def draw(tour_file: str, tree_file: str, picture: str) -> None:
     figure = Figure(figsize=(10, 4.6), layout="constrained")
     left, right = figure.subplots(1, 2)
     tour, tree = hpcsolve.load(tour_file), hpcsolve.load(tree_file)
-    plot_tour(tour, left, names=False, geographic=True)
+    plot_tour(tour, left, names=False, geographic=True).legend([]).remove()  # the title has its place
     name_cities(left, tour)
     left.set_title(f"The shortest round trip through {len(tour.tour)} capitals: {tour.cost} km, proven")
     plot_tree(tree, right, names=False)

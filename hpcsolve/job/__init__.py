@@ -25,6 +25,7 @@ import msgspec
 
 from hpcsolve.algorithms.base import NO_STOP, StopCriteria
 from hpcsolve.algorithms.registry import NAMES, algorithm
+from hpcsolve.answers.contents import Contents
 from hpcsolve.device.select import check_request
 from hpcsolve.errors import InputError
 from hpcsolve.job.convert import JobText, convert, keys_of
@@ -189,6 +190,12 @@ def load_job(path: str, overrides: Sequence[str] = (), **replaced: str | None) -
     """
     table, text = read_table(path, overrides)
     return job_of_table(table, text, **replaced)
+
+
+def job_in(contents: Contents, path: str) -> Job:
+    """Return the job of a result that has been read, as `load_job` does with its file."""
+    text = str(contents.value("job", "toml", ""))
+    return job_of_table(_parse(text, path), JobText(path, text, {}))
 
 
 def read_table(path: str, overrides: Sequence[str] = ()) -> tuple[dict[str, Any], JobText]:

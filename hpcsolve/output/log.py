@@ -25,6 +25,8 @@ Say = Callable[[str], None]
 """A function that takes a line and may print it, such as `Log.say`."""
 BAR, BAR_OF_UNKNOWN = "{percentage:3.0f}%|{bar}| {elapsed}<{remaining} {postfix}", "{elapsed} {postfix}"
 """What tqdm shows where the amount of work is known, and where it is unknown."""
+SCREEN = (80, 24)
+"""Columns and rows of a terminal that does not say how large it is, as in containers and over serial lines."""
 
 
 class Log:
@@ -152,7 +154,8 @@ class Progress:
         if log.prints and not log.quiet and stream is not None and stream.isatty():
             from tqdm import tqdm
 
-            self.tqdm_bar = tqdm(total=1.0, file=stream, leave=False, bar_format=BAR)
+            columns, rows = screen_of(stream)
+            self.tqdm_bar = tqdm(total=1.0, file=stream, leave=False, bar_format=BAR, ncols=columns, nrows=rows)
         else:
             self._beats.enter_context(heartbeat(log.say, lambda _: self._due()))
 
@@ -188,6 +191,15 @@ class Progress:
         self._beats.close()
         if self.tqdm_bar is not None:
             self.tqdm_bar.close()
+
+
+def screen_of(stream: IO[str]) -> tuple[int, int]:
+    """Return columns and rows of a terminal, `SCREEN` where it does not say them: tqdm shows no bar in 0 rows."""
+    try:
+        columns, rows = os.get_terminal_size(stream.fileno())
+    except (OSError, ValueError):  # it has no file, or is none
+        columns = rows = 0
+    return columns or SCREEN[0], rows or SCREEN[1]
 
 
 def progress_line(done: float, seconds: float, message: str = "") -> str:

@@ -1,15 +1,13 @@
-"""The page of `hpcsolve report`: a summary where there are several results, then a section for each.
+"""The page of `hpcsolve report`: a summary where there are several sections, then a section for each.
 
-Text is escaped unless it is `Markup` already, so no text of a result becomes an element.
+A section is about one result, or about the runs of one job that differ in the seed (`seeds.py`).
 """
 
 from __future__ import annotations
 
-import html
 import math
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
 from importlib.resources import files
 from string import Template
 
@@ -18,7 +16,7 @@ import numpy as np
 import hpcsolve
 from hpcsolve.analysis import plot, require_installed
 from hpcsolve.analysis.load import Result, load
-from hpcsolve.analysis.plot.canvas import kind_of_answer, number, svg
+from hpcsolve.analysis.plot.canvas import kind_of_answer, number
 from hpcsolve.analysis.plot.run import PHASES, diagnosis
 from hpcsolve.answers import answer_in
 from hpcsolve.answers.reductions import REDUCTIONS
@@ -27,14 +25,19 @@ from hpcsolve.errors import InputError
 from hpcsolve.job import IN_MEMORY
 from hpcsolve.output.reader import read_result
 from hpcsolve.report import words
-from hpcsolve.report.pictures import Picture, answer_pictures, search_pictures
-from hpcsolve.wording import counted, size, visible
+from hpcsolve.report.elements import Markup, element, escaped, folded, joined, pairs, table
+from hpcsolve.report.pictures import Picture, answer_pictures, figure, search_pictures
+from hpcsolve.report.seeds import Run, Runs, divided, overview
+from hpcsolve.report.stops import stops_of
+from hpcsolve.wording import counted, size
 
 MOST_ROWS = 200
 """Most rows of a table that are written out."""
-TABLES = {"tour": "The cities in order", TOURS.name: "The tours", "tree": "The edges of the tree",
-          "paths": "The queries", REDUCTIONS.name: "The sources"}
-"""Kinds of answers that are written out."""
+MOST_STOPS, SCROLLED_FROM = 1000, 60
+"""Most stops of a tour that are written out, and stops from which their table scrolls beside the map."""
+TABLES = {TOURS.name: "The tours", "tree": "The edges of the tree", "paths": "The queries",
+          REDUCTIONS.name: "The sources"}
+"""Kinds of answers that are written out, beside a tour, whose stops are."""
 LARGEST_TABLES = 1 << 29
 """Bytes of distance tables that are read for a report."""
 
@@ -52,11 +55,10 @@ def report(paths: Sequence[str]) -> str:
         matplotlib is not installed.
     """
     require_installed("matplotlib")
-    results = [(path, _loaded(path)) for path in paths]
-    first = results[0][1]
-    title = f"{words.name_of(first)}, {first.algorithm}" if len(results) == 1 else f"{len(results)} results"
-    sections = [section(path, result, f"r{number}") for number, (path, result) in enumerate(results, 1)]
-    summary = [_summary(results)] if len(results) > 1 else []
+    found = divided([(path, _loaded(path)) for path in paths])
+    title = f"{len(paths)} results" if len(paths) > 1 else _heading(found[0].best.result)
+    sections = [part for number, runs in enumerate(found, 1) for part in _sections(runs, f"r{number}")]
+    summary = [_summary(found)] if len(found) > 1 else []
     page, style = (files("hpcsolve.report").joinpath(name).read_text(encoding="utf-8")
                    for name in ("page.html", "style.css"))
     return Template(page).substitute(
@@ -74,37 +76,58 @@ def _loaded(path: str) -> Result:
     return load(path)
 
 
-def _summary(results: Sequence[tuple[str, Result]]) -> Markup:
+def _summary(found: Sequence[Runs]) -> Markup:
     rows = []
-    for index, (path, result) in enumerate(results, 1):
-        file, *rest = words.row_of(path, result)
-        rows.append([element("a", file, href=f"#r{index}"), *rest])
-    found = table(words.HEADS, rows, "The results of this report")
-    return element("section", element("h2", "Summary"), found, id="summary", class_="named")
+    for index, runs in enumerate(found, 1):
+        file, *rest = words.row_of(runs.best.file, runs.best.result)
+        several = f", the best of {len(runs.runs)} seeds" if len(runs.runs) > 1 else ""
+        rows.append([element("span", element("a", file, href=f"#r{index}"), several), *rest])
+    content = table(words.HEADS, rows, "The results of this report")
+    return element("section", element("h2", "Summary"), content, id="summary", class_="named")
 
 
-def section(file: str, result: Result, name: str) -> Markup:
-    """Return the section of a result: problem, answer, search, time, how to run it again, where it comes from.
+def _sections(runs: Runs, name: str) -> Iterator[Markup]:
+    """Yield the section of a result. Of several seeds yield their overview and the section of the best.
 
     Parameters
     ----------
     name
         Prefix of the section's ids, unique on the page.
     """
+    best, heading = runs.best, _heading(runs.best.result)
+    if len(runs.runs) == 1:
+        yield section(best, heading, name)
+        return
+    yield element("section", element("h2", f"{heading}, {len(runs.runs)} seeds"), *overview(runs, name), id=name)
+    yield section(best, f"The best run: seed {best.seed}", f"{name}b")
+
+
+def _heading(result: Result) -> str:
+    return f"{words.name_of(result)}, {result.algorithm}"
+
+
+def section(run: Run, heading: str, name: str) -> Markup:
+    """Return the section of a result: answer, problem, search, time, how to run it again, where it comes from.
+
+    Parameters
+    ----------
+    name
+        Prefix of the section's ids, unique on the page.
+    """
+    result = run.result
     parts = [
-        element("h2", f"{words.name_of(result)}, {result.algorithm}"),
+        element("h2", heading),
         *_warnings(result),
+        element("h3", "Answer"),
+        element("p", " ".join(words.answer(result))),
+        _bounds(result),
+        *_answer(result, name),
         element("h3", "Problem"),
         element("p", words.problem(result)),
         *(element("p", line, class_="note") for line in result.notes),
-        element("h3", "Answer"),
-        element("p", " ".join(words.answer(result))),
-        *_bounds(result),
-        *(figure(result, picture, f"{name}a{i}") for i, picture in enumerate(answer_pictures(result))),
-        *_details(result),
         *_search(result, name),
         *_time(result, name),
-        *_again(file, result),
+        *_again(run.file, result),
         *_provenance(result),
     ]
     return element("section", joined(parts), id=name)
@@ -117,18 +140,34 @@ def _warnings(result: Result) -> Iterator[Markup]:
         yield element("p", "The run was interrupted: this is the best answer that it had found.", class_="warning")
 
 
-def _bounds(result: Result) -> Iterator[Markup]:
-    """Yield lower and upper bound, where the answer has a cost."""
-    (lower, upper, gap), pairs = words.bounds_of(result), [("check", words.check_of(result))]
+def _bounds(result: Result) -> Markup:
+    """Return lower and upper bound, where the answer has a cost, and the check."""
+    (lower, upper, gap), said = words.bounds_of(result), [("check", words.check_of(result))]
     if upper != words.NONE:
-        pairs += [("lower bound", lower), ("upper bound (this answer)", upper), ("gap at most", gap)]
-    yield element("dl", joined(element("div", element("dt", term), element("dd", value)) for term, value in pairs))
+        said += [("lower bound", lower), ("upper bound (this answer)", upper), ("gap at most", gap)]
+    return pairs(said)
+
+
+def _answer(result: Result, name: str) -> Iterator[Markup]:
+    """Yield the answer itself as tables and pictures: a tour as its stops beside the map."""
+    drawn = [figure(result, picture, f"{name}a{i}") for i, picture in enumerate(answer_pictures(result))]
+    if kind_of_answer(result) == "tour" and not result.infeasible:
+        heads, rows, caption = stops_of(result)
+        order = table(heads, rows[:MOST_STOPS], _first(caption, len(rows), MOST_STOPS))
+        long = " long" if len(rows) > SCROLLED_FROM else ""
+        yield element("div", element("div", order, class_=f"order numbers{long}"), drawn[0], class_="tour")
+        yield from drawn[1:]
+        return
+    if (farthest := words.farthest_pairs(result)) is not None:
+        drawn[-1:] = [element("div", drawn[-1], table(*farthest), class_="charts")]
+    yield from drawn
+    yield from _details(result)
 
 
 def _details(result: Result) -> Iterator[Markup]:
     """Yield the answer itself as a table, if it is no table of distances, which has a picture."""
     kind, answer = kind_of_answer(result), answer_in(result.contents)
-    if answer is None or kind not in TABLES or result.infeasible:
+    if answer is None or kind not in TABLES:
         return
     (columns,) = answer.rows(result.contents)
     if kind == "paths":
@@ -136,14 +175,14 @@ def _details(result: Result) -> Iterator[Markup]:
         columns = {**{name: columns[name] for name in columns if name != "path"}, "vertices": np.array(lengths)}
     count = len(next(iter(columns.values())))
     rows = zip(*(column[:MOST_ROWS].tolist() for column in columns.values()))
-    # A missing number, such as the leg after the end of an open path, is an empty cell.
+    # A missing number, such as the cost where there is no tour, is an empty cell.
     cells = ([value if not isinstance(value, float) else "" if math.isnan(value) else number(value) for value in row]
              for row in rows)
     yield folded(TABLES[kind], table(list(columns), cells, _first(TABLES[kind], count)))
 
 
-def _first(what: str, count: int) -> str:
-    return what if count <= MOST_ROWS else f"{what}: the first {MOST_ROWS} of {count}"
+def _first(what: str, count: int, most: int = MOST_ROWS) -> str:
+    return what if count <= most else f"{what}: the first {most} of {count}"
 
 
 def _search(result: Result, name: str) -> Iterator[Markup]:
@@ -167,8 +206,8 @@ def _time(result: Result, name: str) -> Iterator[Markup]:
     ranks = words.ranks_of(result)
     where = f"{ranks} ranks, the slowest of which took" if ranks > 1 else "1 rank, which took"
     yield element("p", f"The run had {where} {words.seconds_of(result):.3g} s. {diagnosis(result).capitalize()}.")
-    picture = Picture(plot.plot_ranks, f"Time by phase on {counted(ranks, 'rank')}.")
-    yield figure(result, picture, f"{name}t")
+    if ranks > 1:  # the bar of one rank says no more than the sentence
+        yield figure(result, Picture(plot.plot_ranks, f"Time by phase on {counted(ranks, 'rank')}."), f"{name}t")
     heads = ("rank", "host", "device", "device memory", "sent", *PHASES)
     rows = words.rank_rows(result)
     yield folded("Ranks in numbers", table(heads, rows[:MOST_ROWS], _first("Time by phase and rank", len(rows))))
@@ -200,66 +239,3 @@ def _provenance(result: Result) -> Iterator[Markup]:
     yield element("p", "Made by ", element("code", command or "a Python program"), ".")
     versions = element("div", table(("what", "value"), rows, "Provenance"), class_="wrap named")
     yield folded("Versions, sources and launch", versions)
-
-
-def figure(result: Result, picture: Picture, name: str) -> Markup:
-    """Return a picture as a figure with caption, or the reason why it cannot be drawn.
-
-    Parameters
-    ----------
-    name
-        As in `analysis.plot.svg.svg`.
-    """
-    try:
-        drawn = Markup(svg(partial(picture.draw, result), picture.size, name, picture.text))
-    except (ArithmeticError, LookupError, TypeError, ValueError) as error:  # the file may hold anything
-        drawn = element("p", f"This cannot be drawn, the result is damaged: {error}", class_="warning")
-    return element("figure", drawn, element("figcaption", picture.text), class_="map" if picture.is_map else "chart")
-
-
-class Markup(str):
-    """A text that is HTML already."""
-
-    __slots__ = ()
-
-
-def element(name: str, *children: object, **attributes: str) -> Markup:
-    """Return an element, such as `element("p", "a < b", class_="note")`.
-
-    Parameters
-    ----------
-    children
-        Put one after the other; whatever is not `Markup` is escaped.
-    attributes
-        Their values are escaped. `class_` is the attribute `class`.
-    """
-    inside = "".join(escaped(child) for child in children)
-    own = "".join(f' {key.rstrip("_").replace("_", "-")}="{escaped(str(text))}"' for key, text in attributes.items())
-    return Markup(f"<{name}{own}>{inside}</{name}>")
-
-
-def escaped(content: object) -> Markup:
-    """Return a text as HTML, and `Markup` as it is."""
-    if isinstance(content, Markup):
-        return content
-    return Markup(html.escape(visible(str(content))))
-
-
-def joined(parts: Iterable[Markup]) -> Markup:
-    """Return elements one after the other, each on its own line."""
-    return Markup("\n".join(parts))
-
-
-def table(heads: Sequence[object], rows: Iterable[Sequence[object]], caption: str) -> Markup:
-    """Return a table, which scrolls where the page is too narrow. Its first column has the headings of the rows."""
-    head = element("tr", *(element("th", text, scope="col") for text in heads))
-    lines = [
-        element("tr", element("th", row[0], scope="row"), *(element("td", cell) for cell in row[1:])) for row in rows
-    ]
-    inside = (element("caption", caption), element("thead", head), element("tbody", joined(lines)))
-    return element("div", element("table", *inside), class_="scroll", tabindex="0", role="region", aria_label=caption)
-
-
-def folded(summary: str, *content: object) -> Markup:
-    """Return content that is shown when its summary is clicked, and in print."""
-    return element("details", element("summary", summary), *content)

@@ -11,18 +11,25 @@ import numpy as np
 
 from hpcsolve.analysis import plot
 from hpcsolve.analysis.load import Result
-from hpcsolve.analysis.plot.canvas import kind_of_answer
-from hpcsolve.analysis.plot.distances import MOST_LINES, MOST_PATHS, quantity_of
-from hpcsolve.analysis.plot.maps import places_of
+from hpcsolve.analysis.plot.canvas import kind_of_answer, svg
+from hpcsolve.analysis.plot.distances import MOST_PATHS, quantity_of
+from hpcsolve.analysis.plot.maps import network_of, places_of
+from hpcsolve.analysis.plot.tour import NAMED_UP_TO
 from hpcsolve.answers.schedule import schedule_in, schedule_line
 from hpcsolve.answers.tour import TOUR
+from hpcsolve.problems.graph import Graph
+from hpcsolve.report.elements import Markup, element
 
 WIDTH, HEIGHT = 4.8, 3.1
 """Inches of a chart: two stand side by side on a wide page, and on a telephone the letters can still be read."""
 WIDE, STOPS_ABOVE, STOP_HEIGHT = 7.2, 1.1, 0.17
-"""Inches of the picture of a tour's stops over time: its width, what is not stops, and the height of a stop."""
+"""Inches of a map with many names and of a tour's stops over time, what is not stops there, and a stop's height."""
+MANY_NAMES = 15
+"""Names from which a map is wide."""
+OVER_NETWORKS = ("tree", "paths", "distances", "reductions")
+"""Kinds of answers whose maps show the network, if it can be had."""
 FIELDS = 4
-"""Searches up to which each has a map of distances. With more, the first one has, and the table is drawn too."""
+"""Searches up to which each has a map of distances. With more, the first one has."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +45,12 @@ class Picture:
 def answer_pictures(result: Result) -> Iterator[Picture]:
     """Yield the pictures of the answer."""
     kind, on_map = kind_of_answer(result), partial(Picture, size=_map_size(result), is_map=True)
+    # Read once for all maps. Of tours the instance is a table of costs, which has no streets.
+    network = (kind in OVER_NETWORKS and result.coordinates is not None and network_of(result)) or False
+    below = ", over the network in grey" if network else ""
     if kind == "tour" and not result.infeasible:
-        yield on_map(plot.plot_tour, f"The tour: {TOUR.summary(result.contents)}.")
+        numbers = "; numbers are those of the stops in their order" if len(result.tour) <= NAMED_UP_TO else ""
+        yield on_map(plot.plot_tour, f"The tour: {TOUR.summary(result.contents)}{numbers}.")
         if (schedule := schedule_in(result.contents)) is not None:
             text = f"The stops over time, {schedule_line(result.contents, schedule)}. Light blue are the windows in " \
                    "which a service may begin."
@@ -49,40 +60,40 @@ def answer_pictures(result: Result) -> Iterator[Picture]:
             what = "for each cost" if schedule is None else "by each end"
             yield Picture(plot.plot_prizes, f"The most prize that a tour can have {what}.")
     elif kind == "tree":
-        below = ", over the network in grey" if result.coordinates is not None else ""
         text = f"The tree (blue) with its {len(result.terminals)} terminals (squares){below}."
-        yield on_map(plot.plot_tree, text)
+        yield on_map(partial(plot.plot_tree, network=network), text)
     elif kind == "paths":
-        yield on_map(plot.plot_path, "Shortest paths, a colour for each query.")
+        yield on_map(partial(plot.plot_path, network=network), f"Shortest paths, a colour for each query{below}.")
     elif kind == "distances":
-        yield from _distance_pictures(result, on_map)
+        yield from _distance_pictures(result, on_map, network)
     elif kind == "tours of a batch":
         yield Picture(plot.plot_batch, "The number of instances whose best tour has at most a cost.")
     elif kind == "reductions":
         label = quantity_of(result)[0].capitalize()
         if result.coordinates is not None:
-            yield on_map(plot.plot_reductions, f"{label} of each source: the lighter, the larger.")
+            text = f"{label} of each source: the lighter, the larger{below}."
+            yield on_map(partial(plot.plot_reductions, network=network), text)
         else:
             yield Picture(plot.plot_reductions, f"{label}: the number of sources with at most this value.")
     if result.contents.value("solution", "matrix") is not None:
-        yield Picture(plot.plot_matrix, "Distances between the terminals: the lighter, the farther.", (WIDTH, WIDTH))
+        yield Picture(plot.plot_histogram, "How many pairs of terminals have which distance.")
 
 
-def _distance_pictures(result: Result, on_map: Callable[..., Picture]) -> Iterator[Picture]:
+def _distance_pictures(result: Result, on_map: Callable[..., Picture], network: Graph | bool) -> Iterator[Picture]:
     coordinates, rows = result.coordinates is not None, len(result.distance)
     if result.contents.value("solution", "nearest") is not None and coordinates:
         text = "The nearest source of each vertex, as colours; stars are the sources."
-        yield on_map(plot.plot_voronoi, text)
+        yield on_map(partial(plot.plot_voronoi, network=network), text)
     if result.contents.value("solution", "target") is None:
         sources = result.sources if rows > 1 else [None]
         for source in sources[: rows if rows <= FIELDS else 1] if coordinates else [None]:
-            where = "the sources" if source is None else source
+            together = source is None and len(result.sources) > 1
+            where = "the nearest source" if together else result.sources[0] if source is None else source
             text = f"Distance from {where}: the lighter, the farther." if coordinates else "Vertices within a distance."
-            yield (on_map if coordinates else Picture)(partial(plot.plot_distances, source=source), text)
-        if rows <= (FIELDS if coordinates else MOST_LINES):
-            return
-    text = f"The table of {' x '.join(map(str, result.distance.shape))} distances: the lighter, the farther."
-    yield Picture(plot.plot_matrix, text, (WIDTH, WIDTH))
+            draw = partial(plot.plot_distances, source=source, network=network)
+            yield (on_map if coordinates else Picture)(draw, text)
+    yield Picture(plot.plot_histogram, f"How many pairs of vertices have which distance, of a table of "
+                                       f"{' x '.join(map(str, result.distance.shape))}.")
 
 
 def search_pictures(result: Result) -> Iterator[Picture]:
@@ -102,13 +113,31 @@ def search_pictures(result: Result) -> Iterator[Picture]:
 
 
 def _map_size(result: Result) -> tuple[float, float]:
-    """Return the size of a map, whose height fits the coordinates."""
-    places = places_of(result)
-    if places is None and kind_of_answer(result) == "paths":
+    """Return the size of a map, whose height fits the coordinates, and whose width fits the names."""
+    places, kind = places_of(result), kind_of_answer(result)
+    names = len(result.tour) if kind == "tour" else len(result.terminals) if kind == "tree" else 0
+    width = WIDE if names >= MANY_NAMES else WIDTH
+    if places is None and kind == "paths":
         return WIDTH, 1.2 + 0.4 * min(len(result.distance), MOST_PATHS)
     if places is None:
-        return WIDTH, WIDTH * 0.8
+        return width, width * 0.8
     wide, high = np.nanmax(places.points, axis=0) - np.nanmin(places.points, axis=0)
     narrowing = np.cos(np.radians(np.nanmean(places.points[:, 1]))) if places.geographic else 1.0
     ratio = high / (wide * narrowing) if wide > 0 else 1.0
-    return WIDTH, float(np.clip(WIDTH * ratio, 2.0, 5.6) + 0.6)
+    return width, float(np.clip(width * ratio, 0.45 * width, 1.1 * width) + 0.6)
+
+
+def figure(result: Result, picture: Picture, name: str) -> Markup:
+    """Return a picture as a figure with caption, or the reason why it cannot be drawn.
+
+    Parameters
+    ----------
+    name
+        As in `analysis.plot.canvas.svg`.
+    """
+    try:
+        drawn = Markup(svg(partial(picture.draw, result), picture.size, name, picture.text))
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:  # the file may hold anything
+        drawn = element("p", f"This cannot be drawn, the result is damaged: {error}", class_="warning")
+    kind = "chart" if not picture.is_map else "wide map" if picture.size[0] > WIDTH else "map"
+    return element("figure", element("div", drawn, class_="drawn"), element("figcaption", picture.text), class_=kind)

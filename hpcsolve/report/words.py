@@ -10,6 +10,7 @@ import numpy as np
 
 from hpcsolve.analysis.load import Result
 from hpcsolve.analysis.plot.canvas import kind_of_answer, number
+from hpcsolve.analysis.plot.distances import pairs_of
 from hpcsolve.analysis.plot.run import seconds_by_phase
 from hpcsolve.answers import rounding
 from hpcsolve.answers.reductions import REDUCTIONS
@@ -25,6 +26,8 @@ from hpcsolve.wording import counted, size
 
 NONE = "-"
 """What a table shows where a result has no such number."""
+FARTHEST = 20
+"""Pairs of vertices that are farthest apart which are written out."""
 HEADS = ("file", "instance", "size", "algorithm", "cost", "lower bound", "gap at most", "ranks", "seconds", "check")
 
 
@@ -49,8 +52,7 @@ def problem(result: Result) -> str:
 def _tour_problem(result: Result) -> str:
     n, keys = result.n, result.contents.keys
     same = "costs the same both ways" if result.contents.value("instance", "symmetric") else "may cost more one way"
-    metres = result.contents.value("instance", "coordinates_kind", "") == DEGREES
-    unit = " Costs are great-circle distances in metres." if metres else ""
+    unit = " Costs are great-circle distances in metres." if unit_of(result) == "m" else ""
     text = f"{name_of(result)} has {counted(n, 'city')}; an arc between two of them {same}.{unit}"
     objective = keys.get("objective", "sum")
     best = "cheapest" if objective == "sum" else f'best (objective = "{objective}": least {VALUES[objective]})'
@@ -122,7 +124,8 @@ def _tour_answer(result: Result) -> Iterator[str]:
     late = Worth(result.contents).late_words()
     if prize := TOUR.prize_words(result.contents):
         yield f"The prize of the {what} is {prize}."
-    yield f"The {what} costs {shown(result.cost)}{exact}{TOUR.cost_suffix(result.contents)}{late}."
+    unit = " m" if unit_of(result) == "m" else ""
+    yield f"The {what} costs {shown(result.cost)}{unit}{exact}{TOUR.cost_suffix(result.contents)}{late}."
     if (schedule := schedule_in(result.contents)) is not None:
         yield f"It takes the time {schedule_line(result.contents, schedule)}."
     yield _how_good(result, what)
@@ -135,7 +138,9 @@ def _tour_answer(result: Result) -> Iterator[str]:
         yield f"{undercut}."
     elif gaps is not None and len(gaps):
         mean = f", on average over {len(gaps)} colonies {percent(float(np.mean(gaps)))}" if len(gaps) > 1 else ""
-        yield f"It is {percent(float(np.min(gaps)))} above the optimum that the job names{mean}."
+        least = float(np.min(gaps))
+        above = f"{percent(least)} above" if least else "as good as"
+        yield f"By its cost it is {above} the optimum that the job names{mean}."
     elif costs is not None and len(costs) > 1:
         yield f"It is the best of {len(costs)} colonies."
 
@@ -153,7 +158,8 @@ def _how_good(result: Result, what: str) -> str:
         return f"This is proven to be optimal{rounded}.{by_given}"
     if said:
         return f"{said[0].upper()}{said[1:]}."
-    return f"No lower bound is proven, so it may be far from the cheapest {what}."
+    named = result.contents.keys.get("optimum") is not None  # with which the answer is compared instead
+    return "No lower bound is proven" + ("." if named else f", so it may be far from the cheapest {what}.")
 
 
 def _distances_answer(result: Result, kind: str) -> Iterator[str]:
@@ -170,6 +176,16 @@ def _distances_answer(result: Result, kind: str) -> Iterator[str]:
         yield "The result has the predecessors too, so the paths can be followed."
 
 
+def farthest_pairs(result: Result) -> tuple[tuple[str, str, str], list[list[object]], str] | None:
+    """Return heads, rows and caption of the pairs that are farthest apart, or None if the result has no such table."""
+    if kind_of_answer(result) != "distances" and result.contents.value("solution", "matrix") is None:
+        return None
+    pairs = pairs_of(result)
+    rows = [[pairs.rows[a], pairs.columns[b], number(float(pairs.distance[a, b]))] for a, b in pairs.farthest(FARTHEST)]
+    lost = f"; {counted(pairs.unreached, 'pair')} without a path" if pairs.unreached else ""
+    return (*pairs.words, "distance"), rows, f"The {counted(len(rows), 'pair')} farthest apart{lost}"
+
+
 def bounds_of(result: Result) -> tuple[str, str, str]:
     """Return the lower and the upper bound on the optimum, and a bound on the relative gap, rounded up: `3.4 %`.
 
@@ -182,6 +198,14 @@ def bounds_of(result: Result) -> tuple[str, str, str]:
     gap = 0.0 if lower == upper else (upper - lower) / lower if lower > 0 else math.nan
     in_words = NONE if math.isnan(gap) else f"{rounding.at_most(100 * Fraction(repr(gap)), 3)} %"
     return shown(lower), shown(upper), in_words
+
+
+def unit_of(result: Result) -> str:
+    """Return the unit of a tour's costs where it is known, such as `m`, or ""."""
+    keys = result.contents.keys
+    if "time-unit" in keys:
+        return {"second": "s", "minute": "min", "hour": "h"}[keys["time-unit"]]
+    return "m" if result.contents.value("instance", "coordinates_kind", "") == DEGREES else ""
 
 
 def name_of(result: Result) -> str:

@@ -16,7 +16,7 @@ from hpcsolve.answers.base import AnswerType, Verdict
 from hpcsolve.answers.contents import Column, Contents, datasets
 from hpcsolve.errors import DamagedFileError, InputError
 from hpcsolve.formats import InstanceOf
-from hpcsolve.job import IN_MEMORY, Job, hash_of, load_job
+from hpcsolve.job import IN_MEMORY, Job, hash_of, job_in
 from hpcsolve.output.hdf5 import has_seal
 from hpcsolve.output.reader import read_result, row_blocks
 from hpcsolve.output.schema import require_whole
@@ -49,7 +49,7 @@ def verify_file(path: str, instance: str | None = None, again: bool = False) -> 
     """
     contents = read_result(path, tables=False)
     require_whole(contents, path)
-    job = load_job(path)
+    job = job_in(contents, path)
     kind = kind_of(job)
     require_kind(contents, job, path)
     solved = require_own_hash(contents, path)

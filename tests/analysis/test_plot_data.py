@@ -3,18 +3,22 @@
 import math
 import re
 
+import networkx
 import numpy as np
 import pytest
 
 from hpcsolve.analysis import plot
 from hpcsolve.analysis.plot.canvas import GREY, SERIES, SKY
+from hpcsolve.analysis.plot.distances import pairs_of
 from hpcsolve.analysis.plot.maps import emptiest_corner, round_length
+from hpcsolve.analysis.plot.tour import ARROW
 from hpcsolve.errors import InputError
 from hpcsolve.formats import write_graph
 from hpcsolve.problems.generate.graph import road_steiner
 from hpcsolve.problems.generate.plane import road_graph
 from hpcsolve.problems.generate.tsp import clustered_tsp, uniform_tsp
 from hpcsolve.problems.tsp import from_costs
+from hpcsolve.report.pictures import _map_size
 from tests.analysis.results import FRIENDS, changed, solved
 
 
@@ -29,7 +33,8 @@ def test_a_tour_is_closed_and_an_open_path_is_not(results, pyplot):
     assert np.array_equal(drawn, tour.coordinates[[*tour.tour, tour.tour[0]]])
     axes = plot.plot_tour(path)
     assert len(axes.lines[0].get_xydata()) == 3
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["first", "last"]
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["start", "end"]
+    assert [text.get_text() for text in plot.plot_tour(tour).get_legend().get_texts()] == ["depot"]
 
 
 def test_a_tree_lies_over_its_network(results, pyplot):
@@ -113,14 +118,39 @@ def test_cells_have_the_colours_of_their_sources(results, pyplot):
     assert lost.any() and (drawn[lost] == to_rgba(GREY)).all() and not (drawn[~lost] == to_rgba(GREY)).all(axis=1).any()
 
 
-def test_a_table_is_an_image(results, pyplot):
-    targets = results("targets")
-    axes = plot.plot_matrix(targets)
-    assert np.array_equal(axes.images[0].get_array(), targets.distance)
-    assert [text.get_text() for text in axes.get_xticklabels()] == ["5", "6", "7"]
-    assert [text.get_text() for text in axes.get_yticklabels()] == ["1", "30"]
-    tree = results("tree")
-    assert np.array_equal(plot.plot_matrix(tree).images[0].get_array(), tree.contents.value("solution", "matrix"))
+def test_a_histogram_counts_each_pair_once(results, pyplot):
+    """numpy's counts over the pairs: of an undirected graph without those that an earlier source has, and no vertex."""
+    targets, tree, roads = results("targets"), results("tree"), results("distances")
+    matrix = tree.contents.value("solution", "matrix")
+    first, second = roads.contents.value("solution", "source")
+    rest = np.setdiff1d(np.arange(60), [first, second])
+    once = np.concatenate([roads.distance[0, rest], roads.distance[1, rest], [roads.distance[0, second]]])
+    for result, values in ((targets, targets.distance.ravel()), (tree, matrix[np.triu_indices(7, 1)]), (roads, once)):
+        axes = plot.plot_histogram(result)
+        counts, edges = np.histogram(values, bins=30)
+        assert [bar.get_height() for bar in axes.patches] == counts.tolist() and counts.sum() == len(values)
+        assert np.allclose([bar.get_x() for bar in axes.patches], edges[:-1])
+        (median,) = axes.lines
+        assert set(median.get_xdata()) == {np.median(values)}
+
+
+def test_a_directed_pair_counts_both_ways_and_lost_ones_are_said(pyplot):
+    """Arcs 0 -> 1 -> 2 -> 0 of 1, 10 and 100, and vertex 3, to which none leads: by hand."""
+    graph = networkx.DiGraph()
+    graph.add_weighted_edges_from([(0, 1, 1), (1, 2, 10), (2, 0, 100), (3, 0, 5)])
+    result = solved(graph, "shortest-paths", sources=[0, 1, 2])
+    pairs = pairs_of(result)
+    assert sorted(pairs.distance[pairs.once]) == [1, 10, 11, 100, 101, 110, np.inf, np.inf, np.inf]
+    named = [(pairs.rows[a], pairs.columns[b]) for a, b in pairs.farthest(2)]
+    assert named == [(1, 0), (2, 1)] and pairs.unreached == 3
+    assert "not drawn: 3 pairs without a path" in plot.plot_histogram(result).get_xlabel()
+
+
+def test_the_farthest_of_many_are_those_of_a_sort(results):
+    pairs = pairs_of(results("distances"))
+    every = [(-pairs.distance[a, b], a, b) for a, b in zip(*np.nonzero(pairs.once))]
+    for most in (1, 7, len(every), len(every) + 9):
+        assert pairs.farthest(most) == [(a, b) for _, a, b in sorted(every)[:most]]
 
 
 def test_a_quantity_of_each_source_is_a_colour_or_a_line(results, pyplot):
@@ -178,6 +208,20 @@ def test_convergence_and_colonies(results, pyplot):
     assert sorted(map(tuple, drawn)) == sorted((7, cost) for cost in costs), "a line a colony, up to the last iteration"
     assert set(lines["optimum that the job names"].get_ydata()) == {100}
     assert np.array_equal(plot.plot_colonies(result).lines[0].get_ydata(), costs)
+
+
+def test_convergence_of_several_seeds(pyplot):
+    """A line for each run, up to the last step of all, that of the best thicker."""
+    runs = [solved(uniform_tsp(20), "ant-colony", seed=seed, bound=False, stop={"iterations": 3 + seed})
+            for seed in (1, 2, 3)]
+    axes = plot.plot_convergence(runs[1], others=[runs[0], runs[2]])
+    drawn = [(line.get_xdata().tolist(), line.get_ydata().tolist(), line.get_linewidth()) for line in axes.lines]
+    expected = [([*run.history["step"], 5], [*run.history["best"], run.history["best"][-1]])
+                for run in (runs[0], runs[2], runs[1])]
+    assert [(steps, costs) for steps, costs, _ in drawn] == expected
+    assert drawn[2][2] > drawn[1][2] == drawn[0][2]
+    labels = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert labels == ["best so far of another seed", "best so far"]
 
 
 def test_convergence_of_a_population(results, pyplot):
@@ -303,17 +347,56 @@ def boxes(axes):
     return [text.get_window_extent() for text in axes.texts]
 
 
-@pytest.mark.parametrize("n", [10, 60, 200])
-def test_names_do_not_overlap(n, pyplot):
-    axes = plot.plot_tour(solved(clustered_tsp(n), "ant-colony", stop={"iterations": 2}))
+def assert_apart(axes):
+    """No name lies on another one, on a mark, on a line to a point, or outside of the axes."""
     found = boxes(axes)
-    inner = [box.padded(-1.5) for box in found]  # the layout is settled again after the note, by less than this
+    inner = [box.padded(-0.2) for box in found]
     assert not any(a.overlaps(b) for i, a in enumerate(inner) for b in inner[:i])
     points = axes.transData.transform(axes.lines[0].get_xydata())
     assert not any(box.contains(*point) for box in inner for point in points)
-    assert 0 < len(found) <= n
+    assert all(axes.bbox.padded(0.2).containsx(x) and axes.bbox.padded(0.2).containsy(y)
+               for box in found for x, y in (box.min, box.max))
+    leaders = [axes.transData.transform(line) for collection in axes.collections if collection.get_gid() == "leaders"
+               for line in collection.get_segments()]
+    along = [begin + (end - begin) * part for begin, end in leaders for part in np.linspace(0.02, 0.98, 50)]
+    assert not any(box.contains(*point) for box in inner for point in along)
+    return found, leaders
+
+
+@pytest.mark.parametrize("n", [10, 60, 200])
+def test_names_do_not_overlap(n, pyplot):
+    axes = plot.plot_tour(solved(clustered_tsp(n), "ant-colony", stop={"iterations": 2}))
+    found, leaders = assert_apart(axes)
+    assert 0 < len(found) <= n and (n > 60 or len(leaders) > 0 or n == 10)
     said = f"{len(found)} of {n} names shown"
     assert (said in axes.get_xlabel()) == (len(found) < n)
+
+
+@pytest.mark.parametrize("coordinates", ["uniform", "clusters", "none"])
+def test_all_names_of_forty_places_are_shown(coordinates, pyplot):
+    """On the page's map, in clusters too: each number and name beside its mark, or with a line to it."""
+    random = np.random.default_rng(3)
+    places = random.uniform(0, 100, (40, 2))
+    if coordinates == "clusters":
+        places = np.repeat(random.uniform(0, 100, (8, 2)), 5, axis=0) + random.normal(0, 2, (40, 2))
+    cost = np.round(np.hypot(*(places[:, None] - places[None]).transpose(2, 0, 1))).astype(np.int64)
+    names = tuple(f"{street} Street {n}" for n, street in enumerate(["Alder", "Birch", "Juniper", "Elm"] * 10))
+    given = None if coordinates == "none" else places
+    result = solved(from_costs(cost, "forty", coordinates=given, city_names=names), "edge-assembly", population=5)
+    axes = pyplot.subplots(figsize=_map_size(result), layout="constrained")[1]
+    assert plot.plot_tour(result, axes) is axes
+    found, _ = assert_apart(axes)
+    expected = [f"{place} {name}" for place, name in enumerate(result.tour_labels, 1)]
+    assert [text.get_text() for text in axes.texts] == expected and len(found) == 40
+
+
+def test_arrows_lead_from_each_stop_to_the_next(pyplot):
+    result = tour_of(CITIES)
+    line = plot.plot_tour(result, names=False).lines[0].get_xydata()
+    (arrows,) = [found for found in plot.plot_tour(result).collections if found.get_gid() == "direction"]
+    ahead = np.diff(line, axis=0)
+    assert np.allclose(arrows.XY, line[:-1] + ahead / 2)
+    assert np.allclose(np.stack([arrows.U, arrows.V], 1) * np.hypot(*ahead.T)[:, None], ahead * ARROW)
 
 
 def test_the_crowded_case_is_crowded(pyplot):
@@ -330,7 +413,8 @@ def test_very_many_cities_are_a_line_in_the_colours_of_their_order(pyplot, monke
     axes = plot.plot_tour(changed(result, "solution", tour=order))
     drawn = [np.column_stack(line.get_data()) for line in axes.lines]
     assert np.array_equal(np.concatenate([drawn[0][:1], *[part[1:] for part in drawn]]), places[[*order, order[0]]])
-    assert not axes.collections and all(line.get_rasterized() for line in axes.lines)
+    assert len(axes.collections) == 1, "the depot"
+    assert all(line.get_rasterized() for line in axes.lines)
     assert len({line.get_color() for line in axes.lines}) > 200 and "not marked: the cities" in axes.get_xlabel()
 
 

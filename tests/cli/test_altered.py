@@ -299,6 +299,7 @@ def altered(path, change):
         change(file)
 
 
+@pytest.mark.usefixtures("without_trial")
 @pytest.mark.parametrize(("job", "name"), cases(DAMAGED))
 def test_an_altered_structure_is_damage(job, name, solved, tmp_path, in_process, test_device):
     change, message = DAMAGED[job][name]
@@ -324,6 +325,7 @@ def test_another_job_in_the_file_is_damage(solved, tmp_path, in_process, test_de
     assert "--overwrite" in error_line(done)
 
 
+@pytest.mark.usefixtures("without_trial")
 @pytest.mark.parametrize(("job", "name"), cases(WRONG))
 def test_a_changed_answer_fails_though_the_file_says_it_passed(job, name, solved, tmp_path, in_process, test_device):
     change, message = WRONG[job][name]

@@ -1,11 +1,14 @@
 """What a run says within its first second and later, to terminals, files, closed pipes and full disks."""
 
+import fcntl
 import io
 import os
 import re
 import signal
+import struct
 import subprocess
 import sys
+import termios
 import time
 from itertools import pairwise
 
@@ -85,6 +88,21 @@ def test_a_terminal_gets_a_bar_and_no_lines(capsys):
         progress.tqdm_bar.refresh()
     assert "%" not in stream.getvalue().rpartition("sets of 2 terminals")[0].rpartition("\r")[2]
     assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("rows, columns", [(0, 0), (0, 80), (24, 0), (24, 80)])
+def test_a_terminal_of_unknown_size_gets_a_bar(rows, columns):
+    """As a container or a serial line has it, whose terminal has 0 rows of 0 columns."""
+    main, other = os.openpty()
+    fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("4H", rows, columns, 0, 0))
+    with open(other, "w", encoding="utf-8") as stream:
+        with Progress(Log(), stream) as progress:
+            progress(0.5, "layer 3")
+            progress.tqdm_bar.refresh()
+            shown = os.read(main, 10_000).decode()
+        assert " 50%|" in shown and "layer 3" in shown
+        assert max(map(len, shown.split("\r"))) == 80
+    os.close(main)
 
 
 @pytest.mark.parametrize("log", [Log(rank=1), Log(quiet=True)])

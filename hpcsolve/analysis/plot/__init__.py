@@ -20,7 +20,7 @@ from hpcsolve.analysis.plot.canvas import kind_of_answer
 from hpcsolve.analysis.plot.distances import (
     MOST_LINES,
     plot_distances,
-    plot_matrix,
+    plot_histogram,
     plot_path,
     plot_reductions,
     plot_voronoi,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from hpcsolve.analysis.load import Result
 
 __all__ = [
-    "plot", "plot_batch", "plot_colonies", "plot_convergence", "plot_distances", "plot_layers", "plot_matrix",
+    "plot", "plot_batch", "plot_colonies", "plot_convergence", "plot_distances", "plot_histogram", "plot_layers",
     "plot_path", "plot_prizes", "plot_ranks", "plot_reductions", "plot_schedule", "plot_tour", "plot_tree",
     "plot_voronoi",
 ]
@@ -54,7 +54,7 @@ def plot(result: Result, axes: Axes | None = None, **options: Any) -> Axes:
         Where to draw; by default a new figure of pyplot.
     options
         Passed on to the function that draws this kind of answer: `plot_tour`, `plot_tree`, `plot_path`,
-        `plot_batch`, `plot_reductions`, `plot_voronoi`, `plot_distances`, or `plot_matrix` for distances to targets,
+        `plot_batch`, `plot_reductions`, `plot_voronoi`, `plot_distances`, or `plot_histogram` for distances to targets,
         and for more than eight searches among vertices without coordinates.
 
     Raises
@@ -81,7 +81,7 @@ def _function_of(result: Result) -> Callable[..., Axes]:
         if result.contents.value("solution", "nearest") is not None and result.coordinates is not None:
             return plot_voronoi
         table = targets is not None or (searches > MOST_LINES and result.coordinates is None)
-        return plot_matrix if table else plot_distances
+        return plot_histogram if table else plot_distances
     functions: dict[str, Callable[..., Axes]] = {"tour": plot_tour, "tree": plot_tree, "paths": plot_path,
                                                "reductions": plot_reductions, "tours of a batch": plot_batch}
     return functions[kind]

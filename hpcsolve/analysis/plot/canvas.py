@@ -186,7 +186,9 @@ def svg(draw: Callable[[Axes], object], size: tuple[float, float], name: str, te
         draw(figure.add_subplot())
         for axes in figure.axes:
             axes.set_title("")  # the page has a caption
-        figure.draw_without_rendering()
+        for _ in range(2):  # the layout of the first drawing may change the limits, on which labels depend
+            figure.draw_without_rendering()
+        figure.set_layout_engine("none")  # else the picture would be laid out anew in `whole`
         drawn = figure.get_tightbbox()
         whole = Bbox.from_extents(0, drawn.y0 - PAD, size[0], drawn.y1 + PAD)  # without the title's room
         figure.savefig(content, format="svg", metadata={"Date": None}, bbox_inches=whole)

@@ -1,12 +1,13 @@
 """Draws shortest paths and distances.
 
-Distances are drawn as a field over the vertices of one search, as the cells of the nearest sources, and as a whole
-table. Of their reductions a quantity of each source is drawn, as colours on a map, or its distribution as a line.
+Distances are drawn as a field over the vertices of one search, as the cells of the nearest sources, and as a histogram
+of all. Of their reductions a quantity of each source is drawn, as colours on a map, or its distribution as a line.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,10 +29,10 @@ STYLES = ("-", "--", ":")
 """Line styles, which tell apart the paths that share a colour."""
 MOST_LINES = 8
 """Most searches that are drawn as lines in one picture."""
-LARGEST_IMAGE = 1000
-"""Most rows and columns of a table that are drawn. Of a larger table every second, third, ... one is drawn."""
+BINS = 30
+"""Bars of a histogram, equally wide."""
 NAMED_UP_TO = 30
-"""Sources, rows or columns up to which names are written."""
+"""Sources up to which names are written."""
 
 
 def plot_path(
@@ -148,7 +149,7 @@ def plot_distances(
     """
     canvas.require_answer(result, "distances", "plot_distances")
     if result.contents.value("solution", "target") is not None:
-        raise InputError("plot_distances draws distances to all vertices; plot_matrix draws a table for targets")
+        raise InputError("plot_distances draws distances to all vertices; plot_histogram draws those to targets")
     axes, sources = canvas.axes_for(axes), result.sources
     together = len(result.distance) == 1 and len(sources) > 1  # one search from all sources
     places = places_of(result, geographic)
@@ -254,10 +255,103 @@ def plot_voronoi(
     return axes
 
 
-def plot_matrix(result: Result, axes: Axes | None = None) -> Axes:
-    """Draw a table of distances as an image: a row for each source, a column for each vertex or target.
+@dataclass(frozen=True)
+class Pairs:
+    """The distances of a table by pairs of vertices.
+
+    Attributes
+    ----------
+    distance
+        Shape (rows, columns), in the instance's own unit, `inf` where no path leads.
+    once
+        Shape (rows, columns): False at a vertex and itself and, of undirected graphs, at a pair that an earlier row
+        has.
+    rows, columns
+        Names of the vertices of each row and column; of a search from all sources the row is "nearest source".
+    words
+        What a row and what a column is.
+    """
+
+    distance: NDArray[np.float64]
+    once: NDArray[np.bool_]
+    rows: list[Any]
+    columns: list[Any]
+    words: tuple[str, str]
+
+    @property
+    def unreached(self) -> int:
+        """The number of pairs without a path."""
+        return int((self.once & np.isinf(self.distance)).sum())
+
+    def farthest(self, most: int) -> list[tuple[int, int]]:
+        """Return row and column of the pairs that are farthest apart, at most so many, of equal ones the first."""
+        where = np.flatnonzero(self.once & np.isfinite(self.distance))
+        values = self.distance.reshape(-1)[where]
+        if len(values) > most:  # only these are sorted
+            far = values >= np.partition(values, -most)[-most]
+            where, values = where[far], values[far]
+        chosen = where[np.argsort(-values, kind="stable")[:most]]
+        return list(zip(*(index.tolist() for index in np.unravel_index(chosen, self.distance.shape))))
+
+
+def pairs_of(result: Result) -> Pairs:
+    """Return the distances of a result as pairs, of a Steiner tree with `matrix = true` those between the terminals.
+
+    Raises
+    ------
+    InputError
+        The result has no table of distances.
+    """
+    contents = result.contents
+    if contents.value("solution", "matrix") is not None:
+        terminals = positions_of(result, "instance", "terminal")
+        distance = contents.in_own_unit(np.asarray(contents.value("solution", "matrix"))).astype(np.float64)
+        once = _once(terminals, terminals, True)
+        return _fitting(Pairs(distance, once, result.terminals, result.terminals, ("terminal", "terminal")))
+    canvas.require_answer(result, "distances", "plot_histogram")
+    sources, every = positions_of(result, "solution", "source"), np.arange(result.n)
+    targets = every if contents.value("solution", "target") is None else positions_of(result, "solution", "target")
+    words = "source", "vertex" if targets is every else "target"
+    columns = result.named(targets)
+    if len(result.distance) == 1 < len(sources):
+        once = ~np.isin(targets, sources)[None, :]
+        return _fitting(Pairs(result.distance, once, ["nearest source"], columns, words))
+    once = _once(sources, targets, not contents.value("instance", "directed"))
+    return _fitting(Pairs(result.distance, once, result.sources, columns, words))
+
+
+def _fitting(pairs: Pairs) -> Pairs:
+    if pairs.distance.shape != pairs.once.shape:
+        raise InputError(f"the table of distances has shape {pairs.distance.shape}, not {pairs.once.shape}, which "
+                         "sources and targets have: the result is damaged")
+    return pairs
+
+
+def positions_of(result: Result, group: str, name: str) -> NDArray[np.int64]:
+    """Return positions of vertices for a histogram. Raises as `canvas.positions`."""
+    return canvas.positions(result, group, name, "plot_histogram")
+
+
+def _once(tails: NDArray[np.int64], heads: NDArray[np.int64], symmetric: bool) -> NDArray[np.bool_]:
+    """Return `Pairs.once` of rows from these tails and columns to these heads."""
+    once: NDArray[np.bool_] = tails[:, None] != heads[None, :]
+    if symmetric:
+        row, column = ({int(vertex): place for place, vertex in enumerate(ends)} for ends in (tails, heads))
+        mirror_row = np.array([row.get(int(vertex), len(tails)) for vertex in heads], np.int64)
+        mirrored = np.array([int(vertex) in column for vertex in tails], np.bool_)
+        once = once & ~(mirrored[:, None] & (mirror_row[None, :] < np.arange(len(tails))[:, None]))
+    return once
+
+
+def plot_histogram(result: Result, axes: Axes | None = None) -> Axes:
+    """Draw how many pairs of vertices have which distance. Of an undirected graph each pair counts once.
 
     Of a Steiner tree with `matrix = true` the distances between the terminals are drawn.
+
+    Parameters
+    ----------
+    axes
+        Where to draw; by default a new figure of pyplot.
 
     Raises
     ------
@@ -266,46 +360,21 @@ def plot_matrix(result: Result, axes: Axes | None = None) -> Axes:
     EnvironmentFault
         matplotlib is not installed.
     """
-    if result.contents.value("solution", "matrix") is not None:
-        table = result.contents.in_own_unit(np.asarray(result.contents.value("solution", "matrix")))
-        rows = columns = result.terminals
-        words = "terminal", "terminal"
-    else:
-        canvas.require_answer(result, "distances", "plot_matrix")
-        table, rows, columns = result.distance, result.sources, result.targets
-        words = "source", "target" if columns else "vertex"
-        columns = columns or result.named(range(table.shape[1]))
+    pairs = pairs_of(result)
+    values = pairs.distance[pairs.once & np.isfinite(pairs.distance)]
     axes = canvas.axes_for(axes)
-    from matplotlib import colormaps
-
-    steps = [-(-length // LARGEST_IMAGE) for length in table.shape]
-    shown = np.ma.masked_invalid(table[:: steps[0], :: steps[1]])
-    extent = (-0.5, table.shape[1] - 0.5, table.shape[0] - 0.5, -0.5)
-    colors = colormaps[canvas.DISTANCE_MAP].with_extremes(bad=canvas.GREY)
-    image = axes.imshow(shown, cmap=colors, aspect="auto", interpolation="nearest", extent=extent)
-    bar = axes.figure.colorbar(image, ax=axes, location="bottom", aspect=40, fraction=0.06)
-    bar.set_label("distance (the instance's own unit)", fontsize="small")
-    _label_sides(axes, rows if len(rows) == table.shape[0] else ["all sources"], columns, words)
-    canvas.set_title(axes, result, f"{table.shape[0]} x {table.shape[1]} distances")
-    if np.ma.is_masked(shown):
-        add_note(axes, "grey: not reached")
-    if max(steps) > 1:
-        add_note(axes, f"one of {steps[0]} rows and one of {steps[1]} columns are drawn")
+    if len(values):
+        axes.hist(values, bins=BINS, color=canvas.BLUE)
+        median = float(np.median(values))
+        axes.axvline(median, color=canvas.VERMILION, linewidth=1, label=f"median, {canvas.number(median)}")
+        axes.legend(fontsize="small", loc="lower left", bbox_to_anchor=(0, 1), frameon=False, borderaxespad=0.2)
+    axes.set(xlabel="distance (the instance's own unit)", ylabel="pairs with this distance")
+    axes.grid(axis="y", alpha=0.3)
+    axes.set_axisbelow(True)
+    canvas.set_title(axes, result, f"distances of {counted(len(values), 'pair')}", pad=20)
+    if pairs.unreached:
+        add_note(axes, f"not drawn: {counted(pairs.unreached, 'pair')} without a path")
     return axes
-
-
-def _label_sides(axes: Axes, rows: list[Any], columns: list[Any], words: tuple[str, str]) -> None:
-    """Write the names of rows and columns, if they are few, or else count them from 0."""
-    for labels, word, set_ticks, set_label in (
-        (rows, words[0], axes.set_yticks, axes.set_ylabel), (columns, words[1], axes.set_xticks, axes.set_xlabel),
-    ):
-        few = len(labels) <= NAMED_UP_TO
-        if few:
-            turn = 90 if set_ticks == axes.set_xticks and len(labels) > 8 else 0
-            set_ticks(range(len(labels)), [canvas.clean(name) for name in labels], fontsize="small", parse_math=False)
-            if turn:
-                axes.tick_params("x", rotation=turn)
-        set_label(word if few else f"{word} (number in the file, from 0)", fontsize="small")
 
 
 def plot_reductions(

@@ -2,21 +2,22 @@
 
 Coordinates are those of a plane or of the earth. Edges are drawn as one line with gaps, since thousands of lines would
 take minutes. The network is the graph that was solved, read or generated again, since the result file keeps no edges.
-Names stand beside points, so that no name lies on another one or on a point. Names without room are left out.
+Names stand beside points, so that no name lies on another one or on a point. A name without room beside its point
+stands farther away, with a line to the point. Names without room there are left out.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.analysis.plot.canvas import GREY, RASTER_FROM, clean
+from hpcsolve.analysis.plot.canvas import BLACK, GREY, RASTER_FROM, clean
 from hpcsolve.errors import HpcsolveError, InputError
 from hpcsolve.job import IN_MEMORY, job_from_table
 from hpcsolve.problems.distances import EARTH_RADIUS
@@ -48,6 +49,12 @@ RADIUS = 2.5
 """Radius of a mark, in points, that names keep clear of."""
 SIDES = ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, 1), (1, -1), (-1, -1))
 """Where a name may stand beside its point: right, left, above, below, then the corners."""
+RINGS = (3.0, 5.0, 8.0, 12.0, 17.0, 23.0, 30.0)
+"""Distances of names that have a line to their point, in multiples of `GAP`."""
+DIRECTIONS = 16
+"""How many directions are tried at each of these distances."""
+LED_UP_TO = 60
+"""Names up to which those without room have lines. More lines would cover the map."""
 
 
 @dataclass(frozen=True)
@@ -254,48 +261,128 @@ def write_names(axes: Axes, points: Points, names: Sequence[Any], marks: Points,
     lines
         Shape (vertices, 2): a polyline that names avoid where they can, NaN where it has gaps.
     """
-    from matplotlib.text import Text
-
     label = axes.get_xlabel()
-    add_note(axes, "0 names")  # reserves the line of the note
-    for _ in range(2):  # settles limits and layout, on which pixels depend; each follows from the other
-        axes.figure.canvas.figure.draw_without_rendering()
-    axes.set(xlim=axes.get_xlim(), ylim=axes.get_ylim(), adjustable="box")  # final, even if the note goes
-    pixel = axes.figure.dpi / 72
-    to_pixels = axes.transData.transform
-    marked, crossed = to_pixels(marks), _dense(to_pixels(lines), 3 * pixel)
-    taken, room = np.empty((0, 4)), axes.bbox.extents
-    shown = 0
-    for name, point in list(zip(names, points))[:MOST_NAMES]:
-        text = axes.annotate(
-            clean(name), point, (0, 0), textcoords="offset points", fontsize=7, parse_math=False,
-            bbox={"facecolor": axes.get_facecolor(), "alpha": 0.8, "linewidth": 0, "pad": 0.5},
-        )
-        extent = Text.get_window_extent(text)  # without the box's own margin
-        boxes = _boxes(to_pixels(point), extent.width, extent.height, GAP * pixel)
-        free = [box for box in boxes if (box[:2] >= room[:2]).all() and (box[2:] <= room[2:]).all()]
-        free = [box for box in free if not ((taken[:, :2] < box[2:]) & (box[:2] < taken[:, 2:])).all(axis=1).any()]
-        free = [box for box in free if not _points_in(box, marked, RADIUS * pixel)]
-        if not free:
-            text.remove()
-            continue
-        best = min(free, key=lambda box: _points_in(box, crossed))
-        text.set_position(((best[:2] - to_pixels(point)) / pixel).tolist())
-        taken, shown = np.vstack([taken, best]), shown + 1
-    axes.set_xlabel(label)
+    shown = _write_names(axes, points, names, marks, lines, all_or_none=True)
     if shown < len(names):
+        add_note(axes, "0 names")  # reserves the line of the note, for which the map becomes smaller
+        shown = _write_names(axes, points, names, marks, lines, all_or_none=False)
+        axes.set_xlabel(label)
         add_note(axes, f"{shown} of {len(names)} names shown")
 
 
-def _boxes(point: Points, width: float, height: float, gap: float) -> list[Points]:
-    """Return the boxes (left, bottom, right, top) in which a name may stand."""
-    found = []
-    for right, up in SIDES:
-        near = gap if right == 0 or up == 0 else 0.7 * gap
-        left = point[0] + (near if right > 0 else -width - near if right < 0 else -width / 2)
-        bottom = point[1] + (near if up > 0 else -height - near if up < 0 else -height / 2)
-        found.append(np.array([left, bottom, left + width, bottom + height]))
-    return found
+def _write_names(
+    axes: Axes, points: Points, names: Sequence[Any], marks: Points, lines: Points, all_or_none: bool
+) -> int:
+    """Write names where the present layout has room for them, and return how many."""
+    from matplotlib.collections import LineCollection
+    from matplotlib.text import Text
+
+    for _ in range(2):  # settles limits and layout, on which pixels depend; each follows from the other
+        axes.figure.canvas.figure.draw_without_rendering()
+    axes.set(xlim=axes.get_xlim(), ylim=axes.get_ylim(), adjustable="box")
+    axes.figure.canvas.figure.draw_without_rendering()
+    pixel = axes.figure.dpi / 72
+    to_pixels = axes.transData.transform
+    room = _Room(pixel, np.array(axes.bbox.extents), to_pixels(marks), _dense(to_pixels(lines), 3 * pixel))
+    rings = (1.0, *RINGS) if len(names) <= LED_UP_TO else (1.0,)
+    written, ends = [], []
+    for name, point in list(zip(names, points))[:MOST_NAMES]:
+        text = axes.annotate(
+            clean(name), point, (0, 0), textcoords="offset points", fontsize=7, parse_math=False, va="bottom",
+            bbox={"facecolor": axes.get_facecolor(), "alpha": 0.8, "linewidth": 0, "pad": 0.5},
+        )
+        written.append(text)
+        extent, at = Text.get_window_extent(text), to_pixels(point)  # without the box's own margin
+        box = room.take(at, np.array([extent.width, extent.height]), rings)
+        if box is None:
+            gone = written if all_or_none else written[-1:]
+            for text in gone:
+                text.remove()
+            written = written[:len(written) - len(gone)]
+            if all_or_none:
+                return 0
+            continue
+        text.set_position(((box[:2] - at) / pixel).tolist())
+        if not _is_beside(at, box, pixel):
+            ends.append(np.stack([point, axes.transData.inverted().transform(_nearest(at, box))]))
+    if ends:
+        leaders = LineCollection(ends, colors=BLACK, linewidths=0.5, zorder=1.5, gid="leaders")
+        axes.add_collection(leaders, autolim=False)
+    return len(written)
+
+
+@dataclass
+class _Room:
+    """Where names may stand: what lies there already, all in pixels.
+
+    Attributes
+    ----------
+    pixel
+        A point (1/72 inch) in pixels.
+    inside
+        Left, bottom, right and top of the axes, which no name may leave.
+    marked, crossed
+        Shape (points, 2): what no name may cover, and what it covers rather not.
+    taken, leaders
+        The boxes of the names so far, shape (names, 4), and points along their lines.
+    """
+
+    pixel: float
+    inside: Points
+    marked: Points
+    crossed: Points
+    taken: Points = field(default_factory=lambda: np.empty((0, 4)))
+    leaders: Points = field(default_factory=lambda: np.empty((0, 2)))
+
+    def take(self, at: Points, size: Points, rings: Sequence[float]) -> Points | None:
+        """Return the box that a name takes from now on, as near to its point as has room, or None without room."""
+        for ring in rings:
+            boxes = _boxes(at, size, ring * GAP * self.pixel, beside=ring == 1)
+            if free := [box for box in boxes if self._is_free(at, box)]:
+                best = min(free, key=lambda box: _points_in(box, self.crossed))
+                self.taken = np.vstack([self.taken, best])
+                self.leaders = np.vstack([self.leaders, self._leader(at, best)])
+                return best
+        return None
+
+    def _is_free(self, at: Points, box: Points) -> bool:
+        """Return whether nothing lies in a box, and no name on the line from there to the point."""
+        low, high = box[:2], box[2:]
+        if (low < self.inside[:2]).any() or (high > self.inside[2:]).any():
+            return False
+        if ((self.taken[:, :2] < high) & (low < self.taken[:, 2:])).all(axis=1).any():
+            return False
+        if _points_in(box, self.marked, RADIUS * self.pixel) or _points_in(box, self.leaders):
+            return False
+        leader = self._leader(at, box)[:, None]
+        return not ((self.taken[:, :2] < leader) & (leader < self.taken[:, 2:])).all(axis=2).any()
+
+    def _leader(self, at: Points, box: Points) -> Points:
+        """Return points along the line from a name's point to its box, none if it is beside it."""
+        if _is_beside(at, box, self.pixel):
+            return np.empty((0, 2))
+        return _dense(np.stack([at, _nearest(at, box)]), self.pixel)
+
+
+def _nearest(at: Points, box: Points) -> Points:
+    """Return the point of a box that is nearest to a point."""
+    nearest: Points = np.clip(at, box[:2], box[2:])
+    return nearest
+
+
+def _is_beside(at: Points, box: Points, pixel: float) -> bool:
+    """Return whether a name is so near to its point that it needs no line."""
+    return bool(np.hypot(*(_nearest(at, box) - at)) <= 1.5 * GAP * pixel)
+
+
+def _boxes(point: Points, size: Points, gap: float, beside: bool) -> list[Points]:
+    """Return the boxes (left, bottom, right, top) in which a name may stand: beside its point, or around it."""
+    if beside:
+        centres = [np.array(side) * ((gap if 0 in side else 0.7 * gap) + size / 2) for side in SIDES]
+    else:
+        angles = np.arange(DIRECTIONS) * 2 * math.pi / DIRECTIONS
+        centres = list(np.stack([np.cos(angles), np.sin(angles)], axis=1) * (gap + size / 2))
+    return [np.concatenate([point + centre - size / 2, point + centre + size / 2]) for centre in centres]
 
 
 def _points_in(box: Points, points: Points, radius: float = 0.0) -> int:

@@ -6,7 +6,8 @@ run by phase and rank.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,46 +44,60 @@ NAMED_RANKS = 16
 """Ranks up to which each has a tick."""
 
 
-def plot_convergence(result: Result, axes: Axes | None = None) -> Axes:
-    """Draw the cost of the best answer so far.
+def plot_convergence(result: Result, axes: Axes | None = None, *, others: Sequence[Result] = ()) -> Axes:
+    """Draw the cost of the best answer so far, and the lower bound.
 
-    Draw also the lower bound, and of tours the mean of each step. Of ant colonies, draw also each one and its best
-    tour.
+    Draw also, of tours, the mean of each step, and of ant colonies each one and its best tour.
 
     Parameters
     ----------
     axes
         Where to draw; by default a new figure of pyplot.
+    others
+        Runs of the same job with other seeds. The best answer so far of each is drawn, in place of means and colonies.
 
     Raises
     ------
     InputError
-        The result has no `/history`, which edge assembly, ant colonies and Steiner trees of mode "best" have.
+        A result has no `/history`, which edge assembly, ant colonies and Steiner trees of mode "best" have.
     EnvironmentFault
         matplotlib is not installed.
     """
-    step, best = (canvas.column(result, "history", name, "plot_convergence") for name in ("step", "best"))
+    runs = [[canvas.column(run, "history", name, "plot_convergence") for name in ("step", "best")]
+            for run in (result, *others)]
+    (step, best), last = runs[0], max((int(steps[-1]) for steps, _ in runs if len(steps)), default=0)
     axes = canvas.axes_for(axes)
-    (_draw_tree if canvas.kind_of_answer(result) == "tree" else _draw_tours)(result, axes)
+    from matplotlib.ticker import MaxNLocator
+
+    for number, (steps, costs) in enumerate(runs[1:]):
+        axes.step(*_up_to(last, steps, costs), where="post", color=canvas.SKY, linewidth=0.8,
+                  label="" if number else "best so far of another seed")
+    if not others:
+        (_draw_tree if canvas.kind_of_answer(result) == "tree" else _draw_tours)(result, axes)
     if not np.isnan(result.lower_bound):
         axes.axhline(result.lower_bound, color=canvas.GREEN, linestyle="--", linewidth=1, label="lower bound")
-    axes.step(step, best, where="post", color=canvas.BLUE, linewidth=1.6, label="best so far", zorder=3)
+    along = _up_to(last, step, best) if others else (step, best)
+    axes.step(*along, where="post", color=canvas.BLUE, linewidth=1.6, label="best so far", zorder=3)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set(xlabel=STEPS[result.algorithm], ylabel="cost (the instance's own unit)")
     axes.legend(fontsize="small")
     seconds = result.contents.value("history", "seconds")
     after = f" after {float(seconds[-1]):.3g} s" if seconds is not None and len(seconds) else ""
-    canvas.set_title(axes, result, f"cost {canvas.number(result.cost)}{after}")
+    seeds = f", the best of {len(runs)} seeds" if others else ""
+    canvas.set_title(axes, result, f"cost {canvas.number(result.cost)}{after}{seeds}")
     return axes
+
+
+def _up_to(last: int, steps: NDArray[Any], costs: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return steps and costs of a run with its last cost up to the last step of all runs."""
+    return (np.append(steps, last), np.append(costs, costs[-1])) if len(steps) else (steps, costs)
 
 
 def _draw_tree(result: Result, axes: Axes) -> None:
     """Draw the rounds that found a lighter tree."""
-    from matplotlib.ticker import MaxNLocator
-
     step, best = (canvas.column(result, "history", name, "plot_convergence") for name in ("step", "best"))
     lighter = np.diff(best, prepend=np.inf) < 0
     axes.plot(step[lighter], best[lighter], "o", color=canvas.BLUE, markersize=4, label="a lighter tree")
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
 def _draw_tours(result: Result, axes: Axes) -> None:

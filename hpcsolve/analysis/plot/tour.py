@@ -24,6 +24,10 @@ NAMED_UP_TO = 200
 """Cities up to which names are written if the caller does not say whether."""
 MARKED_UP_TO = 50_000
 """Cities up to which each has a mark. More marks would cover the tour."""
+DIRECTED_UP_TO = 300
+"""Cities up to which arrows show the direction of travel."""
+ARROW, SHORTEST_LEG = 0.075, 0.03
+"""Length of an arrow in inches, and the shortest leg that has one, as a fraction of the map's size."""
 COURSE = "not marked: the cities; colours: the tour from its first city (dark) to its last (light)"
 _SHADES = 256
 
@@ -31,14 +35,17 @@ _SHADES = 256
 def plot_tour(
     result: Result, axes: Axes | None = None, *, names: bool | None = None, geographic: bool | None = None
 ) -> Axes:
-    """Draw the tour. Cities without coordinates are drawn on a circle, in the order of the tour.
+    """Draw the tour with the numbers of its stops and its direction.
+
+    Cities without coordinates are drawn on a circle, in the order of the tour.
 
     Parameters
     ----------
     axes
         Where to draw; by default a new figure of pyplot.
     names
-        Whether to write the cities' names or numbers beside them, where there is room; by default up to 200 cities.
+        Whether to write beside each city its number in the order and its name, if it has one, where there is room; by
+        default up to 200 cities.
     geographic
         Whether the coordinates are latitude and longitude; by default what the result file says.
 
@@ -63,26 +70,42 @@ def plot_tour(
         x, y = out.T
         axes.scatter(x, y, s=size, facecolors="none", edgecolors=canvas.GREY, zorder=1, linewidths=0.8,
                      label="left out")
-        axes.legend(fontsize="small", framealpha=0.6)
     if marked:
         axes.plot(*line.T, "-", color=canvas.BLUE, linewidth=1, zorder=1, rasterized=raster)
         x, y = stops.T
         axes.scatter(x, y, s=size, color=canvas.VERMILION, zorder=2, linewidths=0, rasterized=raster)
     else:
         _draw_course(axes, line)
-    if not closed:
-        for end, mark, text in ((stops[0], "s", "first"), (stops[-1], "D", "last")):
-            axes.scatter(end[0], end[1], s=36, marker=mark, color=canvas.GREEN, zorder=3, label=text)
-        axes.legend(fontsize="small", framealpha=0.6)
+    if len(tour) <= DIRECTED_UP_TO:
+        _draw_direction(axes, line)
+    ends = ((0, "s", "depot"),) if closed else ((0, "s", "start"), (-1, "D", "end"))
+    for end, mark, text in ends:
+        axes.scatter(stops[end, 0], stops[end, 1], s=36, marker=mark, color=canvas.GREEN, zorder=3, label=text)
+    axes.legend(fontsize="small", frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=3, borderaxespad=0.2)
     proven = ", proven optimal" if result.optimal else ""
     prize = "" if result.prize is None else f"prize {result.prize}, "
-    canvas.set_title(axes, result, f"{prize}cost {canvas.number(result.cost)}{proven}, {counted(len(tour), 'city')}")
+    title = f"{prize}cost {canvas.number(result.cost)}{proven}, {counted(len(tour), 'city')}"
+    canvas.set_title(axes, result, title, pad=20)
     finish_map(axes, places)
     if not marked:
         add_note(axes, COURSE)
     if with_names(names, len(tour), NAMED_UP_TO):
-        write_names(axes, stops, result.tour_labels, stops, line)
+        named = result.contents.value("instance", "city_name") is not None
+        labels = [f"{place} {name}" if named else str(place) for place, name in enumerate(result.tour_labels, 1)]
+        write_names(axes, stops, labels, stops, line)
     return axes
+
+
+def _draw_direction(axes: Axes, line: NDArray[np.float64]) -> None:
+    """Draw an arrow in the middle of each leg that is not too short for one."""
+    begin, ahead = line[:-1], np.diff(line, axis=0)
+    length = np.hypot(*ahead.T)
+    long = length > SHORTEST_LEG * float(np.ptp(line, axis=0).max())
+    middle, unit = (begin + ahead / 2)[long], ahead[long] / length[long, None]
+    # An arrow has no shaft: all of its length is its head.
+    axes.quiver(*middle.T, *(ARROW * unit).T, angles="xy", units="inches", scale_units="inches", scale=1, pivot="mid",
+                width=ARROW / 3, headwidth=2.2, headlength=3, headaxislength=2.6, minlength=0, color=canvas.BLUE,
+                zorder=1.6, gid="direction")
 
 
 def _draw_course(axes: Axes, line: NDArray[np.float64]) -> None:
