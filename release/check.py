@@ -5,7 +5,7 @@
 1. The version is the same wherever it stands, and CHANGELOG.md has its date.
 2. What documents have from the code is up to date, and their links lead somewhere.
 3. The source distribution, and the wheel with kernels where no compiler is found, can be installed into a fresh
-   environment each, from the package index, and `hpcsolve check` agrees there.
+   environment each, from the package index, `hpcsolve check` agrees there, and a table of places is solved.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def source_distribution(folder: Path) -> Path:
 
 
 def failing_installation(package: Path, folder: Path, path: str) -> Iterator[str]:
-    """Yield a line if a package cannot be installed into a new environment, or `hpcsolve check` does not agree there.
+    """Yield a line if a package cannot be installed into a new environment, or a command of it fails there.
 
     Parameters
     ----------
@@ -73,6 +73,8 @@ def failing_installation(package: Path, folder: Path, path: str) -> Iterator[str
     commands: Mapping[str, list[str]] = {
         "pip install": ["python", "-m", "pip", "install", "--quiet", f"{package.resolve()}[local]"],
         "hpcsolve check": ["hpcsolve", "check", "--device", "cpu"],
+        "hpcsolve new": ["hpcsolve", "new", "places"],
+        "hpcsolve solve": ["hpcsolve", "solve", "places.csv", "--device", "cpu"],
     }
     settings = {**os.environ, "HPCSOLVE_CACHE": str(folder / "cache"), "PATH": f"{folder / 'bin'}{os.pathsep}{path}"}
     for name, (program, *words) in commands.items():

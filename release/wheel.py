@@ -72,11 +72,11 @@ def kinds_for_this_cpu() -> list[str]:
     return [kind for kind in KINDS_OF_CPU if set(features_in(target_features(host_compiler(), kind))) <= has]
 
 
-def compile_kernels(folder: Path, kinds: Iterable[str], report: Callable[[str], None]) -> None:
-    """Compile all kernels for kinds of CPUs into the folder that a wheel calls `hpcsolve/shipped`, and add libgomp."""
+def compile_kernels(folder: Path, kinds: Iterable[str], files: Sequence[str], report: Callable[[str], None]) -> None:
+    """Compile kernel files for kinds of CPUs into the folder that a wheel calls `hpcsolve/shipped`, and add libgomp."""
     folder.mkdir(parents=True)
     for kind in kinds:
-        build_target(kind, False, kernel_files(), report, folder)
+        build_target(kind, False, files, report, folder)
     asked = [host_compiler(), "-print-file-name=libgomp.so.1"]
     library = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
     shutil.copyfile(library, folder / "libgomp.so.1")
@@ -133,12 +133,18 @@ def _contents(old: zipfile.ZipFile, added: Iterable[Path], folder: Path, tag: st
         yield f"hpcsolve/{shipped_folder().name}/{path.relative_to(folder).as_posix()}", path.read_bytes()
 
 
-def build_wheel(folder: Path, kinds: Iterable[str] = KINDS_OF_CPU) -> Path:
-    """Build the wheel with kernels for these kinds of CPUs into a folder, and return its path."""
+def build_wheel(folder: Path, kinds: Iterable[str] = KINDS_OF_CPU, files: Sequence[str] | None = None) -> Path:
+    """Build the wheel with kernels for these kinds of CPUs into a folder, and return its path.
+
+    Parameters
+    ----------
+    files
+        The kernel files, all of them by default.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as temporary:
         shipped = Path(temporary) / "shipped"
-        compile_kernels(shipped, kinds, lambda file: show(f"compiled: {file}"))
+        compile_kernels(shipped, kinds, files or kernel_files(), lambda file: show(f"compiled: {file}"))
         return Path(shutil.move(with_kernels(plain_wheel(Path(temporary)), shipped), folder))
 
 
