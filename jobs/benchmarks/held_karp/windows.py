@@ -22,9 +22,7 @@ from __future__ import annotations
 import argparse
 import csv
 import importlib.util
-import json
 import os
-import subprocess
 import sys
 import tempfile
 import time
@@ -36,12 +34,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 import hpcsolve
-from hpcsolve.device.select import open_device
-from hpcsolve.parallel.comm import SerialComm
 from jobs.benchmarks.common.command import end_with, new_parser
-from jobs.benchmarks.common.machine import describe_load, describe_machine
 from jobs.benchmarks.common.table import markdown
 from jobs.benchmarks.common.timing import load
+from jobs.benchmarks.held_karp.proofs import Run, cell, differ, legend, machine, solved
 from jobs.benchmarks.held_karp.window_models import SOLVERS
 
 FILES = (
@@ -54,8 +50,8 @@ STOPS, WIDTHS, SEEDS = (20, 40, 60), (50, 200, 500, 2000), range(3)
 """Generated rush hours: stops beside the depot, widths of windows, and seeds."""
 DEPARTURES = np.arange(0, 1200, 100)
 """Their times of departure. Every fourth table, from the second one on, is that of a rush hour."""
+MODELS = "jobs.benchmarks.held_karp.window_models"
 PUBLISHED = {"sum": "cost_of_published_tour", "finish": "makespan_optimum"}
-Run = dict[str, Any]
 
 
 def main() -> int:
@@ -72,7 +68,7 @@ def main() -> int:
     parser.add_argument("--stops", type=int, nargs="+", default=list(STOPS), help="of generated rush hours")
     options, before = parser.parse_args(), load()
     if options.rush:
-        print("\n".join([*_rush_hours(options), *_machine(before)]))
+        print("\n".join([*_rush_hours(options), *machine(before, PACKAGES)]))
         return 0
     known = _published(options.folder)
     files = sorted(known) if options.all else options.files
@@ -81,26 +77,16 @@ def main() -> int:
     for objective in options.objectives:
         rows = []
         for file in files:
-            runs = {name: _solved(name, objective, options.folder / file, options) for name in solvers}
+            runs = {name: solved(MODELS, [name, objective, str(options.folder / file)], options) for name in solvers}
             published = known.get(file, {}).get(PUBLISHED[objective], "")
-            rows.append([file, published, *(_cell(run) for run in runs.values())])
+            rows.append([file, published, *(cell(run) for run in runs.values())])
             print(objective, *rows[-1], sep=" | ", file=sys.stderr, flush=True)
-            code |= _differs(file, objective, runs, published)
+            code |= differ(f"{file}, {objective}", runs, published)
         proven = [str(sum(cell.startswith("**") for cell in column)) for column in list(zip(*rows))[2:]]
         rows.append(["proven", "", *proven])
         lines += [f'Objective "{objective}":', "", *markdown(["file", "published", *solvers], rows), ""]
-    print("\n".join([*lines, _legend(options), *_machine(before)]))
+    print("\n".join([*lines, legend(options.seconds), *machine(before, PACKAGES)]))
     return code
-
-
-def _legend(options: argparse.Namespace) -> str:
-    return f"CPU seconds; bold: proven; [a, b]: bounds after {options.seconds:g} s of wall-clock time."
-
-
-def _machine(before: float | None) -> list[str]:
-    """Return lines about the machine."""
-    with open_device("cpu", SerialComm())[0] as device:
-        return ["", *describe_machine(device, 1, PACKAGES), describe_load(before)]
 
 
 def _rush_hours(options: argparse.Namespace) -> list[str]:
@@ -110,12 +96,12 @@ def _rush_hours(options: argparse.Namespace) -> list[str]:
         rows = []
         for stops in options.stops:
             for width in WIDTHS:
-                cells = [_cell(_driven(stops, width, seed, opens, options.seconds)) for seed in SEEDS]
+                cells = [cell(_driven(stops, width, seed, opens, options.seconds)) for seed in SEEDS]
                 rows.append([str(stops), str(width), *cells])
                 print("rush", opens, *rows[-1], sep=" | ", file=sys.stderr, flush=True)
         title = "with opening times" if opens else "without opening times"
         lines += [f"Rush hours, {title}:", "", *markdown(["stops", "width", *(f"seed {k}" for k in SEEDS)], rows), ""]
-    return [*lines, _legend(options)]
+    return [*lines, legend(options.seconds)]
 
 
 def _driven(stops: int, width: int, seed: int, opens: bool, seconds: float) -> Run:
@@ -174,37 +160,6 @@ def _published(folder: Path) -> dict[str, dict[str, str]]:
         return {}
     with table.open() as lines:
         return {row["file"]: row for row in csv.DictReader(lines) if (folder / row["file"]).exists()}
-
-
-def _solved(solver: str, objective: str, file: Path, options: argparse.Namespace) -> Run:
-    """Return what a solver found, or why it ended."""
-    command = [sys.executable, "-m", "jobs.benchmarks.held_karp.window_models", solver, objective, str(file),
-               str(options.seconds), str(options.gibibytes)]
-    run = subprocess.run(command, capture_output=True, text=True, check=False,
-                         env={**os.environ, "OMP_WAIT_POLICY": "passive", "OMP_NUM_THREADS": "1"})
-    if run.returncode:
-        lines = run.stderr.strip().splitlines()
-        return {"ended": lines[-1][:60] if lines else f"exit {run.returncode}"}
-    found: Run = json.loads(run.stdout.splitlines()[-1])
-    return found
-
-
-def _cell(run: Run) -> str:
-    if "ended" in run:
-        return str(run["ended"])
-    if run["proven"]:
-        return f"**{run['value'] / run['scale']:.10g}** {run['seconds']:.2g} s"
-    low, high = ("none" if run[key] is None else f"{run[key] / run['scale']:.10g}" for key in ("bound", "value"))
-    return f"[{low}, {high}] {run['seconds']:.2g} s"
-
-
-def _differs(file: str, objective: str, runs: dict[str, Run], published: str) -> int:
-    """Return 1, after a line that says so, if proven values differ, or one is above the published one."""
-    proven = {name: run["value"] / run["scale"] for name, run in runs.items() if run.get("proven")}
-    wrong = len(set(proven.values())) > 1 or any(value > float(published or "inf") for value in proven.values())
-    if wrong:
-        print(f"optima differ, {file}, {objective}: {proven}, published {published}", file=sys.stderr)
-    return int(wrong)
 
 
 if __name__ == "__main__":
