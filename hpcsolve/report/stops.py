@@ -57,9 +57,13 @@ def _times(result: Result, last: int) -> dict[str, list[object]]:
         def texts(times: np.ndarray[tuple[int], np.dtype[np.int64]]) -> list[object]:
             return [time_text(contents, time) for time in times.tolist()]
 
-        windows = [f"{time_text(contents, first)} to {time_text(contents, end)}" if end < LARGEST_SUM else
-                   f"from {time_text(contents, first)}" if first else ""
-                   for first, end in zip(schedule.earliest.tolist(), schedule.latest.tolist())]
+        def window(first: int, end: int) -> str:
+            begin = time_text(contents, first) if first else ""
+            if end >= LARGEST_SUM:
+                return begin and f"from {begin}"
+            return f"{begin} to {time_text(contents, end)}".strip()
+
+        windows = [window(*limits) for limits in zip(schedule.earliest.tolist(), schedule.latest.tolist())]
         columns: dict[str, list[object]] = {"arrival": texts(schedule.arrival), "window": [*windows]}
         if schedule.waiting.any():
             columns["begin"] = texts(schedule.begin)
