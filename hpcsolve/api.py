@@ -93,8 +93,8 @@ def solve(
         salesman problems an array of shape (instances, n, n).
     comm
         By default this process solves alone. Under mpiexec every rank calls `solve`, with what `hpcsolve.join()` gives
-        or a communicator of mpi4py, also one of some ranks, after an earlier run has compiled the kernels
-        (docs/python.md).
+        or a communicator of mpi4py, which may have only some of the ranks, after an earlier run has compiled the
+        kernels (docs/python.md). All its ranks must give the same arguments.
     algorithm
         By default it follows from the problem: for cities held-karp if it may prove so many, else edge-assembly; for
         graphs steiner-kmb if there are terminals, else shortest-paths; or the one whose keys are given. If neither

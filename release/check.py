@@ -4,8 +4,8 @@
 
 1. The version is the same wherever it stands, and CHANGELOG.md has its date.
 2. What documents have from the code is up to date, and their links lead somewhere.
-3. The source distribution, and the wheel with kernels where no compiler is found, can be installed into a fresh
-   environment each, from the package index, `hpcsolve check` agrees there, and a table of places is solved.
+3. All files are committed. The source distribution and the wheel can each be installed from the package index into a
+   fresh environment, the wheel without a compiler. There `hpcsolve check` agrees, and a table of places is solved.
 """
 
 from __future__ import annotations
@@ -20,15 +20,18 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import hpcsolve
-from hpcsolve.wording import show
+from hpcsolve.wording import counted, show
 from release.wheel import REPOSITORY, build_wheel
 
 VERSIONS = {
     "CITATION.cff": r"^version: (.+)$", "conda/recipe.yaml": r"^  version: (.+)$",
-    "slurm/package.py": r'^    version\("(.+)"\)$', "CHANGELOG.md": r"^## ([^,\n]+), ",
+    "README.md": r"hpcsolve-([\d.]+)-py3-none-manylinux", "slurm/package.py": r'^    version\("(.+)"\)$',
+    "CHANGELOG.md": r"^## ([^,\n]+), ",
 }
 """Files with the version, and where in them."""
-SETUPTOOLS = "import sys, setuptools.build_meta as backend; print(backend.build_sdist(sys.argv[1]))"
+SETTINGS = ("PYTHONPATH", "HPCSOLVE_CXX", "HPCSOLVE_CXXFLAGS")
+"""Variables that would let an environment import the checkout, or leave the wheel's kernels aside."""
+BUILD_SOURCE = "import sys, setuptools.build_meta as backend; print(backend.build_sdist(sys.argv[1]))"
 
 
 def wrong_versions(repository: Path = REPOSITORY) -> Iterator[str]:
@@ -56,7 +59,7 @@ def source_distribution(folder: Path) -> Path:
     with tempfile.TemporaryDirectory() as temporary:
         archive = subprocess.run(["git", "archive", "HEAD"], cwd=REPOSITORY, capture_output=True, check=True).stdout
         subprocess.run(["tar", "-x", "-C", temporary], input=archive, check=True)
-        done = subprocess.run([sys.executable, "-c", SETUPTOOLS, str(folder.resolve())], cwd=temporary,
+        done = subprocess.run([sys.executable, "-c", BUILD_SOURCE, str(folder.resolve())], cwd=temporary,
                               capture_output=True, text=True, check=True)
     return folder / done.stdout.splitlines()[-1]
 
@@ -76,7 +79,9 @@ def failing_installation(package: Path, folder: Path, path: str) -> Iterator[str
         "hpcsolve new": ["hpcsolve", "new", "places"],
         "hpcsolve solve": ["hpcsolve", "solve", "places.csv", "--device", "cpu"],
     }
-    settings = {**os.environ, "HPCSOLVE_CACHE": str(folder / "cache"), "PATH": f"{folder / 'bin'}{os.pathsep}{path}"}
+    own = {name: value for name, value in os.environ.items() if name not in SETTINGS}
+    places = [str(folder / "bin"), *([path] if path else [])]
+    settings = {**own, "HPCSOLVE_CACHE": str(folder / "cache"), "PATH": os.pathsep.join(places)}
     for name, (program, *words) in commands.items():
         command = [folder / "bin" / program, *words]
         done = subprocess.run(command, env=settings, cwd=folder, capture_output=True, text=True, check=False)
@@ -88,6 +93,8 @@ def failing_installation(package: Path, folder: Path, path: str) -> Iterator[str
 def failures(folder: Path) -> Iterator[str]:
     """Yield a line for each check that fails. Packages and environments are made in a folder."""
     yield from wrong_versions()
+    status = subprocess.run(["git", "status", "--porcelain"], cwd=REPOSITORY, capture_output=True, check=True)
+    yield from (f"not committed: {line}" for line in status.stdout.decode().splitlines())
     yield from stale_documents()
     yield from failing_installation(build_wheel(folder), folder / "from-wheel", "")
     yield from failing_installation(source_distribution(folder), folder / "from-source", os.environ["PATH"])
@@ -102,7 +109,7 @@ def main() -> int:
     for line in failures(folder):
         show(f"FAIL: {line}")
         found += 1
-    show(f"{found} checks failed" if found else f"all checks passed: {folder} has what is to be uploaded")
+    show(f"{counted(found, 'check')} failed" if found else f"all checks passed: {folder} has what is to be uploaded")
     return int(found > 0)
 
 

@@ -2,7 +2,7 @@
 
     python -m release.wheel dist
 
-setuptools makes the wheel for any machine from the files that a wheel is made of. What is added to it goes into the
+setuptools makes a platform-independent wheel from the package's files. What is added to it goes into the
 folder `hpcsolve/shipped`: a folder with kernels for each kind of CPU (`hpcsolve/device/build.py` says which is loaded),
 and g++'s OpenMP library, of which they all load the same one. The wheel's name has the oldest glibc that all of them
 run with, so build it where that is old: on Debian 12 it is 2.34.
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import os
 import platform
 import re
 import shutil
@@ -29,18 +30,18 @@ from hpcsolve.wording import show
 REPOSITORY = Path(__file__).resolve().parent.parent
 FOLDERS = ("hpcsolve", "cuda_src", "jobs")
 FILES = ("setup.cfg", "pyproject.toml", "README.md", "LICENSE")
-"""What the wheel for any machine is made of."""
+"""What the platform-independent wheel is made of."""
 KINDS_OF_CPU = ("x86-64-v3", "x86-64-v4")
 """As g++ names them: with AVX2 (since 2013 from Intel, 2015 from AMD), and with AVX-512."""
 SETUPTOOLS = "import sys, setuptools.build_meta as backend; print(backend.build_wheel(sys.argv[1]))"
 EVERYWHERE = re.compile(r"libgomp\.so\.1|lib(c|m|pthread|dl|rt)\.so|libgcc_s\.so|ld-linux")
 """Libraries that the wheel has, or every Linux with glibc."""
 DATE = (1980, 1, 1, 0, 0, 0)
-"""The date of all files that are added, so that the same source gives the same wheel."""
+"""The date of all files in the wheel, so that the same source and compiler give the same wheel."""
 
 
 def plain_wheel(folder: Path) -> Path:
-    """Build the wheel for any machine into a folder, and return its path.
+    """Build the platform-independent wheel into a folder, and return its path.
 
     It is built from a copy of the source. In the checkout setuptools would leave files behind, and take up old ones.
     """
@@ -65,7 +66,7 @@ def kernel_files() -> list[str]:
 
 
 def kinds_for_this_cpu() -> list[str]:
-    """Return the kinds of CPUs for which a wheel has kernels, and that this CPU can stand for, from the oldest on."""
+    """Return the kinds of CPUs for which a wheel has kernels, and that this CPU can run, from the oldest on."""
     if platform.machine() != "x86_64":
         return []
     has = features_of_this_cpu()
@@ -91,7 +92,7 @@ def oldest_glibc(libraries: Sequence[Path]) -> tuple[int, int]:
         They need another library that is not everywhere.
     """
     told = subprocess.run(["readelf", "--wide", "--dynamic", "--version-info", *map(str, libraries)],
-                          capture_output=True, text=True, check=True, env={"LC_ALL": "C"}).stdout
+                          capture_output=True, text=True, check=True, env={**os.environ, "LC_ALL": "C"}).stdout
     foreign = {name for name in re.findall(r"\(NEEDED\).*\[(.*)\]", told) if not EVERYWHERE.match(name)}
     if foreign:
         raise SystemExit(f"the kernels need {', '.join(sorted(foreign))}, which not every machine has")
@@ -99,12 +100,12 @@ def oldest_glibc(libraries: Sequence[Path]) -> tuple[int, int]:
 
 
 def with_kernels(plain: Path, folder: Path) -> Path:
-    """Write the wheel for this kind of machine beside the one for any, and return its path.
+    """Write the wheel of this platform beside the platform-independent one, and return its path.
 
     Parameters
     ----------
     folder
-        What it has as `hpcsolve/shipped`.
+        What becomes `hpcsolve/shipped` in the wheel.
     """
     added = sorted(path for path in folder.rglob("*") if path.is_file())
     major, minor = oldest_glibc([path for path in added if ".so" in path.suffixes and path.suffix != ".sha256"])
@@ -115,11 +116,18 @@ def with_kernels(plain: Path, folder: Path) -> Path:
         lines = []
         for name, content in _contents(old, added, folder, tag):
             if name != record:
-                new.writestr(zipfile.ZipInfo(name, DATE), content, zipfile.ZIP_DEFLATED)
+                new.writestr(_entry(name), content, zipfile.ZIP_DEFLATED)
                 digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
                 lines.append(f"{name},sha256={digest},{len(content)}\n")
-        new.writestr(zipfile.ZipInfo(record, DATE), "".join([*lines, f"{record},,\n"]), zipfile.ZIP_DEFLATED)
+        new.writestr(_entry(record), "".join([*lines, f"{record},,\n"]), zipfile.ZIP_DEFLATED)
     return path
+
+
+def _entry(name: str) -> zipfile.ZipInfo:
+    """Return the head of a file in the wheel, which everybody may read."""
+    entry = zipfile.ZipInfo(name, DATE)
+    entry.external_attr = 0o644 << 16
+    return entry
 
 
 def _contents(old: zipfile.ZipFile, added: Iterable[Path], folder: Path, tag: str) -> Iterator[tuple[str, bytes]]:
@@ -145,7 +153,8 @@ def build_wheel(folder: Path, kinds: Iterable[str] = KINDS_OF_CPU, files: Sequen
     with tempfile.TemporaryDirectory() as temporary:
         shipped = Path(temporary) / "shipped"
         compile_kernels(shipped, kinds, files or kernel_files(), lambda file: show(f"compiled: {file}"))
-        return Path(shutil.move(with_kernels(plain_wheel(Path(temporary)), shipped), folder))
+        wheel = with_kernels(plain_wheel(Path(temporary)), shipped)
+        return Path(shutil.move(wheel, folder / wheel.name))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Writes answers as files for other programs: `hpcsolve export`. The file's suffix names the format (`EXPORTERS`).
 
 CSV has the rows that `Result.to_pandas` has: a header with the names of the columns, then a line for each row. Parquet
-and sheets of Excel have the same table, which pandas writes.
+and sheets of Excel have the same rows, which pandas writes.
 
 GeoJSON (RFC 7946) has lines in longitude and latitude, in decimal degrees of WGS 84. A line that crosses the 180th
 meridian is cut there, as the RFC asks, since maps would draw it around the globe.
@@ -167,14 +167,24 @@ class Frame(Exporter):
         The library's name.
     write
         Writes a table to an open file.
+    most
+        The most rows that the format holds.
     """
 
     library: str
     write: Callable[[pandas.DataFrame, io.BytesIO], None]
+    most: float = math.inf
 
     def refusal(self, contents: Contents) -> str | None:
-        """Return why the answer has no rows, or None if it has some."""
-        return no_tour(contents)
+        """Return why the rows cannot be written, or None if they can."""
+        if no_tour(contents):
+            return no_tour(contents)
+        rows = 0
+        for block in require_whole(contents).rows(contents) if self.most < math.inf else ():
+            rows += len(next(iter(block.values())))
+            if rows > self.most:
+                return f"the answer has more than the {self.most} rows that a sheet holds"
+        return None
 
     def pieces(self, contents: Contents, number: int | None) -> Iterator[str | bytes]:
         """Yield the file."""
@@ -189,14 +199,17 @@ def _write_parquet(frame: pandas.DataFrame, file: io.BytesIO) -> None:
 
 
 def _write_sheet(frame: pandas.DataFrame, file: io.BytesIO) -> None:
-    """Write a sheet. Paths become JSON lists, and no text is a formula."""
+    """Write a sheet. Paths become JSON lists, infinities empty cells, and no text is a formula."""
 
     def cell(value: Any) -> Any:
         if isinstance(value, (list, np.ndarray)):
-            return json.dumps(np.asarray(value).tolist(), ensure_ascii=False)
-        return harmless(value) if isinstance(value, str) else value
+            value = json.dumps(np.asarray(value).tolist(), ensure_ascii=False)
+        if isinstance(value, float) and math.isinf(value):
+            return None
+        return harmless(visible(value)) if isinstance(value, str) else value
 
-    frame.map(cell).to_excel(file, index=False)
+    cells = {name: [cell(value) for value in column.tolist()] for name, column in frame.items()}
+    type(frame)(cells, dtype=object).to_excel(file, index=False)
 
 
 class Npy(Exporter):
@@ -205,7 +218,7 @@ class Npy(Exporter):
     def refusal(self, contents: Contents) -> str | None:
         """Return why the answer is no table of distances, or None if it is one."""
         kind = require_whole(contents)
-        return None if kind is DISTANCES else f"{kind.in_words} are no table of distances"
+        return None if kind is DISTANCES else f"the answer is of kind {kind.name}, not a table of distances"
 
     def pieces(self, contents: Contents, number: int | None) -> Iterator[str | bytes]:
         """Yield the header and the rows."""
@@ -238,6 +251,12 @@ def not_on_the_globe(contents: Contents, format_name: str) -> str | None:
     return f"its coordinates are not latitudes and longitudes, which {format_name} needs"
 
 
+def _whole_tour(contents: Contents) -> NDArray[np.int64]:
+    """Return the positions of the cities of a tour in their order, of a cycle with the first one at the end, too."""
+    legs = TOUR.edges(contents)
+    return np.append(legs.tails, legs.heads[-1:]) if len(legs.tails) else legs.vertices
+
+
 class Gpx(Exporter):
     """Routes: a tour from its first city, back to it if it is closed, or each path from source to target."""
 
@@ -245,7 +264,7 @@ class Gpx(Exporter):
         """Return why the answer has no routes on the globe, or None if it has some."""
         kind = require_whole(contents)
         if kind not in (TOUR, PATHS):
-            return f"{kind.in_words} are no routes"
+            return f"the answer is of kind {kind.name}, not a tour or paths"
         return not_on_the_globe(contents, "GPX")
 
     def pieces(self, contents: Contents, number: int | None) -> Iterator[str | bytes]:
@@ -253,25 +272,28 @@ class Gpx(Exporter):
         places, names = contents.coordinates(), contents.unique_names().tolist()
         yield ('<?xml version="1.0" encoding="UTF-8"?>\n'
                '<gpx version="1.1" creator="hpcsolve" xmlns="http://www.topografix.com/GPX/1/1">\n')
-        for name, way in self._ways(contents):
+        for name, route in self._routes(contents):
             yield f"<rte><name>{self._text(name)}</name>\n"
-            for vertex in way:
-                lat, lon = (shortest(float(places[axis][vertex])) for axis in ("lat", "lon"))
-                yield f'<rtept lat="{lat}" lon="{lon}"><name>{self._text(names[vertex])}</name></rtept>\n'
+            for vertex in route:
+                lat, lon = float(places["lat"][vertex]), float(places["lon"][vertex])
+                point = f'lat="{self._decimal(lat)}" lon="{self._decimal(-180.0 if lon == 180 else lon)}"'
+                yield f"<rtept {point}><name>{self._text(names[vertex])}</name></rtept>\n"
             yield "</rte>\n"
         yield "</gpx>\n"
 
-    def _ways(self, contents: Contents) -> Iterator[tuple[object, list[int]]]:
+    def _routes(self, contents: Contents) -> Iterator[tuple[object, list[int]]]:
         """Yield the names and the vertices of routes."""
         if require_whole(contents) is TOUR:
-            legs = TOUR.edges(contents)
-            order = np.append(legs.tails, legs.heads[-1:]) if len(legs.tails) else legs.vertices
-            yield contents.value("instance", "name"), order.tolist()
+            yield contents.value("instance", "name"), _whole_tour(contents).tolist()
             return
         for row in rows_of(contents):
-            way = PATHS.edges(contents, row["query"]).vertices.tolist()
-            if way:
-                yield f"{row['source']} - {row['target']}", way
+            route = PATHS.edges(contents, row["query"]).vertices.tolist()
+            if route:
+                yield f"{row['source']} - {row['target']}", route
+
+    def _decimal(self, degrees: float) -> str:
+        """Return degrees to a tenth of a millimetre. XML's decimals have no exponent."""
+        return f"{degrees:.9f}".rstrip("0").rstrip(".")
 
     def _text(self, name: object) -> str:
         """Return a name as text of XML, which has no control characters."""
@@ -303,10 +325,9 @@ class GeoJson(Exporter):
         return {"tour": self._tour, "tree": self._tree, "paths": self._paths, "distances": self._distances}
 
     def _tour(self, contents: Contents, points: Points) -> Features:
-        legs = TOUR.edges(contents)
-        order = np.append(legs.tails, legs.heads[-1:]) if len(legs.tails) else legs.vertices
-        yield points[order], {"name": contents.value("instance", "name"), "cost": contents.attributes["cost"]}
-        for row, city in zip(rows_of(contents), legs.vertices.tolist()):
+        about = {"name": contents.value("instance", "name"), "cost": contents.attributes["cost"]}
+        yield points[_whole_tour(contents)], about
+        for row, city in zip(rows_of(contents), TOUR.edges(contents).vertices.tolist()):
             yield points[[city]], {name: value for name, value in row.items() if name not in ("lat", "lon")}
 
     def _tree(self, contents: Contents, points: Points) -> Features:
@@ -340,7 +361,8 @@ class GeoJson(Exporter):
         for (lon, lat), (next_lon, next_lat) in itertools.pairwise(way.tolist()):
             if abs(next_lon - lon) > 180:
                 meridian = 180.0 if lon > 0 else -180.0
-                fraction = (meridian - lon) / (next_lon + 2 * meridian - lon)
+                across = next_lon + 2 * meridian - lon
+                fraction = (meridian - lon) / across if across else 0.0  # 0: both lie on the meridian
                 crossing = lat + fraction * (next_lat - lat)
                 parts[-1].append([meridian, crossing])
                 parts.append([[-meridian, crossing]])
@@ -421,6 +443,7 @@ class Dot(Exporter):
 
 EXPORTERS: dict[str, Exporter] = {
     ".csv": Csv(), ".geojson": GeoJson(), ".dot": Dot(), ".tour": TsplibTour(), ".pace": Pace(), ".gpx": Gpx(),
-    ".xlsx": Frame("openpyxl", _write_sheet), ".parquet": Frame("pyarrow", _write_parquet), ".npy": Npy(),
+    ".xlsx": Frame("openpyxl", _write_sheet, most=2**20 - 1), ".parquet": Frame("pyarrow", _write_parquet),
+    ".npy": Npy(),
 }
 """Suffix -> the format."""

@@ -226,7 +226,8 @@ COMMANDS = (
         argument("results", metavar="RESULT.h5", nargs="+"),
         *output("the page, such as report.html"),
     )),
-    Command("export", "results", "write an answer as .csv, .geojson, .dot, .tour (TSPLIB) or .pace (PACE 2018)", (
+    Command("export", "results", "write an answer as .csv, .xlsx, .parquet, .npy, .geojson, .gpx, .dot, .tour (TSPLIB) "
+            "or .pace (PACE 2018)", (
         RESULT,
         *output("its suffix names the format"),
         argument("--number", type=int, metavar="N",

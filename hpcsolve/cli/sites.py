@@ -148,7 +148,7 @@ def do_check(options: argparse.Namespace) -> Steps:
         else:
             words = ["check", "--brief", "--device", device]
             on_two = check.check_on_ranks(launcher, 2, words)
-            code = code or on_two
+            code = check.worst_of([code, on_two])
     return code
 
 

@@ -449,7 +449,7 @@ def check_target(name: str, is_gpu: bool) -> None:
 def build_target(
     name: str, is_gpu: bool, files: Iterable[str], report: Callable[[str], None], shipped: Path | None = None
 ) -> Path:
-    """Compile kernel files for a target, and return their folder in the cache. An older folder is replaced.
+    """Compile kernel files for a target, and return their folder. An older folder is replaced.
 
     Parameters
     ----------
@@ -460,7 +460,7 @@ def build_target(
     report
         Called with the name of each file when it is compiled.
     shipped
-        The folder in a wheel that is to have the target's folder, in place of the cache.
+        The folder in which the target's folder is made; by default the cache.
 
     Raises
     ------
@@ -510,6 +510,6 @@ def target_folder(name: str, shipped: Path | None = None) -> Path:
     Parameters
     ----------
     shipped
-        The folder in a wheel that has it, in place of the cache.
+        The folder that has it; by default the cache.
     """
     return (shipped or cache_folder()) / f"{TARGET}-{name}-{target_key()}"

@@ -45,12 +45,12 @@ BOUNDARY = 64
 
 
 def duplicate(given: object) -> MpiComm:
-    """Return hpcsolve's communicator of the ranks of one of mpi4py. Collective.
+    """Return a communicator of hpcsolve with the ranks of one of mpi4py, which is duplicated. Collective.
 
     Raises
     ------
     InputError
-        It is none, or this process is no rank of it, or it joins two groups.
+        It is no communicator of mpi4py, or this process is no rank of it, or it joins two groups.
     """
     if not isinstance(given, MPI.Comm):
         raise InputError(f"comm: {type(given).__name__} is no communicator of mpi4py {mpi4py.__version__}")
@@ -58,7 +58,8 @@ def duplicate(given: object) -> MpiComm:
         raise InputError("comm: MPI.COMM_NULL, so this process is no rank of the communicator: call solve on its ranks "
                          "alone")
     if given.Is_inter():
-        raise InputError("comm: an intercommunicator joins two groups of ranks: give one of them, or comm.Merge()")
+        raise InputError("comm: an intercommunicator joins two groups of ranks: give one with all ranks in a group, as "
+                         "comm.Merge() does")
     return MpiComm(given=given)
 
 

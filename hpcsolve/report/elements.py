@@ -1,4 +1,4 @@
-"""HTML elements of the page. Text is escaped unless it is `Markup` already, so no text of a result becomes one."""
+"""HTML elements of the page. Text is escaped unless it is `Markup` already, so text of a result never becomes HTML."""
 
 from __future__ import annotations
 

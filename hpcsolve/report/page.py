@@ -34,12 +34,12 @@ from hpcsolve.wording import counted, size
 MOST_ROWS = 200
 """Most rows of a table that are written out."""
 MOST_STOPS, SCROLLED_FROM = 1000, 60
-"""Most stops of a tour that are written out, and stops from which their table scrolls beside the map."""
+"""Most stops of a tour that are written out, and the most whose table does not scroll beside the map."""
 TABLES = {TOURS.name: "The tours", "tree": "The edges of the tree", "paths": "The queries",
           REDUCTIONS.name: "The sources"}
-"""Kinds of answers that are written out, beside a tour, whose stops are."""
+"""Kinds of answers that are shown as tables, with their captions. A tour is shown as its stops."""
 LARGEST_TABLES = 1 << 29
-"""Bytes of distance tables that are read for a report."""
+"""Most bytes of the distance tables of a result that are read for a report."""
 
 
 def report(paths: Sequence[str]) -> str:

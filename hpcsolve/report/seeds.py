@@ -20,7 +20,7 @@ from hpcsolve.report.pictures import Picture, figure
 from hpcsolve.wording import counted
 
 NOT_BY_COST = ("prize", "dearest")
-"""Datasets of answers that are not best where they cost least."""
+"""Datasets of answers whose objective is not the cost alone."""
 
 
 @dataclass(frozen=True)
@@ -36,9 +36,9 @@ class Run:
         return int(self.result.contents.job.get("seed", 1))
 
     def job_but_seed(self) -> str:
-        """Return the SHA-256 of instance and settings without the seed, "" if costs do not tell which run is best.
+        """Return the SHA-256 of instance and settings without the seed, or "" if the run is not compared by its cost.
 
-        They do not if the run was interrupted, the check failed, or the answer has no cost or another objective.
+        It is not if it was interrupted, its check failed, or its answer has no cost or another objective.
         """
         contents = self.result.contents
         whole = self.result.complete and self.result.verified and not math.isnan(self.result.cost)
@@ -114,7 +114,7 @@ def overview(runs: Runs, name: str) -> Iterator[Markup]:
 
 
 def _above(cost: float, least: float, before: str) -> str:
-    """Return how far a cost is above the least one, or "" where that is no fraction."""
+    """Return how far a cost is above the least one, or "" where the least one is not positive."""
     return f"{before}{words.percent(cost / least - 1)} above it" if least > 0 else ""
 
 

@@ -1,4 +1,4 @@
-"""The order of a tour as who drives it reads it: a numbered row for each stop, with leg, arrival, and times if any."""
+"""The stops of a tour as a driver needs them: a numbered row for each, with leg and arrival, and times if any."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _number(place: int, mark: str) -> Markup:
 
 
 def _times(result: Result, last: int) -> dict[str, list[object]]:
-    """Return the columns of times, of equal ones the first alone, or none where the result has no times."""
+    """Return the columns of times, none that repeats an earlier one, or {} where the result has no times."""
     contents = result.contents
     if (schedule := schedule_in(contents)) is not None and len(schedule.city) == last + 1:
         def texts(times: np.ndarray[tuple[int], np.dtype[np.int64]]) -> list[object]:

@@ -27,7 +27,7 @@ from hpcsolve.wording import counted, size
 NONE = "-"
 """What a table shows where a result has no such number."""
 FARTHEST = 20
-"""Pairs of vertices that are farthest apart which are written out."""
+"""How many of the farthest pairs a report lists."""
 HEADS = ("file", "instance", "size", "algorithm", "cost", "lower bound", "gap at most", "ranks", "seconds", "check")
 
 

@@ -1,8 +1,8 @@
 """`hpcsolve check`: small instances for every algorithm, solved on this installation, and their recorded answers.
 
 The instances are generated, from seeds. An answer is recorded as its cost and a hash of all that a result file has in
-`/solution`, which is the same on any number of ranks and on any device. Where an answer is another one, the line has
-the values that were found. A change of a search that means to find other answers records these.
+`/solution`, which is the same on any number of ranks and on any device. If an answer differs, its line has the cost and
+the hash that were found. After an intended change of a search, copy them into `CASES`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ import numpy as np
 from hpcsolve.algorithms.registry import algorithm
 from hpcsolve.answers.contents import Contents
 from hpcsolve.errors import EnvironmentFault, HpcsolveError
+from hpcsolve.isolated import python_command
 from hpcsolve.job import Job, job_from_table
 from hpcsolve.output.log import Log, Say, duration
 from hpcsolve.output.provenance import version
@@ -35,7 +36,7 @@ from hpcsolve.runner.reading import read_instance
 from hpcsolve.runner.run import run_job
 
 SECONDS = 600.0
-"""Longest time that several ranks may take, which need some ten seconds on idle cores."""
+"""Limit of the time of a check on several ranks."""
 OVERSUBSCRIBED = {"OMPI_MCA_rmaps_base_oversubscribe": "1", "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe"}
 """Variables that let Open MPI start two ranks on one core, as MPICH does."""
 
@@ -88,7 +89,7 @@ CASES = (
     Case("shortest-paths, queries", {"generate": "rmat-graph", "scale": 9, "seed": 9}, None, "c4b41e9b2116",
          {"queries": [[1, 2], [3, 4], [5, 6]]}),
 )
-"""Small enough for a minute in all, on one rank and on two, where kernels need not be compiled."""
+"""Small enough for some twenty seconds of CPU time in all, where kernels need not be compiled."""
 
 
 def build_for_cases(cases: Iterable[Case], device: str, say: Say) -> None:
@@ -120,9 +121,13 @@ def check_cases(cases: Iterable[Case], device: str, comm: Comm, say: Say) -> int
         say(f"{case.name + ':':27}{said} ({duration(time.perf_counter() - started)})")
         codes.append(code)
     advice = ": do not trust this installation, and report these lines with what `hpcsolve info` prints"
-    say(f"check:  {codes.count(0)} of {len(codes)} answers are as recorded{advice if any(codes) else ''}")
-    worst = [code for code in codes if code not in (0, CHECK_FAILED)]
-    return worst[0] if worst else max(codes)
+    say(f"check:  {codes.count(0)} of {len(codes)} answers are as recorded{advice if CHECK_FAILED in codes else ''}")
+    return worst_of(codes)
+
+
+def worst_of(codes: Sequence[int]) -> int:
+    """Return the first exit code of an error, or else `CHECK_FAILED` if an answer was wrong, or else 0."""
+    return next((code for code in codes if code not in (0, CHECK_FAILED)), max(codes, default=0))
 
 
 def _checked(case: Case, device: str, comm: Comm) -> tuple[int, str]:
@@ -170,7 +175,8 @@ def check_on_ranks(launcher: str, ranks: int, words: Iterable[str]) -> int:
     EnvironmentFault
         The launcher cannot be started, or does not end.
     """
-    command = [launcher, "-n", str(ranks), sys.executable, "-m", "hpcsolve", *words]
+    program = python_command("import sys; from hpcsolve.__main__ import main; sys.exit(main())", *words)
+    command = [launcher, "-n", str(ranks), *program]
     try:
         code = subprocess.run(command, env={**OVERSUBSCRIBED, **os.environ}, stdin=subprocess.DEVNULL, check=False,
                               timeout=SECONDS).returncode

@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+from dataclasses import replace
 from itertools import pairwise
 from xml.etree import ElementTree
 
@@ -12,6 +13,8 @@ import numpy as np
 import pytest
 
 from hpcsolve import load, solve
+from hpcsolve.analysis.export import EXPORTERS
+from hpcsolve.errors import InputError
 from hpcsolve.formats import read_tour
 from tests.cli.seen import error_line
 
@@ -119,18 +122,32 @@ def test_a_table_by_pandas(name, suffix, export, folder):
     path, expected = export(name, suffix), load(folder / f"{name}.h5").to_pandas()
     found = pandas.read_excel(path) if suffix == ".xlsx" else pandas.read_parquet(path)
     if suffix == ".xlsx" and name == "pairs":
-        expected["path"] = [json.dumps(path, ensure_ascii=False) if path else "[]" for path in expected["path"]]
+        expected["path"] = [json.dumps(path, ensure_ascii=False) for path in expected["path"]]
+    if suffix == ".xlsx":  # whose cells hold no infinity
+        expected = expected.replace(np.inf, np.nan)
     pandas.testing.assert_frame_equal(found, expected, check_dtype=False)
 
 
 def test_no_cell_of_a_sheet_is_a_formula(folder, tmp_path, hpcsolve):
     openpyxl = pytest.importorskip("openpyxl")
-    (tmp_path / "names.csv").write_text("id,name,lat,lon\n1,=1+1,48,16\n2,+a,48,17\n3,b,47,16\n")
+    (tmp_path / "names.csv").write_text("id,name,lat,lon\n1,=1+1,48,16\n2,+a,48,180\n3,b\u202e,0.00001,-180\n")
     solve(tmp_path / "names.csv", output=tmp_path / "names.h5", **HERE)
     assert hpcsolve("export", tmp_path / "names.h5", "-o", tmp_path / "names.xlsx").returncode == 0
     cells = [cell for row in openpyxl.load_workbook(tmp_path / "names.xlsx").active.iter_rows() for cell in row]
-    assert {"'=1+1", "'+a", "b"} <= {cell.value for cell in cells}
+    assert {"'=1+1", "'+a", "b\\u202e"} <= {cell.value for cell in cells}
     assert all(cell.data_type != "f" for cell in cells)
+    for suffix in ("gpx", "geojson"):  # with a leg along the 180th meridian, and a latitude of 1e-05
+        done = hpcsolve("export", tmp_path / "names.h5", "-o", tmp_path / f"names.{suffix}")
+        assert done.returncode == 0, done.stderr
+    points = {name: point for name, *point in routes_of(tmp_path / "names.gpx")[0][1]}
+    assert points["b\\u202e"] == [0.00001, -180] and points["+a"] == [48, -180]
+    assert "e-" not in (tmp_path / "names.gpx").read_text()
+
+
+def test_a_sheet_has_only_so_many_rows(folder, monkeypatch):
+    monkeypatch.setitem(EXPORTERS, ".xlsx", replace(EXPORTERS[".xlsx"], most=7))
+    with pytest.raises(InputError, match="more than the 7 rows that a sheet holds; hpcsolve export can write it as "):
+        list(EXPORTERS[".xlsx"].checked_pieces(load(folder / "rows.h5").contents, "rows.h5"))
 
 
 def test_a_table_of_distances_as_an_array(export, folder):

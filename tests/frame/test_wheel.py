@@ -168,9 +168,11 @@ def test_answers_are_those_of_kernels_for_this_very_cpu(installed, hpcsolve, rep
             others = [path for path in installed.shipped.glob("target-*") if f"-{kind}-" not in path.name]
             for path in others:
                 path.rename(path.with_name(f"hidden-{path.name}"))
-            installed("hpcsolve", "run", str(job), "--device", "cpu", "--output", f"{name}.h5", "--overwrite")
-            for path in others:
-                path.with_name(f"hidden-{path.name}").rename(path)
+            try:
+                installed("hpcsolve", "run", str(job), "--device", "cpu", "--output", f"{name}.h5", "--overwrite")
+            finally:
+                for path in others:
+                    path.with_name(f"hidden-{path.name}").rename(path)
             with h5py.File(installed.folder / f"{name}.h5") as result:
                 assert result["provenance/compiler"].asstr()[()].endswith(f", for {kind}, in the wheel")
                 assert set(result["solution"]) == set(solution)

@@ -248,10 +248,10 @@ def plot_voronoi(
                  zorder=3)
     canvas.set_title(axes, result, f"the nearest of {len(sources)} sources")
     finish_map(axes, places)
-    if with_names(names, len(sources), NAMED_UP_TO):
-        write_names(axes, stars, result.sources, stars, stars[:0])
     if (nearest < 0).any():
         add_note(axes, f"grey: {int((nearest < 0).sum())} of {len(points)} vertices are not reached")
+    if with_names(names, len(sources), NAMED_UP_TO):
+        write_names(axes, stars, result.sources, stars, stars[:0])
     return axes
 
 
@@ -264,8 +264,8 @@ class Pairs:
     distance
         Shape (rows, columns), in the instance's own unit, `inf` where no path leads.
     once
-        Shape (rows, columns): False at a vertex and itself and, of undirected graphs, at a pair that an earlier row
-        has.
+        Shape (rows, columns): whether the pair counts. It does not where both are one vertex, nor, in an undirected
+        graph, where an earlier row has the pair.
     rows, columns
         Names of the vertices of each row and column; of a search from all sources the row is "nearest source".
     words
@@ -321,6 +321,7 @@ def pairs_of(result: Result) -> Pairs:
 
 
 def _fitting(pairs: Pairs) -> Pairs:
+    """Return the pairs, if their table has a row for each source and a column for each target."""
     if pairs.distance.shape != pairs.once.shape:
         raise InputError(f"the table of distances has shape {pairs.distance.shape}, not {pairs.once.shape}, which "
                          "sources and targets have: the result is damaged")
@@ -344,7 +345,7 @@ def _once(tails: NDArray[np.int64], heads: NDArray[np.int64], symmetric: bool) -
 
 
 def plot_histogram(result: Result, axes: Axes | None = None) -> Axes:
-    """Draw how many pairs of vertices have which distance. Of an undirected graph each pair counts once.
+    """Draw a histogram of the distances between pairs of vertices. Of an undirected graph each pair counts once.
 
     Of a Steiner tree with `matrix = true` the distances between the terminals are drawn.
 

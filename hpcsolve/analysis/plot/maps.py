@@ -322,7 +322,7 @@ class _Room:
     inside
         Left, bottom, right and top of the axes, which no name may leave.
     marked, crossed
-        Shape (points, 2): what no name may cover, and what it covers rather not.
+        Shape (points, 2): points that no name may cover, and points that names avoid where they can.
     taken, leaders
         The boxes of the names so far, shape (names, 4), and points along their lines.
     """
@@ -346,7 +346,7 @@ class _Room:
         return None
 
     def _is_free(self, at: Points, box: Points) -> bool:
-        """Return whether nothing lies in a box, and no name on the line from there to the point."""
+        """Return whether a box lies inside the axes and is free, and the line from there to the point meets no name."""
         low, high = box[:2], box[2:]
         if (low < self.inside[:2]).any() or (high > self.inside[2:]).any():
             return False

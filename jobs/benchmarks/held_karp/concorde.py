@@ -6,7 +6,8 @@
 Concorde (D. Applegate, R. Bixby, V. Chvatal, W. Cook) is a branch-and-cut code for symmetric costs, free for academic
 use. `pip install --no-deps ml4co-kit` brings it as a library; without that it is left out. Every solve is a process of
 its own with one thread, which may take so many seconds of wall-clock time. hpcsolve solves up to `MOST_BY_BOUNDS`
-cities by `method = "bounded"`, and more by edge-assembly, which has a tour and a lower bound. Prints Markdown. The exit code is 1 if two optima differ, or one is above the published one.
+cities by `method = "bounded"`, and more by edge-assembly, which has a tour and a lower bound. Prints Markdown. The
+exit code is 1 if two optima differ, or one is above the published one.
 """
 
 from __future__ import annotations

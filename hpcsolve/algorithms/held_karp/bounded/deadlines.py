@@ -236,7 +236,7 @@ class DeadlineProver:
     def _search_by(self, deadline: int, width: int, saved: Saved | None, narrow: bool = True) -> bool:
         """Search for orders that return by a deadline. Return whether no state of such an order was dropped.
 
-        A search that is not narrow ends where it drops one.
+        With `narrow=False` the search ends after the first layer that drops a state.
         """
         self.last = Searched()  # frees the states of the search before
         problem = tightened(self.problem, deadline, self.shortest)
@@ -304,7 +304,7 @@ class DeadlineProver:
     def _ended_early(self, capped: bool = False) -> Proof:
         """Return what is proven where the answer by the tie rule is not.
 
-        Where the memory is too small for an order, that of a narrow search by time is taken.
+        If the memory was too small for any order, it is that of `InTime.from_nothing`, if that finds one.
         """
         best = self.best
         if capped and best.order is None and (found := InTime(self.problem).from_nothing()) is not None:

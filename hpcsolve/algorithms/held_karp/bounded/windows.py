@@ -276,8 +276,8 @@ class _Legs:
     def _reached(self) -> Times:
         """Return when each city, by column, is reached at the earliest from each other one.
 
-        It is `NEVER` where that is after the city's window. Sweeps over the cities between, in the order of their
-        windows, take those that are reached sooner than before, until there is none.
+        It is `NEVER` where that is after the city's window. Each sweep goes on from the cities that have been reached
+        sooner since they were last gone on from, in the order of their windows, until there are none.
         """
         m = self.given.cities
         a, b, time = self.earliest[:m], self.latest[:m], self.time[:m, :m]
