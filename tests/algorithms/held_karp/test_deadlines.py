@@ -14,7 +14,7 @@ import pytest
 
 from hpcsolve.algorithms import held_karp
 from hpcsolve.algorithms.base import silent
-from hpcsolve.algorithms.held_karp.bounded import windows
+from hpcsolve.algorithms.held_karp.bounded import deadlines, windows
 from hpcsolve.algorithms.held_karp.bounded.deadlines import DeadlineProver
 from hpcsolve.algorithms.held_karp.bounded.prove import Proof
 from hpcsolve.algorithms.held_karp.bounded.search import Budget
@@ -28,7 +28,7 @@ from hpcsolve.device.host import HostDevice
 from hpcsolve.parallel.comm import Comm, SerialComm
 from hpcsolve.problems.questions import TourQuestion, Windows
 from hpcsolve.problems.tsp import NO_ARC, Tsp, from_costs
-from tests.order_oracle import a_day, around_a_tour, is_best_order, random_question
+from tests.order_oracle import a_day, around_a_tour, best_order, is_best_order, random_question
 from tests.thread_comm import on_ranks
 
 COUNT = int(os.environ.get("HPCSOLVE_ORDERS", "0"))
@@ -163,3 +163,25 @@ def test_without_memory_for_its_layers_it_has_an_order(seed: int, device: Device
     proof, tour = prove(tsp, question, device, states=8)
     assert proof.capped and not proof.optimal and tour is not None
     assert proof.lower < proof.value == replace(question, objective="finish").check(tsp, np.array(tour))
+
+
+def test_the_least_sum_of_times_is_a_bound(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Searches too narrow for a proof ask for it where the best order waits little, and proofs stay right."""
+    raised, found = [], DeadlineProver._raise_by_sum
+
+    def noted(self: DeadlineProver) -> None:
+        before = self.best.lower
+        found(self)
+        raised.append(self.best.lower - before)
+
+    monkeypatch.setattr(deadlines, "FIRST_WIDTH", 1)
+    monkeypatch.setattr(deadlines, "MOST_SLOTS", 5)
+    monkeypatch.setattr(DeadlineProver, "_raise_by_sum", noted)
+    for seed in range(25):
+        tsp, question = a_day(8, seed, 60)
+        closing = replace(question.windows, earliest=question.windows.earliest * (np.arange(8) == 3))
+        question = replace(question, objective="finish", windows=closing)
+        proof, tour = prove(tsp, question, device, width=1)
+        value, order = best_order(tsp, question)
+        assert proof.optimal and proof.value == value and (tour == order or not proof.chosen)
+    assert len(raised) > 3 and max(raised) > 0 <= min(raised)

@@ -25,7 +25,7 @@ from hpcsolve.algorithms.held_karp.bounded.devices import Devices
 from hpcsolve.algorithms.held_karp.bounded.hours import Times
 from hpcsolve.algorithms.held_karp.bounded.in_time import InTime
 from hpcsolve.algorithms.held_karp.bounded.layers import Expander, Scratch
-from hpcsolve.algorithms.held_karp.bounded.prove import LEVEL, Proof, Watch
+from hpcsolve.algorithms.held_karp.bounded.prove import LEVEL, TIMED_LEVELS, Proof, Prover, Watch, WatchInside
 from hpcsolve.algorithms.held_karp.bounded.relaxation import (
     MOST_BOUNDS,
     NO_PATH,
@@ -58,6 +58,8 @@ FIRST_WIDTH = 1000
 """Width of the first searches."""
 WIDER = 8
 """Factor from the width of one search to that of the next."""
+SUM_LEVELS = TIMED_LEVELS[:3]
+"""Levels of the bounds of the least sum of times."""
 CHOOSING_STATES = 400_000
 """About the most states of the search for the first order by the tie rule, of those that end at the proven time.
 
@@ -219,6 +221,8 @@ class DeadlineProver:
         elif deadline < before - 1 or self.best.upper < before:
             self.step = None
         elif self.last.is_limited_by(self.width):
+            if self.width == FIRST_WIDTH and self.problem.hours is None and self._waits_little():
+                self._raise_by_sum()
             self.width, self.step = self.width * WIDER, 0
         else:
             return self._ended_early(capped=True)
@@ -269,6 +273,26 @@ class DeadlineProver:
         kept = "ended early" if self._watch.ended else "all" if whole else f"the best {width} a layer"
         self.note(f"by {deadline}: {kept}, {self.last.states} states; {self.best.lower} to {self.best.upper}")
         return whole
+
+    def _waits_little(self) -> bool:
+        """Return whether the best order's own times take longer than the lower bound, so that the least may do so."""
+        order = self.best.order
+        return order is not None and (self.problem.value(order) or 0) > self.best.lower
+
+    def _raise_by_sum(self) -> None:
+        """Raise the lower bound to the least sum of times, and take its order if that ends sooner. Collective."""
+        self.last = Searched()  # frees the states of the search before
+        watch = WatchInside(self.comm, outer=self._watch, value=self.best.value, before=self._state(0, self.last))
+        budget = Budget(min(CHOOSING_STATES, self.budget.states), self.budget.candidates)
+        proof = Prover(self.problem, self.device, self.comm, budget, levels=SUM_LEVELS, watch=watch,
+                       words=self.words).run()
+        self.states += proof.states
+        self.best.raise_lower(proof.lower)
+        end = None if proof.order is None else self.problem.finish(proof.order)
+        if end is not None and end < self.best.upper:
+            self.best.upper, self.best.order = end, proof.order
+        self.note(f"least sum of times: {proof.lower}{' or more' if not proof.optimal else ''}; "
+                  f"{self.best.lower} to {self.best.upper}")
 
     def _memories(self, problem: TimedOrders) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
         """Return wishes, colours and the number of slots. A city remembers near cities whose order with it is open."""

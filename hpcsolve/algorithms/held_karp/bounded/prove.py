@@ -506,3 +506,30 @@ class Watch:
         if self.good_enough is not None and upper is not None and upper <= self.good_enough(self.lower):
             return "[stop] gap is reached"
         return ""
+
+
+@dataclass
+class WatchInside(Watch):
+    """Watches a proof that is a piece of work of another one: it ends when the other does, and keeps no state.
+
+    Attributes
+    ----------
+    outer
+        The watch of the other proof.
+    value, before
+        The value of the other proof's best order so far, or None, and its state before the piece.
+    """
+
+    outer: Watch = field(kw_only=True)
+    value: int | None = field(kw_only=True)
+    before: State = field(kw_only=True)
+
+    def goes_on(self, upper: int | None, state: Callable[[], State], nbytes: Callable[[], int]) -> bool:
+        """Return whether the proof goes on. Collective."""
+        return self.goes_on_inside(upper, None)
+
+    def goes_on_inside(self, upper: int | None, before: State | None) -> bool:
+        """Return whether the proof goes on. Collective."""
+        going = self.outer.goes_on_inside(self.value, self.before)
+        self.ended = self.outer.ended
+        return going
