@@ -75,6 +75,11 @@ def test_estimate_and_info(folder, hpcsolve):
     found = json.loads(done.stdout)
     assert done.returncode == 0 and (found["algorithm"], found["size"], found["ranks"]) == ("held-karp", 4, 2)
     assert found["fits"] is True and len(found["device_bytes"]) == 2 and found["seconds"]["total"] > 0
+    (folder / "large.toml").write_text(
+        'algorithm = "held-karp"\ninstance = { generate = "random-matrix", n = 22 }\ndevice = "cpu"\n')
+    done = hpcsolve("estimate", folder / "large.toml", "--json", "--memory", "1M")
+    found = json.loads(done.stdout)
+    assert (done.returncode, found["fits"], found["free_bytes"]) == (3, False, 2**20) and found["largest_size"] < 22
     found = json.loads(hpcsolve("info", "--json").stdout)
     assert found["hpcsolve"].startswith(package.__version__) and len(found["ranks"]) == 1
     assert isinstance(found["problems"], list)
