@@ -86,7 +86,7 @@ class HeldKarp(Algorithm):
 
         The files of bounds are missing where "auto" takes the lattice. If that does not fit in the memory, and bounds
         take its place, their files are built when they are loaded. So is that of sums with windows if the windows are
-        those of the instance's file, or an end is proven as a sum.
+        those of the instance's file.
 
         Parameters
         ----------

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from hpcsolve.algorithms import held_karp
@@ -12,6 +14,7 @@ from hpcsolve.device.host import HostDevice
 from hpcsolve.job import load_job
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.generate.tsp import random_matrix
+from tests.order_oracle import a_day
 
 PLANES, ORDERS, BATCH = "held_karp/held_karp", "held_karp/orders", "held_karp/batch"
 BOUNDED = ["held_karp/bounds", "held_karp/descent", "held_karp/layers", "host/assignment", "host/edge_assembly",
@@ -31,7 +34,8 @@ FILE = 'instance = "a.tsp"\n[held-karp]\n'
     (PLAIN.replace("20", "9") + 'method = "bounded"\n', [*BOUNDED, PLANES]),
     (PLAIN + "[stop]\nseconds = 5\n", [*BOUNDED, PLANES]), (FILE + 'method = "lattice"\n', [PLANES, ORDERS]),
     (PLAIN + WINDOWS, ["held_karp/layers", "held_karp/timed_bounds"]),
-    (MANY + WINDOWS + 'objective = "finish"\n', [ORDERS, "held_karp/bounds", "held_karp/layers"]),
+    (MANY + WINDOWS + 'objective = "finish"\n', [
+        ORDERS, "held_karp/bounds", "held_karp/layers", "held_karp/timed_bounds"]),
     (FILE, [*BOUNDED, PLANES, ORDERS]), ('instance = { batch = "costs.npz" }\n', [BATCH]),
 ])
 def test_files_follow_from_the_job(job: str, files: list[str], tmp_path: Path) -> None:
@@ -51,3 +55,16 @@ def test_a_run_loads_no_other_files(keys: dict[str, object], n: int) -> None:
     with HostDevice(threads=1) as device:
         held_karp.ALGORITHM.solve(random_matrix(n), device, SerialComm(), parameters)
         assert {file for file, _ in device.kernels} <= set(files)
+
+
+def test_an_end_that_is_proven_as_a_sum_loads_no_other_files() -> None:
+    """Windows that only close need no waiting."""
+    tsp, question = a_day(14, 0, 60)
+    assert question.windows is not None
+    closing = replace(question.windows, earliest=np.zeros(14, np.int64))
+    parameters = held_karp.Parameters(objective="finish", method="bounded")
+    files = held_karp.ALGORITHM.kernels_of(parameters, "day.txt", NO_STOP)
+    with HostDevice(threads=1) as device:
+        held_karp.ALGORITHM.solve(replace(tsp, windows=closing), device, SerialComm(), parameters)
+        loaded = {file for file, _ in device.kernels}
+    assert "held_karp/timed_bounds" in loaded and loaded <= set(files)

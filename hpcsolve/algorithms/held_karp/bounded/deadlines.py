@@ -280,7 +280,8 @@ class DeadlineProver:
         return order is not None and (self.problem.value(order) or 0) > self.best.lower
 
     def _raise_by_sum(self) -> None:
-        """Raise the lower bound to the least sum of times, and take its order if that ends sooner. Collective."""
+        """Raise the lower bound by that of the least sum of times, whose order is taken if it ends sooner. Collective.
+        """
         self.last = Searched()  # frees the states of the search before
         watch = WatchInside(self.comm, outer=self._watch, value=self.best.value, before=self._state(0, self.last))
         budget = Budget(min(CHOOSING_STATES, self.budget.states), self.budget.candidates)
@@ -328,7 +329,7 @@ class DeadlineProver:
     def _ended_early(self, capped: bool = False) -> Proof:
         """Return what is proven where the answer by the tie rule is not.
 
-        If the memory was too small for any order, it is that of `InTime.from_nothing`, if that finds one.
+        If the memory was too small for any order, the order is the one of `InTime.from_nothing`, if that finds one.
         """
         best = self.best
         if capped and best.order is None and (found := InTime(self.problem).from_nothing()) is not None:

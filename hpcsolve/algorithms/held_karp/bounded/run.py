@@ -43,8 +43,8 @@ FILES = {
 }
 """Kernel files, as `Algorithm.cores` has them."""
 FILES_WITHOUT_WINDOWS = tuple(file for file in FILES if file != TIMED_BOUNDS)
-FILES_OF_ENDS, FILES_OF_SUMS_IN_TIME = (BOUNDS, LAYER_FILE), (TIMED_BOUNDS, LAYER_FILE)
-"""Those that a job needs with time windows, of "finish" and of "sum"."""
+FILES_OF_ENDS, FILES_OF_SUMS_IN_TIME = (BOUNDS, TIMED_BOUNDS, LAYER_FILE), (TIMED_BOUNDS, LAYER_FILE)
+"""Those that a job needs with time windows, of "finish", to which a sum may be a bound, and of "sum"."""
 ROOM = 4
 """How many times the value of a quick order must fit the values of bounds."""
 SHARE = 0.8
@@ -239,10 +239,9 @@ def _table_bytes(problem: OrderProblem, m: int) -> int:
     """
     of_arcs = 64 * (m + 1) ** 2 + 4096
     by_hour = 0 if problem.travel is None else 4 * (len(problem.travel.departures) + m) * (m + 1) ** 2
-    if problem.combine == "finish":
-        return 4 * (m * (m + 1) << slots_for(m)) + of_arcs + by_hour
-    if problem.earliest is not None:  # completions and beginnings
-        return 2 * 4 * max(MOST_BOUNDS, MOST_ROWS << FEWEST_SLOTS) + of_arcs + by_hour
+    if problem.earliest is not None:  # of sums completions and beginnings, of ends not at the same time
+        of_ends = 4 * (m * (m + 1) << slots_for(m)) if problem.combine == "finish" else 0
+        return max(of_ends, 2 * 4 * max(MOST_BOUNDS, MOST_ROWS << FEWEST_SLOTS)) + of_arcs + by_hour
     layer, arcs = m << LEVELS[-1], (m + 1) * m * m
     return 4 * layer * (m + 3) + arcs * (8 + 4 + 4 + 8) + m * m * 8 + 64 * m + 4096
 
