@@ -159,19 +159,19 @@ def frame_of(contents: Contents) -> pandas.DataFrame:
 
 @dataclass(frozen=True)
 class Frame(Exporter):
-    """The table of `frame_of`, which pandas writes by a library.
+    """The table of `frame_of`, which pandas writes by another package.
 
     Attributes
     ----------
-    library
-        The library's name.
+    package
+        The name of that package.
     write
         Writes a table to an open file.
     most
         The most rows that the format holds.
     """
 
-    library: str
+    package: str
     write: Callable[[pandas.DataFrame, io.BytesIO], None]
     most: float = math.inf
 
@@ -188,7 +188,7 @@ class Frame(Exporter):
 
     def pieces(self, contents: Contents, number: int | None) -> Iterator[str | bytes]:
         """Yield the file."""
-        require_installed(self.library)
+        require_installed(self.package)
         file = io.BytesIO()
         self.write(frame_of(contents), file)
         yield file.getvalue()
@@ -208,8 +208,10 @@ def _write_sheet(frame: pandas.DataFrame, file: io.BytesIO) -> None:
             return None
         return harmless(visible(value)) if isinstance(value, str) else value
 
+    import pandas
+
     cells = {name: [cell(value) for value in column.tolist()] for name, column in frame.items()}
-    type(frame)(cells, dtype=object).to_excel(file, index=False)
+    pandas.DataFrame(cells, dtype=object).to_excel(file, index=False)
 
 
 class Npy(Exporter):

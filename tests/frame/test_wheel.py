@@ -12,12 +12,12 @@ import h5py
 import numpy as np
 import pytest
 
+from release.check import BUILD_SOURCE
 from release.wheel import KINDS_OF_CPU, build_wheel, kernel_files, kinds_for_this_cpu, plain_wheel
 from tests.frame.source import KERNELS, PACKAGE, REPOSITORY
 
 setuptools = pytest.importorskip("setuptools", "70.1", reason="no setuptools >= 70.1 (extra `test`)")
 
-BUILD_SOURCE = "import sys, setuptools.build_meta as backend; print(backend.build_sdist(sys.argv[1]))"
 ASK = "import hpcsolve.device.build as build; print(build.source_folder()); print(build.__file__)"
 NEW = "import sys; from hpcsolve.cli import main; sys.exit(main(['new', 'eu-capitals']))"
 

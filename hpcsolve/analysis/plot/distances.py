@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from hpcsolve.analysis.plot import canvas
 from hpcsolve.analysis.plot.maps import Places, add_note, draw_network, finish_map, places_of, with_names, write_names
-from hpcsolve.errors import InputError
+from hpcsolve.errors import DamagedFileError, InputError
 from hpcsolve.wording import counted
 
 if TYPE_CHECKING:
@@ -301,17 +302,20 @@ def pairs_of(result: Result) -> Pairs:
     ------
     InputError
         The result has no table of distances.
+    DamagedFileError
+        The table does not fit sources and targets.
     """
     contents = result.contents
     if contents.value("solution", "matrix") is not None:
-        terminals = positions_of(result, "instance", "terminal")
+        terminals = canvas.positions(result, "instance", "terminal", "plot_histogram")
         distance = contents.in_own_unit(np.asarray(contents.value("solution", "matrix"))).astype(np.float64)
         once = _once(terminals, terminals, True)
         return _fitting(Pairs(distance, once, result.terminals, result.terminals, ("terminal", "terminal")))
     canvas.require_answer(result, "distances", "plot_histogram")
-    sources, every = positions_of(result, "solution", "source"), np.arange(result.n)
-    targets = every if contents.value("solution", "target") is None else positions_of(result, "solution", "target")
-    words = "source", "vertex" if targets is every else "target"
+    of_solution = partial(canvas.positions, result, "solution", function="plot_histogram")
+    to_all = contents.value("solution", "target") is None
+    sources, targets = of_solution("source"), np.arange(result.n) if to_all else of_solution("target")
+    words = "source", "vertex" if to_all else "target"
     columns = result.named(targets)
     if len(result.distance) == 1 < len(sources):
         once = ~np.isin(targets, sources)[None, :]
@@ -323,14 +327,9 @@ def pairs_of(result: Result) -> Pairs:
 def _fitting(pairs: Pairs) -> Pairs:
     """Return the pairs, if their table has a row for each source and a column for each target."""
     if pairs.distance.shape != pairs.once.shape:
-        raise InputError(f"the table of distances has shape {pairs.distance.shape}, not {pairs.once.shape}, which "
-                         "sources and targets have: the result is damaged")
+        raise DamagedFileError(f"damaged: the table of distances has shape {pairs.distance.shape}, and its sources and "
+                               f"targets {pairs.once.shape}")
     return pairs
-
-
-def positions_of(result: Result, group: str, name: str) -> NDArray[np.int64]:
-    """Return positions of vertices for a histogram. Raises as `canvas.positions`."""
-    return canvas.positions(result, group, name, "plot_histogram")
 
 
 def _once(tails: NDArray[np.int64], heads: NDArray[np.int64], symmetric: bool) -> NDArray[np.bool_]:
