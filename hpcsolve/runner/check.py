@@ -89,7 +89,7 @@ CASES = (
     Case("shortest-paths, queries", {"generate": "rmat-graph", "scale": 9, "seed": 9}, None, "c4b41e9b2116",
          {"queries": [[1, 2], [3, 4], [5, 6]]}),
 )
-"""Small enough for some twenty seconds of CPU time in all, where kernels need not be compiled."""
+"""Small enough for some ten seconds of CPU time in all, where kernels need not be compiled."""
 
 
 def build_for_cases(cases: Iterable[Case], device: str, say: Say) -> None:

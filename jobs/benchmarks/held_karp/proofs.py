@@ -15,7 +15,7 @@ from hpcsolve.parallel.comm import SerialComm
 from jobs.benchmarks.common.machine import describe_load, describe_machine
 
 Run = dict[str, Any]
-"""Best value, lower bound, whether that is proven, scale of the costs and CPU seconds; or why the program ended."""
+"""The best value, the lower bound, whether they prove each other, the costs' scale and CPU seconds, or why it ended."""
 
 
 def solved(module: str, arguments: Sequence[str], options: argparse.Namespace) -> Run:
