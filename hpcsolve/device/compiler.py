@@ -124,7 +124,7 @@ def _run(command: list[str], seconds: float | None = None, temporary: Path | Non
         return subprocess.CompletedProcess(command, process.returncode, output, errors)
     except subprocess.TimeoutExpired:
         _kill(mark)
-        fault = f"has not ended after {limit:.3g} s"
+        fault = f"has not ended after {limit:.0f} s"
     except OSError as error:
         fault = f"cannot be started: {error.strerror}"
         if error.errno in (errno.EAGAIN, errno.ENOMEM):  # fork's
