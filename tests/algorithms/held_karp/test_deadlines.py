@@ -157,7 +157,7 @@ def ends_of_all_orders(problem: windows.TimedOrders) -> dict[int, list[tuple[int
     return ends
 
 
-@pytest.mark.parametrize("seed", [0, 2])
+@pytest.mark.parametrize("seed", [2, 8])
 def test_without_memory_for_its_layers_it_has_an_order(seed: int, device: Device) -> None:
     tsp, question = a_day(40, seed, 100)
     proof, tour = prove(tsp, question, device, states=8)
@@ -166,7 +166,7 @@ def test_without_memory_for_its_layers_it_has_an_order(seed: int, device: Device
 
 
 def test_the_least_sum_of_times_is_a_bound(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Searches too narrow for a proof ask for it where the best order waits little, and proofs stay right."""
+    """Searches too narrow for a proof ask for it, unless an order shows that it is of no use. Proofs stay right."""
     raised, found = [], DeadlineProver._raise_by_sum
 
     def noted(self: DeadlineProver) -> None:
@@ -174,7 +174,7 @@ def test_the_least_sum_of_times_is_a_bound(device: Device, monkeypatch: pytest.M
         found(self)
         raised.append(self.best.lower - before)
 
-    monkeypatch.setattr(deadlines, "FIRST_WIDTH", 1)
+    monkeypatch.setattr(deadlines, "SUM_WIDTH", 1)
     monkeypatch.setattr(deadlines, "MOST_SLOTS", 5)
     monkeypatch.setattr(DeadlineProver, "_raise_by_sum", noted)
     for seed in range(25):

@@ -54,10 +54,14 @@ from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.tsp import NO_ARC
 
 MOST_SLOTS = 10
-FIRST_WIDTH = 1000
+FIRST_WIDTH = 500
 """Width of the first searches."""
 WIDER = 8
 """Factor from the width of one search to that of the next."""
+FEWEST_STEPS = 64
+"""How many steps there are at least from the lower bound to the best end, if they are longer than 1."""
+SUM_WIDTH = FIRST_WIDTH * WIDER
+"""Width of the searches after which the least sum of times is tried as a bound."""
 SUM_LEVELS = TIMED_LEVELS[:3]
 """Levels of the bounds of the least sum of times."""
 CHOOSING_STATES = 400_000
@@ -74,6 +78,9 @@ def slots_for(cities: int) -> int:
 
 class DeadlineBounds(BoundTables):
     """How long before the deadline service must begin, so that a relaxed order still returns by then."""
+
+    sooner_first = True
+    """By the bounds all states of a search can keep to its deadline. Those that are ahead have most room for detours."""
 
     def __init__(self, problem: TimedOrders, shortest: Times, devices: Devices, deal: Deal) -> None:
         super().__init__(problem, devices, deal)
@@ -215,13 +222,15 @@ class DeadlineProver:
             return self._ended_early()
         if whole and self.best.upper <= deadline:
             return self._proven()
+        if self.best.lower >= self.best.upper:
+            return None
         if whole:
             self.best.raise_lower(deadline + 1)
-            self.step = None if self.step is None else max(1, 2 * self.step)
-        elif deadline < before - 1 or self.best.upper < before:
-            self.step = None
+            self.step = None if self.step is None else max(1, 2 * self.step, (before - deadline) // FEWEST_STEPS)
+        elif deadline < before - 1 if self.best.upper == before else not self.last.is_limited_by(self.width):
+            self.step = None  # any better order
         elif self.last.is_limited_by(self.width):
-            if self.width == FIRST_WIDTH and self.problem.hours is None and self._waits_little():
+            if self.width == SUM_WIDTH and self.problem.hours is None:
                 self._raise_by_sum()
             self.width, self.step = self.width * WIDER, 0
         else:
@@ -274,16 +283,12 @@ class DeadlineProver:
         self.note(f"by {deadline}: {kept}, {self.last.states} states; {self.best.lower} to {self.best.upper}")
         return whole
 
-    def _waits_little(self) -> bool:
-        """Return whether the best order's own times take longer than the lower bound, so that the least may do so."""
-        order = self.best.order
-        return order is not None and (self.problem.value(order) or 0) > self.best.lower
-
     def _raise_by_sum(self) -> None:
         """Raise the lower bound by that of the least sum of times, whose order is taken if it ends sooner. Collective.
         """
         self.last = Searched()  # frees the states of the search before
-        watch = WatchInside(self.comm, outer=self._watch, value=self.best.value, before=self._state(0, self.last))
+        watch = WatchInside(self.comm, outer=self._watch, value=self.best.value, least=self.best.lower,
+                            before=self._state(0, self.last))
         budget = Budget(min(CHOOSING_STATES, self.budget.states), self.budget.candidates)
         proof = Prover(self.problem, self.device, self.comm, budget, levels=SUM_LEVELS, watch=watch,
                        words=self.words).run()

@@ -510,18 +510,22 @@ class Watch:
 
 @dataclass
 class WatchInside(Watch):
-    """Watches a proof that is a piece of work of another one: it ends when the other does, and keeps no state.
+    """Watches a proof whose lower bound is to be one of another proof's least value too.
+
+    It ends when the other proof does, or once an order shows that its bound cannot exceed `least`. It keeps no
+    state.
 
     Attributes
     ----------
     outer
         The watch of the other proof.
-    value, before
-        The value of the other proof's best order so far, or None, and its state before the piece.
+    value, least, before
+        The value of the other proof's best order so far, or None, its lower bound, and its state before this proof.
     """
 
     outer: Watch = field(kw_only=True)
     value: int | None = field(kw_only=True)
+    least: int = field(kw_only=True)
     before: State = field(kw_only=True)
 
     def goes_on(self, upper: int | None, state: Callable[[], State], nbytes: Callable[[], int]) -> bool:
@@ -531,5 +535,6 @@ class WatchInside(Watch):
     def goes_on_inside(self, upper: int | None, before: State | None) -> bool:
         """Return whether the proof goes on. Collective."""
         going = self.outer.goes_on_inside(self.value, self.before)
-        self.ended = self.outer.ended
-        return going
+        useless = upper is not None and upper <= self.least
+        self.ended = self.outer.ended or ("of no use" if useless else "")
+        return going and not useless

@@ -291,10 +291,13 @@ class Bounds(Protocol):
         Whether the values of states are labels (layers.cu).
     slope
         What a label can lose at most, in reduced cost, for each unit of time by which it is earlier than another one.
+    sooner_first
+        Whether a narrow layer keeps the states of least value in place of those of least bound.
     """
 
     labels: bool
     slope: int
+    sooner_first: bool
     device: Device
     slots: Slots | None
 
@@ -357,6 +360,8 @@ class BoundTables(ABC):
     range_step: int
     labels = False
     """Whether the values of states are labels."""
+    sooner_first = False
+    """Whether a narrow layer keeps the states of least value in place of those of least bound."""
     slope = 0
     """What an earlier label may lose: nothing."""
 

@@ -102,8 +102,8 @@ class Searched:
         This rank's states, that of place k at index k - 1. They end early if the run was told to stop, or no state was
         left.
     dropped
-        The least bound, a reduced cost or an end, of a state that was dropped because a layer was too wide; `NO_PATH`
-        if none was.
+        The least bound, a reduced cost or the time of a visit, of a state that was dropped because a layer was too
+        wide; `NO_PATH` if none was.
     kept, pruned
         By layer, of all ranks: states that were kept, and those that were dropped.
     seconds, bytes_sent
@@ -217,12 +217,15 @@ def _extended(expander: Expander, found: Searched, place: int, budget: Budget) -
 
 
 def _narrowed(expander: Expander, layer: Layer, place: int, width: int, found: Searched) -> tuple[Layer, int, int]:
-    """Return the layer with its `width` states of least (bound, key), how many these are, and how many were dropped."""
+    """Return the layer with its first `width` states, how many these are, and how many were dropped.
+
+    First are those of least (bound, key), or of least (value, key) where the sooner states go first.
+    """
     comm = expander.comm
     count = sum(comm.allgather(len(layer.values)))
     if count <= width:
         return layer, count, 0
-    bounds = expander.bounds(layer, place)
+    bounds = layer.values if expander.relaxation.sooner_first else expander.bounds(layer, place)
     keep = smallest([bounds, *layer.keys.T[::-1], *([layer.values] if expander.relaxation.labels else [])], width, comm)
     dropped = min(comm.allgather(int(bounds[~keep].min(initial=NO_PATH))))
     found.dropped = min(found.dropped, dropped)
@@ -240,11 +243,11 @@ def smallest(words: Sequence[NDArray[np.unsignedinteger]], room: int, comm: Comm
     """
     chosen, left = np.zeros(len(words[0]), bool), np.arange(len(words[0]))
     for word in words:
-        for shift in range(8 * word.itemsize - 16, -1, -16):
-            digits = (word[left] >> word.dtype.type(shift)).astype(np.uint16)
-            counts = np.zeros(1 << 16, np.int64)
+        for shift in range(8 * word.itemsize - 8, -1, -8):
+            digits = (word[left] >> word.dtype.type(shift)).astype(np.uint8)
+            counts = np.zeros(256, np.int64)
             for first in range(0, len(digits), PIECE):
-                counts += np.bincount(digits[first : first + PIECE], minlength=1 << 16)
+                counts += np.bincount(digits[first : first + PIECE], minlength=256)
             counts = np.sum(comm.allgather(counts), axis=0)
             up_to = np.cumsum(counts)
             at = int(np.searchsorted(up_to, room, side="right"))  # the digit at position `room` of all ranks' rows

@@ -188,6 +188,8 @@ class TimedRelaxation:
     completions: Direction
     labels = True
     """Whether the values of states are labels."""
+    sooner_first = False
+    """Narrow layers keep the labels of least bound."""
     returns = True
     """Whether multipliers return to the best ones where they become no better."""
 

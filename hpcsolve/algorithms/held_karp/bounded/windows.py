@@ -276,25 +276,24 @@ class _Legs:
     def _reached(self) -> Times:
         """Return when each city, by column, is reached at the earliest from each other one.
 
-        It is `NEVER` where that is after the city's window. Each sweep goes on from the cities that have been reached
-        sooner since they were last gone on from, in the order of their windows, until there are none.
+        It is `NEVER` where that is after the city's window. Each sweep through the cities, in the order of their
+        windows, follows the legs from those that have been reached sooner since, until there are none.
         """
         m = self.given.cities
-        a, b, time = self.earliest[:m], self.latest[:m], self.time[:m, :m]
-        reached, sooner = np.where(np.eye(m, dtype=bool), a, NEVER), np.ones(m, bool)
-        heads = [np.flatnonzero(row < NEVER) for row in time]
-        while sooner.any():
-            for middle in np.argsort(a, kind="stable").tolist():
-                if not sooner[middle]:
+        a, b, legs = self.earliest[:m], self.latest[:m], self.time[:m, :m] < NEVER
+        reached, to_follow = np.where(np.eye(m, dtype=bool), a, NEVER), legs.copy()  # `reached`: of the row's city
+        while to_follow.any():
+            for head in np.argsort(a, kind="stable").tolist():
+                tails = np.flatnonzero(to_follow[:, head])
+                if not len(tails):
                     continue
-                sooner[middle], head = False, heads[middle]
-                rows = np.flatnonzero(reached[:, middle] < NEVER)[:, None]
-                arrival = np.maximum(self.given.arrivals(middle, head, reached[rows, middle]), a[head])
-                before = reached[rows, head]
-                better = (arrival < before) & (arrival <= b[head])
-                reached[rows, head] = np.where(better, arrival, before)
-                sooner[head[better.any(axis=0)]] = True
-        return reached
+                to_follow[tails, head] = False
+                arrival = self.given.arrivals(tails[:, None], head, reached[tails]).min(axis=0)
+                arrival = np.where(arrival <= b[head], np.maximum(arrival, a[head]), NEVER)
+                if (arrival < reached[head]).any():
+                    reached[head] = np.minimum(reached[head], arrival)
+                    to_follow[head] = legs[head]
+        return reached.T
 
     def _raise(self, earliest: Times) -> None:
         self.changed |= bool((earliest > self.earliest[:-1]).any())
