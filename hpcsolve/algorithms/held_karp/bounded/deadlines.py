@@ -80,7 +80,7 @@ class DeadlineBounds(BoundTables):
     """How long before the deadline service must begin, so that a relaxed order still returns by then."""
 
     sooner_first = True
-    """By the bounds all states of a search can keep to its deadline. Those that are ahead have most room for detours."""
+    """By the bounds all states of a search can keep to its deadline. The earliest have most room for detours."""
 
     def __init__(self, problem: TimedOrders, shortest: Times, devices: Devices, deal: Deal) -> None:
         super().__init__(problem, devices, deal)
