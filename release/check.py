@@ -26,7 +26,7 @@ from release.wheel import REPOSITORY, build_wheel
 VERSIONS = {
     "CITATION.cff": r"^version: (.+)$", "conda/recipe.yaml": r"^  version: (.+)$",
     "README.md": r"hpcsolve-([\d.]+)-py3-none-manylinux", "slurm/package.py": r'^    version\("(.+)"\)$',
-    "CHANGELOG.md": r"^## ([^,\n]+), ",
+    "slurm/hpcsolve.eb": r"^version = '(.+)'$", "CHANGELOG.md": r"^## ([^,\n]+), ",
 }
 """Files with the version, and where in them."""
 SETTINGS = ("PYTHONPATH", "HPCSOLVE_CXX", "HPCSOLVE_CXXFLAGS")
