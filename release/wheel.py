@@ -124,7 +124,7 @@ def with_kernels(plain: Path, folder: Path) -> Path:
 
 
 def _entry(name: str) -> zipfile.ZipInfo:
-    """Return the head of a file in the wheel, which everybody may read."""
+    """Return the entry of a file in the wheel, which everybody may read."""
     entry = zipfile.ZipInfo(name, DATE)
     entry.external_attr = 0o644 << 16
     return entry

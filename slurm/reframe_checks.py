@@ -3,8 +3,8 @@
     reframe -c slurm/reframe_checks.py -r
 
 They lie in a checkout, since the last one takes the straightforward program from jobs/benchmarks. On a partition whose
-launcher is `srun`, ranks start as in job scripts; ReFrame's own launcher `local` starts one process, and `hpcsolve check`
-then starts two ranks by itself.
+launcher is `srun`, ranks start as in job scripts; ReFrame's own launcher `local` starts one process, and `hpcsolve
+check` then starts two ranks by itself.
 """
 
 from pathlib import Path
@@ -64,7 +64,7 @@ class HeldKarpKernels(Check):
     """Held-Karp's kernels on one core, beside a straightforward program that g++ compiles with the same options."""
 
     executable = "python3"
-    executable_opts = "-m jobs.benchmarks.held_karp.versions --sizes 22 --repeats 5 --textbook".split()
+    executable_opts = ["-m", "jobs.benchmarks.held_karp.versions", "--sizes", "22", "--repeats", "5", "--textbook"]
     prerun_cmds = [f"ln -s {JOBS} jobs"]
     # About 60 with AVX2. Kernels that are compiled for any x86-64 CPU reach 20 to 25.
     reference = {"*": {"ratio": (30, 0, None, "x")}}

@@ -114,6 +114,11 @@ class Code:
         path = ready.path(self.file) if ready else None
         return path if ready and path and _intact(path, ready.is_shipped) else None
 
+    def is_damaged_in_wheel(self) -> bool:
+        """Return whether a wheel has code for this CPU, but lacks this one or has other bytes of it."""
+        ready = ready_target(self.architecture)
+        return ready is not None and ready.is_shipped and not _intact(ready.path(self.file), is_shipped=True)
+
     def _entry(self) -> Path:
         """Return the path of the code in the cache."""
         parts = [source_hash(self.file), *self._command(), compiler.compiler_identity(self.compiler)]

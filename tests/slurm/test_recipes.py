@@ -1,4 +1,4 @@
-"""Recipes of Spack, EasyBuild and Apptainer, the module file and ReFrame's checks: what they say, and what their tools do."""
+"""Recipes of Spack, EasyBuild and Apptainer, the module file, ReFrame's checks: what they say, what their tools do."""
 
 import configparser
 import os
