@@ -1,8 +1,8 @@
 """Machine code of the files of cuda_src, for the CPU and for a GPU: found in the cache, or compiled now.
 
-A wheel for a kind of machine (`make wheel`) has kernels that were compiled beforehand, in the package, for two kinds of
-CPUs (`shipped_folder`). They are targets, as below, and need neither a compiler nor its libraries. They are valid for
-the very sources and options that they were compiled with: their folder's name says it.
+A wheel for a kind of machine (`make wheel`) has kernels that were compiled beforehand, in the package, for one or two
+kinds of CPUs (`shipped_folder`). They are targets, as below, and need neither a compiler nor its libraries. They are
+valid for the very sources and options that they were compiled with: their folder's name says it.
 
 The cache is the user's own folder (HPCSOLVE_CACHE, else XDG_CACHE_HOME/hpcsolve, else ~/.cache/hpcsolve), closed to
 others. It has two kinds of content.
@@ -308,7 +308,7 @@ class Target(msgspec.Struct, frozen=True):
     compiler
         What the compiler says of its version, in one line.
     machine
-        Instruction set of the CPU (`x86_64`); for a GPU that of the host, which does not matter.
+        Instruction set of the CPU (`x86_64`, `aarch64`); for a GPU that of the host, which does not matter.
     features
         Features of the CPU that the code may use, as `features_of_this_cpu` writes them.
     """
@@ -476,11 +476,13 @@ def build_target(
     """
     check_target(name, is_gpu)
     folder = target_folder(name, shipped)
-    features: tuple[str, ...] = ()
-    program = compiler.cuda_compiler() if is_gpu else compiler.host_compiler()
-    if not is_gpu:
+    if is_gpu:
+        program = compiler.cuda_compiler()
+        target = Target(name, compiler.version_line(program), platform.machine())
+    else:
+        program = compiler.host_compiler()
         features = features_in(compiler.target_features(program, name))
-    target = Target(name, compiler.version_line(program), platform.machine(), features)
+        target = Target(name, compiler.version_line(program), compiler.target_machine(program), features)
     part = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     old = part.with_name(part.name + "-old")
 
