@@ -138,7 +138,7 @@ docs: compiler $(DEVELOPER)  ## write anew what docs/ has from the code: keys, d
 	$(BIN)/python docs/ten_minutes.py docs/ten-minutes
 	$(BIN)/python docs/architecture.py docs/architecture.svg
 
-wheel: compiler $(INSTALLED)  ## build/dist/hpcsolve-*.whl, with kernels compiled beforehand: it needs no compiler
+wheel: compiler $(INSTALLED)  ## build/dist/hpcsolve-*.whl, with kernels compiled beforehand: they need no compiler
 	@$(BIN)/python -m release.wheel build/dist
 
 release-check: compiler $(DEVELOPER)  ## versions, documents, and hpcsolve check of wheel and source in fresh environments

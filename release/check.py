@@ -5,7 +5,8 @@
 1. The version is the same wherever it stands, and CHANGELOG.md has its date.
 2. What documents have from the code is up to date, and their links lead somewhere.
 3. All files are committed. The source distribution and the wheel can each be installed from the package index into a
-   fresh environment, the wheel without a compiler. There `hpcsolve check` agrees, and a table of places is solved.
+   fresh environment, this machine's wheel without a compiler. There `hpcsolve check` agrees, and a table of places is
+   solved.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ from pathlib import Path
 
 import hpcsolve
 from hpcsolve.wording import counted, show
-from release.wheel import REPOSITORY, build_wheel
+from release.wheel import REPOSITORY, build_wheels
 
 VERSIONS = {
     "CITATION.cff": r"^version: (.+)$", "conda/recipe.yaml": r"^  version: (.+)$",
     "README.md": r"hpcsolve-([\d.]+)-py3-none-manylinux", "slurm/package.py": r'^    version\("(.+)"\)$',
-    "CHANGELOG.md": r"^## ([^,\n]+), ",
+    "slurm/hpcsolve.eb": r"^version = '(.+)'$", "CHANGELOG.md": r"^## ([^,\n]+), ",
 }
 """Files with the version, and where in them."""
 SETTINGS = ("PYTHONPATH", "HPCSOLVE_CXX", "HPCSOLVE_CXXFLAGS")
@@ -96,7 +97,7 @@ def failures(folder: Path) -> Iterator[str]:
     status = subprocess.run(["git", "status", "--porcelain"], cwd=REPOSITORY, capture_output=True, check=True)
     yield from (f"not committed: {line}" for line in status.stdout.decode().splitlines())
     yield from stale_documents()
-    yield from failing_installation(build_wheel(folder), folder / "from-wheel", "")
+    yield from failing_installation(build_wheels(folder)[0], folder / "from-wheel", "")
     yield from failing_installation(source_distribution(folder), folder / "from-source", os.environ["PATH"])
 
 

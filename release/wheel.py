@@ -1,6 +1,8 @@
-"""Builds a wheel that needs no compiler: hpcsolve with its kernels, compiled beforehand for two kinds of x86 CPUs.
+"""Builds wheels that need no compiler: hpcsolve with its kernels, compiled beforehand for kinds of CPUs.
 
     python -m release.wheel dist
+
+There is one for this machine, and one for each other that has a cross compiler here (`CROSS_COMPILERS`).
 
 setuptools makes a platform-independent wheel from the package's files. What is added to it goes into the
 folder `hpcsolve/shipped`: a folder with kernels for each kind of CPU (`hpcsolve/device/build.py` says which is loaded),
@@ -22,17 +24,21 @@ import tempfile
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from unittest.mock import patch
 
 from hpcsolve.device.build import build_target, features_in, features_of_this_cpu, shipped_folder, source_folder
-from hpcsolve.device.compiler import host_compiler, target_features
+from hpcsolve.device.compiler import host_compiler, target_features, target_machine
 from hpcsolve.wording import show
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 FOLDERS = ("hpcsolve", "cuda_src", "jobs")
 FILES = ("setup.cfg", "pyproject.toml", "README.md", "LICENSE")
 """What the platform-independent wheel is made of."""
-KINDS_OF_CPU = ("x86-64-v3", "x86-64-v4")
-"""As g++ names them: with AVX2 (since 2013 from Intel, 2015 from AMD), and with AVX-512."""
+KINDS_OF_CPU = {"x86_64": ("x86-64-v3", "x86-64-v4"), "aarch64": ("armv8-a",)}
+"""As g++ names them, for each instruction set: with AVX2 (since 2013 from Intel, 2015 from AMD), and with AVX-512; all
+64-bit Arm CPUs."""
+CROSS_COMPILERS = ("aarch64-linux-gnu-g++",)
+"""As Debian names them, with which other machines' kernels are compiled here."""
 SETUPTOOLS = "import sys, setuptools.build_meta as backend; print(backend.build_wheel(sys.argv[1]))"
 EVERYWHERE = re.compile(r"libgomp\.so\.1|lib(c|m|pthread|dl|rt)\.so|libgcc_s\.so|ld-linux")
 """Libraries that the wheel has, or every Linux with glibc."""
@@ -67,10 +73,8 @@ def kernel_files() -> list[str]:
 
 def kinds_for_this_cpu() -> list[str]:
     """Return the kinds of CPUs for which a wheel has kernels, and that this CPU can run, from the oldest on."""
-    if platform.machine() != "x86_64":
-        return []
-    has = features_of_this_cpu()
-    return [kind for kind in KINDS_OF_CPU if set(features_in(target_features(host_compiler(), kind))) <= has]
+    has, kinds = features_of_this_cpu(), KINDS_OF_CPU.get(platform.machine(), ())
+    return [kind for kind in kinds if set(features_in(target_features(host_compiler(), kind))) <= has]
 
 
 def compile_kernels(folder: Path, kinds: Iterable[str], files: Sequence[str], report: Callable[[str], None]) -> None:
@@ -100,7 +104,7 @@ def oldest_glibc(libraries: Sequence[Path]) -> tuple[int, int]:
 
 
 def with_kernels(plain: Path, folder: Path) -> Path:
-    """Write the wheel of this platform beside the platform-independent one, and return its path.
+    """Write the wheel of the compiler's platform beside the platform-independent one, and return its path.
 
     Parameters
     ----------
@@ -109,7 +113,7 @@ def with_kernels(plain: Path, folder: Path) -> Path:
     """
     added = sorted(path for path in folder.rglob("*") if path.is_file())
     major, minor = oldest_glibc([path for path in added if ".so" in path.suffixes and path.suffix != ".sha256"])
-    tag = f"py3-none-manylinux_{major}_{minor}_{platform.machine()}"
+    tag = f"py3-none-manylinux_{major}_{minor}_{target_machine(host_compiler())}"
     path = plain.with_name(plain.name.replace("py3-none-any", tag))
     with zipfile.ZipFile(plain) as old, zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as new:
         record = next(name for name in old.namelist() if name.endswith(".dist-info/RECORD"))
@@ -124,7 +128,7 @@ def with_kernels(plain: Path, folder: Path) -> Path:
 
 
 def _entry(name: str) -> zipfile.ZipInfo:
-    """Return the head of a file in the wheel, which everybody may read."""
+    """Return the entry of a file in the wheel, which everybody may read."""
     entry = zipfile.ZipInfo(name, DATE)
     entry.external_attr = 0o644 << 16
     return entry
@@ -141,15 +145,18 @@ def _contents(old: zipfile.ZipFile, added: Iterable[Path], folder: Path, tag: st
         yield f"hpcsolve/{shipped_folder().name}/{path.relative_to(folder).as_posix()}", path.read_bytes()
 
 
-def build_wheel(folder: Path, kinds: Iterable[str] = KINDS_OF_CPU, files: Sequence[str] | None = None) -> Path:
+def build_wheel(folder: Path, kinds: Iterable[str] | None = None, files: Sequence[str] | None = None) -> Path:
     """Build the wheel with kernels for these kinds of CPUs into a folder, and return its path.
 
     Parameters
     ----------
+    kinds
+        By default those of the machine for which the compiler makes code.
     files
         The kernel files, all of them by default.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    kinds = kinds or KINDS_OF_CPU[target_machine(host_compiler())]
     with tempfile.TemporaryDirectory() as temporary:
         shipped = Path(temporary) / "shipped"
         compile_kernels(shipped, kinds, files or kernel_files(), lambda file: show(f"compiled: {file}"))
@@ -157,5 +164,18 @@ def build_wheel(folder: Path, kinds: Iterable[str] = KINDS_OF_CPU, files: Sequen
         return Path(shutil.move(wheel, folder / wheel.name))
 
 
+def build_wheels(folder: Path) -> list[Path]:
+    """Build the wheels for this machine and for those that have a cross compiler here, and return their paths."""
+    compilers: dict[str, str] = {}
+    for name in (host_compiler(), *filter(shutil.which, CROSS_COMPILERS)):
+        compilers.setdefault(target_machine(name), name)
+    wheels = []
+    for name in compilers.values():
+        with patch.dict(os.environ, HPCSOLVE_CXX=name):
+            wheels.append(build_wheel(folder))
+    return wheels
+
+
 if __name__ == "__main__":
-    show(f"wheel:    {build_wheel(Path(sys.argv[1]))}")
+    for wheel in build_wheels(Path(sys.argv[1])):
+        show(f"wheel:    {wheel}")

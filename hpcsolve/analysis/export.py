@@ -179,12 +179,8 @@ class Frame(Exporter):
         """Return why the rows cannot be written, or None if they can."""
         if no_tour(contents):
             return no_tour(contents)
-        rows = 0
-        for block in require_whole(contents).rows(contents) if self.most < math.inf else ():
-            rows += len(next(iter(block.values())))
-            if rows > self.most:
-                return f"the answer has more than the {self.most} rows that a sheet holds"
-        return None
+        rows = np.size(contents.value("solution", require_whole(contents).row_values))
+        return f"the answer has {rows} rows, more than the {self.most} that a sheet holds" if rows > self.most else None
 
     def pieces(self, contents: Contents, number: int | None) -> Iterator[str | bytes]:
         """Yield the file."""

@@ -65,12 +65,15 @@ class AnswerType(ABC):
         The dataclasses, one for each form of this answer, whose fields are the datasets of `/solution`.
     groups
         The groups of the result file that belong to this kind of answer: group name -> its datasets.
+    row_values
+        The dataset of `/solution` that has a value for each row of `rows`.
     """
 
     name: str
     in_words: str
     records: tuple[type, ...]
     groups: Mapping[str, Group]
+    row_values: str
 
     @abstractmethod
     def check(self, problem: Any, question: Any, answer: Any, comm: Comm) -> Verdict:

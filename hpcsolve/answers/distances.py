@@ -182,6 +182,7 @@ class DistancesType(base.AnswerType):
     """Tables of distances, as an answer."""
 
     name, in_words, records = "distances", "distances", (Distances,)
+    row_values = "distance"
     groups = declared("error", "part")
 
     def check(self, problem: Graph, question: PathQuestion, answer: Distances, comm: Comm) -> base.Verdict:

@@ -71,6 +71,7 @@ class PathsType(base.AnswerType):
     """A path for each query, as an answer."""
 
     name, in_words, records = "paths", "shortest paths", (Paths,)
+    row_values = "source"
     groups = declared("error", "part", "distance")
 
     def check(self, problem: Graph, question: PathQuestion, answer: Paths | None, comm: Comm) -> base.Verdict:

@@ -116,6 +116,7 @@ class ReductionsType(base.AnswerType):
     """What is kept of distances, as an answer."""
 
     name, in_words, records = "reductions", "reductions of distances", (Reductions,)
+    row_values = "source"
     groups = DISTANCES.groups
     beside = DISTANCES.beside
 

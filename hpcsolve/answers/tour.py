@@ -283,6 +283,7 @@ class TourType(base.AnswerType):
     """A tour, or the statement that there is none, as an answer."""
 
     name, in_words, records = "tour", "a tour", (Tour, NoTour)
+    row_values = "tour"
     groups = rounding.declared("cost", "error", "dearest", "dearest_error", "slack", "late", "best_costs", legs=LEGS,
                                windows=WINDOWS)
 

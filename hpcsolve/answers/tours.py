@@ -50,6 +50,7 @@ class ToursType(AnswerType):
     """The tours of a batch, as an answer."""
 
     name, in_words, records = "tours of a batch", "the tours of a batch", (Tours,)
+    row_values = "costs"
     groups = declared("error", "costs")
 
     def check(self, problem: TspBatch, question: TourQuestion, answer: Tours, comm: Comm) -> Verdict:

@@ -158,6 +158,7 @@ class TreeType(base.AnswerType):
     """A Steiner tree, as an answer."""
 
     name, in_words, records = "tree", "a Steiner tree", (Tree,)
+    row_values = "u"
     groups = declared("cost", "error")
 
     def check(self, problem: Graph, question: TreeQuestion | None, answer: Tree, comm: Comm) -> base.Verdict:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,8 @@ def _verdict_as_values(path: str, again: bool, instance: str | None) -> tuple[di
     except HpcsolveError as error:
         return {"file": path, "passed": False, "reason": " ".join(str(error).split()), "answer": None}, error.exit_code
     answer: dict[str, str] = {}
-    for word, _, text in (line.partition(":") for line in lines):
+    whole = re.sub(r"\n +", " ", "\n".join(lines))  # long lines go on in indented ones
+    for word, _, text in (line.partition(":") for line in whole.split("\n")):
         answer[word] = f"{answer[word]}\n{text.strip()}" if word in answer else text.strip()
     code = CHECK_FAILED if verdict.passed is False else 0
     return {"file": path, "passed": verdict.passed, "reason": verdict.reason, "answer": answer}, code

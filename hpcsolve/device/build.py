@@ -1,8 +1,8 @@
 """Machine code of the files of cuda_src, for the CPU and for a GPU: found in the cache, or compiled now.
 
-A wheel for a kind of machine (`make wheel`) has kernels that were compiled beforehand, in the package, for two kinds of
-CPUs (`shipped_folder`). They are targets, as below, and need neither a compiler nor its libraries. They are valid for
-the very sources and options that they were compiled with: their folder's name says it.
+A wheel for a kind of machine (`make wheel`) has kernels that were compiled beforehand, in the package, for one or two
+kinds of CPUs (`shipped_folder`). They are targets, as below, and need neither a compiler nor its libraries. They are
+valid for the very sources and options that they were compiled with: their folder's name says it.
 
 The cache is the user's own folder (HPCSOLVE_CACHE, else XDG_CACHE_HOME/hpcsolve, else ~/.cache/hpcsolve), closed to
 others. It has two kinds of content.
@@ -113,6 +113,11 @@ class Code:
         ready = ready_target(self.architecture)
         path = ready.path(self.file) if ready else None
         return path if ready and path and _intact(path, ready.is_shipped) else None
+
+    def is_damaged_in_wheel(self) -> bool:
+        """Return whether a wheel has code for this CPU, but lacks this one or has other bytes of it."""
+        ready = ready_target(self.architecture)
+        return ready is not None and ready.is_shipped and not _intact(ready.path(self.file), is_shipped=True)
 
     def _entry(self) -> Path:
         """Return the path of the code in the cache."""
@@ -303,7 +308,7 @@ class Target(msgspec.Struct, frozen=True):
     compiler
         What the compiler says of its version, in one line.
     machine
-        Instruction set of the CPU (`x86_64`); for a GPU that of the host, which does not matter.
+        Instruction set of the CPU (`x86_64`, `aarch64`); for a GPU that of the host, which does not matter.
     features
         Features of the CPU that the code may use, as `features_of_this_cpu` writes them.
     """
@@ -471,11 +476,13 @@ def build_target(
     """
     check_target(name, is_gpu)
     folder = target_folder(name, shipped)
-    features: tuple[str, ...] = ()
-    program = compiler.cuda_compiler() if is_gpu else compiler.host_compiler()
-    if not is_gpu:
+    if is_gpu:
+        program = compiler.cuda_compiler()
+        target = Target(name, compiler.version_line(program), platform.machine())
+    else:
+        program = compiler.host_compiler()
         features = features_in(compiler.target_features(program, name))
-    target = Target(name, compiler.version_line(program), platform.machine(), features)
+        target = Target(name, compiler.version_line(program), compiler.target_machine(program), features)
     part = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     old = part.with_name(part.name + "-old")
 

@@ -73,6 +73,12 @@ def target_features(compiler: str, cpu: str = "native") -> str:
     return _run([compiler, f"-march={cpu}", "-Q", "--help=target", "-S", "-o", os.devnull]).stdout
 
 
+@functools.cache
+def target_machine(compiler: str) -> str:
+    """Return the instruction set that a C++ compiler makes code for, as `platform.machine` names it."""
+    return _run([compiler, "-dumpmachine"]).stdout.partition("-")[0]
+
+
 def compile_with(command: list[str], source: str, output: Path, seconds: float) -> None:
     """Run a compiler whose temporary files go to the folder of its output.
 

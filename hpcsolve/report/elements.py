@@ -41,9 +41,9 @@ def joined(parts: Iterable[Markup]) -> Markup:
     return Markup("\n".join(parts))
 
 
-def table(heads: Sequence[object], rows: Iterable[Sequence[object]], caption: str) -> Markup:
+def table(headings: Sequence[object], rows: Iterable[Sequence[object]], caption: str) -> Markup:
     """Return a table, which scrolls where the page is too narrow. Its first column has the headings of the rows."""
-    head = element("tr", *(element("th", text, scope="col") for text in heads))
+    head = element("tr", *(element("th", text, scope="col") for text in headings))
     lines = [
         element("tr", element("th", row[0], scope="row"), *(element("td", cell) for cell in row[1:])) for row in rows
     ]

@@ -82,7 +82,7 @@ def _summary(found: Sequence[Runs]) -> Markup:
         file, *rest = words.row_of(runs.best.file, runs.best.result)
         several = f", the best of {len(runs.runs)} seeds" if len(runs.runs) > 1 else ""
         rows.append([element("span", element("a", file, href=f"#r{index}"), several), *rest])
-    content = table(words.HEADS, rows, "The results of this report")
+    content = table(words.HEADINGS, rows, "The results of this report")
     return element("section", element("h2", "Summary"), content, id="summary", class_="named")
 
 
@@ -152,8 +152,8 @@ def _answer(result: Result, name: str) -> Iterator[Markup]:
     """Yield the answer itself as tables and pictures: a tour as its stops beside the map."""
     drawn = [figure(result, picture, f"{name}a{i}") for i, picture in enumerate(answer_pictures(result))]
     if kind_of_answer(result) == "tour" and not result.infeasible:
-        heads, rows, caption = stops_of(result)
-        order = table(heads, rows[:MOST_STOPS], _first(caption, len(rows), MOST_STOPS))
+        headings, rows, caption = stops_of(result)
+        order = table(headings, rows[:MOST_STOPS], _first(caption, len(rows), MOST_STOPS))
         long = " long" if len(rows) > SCROLLED_FROM else ""
         yield element("div", element("div", order, class_=f"order numbers{long}"), drawn[0], class_="tour")
         yield from drawn[1:]
@@ -208,9 +208,9 @@ def _time(result: Result, name: str) -> Iterator[Markup]:
     yield element("p", f"The run had {where} {words.seconds_of(result):.3g} s. {diagnosis(result).capitalize()}.")
     if ranks > 1:  # the bar of one rank says no more than the sentence
         yield figure(result, Picture(plot.plot_ranks, f"Time by phase on {counted(ranks, 'rank')}."), f"{name}t")
-    heads = ("rank", "host", "device", "device memory", "sent", *PHASES)
+    headings = ("rank", "host", "device", "device memory", "sent", *PHASES)
     rows = words.rank_rows(result)
-    yield folded("Ranks in numbers", table(heads, rows[:MOST_ROWS], _first("Time by phase and rank", len(rows))))
+    yield folded("Ranks in numbers", table(headings, rows[:MOST_ROWS], _first("Time by phase and rank", len(rows))))
 
 
 def _again(file: str, result: Result) -> Iterator[Markup]:

@@ -109,8 +109,8 @@ def overview(runs: Runs, name: str) -> Iterator[Markup]:
     drawn = (figure(best.result, picture, f"{name}o{i}") for i, picture in enumerate(_pictures(runs, least == most)))
     yield element("div", *drawn, class_="charts")
     rows = (_row(run, row["cost"], least, run is best) for run, row in zip(runs.runs, runs.table.rows))
-    heads = ("seed", "cost", "above the best", "lower bound", "gap at most", "seconds", "file")
-    yield element("div", table(heads, rows, "The runs by seed"), class_="numbers")
+    headings = ("seed", "cost", "above the best", "lower bound", "gap at most", "seconds", "file")
+    yield element("div", table(headings, rows, "The runs by seed"), class_="numbers")
 
 
 def _above(cost: float, least: float, before: str) -> str:

@@ -17,7 +17,7 @@ BACK = "back"
 
 
 def stops_of(result: Result) -> tuple[list[str], list[list[object]], str]:
-    """Return heads, rows and caption of the table of stops, of a cycle with the return to the depot.
+    """Return headings, rows and caption of the table of stops, of a cycle with the return to the depot.
 
     Legs lead to their stop. Arrivals are the sum of the legs up to there or, where the result has times, times.
     """

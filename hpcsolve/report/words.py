@@ -28,7 +28,7 @@ NONE = "-"
 """What a table shows where a result has no such number."""
 FARTHEST = 20
 """How many of the farthest pairs a report lists."""
-HEADS = ("file", "instance", "size", "algorithm", "cost", "lower bound", "gap at most", "ranks", "seconds", "check")
+HEADINGS = ("file", "instance", "size", "algorithm", "cost", "lower bound", "gap at most", "ranks", "seconds", "check")
 
 
 def problem(result: Result) -> str:
@@ -177,7 +177,7 @@ def _distances_answer(result: Result, kind: str) -> Iterator[str]:
 
 
 def farthest_pairs(result: Result) -> tuple[tuple[str, str, str], list[list[object]], str] | None:
-    """Return heads, rows and caption of the pairs that are farthest apart, or None if the result has no such table."""
+    """Return headings, rows and caption of the pairs farthest apart, or None if the result has no such table."""
     if kind_of_answer(result) != "distances" and result.contents.value("solution", "matrix") is None:
         return None
     pairs = pairs_of(result)
@@ -239,7 +239,7 @@ def percent(part: float) -> str:
 
 
 def row_of(file: str, result: Result) -> list[str]:
-    """Return the row of a result in the summary, whose columns are `HEADS`."""
+    """Return the row of a result in the summary, whose columns are `HEADINGS`."""
     extent = counted(result.n, "city" if kind_of_answer(result) == "tour" else "vertex")
     lower, upper, gap = bounds_of(result)
     return [

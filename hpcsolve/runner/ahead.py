@@ -105,6 +105,8 @@ def build_files(files: Sequence[str], device: str, cores: Mapping[str, bool], sa
     if missing:
         aside = "" if all(code.architecture for code in missing) else build.why_none_shipped()
         reason = f"; the wheel's own kernels are not taken: {aside}" if aside else ""
+        damaged = [code.file for code in missing if code.is_damaged_in_wheel()]
+        reason += f"; damaged in the wheel, install hpcsolve again: {', '.join(damaged)}" if damaged else ""
         say(f"build:  {_compiling(missing, at_once)}{reason}")
     with heartbeat(say, lambda seconds: f"build:  {len(done)} of {len(missing)} compiled after {duration(seconds)}"):
         compile_all(build_one, missing, at_once)

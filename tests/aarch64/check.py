@@ -1,11 +1,11 @@
 """`make check-aarch64`: the kernels that g++ makes for Arm (Grace Hopper) give the same bits as those for this CPU.
 
 Calls of every kernel and function of the host are recorded here (record.py), and replayed by a program of
-`aarch64-linux-gnu-g++` under `qemu-aarch64` (replay.cpp). The options are hpcsolve's own, but for the CPU: Neoverse N2
-is the nearest to Grace that g++ 12 knows. Then registers have 16 bytes, as NEON's, and loops may be SVE's. A recording
-in which one byte is another must be reported, or the check itself is broken. Exits with 1 if anything differs. Where a
-program is missing (Debian, Ubuntu: apt install g++-aarch64-linux-gnu qemu-user), it says which, checks nothing and
-exits with 0.
+`aarch64-linux-gnu-g++` under `qemu-aarch64` (replay.cpp), with kernels that were compiled twice. Once the options are
+hpcsolve's own, but for the CPU: Neoverse N2 is the nearest to Grace that g++ 12 knows. Then registers have 16 bytes, as
+NEON's, and loops may be SVE's. And once as a wheel for Arm has them (release/wheel.py). A recording in which one byte
+is another must be reported, or the check itself is broken. Exits with 1 if anything differs. Where a program is missing
+(Debian, Ubuntu: apt install g++-aarch64-linux-gnu qemu-user), it says which, checks nothing and exits with 0.
 """
 
 from __future__ import annotations
@@ -17,8 +17,10 @@ import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from unittest.mock import patch
 
 from hpcsolve.device.build import host_flags, kernel_name
+from release.wheel import KINDS_OF_CPU, compile_kernels, kernel_files
 from tests.races.check import KERNELS, REPOSITORY, exported_kernels
 
 COMPILER, EMULATOR, SYSTEM = "aarch64-linux-gnu-g++", "qemu-aarch64", "/usr/aarch64-linux-gnu"
@@ -59,22 +61,32 @@ def check(folder: Path) -> str:
         return done.stderr
     if forgotten := exported_kernels() - set(done.stdout.split()):
         return f"tests/races/program.py does not launch {', '.join(sorted(forgotten))}"
-    replayed = replay(folder, recorded)
-    if replayed.returncode:
-        return replayed.stdout + replayed.stderr
+    for built in (folder, shipped(folder)):
+        replayed = replay(built, recorded)
+        if replayed.returncode:
+            return f"{built.name}: {replayed.stdout}{replayed.stderr}"
     last = Path(f"{recorded}.last")
     content = last.read_bytes()  # which ends with what the call leaves
     last.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
     altered = replay(folder, last)
     if altered.returncode != 1 or altered.stdout.splitlines()[1:] != ["1 calls, 1 differ"]:
         return f"an altered recording was not reported: the check is blind\n{altered.stdout}{altered.stderr}"
-    print(f"check-aarch64: {len(exported_kernels())} kernels and functions, {replayed.stdout.strip()}")
+    count = len(exported_kernels())
+    print(f"check-aarch64: {count} kernels and functions, {replayed.stdout.strip()}; so with the kernels of a wheel")
     return ""
 
 
-def replay(folder: Path, recorded: Path) -> subprocess.CompletedProcess[str]:
-    """Replay recorded calls with the libraries of a folder."""
-    command = [EMULATOR, "-L", SYSTEM, "-cpu", "max", str(folder / "replay"), str(folder), str(recorded)]
+def shipped(folder: Path) -> Path:
+    """Compile all kernels as a wheel has them, and return their folder, which lies in another beside libgomp."""
+    with patch.dict(os.environ, HPCSOLVE_CXX=COMPILER):
+        compile_kernels(folder / "shipped", KINDS_OF_CPU["aarch64"], kernel_files(), lambda file: None)
+    target, = (folder / "shipped").glob("target-*")
+    return target
+
+
+def replay(built: Path, recorded: Path) -> subprocess.CompletedProcess[str]:
+    """Replay recorded calls with the libraries of a folder, by the program beside the recording."""
+    command = [EMULATOR, "-L", SYSTEM, "-cpu", "max", str(recorded.with_name("replay")), str(built), str(recorded)]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 

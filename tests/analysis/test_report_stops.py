@@ -13,16 +13,16 @@ TRIANGLE = [[0, 15, 20], [30, 0, 40], [50, 60, 0]]  # 0 -> 1 -> 2 -> 0 costs 105
 
 
 def shown(result):
-    """Return heads and rows as a reader sees them, and the caption."""
-    heads, rows, caption = stops_of(result)
+    """Return headings and rows as a reader sees them, and the caption."""
+    headings, rows, caption = stops_of(result)
     plain = [[str(cell).replace('<span class="mark">', "").replace("<span>", "").replace("</span>", "") for cell in row]
              for row in rows]
-    return heads, plain, caption
+    return headings, plain, caption
 
 
 def test_a_round_trip_is_back_at_its_depot():
-    heads, rows, caption = shown(solved(TRIANGLE))
-    assert heads == ["no.", "stop", "leg", "arrival after"] and "the unit of the instance's costs" in caption
+    headings, rows, caption = shown(solved(TRIANGLE))
+    assert headings == ["no.", "stop", "leg", "arrival after"] and "the unit of the instance's costs" in caption
     assert rows == [["1 depot", "0", "", "0"], ["2", "1", "15", "15"], ["3", "2", "40", "55"],
                     ["back", "0", "50", "105"]]
 
@@ -42,9 +42,9 @@ def test_the_smallest_round_trips(cities):
 def test_metres_between_latitudes():
     """Three places on one meridian, a degree apart: 111195 m (6371.0088 km times pi over 180)."""
     places = pandas.DataFrame({"name": ["A", "<b>", "C"], "lat": [1.0, 2.0, 3.0], "lon": [5.0, 5.0, 5.0]})
-    heads, rows, caption = shown(solved(places))
+    headings, rows, caption = shown(solved(places))
     degree = round(6371008.8 * math.pi / 180)
-    assert heads[2:] == ["leg (m)", "arrival after (m)"] and caption == "The stops in order"
+    assert headings[2:] == ["leg (m)", "arrival after (m)"] and caption == "The stops in order"
     legs, arrivals = ([int(row[column] or 0) for row in rows] for column in (2, 3))
     assert sorted(legs) == [0, degree, degree, 2 * degree] and arrivals == list(accumulate(legs))
     assert [row[1] for row in rows if "b>" in row[1]] == ["<b>"], "escaped where it is put into the page"
@@ -54,8 +54,8 @@ def test_times_of_day():
     """By hand: 15 to city 1, 40 on to city 2, which opens at 60 and takes 5, 50 back."""
     windows = {2: ("1:00", "1:05", 5), 1: ("0:00", None)}
     result = solved(TRIANGLE, objective="finish", time_unit="minute", windows=windows)
-    heads, rows, _ = shown(result)
-    assert heads == ["no.", "stop", "leg (min)", "arrival", "window", "begin", "departure"]
+    headings, rows, _ = shown(result)
+    assert headings == ["no.", "stop", "leg (min)", "arrival", "window", "begin", "departure"]
     assert rows == [["1 depot", "0", "", "00:00", "", "00:00", "00:00"],
                     ["2", "1", "15", "00:15", "", "00:15", "00:15"],
                     ["3", "2", "40", "00:55", "01:00 to 01:05", "01:00", "01:05"],
@@ -64,15 +64,15 @@ def test_times_of_day():
 
 def test_times_that_are_equal_stand_once():
     """Nobody waits, and no service takes time, so each stop is left when it is reached."""
-    heads, rows, _ = shown(solved(TRIANGLE, objective="finish", windows={2: (0, 60)}))
-    assert heads == ["no.", "stop", "leg", "arrival", "window"]
+    headings, rows, _ = shown(solved(TRIANGLE, objective="finish", windows={2: (0, 60)}))
+    assert headings == ["no.", "stop", "leg", "arrival", "window"]
     assert [row[3:] for row in rows] == [["0", ""], ["15", ""], ["55", "to 60"], ["105", ""]]
 
 
 def test_loads_stand_behind_their_stops():
     result = solved(TRIANGLE, load=[0, 3, -1], capacity=5)
-    heads, rows, _ = shown(result)
-    assert heads[-1] == "load after" and [row[-1] for row in rows] == ["0", "3", "2", ""]
+    headings, rows, _ = shown(result)
+    assert headings[-1] == "load after" and [row[-1] for row in rows] == ["0", "3", "2", ""]
 
 
 def test_legs_that_do_not_fit_are_left_out():

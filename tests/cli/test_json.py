@@ -55,6 +55,16 @@ def test_verify(folder, hpcsolve):
     assert done.returncode != 0 and good["passed"] and not bad["passed"] and bad["answer"] is None and bad["reason"]
 
 
+def test_a_tour_of_several_lines(folder, hpcsolve):
+    names = [f"a place with a long name, {i}" for i in range(6)]
+    table = "\n".join(f'"{name}",48.{i},16.{i * i}' for i, name in enumerate(names))
+    (folder / "long.csv").write_text(f"name,lat,lon\n{table}\n")
+    found = package.solve(folder / "long.csv", output=folder / "long.h5", device="cpu", threads=1)
+    assert len(hpcsolve("verify", folder / "long.h5").stdout.splitlines()) > 3
+    answer = json.loads(hpcsolve("verify", folder / "long.h5", "--json").stdout)[0]["answer"]
+    assert list(answer) == ["tour", "cost"] and answer["tour"] == " - ".join(names[i] for i in found.tour)
+
+
 def test_collect(folder, hpcsolve):
     names = (folder / "square.h5", folder / "large.h5")
     rows = json.loads(hpcsolve("collect", *names, "--json").stdout)

@@ -30,6 +30,7 @@ COMPILER = """#!/bin/sh
 case "$*" in
   --version) echo "counting compiler 1"; exit 0;;
   *--help=target*) echo "$FEATURES"; exit 0;;
+  -dumpmachine) echo "$(uname -m)-linux-gnu"; exit 0;;
 esac
 echo "$*" >> "$COMPILE_LOG"
 sleep "${COMPILE_SECONDS:-0}"

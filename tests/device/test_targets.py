@@ -178,6 +178,9 @@ def test_a_damaged_kernel_of_a_wheel_is_compiled_here(shipped, cache, monkeypatc
     next(shipped.glob("*-new-*/paths-dijkstra.so")).write_text("changed")
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     monkeypatch.setattr(compiler, "host_compiler", lambda: str(cache.parent / "counting-compiler"))
+    said = []
+    build_files(FILES, "cpu", {}, said.append)
+    assert said[0].endswith("; damaged in the wheel, install hpcsolve again: paths/dijkstra"), said
     assert "-march=native" in build.host_library("paths/dijkstra").read_text()
 
 

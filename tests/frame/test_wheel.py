@@ -1,5 +1,7 @@
 """The wheel has all modules, kernels and types, and works without the checkout. The source has all tracked files."""
 
+import json
+import platform
 import re
 import shutil
 import subprocess
@@ -13,7 +15,7 @@ import numpy as np
 import pytest
 
 from release.check import BUILD_SOURCE
-from release.wheel import KINDS_OF_CPU, build_wheel, kernel_files, kinds_for_this_cpu, plain_wheel
+from release.wheel import CROSS_COMPILERS, KINDS_OF_CPU, build_wheel, kernel_files, kinds_for_this_cpu, plain_wheel
 from tests.frame.source import KERNELS, PACKAGE, REPOSITORY
 
 setuptools = pytest.importorskip("setuptools", "70.1", reason="no setuptools >= 70.1 (extra `test`)")
@@ -90,7 +92,7 @@ def kinds_here():
     """Return the kinds of CPUs whose kernels a wheel has and this CPU can run, or skip the test if there is none."""
     if shutil.which("g++") is None or shutil.which("readelf") is None:
         pytest.skip("no g++ and readelf")
-    return kinds_for_this_cpu() or pytest.skip(f"this CPU is no {KINDS_OF_CPU[0]}")
+    return kinds_for_this_cpu() or pytest.skip("a wheel has no kernels for this CPU")
 
 
 @pytest.fixture(scope="module")
@@ -127,7 +129,7 @@ def installed(built, tmp_path_factory):
 @pytest.mark.timeout(3000)
 def test_the_wheel_with_kernels_says_for_which_machines_it_is(built):
     """The oldest glibc that its name promises has all symbols that its libraries need."""
-    promised = re.fullmatch(r"hpcsolve-.*-py3-none-manylinux_2_(\d+)_x86_64\.whl", built.name)
+    promised = re.fullmatch(rf"hpcsolve-.*-py3-none-manylinux_2_(\d+)_{platform.machine()}\.whl", built.name)
     archive = zipfile.ZipFile(built)
     content = {name: archive.read(name) for name in archive.namelist() if "/shipped/" in name and ".so" in name}
     needed = [int(minor) for library in content.values() for minor in re.findall(rb"GLIBC_2\.(\d+)", library)]
@@ -136,7 +138,25 @@ def test_the_wheel_with_kernels_says_for_which_machines_it_is(built):
     assert len(kernels) == len(kinds_here()) * len(FILES) and set(FILES) < set(kernel_files())
     assert not archive.testzip()
     meta = archive.read(next(name for name in archive.namelist() if name.endswith("/WHEEL"))).decode()
-    assert f"Tag: py3-none-manylinux_2_{promised[1]}_x86_64" in meta and "Root-Is-Purelib: false" in meta
+    assert f"Tag: py3-none-manylinux_2_{promised[1]}_{platform.machine()}" in meta and "Root-Is-Purelib: false" in meta
+
+
+@pytest.mark.parametrize("compiler", CROSS_COMPILERS)
+def test_a_wheel_for_another_machine(compiler, tmp_path, monkeypatch):
+    """`make check-aarch64` runs its kernels."""
+    if shutil.which(compiler) is None or shutil.which("readelf") is None:
+        pytest.skip(f"no {compiler} and readelf")
+    monkeypatch.setenv("HPCSOLVE_CXX", compiler)
+    machine = compiler.partition("-")[0]
+    wheel = build_wheel(tmp_path, files=["held_karp/minplus"])
+    assert re.fullmatch(rf"hpcsolve-.*-py3-none-manylinux_2_\d+_{machine}\.whl", wheel.name)
+    archive = zipfile.ZipFile(wheel)
+    targets = [json.loads(archive.read(name)) for name in archive.namelist() if name.endswith("/target.json")]
+    assert [target["name"] for target in targets] == list(KINDS_OF_CPU[machine])
+    assert {target["machine"] for target in targets} == {machine}
+    libraries = [archive.read(name) for name in archive.namelist() if re.search(r"\.so(\.1)?$", name)]
+    assert {int.from_bytes(library[18:20], "little") for library in libraries} == {183}  # EM_AARCH64
+    assert len(libraries) == len(targets) + 1
 
 
 def test_it_solves_where_there_is_no_compiler(installed):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -65,7 +66,7 @@ class Cluster:
         """Return what a user would write into `setup()` of a script, after making the programs that it leads to."""
         programs = self.folder / f"programs-{PLUGINS[mpi.name]}"
         programs.mkdir(exist_ok=True)
-        for name, words in {"python": "", "hpcsolve": " -m hpcsolve"}.items():
+        for name, words in {"python": "", "python3": "", "hpcsolve": " -m hpcsolve"}.items():
             (programs / name).write_text(f'#!/bin/sh\nexec "{mpi.python}"{words} "$@"\n')
             (programs / name).chmod(0o755)
         return f'PATH="{programs}:$PATH"; MPI={PLUGINS[mpi.name]}'
@@ -103,6 +104,11 @@ class Cluster:
         """Wait for the end of a job, and return its facts."""
         hosts.wait_until(lambda: self.facts(job)["JobState"] in OVER, f"job {job} does not end", seconds)
         return self.facts(job)
+
+
+def tool(name: str, package: str) -> str:
+    """Return the path of a program that a package of Python has, or skip the test."""
+    return shutil.which(name) or pytest.skip(f"no {name} on the PATH (pip install {package})")
 
 
 @pytest.fixture(scope="session")

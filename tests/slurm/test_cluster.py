@@ -3,13 +3,16 @@
 However a job is interrupted, the hash of `/solution` at the end is that of one process that was left alone.
 """
 
+import re
 import sys
 import time
 
 import pytest
 
 from tests.cli.seen import solution_hash
+from tests.frame.source import REPOSITORY
 from tests.slurm import cluster as hosts
+from tests.slurm.conftest import PLUGINS, tool
 from tests.slurm.scripts import ANTS, CITIES
 
 SECONDS_UNDER_WAY = 1.5
@@ -200,3 +203,22 @@ def test_eight_cold_ranks_compile_each_kernel_once(ants, expected):
     assert len(files) == len(set(files)) > 1
     ants.saw(f"{len(files)} kernel files, each compiled once")
     assert result_of(ants) == expected
+
+
+@pytest.mark.timeout(900)
+def test_reframe_runs_its_checks_through_slurm(cluster, mpi):
+    """With the site of slurm/README.md, but for what differs here: Slurm keeps no accounts."""
+    program = tool("reframe", "reframe-hpc")
+    found = re.search(r"^site_configuration = .*?^}", (REPOSITORY / "slurm" / "README.md").read_text(), re.M | re.S)[0]
+    programs = re.search('PATH="(.*?):', cluster.setup(mpi))[1]
+    for ours, here in {"pmi2": PLUGINS[mpi.name], "/opt/hpcsolve/bin": programs, '"slurm"': '"squeue"'}.items():
+        assert found.count(ours) == 1
+        found = found.replace(ours, here)
+    (cluster.folder / "site.py").write_text(found)
+    command = [program, "-C", "site.py", "-c", REPOSITORY / "slurm" / "reframe_checks.py", "-r", "--nocolor",
+               "--prefix=made", "--skip-performance-check"]
+    said = cluster.run(*command, check=False, timeout=800).stdout
+    assert "Ran 5/5 test case(s) from 5 check(s) (0 failure(s)" in said, said
+    check, = (cluster.folder / "made").rglob("EveryAlgorithm/*.out")
+    assert check.read_text().count("answers are as recorded") == 1  # on srun's two ranks
+    cluster.saw("5 checks")

@@ -118,6 +118,6 @@ def _table(name: str, found: Reduced, checked: int) -> list[str]:
             f"sources are equal to scipy's. {found.radius}")
     row = [f"{found.wall:.1f}", f"{found.cpu:.1f}", f"{found.cpu / CORES:.1f}", f"{found.searched:.1f}",
            f"{1e3 * each:.3f}", f"{1e3 * scipy:.1f}", f"{scipy / each:.0f}"]
-    heads = ["wall-clock s", "CPU s", f"CPU s / {CORES}", "searches, wall-clock s", "CPU ms a source",
+    headings = ["wall-clock s", "CPU s", f"CPU s / {CORES}", "searches, wall-clock s", "CPU ms a source",
              "scipy, CPU ms a source", "ratio"]
-    return [text.strip(), "", *markdown(heads, [row])]
+    return [text.strip(), "", *markdown(headings, [row])]

@@ -30,7 +30,7 @@ from jobs.benchmarks.shortest_paths.graphs import read_graph_named
 GRAPHS = ["new-york", "BAY", "NE", "road-network:1000000", "rmat:16", "grid:1024"]
 COUNTS = [16, 32, 64, 128, 256, 512]
 NEW, KEPT = "new", "kept"
-HEADS = ["graph", "sources", "near-far", "phast, new", "phast, kept", "auto, new", "by, new", "loss, new",
+HEADINGS = ["graph", "sources", "near-far", "phast, new", "phast, kept", "auto, new", "by, new", "loss, new",
          "auto, kept", "by, kept", "loss, kept"]
 HOW = """\
 Tables of distances from random sources to all vertices on one core: CPU seconds of the whole run in memory (layout,
@@ -59,7 +59,7 @@ def engines(graphs: Sequence[str], counts: Sequence[int], repeats: int) -> list[
             rows.append(row)
             worst = max(worst, loss)
     how = HOW.format(repeats=repeats, often=OFTEN)
-    return [how, "", *markdown(HEADS, rows), "", f"Largest loss: {100 * worst:.0f} %."]
+    return [how, "", *markdown(HEADINGS, rows), "", f"Largest loss: {100 * worst:.0f} %."]
 
 
 def _measured(name: str, graph: Graph, count: int, repeats: int, compared: bool) -> tuple[list[str], float]:

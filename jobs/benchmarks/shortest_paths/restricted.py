@@ -18,7 +18,7 @@ from jobs.benchmarks.common.timing import best_cpu_seconds
 from jobs.benchmarks.shortest_paths.graphs import Network
 
 COUNTS = [1, 10, 100, 1000, 10000]
-HEADS = ["targets", "vertices above", "making it, ms", "restricted", "whole sweep", "ratio"]
+HEADINGS = ["targets", "vertices above", "making it, ms", "restricted", "whole sweep", "ratio"]
 
 
 def restricted(network: Network, counts: Sequence[int], repeats: int) -> list[str]:
@@ -57,4 +57,4 @@ def restricted(network: Network, counts: Sequence[int], repeats: int) -> list[st
                      f"{each['whole']:.4f}", f"{each['whole'] / each['few']:.1f}"])
     text = (f"{network.name}: from {len(network.sources)} sources to random targets; CPU milliseconds a source on one "
             f"core, without a check, the best of {repeats}.")
-    return [text, "", *markdown(HEADS, rows)]
+    return [text, "", *markdown(HEADINGS, rows)]
