@@ -136,7 +136,7 @@ docs: compiler $(DEVELOPER)  ## write anew what docs/ has from the code: keys, d
 		$(BIN)/hpcsolve run jobs/$$job.toml --device cpu --quiet --output build/picture/$$job.h5
 	done
 	$(BIN)/python docs/picture.py build/picture/eu-capitals.h5 build/picture/district-heating.h5 docs/picture.svg
-	$(BIN)/python docs/ten_minutes.py docs/ten-minutes
+	$(BIN)/python docs/pictures.py docs
 	$(BIN)/python docs/architecture.py docs/architecture.svg
 
 # -W: a link that leads nowhere is an error. Nothing is fetched: themes and scripts come with the tools.
