@@ -139,7 +139,7 @@ docs: compiler $(DEVELOPER)  ## write anew what docs/ has from the code: keys, d
 	$(BIN)/python docs/pictures.py docs
 	$(BIN)/python docs/architecture.py docs/architecture.svg
 
-# -W: a link that leads nowhere is an error. -E: the navigation of all pages is that of today. Nothing is fetched: themes and scripts come with the tools.
+# -W: a link that leads nowhere is an error. -E: every page has the navigation of today. Nothing is fetched.
 site: $(SITE)  ## build/site: all documents as pages, with search and the Python reference (build/site/index.html)
 	@$(BIN)/python -m sphinx -q -W -E --keep-going -c docs -d build/site-state . build/site
 
