@@ -6,6 +6,7 @@ PYTHON = python3
 BIN = .venv/bin
 INSTALLED = $(if $(filter file,$(origin BIN)),.venv/installed)
 DEVELOPER = $(if $(filter file,$(origin BIN)),.venv/installed-dev)
+SITE = $(if $(filter file,$(origin BIN)),.venv/installed-site)
 PROCESSES = 8
 COMPILER = $(or $(HPCSOLVE_CXX),g++)
 # Instances that are not part of the repository, and PyCUDA built beforehand: used where they lie beside the checkout.
@@ -21,7 +22,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK ?= 1
 .DEFAULT_GOAL = help
 .PHONY: help run test test-cache test-all test-planted test-equal test-faults fuzz test-gpu test-slurm test-oldest lint
 .PHONY: check-cuda gpu-budget check-races check-aarch64
-.PHONY: check-ptx gpu-clock bench docs wheel release-check clean
+.PHONY: check-ptx gpu-clock bench docs site wheel release-check clean
 .PHONY: compiler pycuda pycuda-built openmpi
 .PHONY: study-held-karp study-near-far study-ants study-kmb
 
@@ -135,8 +136,12 @@ docs: compiler $(DEVELOPER)  ## write anew what docs/ has from the code: keys, d
 		$(BIN)/hpcsolve run jobs/$$job.toml --device cpu --quiet --output build/picture/$$job.h5
 	done
 	$(BIN)/python docs/picture.py build/picture/eu-capitals.h5 build/picture/district-heating.h5 docs/picture.svg
-	$(BIN)/python docs/ten_minutes.py docs/ten-minutes
+	$(BIN)/python docs/pictures.py docs
 	$(BIN)/python docs/architecture.py docs/architecture.svg
+
+# -W: a link that leads nowhere is an error. -E: every page has the navigation of today. Nothing is fetched.
+site: $(SITE)  ## build/site: all documents as pages, with search and the Python reference (build/site/index.html)
+	@$(BIN)/python -m sphinx -q -W -E --keep-going -c docs -d build/site-state . build/site
 
 wheel: compiler $(INSTALLED)  ## build/dist/hpcsolve-*.whl, with kernels compiled beforehand: they need no compiler
 	@$(BIN)/python -m release.wheel build/dist
@@ -183,6 +188,11 @@ compiler:
 .venv/installed-dev: setup.cfg .venv/installed
 	@$(FAIL); $(INSTALL)
 	install -e '.[dev,plot]' || fail "pip could not install the extras dev and plot; see the end of .venv/install.log"
+	touch $@
+
+.venv/installed-site: setup.cfg .venv/installed
+	@$(FAIL); $(INSTALL)
+	install -e '.[site]' || fail "pip could not install the extra site; see the end of .venv/install.log"
 	touch $@
 
 # Installs PyCUDA from a wheel, unless it is there or the environment is not ours to change.
