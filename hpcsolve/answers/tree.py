@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from hpcsolve.answers import base
 from hpcsolve.answers.contents import Column, Contents, DistanceTable, columns, datasets, own_unit, stored
+from hpcsolve.answers.edges import EDGES, edges_group
 from hpcsolve.answers.rounding import Worth, declared, exactly, rounding_group
 from hpcsolve.answers.tour import COST
 from hpcsolve.parallel.comm import Comm
@@ -158,7 +159,7 @@ class TreeType(base.AnswerType):
     """A Steiner tree, as an answer."""
 
     name, in_words, records = "tree", "a Steiner tree", (Tree,)
-    groups = declared("cost", "error")
+    groups = declared("cost", "error", edges=EDGES)
 
     def check(self, problem: Graph, question: TreeQuestion | None, answer: Tree, comm: Comm) -> base.Verdict:
         """Check a run's tree and all numbers beside it on rank 0, but not the prices.
@@ -226,8 +227,15 @@ class TreeType(base.AnswerType):
         return f"every {'row' if step == 1 else f'{step}th row'} of the matrix found again by a search on the host"
 
     def beside(self, problem: Graph, question: TreeQuestion, answer: Tree) -> dict[str, dict[str, Column]]:
-        """Return `/rounding` of a tree that has passed its check, if weights were rounded."""
-        return {} if problem.rounding is None else rounding_group(unrounded_tree(problem, answer.u, answer.v))
+        """Return the groups beside a tree that has passed its check.
+
+        These are `/edges` if the instance says more of its edges than their weights, and `/rounding` if these were
+        rounded.
+        """
+        edges = {} if problem.edge_texts is None else edges_group(problem, answer.u, answer.v)
+        if problem.rounding is None:
+            return edges
+        return edges | rounding_group(unrounded_tree(problem, answer.u, answer.v))
 
     def how_proven(self, contents: Contents) -> str:
         """Return how mode exact proved that the tree is the lightest one, or "" if it did not."""

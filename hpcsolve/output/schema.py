@@ -53,6 +53,7 @@ GROUPS = {
     "colonies": "One row per colony",
     "improvements": "One row per tour that was better than all before in its colony",
     "searches": "One row per search",
+    "edges": "The edges of paths or of a tree, with what the instance says of them: one row per edge",
     "prices": "A dual solution that proves the lower bound: one row per price",
     "multipliers": "Multipliers of the cities, which prove the lower bound of tours",
     "reductions": "What was removed from the graph before the search",

@@ -85,6 +85,9 @@ def _problems(folder: Path) -> Iterator[tuple[Any, str, dict[str, Any]]]:
     yield _friends(1 / 3), "shortest-paths", {"sources": [0], "round": 1e-6}
     yield _friends(1 / 3), "shortest-paths", {"queries": [[0, 2]], "round": 1e-6}
     yield _friends(1e15 + 0.125), "shortest-paths", {"sources": [0], "round": 1}
+    streets = nx.MultiGraph(_friends(0.5))
+    yield streets, "shortest-paths", {"queries": [[0, 2]]}
+    yield streets, "steiner-kmb", {"terminals": ["Ann", "Cleo"]}
     yield _friends(1 / 3), "steiner-kmb", {"terminals": ["Ann", "Cleo"]}
     yield _town(5), "steiner-kmb", {"mode": "kmb", "matrix": True}
     yield _town(9), "steiner-kmb", {"mode": "best"}
