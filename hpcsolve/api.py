@@ -75,7 +75,7 @@ def solve(
     exact: bool = False,
     round: float | None = None,
     stop: Mapping[str, float] | None = None,
-    terminals: Iterable[Any] | None = None,
+    terminals: Iterable[Any] | str | os.PathLike[str] | None = None,
     weight: str | None = "",
     directed: bool | None = None,
     windows: Any = None,
@@ -107,7 +107,8 @@ def solve(
     quiet
         Whether to print nothing.
     terminals
-        The terminals of a Steiner problem, in place of those of `problem`: rows of a matrix, nodes, names or labels.
+        The terminals of a Steiner problem, in place of those of `problem`: rows of a matrix, nodes, names or labels, or
+        a file of them or of places, as of the key `sources` of shortest-paths.
     weight
         The edges' attribute (networkx, GraphML), column (CSV) or property (GeoJSON) with the weights, such as "length"
         in OSMnx; of a routing service's answer "durations" or "distances". None, for graphs of networkx alone: all
@@ -278,9 +279,12 @@ def _stop_table(stop: object) -> dict[str, Any]:
     return dict(stop or {})
 
 
-def _terminals_option(terminals: Iterable[Any] | None) -> dict[str, Any]:
-    if isinstance(terminals, str) or not isinstance(terminals, Iterable | None):
-        raise InputError(f"terminals={terminals!r}: give a list, as in terminals=[{terminals!r}]")
+def _terminals_option(terminals: Iterable[Any] | str | os.PathLike[str] | None) -> dict[str, Any]:
+    if isinstance(terminals, (str, os.PathLike)) and os.path.exists(terminals):
+        return {"terminals": os.path.abspath(terminals)}
+    if isinstance(terminals, (str, os.PathLike)) or not isinstance(terminals, Iterable | None):
+        example = f"terminals=[{terminals!r}]"
+        raise InputError(f"terminals={terminals!r}: give a list, as in {example}, or a file that exists")
     return {} if terminals is None else {"terminals": list(terminals)}
 
 

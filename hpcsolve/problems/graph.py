@@ -68,6 +68,8 @@ class Graph:
         Number of arcs (edges of an undirected graph) and of terminals that were dropped.
     notes
         How the input was taken, and what it has beside the graph, in lines for the log of a run (see `problems.notes`).
+    places
+        The places that stand for terminals (`problems.snapping.Snapped`), or none.
     edge_texts
         What the input says of its edges beside their weights, or None.
     """
@@ -90,6 +92,7 @@ class Graph:
     rounding: Rounding | None = None
     notes: tuple[str, ...] = ()
     edge_texts: EdgeTexts | None = None
+    places: tuple[Any, ...] = ()
 
     @property
     def n(self) -> int:

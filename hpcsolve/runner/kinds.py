@@ -26,7 +26,7 @@ from hpcsolve.formats.files import InputFile
 from hpcsolve.formats.known import TSP_FORMATS
 from hpcsolve.formats.npy import batch_of_arrays, read_batch
 from hpcsolve.formats.tsplib import with_names
-from hpcsolve.formats.vertex_lists import read_terminals
+from hpcsolve.formats.vertex_lists import read_vertices
 from hpcsolve.job import Job
 from hpcsolve.output.schema import INSTANCE_GROUPS
 from hpcsolve.problems.geographic import DEGREES
@@ -218,18 +218,25 @@ class Graphs(ProblemKind):
         if not isinstance(weight, (str, type(None))):
             raise InputError("instance: weight must be the name of an attribute or column")
         if not isinstance(terminals, (str, list, type(None))):
-            raise InputError("instance: terminals must be a list of vertices, or the name of a file with one per line")
+            what = "terminals must be a list of vertices, or the name of a file of vertices or places"
+            raise InputError(f"instance: {what}")
         found = read_graph(path, coordinates, directed=directed, weight=weight)
         graph = found.problem.fitted(precision, self.whole)
-        if isinstance(terminals, str):
-            if not os.path.exists(terminals):
-                listed = "--set 'instance.terminals=[\"a\", \"b\"]'"
-                what = f"there is no file {terminals}; a list of vertices is written {listed}"
-                raise InputError(f"instance.terminals: {what}")
-            graph = graph.with_terminals_at(read_terminals(terminals).positions(graph).reshape(-1))
-        elif terminals is not None:
-            graph = with_terminals(graph, terminals)
-        return replace(found, problem=graph)
+        if isinstance(terminals, str) and not os.path.exists(terminals):
+            listed = "--set 'instance.terminals=[\"a\", \"b\"]'"
+            what = f"there is no file {terminals}; a list of vertices is written {listed}"
+            raise InputError(f"instance.terminals: {what}")
+        return replace(found, problem=graph if terminals is None else self._joining(graph, terminals))
+
+    def _joining(self, graph: Graph, terminals: Any) -> Graph:
+        """Return the graph with these terminals: vertices, or the name of a file of vertices or places."""
+        if not isinstance(terminals, str):
+            return replace(with_terminals(graph, terminals), places=())
+        try:
+            positions, places = read_vertices(terminals).placed(graph, "terminal")
+        except InputError as error:
+            raise InputError(f"terminals: {error}") from None
+        return replace(graph.with_terminals_at(positions), places=places)
 
     def given(self, problem: Any, options: Mapping[str, Any], precision: Precision) -> Graph:
         """Return the graph that a program gave: a `Graph`, a sparse matrix of scipy, or a graph of networkx.
@@ -259,7 +266,7 @@ class Graphs(ProblemKind):
         if "weight" in options and not hasattr(problem, "is_directed"):
             raise InputError(f"weight= names an attribute of networkx's edges, and {type(problem).__name__} has none")
         graph = graph.fitted(precision, self.whole)
-        return with_terminals(graph, options["terminals"]) if "terminals" in options else graph
+        return self._joining(graph, options["terminals"]) if "terminals" in options else graph
 
     def write(self, problem: Graph, path: str) -> None:
         """Write the graph in the format that the name of the file says."""

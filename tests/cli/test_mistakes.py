@@ -184,9 +184,9 @@ CALLS = {  # what is called in Python -> part of the message
         "has reductions of distances, which result.plot() draws"),
     "a source that is no list": (
         lambda: solve_roads(sources="1"),
-        'shortest-paths.sources: \'1\' is not "terminals" or "all" or a list, such as ["1"]'),
+        '; a list of vertices is written ["1"]; other words are terminals and all'),
     "a target that is no list": (
-        lambda: solve_roads(sources=[1], targets="terminal"), 'such as ["terminal"]; did you mean terminals?'),
+        lambda: solve_roads(sources=[1], targets="terminal"), 'written ["terminal"]; did you mean terminals?'),
     "no list of sources": (lambda: solve_roads(sources=1), "got integer; a list has brackets: [1]; meaning: Where pat"),
     "no list of terminals": (
         lambda: package.solve("roads.gr", "steiner-kmb", terminals=3), "terminals=3: give a list, as in terminals=[3]"),
