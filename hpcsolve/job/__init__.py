@@ -64,7 +64,9 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="
         A file (relative to the job file's folder, with --set to the working directory; "-" is standard input), or a
         table: for a generator `{ generate = "uniform-tsp", n = 24, seed = 1 }`, for a graph `{ file = "city.gr",
         coordinates = "city.co", directed = false, weight = "length", terminals = [17, 4] }`, where all but the file may
-        be left out. Files of terminals have a vertex on each line,
+        be left out. With `stops = [17, 4, 9]` a
+        graph is a tour's problem: its cities are these vertices, its costs the shortest distances between them. Files
+        of terminals have a vertex on each line,
         or places: `terminals = "houses.csv"`.
     output
         The result file, relative to the working directory; for a job file `NAME.toml` by default as shown.

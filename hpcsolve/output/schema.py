@@ -88,6 +88,8 @@ TSP_GROUP = {
     **_EVERY_KIND,
     "sha256": Dataset("text", "SHA-256 of the file, or of the costs if there was no file, or one of several tables"),
     "n": Dataset("int64", "Number of cities"),
+    "network": Dataset("text", "Name of the graph whose shortest distances the costs are; missing if they are not",
+                       optional=True),
     "symmetric": Dataset("bool", "Whether every arc costs the same both ways"),
     "scale": Dataset("int64", "A cost in the instance's own unit is cost / scale"),
     **_ROUNDING,

@@ -192,7 +192,7 @@ CALLS = {  # what is called in Python -> part of the message
         lambda: package.solve("roads.gr", "steiner-kmb", terminals=3), "terminals=3: give a list, as in terminals=[3]"),
     "points": (lambda: package.solve([(0, 0, 0)] * 4, "held-karp"), "scipy.spatial.distance.cdist(points, po"),
     "no problem": (lambda: package.solve(None, "held-karp"), "NoneType is no problem; give costs from row to column, "),
-    "a graph for tours": (lambda: package.solve(streets(), "held-karp"), "take networkx.to_numpy_array(graph, nonedge"),
+    "a graph for tours": (lambda: package.solve(streets(), "held-karp"), "has no tours; name the vertices that a to"),
     "an output that is no name": (lambda: package.solve(SQUARE, output=5), "output: expected a path (text or os"),
     "an output for a spreadsheet": (lambda: package.solve(SQUARE, output="a.csv"), "name it a.h5; then hpcsolve expor"),
     "another communicator": (lambda: package.solve(SQUARE, "held-karp", 4), "a communicator of mpi4py or what hpcs"),
