@@ -347,10 +347,9 @@ class GeoJson(Exporter):
         for row in rows_of(contents):
             path = PATHS.vertices(contents, row["query"])
             about = {name: value for name, value in row.items() if name != "path"}
-            if known.told and len(path):
-                yield known.way(path, points), self._about_steps(known, path.tolist()) | about | {"path": row["path"]}
-            elif len(path):
-                yield points[path], about
+            steps = self._about_steps(known, path.tolist()) | about | {"path": row["path"]} if known.told else about
+            if len(path):
+                yield known.way(path, points), steps
 
     def _about(self, known: AnswerEdges, tail: int, head: int) -> dict[str, Any]:
         """Return what the input says of an edge, without its line, as properties of a feature."""

@@ -125,8 +125,18 @@ class AnswerEdges:
 
     def way(self, vertices: NDArray[Any], points: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the line of a path through these vertices, shape (corners, 2). Each vertex is there once."""
+        if not self.told:
+            straight: NDArray[np.float64] = points[vertices]
+            return straight
         steps = [self.line(tail, head, points) for tail, head in zip(vertices[:-1].tolist(), vertices[1:].tolist())]
         return np.concatenate([points[vertices[:1]], *(step[1:] for step in steps)])
+
+
+    def lines(self, tails: NDArray[Any], heads: NDArray[Any], points: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the lines of edges as one, with NaN after each edge, as `line_of_edges` in `analysis/plot/maps.py`."""
+        gap = np.full((1, 2), np.nan)
+        each = (self.line(tail, head, points) for tail, head in zip(tails.tolist(), heads.tolist()))
+        return np.concatenate([np.empty((0, 2)), *(part for line in each for part in (line, gap))])
 
 
 def _hashable(key: Any) -> Any:

@@ -96,11 +96,10 @@ def edge_texts(
     """
     texts: list[bytes] = []
     rows: list[int] = []
-    before = None
+    before, write = None, json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
     for key, attributes in told:
         if key is not None or attributes is not before:
-            told_so = json.dumps([_plain(key), _plain(attributes)], ensure_ascii=False, allow_nan=False)
-            texts.append(told_so.encode(errors="replace"))
+            texts.append(write([_plain(key), _plain(attributes)]).encode(errors="replace"))
         rows.append(len(texts) - 1)
         before = attributes
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum([len(text) for text in texts], dtype=np.int64)])
@@ -112,6 +111,8 @@ def edge_texts(
 
 def _plain(value: Any) -> Any:
     """Return a value as JSON has it: a line as WKT, no number as None, and any other object as its text."""
+    if value is None or isinstance(value, (str, int)):  # most attributes, so they are tried first
+        return value
     if isinstance(value, (np.generic, np.ndarray)):
         value = value.tolist()
     if isinstance(value, Mapping):
@@ -120,7 +121,7 @@ def _plain(value: Any) -> Any:
         return [_plain(inner) for inner in value]
     if isinstance(value, float):
         return value if math.isfinite(value) else None
-    if value is None or isinstance(value, (str, int)):
+    if isinstance(value, (str, int)):  # of numpy
         return value
     try:
         return line_text(value.coords)

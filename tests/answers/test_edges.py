@@ -110,6 +110,18 @@ def test_curves_stay_curved_in_geojson(folder):
     assert curved["properties"]["osmid"] == [8, 9] and curved["properties"]["u"] == 101
 
 
+def test_pictures_have_the_curves(folder):
+    pytest.importorskip("matplotlib").use("agg")
+    from matplotlib import pyplot
+
+    corner = list(CURVE[1])
+    for name, count in (("paths", 4), ("tree", 3 * 3 + 1)):
+        axes = hpcsolve.load(folder / f"{name}.h5").plot(network=False)
+        line = axes.lines[0].get_xydata().tolist()
+        assert corner in line and len(line) == count
+        pyplot.close("all")
+
+
 def test_altered_edges(folder):
     altered = folder / "altered.h5"
     for name, wrong in (("attributes", "{}"), ("key", "5"), ("weight", 3), ("against", True)):
