@@ -27,7 +27,7 @@ from hpcsolve.problems.rounding import Precision
 from hpcsolve.problems.tsp import Tsp
 from hpcsolve.runner.ahead import build_for
 from hpcsolve.runner.choose import Source, in_words
-from hpcsolve.runner.kinds import is_graph, kind_of
+from hpcsolve.runner.kinds import STOPS, is_graph, kind_of
 from hpcsolve.runner.method import owner_of, resources_here
 from hpcsolve.runner.planned import PlannedRun, read_planned, with_earlier
 from hpcsolve.runner.reading import Judge, instance_file, read_instance, reporting_progress, say_source
@@ -75,7 +75,8 @@ def solve(
     exact: bool = False,
     round: float | None = None,
     stop: Mapping[str, float] | None = None,
-    terminals: Iterable[Any] | None = None,
+    terminals: Iterable[Any] | str | os.PathLike[str] | None = None,
+    stops: Iterable[Any] | None = None,
     weight: str | None = "",
     directed: bool | None = None,
     windows: Any = None,
@@ -107,7 +108,10 @@ def solve(
     quiet
         Whether to print nothing.
     terminals
-        The terminals of a Steiner problem, in place of those of `problem`: rows of a matrix, nodes, names or labels.
+        The terminals of a Steiner problem, in place of those of `problem`: rows of a matrix, nodes, names or labels, or
+        a file of them or of places, as of the key `sources` of shortest-paths.
+    stops
+        The vertices of a graph that a tour visits: nodes, names or labels. Costs are the shortest distances between.
     weight
         The edges' attribute (networkx, GraphML), column (CSV) or property (GeoJSON) with the weights, such as "length"
         in OSMnx; of a routing service's answer "durations" or "distances". None, for graphs of networkx alone: all
@@ -142,7 +146,8 @@ def solve(
     >>> hpcsolve.solve([[0, 1, 9], [9, 0, 1], [1, 9, 0]], device="cpu").cost
     3
     """
-    options = _terminals_option(terminals) | ({} if weight == "" else {"weight": weight})
+    options = _terminals_option(terminals) | _stops_option(stops, terminals)
+    options |= {} if weight == "" else {"weight": weight}
     options |= {} if directed is None else {"directed": directed}
     settings = {"output": path_text(output or "", "output"), "device": device, "threads": threads, "seed": seed,
                 "share-gpu": share_gpu, "exact": exact, "round": round, "stop": _stop_table(stop)}
@@ -209,6 +214,8 @@ class _Given(Source):
         named = owner_of(keys)
         if "terminals" in self.options:
             return "steiner"
+        if STOPS in self.options:
+            return "tsp"
         if self.file is not None:
             return self.kind_in_file(self.file, self.options)
         if isinstance(self.problem, np.ndarray) and self.problem.ndim == 3:
@@ -278,10 +285,23 @@ def _stop_table(stop: object) -> dict[str, Any]:
     return dict(stop or {})
 
 
-def _terminals_option(terminals: Iterable[Any] | None) -> dict[str, Any]:
-    if isinstance(terminals, str) or not isinstance(terminals, Iterable | None):
-        raise InputError(f"terminals={terminals!r}: give a list, as in terminals=[{terminals!r}]")
+def _terminals_option(terminals: Iterable[Any] | str | os.PathLike[str] | None) -> dict[str, Any]:
+    if isinstance(terminals, (str, os.PathLike)) and os.path.exists(terminals):
+        return {"terminals": os.path.abspath(terminals)}
+    if isinstance(terminals, (str, os.PathLike)) or not isinstance(terminals, Iterable | None):
+        example = f"terminals=[{terminals!r}]"
+        raise InputError(f"terminals={terminals!r}: give a list, as in {example}, or a file that exists")
     return {} if terminals is None else {"terminals": list(terminals)}
+
+
+def _stops_option(stops: Iterable[Any] | None, terminals: object) -> dict[str, Any]:
+    if stops is None:
+        return {}
+    if terminals is not None:
+        raise InputError("stops= asks for a tour, terminals= for a tree; remove one of them")
+    if isinstance(stops, str) or not isinstance(stops, Iterable):
+        raise InputError(f"stops={stops!r}: give a list, as in stops=[{stops!r}]")
+    return {STOPS: list(stops)}
 
 
 class _Silent(Log):

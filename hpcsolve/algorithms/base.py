@@ -243,6 +243,8 @@ class Algorithm(ABC):
         The groups that it adds to the result file beside the answer: group name -> its datasets.
     files
         Its keys that may name a file. The job keeps the SHA-256 of the file's content beside the key, as `KEY-sha256`.
+    words
+        Values of these keys that are no names of files.
     batches
         Whether it takes a `TspBatch` in place of a `Tsp`.
     """
@@ -255,6 +257,7 @@ class Algorithm(ABC):
     cores: ClassVar[Mapping[str, bool]] = {}
     groups: ClassVar[Mapping[str, Group]] = {}
     files: ClassVar[tuple[str, ...]] = ()
+    words: ClassVar[tuple[str, ...]] = ()
     batches: ClassVar[bool] = False
 
     def kernels_of(self, parameters: Any, instance: Any, criteria: StopCriteria) -> tuple[str, ...]:

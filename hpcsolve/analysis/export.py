@@ -31,6 +31,7 @@ from hpcsolve.answers import answer_in
 from hpcsolve.answers.base import Rows
 from hpcsolve.answers.contents import Contents
 from hpcsolve.answers.distances import DISTANCES
+from hpcsolve.answers.edges import AnswerEdges
 from hpcsolve.answers.paths import PATHS
 from hpcsolve.answers.tour import TOUR
 from hpcsolve.answers.tree import TREE
@@ -39,6 +40,7 @@ from hpcsolve.formats.pace import steiner_solution_lines
 from hpcsolve.formats.tables import csv_line, harmless, shortest
 from hpcsolve.formats.tsplib_write import tour_lines
 from hpcsolve.output.schema import require_whole
+from hpcsolve.problems.edge_texts import GEOMETRY
 from hpcsolve.replacing import replacing
 from hpcsolve.wording import visible
 
@@ -285,7 +287,7 @@ class Gpx(Exporter):
             yield contents.value("instance", "name"), _whole_tour(contents).tolist()
             return
         for row in rows_of(contents):
-            route = PATHS.edges(contents, row["query"]).vertices.tolist()
+            route = PATHS.vertices(contents, row["query"]).tolist()
             if route:
                 yield f"{row['source']} - {row['target']}", route
 
@@ -329,17 +331,32 @@ class GeoJson(Exporter):
             yield points[[city]], {name: value for name, value in row.items() if name not in ("lat", "lon")}
 
     def _tree(self, contents: Contents, points: Points) -> Features:
-        names, edges = contents.unique_names().tolist(), TREE.edges(contents)
+        names, edges, known = contents.unique_names().tolist(), TREE.edges(contents), AnswerEdges(contents)
         for row, u, v in zip(rows_of(contents), edges.tails.tolist(), edges.heads.tolist()):
-            yield points[[u, v]], row
+            line, about = (known.line(u, v, points), self._about(known, u, v)) if known.told else (points[[u, v]], {})
+            yield line, about | row
         for terminal in contents.value("instance", "terminal", ()):
             yield points[[terminal]], {"terminal": names[terminal]}
 
     def _paths(self, contents: Contents, points: Points) -> Features:
+        known = AnswerEdges(contents)
         for row in rows_of(contents):
-            way = points[PATHS.edges(contents, row["query"]).vertices]
-            if len(way):
-                yield way, {name: value for name, value in row.items() if name != "path"}
+            path = PATHS.vertices(contents, row["query"])
+            about = {name: value for name, value in row.items() if name != "path"}
+            steps = self._about_steps(known, path.tolist()) | about | {"path": row["path"]} if known.told else about
+            if len(path):
+                yield known.way(path, points), steps
+
+    def _about(self, known: AnswerEdges, tail: int, head: int) -> dict[str, Any]:
+        """Return what the input says of an edge, without its line, as properties of a feature."""
+        key = {"key": known.key(tail, head)} if known.keyed else {}
+        return key | {name: value for name, value in known.attributes(tail, head).items() if name != GEOMETRY}
+
+    def _about_steps(self, known: AnswerEdges, path: list[int]) -> dict[str, list[Any]]:
+        """Return the same of the edges of a path: a list for each property, in their order, null where one lacks it."""
+        steps = [self._about(known, tail, head) for tail, head in itertools.pairwise(path)]
+        names = dict.fromkeys(name for about in steps for name in about)
+        return {name: [about.get(name) for about in steps] for name in names}
 
     def _distances(self, contents: Contents, points: Points) -> Features:
         targets = contents.value("solution", "target")

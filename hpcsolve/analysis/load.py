@@ -6,6 +6,8 @@ pandas and networkx are optional.
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import math
 import os
 from dataclasses import dataclass, replace
@@ -21,6 +23,7 @@ from hpcsolve.analysis import require_installed
 from hpcsolve.analysis.export import frame_of
 from hpcsolve.answers import answer_in, paths, reductions, tree
 from hpcsolve.answers.contents import Contents
+from hpcsolve.answers.edges import AnswerEdges
 from hpcsolve.answers.rounding import Worth, downward
 from hpcsolve.answers.tour import TourMixin
 from hpcsolve.errors import InputError, path_text
@@ -29,6 +32,7 @@ from hpcsolve.output.large_tables import Chunks, write_with_tables
 from hpcsolve.output.reader import read_result
 from hpcsolve.output.schema import FORMAT_VERSION, contradictions_refused, require_whole
 from hpcsolve.parallel.comm import SerialComm
+from hpcsolve.problems.edge_texts import GEOMETRY, line_in
 from hpcsolve.replacing import make_folder, require_new
 from hpcsolve.wording import visible
 
@@ -178,8 +182,12 @@ class Result(TourMixin, paths.PathsMixin, reductions.ReductionsMixin, tree.TreeM
         """Return the answer as a graph of networkx, whose nodes are names, or numbers where names are not unique.
 
         A tour is a cycle (or a path) of the legs, directed if the instance is asymmetric. A tree is undirected.
-        Shortest paths are trees of arcs that lead away from the source. Nodes have the attributes `x` and `y`, or `lat`
-        and `lon`, edges the attribute `weight`, where the result has them.
+        Shortest paths are trees of arcs that lead away from the source. Nodes have the attributes `x` and `y`, and if
+        these are degrees `lat` and `lon` too, edges the attribute `weight`, where the result has them.
+
+        If the instance came from networkx, GraphML, GML or GeoJSON, the edges of a path or a Steiner tree have their
+        keys and attributes, `geometry` as a line of shapely if that is installed, and else as well-known text. A tree
+        of arcs has them as they were given.
 
         Parameters
         ----------
@@ -196,15 +204,30 @@ class Result(TourMixin, paths.PathsMixin, reductions.ReductionsMixin, tree.TreeM
         require_installed("networkx")
         import networkx
 
+        with contradictions_refused("the result"):
+            return self._network(networkx, number)
+
+    def _network(self, networkx: Any, number: int | None) -> Any:
+        """Return the answer as a graph of networkx."""
         found, names = require_whole(self.contents).edges(self.contents, number), self.contents.unique_names().tolist()
-        tails, heads = ([names[end] for end in ends.tolist()] for ends in (found.tails, found.heads))
-        graph = networkx.DiGraph() if found.directed else networkx.Graph()
+        known = AnswerEdges(self.contents)
+        kinds = ((networkx.Graph, networkx.DiGraph), (networkx.MultiGraph, networkx.MultiDiGraph))
+        graph: Any = kinds[known.keyed][found.directed or known.arcs]()
         graph.add_nodes_from(names[vertex] for vertex in found.vertices.tolist())
-        if found.weights is None:
-            graph.add_edges_from(zip(tails, heads))
-        else:
-            graph.add_weighted_edges_from(zip(tails, heads, found.weights.tolist()))
+        weights = [None] * len(found.tails) if found.weights is None else found.weights.tolist()
+        for tail, head, weight in zip(found.tails.tolist(), found.heads.tolist(), weights):
+            about = known.attributes(tail, head) if known.told else {}
+            if GEOMETRY in about:
+                about[GEOMETRY] = _line(about[GEOMETRY])
+            about |= {} if weight is None else {"weight": weight}
+            key = (known.key(tail, head),) if known.keyed else ()
+            if not found.directed and known.against(tail, head):
+                tail, head = head, tail
+            graph.add_edges_from([(names[tail], names[head], *key, about)])
         places = self.contents.coordinates()
+        if "lon" in places:
+            places = {"x": places["lon"], "y": places["lat"], **places}
+            graph.graph["crs"] = "epsg:4326"
         for vertex in found.vertices.tolist() if places else ():
             graph.nodes[names[vertex]].update({axis: float(values[vertex]) for axis, values in places.items()})
         for vertex in self.contents.value("instance", "terminal", ()):
@@ -230,7 +253,8 @@ class Result(TourMixin, paths.PathsMixin, reductions.ReductionsMixin, tree.TreeM
         """
         from scipy.sparse import csr_array
 
-        found = require_whole(self.contents).edges(self.contents, number)
+        with contradictions_refused("the result"):
+            found = require_whole(self.contents).edges(self.contents, number)
         if found.weights is None:
             raise InputError("the result does not have the weights of these edges; to_networkx() gives the edges alone")
         return csr_array((found.weights, (found.tails, found.heads)), shape=(self.n, self.n))
@@ -284,6 +308,13 @@ class Result(TourMixin, paths.PathsMixin, reductions.ReductionsMixin, tree.TreeM
         """Return the answer in a few words."""
         answer = answer_in(self.contents)
         return answer.summary(self.contents) if answer else "no answer"
+
+
+def _line(text: Any) -> Any:
+    """Return a line in well-known text as one of shapely if that is installed, and anything else unchanged."""
+    if line_in(text) is None or importlib.util.find_spec("shapely") is None:
+        return text
+    return importlib.import_module("shapely").from_wkt(text)
 
 
 def load(path: str | os.PathLike[str]) -> Result:

@@ -7,6 +7,8 @@ distances.py  tables of distances from sources
 reductions.py what is kept of the distances from each source, in place of the table
 paths.py      a shortest path for each query
 tree.py       a Steiner tree with its lower bound
+edges.py      the edges of paths or of a tree, with what the instance's input says of them
+snaps.py      the places that stand for vertices, and how far these are
 rounding.py   what an answer is worth in the numbers before rounding
 base.py       `AnswerType`, a kind of answer, and what all kinds have in common
 contents.py   the content of a result: datasets, tables, and `Contents`, the whole

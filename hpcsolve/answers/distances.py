@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from hpcsolve.answers import base
 from hpcsolve.answers.contents import Column, Contents, DistanceTable, datasets, stored
 from hpcsolve.answers.rounding import Worth, declared, rounding_group
+from hpcsolve.answers.snaps import PLACES, place_lines, places_group
 from hpcsolve.errors import InputError
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.check_distances import NO_VERTEX, check_distances, no_path_of, require, roots
@@ -183,7 +184,7 @@ class DistancesType(base.AnswerType):
 
     name, in_words, records = "distances", "distances", (Distances,)
     row_values = "distance"
-    groups = declared("error", "part")
+    groups = declared("error", "part", places=PLACES)
 
     def check(self, problem: Graph, question: PathQuestion, answer: Distances, comm: Comm) -> base.Verdict:
         """Check each rank's first and last row in numpy. All rows, unless restricted, were checked by the algorithm."""
@@ -225,11 +226,12 @@ class DistancesType(base.AnswerType):
         require("distance" in contents.tables, "/solution/distance is not a table")
 
     def beside(self, problem: Graph, question: PathQuestion, answer: object = None) -> dict[str, dict[str, Column]]:
-        """Return `/rounding` of distances that have passed their check, if weights were rounded."""
+        """Return `/places`, if there are any, and `/rounding` of distances whose weights were rounded."""
+        places = places_group(problem.places, question.places)
         if problem.rounding is None:
-            return {}
+            return places
         targets = None if question.targets is None else [question.targets] * len(question.seeds)
-        return rounding_group(unrounded_paths(problem, question.seeds, targets, question.cutoff))
+        return places | rounding_group(unrounded_paths(problem, question.seeds, targets, question.cutoff))
 
     def lines(self, contents: Contents) -> Iterator[str]:
         """Yield a line with the sources, one for each table with its shape and type, and what is known of rounding."""
@@ -240,6 +242,7 @@ class DistancesType(base.AnswerType):
             yield f"source: {between.join(str(label) for label in labels[sources.astype(np.int64)])}"
         else:
             yield f"source: {len(sources)} vertices, /solution/source in the file"
+        yield from place_lines(contents)
         for name, table in contents.tables.items():
             yield f"table:  {name}, {table.shape[0]} x {table.shape[1]}, {table.dtype}"
         if bounds := Worth(contents).distance_bounds():

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from hpcsolve.answers import base, distances
 from hpcsolve.answers.contents import Column, Contents, own_unit, stored
 from hpcsolve.answers.distances import LENGTH_TYPES, SHOWN, UNREACHED, DistancesMixin
+from hpcsolve.answers.edges import EDGES, AnswerEdges, edges_group
 from hpcsolve.answers.rounding import Worth, declared, exactly, rounding_group
 from hpcsolve.errors import InputError
 from hpcsolve.formats.vertex_lists import queries_sha256
@@ -72,7 +73,7 @@ class PathsType(base.AnswerType):
 
     name, in_words, records = "paths", "shortest paths", (Paths,)
     row_values = "source"
-    groups = declared("error", "part", "distance")
+    groups = declared("error", "part", "distance", edges=EDGES)
 
     def check(self, problem: Graph, question: PathQuestion, answer: Paths | None, comm: Comm) -> base.Verdict:
         """Check all paths in numpy, on the rank that has them."""
@@ -100,17 +101,20 @@ class PathsType(base.AnswerType):
         return base.Verdict(True, "every path added up, every distance and path found again by a search on the host")
 
     def beside(self, problem: Graph, question: PathQuestion, answer: Paths) -> dict[str, dict[str, Column]]:
-        """Return `/rounding` of paths that have passed their check, if weights were rounded."""
+        """Return `/edges` of paths that have passed their check, and `/rounding` if weights were rounded."""
+        goes_on = np.ones(len(answer.path), bool)
+        goes_on[answer.offset[1:][np.diff(answer.offset) > 0] - 1] = False
+        edges = edges_group(problem, answer.path[goes_on], answer.path[1:][goes_on[:-1]])
         if problem.rounding is None:
-            return {}
+            return edges
         sources, place = np.unique(answer.source, return_inverse=True)
         targets = [answer.target[place == number].astype(np.int64) for number in range(len(sources))]
         found = unrounded_paths(problem, [np.array([source], np.int64) for source in sources], targets, question.cutoff)
         if len(answer.source) > SHOWN:
-            return rounding_group(found)
+            return edges | rounding_group(found)
         paths = [answer.path[begin:end] for begin, end in pairwise(answer.offset.tolist())]
         lengths = [unrounded_length(problem, path) if len(path) else None for path in paths]
-        return rounding_group(found, distance=lengths)
+        return edges | rounding_group(found, distance=lengths)
 
     def lines(self, contents: Contents) -> Iterator[str]:
         """Yield one line per query with its distance, or one line with the number of queries if there are many."""
@@ -155,11 +159,16 @@ class PathsType(base.AnswerType):
         yield {"query": np.arange(len(paths)), **ends, "distance": distance, "path": paths}
 
     def edges(self, contents: Contents, number: int | None = None) -> base.Edges:
-        """Return the arcs of the path of a query. The result file does not have their weights."""
+        """Return the arcs of the path of a query, with their weights, which results of older versions lack."""
+        path = self.vertices(contents, number)
+        weights = AnswerEdges(contents).weights(path[:-1], path[1:])
+        return base.Edges(path[:-1], path[1:], weights, True, path)
+
+    def vertices(self, contents: Contents, number: int | None = None) -> NDArray[np.int64]:
+        """Return the positions of the vertices of the path of a query, from source to target."""
         offset = np.asarray(contents.value("solution", "offset"))
         chosen = distances.chosen(len(offset) - 1, number, "queries")
-        path = np.asarray(contents.value("solution", "path"), np.int64)[offset[chosen] : offset[chosen + 1]]
-        return base.Edges(path[:-1], path[1:], None, True, path)
+        return np.asarray(contents.value("solution", "path"), np.int64)[offset[chosen] : offset[chosen + 1]]
 
 
 PATHS = PathsType()

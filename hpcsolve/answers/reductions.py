@@ -13,6 +13,7 @@ from hpcsolve.answers import base
 from hpcsolve.answers.contents import Contents, DistanceTable, datasets, stored
 from hpcsolve.answers.distances import DISTANCES, LENGTH_TYPES, UNREACHED, require_columns
 from hpcsolve.answers.rounding import Worth
+from hpcsolve.answers.snaps import place_lines
 from hpcsolve.errors import InputError
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.parallel.launch import on_rank_0
@@ -208,6 +209,7 @@ class ReductionsType(base.AnswerType):
         """Yield a line for each quantity with its range."""
         source = np.asarray(contents.value("solution", "source"))
         yield f"source: {counted(len(source), 'vertex')}, whose values are in /solution of the file"
+        yield from place_lines(contents)
         for name, values in self.ranges(contents):
             yield f"{name + ':':<7} {values}"
         if bounds := Worth(contents).distance_bounds():

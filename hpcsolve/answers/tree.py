@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from hpcsolve.answers import base
 from hpcsolve.answers.contents import Column, Contents, DistanceTable, columns, datasets, own_unit, stored
+from hpcsolve.answers.edges import EDGES, edges_group
 from hpcsolve.answers.rounding import Worth, declared, exactly, rounding_group
+from hpcsolve.answers.snaps import PLACES, place_lines, places_group
 from hpcsolve.answers.tour import COST
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.parallel.launch import on_rank_0
@@ -159,7 +161,7 @@ class TreeType(base.AnswerType):
 
     name, in_words, records = "tree", "a Steiner tree", (Tree,)
     row_values = "u"
-    groups = declared("cost", "error")
+    groups = declared("cost", "error", edges=EDGES, places=PLACES)
 
     def check(self, problem: Graph, question: TreeQuestion | None, answer: Tree, comm: Comm) -> base.Verdict:
         """Check a run's tree and all numbers beside it on rank 0, but not the prices.
@@ -227,8 +229,16 @@ class TreeType(base.AnswerType):
         return f"every {'row' if step == 1 else f'{step}th row'} of the matrix found again by a search on the host"
 
     def beside(self, problem: Graph, question: TreeQuestion, answer: Tree) -> dict[str, dict[str, Column]]:
-        """Return `/rounding` of a tree that has passed its check, if weights were rounded."""
-        return {} if problem.rounding is None else rounding_group(unrounded_tree(problem, answer.u, answer.v))
+        """Return the groups beside a tree that has passed its check.
+
+        These are `/edges` if the instance says more of its edges than their weights, `/places` if places stand for
+        terminals, and `/rounding` if weights were rounded.
+        """
+        edges = {} if problem.edge_texts is None else edges_group(problem, answer.u, answer.v)
+        groups = edges | places_group(problem.places)
+        if problem.rounding is None:
+            return groups
+        return groups | rounding_group(unrounded_tree(problem, answer.u, answer.v))
 
     def how_proven(self, contents: Contents) -> str:
         """Return how mode exact proved that the tree is the lightest one, or "" if it did not."""
@@ -257,6 +267,7 @@ class TreeType(base.AnswerType):
                 removed += (f", {counted(counts['special'], 'edge')} by the special distance, {counts['lighter']} that "
                             f"no lighter tree has; contracted: {counted(counts['terminals'], 'edge')} at terminals")
             yield f"reduced: {counts.get('vertices')} vertices, {counts.get('edges')} edges (removed: {removed})"
+        yield from place_lines(contents)
         u, v = (np.asarray(contents.value("solution", name)) for name in ("u", "v"))
         labels = contents.shown_names()
         known = all(((end >= 0) & (end < len(labels))).all() for end in (u, v))

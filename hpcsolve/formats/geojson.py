@@ -21,6 +21,7 @@ from hpcsolve.formats.files import InputFile
 from hpcsolve.formats.records import require_one_weight, weights_in
 from hpcsolve.formats.tables import listed, shortest
 from hpcsolve.problems.distances import great_circle
+from hpcsolve.problems.edge_texts import GEOMETRY, EdgeTexts, edge_texts, line_text
 from hpcsolve.problems.geographic import DEGREES, out_of_range
 from hpcsolve.problems.graph import Graph, assembled
 from hpcsolve.problems.labels import is_real
@@ -82,7 +83,7 @@ def read_geojson(file: InputFile, directed: bool | None = None, weight: str | No
         With file and line: it is not JSON, has no lines, or coordinates that are not degrees.
     """
     skipped: list[str] = []
-    lines = list(_lines(file, skipped))
+    lines = whole = list(_lines(file, skipped))
     if not lines:
         raise file.error("has no LineString and no MultiLineString", file.first_line)
     if weight is not None:
@@ -109,7 +110,19 @@ def read_geojson(file: InputFile, directed: bool | None = None, weight: str | No
         file.stem or "graph", len(position), tails, heads, weights, scale=scale, directed=bool(directed),
         coordinates=points, coordinates_kind=DEGREES, vertex_names=names,
         notes=_notes(lines, skipped, directed, weight),
+        edge_texts=_texts(ends, values, whole, [line.properties for *_, line in pairs], weight is not None,
+                          bool(directed)),
     )
+
+
+def _texts(ends: Any, weights: Any, lines: list[Line], told: list[Mapping[str, Any]], curved: bool,
+           directed: bool) -> EdgeTexts | None:
+    """Return the properties of the line of each edge, and its geometry if a line is an edge (`curved`)."""
+    if curved:
+        told = [{**about, GEOMETRY: line_text(line.places)} for about, line in zip(told, lines, strict=True)]
+    if not any(told):
+        return None
+    return edge_texts(ends[:, 0], ends[:, 1], weights, [(None, about) for about in told], keyed=False, arcs=directed)
 
 
 def _notes(

@@ -13,7 +13,7 @@ import json
 import re
 import warnings
 import xml.etree.ElementTree as xml
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import ModuleType
 from typing import Any
@@ -26,7 +26,7 @@ from hpcsolve.formats.geojson import looks_like_geojson
 from hpcsolve.formats.records import NUMBER, require_undirected
 from hpcsolve.problems.geographic import DEGREES
 from hpcsolve.problems.graph import Graph
-from hpcsolve.problems.libraries import from_networkx, to_networkx
+from hpcsolve.problems.libraries import from_networkx, to_networkx, told_of
 from hpcsolve.wording import visible
 
 _GML = re.compile(rb'\s*(?:#[^\n]*\s+|(?i:creator|comment)\s+"[^"]*"\s*|(?i:version)\s+\S+\s+)*(?i:graph)\s*\[')
@@ -39,6 +39,7 @@ _GML_DIRECTED = re.compile(r"(?i)\bdirected\s+\d")
 _COMMENT = re.compile(r"<!--.*?-->|<!\[CDATA\[.*?\]\]>", re.S)
 WHOLE = re.compile(r"-?(?:0|[1-9]\d{0,17})", re.ASCII)
 """Whole numbers. If all nodes are named like this, these are their labels."""
+_WHOLE_LIST = re.compile(rf"{WHOLE.pattern}|\[{WHOLE.pattern}(?:, ?{WHOLE.pattern})*\]", re.ASCII)
 _TRUE = (True, 1, "1", "true", "True")
 
 
@@ -117,7 +118,7 @@ def read_node_link(file: InputFile, directed: bool | None = None, weight: str | 
             raise file.error(f"directed is {content['directed']!r}, which must be true or false", file.first_line)
         if content.get("links") and content.get("edges"):
             raise file.error("there are both links and edges; keep one of them", file.first_line)
-        graph = networkx.MultiDiGraph() if arcs else networkx.MultiGraph()
+        graph, keyed = networkx.MultiDiGraph() if arcs else networkx.MultiGraph(), bool(content.get("multigraph"))
         graph.graph.update(dict(content.get("graph") or {}))
         for node in content["nodes"]:
             if _hashable(node["id"]) in graph:
@@ -128,8 +129,12 @@ def read_node_link(file: InputFile, directed: bool | None = None, weight: str | 
             for end in ends:
                 if end not in graph:
                     raise file.error(f"an edge leads to {end!r}, which is not among the nodes", file.first_line)
-            graph.add_edges_from([(*ends, {key: value for key, value in edge.items() if key != "key"})])
-        return graph
+            key = _hashable(edge.get("key")) if keyed else None
+            key = None if graph.has_edge(*ends, key) else key  # a number of its own: no edge is lost
+            attributes = {name: value for name, value in edge.items() if name not in ("key", "source", "target")}
+            graph.add_edges_from([(*ends, key, attributes)] if key is not None else [(*ends, attributes)])
+        plain = None if keyed else networkx.DiGraph(graph) if arcs else networkx.Graph(graph)
+        return graph if plain is None or plain.size() < graph.size() else plain
 
     return _read(file, build, weight, asked=directed, stated="directed" in content)
 
@@ -187,11 +192,12 @@ def _converted(
             attributes.update({**default, **attributes})
     if all(isinstance(node, str) and WHOLE.fullmatch(node) for node in found.nodes):
         found = networkx.relabel_nodes(found, {node: int(node) for node in found.nodes})
+    told = [(key, _with_whole_ids(data)) for key, data in told_of(found)]  # as the file has it, numbers as texts too
     for attributes in (data for *_, data in (*found.edges(data=True), *found.nodes(data=True))):
         attributes.update({key: _numbers(value) for key, value in attributes.items()})
     try:
         graph = from_networkx(found, "weight" if weight is None else weight, directed=asked, name=file.name, file=True,
-                              stated=stated)
+                              stated=stated, told=told)
         if len(set(graph.labels.tolist())) < graph.n:
             raise InputError("two nodes have the same number", file.name)
     except (InputError, OverflowError) as error:
@@ -200,6 +206,14 @@ def _converted(
     return replace(
         graph, name=file.stem or "graph", terminals=np.array(terminals, dtype=np.int64) if terminals else None
     )
+
+
+def _with_whole_ids(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the attributes of an edge with whole numbers as its `osmid`, which OSMnx writes into GraphML as text."""
+    text = attributes.get("osmid")
+    if not isinstance(text, str) or not _WHOLE_LIST.fullmatch(text):
+        return dict(attributes)
+    return {**attributes, "osmid": json.loads(text)}
 
 
 def _numbers(value: Any) -> Any:

@@ -31,13 +31,18 @@ _WHOLE = re.compile(r"[+-]?\d{1,18}", re.ASCII)
 
 def looks_like_places(content: bytes) -> bool:
     """Return whether the first line that is neither blank nor a comment names a latitude and a longitude."""
+    try:
+        return geographic.has_place_columns(header_of(content))
+    except csv.Error:
+        return False
+
+
+def header_of(content: bytes) -> list[str]:
+    """Return the cells of the first line that is neither blank nor a comment. Raises `csv.Error`."""
     found = _HEADER.match(content[:_LARGEST_HEADER])
     assert found is not None
     header = decode(found[1])
-    try:
-        return geographic.has_place_columns(cells_of(header, delimiter_of(header) or ","))
-    except csv.Error:
-        return False
+    return list(cells_of(header, delimiter_of(header) or ","))
 
 
 def read_places(file: InputFile, precision: Precision | None = None) -> Tsp:
@@ -49,7 +54,7 @@ def read_places(file: InputFile, precision: Precision | None = None) -> Tsp:
         With file and line: a column is missing or there twice, a line has too few or too many cells, or a number is
         missing or out of range.
     """
-    (title_line, header), *rows = _rows(file)
+    (title_line, header), *rows = table_rows(file)
     try:
         columns = geographic.place_columns(header)
     except ValueError as problem:
@@ -63,7 +68,7 @@ def read_places(file: InputFile, precision: Precision | None = None) -> Tsp:
         if len(cells) != len(header):
             hint = "; put quotes around a text with commas" if len(cells) > len(header) else ""
             raise file.error(f"{len(cells)} cells under a header of {len(header)}{hint}", line)
-    for line, cells in with_points(file, rows, _delimiter(file), (columns.latitude, columns.longitude), False):
+    for line, cells in with_points(file, rows, delimiter_of_table(file), (columns.latitude, columns.longitude), False):
         if naming is not None and not cells[naming]:
             raise file.error(f"the {'id' if columns.name is None else 'name'} is missing", line)
         places.append((_degrees(file, cells[columns.latitude], "latitude", line),
@@ -81,13 +86,13 @@ def read_places(file: InputFile, precision: Precision | None = None) -> Tsp:
     )
 
 
-def _rows(file: InputFile) -> Iterator[Row]:
+def table_rows(file: InputFile) -> Iterator[Row]:
     """Yield the header and each row that is not blank: the number of its first line, and its cells."""
     found = _HEADER.match(file.content)
     assert found is not None
     begin, line = found.start(1), file.line(found.start(1))
     text = io.StringIO(decode(file.content[begin:]), newline="\n")
-    rows = csv.reader(text, delimiter=_delimiter(file), skipinitialspace=True, strict=True)
+    rows = csv.reader(text, delimiter=delimiter_of_table(file), skipinitialspace=True, strict=True)
     while True:
         first = line + rows.line_num
         try:
@@ -101,7 +106,7 @@ def _rows(file: InputFile) -> Iterator[Row]:
             yield Row(first, cells)
 
 
-def _delimiter(file: InputFile) -> str:
+def delimiter_of_table(file: InputFile) -> str:
     """Return what separates the cells of a table of places, as its header shows."""
     found = _HEADER.match(file.content)
     assert found is not None

@@ -1,4 +1,4 @@
-"""Files that list vertices of a graph: terminals, one on each line, and queries, a source and a target on each line.
+"""Files that list vertices of a graph: terminals, sources or targets, one on each line, and queries, two on each line.
 
 Lines that begin with # or c are comments. A file has either labels, which are whole numbers, or names, as the graph's
 file has them. Commas, semicolons, tabs or blanks separate the names on a line. A name that contains the separator
@@ -22,9 +22,11 @@ from numpy.typing import NDArray
 from hpcsolve.errors import InputError
 from hpcsolve.formats.dimacs import problem_line
 from hpcsolve.formats.files import InputFile, open_file, words
+from hpcsolve.formats.place_lists import PlaceList, read_place_list
 from hpcsolve.formats.records import Records, read_records
 from hpcsolve.formats.tables import cells_of, delimiter_of, lines_of
 from hpcsolve.problems.graph import Graph
+from hpcsolve.problems.snapping import Snapped
 from hpcsolve.wording import shown
 
 _NAMES = re.compile(rb"(?m)^(?![ \t]*(?:#|c[ \t\n]|c$))[^\n]*?[^\s\d+\-.eE]")
@@ -54,6 +56,10 @@ class NamedVertices:
         """SHA-256 of the vertices alone, whatever comments, blanks and compression the file has."""
         return queries_sha256(self.labels)
 
+    def placed(self, graph: Graph, role: str) -> tuple[NDArray[np.int64], tuple[Snapped, ...]]:
+        """Return the positions of single vertices in a graph, which no places stand for. Raises as `positions`."""
+        return self.positions(graph).reshape(-1), ()
+
     def positions(self, graph: Graph) -> NDArray[np.int64]:
         """Return the positions of the vertices in a graph, in the shape of `labels`.
 
@@ -77,15 +83,29 @@ class NamedVertices:
             raise self.file.error(mistake(first + 1), int(self.lines[first])) from None
 
 
-def read_terminals(path: str) -> NamedVertices:
-    """Return the terminals of a file, perhaps compressed with gz or xz.
+def read_vertices(path: str, role: str = "terminal", sha256: str | None = None) -> NamedVertices | PlaceList:
+    """Return the vertices of a file, or its places, which stand for the nearest ones. It may be compressed (gz, xz).
+
+    Parameters
+    ----------
+    role
+        What they are in the problem: "terminal", "source" or "target".
+    sha256
+        The SHA-256 that is expected. None accepts any.
 
     Raises
     ------
     InputError
-        With file and line: it is not a file of terminals, or it has none.
+        With file and line: it is neither a file of vertices nor one of places, it has none, or others than expected.
     """
-    return _listed(open_file(path).as_text(), ("a terminal",), "there is no terminal; write a vertex on each line")
+    file = open_file(path).as_text()
+    found: NamedVertices | PlaceList | None = read_place_list(file)
+    if found is None:
+        found = _listed(file, (f"a {role}",), f"there is no {role}; write a vertex on each line")
+    if sha256 not in (None, found.sha256):
+        differ = f"has other {role}s than the job (its SHA-256 differs); --set shortest-paths.{role}s=FILE takes these"
+        raise file.error(differ)
+    return found
 
 
 def read_queries(path: str, sha256: str | None = None) -> NamedVertices:

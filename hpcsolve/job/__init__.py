@@ -64,7 +64,10 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="
         A file (relative to the job file's folder, with --set to the working directory; "-" is standard input), or a
         table: for a generator `{ generate = "uniform-tsp", n = 24, seed = 1 }`, for a graph `{ file = "city.gr",
         coordinates = "city.co", directed = false, weight = "length", terminals = [17, 4] }`, where all but the file may
-        be left out. Files of terminals have one on each line: `terminals = "houses.txt"`.
+        be left out. With `stops = [17, 4, 9]` a
+        graph is a tour's problem: its cities are these vertices, its costs the shortest distances between them. Files
+        of terminals have a vertex on each line,
+        or places: `terminals = "houses.csv"`.
     output
         The result file, relative to the working directory; for a job file `NAME.toml` by default as shown.
     device
@@ -133,9 +136,9 @@ class Job:
 
     def named_files(self) -> dict[str, str]:
         """Return the files that the job's parameters name: attribute -> path."""
-        values = msgspec.structs.asdict(self.parameters)
-        names = (key.replace("-", "_") for key in algorithm(self.settings.algorithm).files)
-        return {name: values[name] for name in names if isinstance(values[name], str)}
+        values, solver = msgspec.structs.asdict(self.parameters), algorithm(self.settings.algorithm)
+        given = {name: values[name] for name in (key.replace("-", "_") for key in solver.files)}
+        return {name: value for name, value in given.items() if isinstance(value, str) and value not in solver.words}
 
     def with_files_from(self, folder: Path) -> Job:
         """Return the job with absolute paths of the files that its parameters name."""
@@ -417,7 +420,8 @@ def absolute_files(keys: Sequence[str], value: Any, folder: Path) -> Any:
     if list(keys) == ["instance", "batch"] and isinstance(value, list):
         return [absolute_files(keys, inner, folder) for inner in value]
     if list(keys) in files and isinstance(value, str):
-        return value if value in ("-", IN_MEMORY) else os.path.abspath(folder / value)
+        words = algorithm(keys[0]).words if keys[0] in NAMES else ("-", IN_MEMORY)
+        return value if value in words else os.path.abspath(folder / value)
     if list(keys) == ["instance"] and isinstance(value, dict):
         return {key: absolute_files(["instance", key], inner, folder) for key, inner in value.items()}
     return value

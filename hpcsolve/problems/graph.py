@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hpcsolve.errors import InputError
+from hpcsolve.problems.edge_texts import EdgeTexts
 from hpcsolve.problems.labels import Labels
 from hpcsolve.problems.rounding import (
     EXACT_IN_DOUBLES,
@@ -67,6 +68,10 @@ class Graph:
         Number of arcs (edges of an undirected graph) and of terminals that were dropped.
     notes
         How the input was taken, and what it has beside the graph, in lines for the log of a run (see `problems.notes`).
+    places
+        The places that stand for terminals (`problems.snapping.Snapped`), or none.
+    edge_texts
+        What the input says of its edges beside their weights, or None.
     """
 
     name: str
@@ -86,6 +91,8 @@ class Graph:
     repeated_terminals: int = 0
     rounding: Rounding | None = None
     notes: tuple[str, ...] = ()
+    edge_texts: EdgeTexts | None = None
+    places: tuple[Any, ...] = ()
 
     @property
     def n(self) -> int:
@@ -165,10 +172,11 @@ class Graph:
     def with_rows(self, tails: NDArray[np.int64], heads: NDArray[np.int64], **changed: Any) -> Graph:
         """Return the graph with new tails and heads for its arcs, of which no two may be parallel.
 
-        Its `rounding` is gone, whose given weights stand in the order of the old arcs.
+        Its `rounding` is gone, whose given weights stand in the order of the old arcs, and so are its `edge_texts`.
         """
         offsets, row_heads, weights = _rows(self.n, tails, heads, self.weights)
-        return replace(self, offsets=offsets, heads=row_heads, weights=weights, rounding=None, **changed)
+        gone: dict[str, Any] = {"rounding": None, "edge_texts": None}
+        return replace(self, offsets=offsets, heads=row_heads, weights=weights, **gone, **changed)
 
     def reversed(self) -> Graph:
         """Return the graph with every arc reversed. An undirected graph is its own reverse."""

@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hpcsolve.problems.snapping import Snapped
 from hpcsolve.problems.travel_times import TravelTimes
 from hpcsolve.problems.tsp import NO_ARC, Tsp
 from hpcsolve.problems.windows import Windows as Windows
@@ -344,6 +345,8 @@ class PathQuestion:
         Distance, times the scale, beyond which a vertex counts as unreached, or None.
     reduction
         What is kept of the row of each source, or None for the whole row.
+    places
+        The places that stand for sources and targets, or none.
     """
 
     sources: NDArray[np.int64]
@@ -353,6 +356,7 @@ class PathQuestion:
     pairs_sha256: str | None = None
     cutoff: float | None = None
     reduction: Reduction | None = None
+    places: tuple[Snapped, ...] = ()
 
 
 def legs(n: int, path: str) -> int:

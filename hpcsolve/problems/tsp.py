@@ -57,6 +57,8 @@ class Tsp:
     metric
         The name of the function in `distances.METRICS` that gives costs from coordinates, "" if there is a matrix. Such
         costs are symmetric and not negative, and all arcs exist.
+    network
+        The name of the graph whose shortest distances the costs are, or "".
     """
 
     name: str
@@ -72,6 +74,7 @@ class Tsp:
     notes: tuple[str, ...] = ()
     metric: str = ""
     windows: Windows | None = None
+    network: str = ""
 
     @property
     def n(self) -> int:
@@ -285,7 +288,7 @@ def from_matrix(
 def _no_square(given: Any, shape: tuple[int, ...]) -> str:
     """Return what is wrong with something that is not a square table, and what may have been meant."""
     if hasattr(given, "is_directed"):
-        return "a graph of networkx has no tours; take networkx.to_numpy_array(graph, nonedge=numpy.inf) as the costs"
+        return "a graph of networkx has no tours; name the vertices that a tour visits, stops=[...]"
     if shape in ((), (0,)):
         shown = "an empty list" if shape else type(given).__name__
         return f"{shown} is no problem; give costs from row to column, a DataFrame with lat and lon, a graph, or a file"

@@ -205,7 +205,8 @@ def unit_of(result: Result) -> str:
     keys = result.contents.keys
     if "time-unit" in keys:
         return {"second": "s", "minute": "min", "hour": "h"}[keys["time-unit"]]
-    return "m" if result.contents.value("instance", "coordinates_kind", "") == DEGREES else ""
+    by_streets = result.contents.value("instance", "network") is not None  # whose weights may be anything
+    return "m" if result.contents.value("instance", "coordinates_kind", "") == DEGREES and not by_streets else ""
 
 
 def name_of(result: Result) -> str:

@@ -27,6 +27,7 @@ from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.rounding import Precision
 from hpcsolve.problems.tsp import Tsp
 from hpcsolve.replacing import require_replaceable
+from hpcsolve.runner.kinds import STOPS
 from hpcsolve.runner.method import (
     MOST_PROVEN,
     Method,
@@ -156,6 +157,8 @@ class Source(ABC):
         found: list[str] = []
         self.plain_job("held-karp" if not options else "shortest-paths")  # raises for mistakes in keys, not in the file
         if options and set(options) == {"weight"} and weight_is_of_cities(path):
+            return "tsp"
+        if options and STOPS in options:
             return "tsp"
         if options:
             return "steiner" if "terminals" in options else "graph"

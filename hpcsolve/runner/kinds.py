@@ -9,9 +9,10 @@ batch     many small travelling salesman problems: `instance = { batch = ... }`
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -26,7 +27,7 @@ from hpcsolve.formats.files import InputFile
 from hpcsolve.formats.known import TSP_FORMATS
 from hpcsolve.formats.npy import batch_of_arrays, read_batch
 from hpcsolve.formats.tsplib import with_names
-from hpcsolve.formats.vertex_lists import read_terminals
+from hpcsolve.formats.vertex_lists import read_vertices
 from hpcsolve.job import Job
 from hpcsolve.output.schema import INSTANCE_GROUPS
 from hpcsolve.problems.geographic import DEGREES
@@ -36,11 +37,16 @@ from hpcsolve.problems.notes import notes_on
 from hpcsolve.problems.plane_points import from_points_in_plane, is_points
 from hpcsolve.problems.rounding import Precision
 from hpcsolve.problems.steiner import require_problem, with_terminals
+from hpcsolve.problems.stops import tour_of_stops
 from hpcsolve.problems.tsp import MOST_PAIRED, Tsp, TspBatch, from_matrix
 from hpcsolve.wording import counted, did_you_mean
 
 MOST_HASHED = 5_000
 """Cities up to which the costs between all of them are hashed, in a second, where there is no matrix of them."""
+STOPS = "stops"
+"""The key of the table `instance = { file = ..., stops = [...] }` with the cities of a tour in a graph."""
+NETWORK_OPTIONS = ("coordinates", "directed", "terminals", "weight")
+"""The other keys of the table `instance = { file = ..., ... }` of a graph."""
 BATCH = "batch"
 """The key of the table `instance = { batch = ... }`, and the name of the kind of problem."""
 
@@ -123,7 +129,11 @@ class Tours(ProblemKind):
     size_unit = "cities"
 
     def read(self, path: str, options: Mapping[str, Any], precision: Precision) -> Instance:
-        """Return the cities of a TSPLIB file or a matrix. Raises as `formats.read` and `Tsp.fitted`."""
+        """Return the cities of a file, or at the stops in a graph. Raises as `formats.read` and `Tsp.fitted`."""
+        if STOPS in options:
+            graph = read_network(path, {key: value for key, value in options.items() if key != STOPS})
+            problem = self._at_stops(graph.problem, options, precision)
+            return Instance(problem, graph.path, self.content_hash(problem), graph.format)
         found = formats.read(path, precision, self._weight(options))
         problem = with_names(found.problem).fitted(precision)
         # A file that may be read as one of two tables is named by its costs.
@@ -131,7 +141,12 @@ class Tours(ProblemKind):
         return replace(found, problem=problem, sha256=self.content_hash(problem) if several else found.sha256)
 
     def given(self, problem: Any, options: Mapping[str, Any], precision: Precision) -> Tsp:
-        """Return the cities of a `Tsp`, a matrix, points, a DataFrame or a dict of JSON. Raises as `from_matrix`."""
+        """Return the cities of a `Tsp`, a matrix, points, a DataFrame, a dict of JSON, or at the stops in a graph.
+
+        Raises as `from_matrix`, `given_network` and `tour_of_stops`.
+        """
+        if STOPS in options:
+            return self._at_stops(given_network(problem, options, edges=False), options, precision)
         weight = self._weight(options)
         if isinstance(problem, Mapping):
             return formats.read_object(problem, precision, weight).fitted(precision)
@@ -144,6 +159,15 @@ class Tours(ProblemKind):
         if not isinstance(problem, Tsp):
             return from_matrix(problem, precision=precision).fitted(precision)
         return problem.fitted(precision)
+
+    def _at_stops(self, graph: Graph, options: Mapping[str, Any], precision: Precision) -> Tsp:
+        """Return the cities at the stops in a graph. Raises as `tour_of_stops`."""
+        stops = options[STOPS]
+        if "terminals" in options:
+            raise InputError("instance: stops are those of a tour, terminals those of a tree; remove one of them")
+        if isinstance(stops, str) or not isinstance(stops, Iterable):
+            raise InputError(f"stops must be a list of vertices, as in [{json.dumps(stops, default=str)}]")
+        return tour_of_stops(graph, stops, precision).fitted(precision)
 
     def _weight(self, options: Mapping[str, Any]) -> str | None:
         """Return the only option that cities have: which table of a file with several has the costs."""
@@ -185,6 +209,7 @@ class Tours(ProblemKind):
     def headline(self, problem: Tsp) -> str:
         """Return `eu-capitals, 27 cities, symmetric`, and the unit of the costs if it is known."""
         unit = ", costs in metres" if problem.coordinates_kind == DEGREES else ""
+        unit = f", costs are shortest distances in {problem.network}" if problem.network else unit
         before = f", {counted(len(problem.precedences), 'precedence')}" if problem.precedences else ""
         symmetry = "symmetric" if problem.symmetric else "asymmetric"
         windows = "" if problem.windows is None else ", with time windows"
@@ -193,7 +218,8 @@ class Tours(ProblemKind):
     def values(self, instance: InstanceOf[Any]) -> dict[str, Any]:
         """Return names, sizes and cities, but not the costs."""
         tsp = instance.problem
-        own = {"n": tsp.n, "symmetric": tsp.symmetric, "city_name": tsp.city_names or None}
+        own = {"n": tsp.n, "symmetric": tsp.symmetric, "city_name": tsp.city_names or None,
+               "network": tsp.network or None}
         return {**super().values(instance), **own}
 
 
@@ -201,35 +227,31 @@ class Graphs(ProblemKind):
     """Vertices and arcs with weights."""
 
     size_unit = "vertices"
-    options: ClassVar = ("coordinates", "directed", "terminals", "weight")
-    """Keys of the job's table `{ file = ..., ... }`."""
     whole: ClassVar = False
     """Whether weights must be integers, which are rounded where they must be, and entries of a matrix are edges."""
 
     def read(self, path: str, options: Mapping[str, Any], precision: Precision) -> GraphInstance:
         """Return the graph of a file, with coordinates or terminals from other files if the options name them."""
-        for key in options:
-            if key not in self.options:
-                hint = did_you_mean(key, self.options, f"; the keys are {', '.join(self.options)}")
-                raise InputError(f"instance: no key {key!r} beside file{hint}")
-        coordinates, directed, terminals, weight = (options.get(key) for key in self.options)
-        if not isinstance(coordinates, (str, type(None))) or not isinstance(directed, (bool, type(None))):
-            raise InputError("instance: coordinates must be the name of a file, and directed true or false")
-        if not isinstance(weight, (str, type(None))):
-            raise InputError("instance: weight must be the name of an attribute or column")
+        found, terminals = read_network(path, options), options.get("terminals")
         if not isinstance(terminals, (str, list, type(None))):
-            raise InputError("instance: terminals must be a list of vertices, or the name of a file with one per line")
-        found = read_graph(path, coordinates, directed=directed, weight=weight)
+            what = "terminals must be a list of vertices, or the name of a file of vertices or places"
+            raise InputError(f"instance: {what}")
         graph = found.problem.fitted(precision, self.whole)
-        if isinstance(terminals, str):
-            if not os.path.exists(terminals):
-                listed = "--set 'instance.terminals=[\"a\", \"b\"]'"
-                what = f"there is no file {terminals}; a list of vertices is written {listed}"
-                raise InputError(f"instance.terminals: {what}")
-            graph = graph.with_terminals_at(read_terminals(terminals).positions(graph).reshape(-1))
-        elif terminals is not None:
-            graph = with_terminals(graph, terminals)
-        return replace(found, problem=graph)
+        if isinstance(terminals, str) and not os.path.exists(terminals):
+            listed = "--set 'instance.terminals=[\"a\", \"b\"]'"
+            what = f"there is no file {terminals}; a list of vertices is written {listed}"
+            raise InputError(f"instance.terminals: {what}")
+        return replace(found, problem=graph if terminals is None else self._joining(graph, terminals))
+
+    def _joining(self, graph: Graph, terminals: Any) -> Graph:
+        """Return the graph with these terminals: vertices, or the name of a file of vertices or places."""
+        if not isinstance(terminals, str):
+            return replace(with_terminals(graph, terminals), places=())
+        try:
+            positions, places = read_vertices(terminals).placed(graph, "terminal")
+        except InputError as error:
+            raise InputError(f"terminals: {error}") from None
+        return replace(graph.with_terminals_at(positions), places=places)
 
     def given(self, problem: Any, options: Mapping[str, Any], precision: Precision) -> Graph:
         """Return the graph that a program gave: a `Graph`, a sparse matrix of scipy, or a graph of networkx.
@@ -242,24 +264,8 @@ class Graphs(ProblemKind):
             It is none of these, or has not what is among the options: `weight` is for graphs of networkx, `directed`
             for these and matrices.
         """
-        directed = options.get("directed")
-        if isinstance(problem, Graph):
-            graph = problem
-            if directed not in (None, graph.directed):
-                raise InputError(f"directed={directed}: a Graph says itself whether it is directed; remove directed=")
-        elif hasattr(problem, "tocoo"):
-            graph = from_scipy(problem, directed=None if self.whole and directed is None else directed is not False)
-        elif hasattr(problem, "is_directed"):
-            graph = from_networkx(problem, options.get("weight", "weight"), directed=directed)
-        else:
-            what = "a Graph, a sparse matrix of scipy, a graph of networkx, or a file"
-            how = "networkx.from_pandas_edgelist makes a graph of a table"
-            how = f"{how}, with create_using=networkx.DiGraph one of arcs"
-            raise InputError(f"{type(problem).__name__} is not a graph; give {what}; {how}")
-        if "weight" in options and not hasattr(problem, "is_directed"):
-            raise InputError(f"weight= names an attribute of networkx's edges, and {type(problem).__name__} has none")
-        graph = graph.fitted(precision, self.whole)
-        return with_terminals(graph, options["terminals"]) if "terminals" in options else graph
+        graph = given_network(problem, options, self.whole).fitted(precision, self.whole)
+        return self._joining(graph, options["terminals"]) if "terminals" in options else graph
 
     def write(self, problem: Graph, path: str) -> None:
         """Write the graph in the format that the name of the file says."""
@@ -293,6 +299,58 @@ class Graphs(ProblemKind):
             "vertex_name": graph.vertex_names or None,
         }
         return {**super().values(instance), **own}
+
+
+def read_network(path: str, options: Mapping[str, Any]) -> GraphInstance:
+    """Return the graph of a file, with coordinates from another file if the options name it, as it was read.
+
+    Raises
+    ------
+    InputError
+        An option is unknown or of a wrong type; or as `read_graph`.
+    """
+    for key in options:
+        if key not in NETWORK_OPTIONS:
+            hint = did_you_mean(key, NETWORK_OPTIONS, f"; the keys are {', '.join(NETWORK_OPTIONS)}")
+            raise InputError(f"instance: no key {key!r} beside file{hint}")
+    coordinates, directed, weight = (options.get(key) for key in ("coordinates", "directed", "weight"))
+    if not isinstance(coordinates, (str, type(None))) or not isinstance(directed, (bool, type(None))):
+        raise InputError("instance: coordinates must be the name of a file, and directed true or false")
+    if not isinstance(weight, (str, type(None))):
+        raise InputError("instance: weight must be the name of an attribute or column")
+    return read_graph(path, coordinates, directed=directed, weight=weight)
+
+
+def given_network(problem: Any, options: Mapping[str, Any], edges: bool) -> Graph:
+    """Return the graph that a program gave, as `Graphs.given` takes it.
+
+    Parameters
+    ----------
+    edges
+        Whether entries of a matrix are edges, where the options do not say so.
+
+    Raises
+    ------
+    InputError
+        As `Graphs.given`.
+    """
+    directed = options.get("directed")
+    if isinstance(problem, Graph):
+        graph = problem
+        if directed not in (None, graph.directed):
+            raise InputError(f"directed={directed}: a Graph says itself whether it is directed; remove directed=")
+    elif hasattr(problem, "tocoo"):
+        graph = from_scipy(problem, directed=None if edges and directed is None else directed is not False)
+    elif hasattr(problem, "is_directed"):
+        graph = from_networkx(problem, options.get("weight", "weight"), directed=directed)
+    else:
+        what = "a Graph, a sparse matrix of scipy, a graph of networkx, or a file"
+        how = "networkx.from_pandas_edgelist makes a graph of a table"
+        how = f"{how}, with create_using=networkx.DiGraph one of arcs"
+        raise InputError(f"{type(problem).__name__} is not a graph; give {what}; {how}")
+    if "weight" in options and not hasattr(problem, "is_directed"):
+        raise InputError(f"weight= names an attribute of networkx's edges, and {type(problem).__name__} has none")
+    return graph
 
 
 class SteinerProblems(Graphs):

@@ -5,6 +5,7 @@ import importlib.util
 import inspect
 import pydoc
 import sys
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 
@@ -159,8 +160,13 @@ def test_shortest_paths_as_table_graph_and_matrix(results):
         results["targets"].to_networkx()
     path = results["pairs"].to_networkx(0)
     assert list(nx.topological_sort(path)) == ["Ann", "Bob", "Cleo"] and len(results["pairs"].to_networkx(1)) == 0
+    assert list(path.edges(data="weight")) == [("Ann", "Bob", 1.5), ("Bob", "Cleo", 2.25)]
+    assert results["pairs"].to_csr(0).sum() == results["pairs"].distance[0] and results["pairs"].to_csr(1).nnz == 0
+    groups = {name: group for name, group in results["pairs"].contents.groups.items() if name != "edges"}
+    older = hpcsolve.Result(replace(results["pairs"].contents, groups=groups))  # of a version without /edges
+    assert list(older.to_networkx(0).edges(data=True)) == [("Ann", "Bob", {}), ("Bob", "Cleo", {})]
     with pytest.raises(InputError, match="does not have the weights"):
-        results["pairs"].to_csr(0)
+        older.to_csr(0)
 
 
 def test_tables_of_shortest_paths(results):

@@ -109,7 +109,7 @@ def to_version_1(path):
     """Turn a file into one of version 1."""
     with h5py.File(path, "r+") as file:
         file.attrs["format_version"] = 1
-        for name in {"legs", "improvements"} & set(file):  # not known then
+        for name in {"legs", "improvements", "edges"} & set(file):  # not known then
             del file[name]
         for group in file.values():
             for dataset in group.values():

@@ -184,15 +184,15 @@ CALLS = {  # what is called in Python -> part of the message
         "has reductions of distances, which result.plot() draws"),
     "a source that is no list": (
         lambda: solve_roads(sources="1"),
-        'shortest-paths.sources: \'1\' is not "terminals" or "all" or a list, such as ["1"]'),
+        '; a list of vertices is written ["1"]; other words are terminals and all'),
     "a target that is no list": (
-        lambda: solve_roads(sources=[1], targets="terminal"), 'such as ["terminal"]; did you mean terminals?'),
+        lambda: solve_roads(sources=[1], targets="terminal"), 'written ["terminal"]; did you mean terminals?'),
     "no list of sources": (lambda: solve_roads(sources=1), "got integer; a list has brackets: [1]; meaning: Where pat"),
     "no list of terminals": (
         lambda: package.solve("roads.gr", "steiner-kmb", terminals=3), "terminals=3: give a list, as in terminals=[3]"),
     "points": (lambda: package.solve([(0, 0, 0)] * 4, "held-karp"), "scipy.spatial.distance.cdist(points, po"),
     "no problem": (lambda: package.solve(None, "held-karp"), "NoneType is no problem; give costs from row to column, "),
-    "a graph for tours": (lambda: package.solve(streets(), "held-karp"), "take networkx.to_numpy_array(graph, nonedge"),
+    "a graph for tours": (lambda: package.solve(streets(), "held-karp"), "has no tours; name the vertices that a to"),
     "an output that is no name": (lambda: package.solve(SQUARE, output=5), "output: expected a path (text or os"),
     "an output for a spreadsheet": (lambda: package.solve(SQUARE, output="a.csv"), "name it a.h5; then hpcsolve expor"),
     "another communicator": (lambda: package.solve(SQUARE, "held-karp", 4), "a communicator of mpi4py or what hpcs"),

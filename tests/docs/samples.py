@@ -71,6 +71,11 @@ def _problems(folder: Path) -> Iterator[tuple[Any, str, dict[str, Any]]]:
     yield costs, "edge-assembly", {"population": 4}
     yield _town(None), "shortest-paths", {"sources": [1, 2], "predecessors": True}
     yield _town(None), "shortest-paths", {"sources": [1, 2], "voronoi": True}
+    (folder / "homes.csv").write_text("x,y\n0,0\n5,5\n")
+    kept = {"reduce": ["farthest"], "targets": folder / "homes.csv"}
+    yield _town(None), "shortest-paths", {"sources": folder / "homes.csv", **kept}
+    yield _town(None), "steiner-kmb", {"terminals": folder / "homes.csv"}
+    yield _friends(0.5), "held-karp", {"stops": ["Ann", "Cleo"]}
     for weight in (0.5, 2**40, 1 / 3):  # 32-bit, 64-bit, no common scale
         yield _friends(weight), "shortest-paths", {"sources": [0, 1], "targets": [2, 3]}
         yield _friends(weight), "shortest-paths", {"queries": [[0, 2], [2, 3]]}
@@ -85,6 +90,9 @@ def _problems(folder: Path) -> Iterator[tuple[Any, str, dict[str, Any]]]:
     yield _friends(1 / 3), "shortest-paths", {"sources": [0], "round": 1e-6}
     yield _friends(1 / 3), "shortest-paths", {"queries": [[0, 2]], "round": 1e-6}
     yield _friends(1e15 + 0.125), "shortest-paths", {"sources": [0], "round": 1}
+    streets = nx.MultiGraph(_friends(0.5))
+    yield streets, "shortest-paths", {"queries": [[0, 2]]}
+    yield streets, "steiner-kmb", {"terminals": ["Ann", "Cleo"]}
     yield _friends(1 / 3), "steiner-kmb", {"terminals": ["Ann", "Cleo"]}
     yield _town(5), "steiner-kmb", {"mode": "kmb", "matrix": True}
     yield _town(9), "steiner-kmb", {"mode": "best"}

@@ -16,7 +16,7 @@ import scipy.sparse
 from hpcsolve.formats import read, read_graph, read_tour
 from hpcsolve.formats.files import open_file
 from hpcsolve.formats.order_files import read_windows
-from hpcsolve.formats.vertex_lists import read_queries, read_terminals
+from hpcsolve.formats.vertex_lists import read_queries, read_vertices
 from hpcsolve.job import load_job
 from hpcsolve.problems.graph import from_edges
 from hpcsolve.problems.tsp import Tsp
@@ -222,7 +222,7 @@ def _beside_graphs() -> list[Sample]:
         Sample("coordinates", "t.co", points, lambda path: read_graph(Path(path).parent / "beside.gr", path), graph),
         *(Sample("windows", file, text.encode(), _windows) for file, text in tables.items()),
         *(Sample("queries", file, text.encode(), _found(read_queries)) for file, text in texts.items()),
-        Sample("terminals", "houses.txt", b"# houses\n4\nc more\n1\n", _found(read_terminals)),
+        Sample("terminals", "houses.txt", b"# houses\n4\nc more\n1\n", _found(read_vertices)),
     ]
 
 

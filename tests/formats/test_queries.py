@@ -14,7 +14,7 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 
 import hpcsolve
 from hpcsolve.errors import InputError
-from hpcsolve.formats.vertex_lists import queries_sha256, read_queries, read_terminals
+from hpcsolve.formats.vertex_lists import queries_sha256, read_queries, read_vertices
 from hpcsolve.problems.graph import from_edges
 from hpcsolve.problems.steiner import with_terminals
 from tests.formats.reading import refusal
@@ -138,7 +138,7 @@ def test_a_file_of_terminals(tmp_path):
     """Comments, blank lines and compression are allowed, and labels are turned into positions."""
     path = tmp_path / "houses.txt.gz"
     path.write_bytes(gzip.compress(b"# houses\n40\n\nc more\n10\n"))
-    found = read_terminals(str(path))
+    found = read_vertices(str(path))
     assert found.lines.tolist() == [2, 5]
     assert found.positions(PATH).reshape(-1).tolist() == [3, 0]
 
@@ -159,7 +159,7 @@ def test_bad_files_are_refused_with_the_line(tmp_path, content, line, words):
     path = tmp_path / "houses.txt"
     path.write_text(content)
     with pytest.raises(InputError) as error:
-        read_terminals(str(path)).positions(PATH)
+        read_vertices(str(path)).positions(PATH)
     assert words in str(error.value) and str(error.value).startswith(f"{path}:{line}: ")
 
 

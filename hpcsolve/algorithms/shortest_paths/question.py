@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
 import msgspec
@@ -13,14 +15,19 @@ from hpcsolve.algorithms.base import Statement, Table
 from hpcsolve.algorithms.shortest_paths.engines import TableEngineName, described
 from hpcsolve.algorithms.shortest_paths.searches import Want
 from hpcsolve.errors import InputError
+from hpcsolve.formats.vertex_lists import read_vertices
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.questions import PathQuestion, Reduction
 from hpcsolve.problems.rounding import LARGEST_WEIGHT, floor_at_scale
+from hpcsolve.problems.snapping import Snapped
+from hpcsolve.wording import did_you_mean
 
 Vertex = int | str
 """A vertex by its label or name."""
 ALL = "all"
 """The value of the key `sources` that stands for all vertices, in the order of the file."""
+WORDS = ("terminals", ALL)
+"""Values of `sources` that are no names of files."""
 LARGEST = 1e290
 """The largest cutoff and delta. Times the scale of any graph they are finite floats still."""
 MOST_NEAREST = 4096
@@ -48,13 +55,15 @@ class Parameters(Table, frozen=True):
     Attributes
     ----------
     sources
-        Where paths begin: labels or names as in the graph's file, "terminals", "all" (every vertex), or { random = 10,
-        seed = 1 }.
+        Where paths begin: labels or names as in the graph's file, "terminals", "all" (every vertex), { random = 10,
+        seed = 1 }, or a file (as of `queries`): of vertices, one on each line, or of places, GeoJSON points or a CSV
+        with the columns lat and lon, in a plane x and y. A place stands for the nearest vertex, of several the first.
     queries
         In place of `sources`: pairs between which paths are wanted, [[1, 5], [2, 7]] or a file of them (relative to the
         job file's folder, with --set to the working directory) with `source target` on each line, or in DIMACS' format.
     targets
-        Where distances are wanted, in this order: labels, names or "terminals"; by default at every vertex.
+        Where distances are wanted, in this order: labels, names, "terminals" or a file as of `sources`; by default at
+        every vertex.
     voronoi
         Whether to make one search from all sources together, and keep the nearest source of each vertex as `nearest`.
     predecessors
@@ -84,6 +93,8 @@ class Parameters(Table, frozen=True):
     queries_sha256
         SHA-256 of the pairs in the file of `queries`. hpcsolve writes it into the result's job, so that a file that has
         changed is refused when the job is run again.
+    sources_sha256, targets_sha256
+        The same of the files of `sources` and `targets`.
 
     For study
     ---------
@@ -93,9 +104,9 @@ class Parameters(Table, frozen=True):
         Launches of "near-far-grid" between two checks whether the search has ended; by default their number grows.
     """
 
-    sources: list[Vertex] | Literal["terminals", "all"] | RandomSources | None = None
+    sources: list[Vertex] | str | RandomSources | None = None
     queries: list[tuple[Vertex, Vertex]] | str | None = None
-    targets: list[Vertex] | Literal["terminals"] | None = None
+    targets: list[Vertex] | str | None = None
     voronoi: bool = False
     predecessors: bool = False
     cutoff: Annotated[float, msgspec.Meta(ge=0, le=LARGEST)] | None = None
@@ -106,6 +117,8 @@ class Parameters(Table, frozen=True):
     delta: Annotated[float, msgspec.Meta(gt=0, le=LARGEST)] | None = None
     batch: Annotated[int, msgspec.Meta(ge=1, le=65536)] | None = None
     queries_sha256: str | None = None
+    sources_sha256: str | None = None
+    targets_sha256: str | None = None
 
     def can_resume(self) -> bool:
         """Return True: finished rows and paths are kept."""
@@ -128,13 +141,47 @@ class PathStatement(Statement):
         return len(self.question.seeds) if pairs is None else len(np.unique(pairs[:, 0]))
 
 
-def question(graph: Graph, parameters: Parameters, pairs: NDArray[np.int64] | None = None) -> PathQuestion:
+def question_with_files(graph: Graph, parameters: Parameters) -> tuple[PathQuestion, dict[str, str]]:
+    """Return the searches that the parameters ask for, and the SHA-256 of the files that name sources and targets.
+
+    Raises
+    ------
+    InputError
+        As `question` and `read_vertices`.
+    """
+    read: dict[str, NDArray[np.int64]] = {}
+    digests: dict[str, str] = {}
+    places: tuple[Snapped, ...] = ()
+    for key in ("sources", "targets"):
+        path = getattr(parameters, key)
+        if not isinstance(path, str) or path in WORDS:
+            continue
+        if not os.path.exists(path):
+            name, words = os.path.basename(path), WORDS if key == "sources" else WORDS[:1]
+            listed = f'a list of vertices is written ["{name}"]'
+            hint = did_you_mean(name, words, f"; other words are {' and '.join(words)}")
+            raise InputError(f"shortest-paths.{key}: there is no file {path}; {listed}{hint}")
+        found = read_vertices(path, key.removesuffix("s"), getattr(parameters, f"{key}_sha256"))
+        try:
+            read[key], more = found.placed(graph, key.removesuffix("s"))
+        except InputError as error:
+            raise InputError(f"shortest-paths.{key}: {error}") from None
+        digests[key], places = found.sha256, places + more
+    return replace(question(graph, parameters, read=read), places=places), digests
+
+
+def question(
+    graph: Graph, parameters: Parameters, pairs: NDArray[np.int64] | None = None, *,
+    read: Mapping[str, NDArray[np.int64]] | None = None,
+) -> PathQuestion:
     """Return the searches that the parameters ask for.
 
     Parameters
     ----------
     pairs
         Shape (queries, 2): the positions of the pairs in the file of queries, if there is one.
+    read
+        The positions of the vertices in the files that name sources or targets, by key.
 
     Raises
     ------
@@ -162,8 +209,12 @@ def question(graph: Graph, parameters: Parameters, pairs: NDArray[np.int64] | No
         raise InputError("the key shortest-paths.sources is missing; or ask for paths between pairs with queries")
     if parameters.targets is not None and (parameters.predecessors or parameters.voronoi):
         raise InputError("shortest-paths.targets: predecessors and voronoi need every vertex; remove one of them")
-    sources = _positions(graph, "sources", parameters.sources)
-    targets = None if parameters.targets is None else _positions(graph, "targets", parameters.targets)
+    if parameters.targets == ALL:
+        raise InputError('shortest-paths.targets: without targets distances are found at all vertices; remove "all"')
+    known = read or {}
+    sources, targets = (known[key] if key in known else None if asked is None else _positions(graph, key, asked)
+                        for key, asked in (("sources", parameters.sources), ("targets", parameters.targets)))
+    assert sources is not None
     if not len(sources):
         raise InputError("shortest-paths.sources: the list is empty; name at least one vertex")
     repeated = np.flatnonzero(np.bincount(sources, minlength=graph.n) > 1)

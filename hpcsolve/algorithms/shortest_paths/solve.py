@@ -18,7 +18,14 @@ from hpcsolve.algorithms.shortest_paths import choice, pairs, reductions, search
 from hpcsolve.algorithms.shortest_paths.engines import ENGINES, NEAR_FAR, PHAST, PUSH, chosen_engine, kernel_files
 from hpcsolve.algorithms.shortest_paths.engines.hierarchy import PLATEAUS_FILE, Refusal, hierarchy_memory
 from hpcsolve.algorithms.shortest_paths.engines.kept import Cache
-from hpcsolve.algorithms.shortest_paths.question import Parameters, PathStatement, question, scaled
+from hpcsolve.algorithms.shortest_paths.question import (
+    WORDS,
+    Parameters,
+    PathStatement,
+    question,
+    question_with_files,
+    scaled,
+)
 from hpcsolve.algorithms.shortest_paths.search_graph import KINDS, LONG, WORD, Keys, first_keys
 from hpcsolve.algorithms.shortest_paths.searches import Engine, Prepared, Request, Want
 from hpcsolve.algorithms.trial import Stopwatch, Trial
@@ -54,7 +61,7 @@ class ShortestPaths(Algorithm):
     name, kind, answers, parameters = "shortest-paths", "graph", (DISTANCES, PATHS, REDUCTIONS), Parameters
     kernel_files = (*kernel_files(tuple(each for each in ENGINES if each.delivers & Want.CHECKED)), PLATEAUS_FILE,
                     reductions.SUMMARIES_FILE)
-    files, groups = ("queries",), {"searches": SEARCHES}
+    files, words, groups = ("queries", "sources", "targets"), WORDS, {"searches": SEARCHES}
 
     def statement(self, graph: Graph, parameters: Parameters, to_check: bool = False) -> PathStatement:
         """Return which distances or paths are asked for. About a file of queries, messages name file and line.
@@ -65,7 +72,8 @@ class ShortestPaths(Algorithm):
             As `question`.
         """
         if not isinstance(parameters.queries, str):
-            return PathStatement(graph, parameters, question(graph, parameters))
+            asked, digests = question_with_files(graph, parameters)
+            return PathStatement(graph, parameters, asked, digests)
         sha256 = parameters.queries_sha256
         if to_check and sha256 is not None and not os.path.exists(parameters.queries):
             cutoff = None if parameters.cutoff is None else scaled(graph, parameters.cutoff)
@@ -159,7 +167,7 @@ class ShortestPaths(Algorithm):
             parameters = msgspec.structs.replace(parameters, engine=engine, queries=queries, queries_sha256=None)
         else:
             sources = graph.labels[asked.sources if parameters.voronoi else asked.sources[numbers]].tolist()
-            parameters = msgspec.structs.replace(parameters, engine=engine, sources=sources)
+            parameters = msgspec.structs.replace(parameters, engine=engine, sources=sources, sources_sha256=None)
         watch = Stopwatch()
         small = self.statement(graph, parameters)
         outcome = self.run(small, device, SerialComm(), watch)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from hpcsolve.analysis.plot import canvas
 from hpcsolve.analysis.plot.maps import Places, add_note, draw_network, finish_map, places_of, with_names, write_names
+from hpcsolve.answers.edges import AnswerEdges
 from hpcsolve.errors import DamagedFileError, InputError
 from hpcsolve.wording import counted
 
@@ -65,8 +66,9 @@ def plot_path(
     if places is None:
         return _plot_rows(result, axes, paths, names)
     draw_network(axes, result, places.points, network)
+    known = AnswerEdges(result.contents)
     for index, (path, name) in enumerate(zip(paths, names)):
-        line, color = places.points[path], canvas.SERIES[index % len(canvas.SERIES)]
+        line, color = known.way(path, places.points), canvas.SERIES[index % len(canvas.SERIES)]
         style = STYLES[index // len(canvas.SERIES) % len(STYLES)]
         axes.plot(*line.T, style, color=color, linewidth=2, zorder=2, label=name)
         if len(path):

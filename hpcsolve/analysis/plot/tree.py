@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.analysis.plot import canvas, maps
+from hpcsolve.answers.edges import AnswerEdges
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -55,6 +56,8 @@ def plot_tree(
     if known is not None:
         maps.draw_network(axes, result, places.points, network)
     line, ends = maps.line_of_edges(places.points, u, v), places.points[terminals]
+    if known is not None and (streets := AnswerEdges(result.contents)).told:
+        line = streets.lines(u, v, places.points)
     size, raster = float(np.clip(600 / len(terminals), 4, 16)), len(u) > canvas.RASTER_FROM
     axes.plot(*line.T, "-", color=canvas.BLUE, linewidth=1.4, zorder=1, rasterized=raster, gid="tree")
     axes.scatter(ends[:, 0], ends[:, 1], s=size, marker="s", color=canvas.VERMILION, zorder=2, linewidths=0,

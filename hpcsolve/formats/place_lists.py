@@ -1,0 +1,97 @@
+"""Files of places that stand for vertices of a graph, the nearest ones: GeoJSON points, or tables with coordinates.
+
+A table has a header that names the columns: lat and lon in decimal degrees, as for tours, or x and y in a plane.
+"""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsolve.formats.files import InputFile
+from hpcsolve.formats.geojson_points import looks_like_points, read_points
+from hpcsolve.formats.places import delimiter_of_table, header_of, looks_like_places, read_places, table_rows
+from hpcsolve.formats.tables import with_points
+from hpcsolve.problems.geographic import NAME
+from hpcsolve.problems.graph import Graph
+from hpcsolve.problems.plane_points import AXES, has_plane_columns
+from hpcsolve.problems.rounding import is_number
+from hpcsolve.problems.snapping import Snapped, snapped
+from hpcsolve.problems.tsp import Tsp
+from hpcsolve.wording import shown
+
+
+@dataclass(frozen=True, eq=False)
+class PlaceList:
+    """The places of a file.
+
+    Attributes
+    ----------
+    points
+        Shape (m, 2): latitudes and longitudes (`degrees`), or x and y.
+    names
+        A name for each place, or its number.
+    """
+
+    file: InputFile
+    points: NDArray[np.float64]
+    degrees: bool
+    names: tuple[str, ...]
+
+    @property
+    def sha256(self) -> str:
+        """SHA-256 of the file."""
+        return self.file.sha256
+
+    def placed(self, graph: Graph, role: str) -> tuple[NDArray[np.int64], tuple[Snapped, ...]]:
+        """Return the nearest vertices, each one once, and how places became these. Raises `InputError` as `snapped`."""
+        found = snapped(graph, self.points, self.degrees, self.names, role)
+        return found.once(), (found,)
+
+
+def read_place_list(file: InputFile) -> PlaceList | None:
+    """Return the places of a file, or None if it does not look like one of places.
+
+    Raises
+    ------
+    InputError
+        With file and line: a coordinate is missing, no number or out of range; or as for cities.
+    """
+    if looks_like_points(file.content):
+        return _of_cities(file, read_points(file))
+    if looks_like_places(file.content):
+        return _of_cities(file, read_places(file))
+    try:
+        return _in_plane(file) if has_plane_columns(header_of(file.content)) else None
+    except csv.Error:
+        return None
+
+
+def _of_cities(file: InputFile, cities: Tsp) -> PlaceList:
+    assert cities.coordinates is not None
+    return PlaceList(file, cities.coordinates, True, cities.city_names or tuple(map(str, cities.labels.tolist())))
+
+
+def _in_plane(file: InputFile) -> PlaceList:
+    """Return the places of a table with columns x and y."""
+    (title_line, header), *rows = table_rows(file)
+    words = [title.lower() for title in header]
+    x, y = columns = [words.index(axis) for axis in AXES]
+    naming = next((words.index(title) for title in (*NAME, "id") if title in words), None)
+    for line, cells in rows:
+        if len(cells) != len(header):
+            raise file.error(f"{len(cells)} cells under a header of {len(header)}", line)
+    points, names = [], []
+    for line, cells in with_points(file, rows, delimiter_of_table(file), columns, False):
+        for axis, text in zip(AXES, (cells[x], cells[y])):
+            if not is_number(text) or not abs(float(text)) <= 1e150:
+                raise file.error(f"the coordinate {axis} {shown(text)} is not a number", line)
+        points.append((float(cells[x]), float(cells[y])))
+        names.append(str(len(points)) if naming is None else cells[naming])
+    if not points:
+        raise file.error("there are no places below the header", title_line)
+    return PlaceList(file, np.array(points), False, tuple(names))
+

@@ -1,0 +1,87 @@
+"""Places at vertices of a graph: each place stands for the nearest vertex, of several at one distance the first one.
+
+On the globe distances are great circles in metres, in a plane straight lines in the unit of the coordinates. A tree of
+scipy names the vertices that may be nearest. Which of them is, is decided by the same sums on every machine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsolve.errors import InputError
+from hpcsolve.problems.distances import EARTH_RADIUS, GREAT_CIRCLE, on_the_globe
+from hpcsolve.problems.geographic import DEGREES
+from hpcsolve.problems.globe import angle_between
+from hpcsolve.problems.graph import Graph
+
+NEARLY = 1 + 1e-9
+"""Vertices up to this many times as far as the nearest one of scipy are compared."""
+
+
+@dataclass(frozen=True, eq=False)
+class Snapped:
+    """Places that stand for vertices.
+
+    Attributes
+    ----------
+    role
+        What they are in the problem: "terminal", "source" or "target".
+    names
+        A name for each of the m places.
+    vertices
+        Shape (m,), int64: positions of the nearest vertices.
+    distances
+        Shape (m,): metres on the globe, in a plane in the unit of the coordinates.
+    """
+
+    role: str
+    names: tuple[str, ...]
+    vertices: NDArray[np.int64]
+    distances: NDArray[np.float64]
+
+    def once(self) -> NDArray[np.int64]:
+        """Return the vertices in the order of the places, each one once."""
+        first = np.sort(np.unique(self.vertices, return_index=True)[1])
+        return self.vertices[first]
+
+
+def snapped(graph: Graph, points: NDArray[np.float64], degrees: bool, names: tuple[str, ...], role: str) -> Snapped:
+    """Return the vertices that are nearest to places.
+
+    Parameters
+    ----------
+    points
+        Shape (m, 2): latitudes and longitudes (`degrees`), or x and y in a plane.
+
+    Raises
+    ------
+    InputError
+        The graph has no coordinates, or coordinates of another kind.
+    """
+    if graph.coordinates is None or not graph.n:
+        raise InputError(f"its vertices have no coordinates, so no place is near one; name vertices as {role}s",
+                         graph.name)
+    globe = graph.coordinates_kind == DEGREES
+    if globe != degrees:
+        kinds = ("x and y in a plane", "latitudes and longitudes")
+        what = f"the places have {kinds[degrees]}, the graph {kinds[globe]}"
+        raise InputError(f"{what}; give both in the same coordinates", graph.name)
+    own, asked = graph.coordinates[:, :2], points
+    if globe:
+        own, asked = on_the_globe(own, GREAT_CIRCLE), on_the_globe(asked, GREAT_CIRCLE)
+    from scipy.spatial import KDTree
+
+    tree = KDTree(own)
+    near, _ = tree.query(asked)
+    vertices, distances = np.empty(len(asked), np.int64), np.empty(len(asked))
+    for place, candidates in enumerate(tree.query_ball_point(asked, near * NEARLY + 1e-15)):
+        among = np.sort(np.array(candidates, np.int64))
+        squares = ((own[among] - asked[place]) ** 2).sum(axis=1)
+        vertices[place] = among[np.argmin(squares)]
+        distances[place] = np.sqrt(squares.min())
+    if globe:
+        distances = EARTH_RADIUS * angle_between(own[vertices], asked)
+    return Snapped(role, names, vertices, distances)
