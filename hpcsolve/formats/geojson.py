@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -105,11 +105,12 @@ def read_geojson(file: InputFile, directed: bool | None = None, weight: str | No
     tails, heads = ends[:, 0].copy(), ends[:, 1].copy()
     if directed is None:
         require_one_weight(file, len(position), (tails, heads), (weights, scale), file_lines, names)
-    return assembled(
+    graph = assembled(
         file.stem or "graph", len(position), tails, heads, weights, scale=scale, directed=bool(directed),
         coordinates=points, coordinates_kind=DEGREES, vertex_names=names,
         notes=_notes(lines, skipped, directed, weight),
     )
+    return replace(graph, unit="m") if weight is None else graph
 
 
 def _notes(

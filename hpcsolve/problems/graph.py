@@ -67,6 +67,8 @@ class Graph:
         Number of arcs (edges of an undirected graph) and of terminals that were dropped.
     notes
         How the input was taken, and what it has beside the graph, in lines for the log of a run (see `problems.notes`).
+    unit
+        The unit of the weights where the input says it, such as m, else "".
     """
 
     name: str
@@ -86,6 +88,7 @@ class Graph:
     repeated_terminals: int = 0
     rounding: Rounding | None = None
     notes: tuple[str, ...] = ()
+    unit: str = ""
 
     @property
     def n(self) -> int:

@@ -57,6 +57,8 @@ class Tsp:
     metric
         The name of the function in `distances.METRICS` that gives costs from coordinates, "" if there is a matrix. Such
         costs are symmetric and not negative, and all arcs exist.
+    unit
+        The unit of the costs where the input says it, such as m or s, else "".
     """
 
     name: str
@@ -72,6 +74,7 @@ class Tsp:
     notes: tuple[str, ...] = ()
     metric: str = ""
     windows: Windows | None = None
+    unit: str = ""
 
     @property
     def n(self) -> int:
