@@ -452,7 +452,7 @@ def _by_source(dataset: h5py.Dataset, dimension: str) -> str:
     if dimension != "search" or group.name != "/solution" or "source" not in list(group):
         return dimension
     source = _linked(group, "source")
-    return "source" if getattr(source, "shape", None) == dataset.shape[:1] else dimension
+    return "source" if isinstance(source, type(dataset)) and source.shape == dataset.shape[:1] else dimension
 
 
 def _require_own_data(identifier: Any, place: str) -> None:

@@ -36,7 +36,6 @@ FILL_VALUE = {1: "none", 2: "_FillValue", FORMAT_VERSION: "_FillValue"}
 """Readable version -> the attribute with the value that stands for "none"."""
 SCALE_FACTOR = "scale_factor"
 """The attribute with 1 / scale of a dataset of scaled integers, since version 2. There is none where the scale is 1."""
-
 COST_MAY_BE_MISSING = 3
 """The first version without the attribute `cost` where an answer has none."""
 SCALED_IN_VERSION_1 = frozenset((

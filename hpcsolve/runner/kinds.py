@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
+import msgspec
 import numpy as np
 
 from hpcsolve import formats
@@ -414,7 +415,7 @@ def instance_columns(job: Job, instance: InstanceOf[Any]) -> dict[str, Column]:
     """Return the content of `/instance`."""
     name, notes = kind_name(job), "\n".join(notes_on(instance.problem))
     values = {**KINDS[name].values(instance), "kind": name, "notes": notes or None}
-    if isinstance(time_unit := getattr(job.parameters, "time_unit", None), str):
+    if (time_unit := msgspec.structs.asdict(job.parameters).get("time_unit")) is not None:
         values["unit"] = SYMBOLS[time_unit]
     return columns(INSTANCE_GROUPS[name], values)
 
