@@ -175,8 +175,8 @@ DEVICE bool advanced(const time_tables &next, const departure &from, int i, int 
     return true;
   }
   const uint32_t there = arrival(from, j), opens = next.opens[j], begin = there < opens ? opens : there;
-  const uint64_t cost = (uint32_t)(least + (next.rate ? next.rate[j] * begin : 0)) +
-                        (uint64_t)next.slope * (there - soonest);
+  const uint64_t cost =
+      (uint32_t)(least + (next.rate ? next.rate[j] * begin : 0)) + (uint64_t)next.slope * (there - soonest);
   label = (uint64_t)begin << 32 | (uint32_t)cost;
   return begin >= open && begin <= next.latest[j] && cost <= next.limit;
 }
@@ -184,8 +184,8 @@ DEVICE bool advanced(const time_tables &next, const departure &from, int i, int 
 template <int W>
 DEVICE int64_t load_of(const int64_t *load, const state_key<W> &set) {
   int64_t sum = 0;
-  UNROLL for (int w = 0; w < W && load; w++)
-    for (uint64_t left = set.word[w]; left; left &= left - 1) sum += load[64 * w + lowest(left)];
+  UNROLL for (int w = 0; w < W && load; w++) for (uint64_t left = set.word[w]; left; left &= left - 1) sum +=
+      load[64 * w + lowest(left)];
   return sum;
 }
 // Calls f(j, value) for every city j that a path to i through `set` may go to, with the value there.

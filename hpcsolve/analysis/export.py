@@ -325,7 +325,7 @@ class GeoJson(Exporter):
         return {"tour": self._tour, "tree": self._tree, "paths": self._paths, "distances": self._distances}
 
     def _tour(self, contents: Contents, points: Points) -> Features:
-        about = {"name": contents.value("instance", "name"), "cost": contents.attributes["cost"]}
+        about = {"name": contents.value("instance", "name"), "cost": contents.cost}
         yield points[_whole_tour(contents)], about
         for row, city in zip(rows_of(contents), TOUR.edges(contents).vertices.tolist()):
             yield points[[city]], {name: value for name, value in row.items() if name not in ("lat", "lon")}
@@ -419,7 +419,7 @@ class Pace(Exporter):
         """Yield the lines of the file."""
         names, found = contents.unique_names().tolist(), TREE.edges(contents)
         ends = ((names[u], names[v]) for u, v in zip(found.tails.tolist(), found.heads.tolist()))
-        yield from steiner_solution_lines(contents.attributes["cost"], ends)
+        yield from steiner_solution_lines(contents.cost, ends)
 
 
 class Dot(Exporter):

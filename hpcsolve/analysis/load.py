@@ -66,8 +66,7 @@ class Result(TourMixin, paths.PathsMixin, reductions.ReductionsMixin, tree.TreeM
     @property
     def cost(self) -> float:
         """Cost of the answer in the instance's own unit, an int if all costs are. NaN if the answer has no cost."""
-        cost: float = self.contents.attributes["cost"]
-        return cost
+        return self.contents.cost
 
     @property
     def exact_cost(self) -> Decimal | None:

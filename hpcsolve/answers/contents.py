@@ -10,6 +10,7 @@ A `DistanceTable` is a two-dimensional table of `/solution` whose rows are distr
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -124,9 +125,9 @@ def datasets(record: type) -> Group:
     return {field.name: field.metadata["dataset"] for field in dataclasses.fields(record) if field.metadata}
 
 
-def own_unit(cost: int | None, scale: int) -> int | float:
-    """Return a cost in the instance's own unit, or NaN if there is no cost."""
-    return float("nan") if cost is None else cost if scale == 1 else cost / scale
+def own_unit(cost: int, scale: int) -> int | float:
+    """Return a cost in the instance's own unit."""
+    return cost if scale == 1 else cost / scale
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,7 +207,8 @@ class Contents:
     Attributes
     ----------
     attributes
-        Of the root: `format`, `format_version`, `created`, `complete`, `algorithm`, `cost`, `verified`.
+        Of the root: `format`, `format_version`, `created`, `complete`, `algorithm`, `cost` (if there is one),
+        `verified`.
     groups
         Group name -> dataset name -> column.
     tables
@@ -238,6 +240,17 @@ class Contents:
     def scale(self) -> int:
         """The scale of all scaled integers, `/instance/scale`, or 1 if there is no instance."""
         return int(self.value("instance", "scale", 1))
+
+    @property
+    def unit(self) -> str:
+        """The unit of all scaled integers, `/instance/unit`, such as m or s, or "" if it is not known."""
+        return str(self.value("instance", "unit", ""))
+
+    @property
+    def cost(self) -> float:
+        """Cost of the answer in the instance's own unit, an int if all costs are. NaN if the answer has no cost."""
+        cost: float = self.attributes.get("cost", math.nan)
+        return cost
 
     def own(self, group: str, name: str) -> Any:
         """Return the values of one dataset in the instance's own unit, or None if there is no such dataset."""

@@ -37,11 +37,11 @@ class Distances:
 
     source: NDArray[np.int32] = stored("int32", "Positions of the sources, from 0", "source")
     distance: DistanceTable = stored(
-        LENGTH_TYPES, "Distance from the sources of each search, times /instance/scale", "search, vertex",
+        LENGTH_TYPES, "Distance from the sources of each search, times /instance/scale", "source, vertex",
         none=UNREACHED, scaled=True)
     target: NDArray[np.int32] | None = stored("int32", "Positions of the targets, from 0", "target", optional=True)
     predecessor: DistanceTable | None = stored(
-        "int32", "The vertex before on a shortest path, the smallest of those that fit", "search, vertex",
+        "int32", "The vertex before on a shortest path, the smallest of those that fit", "source, vertex",
         none="-1: a source, or not reached", optional=True)
     nearest: DistanceTable | None = stored(
         "int32", "The source from which a vertex is nearest", "search, vertex", none="-1: not reached", optional=True)
@@ -49,7 +49,7 @@ class Distances:
 
 
 def distance_table(
-    name: str, values: NDArray[Any], first: int, total: int, column: str = "vertex", none: float | None = None
+    name: str, values: NDArray[Any], first: int, total: int, dimension: str, none: float | None = None
 ) -> DistanceTable:
     """Return the table for a field of `Distances`, made of this rank's rows.
 
@@ -61,12 +61,12 @@ def distance_table(
         Shape (own rows, columns).
     first, total
         Number of the first of these rows, and number of rows on all ranks together.
-    column
-        Name of the columns' dimension: "vertex" or "target".
+    dimension
+        Names of the dimensions of rows and columns: "source, vertex". A row of all sources is a "search".
     none
         The value that stands for "not reached", by default the largest of the type.
     """
-    dataset = replace(datasets(Distances)[name], dimension=f"search, {column}")
+    dataset = replace(datasets(Distances)[name], dimension=dimension)
     return DistanceTable(values, first, total, dataset, no_path_of(values.dtype) if none is None else none)
 
 

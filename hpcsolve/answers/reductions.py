@@ -34,30 +34,30 @@ class Reductions:
 
     source: NDArray[np.int32] = stored("int32", "Positions of the sources, from 0", "source")
     reached: NDArray[np.int64] = stored(
-        "int64", "Number of targets that a path leads to; a source reaches itself", "search")
+        "int64", "Number of targets that a path leads to; a source reaches itself", "source")
     target: NDArray[np.int32] | None = stored("int32", "Positions of the targets, from 0", "target", optional=True)
     cutoff: NDArray[Any] | None = stored(
         "uint64|float64", "Distances of `count`, times /instance/scale", "cutoff", scaled=True, optional=True)
     count: DistanceTable | None = stored(
-        "uint32", "Number of targets within each cutoff", "search, cutoff", optional=True)
+        "uint32", "Number of targets within each cutoff", "source, cutoff", optional=True)
     nearest_target: DistanceTable | None = stored(
-        "int32", "Positions of the nearest targets, of several at one distance the smallest first", "search, place",
+        "int32", "Positions of the nearest targets, of several at one distance the smallest first", "source, place",
         none="-1: fewer are reached", optional=True)
     nearest_distance: DistanceTable | None = stored(
-        LENGTH_TYPES, "Distances of the nearest targets, times /instance/scale", "search, place", none=UNREACHED,
+        LENGTH_TYPES, "Distances of the nearest targets, times /instance/scale", "source, place", none=UNREACHED,
         scaled=True, optional=True)
     sum: NDArray[np.uint64] | None = stored(
-        "uint64", "Sum of the distances of the targets reached, times /instance/scale", "search", scaled=True,
+        "uint64", "Sum of the distances of the targets reached, times /instance/scale", "source", scaled=True,
         optional=True)
     closeness: NDArray[np.float64] | None = stored(
         "float64", "Number of other targets reached over the sum of their distances, in the instance's unit; "
-        "0 where the sum is 0", "search", optional=True)
+        "0 where the sum is 0", "source", optional=True)
     farthest_target: NDArray[np.int32] | None = stored(
-        "int32", "Position of the farthest target reached, the smallest of several", "search",
+        "int32", "Position of the farthest target reached, the smallest of several", "source",
         none="-1: no target is reached", optional=True)
     farthest_distance: NDArray[Any] | None = stored(
         LENGTH_TYPES, "Distance of the farthest target reached, the eccentricity of the source, times /instance/scale",
-        "search", none=UNREACHED, scaled=True, optional=True)
+        "source", none=UNREACHED, scaled=True, optional=True)
     diameter: NDArray[Any] | None = stored(
         LENGTH_TYPES, "The largest eccentricity of all vertices, times /instance/scale", scaled=True, optional=True)
     radius: NDArray[Any] | None = stored(

@@ -249,7 +249,7 @@ class TourMixin(base.ResultPart):
     def best_costs(self) -> NDArray[Any]:
         """The costs of `best_tours`, shape (k,)."""
         if self.contents.value("solution", "best_costs") is None:
-            return np.array([self.contents.attributes["cost"]][:len(self.best_tours)])
+            return np.array([self.contents.cost][:len(self.best_tours)])
         return np.asarray(self.contents.own("solution", "best_costs"))
 
     @property
@@ -299,7 +299,7 @@ class TourType(base.AnswerType):
         rows: base.RowBlocks,
     ) -> base.Verdict:
         """Check the tour, its cost and the attribute `cost` in a result file."""
-        attribute, scale = contents.attributes["cost"], problem.scale
+        attribute, scale = contents.cost, problem.scale
         if isinstance(answer, NoTour):
             require(np.isnan(attribute), "the attribute cost is a number, though there is no tour")
             return NOT_CHECKED
@@ -379,7 +379,7 @@ class TourType(base.AnswerType):
 
     def below_optimum(self, contents: Contents) -> str:
         """Return what is wrong with the optimum that the job names, "" if the tour costs as much or more."""
-        optimum, cost = contents.keys.get("optimum"), contents.attributes["cost"]
+        optimum, cost = contents.keys.get("optimum"), contents.cost
         if optimum is None or not cost < optimum:
             return ""
         less = f"{100 * (optimum - cost) / abs(optimum):.3g} % less" if optimum else "less"
@@ -468,7 +468,7 @@ class TourType(base.AnswerType):
         costs, gaps, optimum = (*(contents.value("colonies", name) for name in ("cost", "gap")),
                                 contents.keys.get("optimum"))
         if gaps is None and optimum:
-            gaps = [(contents.attributes["cost"] - optimum) / abs(optimum)]
+            gaps = [(contents.cost - optimum) / abs(optimum)]
         names = ("minimum", "median", "mean", "maximum", "deviation")
         values = [contents.value("colonies", name) for name in names]
         if costs is not None and len(costs) > 1 and None not in values:

@@ -184,7 +184,7 @@ class TreeType(base.AnswerType):
         self, contents: Contents, answer: Tree, problem: Graph, question: TreeQuestion, rows: base.RowBlocks
     ) -> base.Verdict:
         """Check the tree in a result file, the numbers beside it, and the lower bound by its prices."""
-        stated, cost = contents.attributes["cost"], answer.cost
+        stated, cost = contents.cost, answer.cost
         require(stated == own_unit(cost, problem.scale),
                 f"the attribute cost is {stated}, but /solution/cost is {cost} at scale {problem.scale}")
         verdict = answer.check(problem)

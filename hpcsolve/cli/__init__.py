@@ -105,6 +105,8 @@ def steps_of(words: Sequence[str]) -> Steps:
     options, rest = parser.parse_known_args(words)
     commands[words[0]].refuse_unknown_options(rest)
     options.began = began
+    if vars(options).get("json", False):
+        options.quiet = True
     command = next(command for command in COMMANDS if command.name == words[0])
     return _alone(command, options) if command.alone else _on_all_ranks(command, options)
 

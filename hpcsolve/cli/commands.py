@@ -137,6 +137,7 @@ RANKS = argument("-n", "--ranks", type=at_least_one, default=1, help="number of 
 RESULT = argument("result", metavar="RESULT.h5")
 JSON = flag("--json", "print JSON, for programs")
 SOLVING = (
+    JSON,
     DEVICE,
     argument("--output", metavar="FILE", help="the result file"),
     flag("--overwrite", "replace the output if it exists"),

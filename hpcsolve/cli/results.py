@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import re
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from hpcsolve.analysis.load import load
 from hpcsolve.errors import HpcsolveError, InputError
 from hpcsolve.formats.files import write_text
 from hpcsolve.output.json_text import json_text
-from hpcsolve.output.schema import answer_lines
+from hpcsolve.output.schema import answer_lines, answer_values
 from hpcsolve.replacing import make_folder, write_bytes
 from hpcsolve.report.page import report
 from hpcsolve.runner.verify import verify_file
@@ -52,13 +51,9 @@ def _verdict_as_values(path: str, again: bool, instance: str | None) -> tuple[di
     """Return the verdict on a result and the lines of its answer, by their first words, and the exit code."""
     try:
         contents, verdict = verify_file(path, instance, again=again)
-        lines = answer_lines(contents, path)
+        answer = answer_values(contents, path)
     except HpcsolveError as error:
         return {"file": path, "passed": False, "reason": " ".join(str(error).split()), "answer": None}, error.exit_code
-    answer: dict[str, str] = {}
-    whole = re.sub(r"\n +", " ", "\n".join(lines))  # long lines go on in indented ones
-    for word, _, text in (line.partition(":") for line in whole.split("\n")):
-        answer[word] = f"{answer[word]}\n{text.strip()}" if word in answer else text.strip()
     code = CHECK_FAILED if verdict.passed is False else 0
     return {"file": path, "passed": verdict.passed, "reason": verdict.reason, "answer": answer}, code
 

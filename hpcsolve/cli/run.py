@@ -107,7 +107,7 @@ def open_log(comm: Comm, options: argparse.Namespace) -> Log:
     """Return the log that the options ask for. Raises, on every rank, as `Log`."""
     log, fault = Log(comm.rank, options.quiet), None
     try:
-        log = Log(comm.rank, options.quiet, options.log_dir)
+        log = Log(comm.rank, options.quiet, options.log_dir, options.json)
     except HpcsolveError as error:
         fault = error
     agree(comm, fault)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -106,13 +106,14 @@ def read_geojson(file: InputFile, directed: bool | None = None, weight: str | No
     tails, heads = ends[:, 0].copy(), ends[:, 1].copy()
     if directed is None:
         require_one_weight(file, len(position), (tails, heads), (weights, scale), file_lines, names)
-    return assembled(
+    graph = assembled(
         file.stem or "graph", len(position), tails, heads, weights, scale=scale, directed=bool(directed),
         coordinates=points, coordinates_kind=DEGREES, vertex_names=names,
         notes=_notes(lines, skipped, directed, weight),
         edge_texts=_texts(ends, values, whole, [line.properties for *_, line in pairs], weight is not None,
                           bool(directed)),
     )
+    return replace(graph, unit="m") if weight is None else graph
 
 
 def _texts(ends: Any, weights: Any, lines: list[Line], told: list[Mapping[str, Any]], curved: bool,

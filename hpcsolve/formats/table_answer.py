@@ -29,6 +29,8 @@ from hpcsolve.wording import counted, shown
 _SIGNATURE = re.compile(rb'"(?:durations|distances)"\s*:\s*\[|"sources_to_targets"\s*:')
 TABLES = {"durations": "time", "distances": "distance"}
 """Names of tables, and what a cell of Valhalla calls its number."""
+SYMBOLS = {"seconds": "s", "metres": "m", "m": "m", "kilometers": "km", "km": "km"}
+"""What answers call a unit -> its symbol. Of others, such as miles, the result has none."""
 _SAME = ("location", "lat", "lon")
 """What says where a source or target is."""
 
@@ -86,7 +88,8 @@ def read_table_answer(file: InputFile, precision: Precision | None = None, weigh
                        dtype=object if large else np.float64)
     costs = costs_of_table(numbers, precision, file.name)
     tsp = from_costs(costs.values, file.stem or "table", scale=costs.scale, rounding=costs.rounding)
-    return replace(tsp, notes=_notes(answer, name))
+    measured = _unit(answer, name)
+    return replace(tsp, notes=_notes(answer, name, measured), unit=SYMBOLS.get(measured, ""))
 
 
 def _tables(file: InputFile, answer: Mapping[str, Any]) -> dict[str, list[Any]]:
@@ -127,14 +130,19 @@ def _flat(places: list[Any]) -> list[Any]:
     return places[0] if len(places) == 1 and isinstance(places[0], list) else places
 
 
-def _notes(answer: Mapping[str, Any], name: str) -> tuple[str, ...]:
-    """Return the lines that say what the costs are, and which ones are guesses."""
+def _unit(answer: Mapping[str, Any], name: str) -> str:
+    """Return the unit of the costs in words, as the answer has it."""
+    if name == "durations":
+        return "seconds"
     asked = answer.get("metadata")
     query = asked.get("query") if isinstance(asked, dict) else None
-    units = (query.get("units") if isinstance(query, dict) else None) or answer.get("units") or "metres"
-    what = "durations in seconds" if name == "durations" else f"distances in {shown(str(units))[1:-1]}"
+    return str((query.get("units") if isinstance(query, dict) else None) or answer.get("units") or "metres")
+
+
+def _notes(answer: Mapping[str, Any], name: str, unit: str) -> tuple[str, ...]:
+    """Return the lines that say what the costs are, and which ones are guesses."""
     guessed = answer.get("fallback_speed_cells")
-    notes: tuple[str, ...] = (read_note(f"costs are {what}"),)
+    notes: tuple[str, ...] = (read_note(f"costs are {name} in {shown(unit)[1:-1]}"),)
     if isinstance(guessed, list) and guessed:
         notes += (read_note(f"{counted(len(guessed), 'cost')} of places without a way are guessed (fallback_speed)"),)
     return notes

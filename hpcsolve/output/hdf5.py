@@ -105,21 +105,25 @@ def write_contents(file: h5py.File, contents: Contents, lengths: Mapping[str, in
         _write_group(group, columns, GROUPS[name], lengths or {} if name == "solution" else {})
         for key, column in columns.items():
             if column.dataset.scaled:
-                write_scale_factor(group[key], contents.scale)
+                write_unit(group[key], contents)
 
 
 def write_meaning(dataset: h5py.Dataset, meaning: Dataset, none: float | None) -> None:
-    """Write the attributes of a dataset, except `scale_factor`. `none` is the value that stands for "none", or None."""
+    """Write the attributes of a dataset, except those of `write_unit`.
+
+    `none` is the value that stands for "none", or None.
+    """
     dataset.attrs["units"] = meaning.unit
     dataset.attrs["description"] = meaning.description
     if none is not None:
         dataset.attrs[FILL_VALUE[FORMAT_VERSION]] = dataset.dtype.type(none)
 
 
-def write_scale_factor(dataset: h5py.Dataset, scale: int) -> None:
-    """Write the attribute of a dataset of scaled integers. Without it (scale 1) readers keep integers as they are."""
-    if scale != 1:
-        dataset.attrs[SCALE_FACTOR] = 1 / scale
+def write_unit(dataset: h5py.Dataset, contents: Contents) -> None:
+    """Write unit and scale of a dataset of scaled integers. Without a scale (1) readers keep integers as they are."""
+    dataset.attrs["units"] = contents.unit or dataset.attrs["units"]
+    if contents.scale != 1:
+        dataset.attrs[SCALE_FACTOR] = 1 / contents.scale
 
 
 def sealed(image: bytes) -> bytes:

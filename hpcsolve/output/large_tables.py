@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 
 from hpcsolve.answers.contents import Contents, DistanceTable
 from hpcsolve.errors import DamagedFileError, EnvironmentFault
-from hpcsolve.output.hdf5 import SEAL, digest_of, write_contents, write_meaning, write_scale_factor
+from hpcsolve.output.hdf5 import SEAL, digest_of, write_contents, write_meaning, write_unit
 from hpcsolve.output.reader import read_own
 from hpcsolve.parallel.comm import Comm, Request
 from hpcsolve.replacing import replacing
@@ -313,7 +313,7 @@ def _write_hdf5(
             for axis, dimension in enumerate(table.dataset.dimensions):
                 group[name].dims[axis].attach_scale(group[dimension])
             if table.dataset.scaled:
-                write_scale_factor(group[name], made.scale)
+                write_unit(group[name], made)
     file.raise_failure()
     raw.flush()
     return made, sums

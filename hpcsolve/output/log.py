@@ -10,12 +10,13 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
 from hpcsolve.errors import EnvironmentFault
+from hpcsolve.output.json_text import json_text
 from hpcsolve.replacing import require_replaceable
 from hpcsolve.wording import show, visible, warn
 
@@ -38,13 +39,16 @@ class Log:
         Only rank 0 prints.
     quiet
         Print nothing but the answer.
+    as_json
+        Print the answer as JSON alone (`values`), in place of its lines.
     folder
         Folder of the log files, one per rank, or None for no files.
     """
 
-    def __init__(self, rank: int = 0, quiet: bool = False, folder: str | None = None) -> None:
+    def __init__(self, rank: int = 0, quiet: bool = False, folder: str | None = None, as_json: bool = False) -> None:
         self.prints = rank == 0
-        self.quiet = quiet
+        self.quiet = quiet or as_json
+        self._as_json = as_json
         self._file: IO[str] | None = None
         if folder is not None:
             self._file = opened(Path(folder) / f"rank-{rank:04d}.log")
@@ -55,7 +59,12 @@ class Log:
 
     def answer(self, line: str) -> None:
         """Print a line of the answer, which `--quiet` does not hide."""
-        self._write(line, self.prints)
+        self._write(line, self.prints and not self._as_json)
+
+    def values(self, values: Mapping[str, Any]) -> None:
+        """Print the answer as JSON, if it is asked for."""
+        if self.prints and self._as_json:
+            show(json_text(values))
 
     def note(self, line: str) -> None:
         """Write a line to this rank's file only."""

@@ -258,11 +258,14 @@ class _Reading:
             raise InputError("is an HDF5 file, but not a result of hpcsolve", self.path)
         version = attributes.get("format_version")
         if version not in schema.FILL_VALUE:
-            known = " and ".join(map(str, schema.FILL_VALUE))
+            *most, newest = map(str, schema.FILL_VALUE)
+            known = f"{', '.join(most)} and {newest}"
             said = version if isinstance(version, int) else repr(str(version)[:40])
             raise InputError(f"is of format version {said}; this hpcsolve reads versions {known}", self.path)
         self.version = version
         schema.check_attributes(attributes)
+        if attributes.get("cost") != attributes.get("cost"):  # NaN, which later versions leave out
+            del attributes["cost"]
         groups: dict[str, dict[str, Column]] = {}
         shapes: dict[str, DistanceTable] = {}
         for key in map(str, file):
@@ -301,7 +304,7 @@ class _Reading:
             scales = _scales_of(dataset, axis)
             if len(scales) != 1 or scales[0][1].parent != dataset.parent or scales[0][1].shape != (length,):
                 raise ValueError(f"{name} has no dimension scale of length {length}")
-            names.append(scales[0][0])
+            names.append(_by_source(dataset, scales[0][0]))
         if whole and dataset.size * dataset.dtype.itemsize > LARGEST_DATASET:
             raise InputError(f"{self.path}: {name} is too large to be read at once; read its rows with h5py")
         meaning, none = self._meaning(dataset, ", ".join(names))
@@ -311,7 +314,7 @@ class _Reading:
         values, dimension = self._values_of(dataset), ""
         if dataset.ndim == 1:
             scales = [name for name, _ in _scales_of(dataset, 0)]
-            dimension = key if dataset.is_scale else scales[0] if scales else ""
+            dimension = key if dataset.is_scale else _by_source(dataset, scales[0]) if scales else ""
         return Column(values, *self._meaning(dataset, dimension))
 
     def _meaning(self, dataset: h5py.Dataset, dimension: str) -> tuple[Dataset, int | float | None]:
@@ -441,6 +444,15 @@ def _scales_of(dataset: h5py.Dataset, axis: int) -> list[tuple[str, h5py.Dataset
         for reference in listed:
             _require_own_data(h5py.h5r.dereference(reference, dataset.id), f"a dimension scale of {name}")
     return [(str(name), scale) for name, scale in dataset.dims[axis].items()]
+
+
+def _by_source(dataset: h5py.Dataset, dimension: str) -> str:
+    """Return the name of a dimension. The searches of version 2 that have one source each are sources since then."""
+    group = dataset.parent
+    if dimension != "search" or group.name != "/solution" or "source" not in list(group):
+        return dimension
+    source = _linked(group, "source")
+    return "source" if isinstance(source, type(dataset)) and source.shape == dataset.shape[:1] else dimension
 
 
 def _require_own_data(identifier: Any, place: str) -> None:

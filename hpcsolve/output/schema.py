@@ -8,10 +8,15 @@ which are used for writing.
 Version 2 follows the CF conventions (cfconventions.org, section 8.1 and 2.5.1): the attribute `scale_factor` of a
 dataset of scaled integers, and `_FillValue` where a value stands for "none". xarray and netCDF tools therefore show
 own units and NaN. Version 1 had `none` in place of `_FillValue`, and left the scale to the reader.
+
+In version 3 the rows of tables of distances have the dimension `source` where each row has one source, so that xarray
+selects them by it. Scaled integers have the unit of `/instance/unit`, and the attribute `cost` of the root is missing
+where version 2 has NaN.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -26,13 +31,14 @@ from hpcsolve.answers.tree import Prices
 from hpcsolve.errors import DamagedFileError
 from hpcsolve.output.toml import too_deep
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 """The version that is written."""
-FILL_VALUE = {1: "none", FORMAT_VERSION: "_FillValue"}
+FILL_VALUE = {1: "none", 2: "_FillValue", FORMAT_VERSION: "_FillValue"}
 """Readable version -> the attribute with the value that stands for "none"."""
 SCALE_FACTOR = "scale_factor"
 """The attribute with 1 / scale of a dataset of scaled integers, since version 2. There is none where the scale is 1."""
-
+COST_MAY_BE_MISSING = 3
+"""The first version without the attribute `cost` where an answer has none."""
 SCALED_IN_VERSION_1 = frozenset((
     "/colonies/cost", "/prices/price", "/solution/closure_bottleneck", "/solution/closure_mst", "/solution/cost",
     "/solution/distance", "/solution/lower_bound", "/solution/matrix", "/solution/weight",
@@ -80,7 +86,8 @@ _EVERY_KIND = {
     "coordinates_kind": Dataset("text", _COORDINATES_KIND),
     "notes": Dataset("text", "Lines of the log: how the input was taken, and what may be a mistake", optional=True),
 }
-_ROUNDING = {
+_UNIT_AND_ROUNDING = {
+    "unit": Dataset("text", "Unit of costs and weights, such as m or s; missing if it is not known", optional=True),
     "rounded_to": Dataset("float64", "Unit that costs were rounded to; missing if they are exact", optional=True),
 }
 _AXIS = "Coordinate {}, as in the file"
@@ -92,7 +99,7 @@ TSP_GROUP = {
                        optional=True),
     "symmetric": Dataset("bool", "Whether every arc costs the same both ways"),
     "scale": Dataset("int64", "A cost in the instance's own unit is cost / scale"),
-    **_ROUNDING,
+    **_UNIT_AND_ROUNDING,
     "label": Dataset("int64", "Number of each city in the instance's file", "city"),
     "city_name": Dataset("text", "Name of each city", "city", optional=True),
     **{axis: Dataset("float64", _AXIS.format(axis), "city", optional=True) for axis in "xyz"},
@@ -106,7 +113,7 @@ GRAPH_GROUP = {
     "arcs": Dataset("int64", "Number of arcs, two for each undirected edge"),
     "directed": Dataset("bool", "Whether an arc leads one way only"),
     "scale": Dataset("int64", "A weight in the instance's own unit is weight / scale"),
-    **_ROUNDING,
+    **_UNIT_AND_ROUNDING,
     "parallel_arcs": Dataset("int64", "Arcs that were dropped, since another one with the same ends is not heavier"),
     "loops": Dataset("int64", "Number of arcs from a vertex to itself, which were dropped"),
     "label": Dataset("int64", "Number of each vertex in the instance's file", "vertex"),
@@ -127,7 +134,7 @@ BATCH_GROUP = {
     "label": Dataset("int64", "Number of each instance, from 0", "instance"),
     "cities": Dataset("int32", "Number of cities of each instance", "instance"),
     "scale": Dataset("int64", "A cost in the instances' own unit is cost / scale"),
-    **_ROUNDING,
+    **_UNIT_AND_ROUNDING,
 }
 """`/instance` of a batch of travelling salesman problems."""
 INSTANCE_GROUPS: Mapping[str, Group] = {
@@ -163,6 +170,7 @@ ATTRIBUTES = {
     "format": TEXT, "format_version": INTEGER, "created": TEXT, "complete": INTEGER, "algorithm": TEXT, "cost": NUMBER,
     "verified": INTEGER,
 }
+"""The attributes of the root. All must be there, but for `cost` since version 3."""
 REQUIRED = {"job": JOB_GROUP.keys(), "instance": ("name", "kind", "sha256", "scale", "label")}
 PER_LABEL = [name for name, dataset in {**TSP_GROUP, **GRAPH_GROUP}.items() if dataset.dimension in ("city", "vertex")]
 """Columns of `/instance` with one value per city or vertex, as many as there are labels."""
@@ -193,6 +201,8 @@ def check_attributes(attributes: Mapping[str, Any]) -> None:
     """Raise a `ValueError` if a root attribute is missing or of another type."""
     for name, kind in ATTRIBUTES.items():
         if name not in attributes:
+            if name == "cost" and attributes["format_version"] >= COST_MAY_BE_MISSING:
+                continue
             raise ValueError(f"the attribute {name} is missing")
         _require(np.asarray(attributes[name]), kind, 0, f"the attribute {name}")
 
@@ -248,6 +258,15 @@ def answer_lines(contents: Contents, file: str = "the result") -> list[str]:
     """Return the lines that are printed of the answer in a result. Raises as `require_whole`."""
     with contradictions_refused(file):
         return list(require_whole(contents, file).lines(contents))
+
+
+def answer_values(contents: Contents, file: str = "the result") -> dict[str, str]:
+    """Return the lines of an answer by their first words. Raises as `require_whole`."""
+    values: dict[str, str] = {}
+    whole = re.sub(r"\n +", " ", "\n".join(answer_lines(contents, file)))  # long lines go on in indented ones
+    for word, _, text in (line.partition(":") for line in whole.split("\n")):
+        values[word] = f"{values[word]}\n{text.strip()}" if word in values else text.strip()
+    return values
 
 
 @contextmanager

@@ -8,6 +8,8 @@ from fractions import Fraction
 
 UNITS: Mapping[str, int] = {"second": 1, "minute": 60, "hour": 3600}
 """Units of costs -> seconds."""
+SYMBOLS: Mapping[str, str] = {"second": "s", "minute": "min", "hour": "h"}
+"""Units of costs -> what is written behind a number."""
 _CLOCK = re.compile(r"(\d{1,3}):([0-5]\d)(?::([0-5]\d))?", re.ASCII)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -53,9 +53,10 @@ def from_places(
     numbers = np.arange(1, n + 1) if labels is None else np.asarray(labels, dtype=np.int64)
     if len(city_names) not in (0, n) or numbers.shape != (n,) or len(np.unique(numbers)) < n:
         raise InputError(f"{n} places need {n} city names, or none, and {n} different labels, or none", name)
-    return from_points(
+    tsp = from_points(
         places, GREAT_CIRCLE, name, numbers, city_names=city_names, coordinates_kind=DEGREES, notes=notes,
     )
+    return replace(tsp, unit="m")
 
 
 def out_of_range(value: float, what: str) -> str | None:

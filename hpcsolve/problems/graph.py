@@ -72,6 +72,8 @@ class Graph:
         The places that stand for terminals (`problems.snapping.Snapped`), or none.
     edge_texts
         What the input says of its edges beside their weights, or None.
+    unit
+        The unit of the weights where the input says it, such as m, else "".
     """
 
     name: str
@@ -93,6 +95,7 @@ class Graph:
     notes: tuple[str, ...] = ()
     edge_texts: EdgeTexts | None = None
     places: tuple[Any, ...] = ()
+    unit: str = ""
 
     @property
     def n(self) -> int:

@@ -59,6 +59,8 @@ class Tsp:
         costs are symmetric and not negative, and all arcs exist.
     network
         The name of the graph whose shortest distances the costs are, or "".
+    unit
+        The unit of the costs where the input says it, such as m or s, else "".
     """
 
     name: str
@@ -75,6 +77,7 @@ class Tsp:
     metric: str = ""
     windows: Windows | None = None
     network: str = ""
+    unit: str = ""
 
     @property
     def n(self) -> int:

@@ -20,6 +20,7 @@ from hpcsolve.answers.tour import TOUR
 from hpcsolve.answers.tours import TOURS
 from hpcsolve.answers.tree import TREE
 from hpcsolve.output.log import duration
+from hpcsolve.problems.clock import SYMBOLS
 from hpcsolve.problems.geographic import DEGREES
 from hpcsolve.problems.questions import VALUES
 from hpcsolve.wording import counted, size
@@ -203,8 +204,10 @@ def bounds_of(result: Result) -> tuple[str, str, str]:
 def unit_of(result: Result) -> str:
     """Return the unit of a tour's costs where it is known, such as `m`, or ""."""
     keys = result.contents.keys
-    if "time-unit" in keys:
-        return {"second": "s", "minute": "min", "hour": "h"}[keys["time-unit"]]
+    if result.contents.unit:
+        return result.contents.unit
+    if "time-unit" in keys:  # results of format version 2 have no unit
+        return SYMBOLS[keys["time-unit"]]
     by_streets = result.contents.value("instance", "network") is not None  # whose weights may be anything
     return "m" if result.contents.value("instance", "coordinates_kind", "") == DEGREES and not by_streets else ""
 

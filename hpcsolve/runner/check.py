@@ -141,7 +141,7 @@ def _compared(case: Case, contents: Contents | None, exit_code: int) -> tuple[in
     """Return the exit code and what is to be said of an answer. Ranks without the answer return what is not used."""
     if contents is None:
         return exit_code, ""
-    cost = contents.attributes["cost"]
+    cost = contents.cost
     found, recorded = _words(cost, digest_of(contents)), _words(case.cost, case.digest)
     if exit_code:
         return exit_code, f"WRONG: {found}: the check of the answer failed"

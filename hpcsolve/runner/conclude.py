@@ -29,7 +29,7 @@ from hpcsolve.output.hdf5 import file_image
 from hpcsolve.output.large_tables import ChunkedTable, Chunks, write_with_tables
 from hpcsolve.output.log import Log, duration
 from hpcsolve.output.provenance import provenance, started_as
-from hpcsolve.output.schema import FORMAT, FORMAT_VERSION, JOB_GROUP, RANKS_GROUP, answer_lines
+from hpcsolve.output.schema import FORMAT, FORMAT_VERSION, JOB_GROUP, RANKS_GROUP, answer_lines, answer_values
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.parallel.launch import STOPPED_EARLY, on_rank_0
 from hpcsolve.replacing import write_bytes
@@ -268,9 +268,10 @@ class _ResultWriter:
             "created": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
             "complete": self.outcome.complete,
             "algorithm": self.planned.job.settings.algorithm,
-            "cost": own_unit(self.outcome.cost, self.planned.instance.problem.scale),
             "verified": self.verdict.passed is True,
         }
+        if self.outcome.cost is not None:
+            attributes["cost"] = own_unit(self.outcome.cost, self.planned.instance.problem.scale)
         groups = {
             "job": columns(JOB_GROUP, {"toml": self.planned.job.text(), "hash": self.planned.hash}),
             "instance": instance_columns(self.planned.job, self.planned.instance),
@@ -329,11 +330,14 @@ def places_elsewhere(planned: PlannedRun, checkpoints: Path | None) -> list[Path
     return [folder for folder in dict.fromkeys(folder.absolute() for folder in named) if folder != output]
 
 
-def say_checked(planned: PlannedRun, contents: Contents, verdict: Verdict, log: Log) -> None:
-    """Print the answer and the verdict on it."""
+def say_checked(planned: PlannedRun, contents: Contents, verdict: Verdict, log: Log, file: Path | None) -> None:
+    """Print the answer and the verdict on it: lines, or JSON with the file that has the answer, None for no file."""
     for line in answer_lines(contents, str(planned.output)):
         log.answer(line)
     log.answer(f"check:  {verdict}")
+    log.values({"file": file, "passed": verdict.passed, "reason": verdict.reason,
+                "complete": bool(contents.attributes["complete"]),
+                "answer": answer_values(contents, str(planned.output))})
 
 
 def say_answer(planned: PlannedRun, contents: Contents, verdict: Verdict, log: Log, file: Path | None) -> None:
@@ -346,14 +350,15 @@ def say_answer(planned: PlannedRun, contents: Contents, verdict: Verdict, log: L
     file
         Where the result is, or None if it was not written.
     """
-    say_checked(planned, contents, verdict, log)
+    kept = file is not None and planned.keeps_earlier(contents)
+    say_checked(planned, contents, verdict, log, None if kept else file)
     slowest = [duration(max(contents.value("ranks", f"seconds_{phase}", [0.0]), default=0.0)) for phase in PHASES]
     log.say("time:   read {}, build {}, run {} (kernel {}, copy {}, wait {}), write {}".format(*slowest))
     if line := gpu_line(contents.groups["ranks"]):
         log.say(line)
     if file is None:
         return
-    if planned.keeps_earlier(contents):
+    if kept:
         assert planned.earlier is not None
         log.answer(f"file:   {planned.output} keeps the result of an earlier run ({planned.earlier.in_words})")
     else:

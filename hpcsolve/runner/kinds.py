@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
+import msgspec
 import numpy as np
 
 from hpcsolve import formats
@@ -30,6 +31,7 @@ from hpcsolve.formats.tsplib import with_names
 from hpcsolve.formats.vertex_lists import read_vertices
 from hpcsolve.job import Job
 from hpcsolve.output.schema import INSTANCE_GROUPS
+from hpcsolve.problems.clock import SYMBOLS
 from hpcsolve.problems.geographic import DEGREES
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.libraries import from_data_frame, from_networkx, from_scipy, is_data_frame
@@ -117,7 +119,7 @@ class ProblemKind(ABC):
         axes = () if problem.coordinates is None else problem.coordinates.T
         return {
             "name": problem.name, "comment": problem.comment, "path": instance.path, "format": instance.format,
-            "sha256": instance.sha256, "scale": problem.scale,
+            "sha256": instance.sha256, "scale": problem.scale, "unit": problem.unit or None,
             "rounded_to": None if problem.rounding is None else 1 / problem.scale, "label": problem.labels,
             "coordinates_kind": problem.coordinates_kind, **dict(zip("xyz", axes)),
         }
@@ -470,7 +472,10 @@ def kind_name(job: Job) -> str:
 def instance_columns(job: Job, instance: InstanceOf[Any]) -> dict[str, Column]:
     """Return the content of `/instance`."""
     name, notes = kind_name(job), "\n".join(notes_on(instance.problem))
-    return columns(INSTANCE_GROUPS[name], {**KINDS[name].values(instance), "kind": name, "notes": notes or None})
+    values = {**KINDS[name].values(instance), "kind": name, "notes": notes or None}
+    if (time_unit := msgspec.structs.asdict(job.parameters).get("time_unit")) is not None:
+        values["unit"] = SYMBOLS[time_unit]
+    return columns(INSTANCE_GROUPS[name], values)
 
 
 def require_kind(contents: Contents, job: Job, file: str) -> None:

@@ -81,7 +81,7 @@ class PlannedRun:
         """Return whether the output keeps the earlier result, since this one is not complete and not better either."""
         if self.earlier is None or contents.attributes["complete"]:
             return False
-        better = contents.attributes["verified"] and contents.attributes["cost"] < self.earlier.cost
+        better = contents.attributes["verified"] and contents.cost < self.earlier.cost
         return self.earlier.complete or not better
 
 
@@ -138,7 +138,7 @@ def _earlier(output: str, contents: Contents) -> Earlier | None:
     """Return the cost and completeness of an earlier result, or None if it is not verified or was changed since."""
     if not contents.attributes["verified"] or not has_seal(output):
         return None
-    return Earlier(contents.attributes["cost"], bool(contents.attributes["complete"]))
+    return Earlier(contents.cost, bool(contents.attributes["complete"]))
 
 
 def _verdict(planned: PlannedRun, existing: Contents) -> Verdict:

@@ -131,6 +131,8 @@ def run_job(
                     outcome, seconds["seconds_run"] = _run_algorithm(planned, method, device, comm, log, checkpoints)
                 except Stopped as stopped:
                     log.answer(f"stopped: {stopped}; the same command goes on from {folder or ''}")
+                    log.values({"file": None, "passed": None, "reason": f"stopped: {stopped}", "complete": False,
+                                "answer": None})
                     return Finished(None, STOPPED_EARLY)
                 for line in ([f"stopped: {outcome.ended}"] if outcome.ended else []) + device.notes:
                     log.say(line)
@@ -155,7 +157,7 @@ def _existing(planned: PlannedRun, folder: Path | None, comm: Comm, log: Log) ->
     """
     assert planned.existing is not None and planned.existing_verdict is not None
     log.say(f"{planned.output}: this job is done already; its result:")
-    say_checked(planned, planned.existing, planned.existing_verdict, log)
+    say_checked(planned, planned.existing, planned.existing_verdict, log, Path(planned.output or ""))
     log.answer(f"file:   {planned.output}")
     if comm.rank == 0 and folder is not None and folder.is_dir() and not _foreign(folder, planned):
         remove_checkpoints(folder, warn)

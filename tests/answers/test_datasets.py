@@ -29,9 +29,11 @@ def stored_as(group, dataset):
     """Path, type, dimensions, unit, description and `_FillValue` of a dataset in a file, read with h5py alone."""
     name, kind = dataset.name.split("/")[-1], "text" if dataset.dtype.kind == "O" else dataset.dtype.name
     dimensions = (name,) if dataset.is_scale else tuple(axis.keys()[0] for axis in dataset.dims)
-    if dimensions == ("search", "target"):  # tables of distances to targets
-        dimensions = ("search", "vertex")
-    texts = dataset.attrs["units"], dataset.attrs["description"]
+    if name in ("distance", "predecessor") and len(dimensions) == 2:  # to targets, and from all sources at once
+        dimensions = ("source", "vertex")
+    unit = dataset.file["instance"].get("unit")
+    own = unit is not None and dataset.attrs["units"] == unit.asstr()[()]
+    texts = "1" if own else dataset.attrs["units"], dataset.attrs["description"]
     return f"/{group}/{name}", kind, dimensions, *texts, "_FillValue" in dataset.attrs
 
 

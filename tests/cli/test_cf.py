@@ -1,5 +1,7 @@
 """Result files follow the CF conventions: tools that know them show own units and NaN. Older files stay readable."""
 
+import json
+
 import h5py
 import networkx as nx
 import numpy as np
@@ -8,6 +10,7 @@ from scipy.sparse.csgraph import dijkstra
 
 from hpcsolve import load, solve
 from hpcsolve.errors import DamagedFileError
+from hpcsolve.output.hdf5 import sealed
 
 JOB = 'algorithm = "held-karp"\ninstance = "costs.csv"\noutput = "out.h5"\n'
 COSTS = np.round(np.random.default_rng(3).random((7, 7)) * 1000, 3)
@@ -22,9 +25,16 @@ def folder(tmp_path_factory):
     common = {"device": "cpu", "threads": 1}
     ants = {"colonies": 2, "stop": {"iterations": 5}}
     solve(COSTS, "ant-colony", output=folder / "ants.h5", **ants, **common)
-    asked = {"rows": {"sources": [0, 1], "predecessors": True}, "pairs": {"queries": [[0, 2], [0, 3]]}}
+    asked = {"rows": {"sources": [3, 0], "predecessors": True}, "columns": {"sources": [0, 3], "targets": [2, 1]},
+             "counts": {"sources": [3, 0], "reduce": ["sum"]}, "nearest": {"sources": [0, 3], "voronoi": True},
+             "pairs": {"queries": [[0, 2], [0, 3]]}}
+    rows = "".join(f"{a},{b},{w}\n" for a, b, w in ROADS.edges.data("weight"))
+    (folder / "roads.csv").write_text(f"from,to,w\n{rows}")
     for name, keys in asked.items():
-        solve(ROADS, "shortest-paths", output=folder / f"{name}.h5", **keys, **common)
+        solve(folder / "roads.csv", "shortest-paths", directed=True, output=folder / f"{name}.h5", **keys, **common)
+    (folder / "places.csv").write_text("lat,lon\n48,1\n49,2\n50,3\n50,1\n")
+    solve(folder / "places.csv", output=folder / "places.h5", **common)
+    solve(np.where(np.tri(3), np.inf, 1), output=folder / "none.h5", **common)
     tree = {"terminals": [0, 2], "mode": "kmb", "matrix": True}
     solve(ROADS.to_undirected(), "steiner-kmb", output=folder / "tree.h5", **tree, **common)
     return folder
@@ -53,11 +63,11 @@ def by_xarray(path, group):
 @pytest.mark.parametrize("decoded", [by_hand, by_xarray])
 def test_decoded_values_are_in_the_own_unit(decoded, folder):
     rows = decoded(folder / "rows.h5", "solution")
-    expected = dijkstra(nx.to_scipy_sparse_array(ROADS, nodelist=range(4)), indices=[0, 1])
+    expected = dijkstra(nx.to_scipy_sparse_array(ROADS, nodelist=range(4)), indices=[3, 0])
     assert np.allclose(np.where(np.isinf(expected), np.nan, expected), rows["distance"], 1e-15, 0, equal_nan=True)
-    assert np.isnan(rows["distance"]).any() and rows["distance"][0, 1] == pytest.approx(1.5, 1e-15)
+    assert np.isnan(rows["distance"]).any() and rows["distance"][1, 1] == pytest.approx(1.5, 1e-15)
     before = rows["predecessor"]
-    assert np.isnan(before[0, 0]) and before[0, 1] == 0 and np.isnan(before[0, 3])
+    assert np.isnan(before[1, 0]) and before[1, 1] == 0 and np.isnan(before[1, 3])
     pairs = decoded(folder / "pairs.h5", "solution")["distance"]
     assert pairs[0] == pytest.approx(3.75, 1e-15) and np.isnan(pairs[1])
     tree = decoded(folder / "tree.h5", "solution")
@@ -105,8 +115,31 @@ def test_another_scale_factor_is_damage_and_none_fails_the_check(job, hpcsolve):
     assert done.returncode == 1 and "FAIL (/solution/cost has no attribute scale_factor;" in done.stdout
 
 
+def to_version_2(path):
+    """Turn a file into one of version 2."""
+    with h5py.File(path, "r+") as file:
+        file.attrs["format_version"] = 2
+        file.attrs.setdefault("cost", np.nan)
+        file["instance"].pop("unit", None)
+        for group in file.values():
+            for dataset in group.values():
+                if dataset.attrs["units"] == "m":
+                    dataset.attrs["units"] = "1"
+        solution = file["solution"]
+        by_source = [dataset for name, dataset in solution.items() if "source" in dataset.dims[0] and name != "source"
+                     ] if "source" in solution and solution["source"].is_scale else []
+        if by_source:
+            search = solution.create_dataset("search", data=np.arange(len(solution["source"]), dtype=np.int32))
+            search.attrs.update({"units": "1", "description": "Number, from 0"})
+            search.make_scale("search")
+        for dataset in by_source:
+            dataset.dims[0].detach_scale(solution["source"])
+            dataset.dims[0].attach_scale(solution["search"])
+
+
 def to_version_1(path):
     """Turn a file into one of version 1."""
+    to_version_2(path)
     with h5py.File(path, "r+") as file:
         file.attrs["format_version"] = 1
         for name in {"legs", "improvements", "edges"} & set(file):  # not known then
@@ -130,7 +163,69 @@ def test_a_file_of_version_1_is_verified_printed_and_run_again(job, hpcsolve, te
     copied = hpcsolve("run", "out.h5", "--output", "new.h5", "--device", test_device, cwd=job)
     assert copied.returncode == 0, copied.stderr
     with h5py.File(job / "new.h5") as file:
-        assert file.attrs["format_version"] == 2 and file["solution/cost"].attrs["scale_factor"] == 0.001
+        assert file.attrs["format_version"] == 3 and file["solution/cost"].attrs["scale_factor"] == 0.001
+
+
+@pytest.mark.parametrize("name", ["rows", "places", "none"])
+def test_a_file_of_version_2_is_verified_shown_exported_and_saved(name, folder, hpcsolve, tmp_path):
+    new, old = (tmp_path / state / "result.h5" for state in ("new", "old"))
+    for path in (new, old):
+        path.parent.mkdir()
+        path.write_bytes((folder / f"{name}.h5").read_bytes())
+    to_version_2(old)
+    old.write_bytes(sealed(old.read_bytes()))
+    with h5py.File(old) as file:
+        assert np.isnan(file.attrs["cost"]) == (name != "places") and "unit" not in file["instance"]
+        assert ("search" in file["solution"]) == (name == "rows")
+    said = [[hpcsolve(*words, cwd=path.parent).stdout for words in (
+        ("verify", "result.h5"), ("verify", "result.h5", "--json"), ("collect", "result.h5"))] for path in (new, old)]
+    assert said[0] == said[1] and ("PASS" in said[0][0] or name == "none")
+    assert hpcsolve("report", "result.h5", "-o", "page.html", cwd=old.parent).returncode == 0
+    if name != "none":
+        for path in (new, old):
+            assert hpcsolve("export", "result.h5", "-o", "rows.csv", cwd=path.parent).returncode == 0
+        assert (new.parent / "rows.csv").read_bytes() == (old.parent / "rows.csv").read_bytes()
+    load(old).save(tmp_path / "saved.h5")
+    with h5py.File(tmp_path / "saved.h5") as file:
+        assert file.attrs["format_version"] == 3 and ("cost" in file.attrs) == (name == "places")
+        assert name != "rows" or list(file["solution/distance"].dims[0].keys()) == ["source"]
+
+
+def test_xarray_selects_rows_by_their_source(folder):
+    xarray = pytest.importorskip("xarray", reason="xarray is not installed (pip install xarray h5netcdf)")
+    pytest.importorskip("h5netcdf", reason="h5netcdf is not installed (pip install xarray h5netcdf)")
+    expected = dijkstra(nx.to_scipy_sparse_array(ROADS, nodelist=range(4)), indices=[3, 0])
+    with xarray.open_dataset(folder / "rows.h5", group="solution", engine="h5netcdf") as found:
+        assert found.distance.dims == found.predecessor.dims == ("source", "vertex")
+        for source, row in zip((3, 0), expected):
+            assert np.allclose(found.distance.sel(source=source).fillna(np.inf), row, 1e-15, 0)
+    with xarray.open_dataset(folder / "columns.h5", group="solution", engine="h5netcdf") as found:
+        assert found.distance.sel(source=3, target=2) == pytest.approx(expected[0, 2])
+    with xarray.open_dataset(folder / "counts.h5", group="solution", engine="h5netcdf") as found:
+        assert found.reached.sel(source=[0, 3]).values.tolist() == np.isfinite(expected[::-1]).sum(1).tolist()
+    with xarray.open_dataset(folder / "nearest.h5", group="solution", engine="h5netcdf") as found:
+        assert found.distance.dims == ("search", "vertex") and found.source.values.tolist() == [0, 3]
+
+
+def test_costs_have_the_unit_of_the_instance(folder, tmp_path):
+    with h5py.File(folder / "places.h5") as file:
+        scaled = [file[name].attrs["units"] for name in ("solution/cost", "legs/cost")]
+        assert scaled == ["m", "m"] and file["solution/tour"].attrs["units"] == "1"
+    with h5py.File(folder / "rows.h5") as file:
+        assert file["solution/distance"].attrs["units"] == "1"
+    osrm = {"code": "Ok", "durations": [[0, 3, 4], [3, 0, 5], [4, 5, 0]], "distances": [[0, 30, 40]] * 3}
+    for weight, unit in (("durations", "s"), ("distances", "m")):
+        solve(osrm, weight=weight, output=tmp_path / f"{unit}.h5", device="cpu", threads=1)
+        with h5py.File(tmp_path / f"{unit}.h5") as file:
+            assert file["solution/cost"].attrs["units"] == unit == file["instance/unit"].asstr()[()]
+    windows = [[0, 100], [0, 100], [0, 100]]
+    done = solve(np.ones((3, 3)), windows=windows, time_unit="minute", device="cpu", threads=1)
+    assert done.contents.unit == "min"
+    line = {"type": "LineString", "coordinates": [[0, 0], [0, 1], [1, 1]]}
+    (tmp_path / "lines.geojson").write_text(json.dumps(line))
+    solve(tmp_path / "lines.geojson", "shortest-paths", sources=["0,0"], output=tmp_path / "g.h5", device="cpu")
+    with h5py.File(tmp_path / "g.h5") as file:
+        assert file["solution/distance"].attrs["units"] == "m"
 
 
 @pytest.mark.parametrize("name", ["ants", "rows", "pairs", "tree"])

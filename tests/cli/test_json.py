@@ -65,6 +65,21 @@ def test_a_tour_of_several_lines(folder, hpcsolve):
     assert list(answer) == ["tour", "cost"] and answer["tour"] == " - ".join(names[i] for i in found.tour)
 
 
+def test_run_and_solve(folder, hpcsolve):
+    done = hpcsolve("solve", "square.csv", "--device", "cpu", "--json", "--output", "new.h5", cwd=folder)
+    found = json.loads(done.stdout)
+    (verified,) = json.loads(hpcsolve("verify", "new.h5", "--json", cwd=folder).stdout)
+    assert done.returncode == 0 and done.stderr == "" and found == {**verified, "complete": True}
+    (folder / "again.toml").write_text('algorithm = "held-karp"\ninstance = "square.csv"\noutput = "new.h5"\n')
+    done = hpcsolve("run", "again.toml", "--device", "cpu", "--json", "--log-dir", "logs", cwd=folder)
+    assert json.loads(done.stdout) == {**found, "reason": "when it was solved"}
+    assert "this job is done already" in (folder / "logs/rank-0000.log").read_text()
+    done = hpcsolve("solve", "none.csv", "--json", cwd=folder)
+    assert done.returncode == 2 and done.stdout == "" and len(done.stderr.splitlines()) == 1
+    (folder / "ants.toml").write_text('algorithm = "ant-colony"\ninstance = "square.csv"\noutput = "no/\\u0000"\n')
+    assert hpcsolve("run", "ants.toml", "--json", cwd=folder).stdout == ""
+
+
 def test_collect(folder, hpcsolve):
     names = (folder / "square.h5", folder / "large.h5")
     rows = json.loads(hpcsolve("collect", *names, "--json").stdout)

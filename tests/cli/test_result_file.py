@@ -286,7 +286,7 @@ def test_what_this_process_wrote_is_read_whatever_is_free(tmp_path, monkeypatch)
 
 @pytest.mark.parametrize(("key", "value", "message"), [
     ("format", "other", "not a result of hpcsolve"),
-    ("format_version", 3, "format version 3; this hpcsolve reads versions 1 and 2"),
+    ("format_version", 4, "format version 4; this hpcsolve reads versions 1, 2 and 3"),
     ("format_version", "= 1\n", r"format version '= 1\\n'; this hpcsolve"),
 ])
 def test_other_formats_are_named(key, value, message, tmp_path):

@@ -14,6 +14,7 @@ import numpy as np
 
 import hpcsolve
 from hpcsolve.problems.generate import makers
+from hpcsolve.problems.geographic import from_places
 from tests.frame.source import REPOSITORY
 from tests.steiner_oracle import hypercube
 
@@ -56,6 +57,7 @@ def _batch(folder: Path) -> Path:
 def _problems(folder: Path) -> Iterator[tuple[Any, str, dict[str, Any]]]:
     costs = np.round(99 * np.random.default_rng(1).random((12, 12)), 2)
     yield REPOSITORY / "jobs" / "eu-capitals.tsp", "held-karp", {}
+    yield from_places([48.0, 49.0, 50.0], [1.0, 2.0, 4.0]), "held-karp", {}
     yield folder / "cube.tsp", "held-karp", {}
     yield [[0, 1, np.inf], [1, 0, np.inf], [np.inf, 1, 0]], "held-karp", {}  # no tour
     yield costs, "held-karp", {"best": 3, "count": True, "arcs": True}

@@ -162,10 +162,11 @@ class RowTable:
 
     def answer(self, keys: Keys, share: range, asked: PathQuestion, parameters: Parameters) -> Distances:
         """Return this rank's part of the answer."""
-        column = "vertex" if asked.targets is None else "target"
+        dimension = "source, " if len(asked.seeds) == len(asked.sources) else "search, "
+        dimension += "vertex" if asked.targets is None else "target"
 
         def table(name: str, values: NDArray[Any], none: float) -> DistanceTable:
-            return distance_table(name, values, share.start, len(asked.seeds), column, none)
+            return distance_table(name, values, share.start, len(asked.seeds), dimension, none)
 
         distance, before = keys.decode(self.keys), self.before.view(np.int32)
         none = no_path_of(distance.dtype)

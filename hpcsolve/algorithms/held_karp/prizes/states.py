@@ -64,6 +64,7 @@ class ToDepot:
 
     labels = False
     slope = 0
+    sooner_first = False
 
     def __init__(self, asked: Selection, device: Device) -> None:
         self.problem, self.device, self.limit = timed_orders(asked.problem), device, latest_end(asked)
