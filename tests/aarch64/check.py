@@ -45,8 +45,8 @@ def missing() -> str:
     return f"no {', '.join(absent)} (apt install g++-aarch64-linux-gnu qemu-user)" if absent else ""
 
 
-def check(folder: Path) -> str:
-    """Return what differs, or an empty string."""
+def check(folder: Path, as_shipped: bool = True) -> str:
+    """Return what differs, or an empty string. With `as_shipped=False` the kernels of a wheel are left out."""
     sources = sorted([*KERNELS.rglob("*.cu"), *KERNELS.rglob("*.cpp")])
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         for problem in pool.map(lambda source: _compile(source, folder), sources):
@@ -61,7 +61,7 @@ def check(folder: Path) -> str:
         return done.stderr
     if forgotten := exported_kernels() - set(done.stdout.split()):
         return f"tests/races/program.py does not launch {', '.join(sorted(forgotten))}"
-    for built in (folder, shipped(folder)):
+    for built in (folder, shipped(folder)) if as_shipped else (folder,):
         replayed = replay(built, recorded)
         if replayed.returncode:
             return f"{built.name}: {replayed.stdout}{replayed.stderr}"
@@ -72,7 +72,7 @@ def check(folder: Path) -> str:
     if altered.returncode != 1 or altered.stdout.splitlines()[1:] != ["1 calls, 1 differ"]:
         return f"an altered recording was not reported: the check is blind\n{altered.stdout}{altered.stderr}"
     count = len(exported_kernels())
-    print(f"check-aarch64: {count} kernels and functions, {replayed.stdout.strip()}; so with the kernels of a wheel")
+    print(f"check-aarch64: {count} kernels and functions, {replayed.stdout.strip()}{'; so with a wheel' if as_shipped else ''}")
     return ""
 
 
