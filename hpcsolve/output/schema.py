@@ -237,12 +237,14 @@ def require_whole(contents: Contents, file: str = "the result") -> AnswerType:
     Raises
     ------
     DamagedFileError
-        A dataset is missing or the job is not TOML; the message names the dataset.
+        A dataset or the cost of the root is missing, or the job is not TOML; the message names it.
     """
     for group, names in REQUIRED.items():
         for name in names:
             if contents.value(group, name) is None:
                 raise DamagedFileError(f"{file}: damaged: /{group}/{name} is missing")
+    if "cost" not in contents.attributes and contents.value("solution", "cost") is not None:
+        raise DamagedFileError(f"{file}: damaged: the attribute cost is missing")
     try:
         msgspec.toml.decode(str(contents.value("job", "toml")))
     except (msgspec.DecodeError, ValueError):  # as job/load.py has it
