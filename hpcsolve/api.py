@@ -111,7 +111,7 @@ def solve(
         The terminals of a Steiner problem, in place of those of `problem`: rows of a matrix, nodes, names or labels, or
         a file of them or of places, as of the key `sources` of shortest-paths.
     stops
-        The vertices of a graph that a tour visits: nodes, names or labels. Costs are the shortest distances between.
+        The vertices of a graph that a tour visits: nodes, names or labels. Costs are the distances between them.
     weight
         The edges' attribute (networkx, GraphML), column (CSV) or property (GeoJSON) with the weights, such as "length"
         in OSMnx; of a routing service's answer "durations" or "distances". None, for graphs of networkx alone: all

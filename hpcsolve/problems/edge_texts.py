@@ -124,7 +124,8 @@ def _plain(value: Any) -> Any:
     if isinstance(value, (str, int)):  # of numpy
         return value
     try:
-        return line_text(value.coords)
+        places = [*value.coords]
+        return line_text(places) if len(places) > 1 else str(value)
     except (AttributeError, NotImplementedError, TypeError, ValueError):  # no line: a date, or a shape of many lines
         return str(value)
 

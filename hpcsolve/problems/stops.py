@@ -50,7 +50,7 @@ def tour_of_stops(graph: Graph, stops: Iterable[Any], precision: Precision | Non
     cities = from_matrix(np.concatenate(rows), graph.name, city_names=names, precision=precision)
     places = None if graph.coordinates is None else graph.coordinates[vertices]
     return replace(cities, labels=graph.labels[vertices], coordinates=places, coordinates_kind=graph.coordinates_kind,
-                   notes=graph.notes, network=graph.name)
+                   notes=graph.notes, network=graph.name, unit=graph.unit)
 
 
 def _costs(graph: Graph, sources: NDArray[np.int64], targets: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -49,7 +49,7 @@ def test_it_says_what_it_needs(wheel):
     assert "MIT License" in read["LICENSE"]
     assert "Requires-Python: >=3.10" in read["METADATA"]
     extras = {line.split(": ")[1] for line in read["METADATA"].splitlines() if line.startswith("Provides-Extra")}
-    assert extras == {"mpi", "local", "cuda", "plot", "completion", "test", "dev"}
+    assert extras == {"mpi", "local", "cuda", "plot", "completion", "test", "dev", "site"}
 
 
 def test_it_finds_its_own_kernels(wheel, tmp_path):

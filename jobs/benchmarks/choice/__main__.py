@@ -110,7 +110,7 @@ def solved(path: Path, seconds: float, method: Words, folder: Path) -> Found:
     taken, cpu = time.perf_counter() - started, _cpu_of_commands() - before
     contents = read_result(str(output), tables=False)
     bound, scale = contents.value("solution", "lower_bound"), contents.value("instance", "scale", 1)
-    return Found(str(contents.attributes["algorithm"]), float(contents.attributes["cost"]),
+    return Found(str(contents.attributes["algorithm"]), contents.cost,
                  bool(contents.value("solution", "optimal")), float("nan") if bound is None else float(bound) / scale,
                  taken, cpu)
 

@@ -58,8 +58,8 @@ FIRST_WIDTH = 500
 """Width of the first searches."""
 WIDER = 8
 """Factor from the width of one search to that of the next."""
-FEWEST_STEPS = 64
-"""How many steps there are at least from the lower bound to the best end, if they are longer than 1."""
+MOST_STEPS = 64
+"""About the most steps from the lower bound to the best end, if these are far apart."""
 SUM_WIDTH = FIRST_WIDTH * WIDER
 """Width of the searches after which the least sum of times is tried as a bound."""
 SUM_LEVELS = TIMED_LEVELS[:3]
@@ -224,11 +224,12 @@ class DeadlineProver:
             return self._proven()
         if self.best.lower >= self.best.upper:
             return None
+        better = self.best.upper < before
         if whole:
             self.best.raise_lower(deadline + 1)
-            self.step = None if self.step is None else max(1, 2 * self.step, (before - deadline) // FEWEST_STEPS)
-        elif deadline < before - 1 if self.best.upper == before else not self.last.is_limited_by(self.width):
-            self.step = None  # any better order
+            self.step = None if self.step is None else max(1, 2 * self.step, (before - deadline) // MOST_STEPS)
+        elif (deadline < before - 1 and not better) or (better and not self.last.is_limited_by(self.width)):
+            self.step = None
         elif self.last.is_limited_by(self.width):
             if self.width == SUM_WIDTH and self.problem.hours is None:
                 self._raise_by_sum()

@@ -510,10 +510,9 @@ class Watch:
 
 @dataclass
 class WatchInside(Watch):
-    """Watches a proof whose lower bound is to be one of another proof's least value too.
+    """Watches a proof whose lower bound also bounds the value of another proof.
 
-    It ends when the other proof does, or once an order shows that its bound cannot exceed `least`. It keeps no
-    state.
+    It ends when the other proof does, or once an order shows that its bound cannot exceed `least`. It keeps no state.
 
     Attributes
     ----------

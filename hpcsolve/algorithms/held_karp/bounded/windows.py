@@ -277,11 +277,11 @@ class _Legs:
         """Return when each city, by column, is reached at the earliest from each other one.
 
         It is `NEVER` where that is after the city's window. Each sweep through the cities, in the order of their
-        windows, follows the legs from those that have been reached sooner since, until there are none.
+        windows, follows the legs from cities that have been reached sooner since their legs were last followed.
         """
         m = self.given.cities
         a, b, legs = self.earliest[:m], self.latest[:m], self.time[:m, :m] < NEVER
-        reached, to_follow = np.where(np.eye(m, dtype=bool), a, NEVER), legs.copy()  # `reached`: of the row's city
+        reached, to_follow = np.where(np.eye(m, dtype=bool), a, NEVER), legs.copy()  # a row: the city reached
         while to_follow.any():
             for head in np.argsort(a, kind="stable").tolist():
                 tails = np.flatnonzero(to_follow[:, head])
