@@ -35,8 +35,7 @@ FOLDERS = ("hpcsolve", "cuda_src", "jobs")
 FILES = ("setup.cfg", "pyproject.toml", "README.md", "LICENSE")
 """What the platform-independent wheel is made of."""
 KINDS_OF_CPU = {"x86_64": ("x86-64-v3", "x86-64-v4"), "aarch64": ("armv8-a",)}
-"""As g++ names them, for each instruction set: with AVX2 (since 2013 from Intel, 2015 from AMD), and with AVX-512; all
-64-bit Arm CPUs."""
+"""As g++ names them, for each instruction set. On x86: with AVX2 (Intel since 2013, AMD since 2015), and AVX-512."""
 CROSS_COMPILERS = ("aarch64-linux-gnu-g++",)
 """As Debian names them, with which other machines' kernels are compiled here."""
 SETUPTOOLS = "import sys, setuptools.build_meta as backend; print(backend.build_wheel(sys.argv[1]))"
@@ -156,7 +155,9 @@ def build_wheel(folder: Path, kinds: Iterable[str] | None = None, files: Sequenc
         The kernel files, all of them by default.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    kinds = kinds or KINDS_OF_CPU[target_machine(host_compiler())]
+    machine = target_machine(host_compiler())
+    if not (kinds := tuple(kinds or KINDS_OF_CPU.get(machine, ()))):
+        raise SystemExit(f"release.wheel: no kinds of CPUs are known for {machine}; install hpcsolve from its source")
     with tempfile.TemporaryDirectory() as temporary:
         shipped = Path(temporary) / "shipped"
         compile_kernels(shipped, kinds, files or kernel_files(), lambda file: show(f"compiled: {file}"))

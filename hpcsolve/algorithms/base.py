@@ -244,7 +244,7 @@ class Algorithm(ABC):
     files
         Its keys that may name a file. The job keeps the SHA-256 of the file's content beside the key, as `KEY-sha256`.
     words
-        Values of these keys that are no names of files.
+        Values of these keys that are keywords, not names of files.
     batches
         Whether it takes a `TspBatch` in place of a `Tsp`.
     """

@@ -333,8 +333,7 @@ class GeoJson(Exporter):
     def _tree(self, contents: Contents, points: Points) -> Features:
         names, edges, known = contents.unique_names().tolist(), TREE.edges(contents), AnswerEdges(contents)
         for row, u, v in zip(rows_of(contents), edges.tails.tolist(), edges.heads.tolist()):
-            line, about = (known.line(u, v, points), self._about(known, u, v)) if known.told else (points[[u, v]], {})
-            yield line, about | row
+            yield known.line(u, v, points), self._about(known, u, v) | row
         for terminal in contents.value("instance", "terminal", ()):
             yield points[[terminal]], {"terminal": names[terminal]}
 
@@ -343,9 +342,10 @@ class GeoJson(Exporter):
         for row in rows_of(contents):
             path = PATHS.vertices(contents, row["query"])
             about = {name: value for name, value in row.items() if name != "path"}
-            steps = self._about_steps(known, path.tolist()) | about | {"path": row["path"]} if known.told else about
+            if known.has_attributes:
+                about = self._about_steps(known, path.tolist()) | about | {"path": row["path"]}
             if len(path):
-                yield known.way(path, points), steps
+                yield known.line_of_path(path, points), about
 
     def _about(self, known: AnswerEdges, tail: int, head: int) -> dict[str, Any]:
         """Return what the input says of an edge, without its line, as properties of a feature."""

@@ -185,8 +185,8 @@ class Result(TourMixin, paths.PathsMixin, reductions.ReductionsMixin, tree.TreeM
         these are degrees `lat` and `lon` too, edges the attribute `weight`, where the result has them.
 
         If the instance came from networkx, GraphML, GML or GeoJSON, the edges of a path or a Steiner tree have their
-        keys and attributes, `geometry` as a line of shapely if that is installed, and else as well-known text. A tree
-        of arcs has them as they were given.
+        keys and attributes, `geometry` as a line of shapely if that is installed, and else as well-known text; `weight`
+        is that of the search. If the input has arcs, a tree has them in the input's direction.
 
         Parameters
         ----------
@@ -211,16 +211,16 @@ class Result(TourMixin, paths.PathsMixin, reductions.ReductionsMixin, tree.TreeM
         found, names = require_whole(self.contents).edges(self.contents, number), self.contents.unique_names().tolist()
         known = AnswerEdges(self.contents)
         kinds = ((networkx.Graph, networkx.DiGraph), (networkx.MultiGraph, networkx.MultiDiGraph))
-        graph: Any = kinds[known.keyed][found.directed or known.arcs]()
+        graph: Any = kinds[known.keyed][found.directed or known.directed]()
         graph.add_nodes_from(names[vertex] for vertex in found.vertices.tolist())
         weights = [None] * len(found.tails) if found.weights is None else found.weights.tolist()
         for tail, head, weight in zip(found.tails.tolist(), found.heads.tolist(), weights):
-            about = known.attributes(tail, head) if known.told else {}
+            about = known.attributes(tail, head) if known.has_attributes else {}
             if GEOMETRY in about:
                 about[GEOMETRY] = _line(about[GEOMETRY])
             about |= {} if weight is None else {"weight": weight}
             key = (known.key(tail, head),) if known.keyed else ()
-            if not found.directed and known.against(tail, head):
+            if not found.directed and known.is_reversed(tail, head):
                 tail, head = head, tail
             graph.add_edges_from([(names[tail], names[head], *key, about)])
         places = self.contents.coordinates()

@@ -1,7 +1,7 @@
 """The group `/edges`: the edges of paths or of a tree, with their weights and what the instance's input says of them.
 
-A path or tree goes back with it to where the graph came from: with the keys, identifiers and names of its edges, and
-along their curves.
+With this group a path or tree can be given back to the program that the graph came from: with the keys, identifiers and
+names of its edges, and along their curves.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from hpcsolve.problems.edge_texts import GEOMETRY, line_in
 from hpcsolve.problems.graph import Graph
 
 EDGES = {
-    "tail": Dataset("int32", "Position of an end, from 0: of paths where the arc begins, of a tree the smaller one",
+    "tail": Dataset("int32", "Position, from 0, of the tail of the arc (paths) or of the smaller end (tree)",
                     "edge"),
     "head": Dataset("int32", "Position of the other end", "edge"),
     "weight": Dataset("uint32|uint64|float64", "Weight, times /instance/scale", "edge", scaled=True),
     "key": Dataset("text", "Key of the edge in the instance's multigraph, as JSON", "edge", optional=True),
     "attributes": Dataset("text", "What the instance's input says of the edge, as a JSON object; geometry is WKT",
                           "edge", optional=True),
-    "against": Dataset("bool", "Whether the input has the edge from head to tail", "edge", optional=True),
-    "arcs": Dataset("bool", "Whether the input has arcs, even if the search took them as edges", optional=True),
+    "reversed": Dataset("bool", "Whether the input has the edge from head to tail", "edge", optional=True),
+    "directed": Dataset("bool", "Whether the input has arcs, even if the search took them as edges", optional=True),
 }
 """The group `/edges`: one row for each edge, in the order of tails, then heads."""
 
@@ -44,7 +44,7 @@ def edges_group(graph: Graph, tails: NDArray[Any], heads: NDArray[Any]) -> dict[
     if texts is not None:
         given = texts.of(graph.n, graph.directed, a, b)
         key, attributes = zip(*texts.texts(given)) if len(given) else ((), ())
-        found |= {"attributes": list(attributes), "against": texts.tails[given] != a, "arcs": texts.arcs}
+        found |= {"attributes": list(attributes), "reversed": texts.tails[given] != a, "directed": texts.arcs}
         found |= {"key": list(key)} if texts.keyed else {}
     return {"edges": columns(EDGES, found)}
 
@@ -72,14 +72,14 @@ class AnswerEdges:
         return self.contents.value("edges", "key") is not None
 
     @property
-    def told(self) -> bool:
+    def has_attributes(self) -> bool:
         """Whether the input says anything of its edges beside their weights."""
         return self.contents.value("edges", "attributes") is not None
 
     @property
-    def arcs(self) -> bool:
+    def directed(self) -> bool:
         """Whether the input has arcs."""
-        return bool(self.contents.value("edges", "arcs", False))
+        return bool(self.contents.value("edges", "directed", False))
 
     def weights(self, tails: NDArray[Any], heads: NDArray[Any]) -> NDArray[Any] | None:
         """Return the weights of arcs in the instance's own unit, or None if the result does not have them."""
@@ -101,9 +101,9 @@ class AnswerEdges:
         found: dict[str, Any] = {} if texts is None else json.loads(str(texts[self._row(tail, head)]))
         return found
 
-    def against(self, tail: int, head: int) -> bool:
+    def is_reversed(self, tail: int, head: int) -> bool:
         """Return whether the input has the edge from head to tail."""
-        values = self.contents.value("edges", "against")
+        values = self.contents.value("edges", "reversed")
         return values is not None and bool(values[self._row(tail, head)])
 
     def line(self, tail: int, head: int, points: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -123,14 +123,13 @@ class AnswerEdges:
         begin, end = (((line[[0, -1]] - points[place]) ** 2).sum(axis=1) for place in (tail, head))
         return line[::-1] if begin[1] + end[0] < begin[0] + end[1] else line
 
-    def way(self, vertices: NDArray[Any], points: NDArray[np.float64]) -> NDArray[np.float64]:
+    def line_of_path(self, vertices: NDArray[Any], points: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the line of a path through these vertices, shape (corners, 2). Each vertex is there once."""
-        if not self.told:
+        if not self.has_attributes:
             straight: NDArray[np.float64] = points[vertices]
             return straight
         steps = [self.line(tail, head, points) for tail, head in zip(vertices[:-1].tolist(), vertices[1:].tolist())]
         return np.concatenate([points[vertices[:1]], *(step[1:] for step in steps)])
-
 
     def lines(self, tails: NDArray[Any], heads: NDArray[Any], points: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the lines of edges as one, with NaN after each edge, as `line_of_edges` in `analysis/plot/maps.py`."""

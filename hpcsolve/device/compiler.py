@@ -75,8 +75,9 @@ def target_features(compiler: str, cpu: str = "native") -> str:
 
 @functools.cache
 def target_machine(compiler: str) -> str:
-    """Return the instruction set that a C++ compiler makes code for, as `platform.machine` names it."""
-    return _run([compiler, "-dumpmachine"]).stdout.partition("-")[0]
+    """Return the instruction set that a C++ compiler makes code for, as `platform.machine` names it on 64-bit CPUs."""
+    machine = _run([compiler, "-dumpmachine"]).stdout.partition("-")[0]
+    return {"powerpc64le": "ppc64le"}.get(machine, machine)
 
 
 def compile_with(command: list[str], source: str, output: Path, seconds: float) -> None:

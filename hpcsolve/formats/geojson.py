@@ -116,14 +116,16 @@ def read_geojson(file: InputFile, directed: bool | None = None, weight: str | No
     return replace(graph, unit="m") if weight is None else graph
 
 
-def _texts(ends: Any, weights: Any, lines: list[Line], told: list[Mapping[str, Any]], curved: bool,
+def _texts(ends: Any, weights: Any, lines: list[Line], properties: list[Mapping[str, Any]], curved: bool,
            directed: bool) -> EdgeTexts | None:
     """Return the properties of the line of each edge, and its geometry if a line is an edge (`curved`)."""
     if curved:
-        told = [{**about, GEOMETRY: line_text(line.places)} for about, line in zip(told, lines, strict=True)]
-    if not any(told):
+        curves = [line_text(line.places) for line in lines]
+        properties = [{**about, GEOMETRY: curve} for about, curve in zip(properties, curves, strict=True)]
+    if not any(properties):
         return None
-    return edge_texts(ends[:, 0], ends[:, 1], weights, [(None, about) for about in told], keyed=False, arcs=directed)
+    data = [(None, about) for about in properties]
+    return edge_texts(ends[:, 0], ends[:, 1], weights, data, keyed=False, arcs=directed)
 
 
 def _notes(

@@ -26,7 +26,7 @@ from hpcsolve.formats.geojson import looks_like_geojson
 from hpcsolve.formats.records import NUMBER, require_undirected
 from hpcsolve.problems.geographic import DEGREES
 from hpcsolve.problems.graph import Graph
-from hpcsolve.problems.libraries import from_networkx, to_networkx, told_of
+from hpcsolve.problems.libraries import edge_data_of, from_networkx, to_networkx
 from hpcsolve.wording import visible
 
 _GML = re.compile(rb'\s*(?:#[^\n]*\s+|(?i:creator|comment)\s+"[^"]*"\s*|(?i:version)\s+\S+\s+)*(?i:graph)\s*\[')
@@ -192,12 +192,13 @@ def _converted(
             attributes.update({**default, **attributes})
     if all(isinstance(node, str) and WHOLE.fullmatch(node) for node in found.nodes):
         found = networkx.relabel_nodes(found, {node: int(node) for node in found.nodes})
-    told = [(key, _with_whole_ids(data)) for key, data in told_of(found)]  # as the file has it, numbers as texts too
+    # As the file has it, numbers as texts too.
+    edge_data = [(key, _with_whole_ids(data)) for key, data in edge_data_of(found)]
     for attributes in (data for *_, data in (*found.edges(data=True), *found.nodes(data=True))):
         attributes.update({key: _numbers(value) for key, value in attributes.items()})
     try:
         graph = from_networkx(found, "weight" if weight is None else weight, directed=asked, name=file.name, file=True,
-                              stated=stated, told=told)
+                              stated=stated, edge_data=edge_data)
         if len(set(graph.labels.tolist())) < graph.n:
             raise InputError("two nodes have the same number", file.name)
     except (InputError, OverflowError) as error:

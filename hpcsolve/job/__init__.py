@@ -64,10 +64,9 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="
         A file (relative to the job file's folder, with --set to the working directory; "-" is standard input), or a
         table: for a generator `{ generate = "uniform-tsp", n = 24, seed = 1 }`, for a graph `{ file = "city.gr",
         coordinates = "city.co", directed = false, weight = "length", terminals = [17, 4] }`, where all but the file may
-        be left out. With `stops = [17, 4, 9]` a
-        graph is a tour's problem: its cities are these vertices, its costs the shortest distances between them. Files
-        of terminals have a vertex on each line,
-        or places: `terminals = "houses.csv"`.
+        be left out. With `stops = [17, 4, 9]` the problem is a tour: its cities are these vertices of the graph, its
+        costs the shortest distances between them. A file of terminals, `terminals = "houses.csv"`, has a vertex on each
+        line, or places.
     output
         The result file, relative to the working directory; for a job file `NAME.toml` by default as shown.
     device
@@ -136,9 +135,7 @@ class Job:
 
     def named_files(self) -> dict[str, str]:
         """Return the files that the job's parameters name: attribute -> path."""
-        values, solver = msgspec.structs.asdict(self.parameters), algorithm(self.settings.algorithm)
-        given = {name: values[name] for name in (key.replace("-", "_") for key in solver.files)}
-        return {name: value for name, value in given.items() if isinstance(value, str) and value not in solver.words}
+        return _named_files(self.settings.algorithm, self.parameters)
 
     def with_files_from(self, folder: Path) -> Job:
         """Return the job with absolute paths of the files that its parameters name."""
@@ -382,7 +379,7 @@ def job_from_table(table: Mapping[str, Any], text: JobText | None = None) -> Job
     parameters = convert(own, parameters_type, name, job_text, known)
     for key in algorithm(name).files:
         own_key = key.replace("-", "_")
-        if getattr(parameters, f"{own_key}_sha256") is not None and not isinstance(getattr(parameters, own_key), str):
+        if getattr(parameters, f"{own_key}_sha256") is not None and own_key not in _named_files(name, parameters):
             raise job_text.error(f"{name}.{key}-sha256", f"{key} does not name a file; remove this key")
     honoured, why = parameters.stops(), " with these parameters" if parameters_type.STOPS else ""
     nothing = f"has no partial answer{why}, so it cannot be stopped early"
@@ -407,6 +404,13 @@ def _instance_in_full(job: Job, folder: Path) -> str | dict[str, Any]:
     keys = inspect.signature(maker).parameters.values() if inspect.isfunction(maker) else ()
     defaults = {key.name: key.default for key in keys if isinstance(key.default, (int, str))}
     return {**instance, **{key: value for key, value in defaults.items() if key not in instance}}
+
+
+def _named_files(name: str, parameters: Any) -> dict[str, str]:
+    """Return the files that the parameters of an algorithm name: attribute -> path."""
+    values, solver = msgspec.structs.asdict(parameters), algorithm(name)
+    given = {key: values[key] for key in (key.replace("-", "_") for key in solver.files)}
+    return {key: value for key, value in given.items() if isinstance(value, str) and value not in solver.words}
 
 
 def absolute_files(keys: Sequence[str], value: Any, folder: Path) -> Any:

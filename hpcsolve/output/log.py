@@ -48,7 +48,7 @@ class Log:
     def __init__(self, rank: int = 0, quiet: bool = False, folder: str | None = None, as_json: bool = False) -> None:
         self.prints = rank == 0
         self.quiet = quiet or as_json
-        self._as_json = as_json
+        self.as_json = as_json
         self._file: IO[str] | None = None
         if folder is not None:
             self._file = opened(Path(folder) / f"rank-{rank:04d}.log")
@@ -59,11 +59,11 @@ class Log:
 
     def answer(self, line: str) -> None:
         """Print a line of the answer, which `--quiet` does not hide."""
-        self._write(line, self.prints and not self._as_json)
+        self._write(line, self.prints and not self.as_json)
 
     def values(self, values: Mapping[str, Any]) -> None:
         """Print the answer as JSON, if it is asked for."""
-        if self.prints and self._as_json:
+        if self.prints and self.as_json:
             show(json_text(values))
 
     def note(self, line: str) -> None:

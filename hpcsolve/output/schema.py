@@ -39,6 +39,7 @@ SCALE_FACTOR = "scale_factor"
 """The attribute with 1 / scale of a dataset of scaled integers, since version 2. There is none where the scale is 1."""
 COST_MAY_BE_MISSING = 3
 """The first version without the attribute `cost` where an answer has none."""
+
 SCALED_IN_VERSION_1 = frozenset((
     "/colonies/cost", "/prices/price", "/solution/closure_bottleneck", "/solution/closure_mst", "/solution/cost",
     "/solution/distance", "/solution/lower_bound", "/solution/matrix", "/solution/weight",

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 GEOMETRY = "geometry"
 """The attribute with the line of an edge, as OSMnx names it."""
-Told = tuple[Any, Mapping[str, Any]]
+EdgeData = tuple[Any, Mapping[str, Any]]
 """The key of an edge and its attributes."""
 _LINE = re.compile(r"\s*LINESTRING\s*(?:Z|M|ZM)?\s*\(([^()]*)\)\s*", re.IGNORECASE)
 
@@ -87,7 +87,7 @@ def _between(n: int, directed: bool, tails: ArrayLike, heads: ArrayLike) -> NDAr
 
 
 def edge_texts(
-    tails: ArrayLike, heads: ArrayLike, weights: ArrayLike | None, told: Iterable[Told], *, keyed: bool,
+    tails: ArrayLike, heads: ArrayLike, weights: ArrayLike | None, edge_data: Iterable[EdgeData], *, keyed: bool,
     arcs: bool,
 ) -> EdgeTexts:
     """Return the texts of edges, given the key and the attributes of each one. `weights` are by default 1 each.
@@ -97,7 +97,7 @@ def edge_texts(
     texts: list[bytes] = []
     rows: list[int] = []
     before, write = None, json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
-    for key, attributes in told:
+    for key, attributes in edge_data:
         if key is not None or attributes is not before:
             texts.append(write([_plain(key), _plain(attributes)]).encode(errors="replace"))
         rows.append(len(texts) - 1)

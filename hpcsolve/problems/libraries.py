@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from hpcsolve.errors import InputError
 from hpcsolve.problems import geographic
-from hpcsolve.problems.edge_texts import Told, edge_texts
+from hpcsolve.problems.edge_texts import EdgeData, edge_texts
 from hpcsolve.problems.graph import Graph, from_edges
 from hpcsolve.problems.labels import is_integer, is_real
 from hpcsolve.problems.notes import ONE_WAY, not_used, one_way_notes, read_note
@@ -28,7 +28,7 @@ from hpcsolve.wording import shown
 
 def from_networkx(
     graph: Any, weight: str | None = "weight", *, directed: bool | None = None, name: str = "", file: bool = False,
-    stated: bool = True, told: Sequence[Told] | None = None,
+    stated: bool = True, edge_data: Sequence[EdgeData] | None = None,
 ) -> Graph:
     """Return the graph of a networkx graph, directed or not, with or without parallel edges.
 
@@ -46,8 +46,8 @@ def from_networkx(
         Whether the graph was read from a file, so that messages name the key of a job.
     stated
         Whether the file says if it has arcs or edges. If not, `graph` has them as arcs, which are taken as edges.
-    told
-        What the input says of each edge, by default what `told_of` finds.
+    edge_data
+        What the input says of each edge, by default what `edge_data_of` finds.
 
     Raises
     ------
@@ -75,14 +75,14 @@ def from_networkx(
     notes = () if graph.is_directed() and stated else one_way_notes("attribute", one_way, directed, stated)
     if weight and tails and not values:
         notes += (read_note("each edge weighs 1, since edges have no numbers"),)
-    told, texts = told_of(graph) if told is None else told, None
-    if graph.is_multigraph() or any(key != weight for _, data in told for key in data):
+    edge_data, texts = edge_data_of(graph) if edge_data is None else edge_data, None
+    if graph.is_multigraph() or any(key != weight for _, data in edge_data for key in data):
         a, b = ([position[node] for node in ends] for ends in (tails, heads))
-        texts = edge_texts(a, b, values, told, keyed=graph.is_multigraph(), arcs=graph.is_directed() and stated)
+        texts = edge_texts(a, b, values, edge_data, keyed=graph.is_multigraph(), arcs=graph.is_directed() and stated)
     return replace(converted, coordinates=coordinates, coordinates_kind=kind, notes=notes, edge_texts=texts)
 
 
-def told_of(graph: Any) -> list[Told]:
+def edge_data_of(graph: Any) -> list[EdgeData]:
     """Return the key, None if it has none, and the attributes of each edge of a graph of networkx, in its order."""
     if graph.is_multigraph():
         return [(key, data) for *_, key, data in graph.edges(keys=True, data=True)]

@@ -335,9 +335,10 @@ def say_checked(planned: PlannedRun, contents: Contents, verdict: Verdict, log: 
     for line in answer_lines(contents, str(planned.output)):
         log.answer(line)
     log.answer(f"check:  {verdict}")
-    log.values({"file": file, "passed": verdict.passed, "reason": verdict.reason,
-                "complete": bool(contents.attributes["complete"]),
-                "answer": answer_values(contents, str(planned.output))})
+    if log.as_json:
+        log.values({"file": file, "passed": verdict.passed, "reason": verdict.reason,
+                    "complete": bool(contents.attributes["complete"]),
+                    "answer": answer_values(contents, str(planned.output))})
 
 
 def say_answer(planned: PlannedRun, contents: Contents, verdict: Verdict, log: Log, file: Path | None) -> None:

@@ -124,7 +124,7 @@ def test_pictures_have_the_curves(folder):
 
 def test_altered_edges(folder):
     altered = folder / "altered.h5"
-    for name, wrong in (("attributes", "{}"), ("key", "5"), ("weight", 3), ("against", True)):
+    for name, wrong in (("attributes", "{}"), ("key", "5"), ("weight", 3), ("reversed", True)):
         altered.write_bytes((folder / "file.h5").read_bytes())
         with h5py.File(altered, "r+") as file:
             file[f"edges/{name}"][0] = wrong

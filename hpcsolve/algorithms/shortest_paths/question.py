@@ -27,7 +27,7 @@ Vertex = int | str
 ALL = "all"
 """The value of the key `sources` that stands for all vertices, in the order of the file."""
 WORDS = ("terminals", ALL)
-"""Values of `sources` that are no names of files."""
+"""Values of `sources` that are keywords, not names of files."""
 LARGEST = 1e290
 """The largest cutoff and delta. Times the scale of any graph they are finite floats still."""
 MOST_NEAREST = 4096
@@ -94,7 +94,7 @@ class Parameters(Table, frozen=True):
         SHA-256 of the pairs in the file of `queries`. hpcsolve writes it into the result's job, so that a file that has
         changed is refused when the job is run again.
     sources_sha256, targets_sha256
-        The same of the files of `sources` and `targets`.
+        SHA-256 of the vertices in the files of `sources` and `targets`; of a file of places that of the whole file.
 
     For study
     ---------
@@ -157,9 +157,11 @@ def question_with_files(graph: Graph, parameters: Parameters) -> tuple[PathQuest
         if not isinstance(path, str) or path in WORDS:
             continue
         if not os.path.exists(path):
+            if getattr(parameters, f"{key}_sha256") is not None:  # the job of a result
+                raise InputError(f"shortest-paths.{key}: there is no file {path}, which the run had; put it back")
             name, words = os.path.basename(path), WORDS if key == "sources" else WORDS[:1]
             listed = f'a list of vertices is written ["{name}"]'
-            hint = did_you_mean(name, words, f"; other words are {' and '.join(words)}")
+            hint = did_you_mean(name, words, f"; or write {' or '.join(words)}")
             raise InputError(f"shortest-paths.{key}: there is no file {path}; {listed}{hint}")
         found = read_vertices(path, key.removesuffix("s"), getattr(parameters, f"{key}_sha256"))
         try:
@@ -210,7 +212,7 @@ def question(
     if parameters.targets is not None and (parameters.predecessors or parameters.voronoi):
         raise InputError("shortest-paths.targets: predecessors and voronoi need every vertex; remove one of them")
     if parameters.targets == ALL:
-        raise InputError('shortest-paths.targets: without targets distances are found at all vertices; remove "all"')
+        raise InputError('shortest-paths.targets: remove "all": without targets distances are found at all vertices')
     known = read or {}
     sources, targets = (known[key] if key in known else None if asked is None else _positions(graph, key, asked)
                         for key, asked in (("sources", parameters.sources), ("targets", parameters.targets)))

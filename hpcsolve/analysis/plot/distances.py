@@ -68,7 +68,7 @@ def plot_path(
     draw_network(axes, result, places.points, network)
     known = AnswerEdges(result.contents)
     for index, (path, name) in enumerate(zip(paths, names)):
-        line, color = known.way(path, places.points), canvas.SERIES[index % len(canvas.SERIES)]
+        line, color = known.line_of_path(path, places.points), canvas.SERIES[index % len(canvas.SERIES)]
         style = STYLES[index // len(canvas.SERIES) % len(STYLES)]
         axes.plot(*line.T, style, color=color, linewidth=2, zorder=2, label=name)
         if len(path):

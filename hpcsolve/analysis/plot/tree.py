@@ -56,7 +56,7 @@ def plot_tree(
     if known is not None:
         maps.draw_network(axes, result, places.points, network)
     line, ends = maps.line_of_edges(places.points, u, v), places.points[terminals]
-    if known is not None and (streets := AnswerEdges(result.contents)).told:
+    if known is not None and (streets := AnswerEdges(result.contents)).has_attributes:
         line = streets.lines(u, v, places.points)
     size, raster = float(np.clip(600 / len(terminals), 4, 16)), len(u) > canvas.RASTER_FROM
     axes.plot(*line.T, "-", color=canvas.BLUE, linewidth=1.4, zorder=1, rasterized=raster, gid="tree")
