@@ -184,7 +184,7 @@ CALLS = {  # what is called in Python -> part of the message
         "has reductions of distances, which result.plot() draws"),
     "a source that is no list": (
         lambda: solve_roads(sources="1"),
-        '; a list of vertices is written ["1"]; other words are terminals and all'),
+        '; a list of vertices is written ["1"]; or write terminals or all'),
     "a target that is no list": (
         lambda: solve_roads(sources=[1], targets="terminal"), 'written ["terminal"]; did you mean terminals?'),
     "no list of sources": (lambda: solve_roads(sources=1), "got integer; a list has brackets: [1]; meaning: Where pat"),

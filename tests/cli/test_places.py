@@ -111,7 +111,7 @@ def test_mistakes(sources, text, message, folder):
 
 
 def test_targets_are_not_all(folder):
-    with pytest.raises(InputError, match=r'targets: without targets distances are found at all vertices; remove "all"'):
+    with pytest.raises(InputError, match=r'targets: remove "all": without targets distances are found at all vertices'):
         package.solve(streets(), sources=[101], targets="all", **ON_STREETS)
 
 
