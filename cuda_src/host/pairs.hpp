@@ -68,11 +68,13 @@ class pair_worker {
       chosen_.assign(1, cycle);
     return child_.make(chosen_);
   }
+  // By the counts of the generation's start. A child taken before may have brought an edge that no tour had then, which
+  // leaves again, or taken one that all had, which comes back: those lose nothing.
   int64_t entropy_lost(const edge_counts &edges, const int64_t *entropy) {
     int64_t lost = 0;
     for (const edge_change &e : child_.changed_edges()) {
-      const int32_t tours = count_of(edges, e.key);
-      lost += entropy[tours] - entropy[tours + e.by];
+      const int32_t tours = count_of(edges, e.key), then = tours + e.by;
+      if (then >= 0 && then <= (int32_t)rules_.population) lost += entropy[tours] - entropy[then];
     }
     return std::max<int64_t>(1, lost);
   }

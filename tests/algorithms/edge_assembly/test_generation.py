@@ -121,8 +121,11 @@ class Tours:
         assert dict(zip(pairs_of(full), edges["counts"][found].tolist())) == dict(self.counts)
         return edges
 
-    def generation(self, stage=0, threads=1, split=1, children=30):
-        """Make a generation in `split` calls, and check all that follows from the tours."""
+    def generation(self, stage=0, threads=1, split=1, children=30, beside=0):
+        """Make a generation in `split` calls, and check all that follows from the tours.
+
+        The numbers before and behind the table of entropy in memory are `beside`.
+        """
         ring, edges = self.random.permutation(self.population), self.table()
         streams = self.random.integers(0, 2**63, self.population, np.uint64)
         partner_of = np.empty(self.population, np.uint32)
@@ -131,12 +134,13 @@ class Tours:
         taken = np.zeros(self.population, np.uint32)
         rules = {"population": self.population, "stage": stage, "children": children, "taken": 3, "least_percent": 30,
                  "threads": threads}
-        changes = Counter()
+        changes, entropy = Counter(), np.full(self.population + 3, beside, np.int64)[1:-1]
+        entropy[:] = entropy_table(self.population)
         for part in np.array_split(np.arange(self.population), split):
             tours, lengths, some = self.tours[part], self.lengths[part], taken[part]
             found = self.host.call(
                 ASSEMBLY, "edge_assembly_generation", **self.instance, rules=rules, edges=edges,
-                entropy=entropy_table(self.population), count=len(part), tours=tours, partners=partners,
+                entropy=entropy, count=len(part), tours=tours, partners=partners,
                 partner_of=partner_of[part], streams=streams[part], lengths=lengths, taken=some)
             self.tours[part], self.lengths[part], taken[part] = tours, lengths, some
             changes.update(pairs_of(found["added"]))
@@ -222,6 +226,18 @@ def test_the_same_tours_for_any_threads_and_calls(host, n):
         for stage in (0, 0, 0, 1):
             tours.generation(stage, threads, split)
         answers.add((tours.tours.tobytes(), tours.lengths.tobytes()))
+    assert len(answers) == 1
+
+
+@pytest.mark.parametrize("population", [2, 3, 6])
+def test_no_entropy_is_read_beyond_its_table(host, population):
+    """A second child may take out an edge that the first brought in, which no tour had, or bring back one of all."""
+    answers = set()
+    for beside in (0, -(1 << 40), 1 << 40):
+        tours = Tours(host, of_points(points_of("clusters", 600)), population)
+        for _ in range(6):
+            tours.generation(beside=beside)
+        answers.add(tours.tours.tobytes())
     assert len(answers) == 1
 
 
