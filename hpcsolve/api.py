@@ -80,6 +80,7 @@ def solve(
     weight: str | None = "",
     directed: bool | None = None,
     windows: Any = None,
+    speed: float | None = None,
     **parameters: object,
 ) -> Result:
     """Solve a problem and return its result.
@@ -123,6 +124,9 @@ def solve(
     windows
         Time windows of cities: a CSV file, a DataFrame with the columns `city`, `earliest`, `latest` and perhaps
         `service`, a mapping from cities to (earliest, latest), or these for all cities in their order.
+    speed
+        In kilometres an hour: the costs are travel times in whole seconds in place of metres, and a table of places may
+        have columns of time windows.
     parameters
         The keys of the algorithm's own table in a job file: `path="open"`.
 
@@ -149,6 +153,7 @@ def solve(
     options = _terminals_option(terminals) | _stops_option(stops, terminals)
     options |= {} if weight == "" else {"weight": weight}
     options |= {} if directed is None else {"directed": directed}
+    options |= {} if speed is None else {"speed": speed}
     settings = {"output": path_text(output or "", "output"), "device": device, "threads": threads, "seed": seed,
                 "share-gpu": share_gpu, "exact": exact, "round": round, "stop": _stop_table(stop)}
     if isinstance(windows, (str, os.PathLike)):
@@ -214,7 +219,7 @@ class _Given(Source):
         named = owner_of(keys)
         if "terminals" in self.options:
             return "steiner"
-        if STOPS in self.options:
+        if STOPS in self.options or "speed" in self.options:
             return "tsp"
         if self.file is not None:
             return self.kind_in_file(self.file, self.options)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hpcsolve.answers.contents import Contents, Dataset
 from hpcsolve.formats.tables import decimal
-from hpcsolve.problems.clock import UNITS, clock_text
+from hpcsolve.problems.clock import UNIT_OF, UNITS, clock_text
 from hpcsolve.problems.rounding import LARGEST_SUM
 
 _NEVER = f"; {LARGEST_SUM} stands for a window that never ends"
@@ -77,11 +77,15 @@ def schedule_in(contents: Contents) -> Schedule | None:
 
 
 def time_text(contents: Contents, scaled: int) -> str:
-    """Return a time of a result as a time of day if the job says what a unit of the costs is, else as a number."""
-    unit = contents.keys.get("time-unit")
-    if isinstance(unit, str) and unit in UNITS:
-        return clock_text(scaled, unit, contents.scale)
-    return decimal(scaled, contents.scale)
+    """Return a time of a result as a time of day if it is known what a unit of the costs is, else as a number."""
+    unit = time_unit_of(contents)
+    return decimal(scaled, contents.scale) if unit is None else clock_text(scaled, unit, contents.scale)
+
+
+def time_unit_of(contents: Contents) -> str | None:
+    """Return which of `clock.UNITS` a unit of the costs is, as the job or the instance says, or None."""
+    said = contents.keys.get("time-unit")  # results of format version 2 have it there alone
+    return said if isinstance(said, str) and said in UNITS else UNIT_OF.get(contents.unit)
 
 
 def schedule_line(contents: Contents, schedule: Schedule) -> str:

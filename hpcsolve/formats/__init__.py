@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -21,6 +21,7 @@ from hpcsolve.formats.files import InputFile, memory_checked, open_file
 from hpcsolve.formats.tables import listed
 from hpcsolve.formats.tsplib import read_tour_text
 from hpcsolve.memory import require_free
+from hpcsolve.problems.geographic import at_speed
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.rounding import Precision
 from hpcsolve.problems.tsp import Tsp
@@ -96,8 +97,9 @@ class Format(Generic[Problem]):
         Function that writes a problem to a path ("-" is standard output). None: the format is only read.
     binary
         Whether the files are not text.
-    takes_weight
-        Whether edges may have several attributes or columns. Then `read` takes `weight`, the name of one of them.
+    takes
+        What else `read` takes. "weight": the name of one of several attributes, columns or tables that may have the
+        weights. "speed": a speed, with which the file may have time windows.
     growth
         Bytes that reading takes for each byte of the content beside it, at least; what a cost matrix takes beside that
         is compared when the number of cities is known.
@@ -113,11 +115,18 @@ class Format(Generic[Problem]):
     resembles: Callable[[bytes], bool] | None = None
     write: Callable[[Problem, str], None] | None = None
     binary: bool = False
-    takes_weight: bool = False
+    takes: tuple[str, ...] = ()
     growth: float = 11
 
+    def taken(self, **named: Any) -> dict[str, Any]:
+        """Return those of the options that `read` takes and that have a value."""
+        return {name: value for name, value in named.items() if value is not None and name in self.takes}
 
-def read(path: str | os.PathLike[str], precision: Precision | None = None, weight: str | None = None) -> Instance:
+
+def read(
+    path: str | os.PathLike[str], precision: Precision | None = None, weight: str | None = None,
+    speed: float | None = None,
+) -> Instance:
     """Read a travelling salesman problem in any of `known.TSP_FORMATS`, perhaps compressed with gz or xz.
 
     Parameters
@@ -128,6 +137,8 @@ def read(path: str | os.PathLike[str], precision: Precision | None = None, weigh
         How to round decimals that are too many for exact integers; by default they are refused.
     weight
         Which table has the costs, in formats that may have several: "durations" or "distances".
+    speed
+        In km/h: costs are travel times in place of metres (`geographic.at_speed`), and places may have time windows.
 
     Raises
     ------
@@ -139,15 +150,20 @@ def read(path: str | os.PathLike[str], precision: Precision | None = None, weigh
     from hpcsolve.formats.known import GRAPH_FORMATS, TSP_FORMATS
 
     wrong_kind = "a graph ({}), not a travelling salesman problem, which needs the distances between all cities"
-    return read_instance(path, TSP_FORMATS, GRAPH_FORMATS, wrong_kind, precision, weight=weight)
+    found = read_instance(path, TSP_FORMATS, GRAPH_FORMATS, wrong_kind, precision, weight=weight, speed=speed)
+    known = next(format for format in TSP_FORMATS if format.name == found.format)
+    return replace(found, problem=_at_speed(found.problem, known, speed))
 
 
-def read_object(content: Mapping[str, Any], precision: Precision | None = None, weight: str | None = None) -> Tsp:
+def read_object(
+    content: Mapping[str, Any], precision: Precision | None = None, weight: str | None = None,
+    speed: float | None = None,
+) -> Tsp:
     """Return the travelling salesman problem in an object of JSON, as Python's `json` reads it.
 
     Parameters
     ----------
-    precision, weight
+    precision, weight, speed
         As in `read`.
 
     Raises
@@ -167,11 +183,14 @@ def read_object(content: Mapping[str, Any], precision: Precision | None = None, 
     if found is None:
         known = ", ".join(format.title for format in TSP_FORMATS if ".json" in format.suffixes)
         raise InputError(f"a dict with the keys {listed(map(str, content))} is no problem; of JSON there are {known}")
-    if weight is None:
-        return found.read(file, precision)
-    if not found.takes_weight:
+    if weight is not None and "weight" not in found.takes:
         raise InputError(f"{found.title}: costs are distances; remove weight={weight!r}")
-    return found.read(file, precision, weight=weight)
+    return _at_speed(found.read(file, precision, **found.taken(weight=weight, speed=speed)), found, speed)
+
+
+def _at_speed(tsp: Tsp, format: Format[Tsp], speed: float | None) -> Tsp:
+    """Return an instance with travel times in place of metres, if there is a speed that its reader did not take."""
+    return tsp if speed is None or "speed" in format.takes else at_speed(tsp, speed)
 
 
 def weight_is_of_cities(path: str | os.PathLike[str]) -> bool:
@@ -179,7 +198,7 @@ def weight_is_of_cities(path: str | os.PathLike[str]) -> bool:
     from hpcsolve.formats.known import GRAPH_FORMATS, TSP_FORMATS
 
     _, found = opened(os.fspath(path), (*TSP_FORMATS, *GRAPH_FORMATS))
-    return found is not None and found.takes_weight and any(found is format for format in TSP_FORMATS)
+    return found is not None and "weight" in found.takes and any(found is format for format in TSP_FORMATS)
 
 
 def read_graph(
@@ -226,6 +245,7 @@ def read_instance(
     wrong_kind: str,
     *options: Any,
     weight: str | None = None,
+    speed: float | None = None,
 ) -> InstanceOf[Problem]:
     """Return the instance in a file of one of the formats.
 
@@ -238,7 +258,9 @@ def read_instance(
     options
         Positional arguments of `Format.read` after the file.
     weight
-        The attribute or column with the weights, for a format that `takes_weight`.
+        The attribute or column with the weights, for a format that `takes` it.
+    speed
+        As in `read`, for a format that `takes` it.
 
     Raises
     ------
@@ -257,12 +279,12 @@ def read_instance(
     if not any(found is format for format in formats):
         message = f"is {wrong_kind.format(found.title)}"
         raise OtherKindError(message, file.name, None if found.binary else file.first_line)
-    if weight is not None and not found.takes_weight:
+    if weight is not None and "weight" not in found.takes:
         raise file.error(f"there is one weight or cost in this format ({found.title}); remove weight = {shown(weight)}")
-    named = {} if weight is None else {"weight": weight}
     require_free(int(found.growth * len(file.content)), f"reading {file.name}")
     with memory_checked(file.name):
-        return InstanceOf(found.read(file, *options, **named), path, file.sha256, found.name)
+        problem = found.read(file, *options, **found.taken(weight=weight, speed=speed))
+        return InstanceOf(problem, path, file.sha256, found.name)
 
 
 def opened(path: str, formats: Sequence[Format[Any]]) -> tuple[InputFile, Format[Any] | None]:

@@ -1,4 +1,4 @@
-"""GeoJSON points as cities: the places of all Point features, whose costs are great-circle distances in metres.
+"""GeoJSON points as cities: the places of all Point features, with costs and perhaps windows as a table of places has.
 
 Source: RFC 7946. A point's name is its property `name`, `address`, `city` or `place`, as in a table of places. Other
 geometries are refused, since a file with lines is a graph, and of an area it is not clear where a tour should go.
@@ -7,10 +7,13 @@ geometries are refused, since a file with lines is a graph, and of an area it is
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 from hpcsolve.formats.files import InputFile
 from hpcsolve.formats.geojson import features, looks_like_geojson, place_of
+from hpcsolve.formats.order_files import windows_of_places
+from hpcsolve.formats.spreadsheets import cell_text
 from hpcsolve.problems import geographic
 from hpcsolve.problems.notes import not_used
 from hpcsolve.problems.rounding import Precision
@@ -27,8 +30,13 @@ def looks_like_points(content: bytes) -> bool:
         b'"coordinates"' in content and _POINT.search(content) is not None
 
 
-def read_points(file: InputFile, precision: Precision | None = None) -> Tsp:
+def read_points(file: InputFile, precision: Precision | None = None, speed: float | None = None) -> Tsp:
     """Return the cities of all points, labelled from 1. Distances are whole metres, whatever the precision.
+
+    Parameters
+    ----------
+    speed
+        As in `places.read_places`; the windows are properties of the points.
 
     Raises
     ------
@@ -38,6 +46,7 @@ def read_points(file: InputFile, precision: Precision | None = None) -> Tsp:
     """
     places, named, unused = [], [], dict[str, None]()
     lines: list[int] = []
+    timed: list[dict[str, str]] = []
     for feature, line in features(file):
         geometry, properties = feature.get("geometry"), feature.get("properties")
         kind = geometry.get("type") if isinstance(geometry, dict) else None
@@ -47,13 +56,22 @@ def read_points(file: InputFile, precision: Precision | None = None) -> Tsp:
         own: dict[str, Any] = properties if isinstance(properties, dict) else {}
         key = next((key for word in geographic.NAME for key in own if key.lower() == word), None)
         named.append("" if key is None or own[key] is None else str(own[key]).strip())
-        unused |= dict.fromkeys(name for name in own if name != key)
+        try:
+            times = geographic.time_columns(list(own), speed)
+        except ValueError as problem:
+            raise file.error(str(problem), line) from None
+        timed.append({name: cell_text(own[name]) for name in times})
+        unused |= dict.fromkeys(name for name in own if name != key and name not in times)
         lines.append(line)
     if not places:
         raise file.error("has no points", file.first_line)
     if any(named) and not all(named):
         raise file.error("the point has no name, but others have one", lines[named.index("")])
-    return geographic.from_places(
+    tsp = geographic.from_places(
         [north for _, north in places], [east for east, _ in places], file.stem or "points",
         city_names=named if any(named) else (), notes=not_used(list(unused), "attribute"),
     )
+    if speed is None:
+        return tsp
+    tsp = geographic.at_speed(tsp, speed)
+    return replace(tsp, windows=windows_of_places(file, zip(lines, timed), tsp)) if any(timed) else tsp

@@ -4,7 +4,8 @@ Windows are a CSV table, with a line for each city: `city,earliest,latest`, opti
 name in the instance. An empty `earliest` is 0, an empty `latest` has no limit, an empty or missing `service` is 0.
 Cities without a line may be served at any time. Times are numbers in the unit of the costs, between semicolons or tabs
 perhaps with a decimal comma (`tables.with_points`), or, where it is known what that is, times of day such as 08:00,
-which count from midnight, and services such as 0:15. Costs by leg are a `.npy` array of shape (legs, n, n), in that
+which count from midnight, and services such as 0:15. Tables of places may have windows too, where a speed makes
+travel times of their distances (`windows_of_places`). Costs by leg are a `.npy` array of shape (legs, n, n), in that
 unit too. Travel times by time of departure are a CSV table `time,factor`, by which all costs are multiplied, or a
 `.npy` array of shape (times, n, n) beside the times of departure. A tour is a TSPLIB tour, or a list with a city on
 each line, by label or name.
@@ -13,7 +14,7 @@ each line, by label or name.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
@@ -29,7 +30,8 @@ from hpcsolve.formats.spreadsheets import cell_text
 from hpcsolve.formats.tables import csv_line, decimal, listed, rows_of, with_points
 from hpcsolve.formats.tsplib import read_tour_text
 from hpcsolve.problems import rounding
-from hpcsolve.problems.clock import UNITS, clock_seconds
+from hpcsolve.problems.clock import UNITS, clock_seconds, unit_in_title
+from hpcsolve.problems.geographic import time_columns, word_of
 from hpcsolve.problems.libraries import is_data_frame
 from hpcsolve.problems.questions import Windows
 from hpcsolve.problems.travel_times import TravelTimes
@@ -151,6 +153,51 @@ def _windows(file: InputFile, times: Sequence[Time], tsp: Tsp, unit: str | None)
             what = f"{first} is after {last}; earliest must not be later than latest"
             raise file.error(f"the window of city {name} is empty: {what}", line)
     return Windows(**scaled)
+
+
+def windows_of_places(
+    file: InputFile, rows: Iterable[tuple[int | None, Mapping[str, str]]], tsp: Tsp
+) -> Windows:
+    """Return the time windows in a table of places, whose costs are travel times in whole seconds.
+
+    Numbers alone do not say whether they are minutes or seconds. So cells are times of day, services such as 0:05, or
+    numbers of the unit in the title, as in `service (min)`.
+
+    Parameters
+    ----------
+    rows
+        Of each place the line, and by title its cells in columns of `geographic.TIMES`.
+
+    Raises
+    ------
+    InputError
+        With file and line: a cell has neither form, or a window ends before it begins.
+    """
+    times = []
+    for city, (line, cells) in enumerate(rows):
+        for title, cell in cells.items():
+            if not cell:
+                continue
+            name = word_of(title)
+            value, digits = _value(file, line, cell, "second")
+            if value and clock_seconds(cell) is None:
+                unit = unit_in_title(title)
+                if unit is None:
+                    example = f"0:05, or call the column {name} (min)" if name == "service" else "08:00"
+                    raise file.error(f"the {name} {shown(cell)} has no unit; write it as in {example}", line)
+                value *= UNITS[unit]
+            times.append(Time(line, city, name, cell, value, digits))
+    return _windows(file, times, tsp, "second")
+
+
+def windows_of_frame(frame: Any, tsp: Tsp, speed: float) -> Windows | None:
+    """Return the time windows in a DataFrame of places, in whole seconds, or None if it has no such columns.
+
+    Raises as `windows_of_places`: line 2 is that of the first place.
+    """
+    columns = {title: frame.iloc[:, at].tolist() for title, at in time_columns(list(frame.columns), speed).items()}
+    rows = [{title: cell_text(values[place]) for title, values in columns.items()} for place in range(tsp.n)]
+    return windows_of_places(InputFile("DataFrame", b"", ""), enumerate(rows, 2), tsp) if columns else None
 
 
 def with_windows(given: Any, tsp: Tsp, unit: str | None = None) -> Tsp:

@@ -1,6 +1,7 @@
 """Tables of places: a header that names the columns, then name, latitude and longitude of one place on each line.
 
-Costs are great-circle distances in whole metres. Other columns are not used, which a note says. Between semicolons or
+Costs are great-circle distances in whole metres or, where a speed is given, travel times in whole seconds; then columns
+earliest, latest and service are time windows. Other columns are not used, which a note says. Between semicolons or
 tabs degrees may have a decimal comma (`tables.with_points`).
 """
 
@@ -11,11 +12,13 @@ import io
 import math
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from hpcsolve.errors import InputError
 from hpcsolve.formats.files import InputFile, decode, write_text
+from hpcsolve.formats.order_files import windows_of_places
 from hpcsolve.formats.tables import Row, cells_of, delimiter_of, shortest, with_points
 from hpcsolve.problems import geographic
 from hpcsolve.problems.distances import GREAT_CIRCLE
@@ -45,18 +48,23 @@ def header_of(content: bytes) -> list[str]:
     return list(cells_of(header, delimiter_of(header) or ","))
 
 
-def read_places(file: InputFile, precision: Precision | None = None) -> Tsp:
+def read_places(file: InputFile, precision: Precision | None = None, speed: float | None = None) -> Tsp:
     """Return the problem of a table of places. Distances are whole metres, whatever the precision.
+
+    Parameters
+    ----------
+    speed
+        In km/h: with it costs are seconds (`geographic.at_speed`), and the table may have time windows.
 
     Raises
     ------
     InputError
         With file and line: a column is missing or there twice, a line has too few or too many cells, or a number is
-        missing or out of range.
+        missing or out of range; or as `windows_of_places`.
     """
     (title_line, header), *rows = table_rows(file)
     try:
-        columns = geographic.place_columns(header)
+        columns, times = geographic.place_columns(header), geographic.time_columns(header, speed)
     except ValueError as problem:
         raise file.error(str(problem), title_line) from None
     naming = columns.label if columns.name is None else columns.name
@@ -64,11 +72,13 @@ def read_places(file: InputFile, precision: Precision | None = None) -> Tsp:
     named: list[str] = []
     ids: list[str] = []
     places: list[tuple[float, float]] = []
+    timed: list[tuple[int | None, dict[str, str]]] = []
     for line, cells in rows:
         if len(cells) != len(header):
             hint = "; put quotes around a text with commas" if len(cells) > len(header) else ""
             raise file.error(f"{len(cells)} cells under a header of {len(header)}{hint}", line)
-    for line, cells in with_points(file, rows, delimiter_of_table(file), (columns.latitude, columns.longitude), False):
+    numbers = (columns.latitude, columns.longitude, *times.values())
+    for line, cells in with_points(file, rows, delimiter_of_table(file), numbers, False):
         if naming is not None and not cells[naming]:
             raise file.error(f"the {'id' if columns.name is None else 'name'} is missing", line)
         places.append((_degrees(file, cells[columns.latitude], "latitude", line),
@@ -76,14 +86,19 @@ def read_places(file: InputFile, precision: Precision | None = None) -> Tsp:
         lines.append(line)
         named += [] if naming is None else [cells[naming]]
         ids += [] if columns.label is None else [cells[columns.label]]
+        timed.append((line, {title: cells[column] for title, column in times.items()}))
     if not places:
         raise file.error("there are no places below the header", title_line)
     labels = None if columns.label is None else _labels(file, lines, ids, columns.name is not None)
     latitudes, longitudes = np.array(places).T
-    return geographic.from_places(
-        latitudes, longitudes, file.stem or "places", labels=labels, notes=not_used(columns.unused(header)),
+    tsp = geographic.from_places(
+        latitudes, longitudes, file.stem or "places", labels=labels, notes=not_used(columns.unused(header, times)),
         city_names=named if columns.name is not None or labels is None else (),
     )
+    if speed is None:
+        return tsp
+    tsp = geographic.at_speed(tsp, speed)
+    return replace(tsp, windows=windows_of_places(file, timed, tsp)) if times else tsp
 
 
 def table_rows(file: InputFile) -> Iterator[Row]:

@@ -64,9 +64,9 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="
         A file (relative to the job file's folder, with --set to the working directory; "-" is standard input), or a
         table: for a generator `{ generate = "uniform-tsp", n = 24, seed = 1 }`, for a graph `{ file = "city.gr",
         coordinates = "city.co", directed = false, weight = "length", terminals = [17, 4] }`, where all but the file may
-        be left out. With `stops = [17, 4, 9]` the problem is a tour: its cities are these vertices of the graph, its
-        costs the shortest distances between them. A file of terminals, `terminals = "houses.csv"`, has a vertex on each
-        line, or places.
+        be left out. With `speed = 30`, in km/h, costs are travel times in place of distances in metres. With `stops =
+        [17, 4, 9]` the problem is a tour: its cities are these vertices of the graph, its costs the shortest distances
+        between them. A file of terminals, `terminals = "houses.csv"`, has a vertex on each line, or places.
     output
         The result file, relative to the working directory; for a job file `NAME.toml` by default as shown.
     device

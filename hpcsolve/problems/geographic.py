@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hpcsolve.errors import InputError
 from hpcsolve.problems.distances import GREAT_CIRCLE
-from hpcsolve.problems.tsp import Tsp, from_points
+from hpcsolve.problems.tsp import NO_ARC, Tsp, from_points
 
 DEGREES = "degrees"
 """`coordinates_kind` of latitude and longitude, in this order, in decimal degrees."""
@@ -59,6 +60,34 @@ def from_places(
     return replace(tsp, unit="m")
 
 
+def at_speed(tsp: Tsp, speed: float) -> Tsp:
+    """Return the instance with travel times at one speed, in whole seconds, halves up, in place of its metres.
+
+    Parameters
+    ----------
+    speed
+        In kilometres an hour.
+
+    Raises
+    ------
+    InputError
+        The speed is not 0.1 to 10,000 with at most three decimals, or the costs are not exact numbers of metres.
+    """
+    if isinstance(speed, bool) or not isinstance(speed, (int, float)) or not 0.1 <= speed <= 10_000:
+        raise InputError(f"instance.speed: {speed!r} is not a number of 0.1 to 10000, in kilometres an hour")
+    exact = Fraction(repr(speed))
+    if 1000 % exact.denominator:
+        raise InputError(f"instance.speed: {speed!r} has more than three decimals; round it")
+    if tsp.unit != "m" or tsp.rounding is not None:
+        found = "have been rounded" if tsp.unit == "m" else f"are {tsp.unit}" if tsp.unit else "have no unit"
+        what = f"it makes travel times of metres, but the costs of {tsp.name} {found}"
+        raise InputError(f"instance.speed: {what}; remove speed")
+    top, bottom = 36 * exact.denominator, 10 * tsp.scale * exact.numerator  # 3.6 s a metre at 1 km/h
+    missing = tsp.cost == NO_ARC
+    seconds = (2 * np.where(missing, 0, tsp.cost) * top + bottom) // (2 * bottom)
+    return replace(tsp.with_costs(np.where(missing, NO_ARC, seconds), scale=1), unit="s")
+
+
 def out_of_range(value: float, what: str) -> str | None:
     """Return what is wrong with a latitude or longitude (`what`) in decimal degrees, or None."""
     bound = BOUNDS[what]
@@ -85,6 +114,8 @@ LONGITUDE = ("lon", "lng", "long", "longitude")
 NAME = ("name", "address", "city", "place")
 """The first of these that a table has holds the names."""
 LABEL = ("id",)
+TIMES = ("earliest", "latest", "service")
+"""Columns of time windows, which count where a speed makes travel times of distances."""
 
 
 @dataclass(frozen=True)
@@ -96,15 +127,15 @@ class PlaceColumns:
     name: int | None
     label: int | None
 
-    def unused(self, titles: Sequence[object]) -> list[object]:
-        """Return the titles of the other columns."""
-        used = (self.latitude, self.longitude, self.name, self.label)
+    def unused(self, titles: Sequence[object], times: Mapping[str, int]) -> list[object]:
+        """Return the titles of the other columns, but for those of `times`."""
+        used = (self.latitude, self.longitude, self.name, self.label, *times.values())
         return [title for column, title in enumerate(titles) if column not in used]
 
 
 def has_place_columns(titles: Sequence[object]) -> bool:
     """Return whether a table with these titles has latitudes and longitudes."""
-    words = [_word(title) for title in titles]
+    words = [word_of(title) for title in titles]
     return any(word in LATITUDE for word in words) and any(word in LONGITUDE for word in words)
 
 
@@ -116,7 +147,7 @@ def place_columns(titles: Sequence[object]) -> PlaceColumns:
     ValueError
         Two columns have titles of the same meaning, or none has latitudes or longitudes.
     """
-    words = [_word(title) for title in titles]
+    words = [word_of(title) for title in titles]
     latitude, longitude = _only(words, LATITUDE), _only(words, LONGITUDE)
     if latitude is None or longitude is None:
         raise ValueError("the header needs a column lat and a column lon")
@@ -126,7 +157,20 @@ def place_columns(titles: Sequence[object]) -> PlaceColumns:
     return PlaceColumns(latitude, longitude, name, label)
 
 
-def _word(title: object) -> str:
+def time_columns(titles: Sequence[object], speed: float | None) -> dict[str, int]:
+    """Return the titles of the columns of `TIMES` that there are, with their positions, and none without a speed.
+
+    Raises
+    ------
+    ValueError
+        Two columns have the same title.
+    """
+    words = [] if speed is None else [word_of(title) for title in titles]
+    found = [_only(words, (word,)) for word in TIMES]
+    return {str(titles[column]): column for column in found if column is not None}
+
+
+def word_of(title: object) -> str:
     """Return a title in lower case, without a unit in brackets: `lat` for `Lat [deg]`."""
     return re.sub(r"[(\[].*", "", str(title)).strip().lower()
 

@@ -226,7 +226,9 @@ def is_data_frame(problem: object) -> bool:
     return hasattr(problem, "columns") and hasattr(problem, "index") and hasattr(problem, "to_numpy")
 
 
-def from_data_frame(frame: Any, precision: Precision | None = None, name: str = "DataFrame") -> Tsp:
+def from_data_frame(
+    frame: Any, precision: Precision | None = None, name: str = "DataFrame", speed: float | None = None
+) -> Tsp:
     """Return the problem of a DataFrame.
 
     Parameters
@@ -237,6 +239,8 @@ def from_data_frame(frame: Any, precision: Precision | None = None, name: str = 
         in `formats.places`, or with columns x and y, in a plane. An index of texts gives the names if no column does.
     precision
         As in `from_matrix`.
+    speed
+        With one, columns of time windows are used, so that no note names them.
 
     Raises
     ------
@@ -245,7 +249,7 @@ def from_data_frame(frame: Any, precision: Precision | None = None, name: str = 
     """
     titles = list(frame.columns)
     if geographic.has_place_columns(titles):
-        return _places(frame, name)
+        return _places(frame, name, speed)
     if has_plane_columns(titles) and titles != list(frame.index):
         return _points(frame, name, precision)
     labels = _labels(frame, name)
@@ -270,16 +274,15 @@ def _labels(frame: Any, name: str) -> list[Any]:
     raise InputError(f"{what}; the cities must be the same in both: {cure}", name)
 
 
-def _places(frame: Any, name: str) -> Tsp:
+def _places(frame: Any, name: str, speed: float | None) -> Tsp:
     try:
-        columns = geographic.place_columns(list(frame.columns))
+        columns, times = geographic.place_columns(list(frame.columns)), geographic.time_columns(frame.columns, speed)
     except ValueError as problem:
         raise InputError(str(problem), name) from None
     latitude, longitude = (frame.iloc[:, column].to_numpy() for column in (columns.latitude, columns.longitude))
     names, labels = _names_and_labels(frame, columns.name, columns.label, name)
-    return geographic.from_places(
-        latitude, longitude, name, city_names=names, labels=labels, notes=not_used(columns.unused(list(frame.columns))),
-    )
+    notes = not_used(columns.unused(list(frame.columns), times))
+    return geographic.from_places(latitude, longitude, name, city_names=names, labels=labels, notes=notes)
 
 
 def _points(frame: Any, name: str, precision: Precision | None) -> Tsp:

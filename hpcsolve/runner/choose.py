@@ -158,7 +158,7 @@ class Source(ABC):
         self.plain_job("held-karp" if not options else "shortest-paths")  # raises for mistakes in keys, not in the file
         if options and set(options) == {"weight"} and weight_is_of_cities(path):
             return "tsp"
-        if options and STOPS in options:
+        if options and (STOPS in options or "speed" in options):
             return "tsp"
         if options:
             return "steiner" if "terminals" in options else "graph"

@@ -27,12 +27,13 @@ from hpcsolve.formats import GraphInstance, Instance, InstanceOf, read_graph, wr
 from hpcsolve.formats.files import InputFile
 from hpcsolve.formats.known import TSP_FORMATS
 from hpcsolve.formats.npy import batch_of_arrays, read_batch
+from hpcsolve.formats.order_files import windows_of_frame
 from hpcsolve.formats.tsplib import with_names
 from hpcsolve.formats.vertex_lists import read_vertices
 from hpcsolve.job import Job
 from hpcsolve.output.schema import INSTANCE_GROUPS
 from hpcsolve.problems.clock import SYMBOLS
-from hpcsolve.problems.geographic import DEGREES
+from hpcsolve.problems.geographic import at_speed
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.libraries import from_data_frame, from_networkx, from_scipy, is_data_frame
 from hpcsolve.problems.notes import notes_on
@@ -49,6 +50,8 @@ STOPS = "stops"
 """The key of the table `instance = { file = ..., stops = [...] }` with the cities of a tour in a graph."""
 NETWORK_OPTIONS = ("coordinates", "directed", "terminals", "weight")
 """The other keys of the table `instance = { file = ..., ... }` of a graph."""
+_IN_WORDS = {"m": "metres", **{symbol: f"{unit}s" for unit, symbol in SYMBOLS.items()}}
+"""Units of costs -> words for them."""
 BATCH = "batch"
 """The key of the table `instance = { batch = ... }`, and the name of the kind of problem."""
 
@@ -133,13 +136,14 @@ class Tours(ProblemKind):
     def read(self, path: str, options: Mapping[str, Any], precision: Precision) -> Instance:
         """Return the cities of a file, or at the stops in a graph. Raises as `formats.read` and `Tsp.fitted`."""
         if STOPS in options:
-            graph = read_network(path, {key: value for key, value in options.items() if key != STOPS})
+            of_graph = {key: value for key, value in options.items() if key not in (STOPS, "speed")}
+            graph = read_network(path, of_graph)
             problem = self._at_stops(graph.problem, options, precision)
             return Instance(problem, graph.path, self.content_hash(problem), graph.format)
-        found = formats.read(path, precision, self._weight(options))
+        found = formats.read(path, precision, **self._options(options))
         problem = with_names(found.problem).fitted(precision)
-        # A file that may be read as one of two tables is named by its costs.
-        several = any(format.takes_weight for format in TSP_FORMATS if format.name == found.format)
+        # A file that may be read in several ways is named by its costs.
+        several = options or any("weight" in format.takes for format in TSP_FORMATS if format.name == found.format)
         return replace(found, problem=problem, sha256=self.content_hash(problem) if several else found.sha256)
 
     def given(self, problem: Any, options: Mapping[str, Any], precision: Precision) -> Tsp:
@@ -149,18 +153,23 @@ class Tours(ProblemKind):
         """
         if STOPS in options:
             return self._at_stops(given_network(problem, options, edges=False), options, precision)
-        weight = self._weight(options)
+        own = self._options(options)
+        weight, speed = own["weight"], own["speed"]
         if isinstance(problem, Mapping):
-            return formats.read_object(problem, precision, weight).fitted(precision)
+            return formats.read_object(problem, precision, weight, speed).fitted(precision)
         if weight is not None:
             raise InputError(f"weight={weight!r} names a table of a dict, and {type(problem).__name__} has none")
-        if is_data_frame(problem):
-            return from_data_frame(problem, precision).fitted(precision)
-        if is_points(problem):
-            return from_points_in_plane(problem, precision=precision).fitted(precision)
-        if not isinstance(problem, Tsp):
-            return from_matrix(problem, precision=precision).fitted(precision)
-        return problem.fitted(precision)
+        framed = is_data_frame(problem)
+        if framed:
+            tsp = from_data_frame(problem, precision, speed=speed)
+        elif is_points(problem):
+            tsp = from_points_in_plane(problem, precision=precision)
+        else:
+            tsp = problem if isinstance(problem, Tsp) else from_matrix(problem, precision=precision)
+        if speed is not None:
+            tsp = at_speed(tsp, speed)
+            tsp = replace(tsp, windows=windows_of_frame(problem, tsp, speed)) if framed else tsp
+        return tsp.fitted(precision)
 
     def _at_stops(self, graph: Graph, options: Mapping[str, Any], precision: Precision) -> Tsp:
         """Return the cities at the stops in a graph. Raises as `tour_of_stops`."""
@@ -169,17 +178,18 @@ class Tours(ProblemKind):
             raise InputError("instance: stops are those of a tour, terminals those of a tree; remove one of them")
         if isinstance(stops, str) or not isinstance(stops, Iterable):
             raise InputError(f"stops must be a list of vertices, as in [{json.dumps(stops, default=str)}]")
-        return tour_of_stops(graph, stops, precision).fitted(precision)
+        tsp, speed = tour_of_stops(graph, stops, precision), options.get("speed")
+        return (tsp if speed is None else at_speed(tsp, speed)).fitted(precision)
 
-    def _weight(self, options: Mapping[str, Any]) -> str | None:
-        """Return the only option that cities have: which table of a file with several has the costs."""
+    def _options(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the options of `formats.read`: which of several tables has the costs, and a speed."""
         for key in options:
-            if key != "weight":
+            if key not in ("weight", "speed"):
                 raise InputError(f"instance: no key {key!r} beside file, for a travelling salesman problem")
         weight = options.get("weight")
         if not isinstance(weight, (str, type(None))):
             raise InputError("instance: weight must be the name of a table, durations or distances")
-        return weight
+        return {"weight": weight, "speed": options.get("speed")}
 
     def write(self, problem: Tsp, path: str) -> None:
         """Write the cities in the format that the name of the file says."""
@@ -209,8 +219,8 @@ class Tours(ProblemKind):
         return digest.hexdigest()
 
     def headline(self, problem: Tsp) -> str:
-        """Return `eu-capitals, 27 cities, symmetric`, and the unit of the costs if it is known."""
-        unit = ", costs in metres" if problem.coordinates_kind == DEGREES else ""
+        """Return `eu-capitals, 27 cities, symmetric`, and the unit of the costs if the input says it."""
+        unit = f", costs in {_IN_WORDS.get(problem.unit, problem.unit)}" if problem.unit else ""
         unit = f", costs are shortest distances in {problem.network}" if problem.network else unit
         before = f", {counted(len(problem.precedences), 'precedence')}" if problem.precedences else ""
         symmetry = "symmetric" if problem.symmetric else "asymmetric"

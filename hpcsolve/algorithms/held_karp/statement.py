@@ -27,6 +27,7 @@ from hpcsolve.algorithms.tours.ends import City, ends_of, pairs_of, position_of
 from hpcsolve.errors import InputError
 from hpcsolve.formats.files import InputFile, open_file
 from hpcsolve.formats.order_files import read_leg_costs, read_travel_times, read_windows
+from hpcsolve.problems.clock import SYMBOLS, UNIT_OF
 from hpcsolve.problems.questions import Loads, Objective, TourQuestion, Windows, legs
 from hpcsolve.problems.rounding import LARGEST_SUM, floor_at_scale
 from hpcsolve.problems.tsp import NO_ARC, Tsp, TspBatch
@@ -99,8 +100,9 @@ class Parameters(Table, frozen=True):
     departures
         The times of departure of the tables of a `.npy` file of `travel-times`, ascending.
     time_unit
-        What a unit of the costs is, "second", "minute" or "hour". With it times of `windows`, `travel-times` and
-        `departures` may be times of day, such as 08:00, which count from midnight, and so are the times of the answer.
+        What a unit of the costs is, "second", "minute" or "hour", where the instance does not say it. With it times of
+        `windows`, `travel-times` and `departures` may be times of day, such as 08:00, which count from midnight, and so
+        are the times of the answer.
     before
         Pairs [[a, b], ...] of cities: a comes before b.
     position
@@ -373,10 +375,11 @@ def _asked(tsp: Tsp, parameters: Parameters, files: Mapping[str, InputFile]) -> 
         raise InputError(f"held-karp.prizes: {counted(len(parameters.prizes), 'prize')} for {tsp.n} cities; "
                          "give one for each, 0 where there is none")
     costs = read_leg_costs(files["costs"], tsp, count) if "costs" in files else None
-    windows = read_windows(files["windows"], tsp, parameters.time_unit) if "windows" in files else tsp.windows
+    unit = parameters.time_unit or UNIT_OF.get(tsp.unit)
+    windows = read_windows(files["windows"], tsp, unit) if "windows" in files else tsp.windows
     travel = None
     if "travel-times" in files:
-        travel = read_travel_times(files["travel-times"], tsp, parameters.departures, parameters.time_unit)
+        travel = read_travel_times(files["travel-times"], tsp, parameters.departures, unit)
         windows = windows or all_day(tsp.n)
     if windows is not None:
         key, takes = ("windows", tsp.cost) if travel is None else ("travel-times", travel.tables)
@@ -449,6 +452,9 @@ def _refuse_combinations(tsp: Tsp, parameters: Parameters) -> None:
             raise InputError(f"held-karp.{given[0]}: {what}; remove {' and '.join(given)}")
     if parameters.time_unit is not None and not windows and not by_hour:
         raise InputError("held-karp.time-unit: there are no time windows; remove time-unit, or set windows")
+    if parameters.time_unit is not None and not by_hour and tsp.unit not in ("", SYMBOLS[parameters.time_unit]):
+        hint = ", of which instance.speed makes travel times" if tsp.unit == "m" else ""
+        raise InputError(f"held-karp.time-unit: the costs of the instance are {tsp.unit}{hint}; remove time-unit")
     if parameters.departures is not None and not by_hour:
         raise InputError("held-karp.departures: these are the times of tables of travel-times; set it to a .npy file")
     if by_hour and tsp.rounding is not None:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.analysis.plot import canvas
-from hpcsolve.answers.schedule import schedule_in, time_text
+from hpcsolve.answers.schedule import schedule_in, time_text, time_unit_of
 from hpcsolve.errors import InputError
 from hpcsolve.problems.clock import UNITS
 from hpcsolve.problems.rounding import LARGEST_SUM
@@ -80,14 +80,15 @@ def plot_schedule(result: Result, axes: Axes | None = None) -> Axes:
 
 def name_of_times(result: Result) -> str:
     """Return what the axis of times has."""
-    return "time of day" if result.contents.keys.get("time-unit") in UNITS else "time"
+    return "time" if time_unit_of(result.contents) is None else "time of day"
 
 
 def mark_times(axes: Axes, result: Result, low: float, high: float) -> None:
     """Mark times of day at whole minutes and hours, where it is known what a unit is."""
-    seconds = UNITS.get(str(result.contents.keys.get("time-unit")))
-    if seconds is None:
+    unit = time_unit_of(result.contents)
+    if unit is None:
         return
+    seconds = UNITS[unit]
     step = next((step for step in _STEPS if (high - low) * seconds <= step * _MARKS), _STEPS[-1])
     marks = np.arange(np.ceil(low * seconds / step), np.floor(high * seconds / step) + 1) * step
     scale = result.contents.scale

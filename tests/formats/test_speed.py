@@ -1,0 +1,148 @@
+"""A speed makes travel times of the distances between places, and time windows of columns beside them."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import hpcsolve
+from hpcsolve.errors import InputError
+from hpcsolve.formats import read
+from hpcsolve.problems.geographic import at_speed, from_places
+from hpcsolve.problems.rounding import LARGEST_SUM
+from hpcsolve.problems.tsp import NO_ARC, Tsp, from_matrix
+
+TABLE = """name,lat,lon,earliest,latest,service (min)
+depot,48.10,11.50,08:00,18:00,
+a,48.15,11.50,,9:00,7
+b,48.10,11.60,10:30,,0:05
+"""
+
+
+def read_text(folder: Path, text: str, name: str = "stops.csv", speed: Any = 30) -> Tsp:
+    """Return the instance of a file with this text."""
+    (folder / name).write_text(text)
+    return read(folder / name, speed=speed).problem
+
+
+@given(speed=st.integers(100, 10_000_000).map(lambda thousandths: thousandths / 1000),
+       metres=st.integers(0, 30_000_000))
+def test_seconds_are_exact(speed: float, metres: int) -> None:
+    """A travel time is the distance over the speed, rounded to whole seconds, halves up."""
+    tsp = from_matrix(np.array([[0, metres], [5, 0]]), "m")
+    found = at_speed(Tsp(**{**vars(tsp), "unit": "m"}), speed)
+    exact = Fraction(metres, 1000) / Fraction(repr(speed)) * 3600
+    assert (int(found.cost[0, 1]), found.unit, found.scale) == (int((2 * exact + 1) // 2), "s", 1)
+
+
+def test_missing_arcs_stay_missing() -> None:
+    """No arc becomes a travel time."""
+    tsp = from_matrix(np.array([[0, np.inf], [1500, 0]]), "m")
+    assert at_speed(Tsp(**{**vars(tsp), "unit": "m"}), 5.4).cost.tolist() == [[NO_ARC, NO_ARC], [1000, NO_ARC]]
+
+
+@pytest.mark.parametrize("speed", [0, -3, 0.05, 10_001, float("nan"), True, "30", 0.1234])
+def test_other_speeds_are_refused(speed: Any) -> None:
+    """A speed is a number of some km/h."""
+    with pytest.raises(InputError, match=r"instance\.speed: "):
+        at_speed(from_places([48, 49], [11, 12]), speed)
+
+
+def test_only_metres_have_a_speed() -> None:
+    """Costs of another unit, or of none, are refused."""
+    with pytest.raises(InputError, match="costs of matrix have no unit; remove speed"):
+        hpcsolve.solve([[0, 1], [1, 0]], "held-karp", device="cpu", speed=30)
+    with pytest.raises(InputError, match="the costs of dict are s; remove speed"):
+        hpcsolve.solve({"durations": [[0, 1], [1, 0]]}, "held-karp", device="cpu", speed=30)
+
+
+def test_windows_of_a_table(tmp_path: Path) -> None:
+    """Times of day are seconds, an empty cell is no limit, and numbers have the unit in the title."""
+    tsp = read_text(tmp_path, TABLE)
+    assert tsp.windows is not None and (tsp.unit, tsp.notes) == ("s", ())
+    assert tsp.windows.earliest.tolist() == [28800, 0, 37800]
+    assert tsp.windows.latest.tolist() == [64800, 32400, LARGEST_SUM]
+    assert tsp.windows.service.tolist() == [0, 420, 300]
+    assert tsp.cost[0, 1] == round(from_places([48.1, 48.15], [11.5, 11.5]).cost[0, 1] * 3.6 / 30)
+
+
+def test_windows_of_a_german_table(tmp_path: Path) -> None:
+    """Between semicolons degrees and minutes have decimal commas."""
+    tsp = read_text(tmp_path, TABLE.replace(",", ";").replace(".", ",").replace(";7\n", ";7,5\n"))
+    assert tsp.windows is not None and tsp.windows.service.tolist() == [0, 450, 300]
+
+
+def test_without_a_speed_windows_are_not_used(tmp_path: Path) -> None:
+    """Distances are no times, and the note says what would make them times."""
+    tsp = read_text(tmp_path, TABLE, speed=None)
+    assert tsp.windows is None and tsp.unit == "m"
+    assert tsp.notes == ("note:   not used: the columns earliest, latest, service (min); with instance.speed, in km/h, "
+                         "they are time windows",)
+
+
+@pytest.mark.parametrize(("old", "new", "message"), [
+    (",7\n", ",a\n", "stops.csv:3: expected a time as a number"),
+    ("service (min)", "service", r"stops.csv:3: the service '7' has no unit; write it as in 0:05, or call the column "
+                                 r"service \(min\)"),
+    ("9:00", "9", "stops.csv:3: the latest '9' has no unit; write it as in 08:00"),
+    ("08:00,18:00", "18:00,08:00", "stops.csv:2: the window of city depot is empty: 18:00 is after 08:00"),
+    ("latest", "Earliest", "stops.csv:1: two columns mean the same, earliest and earliest"),
+    (",7\n", ",0.001\n", "stops.csv:3: '0.001' has more decimals than the costs"),
+])
+def test_bad_times(tmp_path: Path, old: str, new: str, message: str) -> None:
+    """What may be misread is refused with its line."""
+    with pytest.raises(InputError, match=message):
+        read_text(tmp_path, TABLE.replace(old, new, 1))
+
+
+def test_geojson_and_data_frames_have_windows_too(tmp_path: Path) -> None:
+    """Properties of points, and columns of a DataFrame with times of Python, are read like cells of a table."""
+    pandas = pytest.importorskip("pandas")
+    from datetime import time, timedelta
+
+    rows = [("depot", 48.10, 11.50, time(8), time(18), None), ("a", 48.15, 11.50, None, time(9), timedelta(minutes=7)),
+            ("b", 48.10, 11.60, time(10, 30), None, timedelta(minutes=5))]
+    frame = pandas.DataFrame(rows, columns=["name", "lat", "lon", "earliest", "latest", "service"])
+    texts = [("08:00", "18:00", ""), ("", "9:00", "0:07"), ("10:30", None, "0:05")]
+    points = {"type": "FeatureCollection", "features": [
+        {"type": "Feature", "geometry": {"type": "Point", "coordinates": [lon, lat]},
+         "properties": {"name": name, "earliest": early, "latest": late, "service": service}}
+        for (name, lat, lon, *_), (early, late, service) in zip(rows, texts)]}
+    wanted = read_text(tmp_path, TABLE)
+    (tmp_path / "points.geojson").write_text(json.dumps(points))
+    answers = [hpcsolve.solve(problem, device="cpu", speed=30)
+               for problem in (tmp_path / "stops.csv", frame, points, tmp_path / "points.geojson")]
+    assert wanted.windows is not None
+    for answer in answers:
+        for name in ("earliest", "latest", "service"):
+            found = answer.contents.value("windows", name)
+            assert np.array_equal(found, getattr(wanted.windows, name)), name
+        assert answer.contents.unit == "s"
+    assert len({answer.cost for answer in answers}) == 1
+
+
+def test_a_job_with_a_speed(tmp_path: Path) -> None:
+    """The result has times of day, verifies, and another speed is another instance."""
+    (tmp_path / "stops.csv").write_text(TABLE)
+    first = hpcsolve.solve(tmp_path / "stops.csv", device="cpu", speed=30, output=tmp_path / "r.h5")
+    second = hpcsolve.solve(tmp_path / "stops.csv", device="cpu", speed=60)
+    assert first.cost > second.cost
+    assert first.contents.value("instance", "sha256") != second.contents.value("instance", "sha256")
+
+
+def test_a_unit_that_contradicts_the_instance(tmp_path: Path) -> None:
+    """Metres and seconds are no minutes."""
+    (tmp_path / "w.csv").write_text("city,earliest,latest\na,08:00,9:00\n")
+    (tmp_path / "stops.csv").write_text(TABLE)
+    for speed, text in ((None, "are m, of which instance.speed makes travel times; remove time-unit"),
+                        (30, "are s; remove time-unit")):
+        with pytest.raises(InputError, match=f"held-karp.time-unit: the costs of the instance {text}"):
+            hpcsolve.solve(tmp_path / "stops.csv", "held-karp", device="cpu", speed=speed, time_unit="minute",
+                           windows=tmp_path / "w.csv")
