@@ -65,9 +65,10 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark the tests of `SLOW`, and leave out those without a device if `--on-device` is given."""
-    slow = [REPOSITORY / "tests" / name for name in SLOW]
+    named = {REPOSITORY / "tests" / name for name in SLOW}
+    slow = {path for path in {item.path for item in items} if not named.isdisjoint([path, *path.parents])}
     for item in items:
-        if any(item.path == path or path in item.path.parents for path in slow):
+        if item.path in slow:
             item.add_marker(pytest.mark.slow)
     if config.getoption("--on-device"):
         names = {"device", "test_device"}

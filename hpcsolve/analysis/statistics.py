@@ -2,6 +2,7 @@
 
 `by` names the columns whose values divide the runs into groups. Runs without a value (no cost, no gap) do not count.
 Pictures are drawn with matplotlib (extra `plot`): a box plot by group, and scaling with a fitted law.
+`scipy.stats` takes longer to import than all else that a command needs, so who uses it imports it.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from hpcsolve.analysis.collect import Table, table_of
 from hpcsolve.analysis.plot.canvas import BLUE, SERIES, VERMILION, axes_for
@@ -118,6 +118,8 @@ def summary(runs: Table, column: str = "cost", by: By = (), confidence: float = 
 
 
 def _moments(values: NDArray[np.float64], confidence: float) -> dict[str, Any]:
+    from scipy import stats
+
     count = len(values)
     if not count:
         return {"runs": 0}
@@ -144,6 +146,8 @@ def compare(runs: Table, column: str = "cost", by: By = ()) -> Table:
     InputError
         There are fewer than two groups with values.
     """
+    from scipy import stats
+
     found = [(group.label, group.values(column)) for group in groups(runs, by)]
     found = [(label, values) for label, values in found if len(values)]
     if len(found) < 2:
@@ -217,6 +221,8 @@ def scaling(
 
 def fit(x: NDArray[np.float64], y: NDArray[np.float64], law: Law = "power", confidence: float = 0.95) -> Fit:
     """Return the law fitted to points by least squares on the logarithms of y. x and y have shape (points,)."""
+    from scipy import stats
+
     line = stats.linregress(np.log(x) if law == "power" else x, np.log(y))
     half = float(stats.t.ppf((1 + confidence) / 2, len(x) - 2)) * float(line.stderr)
     slopes = np.array([line.slope, line.slope - half, line.slope + half])

@@ -6,7 +6,6 @@ import sys
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import ks_2samp
 
 from hpcsolve.algorithms.ant_colony import Parameters
 from hpcsolve.algorithms.ant_colony.colonies import no_incumbents
@@ -50,6 +49,8 @@ def _rows(instance: Instance, iterations: list[int]) -> list[list[str]]:
 
 def _compare(ours: NDArray[np.float64], oracle: NDArray[np.float64]) -> list[str]:
     """Return both means, their difference in percent and in standard errors, and the p-value of the test."""
+    from scipy.stats import ks_2samp  # takes a second, which each part of the benchmark would spend
+
     difference = ours.mean() - oracle.mean()
     error = np.hypot(ours.std(ddof=1), oracle.std(ddof=1)) / np.sqrt(len(ours))
     return [f"{ours.mean():.0f}", f"{oracle.mean():.0f}", f"{100 * difference / oracle.mean():+.2f} %",

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import mannwhitneyu
 
 from hpcsolve.algorithms.ant_colony import Parameters
 from hpcsolve.algorithms.base import StopCriteria
@@ -126,6 +125,8 @@ def _comparisons(series: Series, runs: list[Run]) -> list[str]:
     """Return the table of each two solvers: difference of means, ratio of standard deviations, Mann-Whitney test."""
     if len(series.solvers) < 2 or series.seeds < 3:
         return []
+    from scipy.stats import mannwhitneyu  # takes a second, which each part of the benchmark would spend
+
     names = ["instance", "compared", "difference of means", "its standard error", "ratio of standard deviations",
              "Mann-Whitney p"]
     lines = []
