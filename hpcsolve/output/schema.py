@@ -54,6 +54,7 @@ GROUPS = {
     "solution": "The answer; depends on the job alone",
     "history": "The best answer over time",
     "legs": "The legs of the tour: one row per leg",
+    "tour_legs": "The legs of all tours where a job asks for several, one tour after the other: one row per leg",
     "windows": "When the cities of a tour may be served: one row per city; missing without time windows",
     "rounding": "The answer in the numbers before rounding; missing if nothing was rounded",
     "layers": "Layers of the dynamic program",

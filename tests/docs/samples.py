@@ -62,7 +62,7 @@ def _problems(folder: Path) -> Iterator[tuple[Any, str, dict[str, Any]]]:
     yield [[0, 1, np.inf], [1, 0, np.inf], [np.inf, 1, 0]], "held-karp", {}  # no tour
     yield costs, "held-karp", {"best": 3, "count": True, "arcs": True}
     (folder / "windows.csv").write_text("city,earliest,latest\n3,20,900\n")
-    yield costs, "held-karp", {"objective": "finish", "windows": folder / "windows.csv"}
+    yield costs, "held-karp", {"objective": "finish", "windows": folder / "windows.csv", "best": 2}
     yield np.full((3, 3), 5), "held-karp", {"objective": "finish", "windows": {1: (0, 5), 2: (0, 5)}}  # no tour
     yield costs, "held-karp", {"load": [1] * len(costs), "capacity": 99}
     yield costs, "held-karp", {"objective": "prize", "prizes": [1] * len(costs)}
