@@ -134,6 +134,8 @@ BATCH_GROUP = {
     "sha256": Dataset("text", "SHA-256 of the file, or of all files"),
     "instances": Dataset("int64", "Number of instances"),
     "label": Dataset("int64", "Number of each instance, from 0", "instance"),
+    "instance_name": Dataset("text", "Name of each instance's file; missing if they are of one file", "instance",
+                             optional=True),
     "cities": Dataset("int32", "Number of cities of each instance", "instance"),
     "scale": Dataset("int64", "A cost in the instances' own unit is cost / scale"),
     **_UNIT_AND_ROUNDING,

@@ -434,7 +434,8 @@ class Batches(ProblemKind):
         return {
             "name": batch.name, "comment": "", "path": instance.path, "format": instance.format,
             "sha256": instance.sha256, "instances": batch.count, "label": np.arange(batch.count),
-            "cities": batch.cities, "scale": batch.scale, "coordinates_kind": "",
+            "instance_name": batch.instance_names or None, "cities": batch.cities, "scale": batch.scale,
+            "coordinates_kind": "",
             "rounded_to": float(f"1e{(2 * max(errors)).adjusted()}") if errors else None,
         }
 

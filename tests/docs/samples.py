@@ -45,9 +45,11 @@ def make_samples(folder: Path) -> list[Path]:
 
 
 def _batch(folder: Path) -> Path:
-    """Solve a batch of a file, as a job, and return its result file."""
-    np.savez(folder / "batch.npz", costs=np.arange(32).reshape(2, 4, 4))
-    job = 'algorithm = "held-karp"\ninstance = { batch = "batch.npz" }\noutput = "batch.h5"\n'
+    """Solve a batch of two files, as a job, and return its result file."""
+    (folder / "batch").mkdir()
+    for number, costs in enumerate(np.arange(32).reshape(2, 4, 4)):
+        np.save(folder / "batch" / f"{number}.npy", costs)
+    job = 'algorithm = "held-karp"\ninstance = { batch = "batch" }\noutput = "batch.h5"\n'
     (folder / "batch.toml").write_text(job)
     command = [sys.executable, "-m", "hpcsolve", "run", "batch.toml", "--device", "cpu", "--quiet"]
     subprocess.run(command, cwd=folder, check=True)
