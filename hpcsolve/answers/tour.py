@@ -19,6 +19,7 @@ from hpcsolve.answers.contents import Column, Contents, Dataset, columns, own_un
 from hpcsolve.answers.multipliers import PROOF, multipliers_in
 from hpcsolve.answers.rounding import Worth
 from hpcsolve.answers.schedule import WINDOWS, schedule_in, schedule_line
+from hpcsolve.answers.snaps import PLACES, place_lines, places_group
 from hpcsolve.errors import InputError
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.parallel.launch import on_rank_0
@@ -299,7 +300,7 @@ class TourType(base.AnswerType):
     name, in_words, records = "tour", "a tour", (Tour, NoTour)
     row_values = "tour"
     groups = rounding.declared("cost", "error", "dearest", "dearest_error", "slack", "late", "best_costs", legs=LEGS,
-                               tour_legs=TOUR_LEGS, windows=WINDOWS)
+                               tour_legs=TOUR_LEGS, windows=WINDOWS, places=PLACES)
 
     def check(self, problem: Tsp, question: TourQuestion | None, answer: Tour | NoTour, comm: Comm) -> base.Verdict:
         """Check a run's tour on rank 0."""
@@ -334,16 +335,17 @@ class TourType(base.AnswerType):
     def beside(
         self, problem: Tsp, question: TourQuestion | None, answer: Tour | NoTour
     ) -> dict[str, dict[str, Column]]:
-        """Return `/legs` of a tour that has passed its check, and `/rounding` if costs were rounded.
+        """Return the groups beside a tour that has passed its check.
 
-        If there are several tours, `/tour_legs` has the legs of all.
+        These are `/legs`, `/tour_legs` if there are several tours, `/windows`, `/places` if places stand for vertices
+        of a graph, and `/rounding` if costs were rounded.
         """
-        asked = question or TourQuestion()
+        asked, places = question or TourQuestion(), places_group(problem.places)
         if isinstance(answer, NoTour):
             if problem.rounding is None:
-                return {}
-            return rounding.rounding_group(Unrounded(slack=slack_of(problem, asked)))
-        legs = {"legs": _legs_of(problem, asked, [answer.tour])}
+                return places
+            return places | rounding.rounding_group(Unrounded(slack=slack_of(problem, asked)))
+        legs = {"legs": _legs_of(problem, asked, [answer.tour]), **places}
         if answer.best_tours is not None:
             legs["tour_legs"] = _legs_of(problem, asked, answer.best_tours.reshape(-1, problem.n))
         if answer.curve_tours is not None and answer.curve_offset is not None:
@@ -438,6 +440,7 @@ class TourType(base.AnswerType):
     def lines(self, contents: Contents) -> Iterator[str]:
         """Yield tour and cost, and for ant colonies the statistics of their costs."""
         worth = Worth(contents)
+        yield from place_lines(contents)
         if contents.value("solution", "infeasible"):
             yield f"tour:   there is none, proven{worth.no_tour_words()}"
             if why := self.contradicting_words(contents):

@@ -61,6 +61,8 @@ class Tsp:
         The name of the graph whose shortest distances the costs are, or "".
     unit
         The unit of the costs where the input says it, such as m or s, else "".
+    places
+        The places that stand for vertices of the network (`problems.snapping.Snapped`), a city each, or none.
     """
 
     name: str
@@ -78,6 +80,7 @@ class Tsp:
     windows: Windows | None = None
     network: str = ""
     unit: str = ""
+    places: tuple[Any, ...] = ()
 
     @property
     def n(self) -> int:

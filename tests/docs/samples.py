@@ -79,7 +79,7 @@ def _problems(folder: Path) -> Iterator[tuple[Any, str, dict[str, Any]]]:
     kept = {"reduce": ["farthest"], "targets": folder / "homes.csv"}
     yield _town(None), "shortest-paths", {"sources": folder / "homes.csv", **kept}
     yield _town(None), "steiner-kmb", {"terminals": folder / "homes.csv"}
-    yield _friends(0.5), "held-karp", {"stops": ["Ann", "Cleo"]}
+    yield _town(None), "held-karp", {"stops": folder / "homes.csv"}
     for weight in (0.5, 2**40, 1 / 3):  # 32-bit, 64-bit, no common scale
         yield _friends(weight), "shortest-paths", {"sources": [0, 1], "targets": [2, 3]}
         yield _friends(weight), "shortest-paths", {"queries": [[0, 2], [2, 3]]}
