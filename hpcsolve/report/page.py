@@ -20,6 +20,7 @@ from hpcsolve.analysis.plot.canvas import kind_of_answer, number
 from hpcsolve.analysis.plot.run import PHASES, diagnosis
 from hpcsolve.answers import answer_in
 from hpcsolve.answers.reductions import REDUCTIONS
+from hpcsolve.answers.snaps import place_lines
 from hpcsolve.answers.tours import TOURS
 from hpcsolve.errors import InputError
 from hpcsolve.job import IN_MEMORY
@@ -124,13 +125,19 @@ def section(run: Run, heading: str, name: str) -> Markup:
         *_answer(result, name),
         element("h3", "Problem"),
         element("p", words.problem(result)),
-        *(element("p", line, class_="note") for line in result.notes),
+        *(element("p", line, class_="note") for line in (*result.notes, *_places(result))),
         *_search(result, name),
         *_time(result, name),
         *_again(run.file, result),
         *_provenance(result),
     ]
     return element("section", joined(parts), id=name)
+
+
+def _places(result: Result) -> Iterator[str]:
+    """Yield which places stand for which vertices."""
+    for line in place_lines(result.contents):
+        yield f"{line.removeprefix('place:').strip().capitalize()}."
 
 
 def _warnings(result: Result) -> Iterator[Markup]:

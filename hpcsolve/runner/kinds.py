@@ -171,8 +171,8 @@ class Tours(ProblemKind):
             raise InputError("instance: stops are those of a tour, terminals those of a tree; remove one of them")
         if isinstance(stops, str):
             vertices, places = _of_file(graph, STOPS, stops)
-            return (tour_at_places(graph, *places, precision) if places else
-                    tour_at(graph, vertices, precision)).fitted(precision)
+            found = tour_at_places(graph, places[0], precision) if places else tour_at(graph, vertices, precision)
+            return found.fitted(precision)
         if not isinstance(stops, Iterable):
             what = f"stops must be a list of vertices, as in [{json.dumps(stops, default=str)}]"
             raise InputError(f"{what}, or the name of a file of vertices or places")
