@@ -1,6 +1,7 @@
 """Places as sources, targets and terminals: files, messages, and what the answer says of them."""
 
 import json
+import re
 import shutil
 
 import h5py
@@ -77,6 +78,8 @@ def test_stops(folder, hpcsolve):
     (folder / "two.toml").write_text(
         'algorithm = "held-karp"\ninstance = { file = "two.csv", stops = "some.txt" }\noutput = "two.h5"\n')
     assert "cost:   7" in hpcsolve("run", "two.toml", "--device", "cpu", cwd=folder).stdout
+    (folder / "some.txt").unlink()
+    assert "two.h5: instance.stops: there is no file" in hpcsolve("verify", "two.h5", cwd=folder).stderr
     (folder / "some.txt").write_text("9\n8\n")
     assert "is not the instance that was solved" in hpcsolve("verify", "two.h5", cwd=folder).stderr
     with pytest.raises(InputError, match=r"stops='none.csv': give a list, as in stops=\['none.csv'\], or a file"):
@@ -99,6 +102,9 @@ def test_a_job_with_places_in_a_plane(folder, hpcsolve):
         file["places/distance"][0] += 1
     reason = verify_file(str(folder / "wrong.h5"))[1].reason
     assert "/places/distance does not follow from answer and instance" in reason
+    (folder / "shops.csv").rename(folder / "moved.csv")
+    gone = hpcsolve("verify", "out.h5", cwd=folder).stderr
+    assert re.search("out.h5: shortest-paths.targets: there is no file .*shops.csv, which the run had; put it b", gone)
     (folder / "shops.csv").write_text("x,y\n5,5\n")
     again = hpcsolve("run", "out.h5", "--device", "cpu", "--output", "other.h5", cwd=folder)
     assert again.returncode == 2

@@ -6,7 +6,7 @@ have the stops at their places. The way of each leg is found again by a search, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -52,7 +52,8 @@ def has_streets(result: Result) -> bool:
 
 def streets_of(result: Result, graph: Graph | None) -> Streets | None:
     """Return the streets of a tour for which `has_streets`, None without the graph or with another one."""
-    if graph is None or graph.coordinates is None:
+    places = result.coordinates
+    if graph is None or graph.coordinates is None or places is None:
         return None
     stops = result.contents.value("places", "vertex")
     if stops is None:
@@ -60,13 +61,13 @@ def streets_of(result: Result, graph: Graph | None) -> Streets | None:
         stops = [known.get(label, graph.n) for label in result.contents.value("instance", "label").tolist()]
     vertices = np.asarray(stops, np.int64)
     there = len(vertices) == result.n and bool(((vertices >= 0) & (vertices < graph.n)).all())
-    if not there or not np.array_equal(graph.coordinates[vertices], result.coordinates):
+    if not there or not np.array_equal(graph.coordinates[vertices], places):
         return None  # another graph
     axes = [1, 0] if graph.coordinates_kind == DEGREES else [0, 1]
     return Streets(graph, graph.coordinates[:, axes], vertices)
 
 
-def ways_of(result: Result, streets: Streets, order: Sequence[int]) -> list[Points] | None:
+def ways_of(result: Result, streets: Streets, order: NDArray[np.int64]) -> list[Points] | None:
     """Return the line of each leg along the streets, None if a leg costs something else, or a search takes too long.
 
     Parameters
@@ -78,7 +79,7 @@ def ways_of(result: Result, streets: Streets, order: Sequence[int]) -> list[Poin
     if costs is None or len(costs) != len(order) - 1 or graph.n * len(order) > LARGEST_SEARCH:
         return None
     paths = []
-    for path, found in _paths(graph, streets.stops[np.asarray(order, np.int64)].tolist()):
+    for path, found in _paths(graph, streets.stops[order].tolist()):
         paths.append(path)
         if abs(found - costs[len(paths) - 1]) > (result.contents.value("instance", "rounded_to") or 0):
             return None
