@@ -71,8 +71,9 @@ def _tour_problem(result: Result) -> str:
         return f"{text} Cities may be left out. Of all {kind}{keep} the problem is to find {goal}."
     if not TOUR.is_open(result.contents):
         return f"{text} The problem is to find the {best} round trip that visits each city once{rules}."
-    verbs = {"start": "begins", "end": "ends"}
-    ends = [f"{verb} at {keys[key]}" for key, verb in verbs.items() if keys.get(key) is not None]
+    verbs = {"start": ("begins", 0), "end": ("ends", -1)}
+    ends = [f"{verb} at {keys[key] if result.infeasible else result.tour_labels[place]}"
+            for key, (verb, place) in verbs.items() if keys.get(key) is not None]
     path = f"{best} path that visits each city once{' and '.join(['', *ends])}{rules}"
     return f"{text} The problem is to find the {path}."
 
@@ -116,7 +117,8 @@ def answer(result: Result) -> Iterator[str]:
         if proof := TREE.how_proven(result.contents):
             yield f"The proof: {proof}."
     elif kind == REDUCTIONS.name:
-        for name, values in REDUCTIONS.ranges(result.contents):
+        words = (pair for pair in REDUCTIONS.ranges(result.contents) if pair[0] not in result.contents.tables)
+        for name, values in words:
             yield f"{name.replace('_', ' ').capitalize()}: {values}."
     else:
         yield from _distances_answer(result, kind)

@@ -39,6 +39,8 @@ BAR = 0.25
 """Largest fraction of the picture's width that the scale bar takes."""
 MARGINS = (0.1, 0.06)
 """Room on each side of a map, in x and in y, as fractions of its size: names are wider than high."""
+LARGE = 1e6
+"""Coordinates from which the axes have powers of ten."""
 LARGEST_NETWORK = 2_000_000
 """Largest number of vertices of a network that is read for a picture."""
 MOST_NAMES = 300
@@ -130,7 +132,12 @@ def finish_map(axes: Axes, places: Places, ink: str | None = None) -> None:
     axes.set_xlabel(x, fontsize="small")
     axes.set_ylabel(y, fontsize="small")
     axes.tick_params(labelsize="small")
-    axes.ticklabel_format(style="plain", useOffset=False)  # a factor would stand where the legend is
+    axes.locator_params(nbins=6)
+    if np.abs(axes.dataLim.extents).max() < LARGE:
+        axes.ticklabel_format(style="plain", useOffset=False)  # a factor would stand where the legend is
+    else:
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_formatter("{x:g}")
     _draw_scale_bar(axes, places, ink)
 
 
