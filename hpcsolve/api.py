@@ -76,7 +76,7 @@ def solve(
     round: float | None = None,
     stop: Mapping[str, float] | None = None,
     terminals: Iterable[Any] | str | os.PathLike[str] | None = None,
-    stops: Iterable[Any] | None = None,
+    stops: Iterable[Any] | str | os.PathLike[str] | None = None,
     weight: str | None = "",
     directed: bool | None = None,
     windows: Any = None,
@@ -112,7 +112,8 @@ def solve(
         The terminals of a Steiner problem, in place of those of `problem`: rows of a matrix, nodes, names or labels, or
         a file of them or of places, as of the key `sources` of shortest-paths.
     stops
-        The vertices of a graph that a tour visits: nodes, names or labels. Costs are the distances between them.
+        The vertices of a graph that a tour visits: nodes, names or labels, or a file of them or of places, which stand
+        for the nearest vertices. Costs are the distances between them.
     weight
         The edges' attribute (networkx, GraphML), column (CSV) or property (GeoJSON) with the weights, such as "length"
         in OSMnx; of a routing service's answer "durations" or "distances". None, for graphs of networkx alone: all
@@ -150,7 +151,9 @@ def solve(
     >>> hpcsolve.solve([[0, 1, 9], [9, 0, 1], [1, 9, 0]], device="cpu").cost
     3
     """
-    options = _terminals_option(terminals) | _stops_option(stops, terminals)
+    if stops is not None and terminals is not None:
+        raise InputError("stops= asks for a tour, terminals= for a tree; remove one of them")
+    options = _vertices_option("terminals", terminals) | _vertices_option(STOPS, stops)
     options |= {} if weight == "" else {"weight": weight}
     options |= {} if directed is None else {"directed": directed}
     options |= {} if speed is None else {"speed": speed}
@@ -290,23 +293,13 @@ def _stop_table(stop: object) -> dict[str, Any]:
     return dict(stop or {})
 
 
-def _terminals_option(terminals: Iterable[Any] | str | os.PathLike[str] | None) -> dict[str, Any]:
-    if isinstance(terminals, (str, os.PathLike)) and os.path.exists(terminals):
-        return {"terminals": os.path.abspath(terminals)}
-    if isinstance(terminals, (str, os.PathLike)) or not isinstance(terminals, Iterable | None):
-        example = f"terminals=[{terminals!r}]"
-        raise InputError(f"terminals={terminals!r}: give a list, as in {example}, or a file that exists")
-    return {} if terminals is None else {"terminals": list(terminals)}
-
-
-def _stops_option(stops: Iterable[Any] | None, terminals: object) -> dict[str, Any]:
-    if stops is None:
-        return {}
-    if terminals is not None:
-        raise InputError("stops= asks for a tour, terminals= for a tree; remove one of them")
-    if isinstance(stops, str) or not isinstance(stops, Iterable):
-        raise InputError(f"stops={stops!r}: give a list, as in stops=[{stops!r}]")
-    return {STOPS: list(stops)}
+def _vertices_option(key: str, given: Iterable[Any] | str | os.PathLike[str] | None) -> dict[str, Any]:
+    """Return the option `terminals` or `stops`: a list of vertices, or the path of a file of them or of places."""
+    if isinstance(given, (str, os.PathLike)) and os.path.exists(given):
+        return {key: os.path.abspath(given)}
+    if isinstance(given, (str, os.PathLike)) or not isinstance(given, Iterable | None):
+        raise InputError(f"{key}={given!r}: give a list, as in {key}=[{given!r}], or a file that exists")
+    return {} if given is None else {key: list(given)}
 
 
 class _Silent(Log):

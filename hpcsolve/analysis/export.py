@@ -56,7 +56,7 @@ def export(contents: Contents, source: str, path: str, number: int | None = None
     source
         The result file, for messages.
     number
-        The number of the search or query, from 0, for formats that have one of them.
+        The number of the search or query, from 0, for formats that have one of them; of several tours which one.
 
     Raises
     ------
@@ -71,6 +71,8 @@ def export(contents: Contents, source: str, path: str, number: int | None = None
     if suffix not in EXPORTERS:
         known = ", ".join(EXPORTERS)
         raise InputError(f"{path}: no format has the suffix {suffix!r}; there are {known}")
+    if number is not None and require_whole(contents) is TOUR:
+        contents = TOUR.one_of(contents, number)
     pieces = EXPORTERS[suffix].checked_pieces(contents, source, number)
     with replacing(Path(path)) as part, open(part, "xb") as file:
         file.writelines(piece.encode() if isinstance(piece, str) else piece for piece in pieces)
@@ -155,8 +157,8 @@ def frame_of(contents: Contents) -> pandas.DataFrame:
     require_installed("pandas")
     import pandas
 
-    blocks = [pandas.DataFrame(dict(block)) for block in require_whole(contents).rows(contents)]
-    return blocks[0] if len(blocks) == 1 else pandas.concat(blocks, ignore_index=True)
+    blocks = list(require_whole(contents).rows(contents))
+    return pandas.DataFrame({name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]})
 
 
 @dataclass(frozen=True)
@@ -181,7 +183,7 @@ class Frame(Exporter):
         """Return why the rows cannot be written, or None if they can."""
         if no_tour(contents):
             return no_tour(contents)
-        rows = np.size(contents.value("solution", require_whole(contents).row_values))
+        rows = require_whole(contents).row_count(contents)
         return f"the answer has {rows} rows, more than the {self.most} that a sheet holds" if rows > self.most else None
 
     def pieces(self, contents: Contents, number: int | None) -> Iterator[str | bytes]:
@@ -327,7 +329,7 @@ class GeoJson(Exporter):
     def _tour(self, contents: Contents, points: Points) -> Features:
         about = {"name": contents.value("instance", "name"), "cost": contents.cost}
         yield points[_whole_tour(contents)], about
-        for row, city in zip(rows_of(contents), TOUR.edges(contents).vertices.tolist()):
+        for row, city in zip(_rows(TOUR.stops(contents)), TOUR.edges(contents).vertices.tolist()):
             yield points[[city]], {name: value for name, value in row.items() if name not in ("lat", "lon")}
 
     def _tree(self, contents: Contents, points: Points) -> Features:

@@ -10,6 +10,7 @@ import importlib
 import importlib.util
 import math
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from html import escape
@@ -185,8 +186,9 @@ class Result(TourMixin, paths.PathsMixin, reductions.ReductionsMixin, tree.TreeM
         these are degrees `lat` and `lon` too, edges the attribute `weight`, where the result has them.
 
         If the instance came from networkx, GraphML, GML or GeoJSON, the edges of a path or a Steiner tree have their
-        keys and attributes, `geometry` as a line of shapely if that is installed, and else as well-known text; `weight`
-        is that of the search. If the input has arcs, a tree has them in the input's direction.
+        keys and attributes, `geometry` as a line of shapely if that is installed, and else as well-known text. If an
+        edge has another `weight` of its own, that is kept, and `search_weight` of all edges is that of the search. If
+        the input has arcs, a tree has them in the input's direction.
 
         Parameters
         ----------
@@ -214,11 +216,13 @@ class Result(TourMixin, paths.PathsMixin, reductions.ReductionsMixin, tree.TreeM
         graph: Any = kinds[known.keyed][found.directed or known.directed]()
         graph.add_nodes_from(names[vertex] for vertex in found.vertices.tolist())
         weights = [None] * len(found.tails) if found.weights is None else found.weights.tolist()
-        for tail, head, weight in zip(found.tails.tolist(), found.heads.tolist(), weights):
-            about = known.attributes(tail, head) if known.has_attributes else {}
+        ends = list(zip(found.tails.tolist(), found.heads.tolist()))
+        given = [known.attributes(*pair) if known.has_attributes else {} for pair in ends]
+        name = _name_of_weights(given, weights)
+        for (tail, head), about, weight in zip(ends, given, weights):
             if GEOMETRY in about:
                 about[GEOMETRY] = _line(about[GEOMETRY])
-            about |= {} if weight is None else {"weight": weight}
+            about |= {} if weight is None else {name: weight}
             key = (known.key(tail, head),) if known.keyed else ()
             if not found.directed and known.is_reversed(tail, head):
                 tail, head = head, tail
@@ -307,6 +311,18 @@ class Result(TourMixin, paths.PathsMixin, reductions.ReductionsMixin, tree.TreeM
         """Return the answer in a few words."""
         answer = answer_in(self.contents)
         return answer.summary(self.contents) if answer else "no answer"
+
+
+def _name_of_weights(given: list[dict[str, Any]], weights: Sequence[Any]) -> str:
+    """Return the attribute for the weights of a search: `weight`, unless edges have another one of their own."""
+    def another(own: Any, weight: Any) -> bool:
+        try:
+            return float(own) != weight  # GraphML has texts
+        except (TypeError, ValueError):
+            return True
+
+    several = any("weight" in about and another(about["weight"], weight) for about, weight in zip(given, weights))
+    return "search_weight" if several else "weight"
 
 
 def _line(text: Any) -> Any:

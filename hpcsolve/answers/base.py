@@ -103,6 +103,10 @@ class AnswerType(ABC):
     def rows(self, contents: Contents) -> Iterator[Rows]:
         """Yield the answer as a table for people, in the instance's own unit and with names, in blocks of rows."""
 
+    def row_count(self, contents: Contents) -> int:
+        """Return the number of rows of that table."""
+        return int(np.size(contents.value("solution", self.row_values)))
+
     @abstractmethod
     def edges(self, contents: Contents, number: int | None = None) -> Edges:
         """Return the edges of the answer, of one search or query if there are several."""

@@ -12,9 +12,10 @@ from hpcsolve.problems.snapping import Snapped
 from hpcsolve.wording import counted, shown
 
 PLACES = {
-    "role": Dataset("text", "What the place is in the problem: terminal, source or target", "place"),
+    "role": Dataset("text", "What the place is in the problem: terminal, source, target or stop", "place"),
     "name": Dataset("text", "Name of the place, or its number in its file", "place"),
-    "vertex": Dataset("int32", "Position of the nearest vertex, from 0, of several the first", "place"),
+    "vertex": Dataset("int32", "Position of the nearest vertex, from 0, of several the first; of stops in the network",
+                      "place"),
     "distance": Dataset("float64", "How far the vertex is: in metres if coordinates are degrees, else in their unit",
                         "place"),
 }
@@ -43,9 +44,9 @@ def place_lines(contents: Contents) -> Iterator[str]:
         rows = np.flatnonzero(role == one).tolist()
         far = max(rows, key=lambda row: float(distance[row]))
         if len(rows) <= SHOWN:
-            for row in rows:
-                yield (f"place:  {one} {shown(str(name[row]))} is vertex {labels[vertex[row]]}, "
-                       f"{distance[row]:.1f}{unit} away")
+            for row in rows:  # of a tour the vertices of the network are not in the result
+                which = "is at a vertex" if one == "stop" else f"is vertex {labels[vertex[row]]},"
+                yield f"place:  {one} {shown(str(name[row]))} {which} {distance[row]:.1f}{unit} away"
             continue
         distinct, mean = len(set(vertex[rows].tolist())), np.mean(distance[rows])
         yield (f"place:  {len(rows)} {one}s are {counted(distinct, 'vertex')}, {mean:.1f}{unit} away on average, "

@@ -6,8 +6,8 @@ Beside an optimal tour there may be the best tours, and for each arc the best to
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -19,6 +19,8 @@ from hpcsolve.answers.contents import Column, Contents, Dataset, columns, own_un
 from hpcsolve.answers.multipliers import PROOF, multipliers_in
 from hpcsolve.answers.rounding import Worth
 from hpcsolve.answers.schedule import WINDOWS, schedule_in, schedule_line
+from hpcsolve.answers.snaps import PLACES, place_lines, places_group
+from hpcsolve.errors import InputError
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.parallel.launch import on_rank_0
 from hpcsolve.problems.check_distances import require
@@ -45,6 +47,8 @@ LEGS = {
     "load": Dataset("int64", "With a capacity: what the vehicle carries on the leg", "leg", optional=True),
 }
 """The group `/legs`."""
+TOUR_LEGS = {name: LEGS[name] for name in ("cost", "departure")}
+"""The group `/tour_legs`. Several tours have no loads."""
 NOT_CHECKED = base.Verdict(None, "that no tour exists cannot be checked without solving the instance again")
 COST = "Cost in exact integers: the instance's own unit times /instance/scale"
 
@@ -147,6 +151,17 @@ class Tour:
                 raise ValueError(f"best tour {number}: {error}") from None
             require(found == cost, f"best tour {number} costs {found}, not {cost}")
         return list(zip(costs.tolist(), orders))
+
+
+def _legs_of(tsp: Tsp, question: TourQuestion, tours: Iterable[NDArray[Any]]) -> dict[str, Column]:
+    """Return the columns `LEGS` of tours, one tour after the other."""
+    each: dict[str, list[Any]] = {name: [] for name in LEGS}
+    for tour in tours:
+        each["cost"].append(question.legs_of(tsp, tour))
+        each["departure"].append(question.departures(tsp, tour))
+        each["load"].append(None if question.loads is None else question.loads.after(tour)[: len(each["cost"][-1])])
+    found = {name: None if parts[0] is None else np.concatenate(parts) for name, parts in each.items()}
+    return columns(LEGS, found)
 
 
 def proof_of(contents: Contents) -> Multipliers:
@@ -285,7 +300,7 @@ class TourType(base.AnswerType):
     name, in_words, records = "tour", "a tour", (Tour, NoTour)
     row_values = "tour"
     groups = rounding.declared("cost", "error", "dearest", "dearest_error", "slack", "late", "best_costs", legs=LEGS,
-                               windows=WINDOWS)
+                               tour_legs=TOUR_LEGS, windows=WINDOWS, places=PLACES)
 
     def check(self, problem: Tsp, question: TourQuestion | None, answer: Tour | NoTour, comm: Comm) -> base.Verdict:
         """Check a run's tour on rank 0."""
@@ -320,16 +335,21 @@ class TourType(base.AnswerType):
     def beside(
         self, problem: Tsp, question: TourQuestion | None, answer: Tour | NoTour
     ) -> dict[str, dict[str, Column]]:
-        """Return `/legs` of a tour that has passed its check, and `/rounding` if costs were rounded."""
-        asked = question or TourQuestion()
+        """Return the groups beside a tour that has passed its check.
+
+        These are `/legs`, `/tour_legs` if there are several tours, `/windows`, `/places` if places stand for vertices
+        of a graph, and `/rounding` if costs were rounded.
+        """
+        asked, places = question or TourQuestion(), places_group(problem.places)
         if isinstance(answer, NoTour):
             if problem.rounding is None:
-                return {}
-            return rounding.rounding_group(Unrounded(slack=slack_of(problem, asked)))
-        costs = asked.legs_of(problem, answer.tour)
-        loads = None if asked.loads is None else asked.loads.after(answer.tour)[: len(costs)]
-        values = {"cost": costs, "departure": asked.departures(problem, answer.tour), "load": loads}
-        legs = {"legs": columns(LEGS, values)}
+                return places
+            return places | rounding.rounding_group(Unrounded(slack=slack_of(problem, asked)))
+        legs = {"legs": _legs_of(problem, asked, [answer.tour]), **places}
+        if answer.best_tours is not None:
+            legs["tour_legs"] = _legs_of(problem, asked, answer.best_tours.reshape(-1, problem.n))
+        if answer.curve_tours is not None and answer.curve_offset is not None:
+            legs["tour_legs"] = _legs_of(problem, asked, np.split(answer.curve_tours, answer.curve_offset[1:-1]))
         if asked.windows is not None:
             legs["windows"] = columns(WINDOWS, {name: getattr(asked.windows, name) for name in WINDOWS})
         if problem.rounding is None:
@@ -341,7 +361,10 @@ class TourType(base.AnswerType):
 
     def is_open(self, contents: Contents) -> bool:
         """Return whether the tour is an open path, as the job asks."""
-        return bool(contents.keys.get("path") == "open")
+        return self._path(contents) == "open"
+
+    def _path(self, contents: Contents) -> str:
+        return "open" if contents.keys.get("path") == "open" else "cycle"
 
     def number_of_tours(self, contents: Contents) -> str:
         """Return `3 optimal tours`, or `` if they were not counted. The largest number is shown as "at least"."""
@@ -417,6 +440,7 @@ class TourType(base.AnswerType):
     def lines(self, contents: Contents) -> Iterator[str]:
         """Yield tour and cost, and for ant colonies the statistics of their costs."""
         worth = Worth(contents)
+        yield from place_lines(contents)
         if contents.value("solution", "infeasible"):
             yield f"tour:   there is none, proven{worth.no_tour_words()}"
             if why := self.contradicting_words(contents):
@@ -490,8 +514,64 @@ class TourType(base.AnswerType):
             cities = f"{len(np.asarray(contents.value('solution', 'tour')))} of {cities}"
         return f"{prize}cost {contents.attributes['cost']}{optimal}, {cities}"
 
+    def row_count(self, contents: Contents) -> int:
+        """Return the number of cities of all tours."""
+        return max(np.size(contents.value("solution", name, ())) for name in ("tour", "best_tours", "curve_tours"))
+
     def rows(self, contents: Contents) -> Iterator[base.Rows]:
-        """Yield the cities in the order of the tour, with the cost of the leg that follows and the total up to its end.
+        """Yield the stops of the tour or, if the job asks for several tours, of each with its number, cost and prize.
+
+        The best tours are numbered from 1 in the order of their costs, those of a curve in the order of their prizes.
+        """
+        several = self.count(contents)
+        if several is None:
+            yield self.stops(contents)
+            return
+        for number in range(several):
+            one = self.one_of(contents, number)
+            prize, stops = one.value("solution", "prize"), self.stops(one)
+            about = {"tour": number + 1, "cost": one.cost} | ({} if prize is None else {"prize": prize})
+            yield {**{name: np.full(len(stops["order"]), value) for name, value in about.items()}, **stops}
+
+    def count(self, contents: Contents) -> int | None:
+        """Return the number of the best tours, or of those of a curve, or None if the job asks for one tour alone."""
+        costs = contents.value("solution", "best_costs", contents.value("solution", "curve_costs"))
+        return None if costs is None else len(costs)
+
+    def one_of(self, contents: Contents, number: int) -> Contents:
+        """Return the contents as if one of the tours of `count`, numbered from 0, were the answer.
+
+        Raises
+        ------
+        InputError
+            There is no such tour.
+        """
+        several = self.count(contents)
+        if not 0 <= number < (several or 1):
+            raise InputError(f"the result has {counted(several or 1, 'tour')}, numbered from 0; there is no {number}")
+        if several is None:
+            return contents
+        solution, kind = contents.groups["solution"], "best" if "best_costs" in contents.names else "curve"
+        tours, costs = (np.asarray(solution[f"{kind}_{name}"].values) for name in ("tours", "costs"))
+        first = np.asarray(contents.value("solution", "curve_offset", np.arange(several + 1) * (len(tours) // several)))
+        sizes = np.diff(first)
+        first_leg = np.append(0, np.where(sizes < 2, 0, sizes - self.is_open(contents)).cumsum())
+        cities, own_legs = (slice(*begins[number : number + 2].tolist()) for begins in (first, first_leg))
+        chosen: dict[str, Any] = {"tour": tours[cities], "cost": int(costs[number])}
+        if kind == "curve":
+            chosen["prize"] = int(contents.value("solution", "curve_prizes")[number])
+        else:
+            chosen["optimal"] = bool(contents.value("solution", "optimal")) and costs[number] == costs[0]
+        kept = {name: column for name, column in solution.items() if not name.startswith(("best_", "curve_", "arc_"))}
+        legs = {name: replace(column, values=np.asarray(column.values)[own_legs])
+                for name, column in contents.groups.get("tour_legs", {}).items()}
+        return replace(
+            contents, attributes={**contents.attributes, "cost": own_unit(int(costs[number]), contents.scale)},
+            groups={**contents.groups, "legs": legs, "solution": {
+                **kept, **{name: replace(solution[name], values=value) for name, value in chosen.items()}}})
+
+    def stops(self, contents: Contents) -> base.Rows:
+        """Return the cities in the order of the tour, with the cost of the leg that follows and the total up to there.
 
         With time windows there are columns of the windows, and of arrival, begin of the service and departure, too,
         and with a capacity one of the load on the leg.
@@ -511,7 +591,7 @@ class TourType(base.AnswerType):
                 table["load"] = np.append(np.asarray(load, np.float64), np.nan) if missing else np.asarray(load)
             table["leg"] = np.append(own, np.nan) if missing else own
             table["cumulative"] = contents.in_own_unit(np.append(legs, np.zeros(missing, np.int64)).cumsum())
-        yield table
+        return table
 
     def _times(self, contents: Contents, legs: NDArray[Any], missing: int) -> base.Rows:
         """Return the columns of arrival, departure and what is between, none without time windows."""
@@ -532,7 +612,7 @@ class TourType(base.AnswerType):
     def edges(self, contents: Contents, number: int | None = None) -> base.Edges:
         """Return the legs of the tour in the order of travel."""
         order = np.asarray(contents.value("solution", "tour", []), np.int64)
-        tails, heads = leg_ends(order, "open" if self.is_open(contents) else "cycle")
+        tails, heads = leg_ends(order, self._path(contents))
         legs = contents.own("legs", "cost") if len(tails) else np.empty(0)
         weights = legs if legs is not None and len(legs) == len(tails) else None
         there_and_back = len(tails) == 2 == len(order)  # two arcs, which as one edge would lose half of the cost

@@ -101,12 +101,14 @@ class ToursType(AnswerType):
         return counted(int(found.sum()), "tour") + (f", {counted(none, 'instance')} without a tour" if none else "")
 
     def rows(self, contents: Contents) -> Iterator[Rows]:
-        """Yield a table with a row for each instance: its number, cost, and tour."""
+        """Yield a table with a row for each instance: its number, its file's name if it has one, cost, and tour."""
         offset, tours = (np.asarray(contents.value("solution", name)) for name in ("offset", "tours"))
         texts = [" ".join(map(str, tours[a:b].tolist())) for a, b in pairwise(offset.tolist())]
         found = np.asarray(contents.value("solution", "found"), bool)
         costs = np.where(found, contents.in_own_unit(np.asarray(contents.value("solution", "costs"))), np.nan)
-        yield {"instance": np.arange(len(costs)), "cost": costs, "tour": np.array(texts, dtype=object)}
+        names = contents.value("instance", "instance_name")
+        named = {} if names is None else {"name": np.asarray(names, object)}
+        yield {"instance": np.arange(len(costs)), **named, "cost": costs, "tour": np.array(texts, dtype=object)}
 
     def edges(self, contents: Contents, number: int | None = None) -> Edges:
         """Refuse, since a batch has no single graph."""

@@ -232,7 +232,8 @@ COMMANDS = (
         RESULT,
         *output("its suffix names the format"),
         argument("--number", type=int, metavar="N",
-                 help="which search or query to write, from 0, for formats that hold only one (.dot)"),
+                 help="which search or query to write, from 0, for formats that hold only one (.dot); of several "
+                      "tours which one"),
     )),
     Command("tree", "results", "write the Steiner tree of a result in the format of the PACE challenge: its weight, "
             "then its edges", (RESULT, *output("by default standard output", "-"))),

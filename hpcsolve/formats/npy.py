@@ -186,7 +186,9 @@ def read_batch(source: str | Sequence[str], read: Read, precision: Precision | N
     found = [read(file) for file in files]
     name = os.path.basename(os.path.normpath(source)) if isinstance(source, str) else f"{len(files)} files"
     digest = hashlib.sha256("".join(instance.sha256 for instance in found).encode()).hexdigest()
-    return batch_of([instance.problem for instance in found], name), digest
+    folder = os.path.commonpath([os.path.dirname(os.path.abspath(file)) for file in files])
+    names = tuple(os.path.relpath(file, folder) for file in files)
+    return replace(batch_of([instance.problem for instance in found], name), instance_names=names), digest
 
 
 def batch_of_arrays(

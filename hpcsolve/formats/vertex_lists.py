@@ -89,7 +89,7 @@ def read_vertices(path: str, role: str = "terminal", sha256: str | None = None) 
     Parameters
     ----------
     role
-        What they are in the problem: "terminal", "source" or "target".
+        What they are in the problem: "terminal", "source", "target" or "stop".
     sha256
         The SHA-256 that is expected. None accepts any.
 

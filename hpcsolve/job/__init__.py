@@ -46,7 +46,7 @@ NOT_HASHED = ("output", "device", "threads", "share-gpu", "exact")
 """Keys that say where, how and whether a job runs. Neither its answer nor its hash depends on them."""
 LONGEST_SHOWN = 120
 """Characters of the longest line of a job file that a message shows mended."""
-FILES = ("file", "coordinates", "terminals", "batch")
+FILES = ("file", "coordinates", "terminals", "stops", "batch")
 """Keys of the table `instance = { ... }` that may name files."""
 TOML_ERRORS = (msgspec.DecodeError, ValueError)
 """What msgspec raises for a text that is not TOML: its own error (no ValueError up to msgspec 0.20), and ValueError for
@@ -66,7 +66,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="
         coordinates = "city.co", directed = false, weight = "length", terminals = [17, 4] }`, where all but the file may
         be left out. With `speed = 30`, in km/h, costs are travel times in place of distances in metres. With `stops =
         [17, 4, 9]` the problem is a tour: its cities are these vertices of the graph, its costs the shortest distances
-        between them. A file of terminals, `terminals = "houses.csv"`, has a vertex on each line, or places.
+        between them. A file of terminals or stops, `stops = "houses.csv"`, has a vertex on each line, or places, which
+        stand for the nearest vertices.
     output
         The result file, relative to the working directory; for a job file `NAME.toml` by default as shown.
     device

@@ -28,7 +28,7 @@ class Snapped:
     Attributes
     ----------
     role
-        What they are in the problem: "terminal", "source" or "target".
+        What they are in the problem: "terminal", "source", "target" or "stop".
     names
         A name for each of the m places.
     vertices

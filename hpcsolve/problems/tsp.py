@@ -61,6 +61,8 @@ class Tsp:
         The name of the graph whose shortest distances the costs are, or "".
     unit
         The unit of the costs where the input says it, such as m or s, else "".
+    places
+        The places that stand for vertices of the network (`problems.snapping.Snapped`), a city each, or none.
     """
 
     name: str
@@ -78,6 +80,7 @@ class Tsp:
     windows: Windows | None = None
     network: str = ""
     unit: str = ""
+    places: tuple[Any, ...] = ()
 
     @property
     def n(self) -> int:
@@ -313,12 +316,15 @@ class TspBatch:
         A power of ten. A cost in the unit of the instances is `cost / scale`.
     roundings
         How the costs of each array were rounded, None where they are exact; empty if those of all are.
+    instance_names
+        The name of each instance's file, or empty if they are of one file.
     """
 
     name: str
     costs: tuple[NDArray[np.int64], ...]
     scale: int = 1
     roundings: tuple[Rounding | None, ...] = ()
+    instance_names: tuple[str, ...] = ()
 
     @property
     def count(self) -> int:
@@ -361,7 +367,11 @@ class TspBatch:
         for values, rounding in zip(self.costs, self.roundings or [None] * len(self.costs)):
             costs = Costs(values, self.scale, rounding)
             made.append((self.name, costs if rounding else costs.rounded(precision, self.name)))
-        return joined(self.name, made)
+        return replace(joined(self.name, made), instance_names=self.instance_names)
+
+    def named(self, number: int) -> str:
+        """Return `instance 3`, with the name of its file if it has one."""
+        return f"instance {number}" + (f" ({self.instance_names[number]})" if self.instance_names else "")
 
     def check_tours(self, tours: NDArray[np.int32], costs: NDArray[np.int64], found: NDArray[np.bool_],
                     closed: bool) -> None:
@@ -396,7 +406,7 @@ class TspBatch:
             for what, where in wrong.items():
                 bad = np.flatnonzero(where & found[own])
                 if len(bad):
-                    raise ValueError(f"the tour of instance {at + int(bad[0])} {what}")
+                    raise ValueError(f"the tour of {self.named(at + int(bad[0]))} {what}")
             at, place = at + count, place + count * n
 
 

@@ -20,6 +20,8 @@ from hpcsolve.analysis.plot.canvas import kind_of_answer, number
 from hpcsolve.analysis.plot.run import PHASES, diagnosis
 from hpcsolve.answers import answer_in
 from hpcsolve.answers.reductions import REDUCTIONS
+from hpcsolve.answers.snaps import place_lines
+from hpcsolve.answers.tour import TOUR
 from hpcsolve.answers.tours import TOURS
 from hpcsolve.errors import InputError
 from hpcsolve.job import IN_MEMORY
@@ -124,13 +126,20 @@ def section(run: Run, heading: str, name: str) -> Markup:
         *_answer(result, name),
         element("h3", "Problem"),
         element("p", words.problem(result)),
-        *(element("p", line, class_="note") for line in result.notes),
+        *(element("p", line, class_="note") for line in (*result.notes, *_places(result))),
         *_search(result, name),
         *_time(result, name),
         *_again(run.file, result),
         *_provenance(result),
     ]
     return element("section", joined(parts), id=name)
+
+
+def _places(result: Result) -> Iterator[str]:
+    """Yield which places stand for which vertices."""
+    for line in place_lines(result.contents):
+        text = line.removeprefix("place:").strip()
+        yield f"{text[0].upper()}{text[1:]}."
 
 
 def _warnings(result: Result) -> Iterator[Markup]:
@@ -142,10 +151,10 @@ def _warnings(result: Result) -> Iterator[Markup]:
 
 def _bounds(result: Result) -> Markup:
     """Return lower and upper bound, where the answer has a cost, and the check."""
-    (lower, upper, gap), said = words.bounds_of(result), [("check", words.check_of(result))]
-    if upper != words.NONE:
-        said += [("lower bound", lower), ("upper bound (this answer)", upper), ("gap at most", gap)]
-    return pairs(said)
+    lower, upper, gap = words.bounds_of(result)
+    known = {"check": words.check_of(result), "lower bound": lower, "upper bound (this answer)": upper,
+             "gap at most": gap}
+    return pairs((name, value) for name, value in known.items() if value != words.NONE)
 
 
 def _answer(result: Result, name: str) -> Iterator[Markup]:
@@ -157,11 +166,31 @@ def _answer(result: Result, name: str) -> Iterator[Markup]:
         long = " long" if len(rows) > SCROLLED_FROM else ""
         yield element("div", element("div", order, class_=f"order numbers{long}"), drawn[0], class_="tour")
         yield from drawn[1:]
+        yield from _several(result)
         return
-    if (farthest := words.farthest_pairs(result)) is not None:
+    farthest, details = words.farthest_pairs(result), list(_details(result))
+    if farthest is not None:
         drawn[-1:] = [element("div", drawn[-1], table(*farthest), class_="charts")]
+    if kind_of_answer(result) == TOURS.name:
+        drawn, details = [element("div", *drawn, *details, class_="charts")], []
     yield from drawn
-    yield from _details(result)
+    yield from details
+
+
+def _several(result: Result) -> Iterator[Markup]:
+    """Yield a table of the best tours, or of those of a curve, if the job asks for several."""
+    count = TOUR.count(result.contents)
+    if count is None:
+        return
+    names, rows = result.contents.shown_names(), []
+    for number in range(min(count, MOST_ROWS)):
+        one = TOUR.one_of(result.contents, number)
+        prize, tour = one.value("solution", "prize"), one.value("solution", "tour")
+        order = " - ".join(map(str, names[tour].tolist()))
+        rows.append([number + 1, words.shown(one.cost), *([] if prize is None else [prize]), order])
+    headings = ["no.", "cost", *(["prize"] if len(rows[0]) > 3 else []), "stops"]
+    shown = table(headings, rows, _first("All tours that the job asks for", count))
+    yield folded(f"{counted(count, 'tour')} with their costs", element("div", shown, class_="wrap"))
 
 
 def _details(result: Result) -> Iterator[Markup]:
@@ -178,7 +207,8 @@ def _details(result: Result) -> Iterator[Markup]:
     # A missing number, such as the cost where there is no tour, is an empty cell.
     cells = ([value if not isinstance(value, float) else "" if math.isnan(value) else number(value) for value in row]
              for row in rows)
-    yield folded(TABLES[kind], table(list(columns), cells, _first(TABLES[kind], count)))
+    shown = table(list(columns), cells, _first(TABLES[kind], count))
+    yield shown if kind == TOURS.name else folded(TABLES[kind], shown)
 
 
 def _first(what: str, count: int, most: int = MOST_ROWS) -> str:

@@ -14,6 +14,7 @@ from hpcsolve.analysis.load import Result
 from hpcsolve.analysis.plot.canvas import kind_of_answer, svg
 from hpcsolve.analysis.plot.distances import MOST_PATHS, quantity_of
 from hpcsolve.analysis.plot.maps import network_of, places_of
+from hpcsolve.analysis.plot.streets import has_streets
 from hpcsolve.analysis.plot.tour import NAMED_UP_TO
 from hpcsolve.answers.schedule import schedule_in, schedule_line
 from hpcsolve.answers.tour import TOUR
@@ -27,7 +28,7 @@ WIDE, STOPS_ABOVE, STOP_HEIGHT = 7.2, 1.1, 0.17
 MANY_NAMES = 15
 """Names from which a map is wide."""
 OVER_NETWORKS = ("tree", "paths", "distances", "reductions")
-"""Kinds of answers whose maps show the network, if it can be had."""
+"""Kinds of answers whose maps show the network, if it can be had. Maps of tours do so if their costs are from one."""
 FIELDS = 4
 """Searches up to which each has a map of distances. With more, the first one has."""
 
@@ -45,12 +46,13 @@ class Picture:
 def answer_pictures(result: Result) -> Iterator[Picture]:
     """Yield the pictures of the answer."""
     kind, on_map = kind_of_answer(result), partial(Picture, size=_map_size(result), is_map=True)
-    # Read once for all maps. Of tours the instance is a table of costs, which has no streets.
-    network = (kind in OVER_NETWORKS and result.coordinates is not None and network_of(result)) or False
+    on_network = has_streets(result) if kind == "tour" else kind in OVER_NETWORKS and result.coordinates is not None
+    network = (on_network and network_of(result)) or False  # read once for all maps
     below = ", over the network in grey" if network else ""
     if kind == "tour" and not result.infeasible:
         numbers = "; numbers are those of the stops in their order" if len(result.tour) <= NAMED_UP_TO else ""
-        yield on_map(plot.plot_tour, f"The tour: {TOUR.summary(result.contents)}{numbers}.")
+        yield on_map(partial(plot.plot_tour, network=network),
+                     f"The tour: {TOUR.summary(result.contents)}{numbers}{below}.")
         if (schedule := schedule_in(result.contents)) is not None:
             text = f"The stops over time, {schedule_line(result.contents, schedule)}. Light blue are the windows in " \
                    "which a service may begin."

@@ -29,6 +29,8 @@ NONE = "-"
 """What a table shows where a result has no such number."""
 FARTHEST = 20
 """How many of the farthest pairs a report lists."""
+OTHER_UNITS = ("latency", "position")
+"""Objectives whose values have weights in them."""
 HEADINGS = ("file", "instance", "size", "algorithm", "cost", "lower bound", "gap at most", "ranks", "seconds", "check")
 
 
@@ -53,8 +55,7 @@ def problem(result: Result) -> str:
 def _tour_problem(result: Result) -> str:
     n, keys = result.n, result.contents.keys
     same = "costs the same both ways" if result.contents.value("instance", "symmetric") else "may cost more one way"
-    unit = " Costs are great-circle distances in metres." if unit_of(result) == "m" else ""
-    text = f"{name_of(result)} has {counted(n, 'city')}; an arc between two of them {same}.{unit}"
+    text = f"{name_of(result)} has {counted(n, 'city')}; an arc between two of them {same}.{_what_costs_are(result)}"
     objective = keys.get("objective", "sum")
     best = "cheapest" if objective == "sum" else f'best (objective = "{objective}": least {VALUES[objective]})'
     kept = [key for key in ("before", "position", "not-position", "forbidden", "capacity") if keys.get(key)]
@@ -70,10 +71,20 @@ def _tour_problem(result: Result) -> str:
         return f"{text} Cities may be left out. Of all {kind}{keep} the problem is to find {goal}."
     if not TOUR.is_open(result.contents):
         return f"{text} The problem is to find the {best} round trip that visits each city once{rules}."
-    verbs = {"start": "begins", "end": "ends"}
-    ends = [f"{verb} at {keys[key]}" for key, verb in verbs.items() if keys.get(key) is not None]
+    verbs = {"start": ("begins", 0), "end": ("ends", -1)}
+    ends = [f"{verb} at {keys[key] if result.infeasible else result.tour_labels[place]}"
+            for key, (verb, place) in verbs.items() if keys.get(key) is not None]
     path = f"{best} path that visits each city once{' and '.join(['', *ends])}{rules}"
     return f"{text} The problem is to find the {path}."
+
+
+def _what_costs_are(result: Result) -> str:
+    network, unit = result.contents.value("instance", "network"), unit_of(result)
+    if network is not None:
+        return f" Costs are the shortest distances in the graph {network}{f', in {unit}' if unit else ''}."
+    if unit == "m" and result.contents.value("instance", "coordinates_kind") == DEGREES:
+        return " Costs are great-circle distances in metres."
+    return f" The unit of costs is {unit}." if unit else ""
 
 
 def _paths_problem(result: Result, kind: str) -> str:
@@ -101,12 +112,13 @@ def answer(result: Result) -> Iterator[str]:
         yield from _tour_answer(result)
     elif kind == "tree":
         exact = rounding.exactly(result.contents.value("rounding", "cost"))
-        yield f"The tree costs {shown(result.cost)}{exact} and has {len(result.tree)} edges."
+        yield f"The tree costs {with_unit(result, result.cost)}{exact} and has {len(result.tree)} edges."
         yield _how_good(result, "tree")
         if proof := TREE.how_proven(result.contents):
             yield f"The proof: {proof}."
     elif kind == REDUCTIONS.name:
-        for name, values in REDUCTIONS.ranges(result.contents):
+        words = (pair for pair in REDUCTIONS.ranges(result.contents) if pair[0] not in result.contents.tables)
+        for name, values in words:
             yield f"{name.replace('_', ' ').capitalize()}: {values}."
     else:
         yield from _distances_answer(result, kind)
@@ -125,8 +137,9 @@ def _tour_answer(result: Result) -> Iterator[str]:
     late = Worth(result.contents).late_words()
     if prize := TOUR.prize_words(result.contents):
         yield f"The prize of the {what} is {prize}."
-    unit = " m" if unit_of(result) == "m" else ""
-    yield f"The {what} costs {shown(result.cost)}{unit}{exact}{TOUR.cost_suffix(result.contents)}{late}."
+    cost = with_unit(result, result.cost) if result.contents.keys.get("objective") not in OTHER_UNITS else \
+        shown(result.cost)
+    yield f"The {what} costs {cost}{exact}{TOUR.cost_suffix(result.contents)}{late}."
     if (schedule := schedule_in(result.contents)) is not None:
         yield f"It takes the time {schedule_line(result.contents, schedule)}."
     yield _how_good(result, what)
@@ -170,9 +183,10 @@ def _distances_answer(result: Result, kind: str) -> Iterator[str]:
     if distance.size > 1 or not reached.all():
         yield f"{int(reached.sum())} of {distance.size} {what}."
     if reached.any():
-        yield f"The distance is {number(float(distance.max()))}." if distance.size == 1 else \
-              f"The greatest distance is {number(float(distance[reached].max()))}, " \
-              f"the mean {float(distance[reached].mean()):.6g}."
+        unit = f" {unit_of(result)}".rstrip()
+        yield f"The distance is {number(float(distance.max()))}{unit}." if distance.size == 1 else \
+              f"The greatest distance is {number(float(distance[reached].max()))}{unit}, " \
+              f"the mean {float(distance[reached].mean()):.6g}{unit}."
     if kind == "distances" and len(result.predecessor):
         yield "The result has the predecessors too, so the paths can be followed."
 
@@ -202,14 +216,19 @@ def bounds_of(result: Result) -> tuple[str, str, str]:
 
 
 def unit_of(result: Result) -> str:
-    """Return the unit of a tour's costs where it is known, such as `m`, or ""."""
+    """Return the unit of costs, weights and distances where it is known, such as `m`, or ""."""
     keys = result.contents.keys
-    if result.contents.unit:
+    if result.contents.unit or kind_of_answer(result) != "tour":
         return result.contents.unit
     if "time-unit" in keys:  # results of format version 2 have no unit
         return SYMBOLS[keys["time-unit"]]
     by_streets = result.contents.value("instance", "network") is not None  # whose weights may be anything
     return "m" if result.contents.value("instance", "coordinates_kind", "") == DEGREES and not by_streets else ""
+
+
+def with_unit(result: Result, value: float) -> str:
+    """Return a cost with its unit where that is known, or a dash for NaN."""
+    return shown(value) if math.isnan(value) else f"{shown(value)} {unit_of(result)}".rstrip()
 
 
 def name_of(result: Result) -> str:

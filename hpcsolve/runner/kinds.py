@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from hpcsolve import formats
 from hpcsolve.algorithms.registry import algorithm
@@ -39,15 +40,16 @@ from hpcsolve.problems.libraries import from_data_frame, from_networkx, from_sci
 from hpcsolve.problems.notes import notes_on
 from hpcsolve.problems.plane_points import from_points_in_plane, is_points
 from hpcsolve.problems.rounding import Precision
+from hpcsolve.problems.snapping import Snapped
 from hpcsolve.problems.steiner import require_problem, with_terminals
-from hpcsolve.problems.stops import tour_of_stops
+from hpcsolve.problems.stops import tour_at, tour_at_places, tour_of_stops
 from hpcsolve.problems.tsp import MOST_PAIRED, Tsp, TspBatch, from_matrix
 from hpcsolve.wording import counted, did_you_mean
 
 MOST_HASHED = 5_000
 """Cities up to which the costs between all of them are hashed, in a second, where there is no matrix of them."""
 STOPS = "stops"
-"""The key of the table `instance = { file = ..., stops = [...] }` with the cities of a tour in a graph."""
+"""The key of the table `instance = { file = ..., stops = ... }` with the cities of a tour in a graph."""
 NETWORK_OPTIONS = ("coordinates", "directed", "terminals", "weight")
 """The other keys of the table `instance = { file = ..., ... }` of a graph."""
 _IN_WORDS = {"m": "metres", **{symbol: f"{unit}s" for unit, symbol in SYMBOLS.items()}}
@@ -172,13 +174,19 @@ class Tours(ProblemKind):
         return tsp.fitted(precision)
 
     def _at_stops(self, graph: Graph, options: Mapping[str, Any], precision: Precision) -> Tsp:
-        """Return the cities at the stops in a graph. Raises as `tour_of_stops`."""
+        """Return the cities at the stops in a graph: vertices, or those of a file. Raises as `tour_of_stops`."""
         stops = options[STOPS]
         if "terminals" in options:
             raise InputError("instance: stops are those of a tour, terminals those of a tree; remove one of them")
-        if isinstance(stops, str) or not isinstance(stops, Iterable):
-            raise InputError(f"stops must be a list of vertices, as in [{json.dumps(stops, default=str)}]")
-        tsp, speed = tour_of_stops(graph, stops, precision), options.get("speed")
+        if isinstance(stops, str):
+            vertices, places = _of_file(graph, STOPS, stops)
+            tsp = tour_at_places(graph, places[0], precision) if places else tour_at(graph, vertices, precision)
+        elif isinstance(stops, Iterable):
+            tsp = tour_of_stops(graph, stops, precision)
+        else:
+            what = f"stops must be a list of vertices, as in [{json.dumps(stops, default=str)}]"
+            raise InputError(f"{what}, or the name of a file of vertices or places")
+        speed = options.get("speed")
         return (tsp if speed is None else at_speed(tsp, speed)).fitted(precision)
 
     def _options(self, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -216,6 +224,8 @@ class Tours(ProblemKind):
             digest.update(f"before {problem.precedences}".encode())
         if problem.windows is not None:
             digest.update(b"windows" + problem.windows.as_bytes())
+        if problem.places:
+            digest.update(f"places {problem.city_names}".encode())
         return digest.hexdigest()
 
     def headline(self, problem: Tsp) -> str:
@@ -249,20 +259,13 @@ class Graphs(ProblemKind):
             what = "terminals must be a list of vertices, or the name of a file of vertices or places"
             raise InputError(f"instance: {what}")
         graph = found.problem.fitted(precision, self.whole)
-        if isinstance(terminals, str) and not os.path.exists(terminals):
-            listed = "--set 'instance.terminals=[\"a\", \"b\"]'"
-            what = f"there is no file {terminals}; a list of vertices is written {listed}"
-            raise InputError(f"instance.terminals: {what}")
         return replace(found, problem=graph if terminals is None else self._joining(graph, terminals))
 
     def _joining(self, graph: Graph, terminals: Any) -> Graph:
         """Return the graph with these terminals: vertices, or the name of a file of vertices or places."""
         if not isinstance(terminals, str):
             return replace(with_terminals(graph, terminals), places=())
-        try:
-            positions, places = read_vertices(terminals).placed(graph, "terminal")
-        except InputError as error:
-            raise InputError(f"terminals: {error}") from None
+        positions, places = _of_file(graph, "terminals", terminals)
         return replace(graph.with_terminals_at(positions), places=places)
 
     def given(self, problem: Any, options: Mapping[str, Any], precision: Precision) -> Graph:
@@ -365,6 +368,24 @@ def given_network(problem: Any, options: Mapping[str, Any], edges: bool) -> Grap
     return graph
 
 
+def _of_file(graph: Graph, key: str, path: str) -> tuple[NDArray[np.int64], tuple[Snapped, ...]]:
+    """Return the vertices of a graph that a file of vertices or places names, each once, and how places became these.
+
+    Raises
+    ------
+    InputError
+        There is no such file; or as `read_vertices` and `placed`.
+    """
+    if not os.path.exists(path):
+        listed = f"--set 'instance.{key}=[\"a\", \"b\"]'"
+        raise InputError(f"instance.{key}: there is no file {path}; a list of vertices is written {listed}")
+    role = key.removesuffix("s")
+    try:
+        return read_vertices(path, role).placed(graph, role)
+    except InputError as error:
+        raise InputError(f"{key}: {error}") from None
+
+
 class SteinerProblems(Graphs):
     """Graphs with terminals."""
 
@@ -444,7 +465,8 @@ class Batches(ProblemKind):
         return {
             "name": batch.name, "comment": "", "path": instance.path, "format": instance.format,
             "sha256": instance.sha256, "instances": batch.count, "label": np.arange(batch.count),
-            "cities": batch.cities, "scale": batch.scale, "coordinates_kind": "",
+            "instance_name": batch.instance_names or None, "cities": batch.cities, "scale": batch.scale,
+            "coordinates_kind": "",
             "rounded_to": float(f"1e{(2 * max(errors)).adjusted()}") if errors else None,
         }
 

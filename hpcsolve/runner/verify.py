@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -16,7 +17,7 @@ from hpcsolve.answers.base import AnswerType, Verdict
 from hpcsolve.answers.contents import Column, Contents, datasets
 from hpcsolve.errors import DamagedFileError, InputError
 from hpcsolve.formats import InstanceOf
-from hpcsolve.job import IN_MEMORY, Job, hash_of, job_in
+from hpcsolve.job import FILES, IN_MEMORY, Job, hash_of, job_in
 from hpcsolve.output.hdf5 import has_seal
 from hpcsolve.output.reader import read_result, row_blocks
 from hpcsolve.output.schema import require_whole
@@ -59,13 +60,16 @@ def verify_file(path: str, instance: str | None = None, again: bool = False) -> 
         found = read_instance(job, instance)
     except InputError as error:
         hint = "" if instance else "; if it has moved, give it with --instance FILE"
-        raise InputError(f"{path}: its instance cannot be read: {error}{hint}") from None
+        raise InputError(f"{path}: {_gone(job) or f'its instance cannot be read: {error}{hint}'}") from None
     problem = found.problem
     if solved not in (kind.identity(found), kind.content_hash(problem)) and solved != kind.former_hash(problem):
         where = found.path or "what its generator makes now"
         what = "is not the instance that was solved (another SHA-256); give the file of that instance with --instance"
         raise InputError(f"{path}: {where} {what}")
-    statement = algorithm(job.settings.algorithm).statement(found.problem, job.parameters, to_check=True)
+    try:
+        statement = algorithm(job.settings.algorithm).statement(found.problem, job.parameters, to_check=True)
+    except InputError as error:
+        raise InputError(f"{path}: {_gone(job) or error}") from None
     verdict = verdict_on(job, path, contents, found, statement)
     if verdict.passed and (more := bound_again(contents, found.problem, statement.question)) is not None:
         verdict = Verdict(more.passed, f"{verdict.reason}; {more.reason}")
@@ -78,6 +82,18 @@ def verify_file(path: str, instance: str | None = None, again: bool = False) -> 
     if not contents.attributes["complete"]:
         verdict = replace(verdict, reason=f"{verdict.reason}; not complete, since the run was interrupted")
     return contents, verdict
+
+
+def _gone(job: Job) -> str:
+    """Return which file beside the instance's own the run had and there is no more, or ""."""
+    named, own = job.settings.instance, job.settings.algorithm
+    files = {f"instance.{key}": named[key] for key in FILES if key not in ("file", "batch") and key in named} \
+        if isinstance(named, dict) else {}
+    files |= {f"{own}.{key.replace('_', '-')}": file for key, file in job.named_files().items()}
+    for key, file in files.items():
+        if isinstance(file, str) and not os.path.exists(file):
+            return f"{key}: there is no file {file}, which the run had; put it back"
+    return ""
 
 
 def require_own_hash(contents: Contents, path: str) -> str:

@@ -17,9 +17,11 @@ from hpcsolve.formats import write_graph
 from hpcsolve.problems.generate.graph import road_steiner
 from hpcsolve.problems.generate.plane import road_graph
 from hpcsolve.problems.generate.tsp import clustered_tsp, uniform_tsp
+from hpcsolve.problems.libraries import from_networkx
 from hpcsolve.problems.tsp import from_costs
 from hpcsolve.report.pictures import _map_size
 from tests.analysis.results import FRIENDS, changed, solved
+from tests.answers.test_edges import PLACES, streets
 
 
 def line_of(axes, gid):
@@ -60,6 +62,36 @@ def test_the_network_is_read_again_unless_it_was_changed(tmp_path, pyplot):
     assert [line.get_gid() for line in plot.plot_tree(result).lines] == ["tree"]
     file.unlink()
     assert [line.get_gid() for line in plot.plot_tree(result).lines] == ["tree"]
+
+
+def test_a_tour_runs_along_its_streets(tmp_path, pyplot):
+    """There along the curve of a street, back another way. Streets far from the stops do not widen the map."""
+    graph, at = streets(), {node: list(place) for node, place in PLACES.items()}
+    graph.add_edge(104, 101, key=0, length=10.125)
+    graph.add_node(900, x=20.0, y=50.0)
+    graph.add_edge(900, 900, key=0, length=1.0)
+    result = solved(graph, stops=[101, 103, 104], weight="length")
+    below, tour = plot.plot_tour(result, network=from_networkx(graph, "length")).lines
+    curve = [at[101], [16.005, 48.005], at[102], at[103], at[104], at[101]]
+    assert below.get_gid() == "network" and tour.get_xydata().tolist() == curve
+    straight = [at[node] for node in (101, 103, 104, 101)]
+    assert [line.get_xydata().tolist() for line in plot.plot_tour(result).lines] == [straight]
+
+    plain = networkx.DiGraph(list(graph.edges()))
+    for node, (x, y) in {**PLACES, 900: (20.0, 50.0)}.items():
+        plain.add_node(node, x=x, y=y)
+    networkx.set_edge_attributes(plain, 5.0, "length")
+    networkx.write_graphml(plain, tmp_path / "city.graphml")
+    result = solved(str(tmp_path / "city.graphml"), stops=[101, 103, 104], weight="length")
+    axes = plot.plot_tour(result)
+    assert axes.lines[1].get_xydata().tolist() == [at[node] for node in (101, 102, 103, 104, 101)]
+    assert axes.get_xlim()[1] < 16.1
+    plain.edges[103, 104]["length"] = 9.0  # then the legs cost something else
+    networkx.write_graphml(plain, tmp_path / "city.graphml")
+    assert plot.plot_tour(result).lines[1].get_xydata().tolist() == straight
+    plain.nodes[103]["x"] = 16.03
+    networkx.write_graphml(plain, tmp_path / "city.graphml")
+    assert len(plot.plot_tour(result).lines) == 1
 
 
 def test_terminals_are_named(results, pyplot):

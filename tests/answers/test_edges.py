@@ -82,6 +82,18 @@ def test_a_tree_has_the_edges_of_the_graph(folder):
         assert about == as_text(graph.edges[step]) | {"weight": graph.edges[step]["length"]}
 
 
+def test_an_own_weight_is_kept(tmp_path):
+    graph = nx.DiGraph()
+    graph.add_edge("a", "b", weight="heavy", length=2.5)
+    graph.add_edge("b", "c", length=1.0)
+    path = hpcsolve.solve(graph, "shortest-paths", queries=[["a", "c"]], **HERE).to_networkx()
+    assert path.edges["a", "b"] == {"weight": "heavy", "length": 2.5, "search_weight": 2.5}
+    assert path.edges["b", "c"] == {"length": 1.0, "search_weight": 1.0}
+    nx.write_graphml(nx.DiGraph([("a", "b", {"weight": 2.5})]), tmp_path / "same.graphml")
+    same = hpcsolve.solve(tmp_path / "same.graphml", queries=[["a", "b"]], device="cpu").to_networkx()
+    assert same.edges["a", "b"] == {"weight": 2.5}
+
+
 @pytest.mark.parametrize("name", ["file", "file-tree"])
 def test_a_graphml_file(name, folder):
     """Attributes are the file's own texts, the identifiers numbers again."""

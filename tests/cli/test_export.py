@@ -26,6 +26,7 @@ id,name,lat,lon
 9,Auckland,-36.85,174.76
 11,Nuku\\alofa,-21.14,-175.2
 """
+COSTS = [[0, 1000, 2000], [1500, 0, 300], [2500, 700, 0]]
 TEXTS = (".csv", ".geojson", ".dot", ".tour", ".pace")
 ROADS = nx.DiGraph()
 ROADS.add_weighted_edges_from([("Ann", "Bob", 1.5), ("Bob", "Cleo", 2.25), ("Dan", "Ann", 1.125), ("Ann", "Cleo", 4)])
@@ -38,6 +39,9 @@ def folder(tmp_path_factory):
     (folder / "places.csv").write_text(PLACES)
     solve(folder / "places.csv", output=folder / "tour.h5", **HERE)
     solve(folder / "places.csv", path="open", output=folder / "open.h5", **HERE)
+    solve(folder / "places.csv", best=3, output=folder / "best.h5", **HERE)
+    windows = {2: (3_000, 9**9, 500)}
+    solve(COSTS, objective="prize", prizes=[0, 5, 7], windows=windows, output=folder / "curve.h5", **HERE)
     solve([[0, 1, np.inf], [1, 0, np.inf], [np.inf, 1, 0]], output=folder / "none.h5", **HERE)
     paths = {"algorithm": "shortest-paths", **HERE}
     solve(ROADS, sources=[0, 1], predecessors=True, output=folder / "rows.h5", **paths)
@@ -93,6 +97,31 @@ def test_a_tour_in_every_format(export, folder, tmp_path):
     edges, names = dot_of(export("tour", ".dot"))
     assert names[tour.tour[0]] == tour.tour_labels[0] and set(names.values()) == set(tour.tour_labels)
     assert sum(edges.values()) == tour.cost and len(edges) == 4
+
+
+def test_all_of_several_tours(export, folder, tmp_path):
+    several, rows = load(folder / "best.h5"), rows_of(export("best", ".csv"))
+    assert [(row["tour"], row["order"]) for row in rows] == [(t, k) for t in "123" for k in "1234"]
+    for number, (cost, tour) in enumerate(zip(several.best_costs.tolist(), several.best_tours.tolist())):
+        own = rows[4 * number : 4 * number + 4]
+        assert {int(row["cost"]) for row in own} == {sum(int(row["leg"]) for row in own)} == {cost}
+        labels = [int(row["label"]) for row in own]
+        export("best", ".tour", "--number", number, "--overwrite")
+        assert [[7, 8, 9, 11].index(label) for label in labels] == tour
+        assert read_tour(tmp_path / "best.tour").tolist() == labels
+    assert list(several.to_pandas()["leg"]) == [int(row["leg"]) for row in rows]
+
+
+def test_the_tours_of_a_curve_with_their_times(export):
+    """By hand: the round trips over city 1, over city 2, which opens at 3000 and takes 500, and over both."""
+    rows = rows_of(export("curve", ".csv"))
+    told = [[row[name] for name in ("tour", "cost", "prize", "label", "arrival", "departure", "leg")] for row in rows]
+    assert told == [
+        ["1", "0", "0", "0", "", "0", ""],
+        ["2", "2500", "5", "0", "", "0", "1000"], ["2", "2500", "5", "1", "1000", "1000", "1500"],
+        ["3", "5700", "12", "0", "", "0", "2000"], ["3", "5700", "12", "2", "2000", "3500", "700"],
+        ["3", "5700", "12", "1", "4200", "4200", "1500"],
+    ]
 
 
 def test_a_tour_and_paths_as_routes(export, folder):

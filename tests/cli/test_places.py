@@ -1,6 +1,7 @@
 """Places as sources, targets and terminals: files, messages, and what the answer says of them."""
 
 import json
+import re
 import shutil
 
 import h5py
@@ -61,6 +62,30 @@ def test_terminals(folder):
         package.solve(streets(), terminals="none.csv", **ON_STREETS)
 
 
+def test_stops(folder, hpcsolve):
+    """Two homes at one vertex are two stops with no way between them. Costs by hand: there over Bob, back by 104."""
+    graph = streets()
+    graph.add_edge(104, 101, key=0, length=10.125)
+    found = package.solve(graph, stops="homes.csv", **ON_STREETS)
+    assert sorted(found.tour_labels) == ["Ann", "Bob", "Cleo"] and found.contents.value("instance", "label")[2] == 3
+    assert found.cost == 750.5 + 1200.25 + 1500 + 10.125 and sorted(found.table("legs")["cost"])[0] == 0
+    places = found.table("places")
+    assert (places["role"].tolist(), places["vertex"].tolist()) == (["stop"] * 3, [0, 2, 0])
+    assert places["distance"] == pytest.approx([11.12, 133.78, 7.44], abs=0.01)
+    assert found.coordinates.tolist() == [[48, 16], [48.01, 16.02], [48, 16]]
+    (folder / "two.csv").write_text("source,target,weight\n7,8,2.5\n8,9,1\n")
+    (folder / "some.txt").write_text("9\n7\n")
+    (folder / "two.toml").write_text(
+        'algorithm = "held-karp"\ninstance = { file = "two.csv", stops = "some.txt" }\noutput = "two.h5"\n')
+    assert "cost:   7" in hpcsolve("run", "two.toml", "--device", "cpu", cwd=folder).stdout
+    (folder / "some.txt").unlink()
+    assert "two.h5: instance.stops: there is no file" in hpcsolve("verify", "two.h5", cwd=folder).stderr
+    (folder / "some.txt").write_text("9\n8\n")
+    assert "is not the instance that was solved" in hpcsolve("verify", "two.h5", cwd=folder).stderr
+    with pytest.raises(InputError, match=r"stops='none.csv': give a list, as in stops=\['none.csv'\], or a file"):
+        package.solve(graph, stops="none.csv", **ON_STREETS)
+
+
 def test_a_job_with_places_in_a_plane(folder, hpcsolve):
     """Two ranks give the same file as one, verify finds what was altered, and another file is another job."""
     (folder / "homes.csv").write_text("id;X;y\n7;10,5;20\n8;900;1000\n")
@@ -77,6 +102,9 @@ def test_a_job_with_places_in_a_plane(folder, hpcsolve):
         file["places/distance"][0] += 1
     reason = verify_file(str(folder / "wrong.h5"))[1].reason
     assert "/places/distance does not follow from answer and instance" in reason
+    (folder / "shops.csv").rename(folder / "moved.csv")
+    gone = hpcsolve("verify", "out.h5", cwd=folder).stderr
+    assert re.search("out.h5: shortest-paths.targets: there is no file .*shops.csv, which the run had; put it b", gone)
     (folder / "shops.csv").write_text("x,y\n5,5\n")
     again = hpcsolve("run", "out.h5", "--device", "cpu", "--output", "other.h5", cwd=folder)
     assert again.returncode == 2

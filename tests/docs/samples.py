@@ -45,9 +45,11 @@ def make_samples(folder: Path) -> list[Path]:
 
 
 def _batch(folder: Path) -> Path:
-    """Solve a batch of a file, as a job, and return its result file."""
-    np.savez(folder / "batch.npz", costs=np.arange(32).reshape(2, 4, 4))
-    job = 'algorithm = "held-karp"\ninstance = { batch = "batch.npz" }\noutput = "batch.h5"\n'
+    """Solve a batch of two files, as a job, and return its result file."""
+    (folder / "batch").mkdir()
+    for number, costs in enumerate(np.arange(32).reshape(2, 4, 4)):
+        np.save(folder / "batch" / f"{number}.npy", costs)
+    job = 'algorithm = "held-karp"\ninstance = { batch = "batch" }\noutput = "batch.h5"\n'
     (folder / "batch.toml").write_text(job)
     command = [sys.executable, "-m", "hpcsolve", "run", "batch.toml", "--device", "cpu", "--quiet"]
     subprocess.run(command, cwd=folder, check=True)
@@ -62,7 +64,7 @@ def _problems(folder: Path) -> Iterator[tuple[Any, str, dict[str, Any]]]:
     yield [[0, 1, np.inf], [1, 0, np.inf], [np.inf, 1, 0]], "held-karp", {}  # no tour
     yield costs, "held-karp", {"best": 3, "count": True, "arcs": True}
     (folder / "windows.csv").write_text("city,earliest,latest\n3,20,900\n")
-    yield costs, "held-karp", {"objective": "finish", "windows": folder / "windows.csv"}
+    yield costs, "held-karp", {"objective": "finish", "windows": folder / "windows.csv", "best": 2}
     yield np.full((3, 3), 5), "held-karp", {"objective": "finish", "windows": {1: (0, 5), 2: (0, 5)}}  # no tour
     yield costs, "held-karp", {"load": [1] * len(costs), "capacity": 99}
     yield costs, "held-karp", {"objective": "prize", "prizes": [1] * len(costs)}
@@ -77,7 +79,7 @@ def _problems(folder: Path) -> Iterator[tuple[Any, str, dict[str, Any]]]:
     kept = {"reduce": ["farthest"], "targets": folder / "homes.csv"}
     yield _town(None), "shortest-paths", {"sources": folder / "homes.csv", **kept}
     yield _town(None), "steiner-kmb", {"terminals": folder / "homes.csv"}
-    yield _friends(0.5), "held-karp", {"stops": ["Ann", "Cleo"]}
+    yield _town(None), "held-karp", {"stops": folder / "homes.csv"}
     for weight in (0.5, 2**40, 1 / 3):  # 32-bit, 64-bit, no common scale
         yield _friends(weight), "shortest-paths", {"sources": [0, 1], "targets": [2, 3]}
         yield _friends(weight), "shortest-paths", {"queries": [[0, 2], [2, 3]]}

@@ -38,7 +38,7 @@ def plan(batch: TspBatch, question: TourQuestion, ranks: int, info: DeviceInfo) 
     n = int(batch.cities.max())
     if n > MOST_CITIES:
         where = int(batch.cities.argmax())
-        raise ResourceError(f"instance {where} has {n} cities; a batch takes at most {MOST_CITIES}: solve it alone")
+        raise ResourceError(f"{batch.named(where)} has {n} cities; a batch takes at most {MOST_CITIES}: solve it alone")
     shares, m = even_shares(batch.count, ranks), _cities(n, question)
     device = tuple(_bytes(min(PIECE, len(share)), m, _blocks(info)) if len(share) else 0 for share in shares)
     sizes, counts = np.unique(batch.cities, return_counts=True)
@@ -57,7 +57,7 @@ def run(batch: TspBatch, question: TourQuestion, device: Device, comm: Comm, rep
     found = np.zeros(len(share), bool)
     tours = np.full(int(batch.offset[share.stop] - batch.offset[share.start]), -1, np.int32)
     for number, some in _pieces(batch, share):
-        orders, values = _solved(some, closed, device, number)
+        orders, values = _solved(batch, number, some, closed, device)
         own = slice(number - share.start, number - share.start + len(some))
         begin = int(batch.offset[number] - batch.offset[share.start])
         costs[own], found[own] = values, orders[:, 0] >= 0
@@ -106,7 +106,7 @@ def _bytes(count: int, m: int, blocks: int) -> int:
     return 4 * (table + count * ((m + 1) ** 2 + m + 1)) + BINOMIAL.nbytes
 
 
-def _solved(costs: NDArray[np.int64], closed: bool, device: Device, number: int
+def _solved(batch: TspBatch, number: int, costs: NDArray[np.int64], closed: bool, device: Device
             ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """Return the tours of some instances of one size, -1 where there is none, and their costs."""
     core = costs if closed else _with_free_depot(costs)
@@ -116,7 +116,7 @@ def _solved(costs: NDArray[np.int64], closed: bool, device: Device, number: int
     reduced, shift, dearest = _reduced(np.roll(core, (-1, -1), (1, 2)) if closed else core)
     if (dearest >= NO_PATH).any():
         which = number + int(np.argmax(dearest >= NO_PATH))
-        raise InputError(f"the costs of instance {which} are too far apart for 32-bit states: round them")
+        raise InputError(f"the costs of {batch.named(which)} are too far apart for 32-bit states: round them")
     blocks = min(count, _blocks(device.info))
     buffers = {"binomial": device.upload(BINOMIAL), "costs": device.upload(reduced),
                "tables": device.empty(blocks * m << (m - 1), np.uint32), "orders": device.empty((count, m), np.int32),

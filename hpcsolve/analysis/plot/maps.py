@@ -24,7 +24,7 @@ from hpcsolve.problems.distances import EARTH_RADIUS
 from hpcsolve.problems.geographic import DEGREES_MINUTES
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.libraries import from_networkx, from_scipy
-from hpcsolve.runner.kinds import kind_of
+from hpcsolve.runner.kinds import STOPS, kind_of, read_network
 from hpcsolve.runner.reading import read_instance
 
 if TYPE_CHECKING:
@@ -39,6 +39,8 @@ BAR = 0.25
 """Largest fraction of the picture's width that the scale bar takes."""
 MARGINS = (0.1, 0.06)
 """Room on each side of a map, in x and in y, as fractions of its size: names are wider than high."""
+LARGE = 1e6
+"""Coordinates from which the axes have powers of ten."""
 LARGEST_NETWORK = 2_000_000
 """Largest number of vertices of a network that is read for a picture."""
 MOST_NAMES = 300
@@ -130,6 +132,12 @@ def finish_map(axes: Axes, places: Places, ink: str | None = None) -> None:
     axes.set_xlabel(x, fontsize="small")
     axes.set_ylabel(y, fontsize="small")
     axes.tick_params(labelsize="small")
+    axes.locator_params(nbins=6)
+    if np.abs(axes.dataLim.extents).max() < LARGE:
+        axes.ticklabel_format(style="plain", useOffset=False)  # a factor would stand where the legend is
+    else:
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_formatter("{x:g}")
     _draw_scale_bar(axes, places, ink)
 
 
@@ -203,22 +211,46 @@ def draw_network(axes: Axes, result: Result, points: Points, network: object) ->
     InputError
         What was given is no graph, or has another number of vertices.
     """
-    if network is False:
+    graph = graph_of(result, network)
+    if graph is None:
         return
-    graph: Any = network_of(result) if network is True else network
-    if network is True and graph is None:
-        return
-    if not isinstance(graph, Graph):  # as a program gave it, with any weights
-        graph = from_networkx(graph, None) if hasattr(graph, "is_directed") else from_scipy(graph)
     if graph.n != len(points):
         raise InputError(f"the network has {graph.n} vertices, but the result {len(points)}")
+    draw_edges(axes, graph, points)
+
+
+def graph_of(result: Result, network: object) -> Graph | None:
+    """Return the graph that the option `network` of a picture names, None if there is none. As in `draw_network`."""
+    if isinstance(network, (bool, Graph)):
+        return network_of(result) if network is True else network or None
+    given: Any = network  # as a program gave it, with any weights
+    return from_networkx(given, None) if hasattr(given, "is_directed") else from_scipy(given)
+
+
+def draw_edges(axes: Axes, graph: Graph, points: Points, near: Points | None = None) -> None:
+    """Draw the edges of a graph in grey, below all else.
+
+    Parameters
+    ----------
+    near
+        Shape (k, 2): draw only what lies near these points, to which the map is limited then.
+    """
     tails = graph.tails()
-    once = slice(None) if graph.directed else tails < graph.heads
-    line = line_of_edges(points, tails[once], graph.heads[once])
+    drawn = np.ones(graph.arcs, bool) if graph.directed else tails < graph.heads
+    if near is not None:
+        low, high = np.nanmin(near, axis=0), np.nanmax(near, axis=0)
+        inside = (np.abs(points - (low + high) / 2) <= (high - low).max()).all(axis=1)
+        drawn &= inside[tails] | inside[graph.heads]
+    line = line_of_edges(points, tails[drawn], graph.heads[drawn])
     edges = len(line) // 3
     width = float(np.clip(60 / np.sqrt(max(edges, 1)), 0.15, 0.8))
     look: dict[str, Any] = {"color": GREY, "linewidth": width, "alpha": 0.5, "zorder": 0, "gid": "network"}
-    axes.plot(*line.T, "-", rasterized=edges > RASTER_FROM, **look)
+    axes.plot(*line.T, "-", rasterized=edges > RASTER_FROM, scalex=near is None, scaley=near is None, **look)
+    if near is not None:
+        from matplotlib.transforms import Bbox
+
+        axes.dataLim.set_points(Bbox.null().get_points())
+        axes.update_datalim(near)
 
 
 def network_of(result: Result) -> Graph | None:
@@ -226,13 +258,16 @@ def network_of(result: Result) -> Graph | None:
 
     It is read from its file or generated again, as the result's job says, and must have the SHA-256 of the instance
     that was solved. So it is None if the instance was in a program's memory, if its file is gone or has changed, and if
-    it has more than two million vertices.
+    it has more than two million vertices. Of a tour between vertices of a graph it is that graph as it is read now.
     """
     if result.contents.value("instance", "vertices", 0) > LARGEST_NETWORK:
         return None
     try:
         job = job_from_table(msgspec.toml.decode(result.job))
-        found: Any = None if job.settings.instance in ("-", IN_MEMORY) else read_instance(job)
+        named = job.settings.instance
+        if isinstance(named, dict) and STOPS in named:
+            return read_network(named["file"], {key: named[key] for key in named if key not in (STOPS, "file")}).problem
+        found: Any = None if named in ("-", IN_MEMORY) else read_instance(job)
     except HpcsolveError:
         return None
     solved = result.contents.value("instance", "content_sha256")

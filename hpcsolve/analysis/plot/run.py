@@ -70,7 +70,7 @@ def plot_convergence(result: Result, axes: Axes | None = None, *, others: Sequen
     from matplotlib.ticker import MaxNLocator
 
     for number, (steps, costs) in enumerate(runs[1:]):
-        axes.step(*_up_to(last, steps, costs), where="post", color=canvas.SKY, linewidth=0.8,
+        axes.step(*_up_to(last, steps, costs), where="post", color=canvas.SKY, linewidth=0.8, alpha=0.6,
                   label="" if number else "best so far of another seed")
     if not others:
         (_draw_tree if canvas.kind_of_answer(result) == "tree" else _draw_tours)(result, axes)
@@ -120,7 +120,7 @@ def _draw_colonies(result: Result, axes: Axes, last: int) -> None:
     begins = np.flatnonzero(np.diff(colony)) + 1
     label: str | None = "best so far of a colony"
     for steps, costs in zip(np.split(iteration, begins), np.split(cost, begins)):
-        axes.step([*steps, last], [*costs, costs[-1]], where="post", color=canvas.SKY, linewidth=0.8, label=label)
+        axes.step([*steps, last], [*costs, costs[-1]], where="post", color=canvas.SKY, linewidth=0.8, alpha=0.6, label=label)
         label = None  # one entry in the legend
 
 

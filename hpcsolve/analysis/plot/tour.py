@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.analysis.plot import canvas
-from hpcsolve.analysis.plot.maps import add_note, finish_map, on_a_ring, places_of, with_names, write_names
+from hpcsolve.analysis.plot.maps import (
+    add_note,
+    draw_edges,
+    finish_map,
+    graph_of,
+    on_a_ring,
+    places_of,
+    with_names,
+    write_names,
+)
+from hpcsolve.analysis.plot.streets import has_streets, streets_of, ways_of
 from hpcsolve.answers.tour import TOUR
 from hpcsolve.answers.tours import TOURS
 from hpcsolve.errors import InputError
@@ -33,11 +44,13 @@ _SHADES = 256
 
 
 def plot_tour(
-    result: Result, axes: Axes | None = None, *, names: bool | None = None, geographic: bool | None = None
+    result: Result, axes: Axes | None = None, *, names: bool | None = None, geographic: bool | None = None,
+    network: object = True,
 ) -> Axes:
     """Draw the tour with the numbers of its stops and its direction.
 
-    Cities without coordinates are drawn on a circle, in the order of the tour.
+    Cities without coordinates are drawn on a circle, in the order of the tour. A tour between vertices of a graph runs
+    along the edges, with the others in grey, if the graph can be had.
 
     Parameters
     ----------
@@ -48,6 +61,9 @@ def plot_tour(
         default up to 200 cities.
     geographic
         Whether the coordinates are latitude and longitude; by default what the result file says.
+    network
+        Of a tour between vertices of a graph: True to read the graph again, False not to draw it, or the graph itself,
+        as `hpcsolve.solve` takes it.
 
     Raises
     ------
@@ -62,7 +78,13 @@ def plot_tour(
     axes, tour = canvas.axes_for(axes), canvas.positions(result, "solution", "tour", "plot_tour")
     places = places_of(result, geographic) or on_a_ring(result, tour)
     closed = not TOUR.is_open(result.contents)
-    line, stops = places.points[[*tour, tour[0]] if closed else tour], places.points[tour]
+    order, stops = np.append(tour, tour[:1]) if closed else tour, places.points[tour]
+    legs = list(np.stack([places.points[order[:-1]], places.points[order[1:]]], axis=1))
+    streets = streets_of(result, graph_of(result, network)) if geographic is None and has_streets(result) else None
+    if streets is not None:
+        legs = ways_of(result, streets, order) or legs
+        draw_edges(axes, streets.graph, streets.points, near=np.concatenate([stops, *legs]))
+    line = np.concatenate([stops[:1], *(leg[1:] for leg in legs)])
     size, raster = float(np.clip(3000 / len(tour), 2, 16)), len(tour) > canvas.RASTER_FROM
     marked = len(tour) <= MARKED_UP_TO
     out = places.points[np.setdiff1d(np.arange(result.n), tour)]
@@ -77,7 +99,7 @@ def plot_tour(
     else:
         _draw_course(axes, line)
     if len(tour) <= DIRECTED_UP_TO:
-        _draw_direction(axes, line)
+        _draw_direction(axes, legs, float(np.ptp(line, axis=0).max()))
     ends = ((0, "s", "depot"),) if closed else ((0, "s", "start"), (-1, "D", "end"))
     for end, mark, text in ends:
         axes.scatter(stops[end, 0], stops[end, 1], s=36, marker=mark, color=canvas.GREEN, zorder=3, label=text)
@@ -96,16 +118,23 @@ def plot_tour(
     return axes
 
 
-def _draw_direction(axes: Axes, line: NDArray[np.float64]) -> None:
-    """Draw an arrow in the middle of each leg that is not too short for one."""
-    begin, ahead = line[:-1], np.diff(line, axis=0)
-    length = np.hypot(*ahead.T)
-    long = length > SHORTEST_LEG * float(np.ptp(line, axis=0).max())
-    middle, unit = (begin + ahead / 2)[long], ahead[long] / length[long, None]
+def _draw_direction(axes: Axes, legs: Sequence[NDArray[np.float64]], size: float) -> None:
+    """Draw an arrow in the middle of the line of each leg that is not too short for one on a map of this size."""
+    middles, ahead = [], []
+    for leg in legs:
+        steps = np.diff(leg, axis=0)
+        along = np.hypot(*steps.T).cumsum()
+        if along[-1:].sum() > SHORTEST_LEG * size:
+            at = int(np.searchsorted(along, along[-1] / 2))
+            length = np.hypot(*steps[at])
+            middles.append(leg[at + 1] - steps[at] * (along[at] - along[-1] / 2) / length)
+            ahead.append(steps[at] / length)
+    if not middles:
+        return
     # An arrow has no shaft: all of its length is its head.
-    axes.quiver(*middle.T, *(ARROW * unit).T, angles="xy", units="inches", scale_units="inches", scale=1, pivot="mid",
-                width=ARROW / 3, headwidth=2.2, headlength=3, headaxislength=2.6, minlength=0, color=canvas.BLUE,
-                zorder=1.6, gid="direction")
+    axes.quiver(*np.array(middles).T, *(ARROW * np.array(ahead)).T, angles="xy", units="inches", scale_units="inches",
+                scale=1, pivot="mid", width=ARROW / 3, headwidth=2.2, headlength=3, headaxislength=2.6, minlength=0,
+                color=canvas.BLUE, zorder=1.6, gid="direction")
 
 
 def _draw_course(axes: Axes, line: NDArray[np.float64]) -> None:
@@ -139,6 +168,7 @@ def plot_batch(result: Result, axes: Axes | None = None) -> Axes:
     canvas.set_title(axes, result, f"costs of {counted(len(costs), 'tour')}")
     canvas.draw_counts(axes, costs, canvas.BLUE)
     axes.set(xlabel="cost of the best tour", ylabel=f"instances with at most this cost, of {count}")
+    axes.yaxis.get_major_locator().set_params(integer=True)
     if len(costs) < count:
         add_note(axes, f"not drawn: {counted(count - len(costs), 'instance')} without a tour")
     return axes

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import h5py
 import numpy as np
 import pytest
 
@@ -111,6 +113,26 @@ def test_a_folder_of_files_is_a_batch(tmp_path: Path) -> None:
         assert np.array_equal(batch.costs[number][0][known], tsp.cost[known] * (batch.scale // tsp.scale))
         assert np.array_equal(batch.costs[number], listed.costs[number])
     assert batch_of(alone, "same").offset.tolist() == [0, 4, 9, 15]
+
+
+def test_the_files_of_a_batch_keep_their_names(hpcsolve: Callable[..., Any], tmp_path: Path) -> None:
+    for name, cost in {"day/mon.npy": 1, "day/tue.npy": 2, "holiday/mon.npy": 3}.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        np.save(tmp_path / name, np.full((3, 3), cost))
+    job = 'algorithm = "held-karp"\ninstance = {{ batch = {} }}\noutput = "out.h5"\n'
+    for batch, names in (("'day'", ["mon.npy", "tue.npy"]),
+                         ("['holiday/mon.npy', 'day/tue.npy']", ["holiday/mon.npy", "day/tue.npy"])):
+        (tmp_path / "job.toml").write_text(job.format(batch))
+        hpcsolve("run", "job.toml", "--device", "cpu", "--overwrite", cwd=tmp_path)
+        hpcsolve("export", "out.h5", "-o", "out.csv", "--overwrite", cwd=tmp_path)
+        rows = list(csv.DictReader((tmp_path / "out.csv").read_text().splitlines()))
+        assert [row["name"] for row in rows] == names and all(row["tour"] == "0 2 1" for row in rows)
+        hpcsolve("report", "out.h5", "-o", "out.html", "--overwrite", cwd=tmp_path)
+        page = (tmp_path / "out.html").read_text()
+        assert all(f"<td>{name}</td>" in page for name in names)
+    with h5py.File(tmp_path / "out.h5", "r+") as file:
+        file["solution/costs"][1] += 1
+    assert "the tour of instance 1 (day/tue.npy) has another cost" in hpcsolve("verify", "out.h5", cwd=tmp_path).stdout
 
 
 def test_what_cannot_be(tmp_path: Path, device: Device) -> None:
