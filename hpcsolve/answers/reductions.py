@@ -49,7 +49,7 @@ class Reductions:
     decay: NDArray[Any] | None = stored(
         "text", "How the share of opportunities falls with the distance", "decay", optional=True)
     opportunities: NDArray[np.float64] | None = stored(
-        "float64", "Opportunities of each target, without a dataset `target` of each vertex", "target", optional=True)
+        "float64", "Opportunities of each target, or of each vertex if there is no `target`", "target", optional=True)
     access: DistanceTable | None = stored(
         "float64", "Sum of the targets' opportunities, each times the share that its distance leaves",
         "source, decay", optional=True)
@@ -213,7 +213,8 @@ class ReductionsType(base.AnswerType):
         reached, names = np.asarray(values["reached"]), contents.unique_names()
         yield "reached", f"{reached.min()} to {reached.max()} targets"
         for name, table in contents.tables.items():
-            yield name, f"{table.shape[0]} x {table.shape[1]}, {table.dtype}"
+            if name != "access":
+                yield name, f"{table.shape[0]} x {table.shape[1]}, {table.dtype}"
         for decay, access in zip(*access_of(contents)):
             best = np.asarray(contents.value("solution", "source"), np.int64)[access.argmax()]
             yield "access", f"{decay}: {access.min():.6g} to {access.max():.6g}, largest at {names[best]}"

@@ -3,8 +3,7 @@
     access(source) = sum over targets of opportunities(target) * share(distance)
 
 A decay is a table of steps of distance, each with a share from 0 to 1 in millionths, and opportunities are integers with
-one scale. So sums are exact, and the same in any order. The tables are made here, with sums and products of floats
-alone, so that they are the same on every machine.
+one scale. So sums are exact, and the same in any order. The tables are made here, and are the same on every machine.
 """
 
 from __future__ import annotations
@@ -21,8 +20,6 @@ from hpcsolve.problems.rounding import BadNumber, Costs, TooManyDigits, exact_fr
 
 ONE = 10**6
 """The share 1."""
-MOST_STEPS = 1 << 16
-"""Most steps of a decay that a formula gives. Up to so many distances each whole one has a step of its own."""
 LARGEST_TOTAL = (2**63 - 1) // ONE
 """The largest sum of opportunities, times their scale, so that sums of them times shares are below 2^63."""
 LARGEST_LENGTH = 2.0**48
@@ -98,48 +95,50 @@ def opportunities_of(numbers: Sequence[str] | Floats) -> Costs:
 
 
 def by_formula(kind: str, length: float, whole: bool) -> Steps:
-    """Return the steps of a decay that a formula gives: `linear`, `exponential` or `gaussian`.
+    """Return the steps of a decay that a formula gives, as many as there are different shares in millionths.
 
     Parameters
     ----------
+    kind
+        One of `FORMULAS`.
     length
         In the unit of `graph.weights`: the distance where a linear decay ends, where an exponential one has fallen to
         1 / e, and the standard deviation of a Gaussian one.
     whole
-        Whether distances are integers. Up to 65536 of them each has its own share. Where more have one, a step covers
-        the same number of them, and the share is that of its middle.
+        Whether distances are integers. Those of floats are rounded down to a power of two, `length` / 2^39 or less.
     """
-    formula, reach = FORMULAS[kind]
-    if whole:
-        last = int(reach * length)
-        width = last // MOST_STEPS + 1
-        limits: NDArray[Any] = np.arange(width - 1, last + width, width).astype(np.uint64)
-        middle = limits.astype(np.float64) - (width - 1) / 2
-    else:
-        limits = np.arange(1, MOST_STEPS + 1) * (reach * length / MOST_STEPS)
-        middle = limits - reach * length / MOST_STEPS / 2
-    shares = np.rint(ONE * formula(middle / length)).astype(np.uint32)
-    ends = np.append(shares[1:] != shares[:-1], shares[-1] > 0)
-    return Steps(limits[ends], shares[ends])
+    unit = 1.0 if whole else 2.0 ** (math.frexp(length)[1] - 40)
+    length /= unit
+    share_at, distance_of = FORMULAS[kind]
 
+    def share(distance: Floats) -> Floats:
+        return np.rint(ONE * share_at(distance / length))
 
-def _linear(x: Floats) -> Floats:
-    return np.maximum(1 - x, 0)
+    falling = np.arange(ONE, 0, -1)
+    last = math.floor(distance_of(np.array([0.5 / ONE]))[0] * length) + 1
+    if last < ONE:
+        limits = np.arange(last + 1.0)
+    else:  # the largest distance of each share: libraries differ in the last bit of a logarithm, but not of a sum
+        limits = np.floor(distance_of((falling - 0.5) / ONE) * length)
+        while (wrong := np.where(share(limits) < falling, -1, share(limits + 1) >= falling)).any():
+            limits += wrong
+    shares = share(limits)
+    ends = np.append(shares[1:] != shares[:-1], True) & (shares > 0)
+    return Steps((limits[ends] * unit).astype(np.uint64 if whole else np.float64), shares[ends].astype(np.uint32))
 
 
 def _exponential(x: Floats) -> Floats:
-    """Return e to the power of -x, x at least 0, by sums and products alone: libraries differ in the last bit."""
+    """Return e to the power of -x, x at least 0, by sums and products alone."""
     halvings = np.floor(x / math.log(2))
     rest, power = halvings * math.log(2) - x, np.ones(len(x))
-    for k in range(24, 0, -1):
+    for k in range(18, 0, -1):
         power = 1 + rest / k * power
     return np.ldexp(power, -halvings.astype(np.int64))
 
 
-def _gaussian(x: Floats) -> Floats:
-    return _exponential(x * x / 2)
-
-
-FORMULAS: dict[str, tuple[Callable[[Floats], Floats], float]] = {
-    "linear": (_linear, 1.0), "exponential": (_exponential, 14.51), "gaussian": (_gaussian, 5.39)}
-"""Of each kind the share by distance / length, and the quotient beyond which it is less than half a millionth."""
+FORMULAS: dict[str, tuple[Callable[[Floats], Floats], Callable[[Floats], Floats]]] = {
+    "linear": (lambda x: np.maximum(1 - x, 0), lambda share: 1 - share),
+    "exponential": (_exponential, lambda share: -np.log(share)),
+    "gaussian": (lambda x: _exponential(x * x / 2), lambda share: np.sqrt(-2 * np.log(share))),
+}
+"""Of each kind the share by distance / length, and the other way round."""

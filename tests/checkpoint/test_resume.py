@@ -52,7 +52,8 @@ class Job:
 
 ANTS = {"colonies": 4, "ants": 6, "migration": 3, "bound": False}
 MANY = {"sources": list(range(1, 60))}
-REDUCED = {"reduce": ["count", "nearest", "sum", "farthest"], "cutoffs": [9000.0], "k": 2}
+REDUCED = {"reduce": ["count", "nearest", "sum", "farthest", "access"], "cutoffs": [9000.0], "k": 2,
+           "decays": [5000.0], "opportunities": [v / 8 for v in range(400)]}
 DAY, QUESTION = a_day(12, 0, 150)
 SOME = np.random.default_rng(3).integers(0, 400, (60, 2)).tolist()
 JOBS = {

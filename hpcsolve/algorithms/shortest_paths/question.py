@@ -242,7 +242,7 @@ def question(
             raise InputError(f"{what}, the largest float; divide the weights by a power of ten", graph.name)
     cutoff = None if parameters.cutoff is None else scaled(graph, parameters.cutoff)
     if parameters.queries is not None:
-        for key in ("sources", "targets", "voronoi", "predecessors", "reduce"):
+        for key in ("sources", "targets", "voronoi", "predecessors", "reduce", "decays", "opportunities"):
             if getattr(parameters, key):
                 what = "queries already name all sources and targets; remove one of the two keys"
                 raise InputError(f"shortest-paths.{key}: {what}")
