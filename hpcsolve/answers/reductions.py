@@ -177,12 +177,12 @@ class ReductionsType(base.AnswerType):
         asked = question.reduction
         require(asked is not None, "the job does not ask for reductions")
         assert asked is not None
-        cutoffs = np.array(asked.cutoffs) if asked.cutoffs else None
-        require_columns(contents, source=question.sources, target=question.targets, cutoff=cutoffs)
-        access = asked.access
-        require_columns(contents, decay=None if access is None else np.array(access.names, object),
-                        opportunities=None if access is None else access.given())
-        columns = {"access": 0 if access is None else len(access.names), "count": len(asked.cutoffs), "nearest_target": asked.nearest, "nearest_distance": asked.nearest}
+        cutoffs, access = np.array(asked.cutoffs) if asked.cutoffs else None, asked.access
+        decays, opportunities = (None, None) if access is None else (np.array(access.names, object), access.given())
+        require_columns(contents, source=question.sources, target=question.targets, cutoff=cutoffs, decay=decays,
+                        opportunities=opportunities)
+        columns = {"access": 0 if decays is None else len(decays), "count": len(asked.cutoffs),
+                   "nearest_target": asked.nearest, "nearest_distance": asked.nearest}
         wanted = {"reached": True, "sum": asked.sums, "closeness": asked.sums, "farthest_target": asked.farthest,
                   "farthest_distance": asked.farthest, **columns}
         for name, is_wanted in wanted.items():

@@ -2,7 +2,7 @@
 
     access(source) = sum over targets of opportunities(target) * share(distance)
 
-A decay is a table of steps of distance, each with a share from 0 to 1 in millionths, and opportunities are integers with
+A decay is a table of steps of distance, each with a share from 0 to 1 in millionths. Opportunities are integers with
 one scale. So sums are exact, and the same in any order. The tables are made here, and are the same on every machine.
 """
 
@@ -78,9 +78,11 @@ def opportunities_of(numbers: Sequence[str] | Floats) -> Costs:
     BadNumber
         For the first number that is negative, infinite, NaN or none, or that has too many digits.
     """
-    texts = not isinstance(numbers, np.ndarray)
     try:
-        found = exact_from_texts(numbers, LARGEST_TOTAL) if texts else exact_from_floats(numbers, LARGEST_TOTAL)
+        if isinstance(numbers, np.ndarray):
+            found = exact_from_floats(numbers, LARGEST_TOTAL)
+        else:
+            found = exact_from_texts(numbers, LARGEST_TOTAL)
     except BadNumber as error:
         reason = f"has too many decimals: opportunities times 10^decimals may come to {LARGEST_TOTAL}; round them" \
             if isinstance(error, TooManyDigits) else error.reason.split(";")[0]

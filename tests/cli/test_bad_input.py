@@ -131,7 +131,7 @@ QUESTIONS = {  # algorithm, instance: keys -> what the line must say, for files 
                 "decays = [{ steps = [[9, 1.5]] }]": "decays: steps: a share must be from 0 to 1, with at most 6 dec",
                 "decays = [{ steps = [] }]": "decays: steps: the list is empty",
                 "decays = [{ linear = 0 }]": "decays: linear = 0 is not a distance above 0, at most 2.81e+14",
-                "decays = [{}]": "decays: a table has 0 keys; give one of steps, linear, exponential and gaussian",
+                "decays = [{}]": "decays: a table needs one key, steps, linear, exponential or gaussian, not 0",
                 "decays = [9, 9.0]": "decays: within 9 is listed twice; list it once"}.items()},
             'reduce = ["sum"]\npredecessors = true': "predecessors: reductions keep no row",
             'reduce = ["sum"]\nvoronoi = true': "voronoi: reductions keep no row"}.items()},

@@ -340,8 +340,8 @@ def _decay(graph: Graph, decay: float | Decay) -> tuple[str, Steps]:
         return f"within {decay:.10g}", _steps(graph, [(decay, 1)])
     given = {kind: value for kind, value in msgspec.structs.asdict(decay).items() if value is not None}
     if len(given) != 1:
-        raise InputError(f"shortest-paths.decays: a table has {counted(len(given), 'key')}; give one of steps, linear, "
-                         "exponential and gaussian")
+        raise InputError("shortest-paths.decays: a table needs one key, steps, linear, exponential or gaussian, not "
+                         f"{len(given)}")
     ((kind, value),) = given.items()
     if kind == "steps":
         return "steps " + " ".join(f"{limit:.10g}:{share:.10g}" for limit, share in value), _steps(graph, value)
@@ -365,7 +365,7 @@ def _steps(graph: Graph, pairs: Sequence[tuple[float, float]]) -> Steps:
     if wrong:
         raise InputError(f"shortest-paths.decays: steps: {wrong}")
     kind = np.float64 if graph.weights.dtype.kind == "f" else np.uint64
-    return Steps(np.array([scaled(graph, limit) for limit in limits], kind), np.array(list(map(int, shares)), np.uint32))
+    return Steps(np.array([scaled(graph, limit) for limit in limits], kind), np.array(shares, np.uint32))
 
 
 def _positions(graph: Graph, key: str, asked: list[Vertex] | str | RandomSources) -> NDArray[np.int64]:

@@ -36,7 +36,8 @@ COUNTERS = 60
 REACHED, SUMS, FARTHEST, WITHIN = 0, 1, 4, 6
 """Where entries of a summary begin: targets reached, three digits of the sum, farthest target, counts by cutoff.
 
-Behind the counts stand two digits of the access by each decay, the keys of the distances of the nearest targets, and their names, all ones for none."""
+Behind the counts stand two digits of the access by each decay, the keys of the distances of the nearest targets, and
+their names, all ones for none."""
 
 
 def entries_of(reduction: Reduction) -> int:

@@ -393,8 +393,9 @@ def plot_reductions(
     axes, geographic
         As in `plot_tour`.
     quantity
-        "access" (by the last decay), "closeness", "farthest", "nearest" (the distance of the farthest of the `k` nearest targets), "count" (targets
-        within the last cutoff) or "reached"; by default the first of these that the result has.
+        "access" (by the last decay), "closeness", "farthest", "nearest" (the distance of the farthest of the `k`
+        nearest targets), "count" (targets within the last cutoff) or "reached"; by default the first of these that the
+        result has.
     network
         As in `plot_tree`, but False by default.
 
@@ -437,9 +438,10 @@ def quantity_of(result: Result, name: str | None = None) -> tuple[str, NDArray[n
         The result has no such quantity.
     """
     contents = result.contents
-    known = {"access": (f"access, {decay}", access) for decay, access in zip(*access_of(contents))}
+    decays, access = access_of(contents)
+    known = {"access": (f"access, {decays[-1]}", access[-1])} if decays else {}
     known |= {"closeness": ("closeness", result.closeness),
-             "farthest": ("distance of the farthest target", result.eccentricity)}
+              "farthest": ("distance of the farthest target", result.eccentricity)}
     nearest, count = (contents.value("solution", quantity) for quantity in ("nearest_distance", "count"))
     if nearest is not None:
         which = f"farthest of the {nearest.shape[1]} nearest targets" if nearest.shape[1] > 1 else "nearest target"

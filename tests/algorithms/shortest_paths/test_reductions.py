@@ -53,7 +53,7 @@ def random_question(graph, seed):
 
 
 def random_access(columns, rng):
-    """Return up to three decays, with up to nine steps, and opportunities whose sums need more than 32 bits, or None."""
+    """Return up to three decays of up to nine steps, and opportunities whose sums exceed 32 bits, or None."""
     decays = []
     for steps in rng.integers(1, 10, rng.integers(0, 4)).tolist():
         limits = np.sort(rng.choice(1200, steps, replace=False)).astype(np.uint64)
