@@ -41,9 +41,9 @@ struct wanted_columns {
   uint32_t cutoffs;
   const T *cutoff;
   uint32_t decays;
-  const uint32_t *first_step;     // of each decay, and behind them the number of all steps
-  const T *step;                  // the largest distance that each step covers
-  const uint32_t *share;          // of each step
+  const uint32_t *first_step;  // of each decay, and behind them the number of all steps
+  const T *step;  // the largest distance that each step covers
+  const uint32_t *share;  // of each step
   const uint64_t *opportunities;  // of each column
   uint32_t nearest;
 };

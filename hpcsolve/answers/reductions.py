@@ -212,10 +212,12 @@ class ReductionsType(base.AnswerType):
         values = {name: contents.value("solution", name) for name in (*PER_SOURCE, "diameter", "radius", "centre")}
         reached, names = np.asarray(values["reached"]), contents.unique_names()
         yield "reached", f"{reached.min()} to {reached.max()} targets"
+        decays, every = access_of(contents)
         for name, table in contents.tables.items():
-            if name != "access":
-                yield name, f"{table.shape[0]} x {table.shape[1]}, {table.dtype}"
-        for decay, access in zip(*access_of(contents)):
+            if name != "access" or not len(every):  # else the values are here, not only in the file
+                meanings = f": {', '.join(decays)}" if name == "access" else ""
+                yield name, f"{table.shape[0]} x {table.shape[1]}, {table.dtype}{meanings}"
+        for decay, access in zip(decays, every):
             best = np.asarray(contents.value("solution", "source"), np.int64)[access.argmax()]
             yield "access", f"{decay}: {access.min():.6g} to {access.max():.6g}, largest at {names[best]}"
         if values["sum"] is not None:

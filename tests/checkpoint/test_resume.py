@@ -106,8 +106,9 @@ def attempt(job, folder, patience, comm):
 
 
 def answer(outcomes):
-    """Return the bytes of the answer of all ranks."""
-    columns = {name: np.asarray(column.values).tobytes() for name, column in outcomes[0].solution.items()}
+    """Return the bytes of the answer of all ranks, and texts."""
+    values = {name: np.asarray(column.values) for name, column in outcomes[0].solution.items()}
+    columns = {name: found.tolist() if found.dtype.kind == "O" else found.tobytes() for name, found in values.items()}
     tables = {name: b"".join(outcome.rows[name].values.tobytes() for outcome in outcomes) for name in outcomes[0].rows}
     return {**columns, **tables}
 

@@ -439,7 +439,7 @@ def quantity_of(result: Result, name: str | None = None) -> tuple[str, NDArray[n
     """
     contents = result.contents
     decays, access = access_of(contents)
-    known = {"access": (f"access, {decays[-1]}", access[-1])} if decays else {}
+    known = {"access": (f"access ({decays[-1]})", access[-1])} if decays else {}
     known |= {"closeness": ("closeness", result.closeness),
               "farthest": ("distance of the farthest target", result.eccentricity)}
     nearest, count = (contents.value("solution", quantity) for quantity in ("nearest_distance", "count"))
