@@ -2,12 +2,13 @@
 // table itself. The distances of a vertex from the W sources of a group are a line of memory (device/line.cuh), as
 // phast.cu leaves them; `lines` brings the rows of other engines into that form.
 //
-// A summary has 6 + cutoffs + 2 nearest entries. The name of a target is its position in the input.
+// A summary has 6 + cutoffs + 2 decays + 2 nearest entries. The name of a target is its position in the input.
 //
 //   0                   number of targets reached
 //   1, 2, 3             sum of their distances, in digits of half a word, the lowest first
 //   4, 5                distance and name of the farthest target, of several the one with the smallest name
 //   6 ...               for each cutoff the number of targets within it
+//   then                for each decay the sum of opportunities * share, in digits of 32 bits, the lowest first
 //   then                distances of the nearest targets, ascending, and then their names; of several targets at one
 //                       distance those with the smallest names; all ones where fewer are reached
 //
@@ -19,6 +20,10 @@
 // Sums of integers, maxima and lists ordered by (distance, name) do not depend on the parts, so the host chooses their
 // number as suits the device. Digits: with 32-bit keys a piece adds less than 2^16 values to a digit, which then is
 // carried, so that nothing wraps; with 64-bit keys the third digit tells whether a sum fits 64 bits.
+//
+// Access: a target has opportunities, and a decay is a table of steps, each with the largest distance that it covers, in
+// ascending order, and a share. A cutoff is compared with whole lines; of a decay each distance looks up its step, since
+// there may be 65536. The host makes sure that no sum of opportunities * share reaches 2^63.
 //
 // Memory traffic of a group: a line for each target, which is as much as the sweep writes.
 #include "device/line.cuh"
@@ -35,11 +40,24 @@ struct wanted_columns {
   T most;
   uint32_t cutoffs;
   const T *cutoff;
+  uint32_t decays;
+  const uint32_t *first_step;  // of each decay, and behind them the number of all steps
+  const T *step;  // the largest distance that each step covers
+  const uint32_t *share;  // of each step
+  const uint64_t *opportunities;  // of each column
   uint32_t nearest;
 };
 template <class T>
+DEVICE uint32_t first_access(const wanted_columns<T> &asked) {
+  return within + asked.cutoffs;
+}
+template <class T>
+DEVICE uint32_t first_nearest(const wanted_columns<T> &asked) {
+  return first_access(asked) + 2 * asked.decays;
+}
+template <class T>
 DEVICE uint32_t entries(const wanted_columns<T> &asked) {
-  return within + asked.cutoffs + 2 * asked.nearest;
+  return first_nearest(asked) + 2 * asked.nearest;
 }
 // Digits of a sum: half of a word each. What is more in a word is carried to the next one.
 template <class T>
@@ -112,6 +130,34 @@ DEVICE void count_within(const wanted_columns<T> &asked, T cutoff, const T *line
   }
   store_line(summary, count);
 }
+// Adds to a sum in two digits of 32 bits, which lie `step` apart.
+template <class T>
+DEVICE void add_to(T *low, size_t step, uint64_t value) {
+  const uint64_t sum = (uint64_t)*low + (uint32_t)value;
+  *low = (uint32_t)sum, low[step] += (T)((value >> 32) + (sum >> 32));
+}
+template <int W, class T>
+DEVICE void add_access(const wanted_columns<T> &asked, uint32_t decay, const T *lines, uint32_t begin, uint32_t end,
+                       T *summary) {
+  const uint32_t first = asked.first_step[decay], last = asked.first_step[decay + 1] - 1;
+  const line<T, W> reach = all_of<W>(asked.step[last]);
+  for (uint32_t c = begin; c < end; c++) {
+    const line<T, W> x = read_line<W>(lines + W * (size_t)asked.vertex[c]);
+    if (!any_within(x, reach)) continue;
+    each_value(x, [=](uint32_t k, T value) {
+      if (value > asked.step[last]) return;
+      uint32_t step = first;
+      for (uint32_t behind = last; step < behind;) {
+        const uint32_t middle = (step + behind) / 2;
+        if (asked.step[middle] < value)
+          step = middle + 1;
+        else
+          behind = middle;
+      }
+      add_to(summary + k, W, asked.opportunities[c] * asked.share[step]);
+    });
+  }
+}
 // Inserts a target into a list in ascending order, whose entries lie `step` apart, distances and then names; the last
 // one falls out.
 template <class T>
@@ -141,7 +187,7 @@ DEVICE void find_nearest(const wanted_columns<T> &asked, const T *lines, uint32_
 // Folds the columns from `begin` to `end` into a summary, which is empty before.
 template <int W, class T>
 DEVICE void fold(const wanted_columns<T> &asked, const T *lines, uint32_t begin, uint32_t end, T *summary) {
-  const uint32_t count = entries(asked), nearest = within + asked.cutoffs;
+  const uint32_t count = entries(asked), access = first_access(asked), nearest = first_nearest(asked);
   for (uint32_t i = 0; i < count; i++)
     store_line(summary + W * (size_t)i, all_of<W>(i == farthest + 1 || i >= nearest ? no_path<T>() : (T)0));
   for (uint32_t from = begin; from < end; from += piece) {
@@ -152,6 +198,9 @@ DEVICE void fold(const wanted_columns<T> &asked, const T *lines, uint32_t begin,
     for (uint32_t i = 0; i < asked.cutoffs; i++)
       if (any_within(found.least, all_of<W>(asked.cutoff[i])))
         count_within<W>(asked, asked.cutoff[i], lines, from, to, summary + W * (size_t)(within + i));
+    for (uint32_t i = 0; i < asked.decays; i++)
+      if (any_within(found.least, all_of<W>(asked.step[asked.first_step[i + 1] - 1])))
+        add_access<W>(asked, i, lines, from, to, summary + W * (size_t)(access + 2 * i));
     if (asked.nearest && any_within(found.least, read_line<W>(summary + W * (size_t)(nearest + asked.nearest - 1))))
       find_nearest<W>(asked, lines, from, to, summary + W * (size_t)nearest);
   }
@@ -159,13 +208,15 @@ DEVICE void fold(const wanted_columns<T> &asked, const T *lines, uint32_t begin,
 // Adds a part's summary, whose entries lie `step` apart, to one whose entries lie side by side.
 template <class T>
 DEVICE void add_part(const wanted_columns<T> &asked, const T *part, size_t step, T *whole) {
-  const uint32_t nearest = within + asked.cutoffs;
+  const uint32_t access = first_access(asked), nearest = first_nearest(asked);
   for (uint32_t i = 0; i < farthest; i++) whole[i] += part[i * step];
   for (uint32_t i = sums; i < sums + 2; i++) whole[i + 1] += whole[i] >> digit_bits<T>, whole[i] &= digit_mask<T>;
   const T distance = part[farthest * step], name = part[(farthest + 1) * step];
   if (distance > whole[farthest] || (distance == whole[farthest] && name < whole[farthest + 1]))
     whole[farthest] = distance, whole[farthest + 1] = name;
-  for (uint32_t i = within; i < nearest; i++) whole[i] += part[i * step];
+  for (uint32_t i = within; i < access; i++) whole[i] += part[i * step];
+  for (uint32_t i = access; i < nearest; i += 2)
+    add_to(whole + i, 1, part[i * step] + ((uint64_t)part[(i + 1) * step] << 32));
   for (uint32_t i = 0; i < asked.nearest && part[(nearest + i) * step] != no_path<T>(); i++)
     insert(whole + nearest, asked.nearest, 1, part[(nearest + i) * step], part[(nearest + asked.nearest + i) * step]);
 }

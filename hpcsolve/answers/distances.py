@@ -75,7 +75,7 @@ def require_columns(contents: Contents, **expected: NDArray[Any] | None) -> None
     for name, asked in expected.items():
         stored = contents.value("solution", name)
         same = stored is None if asked is None else stored is not None and np.array_equal(stored, asked)
-        require(same, f"/solution/{name} does not hold the {name}s of the job")
+        require(same, f"/solution/{name} does not hold the {name.removesuffix('s')}s of the job")
 
 
 def _check_blocks(

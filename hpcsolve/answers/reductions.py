@@ -46,6 +46,13 @@ class Reductions:
     nearest_distance: DistanceTable | None = stored(
         LENGTH_TYPES, "Distances of the nearest targets, times /instance/scale", "source, place", none=UNREACHED,
         scaled=True, optional=True)
+    decay: NDArray[Any] | None = stored(
+        "text", "How the share of opportunities falls with the distance", "decay", optional=True)
+    opportunities: NDArray[np.float64] | None = stored(
+        "float64", "Opportunities of each target, or of each vertex if there is no `target`", "target", optional=True)
+    access: DistanceTable | None = stored(
+        "float64", "Sum of the targets' opportunities, each times the share that its distance leaves",
+        "source, decay", optional=True)
     sum: NDArray[np.uint64] | None = stored(
         "uint64", "Sum of the distances of the targets reached, times /instance/scale", "source", scaled=True,
         optional=True)
@@ -90,6 +97,12 @@ def middle_of(eccentricity: NDArray[Any], reached: NDArray[np.int64]) -> dict[st
     return {"diameter": eccentricity.max(), "radius": radius, "centre": centre}
 
 
+def access_of(contents: Contents) -> tuple[list[str], NDArray[np.float64]]:
+    """Return the decays in words, and the access by each of them, shape (decays, sources)."""
+    names = np.asarray(contents.value("solution", "decay", ())).tolist()
+    return names, np.asarray(contents.value("solution", "access", np.empty((0, 0)))).T
+
+
 class ReductionsMixin(base.ResultPart):
     """The part of `hpcsolve.Result` about reductions of distances."""
 
@@ -105,6 +118,12 @@ class ReductionsMixin(base.ResultPart):
         """Distance of each source's farthest target in the instance's own unit, `inf` where it reaches none."""
         farthest = self.contents.value("solution", "farthest_distance", np.empty(0))
         return self.contents.own_distances(np.asarray(farthest))
+
+    @property
+    @base.only_of("reductions")
+    def access(self) -> NDArray[np.float64]:
+        """Access of each source by each decay, shape (sources, decays), in the unit of the opportunities."""
+        return access_of(self.contents)[1].T
 
     @property
     @base.only_of("reductions")
@@ -158,9 +177,12 @@ class ReductionsType(base.AnswerType):
         asked = question.reduction
         require(asked is not None, "the job does not ask for reductions")
         assert asked is not None
-        cutoffs = np.array(asked.cutoffs) if asked.cutoffs else None
-        require_columns(contents, source=question.sources, target=question.targets, cutoff=cutoffs)
-        columns = {"count": len(asked.cutoffs), "nearest_target": asked.nearest, "nearest_distance": asked.nearest}
+        cutoffs, access = np.array(asked.cutoffs) if asked.cutoffs else None, asked.access
+        decays, opportunities = (None, None) if access is None else (np.array(access.names, object), access.given())
+        require_columns(contents, source=question.sources, target=question.targets, cutoff=cutoffs, decay=decays,
+                        opportunities=opportunities)
+        columns = {"access": 0 if decays is None else len(decays), "count": len(asked.cutoffs),
+                   "nearest_target": asked.nearest, "nearest_distance": asked.nearest}
         wanted = {"reached": True, "sum": asked.sums, "closeness": asked.sums, "farthest_target": asked.farthest,
                   "farthest_distance": asked.farthest, **columns}
         for name, is_wanted in wanted.items():
@@ -190,8 +212,14 @@ class ReductionsType(base.AnswerType):
         values = {name: contents.value("solution", name) for name in (*PER_SOURCE, "diameter", "radius", "centre")}
         reached, names = np.asarray(values["reached"]), contents.unique_names()
         yield "reached", f"{reached.min()} to {reached.max()} targets"
+        decays, every = access_of(contents)
         for name, table in contents.tables.items():
-            yield name, f"{table.shape[0]} x {table.shape[1]}, {table.dtype}"
+            if name != "access" or not len(every):  # else the values are here, not only in the file
+                meanings = f": {', '.join(decays)}" if name == "access" else ""
+                yield name, f"{table.shape[0]} x {table.shape[1]}, {table.dtype}{meanings}"
+        for decay, access in zip(decays, every):
+            best = np.asarray(contents.value("solution", "source"), np.int64)[access.argmax()]
+            yield "access", f"{decay}: {access.min():.6g} to {access.max():.6g}, largest at {names[best]}"
         if values["sum"] is not None:
             close, source = np.asarray(values["closeness"]), np.asarray(contents.value("solution", "source"), np.int64)
             yield "closeness", f"{close.min():.6g} to {close.max():.6g}, largest at {names[source[close.argmax()]]}"
@@ -217,7 +245,7 @@ class ReductionsType(base.AnswerType):
 
     def summary(self, contents: Contents) -> str:
         """Return what is kept of how many sources: `closeness, farthest targets of 300 sources; 300 vertices`."""
-        words = {"count": "counts", "nearest_target": "nearest targets", "sum": "closeness",
+        words = {"access": "access", "count": "counts", "nearest_target": "nearest targets", "sum": "closeness",
                  "farthest_target": "farthest targets"}
         there = {*contents.tables, *contents.groups["solution"]}
         stored = [text for name, text in words.items() if name in there] or ["targets reached"]
@@ -239,6 +267,8 @@ class ReductionsType(base.AnswerType):
         found["reached"] = stored["reached"]
         for i, cutoff in enumerate(contents.in_own_unit(stored.get("cutoff", np.empty(0)))):
             found[f"within_{cutoff:.10g}"] = stored["count"][:, i]
+        for decay, access in zip(*access_of(contents)):
+            found[f"access_{decay.replace(' ', '_')}"] = access
         for i in range(stored.get("nearest_target", np.empty((0, 0))).shape[1]):
             found[f"nearest_{i + 1}"] = named(stored["nearest_target"][:, i])
             found[f"distance_{i + 1}"] = contents.own_distances(stored["nearest_distance"][:, i])

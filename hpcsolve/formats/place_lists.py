@@ -1,24 +1,28 @@
 """Files of places that stand for vertices of a graph, the nearest ones: GeoJSON points, or tables with coordinates.
 
-A table has a header that names the columns: lat and lon in decimal degrees, as for tours, or x and y in a plane.
+A table has a header that names the columns: lat and lon in decimal degrees, as for tours, or x and y in a plane. One
+more column of numbers, or property of the points, may be asked for: the opportunities at the places.
 """
 
 from __future__ import annotations
 
 import csv
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.formats.files import InputFile
+from hpcsolve.formats.geojson import features
 from hpcsolve.formats.geojson_points import looks_like_points, read_points
 from hpcsolve.formats.places import delimiter_of_table, header_of, looks_like_places, read_places, table_rows
-from hpcsolve.formats.tables import with_points
+from hpcsolve.formats.tables import listed, with_points
+from hpcsolve.problems.access import opportunities_of
 from hpcsolve.problems.geographic import NAME
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.plane_points import AXES, has_plane_columns
-from hpcsolve.problems.rounding import is_number
+from hpcsolve.problems.rounding import BadNumber, Costs, is_number
 from hpcsolve.problems.snapping import Snapped, snapped
 from hpcsolve.problems.tsp import Tsp
 from hpcsolve.wording import shown
@@ -34,12 +38,15 @@ class PlaceList:
         Shape (m, 2): latitudes and longitudes (`degrees`), or x and y.
     names
         A name for each place, or its number.
+    opportunities
+        Those of each place, if they were asked for.
     """
 
     file: InputFile
     points: NDArray[np.float64]
     degrees: bool
     names: tuple[str, ...]
+    opportunities: Costs | None = None
 
     @property
     def sha256(self) -> str:
@@ -52,22 +59,59 @@ class PlaceList:
         return found.once(), (found,)
 
 
-def read_place_list(file: InputFile) -> PlaceList | None:
+def read_place_list(file: InputFile, column: str | None = None) -> PlaceList | None:
     """Return the places of a file, or None if it does not look like one of places.
+
+    Parameters
+    ----------
+    column
+        The column of a table, or property of GeoJSON points, that has the opportunities of the places.
 
     Raises
     ------
     InputError
-        With file and line: a coordinate is missing, no number or out of range; or as for cities.
+        With file and line: a coordinate is missing, no number or out of range; or as for cities. There is no such
+        column, or it has something else than numbers of at least 0.
     """
-    if looks_like_points(file.content):
-        return _of_cities(file, read_points(file))
-    if looks_like_places(file.content):
-        return _of_cities(file, read_places(file))
+    points = looks_like_points(file.content)
+    if points:
+        found = _of_cities(file, read_points(file))
+    elif looks_like_places(file.content):
+        found = _of_cities(file, read_places(file))
+    else:
+        try:
+            if not has_plane_columns(header_of(file.content)):
+                return None
+        except csv.Error:
+            return None
+        found = _in_plane(file)
+    if column is None:
+        return found
+    lines, texts = zip(*(_properties if points else _cells)(file, column))
     try:
-        return _in_plane(file) if has_plane_columns(header_of(file.content)) else None
-    except csv.Error:
-        return None
+        return replace(found, opportunities=opportunities_of(texts))
+    except BadNumber as error:
+        raise file.error(f"{column}: {shown(texts[error.index])} {error.reason}", lines[error.index]) from None
+
+
+def _properties(file: InputFile, name: str) -> Iterator[tuple[int, str]]:
+    """Yield the line of each point, and the text of a property."""
+    for feature, line in features(file):
+        properties = feature.get("properties")
+        own = properties if isinstance(properties, dict) else {}
+        if name not in own:
+            raise file.error(f"the point has no property {shown(name)}; it has {listed(own) or 'none'}", line)
+        yield line, str(own[name])
+
+
+def _cells(file: InputFile, title: str) -> Iterator[tuple[int, str]]:
+    """Yield the line of each row of a table, and the text in a column, with a decimal point."""
+    (title_line, header), *rows = table_rows(file)
+    if title not in header:
+        raise file.error(f"there is no column {shown(title)}; the columns are {listed(header)}", title_line)
+    at = header.index(title)
+    for line, cells in with_points(file, rows, delimiter_of_table(file), [at]):
+        yield line, cells[at]
 
 
 def _of_cities(file: InputFile, cities: Tsp) -> PlaceList:

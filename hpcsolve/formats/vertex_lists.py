@@ -83,7 +83,9 @@ class NamedVertices:
             raise self.file.error(mistake(first + 1), int(self.lines[first])) from None
 
 
-def read_vertices(path: str, role: str = "terminal", sha256: str | None = None) -> NamedVertices | PlaceList:
+def read_vertices(
+    path: str, role: str = "terminal", sha256: str | None = None, column: str | None = None
+) -> NamedVertices | PlaceList:
     """Return the vertices of a file, or its places, which stand for the nearest ones. It may be compressed (gz, xz).
 
     Parameters
@@ -92,14 +94,20 @@ def read_vertices(path: str, role: str = "terminal", sha256: str | None = None) 
         What they are in the problem: "terminal", "source", "target" or "stop".
     sha256
         The SHA-256 that is expected. None accepts any.
+    column
+        As of `read_place_list`.
 
     Raises
     ------
     InputError
         With file and line: it is neither a file of vertices nor one of places, it has none, or others than expected.
+        The column is missing or has no numbers, or there are no places.
     """
     file = open_file(path).as_text()
-    found: NamedVertices | PlaceList | None = read_place_list(file)
+    found: NamedVertices | PlaceList | None = read_place_list(file, column)
+    if found is None and column is not None:
+        raise file.error(f"the column {shown(column)} needs places, with lat and lon or x and y; or give the "
+                         "opportunities as a list", file.first_line)
     if found is None:
         found = _listed(file, (f"a {role}",), f"there is no {role}; write a vertex on each line")
     if sha256 not in (None, found.sha256):

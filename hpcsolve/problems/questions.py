@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hpcsolve.problems.access import Access
 from hpcsolve.problems.snapping import Snapped
 from hpcsolve.problems.travel_times import TravelTimes
 from hpcsolve.problems.tsp import NO_ARC, Tsp
@@ -316,6 +317,8 @@ class Reduction:
         Whether the sum of the distances is kept, and the farthest target.
     whole
         Whether all vertices are sources and targets, so that radius, diameter and centre of the graph are known.
+    access
+        Decays and opportunities by which the access is kept, or None.
     """
 
     cutoffs: tuple[int | float, ...] = ()
@@ -323,6 +326,7 @@ class Reduction:
     sums: bool = False
     farthest: bool = False
     whole: bool = False
+    access: Access | None = None
 
 
 @dataclass(frozen=True)

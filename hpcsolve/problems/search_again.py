@@ -256,6 +256,8 @@ def reduced_row(distance: NDArray[Any], names: NDArray[np.int64], reduction: Red
     found: dict[str, Any] = {"reached": len(order)}
     if reduction.cutoffs:
         found["count"] = [int((distance[there] <= cutoff).sum()) for cutoff in reduction.cutoffs]
+    if reduction.access is not None:
+        found["access"] = reduction.access.of(distance)
     if reduction.nearest:
         found["nearest_target"] = names[near].tolist() + missing * [NO_VERTEX]
         found["nearest_distance"] = distance[near].tolist() + missing * [none]

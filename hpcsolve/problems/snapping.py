@@ -47,6 +47,13 @@ class Snapped:
         first = np.sort(np.unique(self.vertices, return_index=True)[1])
         return self.vertices[first]
 
+    def added_up(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return for each vertex of `once` the sum of the values of its places."""
+        _, first, group = np.unique(self.vertices, return_index=True, return_inverse=True)
+        sums = np.zeros(len(first), np.int64)
+        np.add.at(sums, group, values)
+        return sums[np.argsort(first)]
+
 
 def snapped(graph: Graph, points: NDArray[np.float64], degrees: bool, names: tuple[str, ...], role: str) -> Snapped:
     """Return the vertices that are nearest to places.

@@ -63,7 +63,8 @@ PROBLEMS: Mapping[str, tuple[Callable[[], Any], str, dict[str, Any]]] = {
     "nearest": (lambda: road_graph(60), "shortest-paths", {"sources": [1, 30], "voronoi": True}),
     "targets": (lambda: road_graph(60), "shortest-paths", {"sources": [1, 30], "targets": [5, 6, 7]}),
     "reductions": (lambda: road_graph(60), "shortest-paths", {
-        "sources": "all", "reduce": ["count", "nearest", "sum", "farthest"], "cutoffs": [900, 5000], "k": 2}),
+        "sources": "all", "reduce": ["count", "nearest", "sum", "farthest", "access"], "cutoffs": [900, 5000], "k": 2,
+        "decays": [{"gaussian": 900}]}),
     "reductions of names": (lambda: FRIENDS, "shortest-paths", {"sources": "all", "reduce": ["nearest"], "k": 2}),
     "queries": (lambda: road_graph(60), "shortest-paths", {"queries": [[1, 30], [5, 50]]}),
     "queries of names": (lambda: FRIENDS, "shortest-paths", {"queries": [[0, 3]]}),

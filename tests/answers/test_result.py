@@ -57,7 +57,7 @@ def results():
         "cells": hpcsolve.solve(TOWN, sources=[1, 3], voronoi=True, **paths),
         "field": hpcsolve.solve(TOWN, sources=[1, 3], **paths),
         "routes": hpcsolve.solve(TOWN, queries=[[1, 2], [3, 1]], **paths),
-        "sums": hpcsolve.solve(TOWN, sources="all", reduce=["sum", "farthest"], **paths),
+        "sums": hpcsolve.solve(TOWN, sources="all", reduce=["sum", "farthest", "access"], decays=[900], **paths),
         "joined": hpcsolve.solve(with_terminals(TOWN, [1, 4]), "steiner-kmb", **HERE),
     }
 
@@ -281,7 +281,7 @@ OWN = {  # property -> the results of this module that have it
     "tour": {"tour", "symmetric", "open", "ants", "none", "places", "bounds"},
     "distance": {"rows", "row", "voronoi", "targets", "pairs", "cells", "field", "routes"},
     "predecessor": {"rows", "row", "voronoi", "targets", "cells", "field"}, "tree": {"tree", "joined"},
-    "closeness": {"sums"}, "cost": set(KINDS), "lower_bound": set(KINDS), "infeasible": set(KINDS),
+    "closeness": {"sums"}, "access": {"sums"}, "cost": set(KINDS), "lower_bound": set(KINDS), "infeasible": set(KINDS),
     "sources": {"rows", "row", "voronoi", "targets", "pairs", "cells", "field", "routes", "sums"},
 }
 OWN |= {"tour_labels": OWN["tour"], "best_tours": OWN["tour"], "best_costs": OWN["tour"], "targets": OWN["sources"],

@@ -52,7 +52,8 @@ class Job:
 
 ANTS = {"colonies": 4, "ants": 6, "migration": 3, "bound": False}
 MANY = {"sources": list(range(1, 60))}
-REDUCED = {"reduce": ["count", "nearest", "sum", "farthest"], "cutoffs": [9000.0], "k": 2}
+REDUCED = {"reduce": ["count", "nearest", "sum", "farthest", "access"], "cutoffs": [9000.0], "k": 2,
+           "decays": [5000.0], "opportunities": [v / 8 for v in range(400)]}
 DAY, QUESTION = a_day(12, 0, 150)
 SOME = np.random.default_rng(3).integers(0, 400, (60, 2)).tolist()
 JOBS = {
@@ -105,8 +106,9 @@ def attempt(job, folder, patience, comm):
 
 
 def answer(outcomes):
-    """Return the bytes of the answer of all ranks."""
-    columns = {name: np.asarray(column.values).tobytes() for name, column in outcomes[0].solution.items()}
+    """Return the bytes of the answer of all ranks, and texts."""
+    values = {name: np.asarray(column.values) for name, column in outcomes[0].solution.items()}
+    columns = {name: found.tolist() if found.dtype.kind == "O" else found.tobytes() for name, found in values.items()}
     tables = {name: b"".join(outcome.rows[name].values.tobytes() for outcome in outcomes) for name in outcomes[0].rows}
     return {**columns, **tables}
 

@@ -27,7 +27,7 @@ def error_line(done):
 def solution(path):
     """Return types, shapes, bytes and attributes of all datasets in /solution and in the groups that belong to it."""
     def stored(dataset):
-        values = dataset.asstr()[()] if dataset.dtype.kind == "O" else dataset[()]
+        values = np.array(dataset.asstr()[()], "U") if dataset.dtype.kind == "O" else dataset[()]
         return (dataset.dtype.str, dataset.shape, dataset.chunks, np.asarray(values).tobytes(),
                 dataset.attrs["units"], dataset.attrs["description"])
 

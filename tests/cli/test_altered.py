@@ -37,7 +37,8 @@ JOBS = {
     "targets": ("shortest-paths", GRID, "sources = [1, 50]\ntargets = [7, 3]\ncutoff = 300"),
     "nearest": ("shortest-paths", '"g.txt"', "sources = [1, 5]\nvoronoi = true"),
     "reductions": ("shortest-paths", '{ generate = "road-graph", n = 40 }', 'sources = "all"\nk = 3\n'
-                   'reduce = ["count", "nearest", "sum", "farthest"]\ncutoffs = [2000, 9000.5]'),
+                   'reduce = ["count", "nearest", "sum", "farthest", "access"]\ncutoffs = [2000, 9000.5]\n'
+                   'decays = [{ linear = 900 }]'),
 }
 SLOW = {"tree": pytest.mark.slow, "reductions": pytest.mark.slow}
 CHECKED = {  # what verify says of each before it is altered
@@ -251,7 +252,8 @@ WRONG = {  # the same for answers that fail their check, with exit code 1
     },
     "reductions": {
         name: (edit(f"solution/{name}", ANY, more), "FAIL") for name in (
-            "reached", "sum", "closeness", "count", "nearest_target", "farthest_distance", "radius", "cutoff")
+            "reached", "sum", "closeness", "count", "nearest_target", "farthest_distance", "radius", "cutoff",
+            "access", "opportunities")
     },
 }
 

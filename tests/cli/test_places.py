@@ -114,6 +114,35 @@ def test_a_job_with_places_in_a_plane(folder, hpcsolve):
     assert taken.returncode == 0 and "place:  target '1' is vertex " in taken.stdout, taken.stderr
 
 
+def test_opportunities_at_places(folder):
+    """Those of two homes at one vertex are added up. Tables and points have them. By hand, of one-way streets."""
+    keys = {"reduce": ["access"], "decays": [1000, {"linear": 2000}], "opportunities": "rooms", **ON_STREETS}
+    found = package.solve(streets(), sources=[101, 103], targets="homes.csv", **keys)
+    assert (found.targets, found.contents.value("solution", "opportunities").tolist()) == ([101, 103], [12, 2])
+    assert found.access.tolist() == [[12, 12.04925], [2, 2.2955]]
+    school = {**SCHOOL["features"][0], "properties": {"rooms": 0.5}}
+    (folder / "school.geojson").write_text(json.dumps({**SCHOOL, "features": [school]}))
+    assert package.solve(streets(), sources=[103, 104], targets="school.geojson", **keys).access.tolist() == [
+        [0, 0.125], [0.5, 0.5]]
+    (folder / "homes.csv").write_text("lat;lon;rooms\n48,0001;16,0;1,5\n48,009;16,019;2,25\n")
+    assert package.solve(streets(), sources=[103], targets="homes.csv", **{**keys, "decays": [9999]}).access == 3.75
+
+
+@pytest.mark.parametrize(("targets", "text", "message"), [
+    ("a.csv", HOMES.replace("2\n", "few\n"), r"a.csv:3: rooms: 'few' is not a number"),
+    ("a.csv", HOMES.replace("2\n", "-2\n"), r"a.csv:3: rooms: '-2' is negative"),
+    ("a.csv", HOMES.replace("2\n", "\n"), r"a.csv:3: rooms: '' is missing or infinite"),
+    ("a.csv", "lat,lon,beds\n48,16,1\n", r"a.csv:1: there is no column 'rooms'; the columns are lat, lon, beds"),
+    ("a.geojson", json.dumps(SCHOOL), r"a.geojson:1: the point has no property 'rooms'; it has name"),
+    ("a.txt", "103\n", r"a.txt:1: the column 'rooms' needs places, with lat and lon or x and y; or give the opp"),
+])
+def test_mistakes_in_opportunities(targets, text, message, folder):
+    (folder / targets).write_text(text)
+    with pytest.raises(InputError, match=message):
+        package.solve(streets(), sources=[101], targets=targets, reduce=["access"], decays=[9], opportunities="rooms",
+                      **ON_STREETS)
+
+
 def test_a_file_of_vertices(folder):
     (folder / "some.txt").write_text("# of the city\n103\n101\n")
     found = package.solve(streets(), sources="some.txt", targets=[104], **ON_STREETS)

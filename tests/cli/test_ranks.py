@@ -106,7 +106,8 @@ QUERIES = GRAPHS._replace(
     said=r"check:  PASS \(no arc shortens a distance.*every path added up in numpy")
 SUMS = GRAPHS._replace(
     instance='{ generate = "road-graph", n = 500 }', check=lambda found: None,
-    table='sources = "all"\nreduce = ["count", "nearest", "sum", "farthest"]\ncutoffs = [2000, 9000.5]\nk = 3',
+    table='sources = "all"\nreduce = ["count", "nearest", "sum", "farthest", "access"]\ncutoffs = [2000, 9000.5]\n'
+          'k = 3\ndecays = [3000, { gaussian = 2000 }]',
     runs=[*runs(1, **{"shortest-paths.engine": "near-far"}), *runs(2, 3)],
     said=r"check:  PASS \(4 of 500 sources searched again on the host\)")
 TREE = Case("steiner-kmb", TIES)

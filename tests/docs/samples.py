@@ -83,8 +83,9 @@ def _problems(folder: Path) -> Iterator[tuple[Any, str, dict[str, Any]]]:
     for weight in (0.5, 2**40, 1 / 3):  # 32-bit, 64-bit, no common scale
         yield _friends(weight), "shortest-paths", {"sources": [0, 1], "targets": [2, 3]}
         yield _friends(weight), "shortest-paths", {"queries": [[0, 2], [2, 3]]}
-        kept = ["count", "nearest", "farthest", *(["sum"] if weight != 1 / 3 else [])]
-        yield _friends(weight), "shortest-paths", {"sources": "all", "reduce": kept, "cutoffs": [2], "k": 2}
+        kept = ["count", "nearest", "farthest", "access", *(["sum"] if weight != 1 / 3 else [])]
+        yield _friends(weight), "shortest-paths", {"sources": "all", "reduce": kept, "cutoffs": [2], "k": 2,
+                                                 "decays": [2]}
     # Costs that are rounded, down to the last Steiner tree of this kind.
     yield np.sqrt(costs), "held-karp", {"objective": "lexicographic", "best": 2, "round": 1e-3}
     yield np.sqrt(100.0 + np.arange(32)).reshape(2, 4, 4), "held-karp", {}

@@ -30,6 +30,9 @@ def test_in_a_plane(vertices, places):
         assert found.vertices[number] == squares.index(min(squares))
         assert found.distances[number] == min(squares) ** 0.5
     assert found.once().tolist() == list(dict.fromkeys(found.vertices.tolist()))
+    beds = [3 ** number for number in range(len(places))]
+    sums = [sum(bed for bed, at in zip(beds, found.vertices) if at == vertex) for vertex in found.once()]
+    assert found.added_up(np.array(beds)).tolist() == sums
 
 
 @settings(max_examples=40, deadline=None)

@@ -24,6 +24,7 @@ from hpcsolve.algorithms.shortest_paths.searches import Want, row_searches
 from hpcsolve.algorithms.shortest_paths.tables import SearchCheckpoints
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
+from hpcsolve.problems.access import ONE, Access, Steps, by_formula
 from hpcsolve.problems.graph import Graph, from_edges
 from hpcsolve.problems.questions import Reduction
 
@@ -87,8 +88,10 @@ def restricted_to_targets(
 
 def same_summaries(device: Device, laid_out: SearchGraph, contraction: Contraction, graph: Graph, keys: Keys) -> None:
     """Reduce the rows of sweeps of every width and those of Near-Far, with targets enough for two warps of a GPU."""
-    reduction, seeds = Reduction((4, 20), 3, True, True), [np.array([v]) for v in range(0, 60, 3)]
-    targets = np.arange(2100) % 60
+    targets, seeds = np.arange(2100) % 60, [np.array([v]) for v in range(0, 60, 3)]
+    decays = Steps(np.array([20], np.uint64), np.array([ONE], np.uint32)), by_formula("exponential", 9, True)
+    access = Access(("within", "exponential"), decays, np.arange(2100, dtype=np.uint64) ** 3)
+    reduction = Reduction((4, 20), 3, True, True, access=access)
     with searcher(graph, device, keys, searches=len(seeds)) as prepared:
         expected = solve_summaries(prepared, seeds, targets, reduction, silent, SearchCheckpoints()).keys
     host = device if isinstance(device, HostDevice) else HostDevice(1)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
+from itertools import pairwise
 from typing import Annotated, Literal
 
 import msgspec
@@ -15,12 +17,14 @@ from hpcsolve.algorithms.base import Statement, Table
 from hpcsolve.algorithms.shortest_paths.engines import TableEngineName, described
 from hpcsolve.algorithms.shortest_paths.searches import Want
 from hpcsolve.errors import InputError
+from hpcsolve.formats.place_lists import PlaceList
 from hpcsolve.formats.vertex_lists import read_vertices
+from hpcsolve.problems.access import LARGEST_LENGTH, ONE, Access, Steps, by_formula, opportunities_of
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.questions import PathQuestion, Reduction
-from hpcsolve.problems.rounding import LARGEST_WEIGHT, floor_at_scale
+from hpcsolve.problems.rounding import LARGEST_WEIGHT, BadNumber, Costs, floor_at_scale
 from hpcsolve.problems.snapping import Snapped
-from hpcsolve.wording import did_you_mean
+from hpcsolve.wording import counted, did_you_mean, shown
 
 Vertex = int | str
 """A vertex by its label or name."""
@@ -49,6 +53,27 @@ class RandomSources(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     seed: int = 1
 
 
+class Decay(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """How the share of opportunities falls with the distance d, one of these. Distances are in the unit of the file.
+
+    Attributes
+    ----------
+    steps
+        Pairs [distance, share]: the share, from 0 to 1, up to that distance; beyond the last one it is 0.
+    linear
+        The share is 1 - d / linear.
+    exponential
+        The share is exp(-d / exponential).
+    gaussian
+        The share is exp(-(d / gaussian)^2 / 2).
+    """
+
+    steps: list[tuple[float, float]] | None = None
+    linear: float | None = None
+    exponential: float | None = None
+    gaussian: float | None = None
+
+
 class Parameters(Table, frozen=True):
     """The `[shortest-paths]` table of a job file.
 
@@ -74,11 +99,21 @@ class Parameters(Table, frozen=True):
         What to keep of the distances from each source in place of the table, made while searching. "count": the number
         of targets within each of `cutoffs`. "nearest": the `k` nearest targets. "sum": the sum of the distances, and
         closeness, the number of other targets reached over that sum. "farthest": the farthest target; with all vertices
-        as sources and targets also radius, diameter and centre of the graph.
+        as sources and targets also radius, diameter and centre of the graph. "access": by each of `decays` the sum of
+        the targets' `opportunities`, each times the share that its distance leaves.
     cutoffs
         The distances of "count", in the unit of the file, such as travel times of isochrones.
     k
         Number of targets of "nearest". A source that is a target itself is its own nearest.
+    decays
+        How the share of opportunities of "access" falls with the distance d: a number, the distance within which the
+        share is 1; or { steps = [[300, 1], [600, 0.5]] }, shares up to distances, { linear = 900 } (1 - d / 900),
+        { exponential = 600 } (exp(-d / 600)), { gaussian = 600 } (exp(-(d / 600)^2 / 2)). All are in the unit of the
+        file; beyond the last step the share is 0. Shares are rounded to millionths.
+    opportunities
+        What targets offer, such as jobs or beds, for "access": a column of the table of places that `targets` names, or
+        a property of its GeoJSON points; or a list of numbers, one for each target or, without targets, each vertex.
+        Those of places with the same vertex are added up. By default each target has 1.
     engine
         How to search; the answer does not depend on it. "auto": phast for tables without `cutoff` if the weights are
         integers and an earlier run has kept a hierarchy of the graph with these weights, or if there are enough sources
@@ -110,9 +145,11 @@ class Parameters(Table, frozen=True):
     voronoi: bool = False
     predecessors: bool = False
     cutoff: Annotated[float, msgspec.Meta(ge=0, le=LARGEST)] | None = None
-    reduce: list[Literal["count", "nearest", "sum", "farthest"]] | None = None
+    reduce: list[Literal["count", "nearest", "sum", "farthest", "access"]] | None = None
     cutoffs: list[Annotated[float, msgspec.Meta(ge=0, le=LARGEST)]] | None = None
     k: Annotated[int, msgspec.Meta(ge=1, le=MOST_NEAREST)] | None = None
+    decays: list[Annotated[float, msgspec.Meta(ge=0, le=LARGEST)] | Decay] | None = None
+    opportunities: list[float] | str | None = None
     engine: TableEngineName = "auto"
     delta: Annotated[float, msgspec.Meta(gt=0, le=LARGEST)] | None = None
     batch: Annotated[int, msgspec.Meta(ge=1, le=65536)] | None = None
@@ -152,6 +189,8 @@ def question_with_files(graph: Graph, parameters: Parameters) -> tuple[PathQuest
     read: dict[str, NDArray[np.int64]] = {}
     digests: dict[str, str] = {}
     places: tuple[Snapped, ...] = ()
+    column = parameters.opportunities if isinstance(parameters.opportunities, str) else None
+    offered: Costs | None = None
     for key in ("sources", "targets"):
         path = getattr(parameters, key)
         if not isinstance(path, str) or path in WORDS:
@@ -163,18 +202,22 @@ def question_with_files(graph: Graph, parameters: Parameters) -> tuple[PathQuest
             listed = f'a list of vertices is written ["{name}"]'
             hint = did_you_mean(name, words, f"; or write {' or '.join(words)}")
             raise InputError(f"shortest-paths.{key}: there is no file {path}; {listed}{hint}")
-        found = read_vertices(path, key.removesuffix("s"), getattr(parameters, f"{key}_sha256"))
+        digest, titled = getattr(parameters, f"{key}_sha256"), column if key == "targets" else None
+        found = read_vertices(path, key.removesuffix("s"), digest, titled)
         try:
             read[key], more = found.placed(graph, key.removesuffix("s"))
         except InputError as error:
             raise InputError(f"shortest-paths.{key}: {error}") from None
         digests[key], places = found.sha256, places + more
-    return replace(question(graph, parameters, read=read), places=places), digests
+        if isinstance(found, PlaceList) and found.opportunities is not None:
+            (snapped,), given = more, found.opportunities
+            offered = given._replace(values=snapped.added_up(given.values))
+    return replace(question(graph, parameters, read=read, offered=offered), places=places), digests
 
 
 def question(
     graph: Graph, parameters: Parameters, pairs: NDArray[np.int64] | None = None, *,
-    read: Mapping[str, NDArray[np.int64]] | None = None,
+    read: Mapping[str, NDArray[np.int64]] | None = None, offered: Costs | None = None,
 ) -> PathQuestion:
     """Return the searches that the parameters ask for.
 
@@ -184,6 +227,8 @@ def question(
         Shape (queries, 2): the positions of the pairs in the file of queries, if there is one.
     read
         The positions of the vertices in the files that name sources or targets, by key.
+    offered
+        The opportunities of the targets, if their file has them.
 
     Raises
     ------
@@ -197,7 +242,7 @@ def question(
             raise InputError(f"{what}, the largest float; divide the weights by a power of ten", graph.name)
     cutoff = None if parameters.cutoff is None else scaled(graph, parameters.cutoff)
     if parameters.queries is not None:
-        for key in ("sources", "targets", "voronoi", "predecessors", "reduce"):
+        for key in ("sources", "targets", "voronoi", "predecessors", "reduce", "decays", "opportunities"):
             if getattr(parameters, key):
                 what = "queries already name all sources and targets; remove one of the two keys"
                 raise InputError(f"shortest-paths.{key}: {what}")
@@ -223,7 +268,7 @@ def question(
     if len(repeated):
         raise InputError(f"shortest-paths.sources: vertex {graph.labels[repeated[0]]} is listed twice; list it once")
     seeds = (np.sort(sources),) if parameters.voronoi else tuple(sources[i : i + 1] for i in range(len(sources)))
-    reduction = _reduction(graph, parameters)
+    reduction = _reduction(graph, parameters, graph.n if targets is None else len(targets), offered)
     return PathQuestion(sources, seeds, targets, cutoff=cutoff, reduction=reduction)
 
 
@@ -237,21 +282,21 @@ def scaled(graph: Graph, cutoff: float) -> int | float:
     return min(floor_at_scale(cutoff, graph.scale), LARGEST_WEIGHT)
 
 
-def _reduction(graph: Graph, parameters: Parameters) -> Reduction | None:
+def _reduction(graph: Graph, parameters: Parameters, targets: int, offered: Costs | None) -> Reduction | None:
     """Return what is kept of each row in place of it, or None. Raises `InputError` if keys contradict each other."""
     wanted = parameters.reduce
-    for key, needed in (("cutoffs", "count"), ("k", "nearest")):
+    for key, needed in (("cutoffs", "count"), ("k", "nearest"), ("decays", "access"), ("opportunities", "access")):
         given, asked = getattr(parameters, key), needed in (wanted or ())
         if given and not asked:
             advice = f'add "{needed}" to reduce, or remove {key}'
             raise InputError(f'shortest-paths.{key}: only reduce = ["{needed}"] uses it; {advice}')
-        if asked and not given:
+        if asked and not given and key != "opportunities":
             raise InputError(f'shortest-paths.reduce: "{needed}" needs the key {key}; add it')
     if wanted is None:
         return None
     if not wanted:
-        raise InputError('shortest-paths.reduce: the list is empty; name at least one of "count", "nearest", "sum" and '
-                         '"farthest"')
+        raise InputError('shortest-paths.reduce: the list is empty; name at least one of "count", "nearest", "sum", '
+                         '"farthest" and "access"')
     for key in ("voronoi", "predecessors"):
         if getattr(parameters, key):
             raise InputError(f"shortest-paths.{key}: reductions keep no rows to add it to; remove {key} or reduce")
@@ -260,7 +305,67 @@ def _reduction(graph: Graph, parameters: Parameters) -> Reduction | None:
                          'addition; leave "sum" out, or give weights with a fixed number of decimals', graph.name)
     cutoffs = tuple(scaled(graph, cutoff) for cutoff in parameters.cutoffs or ())
     whole = parameters.sources == ALL and parameters.targets is None
-    return Reduction(cutoffs, parameters.k or 0, "sum" in wanted, "farthest" in wanted, whole)
+    access = _access(graph, parameters, targets, offered) if "access" in wanted else None
+    return Reduction(cutoffs, parameters.k or 0, "sum" in wanted, "farthest" in wanted, whole, access)
+
+
+def _access(graph: Graph, parameters: Parameters, targets: int, offered: Costs | None) -> Access:
+    """Return decays and opportunities. Raises `InputError`."""
+    found = [_decay(graph, decay) for decay in parameters.decays or ()]
+    names = [name for name, _ in found]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InputError(f"shortest-paths.decays: {twice} is listed twice; list it once")
+    given = parameters.opportunities
+    if isinstance(given, str) and offered is None:
+        what = f"{shown(given)} is a column of the file of targets, but targets names no file"
+        raise InputError(f"shortest-paths.opportunities: {what}; give a list of numbers, one for each target")
+    if isinstance(given, list):
+        if len(given) != targets:
+            of = counted(targets, "vertex" if parameters.targets is None else "target")
+            raise InputError(f"shortest-paths.opportunities: {counted(len(given), 'number')} for {of}; give one for "
+                             "each")
+        try:
+            offered = opportunities_of(np.array(given, np.float64))
+        except BadNumber as error:
+            what = f"{given[error.index]:.17g} {error.reason}"
+            raise InputError(f"shortest-paths.opportunities: number {error.index + 1}, {what}") from None
+    offered = offered or Costs(np.ones(targets, np.int64), 1)
+    return Access(tuple(names), tuple(steps for _, steps in found), offered.values.astype(np.uint64), offered.scale)
+
+
+def _decay(graph: Graph, decay: float | Decay) -> tuple[str, Steps]:
+    """Return a decay in words, and its steps. Raises `InputError`."""
+    if not isinstance(decay, Decay):
+        return f"within {decay:.10g}", _steps(graph, [(decay, 1)])
+    given = {kind: value for kind, value in msgspec.structs.asdict(decay).items() if value is not None}
+    if len(given) != 1:
+        raise InputError("shortest-paths.decays: a table needs one key, steps, linear, exponential or gaussian, not "
+                         f"{len(given)}")
+    ((kind, value),) = given.items()
+    if kind == "steps":
+        return "steps " + " ".join(f"{limit:.10g}:{share:.10g}" for limit, share in value), _steps(graph, value)
+    length = value * graph.scale
+    if not 0 < length <= LARGEST_LENGTH:
+        most = f"{LARGEST_LENGTH / graph.scale:.3g}"
+        raise InputError(f"shortest-paths.decays: {kind} = {value:.10g} is not a distance above 0, at most {most}")
+    return f"{kind} {value:.10g}", by_formula(kind, length, graph.weights.dtype.kind != "f")
+
+
+def _steps(graph: Graph, pairs: Sequence[tuple[float, float]]) -> Steps:
+    """Return steps by pairs of a distance and the share up to it. Raises `InputError`."""
+    limits, shares = [limit for limit, _ in pairs], [Decimal(repr(share)) * ONE for _, share in pairs]
+    wrong = ""
+    if not pairs:
+        wrong = "the list is empty; write [[distance, share], ...]"
+    elif not (all(0 <= limit <= LARGEST for limit in limits) and all(a < b for a, b in pairwise(limits))):
+        wrong = "distances must be at least 0, and ascend"
+    elif not all(0 <= share <= ONE and share == int(share) for share in shares):
+        wrong = "a share must be from 0 to 1, with at most 6 decimals"
+    if wrong:
+        raise InputError(f"shortest-paths.decays: steps: {wrong}")
+    kind = np.float64 if graph.weights.dtype.kind == "f" else np.uint64
+    return Steps(np.array([scaled(graph, limit) for limit in limits], kind), np.array(shares, np.uint32))
 
 
 def _positions(graph: Graph, key: str, asked: list[Vertex] | str | RandomSources) -> NDArray[np.int64]:

@@ -36,12 +36,18 @@ COUNTERS = 60
 REACHED, SUMS, FARTHEST, WITHIN = 0, 1, 4, 6
 """Where entries of a summary begin: targets reached, three digits of the sum, farthest target, counts by cutoff.
 
-Behind the counts stand the keys of the distances of the nearest targets, and their names, all ones for none."""
+Behind the counts stand two digits of the access by each decay, the keys of the distances of the nearest targets, and
+their names, all ones for none."""
 
 
 def entries_of(reduction: Reduction) -> int:
     """Return the number of entries of a summary."""
-    return WITHIN + len(reduction.cutoffs) + 2 * reduction.nearest
+    return WITHIN + len(reduction.cutoffs) + 2 * decays_of(reduction) + 2 * reduction.nearest
+
+
+def decays_of(reduction: Reduction) -> int:
+    """Return the number of decays."""
+    return 0 if reduction.access is None else len(reduction.access.decays)
 
 
 def parts_of(columns: int, groups: int, info: DeviceInfo) -> int:
@@ -56,11 +62,17 @@ def reducer_shapes(
     """Return shapes and types of the arrays that a reducer works in."""
     parts = groups + info.units if info.kind == "cpu" else groups * parts_of(columns, groups, info)
     lines = {"lines": ((groups, columns, width), keys.dtype)} if from_rows else {}
+    decays = () if reduction.access is None else reduction.access.decays
+    steps = max(1, sum(len(decay.limits) for decay in decays))
     return {
         **lines,
         "vertex": ((columns,), np.dtype(np.uint32)),
         "name": ((columns,), np.dtype(np.uint32)),
         "cutoff": ((max(1, len(reduction.cutoffs)),), keys.dtype),
+        "first_step": ((len(decays) + 1,), np.dtype(np.uint32)),
+        "step": ((steps,), keys.dtype),
+        "share": ((steps,), np.dtype(np.uint32)),
+        "opportunities": ((columns if decays else 1,), np.dtype(np.uint64)),
         "summaries": ((parts, entries_of(reduction), width), keys.dtype),
     }
 
@@ -81,6 +93,8 @@ class Reducer:
         Threads of a block, whole warps; a CPU has one.
     from_rows
         Whether distances come in rows, which are made lines first.
+    order
+        Shape (targets,): the number of each target in the order of the question, None if it is the same.
     """
 
     device: Device
@@ -93,19 +107,37 @@ class Reducer:
     reduction: Reduction
     threads: int = THREADS
     from_rows: bool = False
+    order: NDArray[np.int64] | None = None
     asked: dict[str, Argument] = field(init=False)
     work: dict[str, Buffer] = field(init=False)
 
     def __post_init__(self) -> None:
         """Make room to work in."""
         columns, reduction, info = len(self.vertex), self.reduction, self.device.info
-        within = [min(self.keys.encode_one(cutoff), self.most) for cutoff in reduction.cutoffs]
+        within = self._cut(reduction.cutoffs)
         shapes = reducer_shapes(columns, self.groups, self.width, reduction, info, self.keys, self.from_rows)
-        arrays = {"vertex": self.vertex, "name": self.name, "cutoff": np.array(within or [0], self.keys.dtype)}
+        arrays = {"vertex": self.vertex, "name": self.name, "cutoff": np.array(within or [0], self.keys.dtype),
+                  **self._of_access()}
         given = {name: self.device.upload(array) for name, array in arrays.items()}
         self.asked = {"columns": columns, **given, "most": self.most, "cutoffs": len(within),
-                      "nearest": reduction.nearest}
+                      "decays": decays_of(reduction), "nearest": reduction.nearest}
         self.work = given | {name: self.device.empty(*shape) for name, shape in shapes.items() if name not in given}
+
+    def _cut(self, distances: Sequence[float]) -> list[int]:
+        """Return the keys of distances, at most `most`."""
+        return [min(self.keys.encode_one(distance), self.most) for distance in distances]
+
+    def _of_access(self) -> dict[str, NDArray[Any]]:
+        """Return the steps of all decays, one after the other, and the opportunities of the columns."""
+        asked = self.reduction.access
+        if asked is None:
+            return {"first_step": np.zeros(1, np.uint32), "step": np.zeros(1, self.keys.dtype),
+                    "share": np.zeros(1, np.uint32), "opportunities": np.zeros(1, np.uint64)}
+        limits, shares = zip(*asked.decays)
+        return {"first_step": np.cumsum([0, *map(len, limits)]).astype(np.uint32),
+                "step": np.array(self._cut(np.concatenate(limits).tolist()), self.keys.dtype),
+                "share": np.concatenate(shares),
+                "opportunities": asked.opportunities[slice(None) if self.order is None else self.order]}
 
     def __enter__(self) -> Reducer:
         """Return the reducer itself."""
@@ -163,12 +195,12 @@ def solve_summaries(
     table, places = RowTable(found, np.empty((len(seeds), 0), np.uint32)), prepared.graph.places()
     step, (width, groups) = batch_and_lines(prepared.at_once, prepared.line_shape, len(seeds))
     name = np.arange(len(places)) if targets is None else targets
-    vertex, from_rows = np.arange(len(name), dtype=np.uint32), prepared.line_shape is None
+    vertex, from_rows, order = np.arange(len(name), dtype=np.uint32), prepared.line_shape is None, None
     if not from_rows:
         order = np.argsort(places[name], kind="stable")  # as the lines lie in memory
         vertex, name = places[name][order], name[order]
     with Reducer(prepared.device, prepared.keys, width, groups, vertex, name.astype(np.uint32), prepared.cutoff,
-                 reduction, prepared.threads // 32 * 32, from_rows) as reducer:  # whole warps
+                 reduction, prepared.threads // 32 * 32, from_rows, order) as reducer:  # whole warps
         table.fill(prepared, seeds, targets, step, report, kept, reducer)
     return table
 
@@ -205,8 +237,15 @@ def reductions_of(rows: RowTable, keys: Keys, share: range, asked: PathQuestion,
     if wanted.cutoffs:
         cutoff = np.array(wanted.cutoffs, np.float64 if graph.weights.dtype.kind == "f" else np.uint64)
     target = None if asked.targets is None else asked.targets.astype(np.int32)
-    counts, nearest, targets = np.split(summaries[:, WITHIN:], np.cumsum([len(wanted.cutoffs), wanted.nearest]), axis=1)
+    widths = len(wanted.cutoffs), 2 * decays_of(wanted), wanted.nearest
+    counts, access, nearest, targets = np.split(summaries[:, WITHIN:], np.cumsum(widths), axis=1)
     tables: dict[str, NDArray[Any]] = {"count": counts.astype(np.uint32)} if wanted.cutoffs else {}
+    if wanted.access is not None:
+        totals = access[:, ::2].astype(np.uint64) + (access[:, 1::2].astype(np.uint64) << np.uint64(32))
+        own_values = [list(map(wanted.access.own, row)) for row in totals.tolist()]
+        tables["access"] = np.array(own_values, np.float64).reshape(totals.shape)
+        found["decay"] = np.array(wanted.access.names, object)
+        found["opportunities"] = wanted.access.given()
     if wanted.nearest:
         tables |= {"nearest_target": _names(targets), "nearest_distance": keys.decode(np.ascontiguousarray(nearest))}
     for name, values in tables.items():

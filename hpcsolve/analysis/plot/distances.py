@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from hpcsolve.analysis.plot import canvas
 from hpcsolve.analysis.plot.maps import Places, add_note, draw_network, finish_map, places_of, with_names, write_names
 from hpcsolve.answers.edges import AnswerEdges
+from hpcsolve.answers.reductions import access_of
 from hpcsolve.errors import DamagedFileError, InputError
 from hpcsolve.wording import counted
 
@@ -392,8 +393,9 @@ def plot_reductions(
     axes, geographic
         As in `plot_tour`.
     quantity
-        "closeness", "farthest", "nearest" (the distance of the farthest of the `k` nearest targets), "count" (targets
-        within the last cutoff) or "reached"; by default the first of these that the result has.
+        "access" (by the last decay), "closeness", "farthest", "nearest" (the distance of the farthest of the `k`
+        nearest targets), "count" (targets within the last cutoff) or "reached"; by default the first of these that the
+        result has.
     network
         As in `plot_tree`, but False by default.
 
@@ -436,8 +438,10 @@ def quantity_of(result: Result, name: str | None = None) -> tuple[str, NDArray[n
         The result has no such quantity.
     """
     contents = result.contents
-    known = {"closeness": ("closeness", result.closeness),
-             "farthest": ("distance of the farthest target", result.eccentricity)}
+    decays, access = access_of(contents)
+    known = {"access": (f"access ({decays[-1]})", access[-1])} if decays else {}
+    known |= {"closeness": ("closeness", result.closeness),
+              "farthest": ("distance of the farthest target", result.eccentricity)}
     nearest, count = (contents.value("solution", quantity) for quantity in ("nearest_distance", "count"))
     if nearest is not None:
         which = f"farthest of the {nearest.shape[1]} nearest targets" if nearest.shape[1] > 1 else "nearest target"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +24,7 @@ from hpcsolve.algorithms.shortest_paths.reductions import (
 from hpcsolve.algorithms.shortest_paths.search_graph import LONG, REAL, WORD
 from hpcsolve.algorithms.shortest_paths.tables import WRONG, SearchCheckpoints
 from hpcsolve.device.host import HostDevice
+from hpcsolve.problems.access import Access, Steps, by_formula
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.libraries import to_scipy
 from hpcsolve.problems.questions import Reduction
@@ -45,8 +47,25 @@ def random_question(graph, seed):
     sources = rng.choice(graph.n, min(graph.n, int(rng.integers(1, 70))), replace=False)
     targets = rng.integers(0, graph.n, int(rng.integers(1, 40))) if seed % 3 else None
     cutoffs = tuple(rng.integers(0, 1200, int(rng.integers(0, 4))).tolist())
-    reduction = Reduction(cutoffs, int(rng.integers(0, 8)), True, True)
+    columns = graph.n if targets is None else len(targets)
+    reduction = Reduction(cutoffs, int(rng.integers(0, 8)), True, True, access=random_access(columns, rng))
     return Asked(sources, targets, reduction, int(rng.integers(0, 1500)) if seed % 2 else None)
+
+
+def random_access(columns, rng):
+    """Return up to three decays of up to nine steps, and opportunities whose sums exceed 32 bits, or None."""
+    decays = []
+    for steps in rng.integers(1, 10, rng.integers(0, 4)).tolist():
+        limits = np.sort(rng.choice(1200, steps, replace=False)).astype(np.uint64)
+        decays.append(Steps(limits, rng.integers(0, 10**6 + 1, steps).astype(np.uint32)))
+    opportunities = rng.integers(0, 10**11, columns).astype(np.uint64)
+    return Access(tuple("abc"[: len(decays)]), tuple(decays), opportunities) if decays else None
+
+
+def access_by(decay, near, opportunities):
+    """Return opportunities times shares, added up, given pairs of a distance and the column of a target."""
+    limits, shares = decay.limits.tolist(), [*decay.shares.tolist(), 0]
+    return sum(shares[bisect_left(limits, distance)] * opportunities[column] for distance, column in near)
 
 
 def expected(graph, asked, keys):
@@ -63,7 +82,10 @@ def expected(graph, asked, keys):
         kept = (near + asked.reduction.nearest * [(none, none)])[: asked.reduction.nearest]
         digits = [total >> i * half & (1 << half) - 1 for i in range(3)]
         counts = [sum(d <= cutoff for d, _ in near) for cutoff in asked.reduction.cutoffs]
-        found.append([len(near), *digits, far, least, *counts, *(d for d, _ in kept), *(v for _, v in kept)])
+        access, columns = asked.reduction.access, [(row[v], column) for column, v in enumerate(names)]
+        totals = [access_by(decay, columns, access.opportunities.tolist()) for decay in access.decays] if access else []
+        parts = [part for total in totals for part in (total % 2**32, total >> 32)]
+        found.append([len(near), *digits, far, least, *counts, *parts, *(d for d, _ in kept), *(v for _, v in kept)])
     return np.array(found, keys.dtype)
 
 
@@ -107,7 +129,9 @@ def test_small_graphs_equal_scipy():
 def test_several_parts_on_every_device(keys, directed, device):
     """The targets are more than a warp of a GPU goes through, and more than a piece."""
     graph = roads(2500, directed)
-    asked = Asked(np.arange(0, 2500, 101), None, Reduction((3000, 12_000), 5, True, True))
+    access = Access(("a", "b"), (by_formula("exponential", 3000, True), by_formula("linear", 900_000, True)),
+                    np.arange(2500, dtype=np.uint64) ** 3 // 2)
+    asked = Asked(np.arange(0, 2500, 101), None, Reduction((3000, 12_000), 5, True, True, access=access))
     right = expected(graph, asked, keys)
     assert np.array_equal(searched(graph, asked, keys, device), right)
     for width in WIDTHS[keys.code]:
@@ -131,12 +155,15 @@ def test_floats_by_searches(device):
     """All but the sum, which job files cannot ask for."""
     graph = random_graph(12)
     half = Graph(**{**vars(graph), "weights": graph.weights / 2})
-    asked = Asked(np.arange(min(9, graph.n)), None, Reduction((3, 40), 4))
+    offered = np.arange(graph.n, dtype=np.uint64) + 1
+    halves, whole = (Access(("a",), (Steps(np.array([1.5, 20]) * k, np.array([10**6, 250_000], np.uint32)),), offered)
+                     for k in (1, 2))
+    asked = Asked(np.arange(min(9, graph.n)), None, Reduction((3, 40), 4, access=halves))
     with searcher(half, device, REAL) as prepared:
         found = summaries(prepared, asked)
-    doubled = Asked(asked.sources, None, Reduction((6, 80), 4))
+    doubled = Asked(asked.sources, None, Reduction((6, 80), 4, access=whole))
     right = expected(graph, doubled, LONG)
-    counts, nearest_names = slice(WITHIN, WITHIN + 2), slice(WITHIN + 2 + 4, None)
+    counts, nearest_names = slice(WITHIN, WITHIN + 2 + 2), slice(WITHIN + 2 + 2 + 4, None)  # counts and access
     assert np.array_equal(found[:, counts], right[:, counts])
     assert np.array_equal(found[:, nearest_names], right[:, nearest_names])
     assert np.array_equal(found[:, [REACHED, FARTHEST + 1]], right[:, [REACHED, FARTHEST + 1]])
