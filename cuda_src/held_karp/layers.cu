@@ -188,6 +188,12 @@ DEVICE int64_t load_of(const int64_t *load, const state_key<W> &set) {
       load[64 * w + lowest(left)];
   return sum;
 }
+template <int W>
+DEVICE bool has_all(const state_key<W> &set, const uint64_t *cities) {
+  uint64_t missing = 0;
+  UNROLL for (int w = 0; w < W; w++) missing |= cities[w] & ~set.word[w];
+  return !missing;
+}
 // Calls f(j, value) for every city j that a path to i through `set` may go to, with the value there.
 template <int W, class T, class V, class F>
 DEVICE void for_each_extension(const T &next, const state_key<W> &set, int i, V value, F f) {
@@ -199,18 +205,16 @@ DEVICE void for_each_extension(const T &next, const state_key<W> &set, int i, V 
       V there = value;
       if (!advanced(next, from, i, j, there)) continue;
       if (next.load && (load + next.load[j] < next.least_load || load + next.load[j] > next.most_load)) continue;
-      uint64_t missing = 0;
-      UNROLL for (int v = 0; v < W; v++) missing |= next.before[j * W + v] & ~set.word[v];
-      if (missing) continue;
+      if (!has_all<W>(set, next.before + j * W)) continue;
       const uint32_t *bounds = bounds_from(next, j, there);
       if (cost_of(there) + bounds[0] > next.limit) continue;  // the least one of j
-      if (next.due) {  // before the memory is gathered, since of ends it finds far more than the bound
-        const uint64_t *late = too_late_from<W>(next, j, time_of(there));
-        UNROLL for (int v = 0; v < W; v++) missing |= late[v] & ~set.word[v];
-        if (missing) continue;
-      }
-      const uint32_t e = remembered(set, next.memory + j * next.slots, next.slots);
-      if (cost_of(there) + bounds[e] <= next.limit) f(j, there);
+      const auto exceeds = [&] {
+        return cost_of(there) + bounds[remembered(set, next.memory + j * next.slots, next.slots)] > next.limit;
+      };
+      const auto is_late = [&] { return next.due && !has_all<W>(set, too_late_from<W>(next, j, time_of(there))); };
+      // What excludes more comes first: of sums the bounds, of ends the cities that are missing.
+      if (sizeof(V) == 8 ? exceeds() || is_late() : is_late() || exceeds()) continue;
+      f(j, there);
     }
   }
 }
