@@ -188,6 +188,12 @@ DEVICE int64_t load_of(const int64_t *load, const state_key<W> &set) {
       load[64 * w + lowest(left)];
   return sum;
 }
+template <int W>
+DEVICE bool has_all(const state_key<W> &set, const uint64_t *cities) {
+  uint64_t missing = 0;
+  UNROLL for (int w = 0; w < W; w++) missing |= cities[w] & ~set.word[w];
+  return !missing;
+}
 // Calls f(j, value) for every city j that a path to i through `set` may go to, with the value there.
 template <int W, class T, class V, class F>
 DEVICE void for_each_extension(const T &next, const state_key<W> &set, int i, V value, F f) {
@@ -199,40 +205,57 @@ DEVICE void for_each_extension(const T &next, const state_key<W> &set, int i, V 
       V there = value;
       if (!advanced(next, from, i, j, there)) continue;
       if (next.load && (load + next.load[j] < next.least_load || load + next.load[j] > next.most_load)) continue;
-      uint64_t missing = 0;
-      UNROLL for (int v = 0; v < W; v++) missing |= next.before[j * W + v] & ~set.word[v];
-      if (missing) continue;
+      if (!has_all<W>(set, next.before + j * W)) continue;
       const uint32_t *bounds = bounds_from(next, j, there);
       if (cost_of(there) + bounds[0] > next.limit) continue;  // the least one of j
-      const uint32_t e = remembered(set, next.memory + j * next.slots, next.slots);
-      if (cost_of(there) + bounds[e] > next.limit) continue;
-      if (next.due) {
-        const uint64_t *late = too_late_from<W>(next, j, time_of(there));
-        UNROLL for (int v = 0; v < W; v++) missing |= late[v] & ~set.word[v];
-      }
-      if (!missing) f(j, there);
+      const auto exceeds = [&] {
+        return cost_of(there) + bounds[remembered(set, next.memory + j * next.slots, next.slots)] > next.limit;
+      };
+      const auto is_late = [&] { return next.due && !has_all<W>(set, too_late_from<W>(next, j, time_of(there))); };
+      // What excludes more comes first: of sums the bounds, of ends the cities that are missing.
+      if (sizeof(V) == 8 ? exceeds() || is_late() : is_late() || exceeds()) continue;
+      f(j, there);
     }
   }
 }
-// Adds a state to a bucket, unless that is full.
 template <int W, class V>
-DEVICE void put(const state_buckets<V> &out, uint64_t bucket, const state_key<W> &key, V value) {
-  const uint32_t at = atomicAdd(out.sizes + bucket, 1u);
-  if (at >= out.capacity) return;
-  store_key(out.keys, bucket * out.capacity + at, key);
-  out.values[bucket * out.capacity + at] = value;
+struct candidate {
+  uint64_t bucket;
+  state_key<W> key;
+  V value;
+};
+// Candidates that a thread adds to buckets at once. An atomic of a CPU waits until the stores before it have left, most
+// of which miss the caches: so all places are taken first.
+constexpr int at_once = one_thread_blocks ? 64 : 1;
+// Adds so many states to their buckets, except to full ones.
+template <int W, class V>
+DEVICE void put(const state_buckets<V> &out, const candidate<W, V> *found, int count) {
+  uint32_t at[at_once];
+  for (int c = 0; c < count; c++) at[c] = atomicAdd(out.sizes + found[c].bucket, 1u);
+  for (int c = 0; c < count; c++) {
+    if (at[c] >= out.capacity) continue;
+    const size_t place = found[c].bucket * out.capacity + at[c];
+    store_key(out.keys, place, found[c].key);
+    out.values[place] = found[c].value;
+  }
 }
 template <int W, class T, class V>
 DEVICE void expand(const T &next, const state_list<V> &states, const state_buckets<V> &out) {
   const int64_t step = (int64_t)gridDim.x * blockDim.x;
   for (int64_t s = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; s < states.count; s += step) {
     const state_key<W> key = load_key<W>(states.keys, s), set = visited(key);
+    candidate<W, V> found[at_once];
+    int count = 0;
     for_each_extension(next, set, last_city(key), states.values[s], [&](int j, V value) {
       state_key<W> to = changed(set, j);
       const uint64_t bucket = hash(to) >> (64 - out.bits);
       to.word[W - 1] |= (uint64_t)j << last_shift<W>();
-      put(out, bucket, to, value);
+      found[count++] = {bucket, to, value};
+      if (count < at_once) return;
+      put(out, found, count);
+      count = 0;
     });
+    put(out, found, count);
   }
 }
 // Puts states into the buckets from number `first` on.
@@ -241,7 +264,8 @@ DEVICE void fill(uint32_t first, const state_list<V> &states, const state_bucket
   const int64_t step = (int64_t)gridDim.x * blockDim.x;
   for (int64_t s = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; s < states.count; s += step) {
     const state_key<W> key = load_key<W>(states.keys, s);
-    put(out, (hash(visited(key)) >> (64 - out.bits)) - first, key, states.values[s]);
+    const candidate<W, V> found{(hash(visited(key)) >> (64 - out.bits)) - first, key, states.values[s]};
+    put(out, &found, 1);
   }
 }
 // Has candidate `there` of a bucket stand for candidate c too, which is the same state.

@@ -159,8 +159,8 @@ class DeadlineProver:
         How far the next deadline is above the lower bound. None: it is just below the best end so far.
     best
         The best order with its end (without an order a time after every possible end), and the proven lower bound.
-    last, states
-        The last search, and the states of all searches.
+    last, searched, states
+        The last search, its deadline and width, and the states of all searches.
     """
 
     problem: TimedOrders
@@ -175,6 +175,7 @@ class DeadlineProver:
     step: int | None = 0
     states: int = 0
     last: Searched = field(default_factory=Searched)
+    searched: tuple[int, int] = (0, 0)
     best: Incumbent = field(init=False)
     shortest: Times = field(init=False)
     devices: Devices = field(init=False)
@@ -244,6 +245,8 @@ class DeadlineProver:
         That search ends with the first layer that drops one.
         """
         width = max(self.width, CHOOSING_STATES // self.problem.cities)
+        if not self.last.complete and self.searched[0] == self.best.upper and self.searched[1] >= width:
+            return self._ended_early()  # the same search would drop states again
         whole = self._search_by(self.best.upper, width, saved, narrow=False)
         return self._proven() if whole and not self._watch.ended else self._ended_early()
 
@@ -252,7 +255,7 @@ class DeadlineProver:
 
         With `narrow=False` the search ends after the first layer that drops a state.
         """
-        self.last = Searched()  # frees the states of the search before
+        self.last, self.searched = Searched(), (deadline, width)  # frees the states of the search before
         problem = tightened(self.problem, deadline, self.shortest)
         if problem is None:
             return True

@@ -33,13 +33,15 @@ CANDIDATES_A_BUCKET = 2048
 """So few that a core's cache holds them while they are merged. Expansion writes to all buckets in turn: with a quarter
 of this size, and so four times as many, it took 1.6 times as long.
 """
-FEWEST_BITS, MOST_BITS = 10, 13
-"""Binary logarithms of the number of buckets. The fewest are for 2^10 ranks."""
+FEWEST_BITS, MOST_BITS, RANK_BITS = 6, 13, 3
+"""Binary logarithms of the fewest and the most buckets, and of the fewest for each rank."""
 ROOM, MOST_ROOM = 1.3, 1.4
 """Room in a bucket, relative to the mean, at first, and the most where the layer before had few sets of many states.
 
 `CANDIDATE_BYTES` (search.py) count on no more.
 """
+SPARE = 64
+"""Candidates for which a bucket has room beyond that."""
 
 
 def key_words(cities: int) -> int:
@@ -259,6 +261,7 @@ class Expander:
         self.load = None if loads is None else self.device.upload(loads.change)
         self.loads: dict[str, Argument] = {"load": self.load, "least_load": loads.least if loads else 0,
                                            "most_load": loads.most if loads else 0}
+        self.fewest_bits = max(FEWEST_BITS, min(MOST_BITS, (comm.size - 1).bit_length() + RANK_BITS))
         self.growth, self.room, self.bytes_sent = 4.0, ROOM, 0
         self.gathered: tuple[Layer | None, dict[str, Argument]] = None, {}
 
@@ -297,10 +300,11 @@ class Expander:
 
     def owned(self, keys: Keys, values: Values) -> Layer:
         """Return a layer of those states that this rank owns."""
-        bucket = (set_hash(keys) >> np.uint64(64 - FEWEST_BITS)).astype(np.int64)
+        bits, size = self.fewest_bits, self.comm.size
+        bucket = (set_hash(keys) >> np.uint64(64 - bits)).astype(np.int64)
         order = np.argsort(bucket, kind="stable")
-        order = order[bucket[order] * self.comm.size >> FEWEST_BITS == self.comm.rank]
-        begin = np.searchsorted(bucket[order], np.arange((1 << FEWEST_BITS) + 1))
+        order = order[bucket[order] * size >> bits == self.comm.rank]
+        begin = np.searchsorted(bucket[order], np.arange((1 << bits) + 1))
         return Layer(keys[order], values[order], begin)
 
     def close(self) -> None:
@@ -337,8 +341,8 @@ class Expander:
         states = len(layer.values)
         largest = max(1, max(self.comm.allgather(states)))
         guess = min(most, int(largest * self.growth))
-        bits = min(MOST_BITS, max(FEWEST_BITS, (guess // CANDIDATES_A_BUCKET).bit_length()))
-        capacity = int(self.room * guess / (1 << bits)) + 16
+        bits = min(MOST_BITS, max(self.fewest_bits, (guess // CANDIDATES_A_BUCKET).bit_length()))
+        capacity = int(self.room * guess / (1 << bits)) + SPARE
         tables, given = self._tables(place, place + 1), self.states(layer)
         while True:
             out = self._buckets(bits, 1 << bits, capacity)

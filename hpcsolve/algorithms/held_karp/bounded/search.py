@@ -60,6 +60,8 @@ FEWEST_CANDIDATES = 1 << 16
 """Candidates that a rank may have however little memory is allowed."""
 PIECE = 1 << 20
 """Values that are counted at a time: `np.bincount` copies them to 64 bits."""
+FEW_ROWS = 1000
+"""Rows of all ranks that are sorted at once."""
 MOST_STATES = 5_000_000
 """The most states of orders of least cost that are listed."""
 
@@ -242,9 +244,10 @@ def smallest(words: Sequence[NDArray[np.unsignedinteger]], room: int, comm: Comm
         Columns of a table whose rows all differ. The first one is compared first.
     """
     chosen, left = np.zeros(len(words[0]), bool), np.arange(len(words[0]))
-    for word in words:
+    for number, word in enumerate(words):
+        values = word[left]
         for shift in range(8 * word.itemsize - 8, -1, -8):
-            digits = (word[left] >> word.dtype.type(shift)).astype(np.uint8)
+            digits = (values >> word.dtype.type(shift)).astype(np.uint8)
             counts = np.zeros(256, np.int64)
             for first in range(0, len(digits), PIECE):
                 counts += np.bincount(digits[first : first + PIECE], minlength=256)
@@ -255,7 +258,13 @@ def smallest(words: Sequence[NDArray[np.unsignedinteger]], room: int, comm: Comm
             chosen[left[digits < at]] = True
             if not room:
                 return chosen
-            left = left[digits == at]
+            left, values = left[digits == at], values[digits == at]
+            if counts[at] <= FEW_ROWS:
+                parts = comm.allgather(np.stack([rest[left].astype(np.uint64) for rest in words[number:]]))
+                first = sum(part.shape[1] for part in parts[: comm.rank])
+                order = np.lexsort(np.concatenate(parts, axis=1)[::-1])[:room] - first
+                chosen[left[order[(order >= 0) & (order < len(left))]]] = True
+                return chosen
     return chosen
 
 
