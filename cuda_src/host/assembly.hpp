@@ -19,12 +19,18 @@ class assembler {
 
   assembler(const cities &where, const near_lists &near, const Costs &costs)
       : cycles(where.n), where_(where), near_(near), costs_(costs), n_(where.n) {
-    a_.resize(2 * (size_t)n_), b_.resize(2 * (size_t)n_), place_.resize(n_), mark_.resize(n_);
+    a_.resize(2 * (size_t)n_), b_.resize(2 * (size_t)n_), cost_.resize(2 * (size_t)n_);
+    place_.resize(n_), mark_.resize(n_), outside_.resize(near.width);
   }
   // Takes the tours, and finds their AB-cycles. `order` is A, which `rewrite` changes.
   void take(uint32_t *order, const uint32_t *partner, random_numbers &random) {
     order_ = order, link_up(n_, order, a_), link_up(n_, partner, b_), changes_.clear();
-    for (uint32_t i = 0; i < n_; i++) place_[order[i]] = (int32_t)i;
+    int32_t before = costs_(order[n_ - 1], order[0]);
+    for (uint32_t i = 0; i < n_; i++) {
+      const uint32_t c = order[i];
+      place_[c] = (int32_t)i, cost_[2 * (size_t)c] = before;
+      cost_[2 * (size_t)c + 1] = before = costs_(c, order[i + 1 == n_ ? 0 : i + 1]);
+    }
     cycles.find(a_, b_, random);
   }
   // Makes the child of some cycles. Returns its gain; if that is 0 or less, the child was given up unfinished.
@@ -81,7 +87,10 @@ class assembler {
     return edges_;
   }
   void undo() {
-    for (size_t i = changes_.size(); i-- > 0;) replace(changes_[i].node, changes_[i].now, changes_[i].old);
+    for (size_t i = changes_.size(); i-- > 0;) {
+      const change &c = changes_[i];
+      replace(c.node, c.now, c.old, c.old_cost);
+    }
     changes_.clear();
   }
   // Writes the child into the array: from now on it is tour A. Its longest segment keeps its place.
@@ -120,6 +129,7 @@ class assembler {
  private:
   struct change {
     uint32_t node, old, now;
+    int32_t old_cost;
   };
   static constexpr int64_t lost = INT64_MIN, never = -((int64_t)1 << 40);
   const cities &where_;
@@ -128,23 +138,33 @@ class assembler {
   const uint32_t n_;
   uint32_t *order_ = nullptr;  // of A
   links a_, b_;  // of the child; of B
+  vector<int32_t> cost_;  // of the edge of each of the child's links
   vector<int32_t> place_;  // of each node in A
   vector<change> changes_;
   // Of a child: its cycles' nodes, with the next node's number of each; where it cuts A, sorted, and the cuts' ranks by
   // edge; the end at the other side of a B edge; of each segment, its tour; of each tour, its nodes. The ends of segment
   // s are 2 s and 2 s + 1; segment s ends at cut s.
   vector<uint32_t> nodes_, after_;
+  vector<int32_t> price_;
   vector<int32_t> cuts_;
   vector<uint64_t> sorted_;
   vector<uint32_t> rank_, partner_, tour_, sizes_, moved_;
   uint32_t tours_ = 0;
-  vector<uint32_t> mark_;
+  vector<uint32_t> mark_, outside_;  // outside_: places in a node's list
   uint32_t marked_ = 0;
   vector<edge_change> edges_;
 
-  void replace(uint32_t c, uint32_t old, uint32_t now) { a_[2 * (size_t)c + (a_[2 * (size_t)c] != old)] = now; }
-  void change_link(uint32_t c, uint32_t old, uint32_t now) { replace(c, old, now), changes_.push_back({c, old, now}); }
-  uint32_t other(uint32_t c, uint32_t neighbour) const { return a_[2 * (size_t)c + (a_[2 * (size_t)c] == neighbour)]; }
+  size_t link(uint32_t c, uint32_t neighbour) const { return 2 * (size_t)c + (a_[2 * (size_t)c] != neighbour); }
+  int32_t replace(uint32_t c, uint32_t old, uint32_t now, int32_t cost) {
+    const size_t at = link(c, old);
+    a_[at] = now;
+    return std::exchange(cost_[at], cost);
+  }
+  void change_link(uint32_t c, uint32_t old, uint32_t now, int32_t cost) {
+    const int32_t old_cost = replace(c, old, now, cost);
+    changes_.push_back({c, old, now, old_cost});
+  }
+  uint32_t other(uint32_t c, uint32_t neighbour) const { return a_[link(c, neighbour) ^ 1]; }
   int32_t around(int32_t place) const { return place < 0 ? place + (int32_t)n_ : place; }
   // Returns the first place of a segment; of segment 0, which goes around, it may be below 0.
   int32_t low(uint32_t s) const { return s ? cuts_[s - 1] + 1 : cuts_.back() + 1 - (int32_t)n_; }
@@ -157,14 +177,15 @@ class assembler {
   // Lists the nodes of the cycles. Returns their gain.
   int64_t split(const vector<uint32_t> &chosen) {
     int64_t gain = 0;
-    changes_.clear(), nodes_.clear(), after_.clear();
+    changes_.clear(), nodes_.clear(), after_.clear(), price_.clear();
     for (const uint32_t cycle : chosen) {
       const uint32_t first = (uint32_t)nodes_.size(), size = cycles.size(cycle);
       const uint32_t *node = &cycles.nodes[cycles.starts[cycle]];
       for (uint32_t i = 0; i < size; i++) {
         nodes_.push_back(node[i]), after_.push_back(i + 1 == size ? first : first + i + 1);
-        const int32_t cost = costs_(node[i], node[i + 1 == size ? 0 : i + 1]);
-        gain += i & 1 ? -cost : cost;
+        const uint32_t next = node[i + 1 == size ? 0 : i + 1];
+        price_.push_back(i & 1 ? costs_(node[i], next) : cost_[link(node[i], next)]);
+        gain += i & 1 ? -price_.back() : price_.back();
       }
     }
     return gain;
@@ -186,7 +207,7 @@ class assembler {
     for (uint32_t i = 1; i < 2 * m; i += 2) {
       const uint32_t j = after_[i], x = end_of(i), y = end_of(j), c = nodes_[i], d = nodes_[j];
       partner_[x] = y, partner_[y] = x;
-      change_link(c, nodes_[i - 1], d), change_link(d, nodes_[j + 1], c);
+      change_link(c, nodes_[i - 1], d, price_[i]), change_link(d, nodes_[j + 1], c, price_[i]);
     }
   }
   // Finds which segments form a tour.
@@ -216,42 +237,42 @@ class assembler {
         if (tour_[s] == smallest)
           for (int32_t p = low(s); p <= cuts_[s]; p++) use(order_[around(p)]);
     };
-    marked_++;
-    each_node([&](uint32_t c) { mark_[c] = marked_; });
+    const uint32_t own = ++marked_;
+    each_node([&](uint32_t c) { mark_[c] = own; });
     int64_t won = least;
     uint32_t c1 = ~0u, d1 = 0, c2 = 0, d2 = 0;
-    each_node([&](uint32_t c) {  // most nodes have no near node outside: they cost no distance
+    int32_t added = 0, closes = 0;
+    each_node([&](uint32_t c) {
       const uint32_t *near = near_.near + (size_t)c * near_.width;
-      uint32_t d[2] = {~0u, 0};
-      int64_t out[2] = {never, never};
-      for (uint32_t q = 0; q < near_.width; q++) {
-        const uint32_t w = near[q];
-        if (mark_[w] == marked_) continue;
-        if (d[0] == ~0u)
-          for (int x = 0; x < 2; x++) {
-            d[x] = a_[2 * (size_t)c + x];
-            if (!is_fixed(where_, c, d[x])) out[x] = costs_(c, d[x]);
-          }
-        const int32_t price = near_.cost[(size_t)c * near_.width + q];
+      uint32_t *outside = outside_.data(), count = 0;
+      for (uint32_t q = 0; q < near_.width; q++) outside[count] = q, count += mark_[near[q]] != own;
+      if (!count) return;  // that is so for most nodes
+      const uint32_t *d = &a_[2 * (size_t)c];
+      int64_t out[2];
+      for (int x = 0; x < 2; x++) out[x] = is_fixed(where_, c, d[x]) ? never : cost_[2 * (size_t)c + x];
+      for (uint32_t i = 0; i < count; i++) {
+        const uint32_t w = near[outside[i]];
+        const int32_t price = near_.cost[(size_t)c * near_.width + outside[i]];
         const int64_t most = std::max(out[0], out[1]) - price - won;
         for (int y = 0; y < 2; y++) {
           const uint32_t z = a_[2 * (size_t)w + y];
           if (is_fixed(where_, w, z)) continue;
-          const int64_t in = costs_(w, z);
+          const int64_t in = cost_[2 * (size_t)w + y];
           if (in + most <= 0) continue;
           for (int x = 0; x < 2; x++) {
             const int64_t left = in - price + out[x];
             if (left <= won) continue;
             const int32_t closing = costs_(d[x], z);
             if (left - closing <= won || closing == forbidden) continue;
-            won = left - closing, c1 = c, d1 = d[x], c2 = w, d2 = z;
+            won = left - closing, c1 = c, d1 = d[x], c2 = w, d2 = z, added = price, closes = closing;
           }
         }
       }
     });
     if (c1 == ~0u) return lost;
     const uint32_t other = tour_of(c2);
-    change_link(c1, d1, c2), change_link(c2, d2, c1), change_link(d1, c1, d2), change_link(d2, c2, d1);
+    change_link(c1, d1, c2, added), change_link(c2, d2, c1, added);
+    change_link(d1, c1, d2, closes), change_link(d2, c2, d1, closes);
     for (uint32_t s = 0; s < m; s++)
       if (tour_[s] == smallest) tour_[s] = other;
     sizes_[other] += sizes_[smallest], sizes_[smallest] = 0, tours_--;

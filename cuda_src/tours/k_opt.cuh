@@ -167,18 +167,25 @@ struct k_opt_step {
   const uint32_t *near;
   const int32_t *price;
 };
-// Returns an item. What closes it is looked at only if that gains more than `least`.
+// Returns an item, by costs alone: `closed` is what the exchange would gain if closing it left one tour.
 template <class Costs>
-DEVICE k_opt_item item_of(const k_opt_problem<Costs> &p, const k_opt_tour &t, const uint32_t *edges,
-                          const k_opt_step &s, uint32_t item, int64_t least) {
+DEVICE k_opt_item item_of(const k_opt_problem<Costs> &p, const k_opt_tour &t, const k_opt_step &s, uint32_t item) {
   const uint32_t c = s.near[item / 2];
   if (c == s.after || c == s.before || c == s.from) return {0, 0, 0};
-  const uint32_t edge = edge_at(t, t.position[c], item & 1), d = other_node_of(t, edge);
-  bool there = d == s.start || is_fixed(p.where, c, d);
-  const uint32_t ports = with_port(edges, s.count, s.ports, edge, there);
-  if (there) return {0, 0, 0};
-  const int64_t sum = s.gain - s.price[item / 2] + t.leg[edge >> 1], closed = sum - p.cost(s.start, d);
-  return {sum, closed > least && leaves_one_tour(ports, s.count + 1) ? closed : 0, edge};
+  const uint32_t edge = edge_at(t, t.position[c], item & 1);
+  const int64_t sum = s.gain - s.price[item / 2] + t.leg[edge >> 1];
+  return {sum, sum - p.cost(s.start, other_node_of(t, edge)), edge};
+}
+// Returns whether the edge of an item may be removed. Sets `closed` to 0 if that is not more than `least`, or if closing
+// does not leave one tour.
+template <class Costs>
+DEVICE bool is_possible(const k_opt_problem<Costs> &p, const k_opt_tour &t, const uint32_t *edges, const k_opt_step &s,
+                        k_opt_item &item, int64_t least) {
+  const uint32_t d = other_node_of(t, item.edge);
+  bool there = d == s.start || is_fixed(p.where, node_of(t, item.edge), d);
+  const uint32_t ports = with_port(edges, s.count, s.ports, item.edge, there);
+  if (item.closed <= least || !leaves_one_tour(ports, s.count + 1)) item.closed = 0;
+  return !there;
 }
 // Fills the list of a step with the `breadth` items of the largest sums, and returns their number. `best` becomes the
 // item that gains most when it is closed; then there may be no list. Of equal items the first is taken.
@@ -191,18 +198,22 @@ DEVICE uint32_t try_items(const k_opt_problem<Costs> &p, const k_opt_tour &t, k_
   best.closed = 0;
   if constexpr (Crew::alone) {
     for (uint32_t i = 0; i < items && s.gain > s.price[i / 2]; i++) {
-      const k_opt_item item = item_of(p, t, e.edges, s, i, best.closed);
-      if (item.sum == 0) continue;
+      k_opt_item item = item_of(p, t, s, i);
+      const bool is_listed = item.sum > (listed < breadth ? 0 : breadth ? list[breadth - 1].sum : item.sum);
+      if (!is_listed && item.closed <= best.closed) continue;  // that is so for most
+      if (!is_possible(p, t, e.edges, s, item, best.closed)) continue;
       if (item.closed > best.closed) best = item;
-      uint32_t k = listed < breadth ? listed++ : breadth;
-      for (; k > 0 && list[k - 1].sum < item.sum; k--)
-        if (k < breadth) list[k] = list[k - 1];
-      if (k < breadth) list[k] = {item.sum, item.edge};
+      if (!is_listed) continue;
+      uint32_t k = listed < breadth ? listed++ : breadth - 1;
+      for (; k > 0 && list[k - 1].sum < item.sum; k--) list[k] = list[k - 1];
+      list[k] = {item.sum, item.edge};
     }
     return listed;
   } else {
-    for (uint32_t i = crew.lane(); i < items; i += crew.lanes())
-      e.items[i] = s.gain > s.price[i / 2] ? item_of(p, t, e.edges, s, i, 0) : k_opt_item{0, 0, 0};
+    for (uint32_t i = crew.lane(); i < items; i += crew.lanes()) {
+      k_opt_item item = s.gain > s.price[i / 2] ? item_of(p, t, s, i) : k_opt_item{0, 0, 0};
+      e.items[i] = item.sum > 0 && is_possible(p, t, e.edges, s, item, 0) ? item : k_opt_item{0, 0, 0};
+    }
     crew.sync_group();
     for (uint32_t i = 0; i < items; i++) {
       listed += e.items[i].sum > 0;

@@ -230,12 +230,15 @@ class Population:
             self.generation, found = 0, self.cut_short()
             self.best = found.best
             return found
-        changed = self._changed()
+        mine = self._change()
         self.generation += 1
-        return self._decided(changed)
+        return self._decided(*mine)
 
-    def _changed(self) -> int:
-        """Change all tours by their partners, and return how many of this rank have changed. Collective."""
+    def _change(self) -> tuple[Keys, Keys, int]:
+        """Change all tours by their partners. Collective.
+
+        Return the edges that leave and come with this rank's tours, and how many of these have changed.
+        """
         setting, counts = self.setting, self.counts
         assert counts is not None
         ring, own = ring_of(setting.seed, self.generation, self.size), len(self.numbers)
@@ -248,17 +251,13 @@ class Population:
             "taken": max(1, TAKEN * cities // CITIES_A_SHARE), "least_percent": LEAST_PERCENT,
             "threads": setting.host.info.threads,
         }
-        found = {"removed": np.empty(0, np.uint64), "added": np.empty(0, np.uint64)}
-        if own:
-            found = setting.host.call(
-                ASSEMBLY_FILE, "edge_assembly_generation", **setting.instance(), rules=rules, edges=counts.arguments(),
-                entropy=self.entropy, count=own, tours=self.tours, partners=partners,
-                partner_of=row_of[(place + 1) % self.size], streams=ring.streams[place], lengths=self.lengths,
-                taken=taken)
-        for name, by in (("removed", -1), ("added", 1)):
-            for theirs in setting.gathered(found[name]):
-                counts.add(theirs, by)
-        return int((taken > 0).sum())
+        if not own:
+            return np.empty(0, np.uint64), np.empty(0, np.uint64), 0
+        found = setting.host.call(
+            ASSEMBLY_FILE, "edge_assembly_generation", **setting.instance(), rules=rules, edges=counts.arguments(),
+            entropy=self.entropy, count=own, tours=self.tours, partners=partners,
+            partner_of=row_of[(place + 1) % self.size], streams=ring.streams[place], lengths=self.lengths, taken=taken)
+        return found["removed"], found["added"], int((taken > 0).sum())
 
     def _partners(self, ring: Ring) -> tuple[Tours, NDArray[np.uint32]]:
         """Return the tours that this rank's ones meet, and the row of each place of the ring in them. Collective.
@@ -286,9 +285,14 @@ class Population:
         setting.wait(requests)
         return partners, row_of
 
-    def _decided(self, changed: int) -> Found:
+    def _decided(self, leave: Keys, come: Keys, changed: int) -> Found:
         """Return what all ranks have found in this generation, and decide how the next one is made. Collective."""
-        found, changed = self.cut_short(), sum(self.setting.comm.allgather(changed))
+        assert self.counts is not None
+        all_ranks = self.setting.gathered((leave, come, changed, self._own_lengths()))
+        for their_leave, their_come, _, _ in all_ranks:
+            self.counts.add(their_leave, -1)
+            self.counts.add(their_come, 1)
+        found, changed = self._together([one for *_, one in all_ranks]), sum(one for _, _, one, _ in all_ranks)
         self.idle = 0 if found.best < self.best else self.idle + 1
         self.best = found.best
         if found.total == found.best * self.size:
@@ -301,8 +305,15 @@ class Population:
 
     def cut_short(self) -> Found:
         """Return what has been found, with the mean of the tours so far in the place of those that are missing."""
+        return self._together(self.setting.comm.allgather(self._own_lengths()))
+
+    def _own_lengths(self) -> tuple[int, int, int]:
+        """Return the least length of this rank's tours, the sum of their lengths, and their number."""
         made = self.lengths[self.made]
-        all_ranks = self.setting.comm.allgather((int(made.min(initial=NO_TOUR)), int(made.sum()), len(made)))
+        return int(made.min(initial=NO_TOUR)), int(made.sum()), len(made)
+
+    def _together(self, all_ranks: Sequence[tuple[int, int, int]]) -> Found:
+        """Return what all ranks have found, from the lengths of each."""
         total, count = (sum(row[column] for row in all_ranks) for column in (1, 2))
         return Found(min(best for best, _, _ in all_ranks), total * self.size // count)
 

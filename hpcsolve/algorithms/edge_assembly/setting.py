@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from hpcsolve.device.host import Given, HostDevice
 from hpcsolve.parallel.comm import Comm, Request
 
 Keys = NDArray[np.uint64]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -82,12 +83,12 @@ class Setting:
         """Return the functions' arguments `where` and `near`."""
         return {"where": self.cities.arguments(), "near": self.lists.arguments()}
 
-    def gathered(self, array: NDArray[Any]) -> Iterator[NDArray[Any]]:
-        """Yield the arrays of all ranks that are not empty. Collective."""
+    def gathered(self, value: T) -> list[T]:
+        """Return the values of all ranks. Collective."""
         waiting = time.perf_counter()
-        found = self.comm.allgather(array)
+        found = self.comm.allgather(value)
         self.stop.seconds_wait += time.perf_counter() - waiting
-        return (one for one in found if len(one))
+        return found
 
     def wait(self, requests: Sequence[tuple[Request, Any]]) -> None:
         """Wait for messages, each given with its array, which must live until then."""
