@@ -34,7 +34,7 @@ def test_the_times_on_the_stub_driver(stub, tmp_path, run_process, repository):
     done = run_process(command, timeout=500, env=environment, cwd=repository)
     assert done.returncode == 0, done.stdout + done.stderr
     steps, seconds, figures = tables((tmp_path / "summary.md").read_text())
-    assert len(steps) == 15 and {row["outcome"] for row in steps} == {"done"}
+    assert len(steps) == 16 and {row["outcome"] for row in steps} == {"done"}
     assert [row["part"] for row in seconds] == ["times"]
     assert {f"{name}, kernels" for name in cases(True)} <= {row["figure"] for row in figures}
     assert {f"held-karp-12-u2 on {ranks} ranks, kernels" for ranks in (2, 4)} <= {row["figure"] for row in figures}

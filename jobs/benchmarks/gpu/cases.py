@@ -41,6 +41,8 @@ BATCH = 100_000
 TREES = {"alue7080": ("road:30000:2344", 6e-3), "G103": ("road:78000:3033", 12e-3), "I083": ("road:89000:4991", 60e-3)}
 """Steiner problems: the generated one that replaces a missing file, and the least seconds of all searches by tile."""
 COLONIES = (1, 32, 160)
+POPULATION = 500
+"""Tours of edge assembly: its default for so few cities."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ class Case:
 def cases(small: bool) -> dict[str, Case]:
     """Return all cases by name. The small ones take a second each on the stub driver."""
     found: dict[str, Case] = {}
-    for kind in (_lattices, _bounds, _proofs, _batches, _paths, _trees, _ants):
+    for kind in (_lattices, _bounds, _proofs, _batches, _paths, _trees, _ants, _populations):
         found |= kind(small)
     return {name: replace(case, floor=None) for name, case in found.items()} if small else found
 
@@ -160,6 +162,13 @@ def _ants(small: bool) -> dict[str, Case]:
         keys = {"colonies": colonies, "bound": False}
         found[f"max-min-{name}-{colonies}"] = Case("ant-colony", _cities(name), kernels, keys, stop)
     return found
+
+
+def _populations(small: bool) -> dict[str, Case]:
+    """Return edge assembly's case: the GPU improves the first tours, and a generation follows on the host."""
+    name, keys = ("small40", {"population": 8}) if small else ("pr1002", {"population": POPULATION})
+    return {f"edge-assembly-{name}": Case("edge-assembly", _cities(name), ("k_opt_euclidean_u4",),
+                                          {**keys, "bound": False}, StopCriteria(iterations=1))}
 
 
 def _generated(kind: str, name: str, **keys: Any) -> Callable[[], Any]:

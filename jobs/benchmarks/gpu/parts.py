@@ -67,7 +67,7 @@ def times(small: bool) -> list[Step]:
     groups = {"held-karp 16-bit": "held-karp-*-u2", "held-karp 32-bit": "held-karp-*-u4", "bounds": "bounded-*",
               "proofs": "proof-*", "batches": "batch-*", "near-far": "near-far-*", "phast": "phast-*",
               "sums": "sums-*", "r-mat": "rmat-*", "steiner trees": "kmb-*", "ant systems": "ant-system-*",
-              "colonies": "max-min-*"}
+              "colonies": "max-min-*", "edge assembly": "edge-assembly-*"}
     launches = Step("launches", (PYTHON, "-m", "jobs.benchmarks.gpu.launches", "--device", "cuda"), 60)
     shared = "held-karp-12-u2" if small else "held-karp-32-u2"
     return [launches, *(_module(name, "measure", 150, "--device", "cuda", pattern, small=small)
