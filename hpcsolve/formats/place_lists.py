@@ -25,6 +25,7 @@ from hpcsolve.problems.plane_points import AXES, has_plane_columns
 from hpcsolve.problems.rounding import BadNumber, Costs, is_number
 from hpcsolve.problems.snapping import Snapped, snapped
 from hpcsolve.problems.tsp import Tsp
+from hpcsolve.problems.windows import Windows
 from hpcsolve.wording import shown
 
 
@@ -40,6 +41,8 @@ class PlaceList:
         A name for each place, or its number.
     opportunities
         Those of each place, if they were asked for.
+    windows
+        Those of each place in whole seconds, if there was a speed and the file has them.
     """
 
     file: InputFile
@@ -47,6 +50,7 @@ class PlaceList:
     degrees: bool
     names: tuple[str, ...]
     opportunities: Costs | None = None
+    windows: Windows | None = None
 
     @property
     def sha256(self) -> str:
@@ -59,13 +63,15 @@ class PlaceList:
         return found.once(), (found,)
 
 
-def read_place_list(file: InputFile, column: str | None = None) -> PlaceList | None:
+def read_place_list(file: InputFile, column: str | None = None, speed: float | None = None) -> PlaceList | None:
     """Return the places of a file, or None if it does not look like one of places.
 
     Parameters
     ----------
     column
         The column of a table, or property of GeoJSON points, that has the opportunities of the places.
+    speed
+        As in `places.read_places`.
 
     Raises
     ------
@@ -75,9 +81,9 @@ def read_place_list(file: InputFile, column: str | None = None) -> PlaceList | N
     """
     points = looks_like_points(file.content)
     if points:
-        found = _of_cities(file, read_points(file))
+        found = _of_cities(file, read_points(file, speed=speed))
     elif looks_like_places(file.content):
-        found = _of_cities(file, read_places(file))
+        found = _of_cities(file, read_places(file, speed=speed))
     else:
         try:
             if not has_plane_columns(header_of(file.content)):
@@ -116,7 +122,8 @@ def _cells(file: InputFile, title: str) -> Iterator[tuple[int, str]]:
 
 def _of_cities(file: InputFile, cities: Tsp) -> PlaceList:
     assert cities.coordinates is not None
-    return PlaceList(file, cities.coordinates, True, cities.city_names or tuple(map(str, cities.labels.tolist())))
+    names = cities.city_names or tuple(map(str, cities.labels.tolist()))
+    return PlaceList(file, cities.coordinates, True, names, windows=cities.windows)
 
 
 def _in_plane(file: InputFile) -> PlaceList:

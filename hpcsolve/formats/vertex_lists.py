@@ -84,7 +84,7 @@ class NamedVertices:
 
 
 def read_vertices(
-    path: str, role: str = "terminal", sha256: str | None = None, column: str | None = None
+    path: str, role: str = "terminal", sha256: str | None = None, column: str | None = None, speed: float | None = None
 ) -> NamedVertices | PlaceList:
     """Return the vertices of a file, or its places, which stand for the nearest ones. It may be compressed (gz, xz).
 
@@ -94,7 +94,7 @@ def read_vertices(
         What they are in the problem: "terminal", "source", "target" or "stop".
     sha256
         The SHA-256 that is expected. None accepts any.
-    column
+    column, speed
         As of `read_place_list`.
 
     Raises
@@ -104,7 +104,7 @@ def read_vertices(
         The column is missing or has no numbers, or there are no places.
     """
     file = open_file(path).as_text()
-    found: NamedVertices | PlaceList | None = read_place_list(file, column)
+    found: NamedVertices | PlaceList | None = read_place_list(file, column, speed)
     if found is None and column is not None:
         raise file.error(f"the column {shown(column)} needs places, with lat and lon or x and y; or give the "
                          "opportunities as a list", file.first_line)

@@ -29,8 +29,9 @@ from hpcsolve.formats.files import InputFile
 from hpcsolve.formats.known import TSP_FORMATS
 from hpcsolve.formats.npy import batch_of_arrays, read_batch
 from hpcsolve.formats.order_files import windows_of_frame
+from hpcsolve.formats.place_lists import PlaceList
 from hpcsolve.formats.tsplib import with_names
-from hpcsolve.formats.vertex_lists import read_vertices
+from hpcsolve.formats.vertex_lists import NamedVertices, read_vertices
 from hpcsolve.job import Job
 from hpcsolve.output.schema import INSTANCE_GROUPS
 from hpcsolve.problems.clock import SYMBOLS
@@ -178,16 +179,19 @@ class Tours(ProblemKind):
         stops = options[STOPS]
         if "terminals" in options:
             raise InputError("instance: stops are those of a tour, terminals those of a tree; remove one of them")
+        speed = options.get("speed")
+        windows = None
         if isinstance(stops, str):
-            vertices, places = _of_file(graph, STOPS, stops)
+            named = _named_in(STOPS, stops, speed)
+            vertices, places = _placed(graph, STOPS, named)
             tsp = tour_at_places(graph, places[0], precision) if places else tour_at(graph, vertices, precision)
+            windows = named.windows if isinstance(named, PlaceList) else None
         elif isinstance(stops, Iterable):
             tsp = tour_of_stops(graph, stops, precision)
         else:
             what = f"stops must be a list of vertices, as in [{json.dumps(stops, default=str)}]"
             raise InputError(f"{what}, or the name of a file of vertices or places")
-        speed = options.get("speed")
-        return (tsp if speed is None else at_speed(tsp, speed)).fitted(precision)
+        return (tsp if speed is None else replace(at_speed(tsp, speed), windows=windows)).fitted(precision)
 
     def _options(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """Return the options of `formats.read`: which of several tables has the costs, and a speed."""
@@ -265,7 +269,7 @@ class Graphs(ProblemKind):
         """Return the graph with these terminals: vertices, or the name of a file of vertices or places."""
         if not isinstance(terminals, str):
             return replace(with_terminals(graph, terminals), places=())
-        positions, places = _of_file(graph, "terminals", terminals)
+        positions, places = _placed(graph, "terminals", _named_in("terminals", terminals))
         return replace(graph.with_terminals_at(positions), places=places)
 
     def given(self, problem: Any, options: Mapping[str, Any], precision: Precision) -> Graph:
@@ -368,20 +372,29 @@ def given_network(problem: Any, options: Mapping[str, Any], edges: bool) -> Grap
     return graph
 
 
-def _of_file(graph: Graph, key: str, path: str) -> tuple[NDArray[np.int64], tuple[Snapped, ...]]:
-    """Return the vertices of a graph that a file of vertices or places names, each once, and how places became these.
+def _named_in(key: str, path: str, speed: float | None = None) -> NamedVertices | PlaceList:
+    """Return what the file of a key of the instance names.
 
     Raises
     ------
     InputError
-        There is no such file; or as `read_vertices` and `placed`.
+        There is no such file; or as `read_vertices`.
     """
     if not os.path.exists(path):
         listed = f"--set 'instance.{key}=[\"a\", \"b\"]'"
         raise InputError(f"instance.{key}: there is no file {path}; a list of vertices is written {listed}")
-    role = key.removesuffix("s")
     try:
-        return read_vertices(path, role).placed(graph, role)
+        return read_vertices(path, key.removesuffix("s"), speed=speed)
+    except InputError as error:
+        raise InputError(f"{key}: {error}") from None
+
+
+def _placed(
+    graph: Graph, key: str, named: NamedVertices | PlaceList
+) -> tuple[NDArray[np.int64], tuple[Snapped, ...]]:
+    """Return the vertices of a graph that are named, each once, and how places became these. Raises as `placed`."""
+    try:
+        return named.placed(graph, key.removesuffix("s"))
     except InputError as error:
         raise InputError(f"{key}: {error}") from None
 

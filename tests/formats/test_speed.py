@@ -146,3 +146,21 @@ def test_a_unit_that_contradicts_the_instance(tmp_path: Path) -> None:
         with pytest.raises(InputError, match=f"held-karp.time-unit: the costs of the instance {text}"):
             hpcsolve.solve(tmp_path / "stops.csv", "held-karp", device="cpu", speed=speed, time_unit="minute",
                            windows=tmp_path / "w.csv")
+
+
+def test_visits_along_streets(tmp_path: Path) -> None:
+    """Places that stand for vertices of a graph keep their windows, and legs are the times along its streets."""
+    line = [[11.50, 48.10], [11.55, 48.10], [11.60, 48.10]]
+    streets = [{"type": "Feature", "properties": {}, "geometry": {"type": "LineString", "coordinates": list(pair)}}
+               for pair in zip(line, line[1:])]
+    (tmp_path / "streets.geojson").write_text(json.dumps({"type": "FeatureCollection", "features": streets}))
+    visits = "name,lat,lon,earliest,latest\n" + "".join(
+        f"{name},48.1001,{lon},{early},\n" for name, lon, early in (("a", 11.50, "8:00"), ("b", 11.55, "9:00"),
+                                                                    ("c", 11.60, "8:10")))
+    (tmp_path / "visits.csv").write_text(visits)
+    answer = hpcsolve.solve(tmp_path / "streets.geojson", "held-karp", device="cpu", stops=str(tmp_path / "visits.csv"),
+                            speed=30, objective="finish")
+    leg = round(from_places([48.1, 48.1], [11.5, 11.55]).cost[0, 1] * 3.6 / 30)
+    assert list(answer.tour_labels) == ["a", "c", "b"]
+    assert answer.contents.value("windows", "earliest").tolist() == [28800, 32400, 29400]
+    assert abs(answer.cost - (32400 + leg)) <= 1 and answer.contents.unit == "s"
