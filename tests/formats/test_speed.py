@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from fractions import Fraction
 from pathlib import Path
@@ -152,7 +153,7 @@ def test_visits_along_streets(tmp_path: Path) -> None:
     """Places that stand for vertices of a graph keep their windows, and legs are the times along its streets."""
     line = [[11.50, 48.10], [11.55, 48.10], [11.60, 48.10]]
     streets = [{"type": "Feature", "properties": {}, "geometry": {"type": "LineString", "coordinates": list(pair)}}
-               for pair in zip(line, line[1:])]
+               for pair in itertools.pairwise(line)]
     (tmp_path / "streets.geojson").write_text(json.dumps({"type": "FeatureCollection", "features": streets}))
     visits = "name,lat,lon,earliest,latest\n" + "".join(
         f"{name},48.1001,{lon},{early},\n" for name, lon, early in (("a", 11.50, "8:00"), ("b", 11.55, "9:00"),
