@@ -6,7 +6,6 @@ import argparse
 import time
 from collections.abc import Callable
 
-from hpcsolve.analysis.load import Result
 from hpcsolve.cli import Steps
 from hpcsolve.cli.options import show_on_rank_0
 from hpcsolve.errors import HpcsolveError, ResourceError, agree
@@ -17,7 +16,6 @@ from hpcsolve.parallel.comm import Comm
 from hpcsolve.parallel.interrupts import STOPPING
 from hpcsolve.parallel.launch import on_rank_0
 from hpcsolve.runner.ahead import build_for, prepare_run, terms_of
-from hpcsolve.runner.choose import choose
 from hpcsolve.runner.conclude import Finished
 from hpcsolve.runner.forecast import forecast
 from hpcsolve.runner.planned import PlannedRun, plan_run
@@ -29,6 +27,8 @@ from hpcsolve.wording import show
 
 def do_solve(options: argparse.Namespace) -> Steps:
     """Choose an algorithm for the instance, build its kernels, and solve it."""
+    from hpcsolve.runner.choose import choose  # with all of Held-Karp, which most jobs of `run` do not need
+
     say, checkpointing, started = show_on_rank_0(options.quiet), checkpoint_options(options), time.perf_counter()
     with reporting_progress(options.instance, say):
         chosen = choose(options.instance, options.algorithm, options.seconds, options.set, output=options.output,
@@ -59,6 +59,8 @@ def do_solve(options: argparse.Namespace) -> Steps:
 
 def _say_how_to_go_on(job: Job, done: Finished, seconds: float, log: Log) -> None:
     """Say which command searches longer, if a search has ended without a proof: at its time limit, or of itself."""
+    from hpcsolve.analysis.load import Result
+
     limit, own = job.settings.stop.seconds, job.parameters
     if limit is None or done.contents is None or Result(done.contents).optimal:
         return

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import ast
-import copy
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parent.parent.parent
@@ -52,10 +51,13 @@ def shown(path: Path) -> str:
     return str(path.relative_to(REPOSITORY))
 
 
-def imports(tree: ast.AST) -> list[tuple[str, int]]:
-    """Return every module that a tree imports, at any depth, with its line. `from a import b` counts as `a.b`."""
+def imports(tree: ast.AST, executed: bool = False) -> list[tuple[str, int]]:
+    """Return every module that a tree imports, at any depth, with its line. `from a import b` counts as `a.b`.
+
+    Where only what is `executed` counts, `if TYPE_CHECKING:` blocks do not.
+    """
     found = []
-    for node in ast.walk(tree):
+    for node in _executed(tree) if executed else ast.walk(tree):
         if isinstance(node, ast.Import):
             found += [(alias.name, node.lineno) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -64,13 +66,11 @@ def imports(tree: ast.AST) -> list[tuple[str, int]]:
     return found
 
 
-def without_type_checking(tree: ast.Module) -> ast.Module:
-    """Return the tree without its `if TYPE_CHECKING:` blocks, which are never executed."""
-    return _DropTypeChecking().visit(copy.deepcopy(tree))
-
-
-class _DropTypeChecking(ast.NodeTransformer):
-    def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
-        if isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
-            return node.orelse or ast.Pass()
-        return self.generic_visit(node)
+def _executed(tree: ast.AST) -> Iterator[ast.AST]:
+    """Yield the nodes of a tree that are not in `if TYPE_CHECKING:` blocks."""
+    rest = [tree]
+    while rest:
+        node = rest.pop()
+        yield node
+        typed = isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+        rest += node.orelse if typed else ast.iter_child_nodes(node)

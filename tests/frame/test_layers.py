@@ -2,7 +2,7 @@
 
 import ast
 
-from tests.frame.source import imports, in_files, name_of, package_files, parsed, without_type_checking
+from tests.frame.source import imports, in_files, name_of, package_files, parsed
 
 LAYERS = [  # from the top down; those in one row stand side by side
     {"hpcsolve.__main__"},
@@ -47,7 +47,7 @@ def layer(module):
 
 def upward(module, tree):
     """Yield imports from a layer above. Imports for type annotations are allowed."""
-    for imported, line in imports(without_type_checking(tree)):
+    for imported, line in imports(tree, executed=True):
         target = layer(imported)
         if imported.startswith("hpcsolve.") and target is not None and target < layer(module):
             yield f"line {line}: {imported}"

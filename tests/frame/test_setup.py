@@ -80,7 +80,8 @@ print([name for name in {HEAVY} if name in sys.modules], code or 0)
 
 def test_a_run_imports_no_more_than_it_needs(tmp_path):
     """scipy would take as long as all the rest of a short run."""
-    arguments = ["run", str(REPOSITORY / "jobs" / "one-way.toml"), "--device", "cpu", "--output", str(tmp_path / "r.h5")]
+    job = REPOSITORY / "jobs" / "one-way.toml"
+    arguments = ["run", str(job), "--device", "cpu", "--output", str(tmp_path / "r.h5")]
     done = subprocess.run([sys.executable, "-c", PROGRAM, *arguments], capture_output=True, text=True, check=False)
     assert done.stdout.splitlines()[-1] == "['numpy', 'h5py', 'msgspec', 'dataclasses'] 0", done.stderr
 
