@@ -181,6 +181,10 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="keb
         """Return the keys of `[stop]` that the algorithm honours with these parameters."""
         return self.STOPS
 
+    def never_stopped(self) -> str:
+        """Return the key with which `stops` is empty though others have some, as a job file has it, or ""."""
+        return ""
+
     def can_resume(self) -> bool:
         """Return whether a run with these parameters writes checkpoints and goes on from one."""
         return False

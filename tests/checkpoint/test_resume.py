@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 from hpcsolve.algorithms.base import NO_STOP, StopCriteria, silent
+from hpcsolve.algorithms.held_karp.bounded import deadlines
+from hpcsolve.algorithms.held_karp.bounded.deadlines import DeadlineProver
 from hpcsolve.algorithms.registry import algorithm
 from hpcsolve.algorithms.shortest_paths.engines.phast import Shape
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints, Pace, Writer
@@ -131,6 +133,31 @@ def test_stopped_again_and_again(name, tmp_path, monkeypatch):
             patience += name in LAYERED  # a layer must end, or it is begun again
         assert answer(found) == expected
     assert stops > 0, "a test that never stops shows nothing"
+
+
+def test_stopped_inside_the_sum_that_bounds_an_end(tmp_path, monkeypatch):
+    """It begins anew, with the bounds and the order from before."""
+    monkeypatch.setattr("hpcsolve.checkpoint.checkpoints.SECONDS_BETWEEN", 0.0)
+    monkeypatch.setattr(deadlines, "SUM_WIDTH", 1)
+    monkeypatch.setattr("hpcsolve.algorithms.held_karp.bounded.run.DeadlineProver", partial(DeadlineProver, width=1))
+    ended, bound_by_sum = [], DeadlineProver._raise_by_sum
+
+    def noted(self):
+        bound_by_sum(self)
+        ended.append(self._watch.ended)
+
+    monkeypatch.setattr(DeadlineProver, "_raise_by_sum", noted)
+    day, question = a_day(10, 19, 60)
+    closing = replace(question.windows, earliest=question.windows.earliest * (np.arange(10) == 3))
+    job = Job("held-karp", replace(day, windows=closing), {"objective": "finish", "method": "bounded"})
+    expected = answer(on_ranks(1, job.run))
+    assert ended == [""]
+    for patience, ranks in zip(range(15, 10**9, 60), cycle((1, 2))):
+        found = on_ranks(ranks, partial(attempt, job, tmp_path, patience))
+        if found[0].complete:
+            break
+    assert answer(found) == expected
+    assert "" in ended[1:] and any(why.startswith("interrupted") for why in ended)
 
 
 def test_a_population_that_time_has_made_smaller_goes_on(tmp_path, monkeypatch):

@@ -51,7 +51,7 @@ def test_in_python():
     cost = random_matrix(12, seed=1).cost
     found = hpcsolve.solve(cost, "ant-colony", device="cpu", seed=3, stop={"iterations": 20}, colonies=2)
     assert found.cost == hpcsolve.solve(cost, device="cpu").cost
-    refused = "held-karp has no partial answer with these parameters, so it cannot be stopped early"
+    refused = 'held-karp has no partial answer with method = "lattice", so it cannot be stopped early'
     with pytest.raises(InputError, match=refused):
         hpcsolve.solve(cost, device="cpu", method="lattice", stop={"seconds": 1.0})
 

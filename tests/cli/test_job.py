@@ -39,6 +39,8 @@ MISTAKES = {
     "no table": (GOOD + "held-karp = 1\n", ":3: held-karp: expected a table"),
     "stop": (GOOD + "[held-karp]\nmethod = 'lattice'\n[stop]\nseconds = 60.0\n",
              ":6: stop.seconds: held-karp has no partial answer"),
+    "stop of prizes": (GOOD + "[held-karp]\nobjective = 'prize'\n[stop]\nseconds = 60.0\n",
+                       ':6: stop.seconds: held-karp has no partial answer with objective = "prize", so it cannot be'),
     "TOML": (GOOD + "seed = tru\n", ":3: not a valid TOML file: Invalid value"),
     "a graph": ("33D32945 STP File, STP Format Version 1.0\n", "at column 10; is it an instance? hpcsolve solve "),
     "an instance": ("NAME : x\nDIMENSION : 3\n", "at column 6; is it an instance? hpcsolve solve "),

@@ -56,7 +56,7 @@ COMMANDS = {  # command -> part of its only line, after the exit code where it i
     "run above.toml": "above.toml:3: path: unknown key; did you mean path in the table [held-karp]?",
     "run below.toml": "below.toml:4: held-karp.seed: unknown key; did you mean seed above the tables?",
     "run choice.toml": "held-karp.path: 'opn' is not \"cycle\" or \"open\"; did you mean open?",
-    "run stop.toml": "stop.toml:6: stop.seconds: held-karp has no partial answer with these parameters",
+    "run stop.toml": "stop.toml:6: stop.seconds: held-karp has no partial answer with method = \"lattice\"",
     "run second.toml": "second.toml:4: stop.second: unknown key; did you mean seconds?",
     "run city.toml": "held-karp.start: the instance has no city 7; its cities are numbered 1 to 4",
     "run generator.toml": "instance: uniform-tsp has no key 'sed'; did you mean seed?",

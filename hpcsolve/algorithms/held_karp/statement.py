@@ -176,8 +176,14 @@ class Parameters(Table, frozen=True):
     travel_times_sha256: str | None = None
 
     def stops(self) -> tuple[str, ...]:
-        """Return the keys of `[stop]` that a job may have: none with method "lattice" or objective "prize"."""
-        return () if self.method == "lattice" or self.objective == "prize" else self.STOPS
+        """Return the keys of `[stop]` that a job may have."""
+        return () if self.never_stopped() else self.STOPS
+
+    def never_stopped(self) -> str:
+        """Return the key with which there is no answer before the end, or ""."""
+        if self.objective == "prize":
+            return 'objective = "prize"'
+        return 'method = "lattice"' if self.method == "lattice" else ""
 
     def can_resume(self) -> bool:
         """Return whether a run writes checkpoints."""

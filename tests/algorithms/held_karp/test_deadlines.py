@@ -81,13 +81,38 @@ def test_proofs_with_other_constraints_equal_all_orders(constraints: tuple[str, 
         same_as_all_orders(*random_question(7 + seed % 2, seed, "finish", constraints), device, 1)
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_the_tour_is_the_one_of_the_lattice(seed: int, device: Device) -> None:
-    tsp, question = around_a_tour(14 + seed % 3, 3 * seed + 1)
+def same_as_the_lattice(tsp: Tsp, question: TourQuestion, device: Device) -> bool:
+    """Compare a proof with the table of all states. Return whether there is a tour."""
     answer = orders.run(TourStatement(tsp, held_karp.Parameters(), question), device, SerialComm(), silent).answer
     proof, tour = prove(tsp, question, device)
-    assert proof.optimal
+    assert proof.optimal and proof.chosen
     assert (proof.value, tour) == ((answer.cost, answer.tour.tolist()) if isinstance(answer, Tour) else (None, None))
+    return tour is not None
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_tour_is_the_one_of_the_lattice(seed: int, device: Device) -> None:
+    same_as_the_lattice(*around_a_tour(14 + seed % 3, 3 * seed + 1), device)
+
+
+@pytest.mark.parametrize("width", [100, 200])
+def test_the_tour_of_20_stops_is_the_one_of_the_lattice(width: int, device: Device) -> None:
+    """With wide windows 21,000 states are left."""
+    tsp, question = a_day(21, 2, width)
+    assert same_as_the_lattice(tsp, replace(question, objective="finish"), device)
+
+
+@pytest.mark.timeout(0)
+@pytest.mark.skipif(not COUNT, reason="the long form: HPCSOLVE_ORDERS=2000")
+def test_long_tours_are_those_of_the_lattice(device: Device) -> None:
+    """With 10 to 20 stops, a tenth as many instances as beside all orders, every second one by `around_a_tour`."""
+    found = 0
+    for seed in range(COUNT // 10):
+        tsp, question = a_day(11 + seed % 11, seed, [20, 60, 150, 300][seed // 2 % 4])
+        if seed % 2:
+            tsp, question = around_a_tour(11 + seed % 11, seed)
+        found += same_as_the_lattice(tsp, replace(question, objective="finish"), device)
+    assert found
 
 
 @pytest.mark.parametrize("width", [1, 5])
@@ -115,6 +140,19 @@ def test_any_number_of_ranks_finds_the_same(ranks: int) -> None:
 
     alone = rank(SerialComm())
     assert alone[0] is not None and on_ranks(ranks, rank) == [alone] * ranks
+
+
+def test_ranks_share_the_states() -> None:
+    """Each of four has a quarter of them, give or take a sixth."""
+    tsp, question = a_day(21, 2, 200)
+
+    def rank(comm: Comm) -> int:
+        with HostDevice(threads=1) as own:
+            proof = prove(tsp, replace(question, objective="finish"), own, comm, width=10**6)[0]
+            return sum(len(layer.values) for layer in proof.last.layers)
+
+    whole, shares = rank(SerialComm()), on_ranks(4, rank)
+    assert sum(shares) == whole > 1000 and max(shares) < whole * 7 / 24
 
 
 def test_too_many_states_end_the_search_with_a_bound(device: Device) -> None:

@@ -118,6 +118,19 @@ def test_any_number_of_ranks_finds_the_same(ranks: int) -> None:
     assert alone[0] is not None and on_ranks(ranks, rank) == [alone] * ranks
 
 
+def test_ranks_share_the_states() -> None:
+    """Each of four has a quarter of them, give or take a sixth."""
+    tsp, question = a_day(21, 2, 200)
+
+    def rank(comm: Comm) -> int:
+        with HostDevice(threads=1) as own:
+            proof = prove(tsp, question, own, comm, levels=(5,))[0]
+            return sum(len(layer.values) for layer in proof.last.layers)
+
+    whole, shares = rank(SerialComm()), on_ranks(4, rank)
+    assert sum(shares) == whole > 1000 and max(shares) < whole * 7 / 24
+
+
 def test_too_few_states_leave_a_valid_bound_and_order(device: Device) -> None:
     unproven = 0
     for seed in range(8):

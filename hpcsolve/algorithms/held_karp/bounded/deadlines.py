@@ -234,6 +234,8 @@ class DeadlineProver:
         elif self.last.is_limited_by(self.width):
             if self.width == SUM_WIDTH and self.problem.hours is None:
                 self._raise_by_sum()
+                if self._watch.ended:
+                    return self._ended_early()
             self.width, self.step = self.width * WIDER, 0
         else:
             return self._ended_early(capped=True)
