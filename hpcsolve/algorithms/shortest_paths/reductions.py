@@ -245,7 +245,7 @@ def reductions_of(rows: RowTable, keys: Keys, share: range, asked: PathQuestion,
         own_values = [list(map(wanted.access.own, row)) for row in totals.tolist()]
         tables["access"] = np.array(own_values, np.float64).reshape(totals.shape)
         found["decay"] = np.array(wanted.access.names, object)
-        found["opportunities"] = wanted.access.given()
+        found["opportunities"] = None if target is None else wanted.access.given()
     if wanted.nearest:
         tables |= {"nearest_target": _names(targets), "nearest_distance": keys.decode(np.ascontiguousarray(nearest))}
     for name, values in tables.items():
